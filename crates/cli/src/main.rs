@@ -1,0 +1,2 @@
+//! The binary `onbeat`: composition, and words for people.
+fn main() {}

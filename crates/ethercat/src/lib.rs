@@ -1,0 +1,1 @@
+//! The EtherCAT protocol: bytes and time in, bytes and events out.

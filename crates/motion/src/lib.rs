@@ -1,0 +1,1 @@
+//! Units and trajectories of moving things: pure numbers.

@@ -1,0 +1,1 @@
+//! The robot file: one description of bus, axes and tasks, read and checked.

@@ -1,0 +1,1 @@
+//! The real-time cycle on Linux: clock, scheduling, links.

@@ -1,0 +1,1 @@
+//! SubDevices in software, and the cable between them.

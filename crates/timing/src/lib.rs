@@ -1,0 +1,1 @@
+//! Cycle records, statistics and tables of time: pure numbers.

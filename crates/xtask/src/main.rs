@@ -1,0 +1,2 @@
+//! The project's own commands: `cargo xtask test|check|bench|fuzz`.
+fn main() {}
