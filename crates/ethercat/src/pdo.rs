@@ -1,0 +1,146 @@
+//! Process data objects: what is mapped, and where it lies (ETG.1000.6, 5.6.7.4; CiA 301, 7.5.2.35 ff.).
+
+/// Object index of the RxPDO assignment (SyncManager 2, outputs).
+pub const ASSIGNMENT_OUTPUTS: u16 = 0x1C12;
+/// Object index of the TxPDO assignment (SyncManager 3, inputs).
+pub const ASSIGNMENT_INPUTS: u16 = 0x1C13;
+/// First object index of RxPDO mappings, up to 0x17FF.
+pub const MAPPING_OUTPUTS: u16 = 0x1600;
+/// First object index of TxPDO mappings, up to 0x1BFF.
+pub const MAPPING_INPUTS: u16 = 0x1A00;
+
+/// One object in a PDO.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PdoEntry {
+    /// Object index; 0 is padding.
+    pub index: u16,
+    /// Sub-index.
+    pub sub_index: u8,
+    /// Bits.
+    pub bit_length: u8,
+    /// Name, where the SII or the robot file gives one.
+    pub name: String,
+}
+
+impl PdoEntry {
+    /// The entry as a mapping object's sub-index holds it: index, sub-index, bit length.
+    #[must_use]
+    pub fn mapping_value(&self) -> u32 {
+        u32::from(self.index) << 16 | u32::from(self.sub_index) << 8 | u32::from(self.bit_length)
+    }
+
+    /// The nameless entry a mapping object's sub-index describes.
+    #[must_use]
+    pub fn from_mapping_value(value: u32) -> Self {
+        Self {
+            index: (value >> 16) as u16,
+            sub_index: (value >> 8) as u8,
+            bit_length: value as u8,
+            name: String::new(),
+        }
+    }
+}
+
+/// A process data object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pdo {
+    /// Index of the mapping object: 0x1600 ff. outputs, 0x1A00 ff. inputs.
+    pub index: u16,
+    /// SyncManager it belongs to, or `None` if it is not assigned by default.
+    pub sync_manager: Option<u8>,
+    /// Whether the mapping is fixed and must not be written.
+    pub fixed: bool,
+    /// Name, where the SII or the robot file gives one.
+    pub name: String,
+    /// The objects in it, in order.
+    pub entries: Vec<PdoEntry>,
+}
+
+impl Pdo {
+    /// Bits of all entries.
+    #[must_use]
+    pub fn bit_length(&self) -> usize {
+        self.entries.iter().map(|entry| usize::from(entry.bit_length)).sum()
+    }
+}
+
+/// The PDOs of a SubDevice that are in use, in the order they lie in the process image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PdoMapping {
+    /// RxPDOs: MainDevice to SubDevice.
+    pub outputs: Vec<Pdo>,
+    /// TxPDOs: SubDevice to MainDevice.
+    pub inputs: Vec<Pdo>,
+}
+
+impl PdoMapping {
+    /// Where output object `index`:`sub_index` lies among the outputs.
+    #[must_use]
+    pub fn output(&self, index: u16, sub_index: u8) -> Option<PdoField> {
+        find(&self.outputs, index, sub_index)
+    }
+
+    /// Where input object `index`:`sub_index` lies among the inputs.
+    #[must_use]
+    pub fn input(&self, index: u16, sub_index: u8) -> Option<PdoField> {
+        find(&self.inputs, index, sub_index)
+    }
+
+    /// Bits of all outputs.
+    #[must_use]
+    pub fn output_bits(&self) -> usize {
+        self.outputs.iter().map(Pdo::bit_length).sum()
+    }
+
+    /// Bits of all inputs.
+    #[must_use]
+    pub fn input_bits(&self) -> usize {
+        self.inputs.iter().map(Pdo::bit_length).sum()
+    }
+}
+
+/// Where an object lies among a SubDevice's outputs or inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PdoField {
+    /// Bits from the start of the SubDevice's outputs or inputs.
+    pub bit_offset: usize,
+    /// Bits.
+    pub bit_length: usize,
+}
+
+fn find(pdos: &[Pdo], index: u16, sub_index: u8) -> Option<PdoField> {
+    let mut bit_offset = 0;
+    for entry in pdos.iter().flat_map(|pdo| &pdo.entries) {
+        let bit_length = usize::from(entry.bit_length);
+        if entry.index == index && entry.sub_index == sub_index {
+            return Some(PdoField { bit_offset, bit_length });
+        }
+        bit_offset += bit_length;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_behind_the_ones_before_them() {
+        let entry = |value| PdoEntry::from_mapping_value(value);
+        let pdo = |index, values: &[u32]| Pdo {
+            index,
+            sync_manager: None,
+            fixed: false,
+            name: String::new(),
+            entries: values.iter().map(|&value| entry(value)).collect(),
+        };
+        let mapping = PdoMapping {
+            outputs: vec![pdo(0x1600, &[0x6040_0010]), pdo(0x1601, &[0x0000_0008, 0x607A_0020])],
+            inputs: vec![],
+        };
+        assert_eq!(mapping.output(0x607A, 0), Some(PdoField { bit_offset: 24, bit_length: 32 }));
+        assert_eq!(mapping.output(0x607A, 1), None);
+        assert_eq!(mapping.output_bits(), 56);
+        assert_eq!(entry(0x607A_0020).mapping_value(), 0x607A_0020);
+    }
+}
