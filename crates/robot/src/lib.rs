@@ -1,1 +1,93 @@
-//! The robot file: one description of bus, axes and tasks, read and checked.
+//! The robot file: bus, axes, cycle and controller of one robot, read from TOML and checked as a whole.
+//!
+//! [`Robot::read`] gives a description in which every reference resolves and every mapping can be set
+//! up, or one [`FileError`] that names file, line and column, what was found, what was expected and
+//! what to do. Nothing here touches a bus: who runs, simulates or displays a robot starts from the same
+//! description.
+//!
+//! ```
+//! let text = r#"
+//!     [cycle]
+//!     period = "1ms"
+//!
+//!     [[bus.sub_device]]
+//!     name = "lamps"
+//!     simulate = { kind = "digital_outputs", channels = 4 }
+//! "#;
+//! let robot = onbeat_robot::Robot::parse(text, "lamps.toml").unwrap();
+//! assert_eq!(robot.bus.sub_devices[0].name, "lamps");
+//!
+//! let error = onbeat_robot::Robot::parse("[cicle]", "lamps.toml").unwrap_err();
+//! assert!(error.to_string().starts_with("lamps.toml:1:2: unknown key \"cicle\""));
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`description`] | the checked description: what a robot is |
+//! | `file` | the keys and types a robot file may contain |
+//! | `check` | from the file to the description, or the first problem found |
+//! | [`object`] | values of CoE objects as people write them |
+//! | [`duration`] | durations as people write them |
+#![forbid(unsafe_code)]
+
+mod check;
+pub mod description;
+pub mod duration;
+mod error;
+mod file;
+mod nearest;
+pub mod object;
+
+use std::path::Path;
+use std::time::Duration;
+
+pub use description::*;
+pub use error::FileError;
+
+/// What the caller wants otherwise than the file says; it is checked as if the file said it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overrides {
+    /// Replaces `cycle.period`; a SYNC0 that follows the period follows this one.
+    pub period: Option<Duration>,
+}
+
+impl Robot {
+    /// Reads and checks the robot file at `path`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the first problem in it.
+    pub fn read(path: &Path, overrides: Overrides) -> Result<Self, FileError> {
+        let text = std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
+        let mut robot = Self::parse_with(&text, &path.display().to_string(), overrides)?;
+        robot.resolve_paths(path.parent().unwrap_or(Path::new("")));
+        Ok(robot)
+    }
+
+    /// Checks the robot file `text`, which errors call `file_name`.
+    ///
+    /// # Errors
+    /// The first problem in it.
+    pub fn parse(text: &str, file_name: &str) -> Result<Self, FileError> {
+        Self::parse_with(text, file_name, Overrides::default())
+    }
+
+    /// [`Robot::parse`] with some of the file's values replaced.
+    ///
+    /// # Errors
+    /// The first problem in the file as it reads with `overrides`.
+    pub fn parse_with(text: &str, file_name: &str, overrides: Overrides) -> Result<Self, FileError> {
+        toml::from_str(text)
+            .map_err(|error| error::Problem::from_toml(text, &error))
+            .and_then(|document| check::robot(document, overrides))
+            .map_err(|problem| FileError::at(text, file_name, problem))
+    }
+
+    /// Paths in a robot file are relative to the file.
+    fn resolve_paths(&mut self, folder: &Path) {
+        for simulation in self.bus.sub_devices.iter_mut().filter_map(|it| it.simulation.as_mut()) {
+            if let Some(path) = &mut simulation.sii {
+                *path = folder.join(&*path);
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The axes, and whether their drives can do what is asked of them.
+
+use std::collections::{HashMap, HashSet};
+
+use toml::Spanned;
+
+use super::repeat::{Repetition, repetitions};
+use super::{Checked, number};
+use crate::description::{Axis, AxisLimits, AxisMode, AxisScale, Bus, Cycle, ObjectDirection, OnStale};
+use crate::error::Problem;
+use crate::file;
+use crate::nearest::nearest;
+
+pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<Vec<Axis>> {
+    let positions: HashMap<&str, usize> =
+        bus.sub_devices.iter().enumerate().map(|(position, it)| (it.name.as_str(), position)).collect();
+    let mut names = HashSet::new();
+    let mut drives = HashMap::new();
+    let mut axes = Vec::new();
+    for entry in entries {
+        let (mode, scale, limits) = (mode(*entry.mode.get_ref()), scale(entry)?, limits(entry, cycle)?);
+        let repeated =
+            file::Repeated { name: &entry.name, count: entry.count.as_ref(), first: entry.first.as_ref() };
+        for repetition in repetitions(&repeated)? {
+            let sub_device = find(&entry.sub_device, &repetition, &positions)?;
+            let Repetition { name, .. } = repetition;
+            if !names.insert(name.clone()) {
+                let found = format!("a second axis \"{name}\"");
+                return Err(Problem::new(entry.name.span(), found, "every name once", "rename one"));
+            }
+            if let Some(other) = drives.insert(sub_device, name.clone()) {
+                let found = format!("SubDevice {sub_device} for axis \"{name}\"; \"{other}\" has it");
+                let remedy = "give each axis its own SubDevice";
+                return Err(Problem::new(entry.sub_device.span(), found, "one axis a drive", remedy));
+            }
+            check_mapping(&entry.mode, mode, &name, bus, sub_device)?;
+            check_startup_mode(&entry.mode, mode, &name, bus, sub_device)?;
+            let on_stale = match entry.on_stale {
+                file::OnStale::Hold => OnStale::Hold,
+                file::OnStale::QuickStop => OnStale::QuickStop,
+                file::OnStale::Disable => OnStale::Disable,
+            };
+            axes.push(Axis { name, sub_device, mode, scale, limits, on_stale });
+        }
+    }
+    Ok(axes)
+}
+
+fn find(
+    wanted: &Spanned<String>,
+    repetition: &Repetition,
+    positions: &HashMap<&str, usize>,
+) -> Checked<usize> {
+    let name = repetition.fill(wanted.get_ref());
+    positions.get(name.as_str()).copied().ok_or_else(|| {
+        let remedy = nearest(&name, positions.keys().copied())
+            .map_or("correct sub_device".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
+        let found = format!("axis \"{}\" on the unknown SubDevice \"{name}\"", repetition.name);
+        Problem::new(wanted.span(), found, "the name of a SubDevice on the bus", remedy)
+    })
+}
+
+fn mode(mode: file::Mode) -> AxisMode {
+    match mode {
+        file::Mode::Csp => AxisMode::CyclicSynchronousPosition,
+        file::Mode::Csv => AxisMode::CyclicSynchronousVelocity,
+        file::Mode::Cst => AxisMode::CyclicSynchronousTorque,
+    }
+}
+
+fn scale(entry: &file::Axis) -> Checked<AxisScale> {
+    let gear_ratio = entry.gear_ratio.as_ref();
+    Ok(AxisScale {
+        counts_per_revolution: number::positive("counts_per_revolution", &entry.counts_per_revolution)?,
+        gear_ratio: gear_ratio.map_or(Ok(1.0), |ratio| number::positive("gear_ratio", ratio))?,
+        rated_torque: number::positive("rated_torque", &entry.rated_torque)?,
+    })
+}
+
+fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
+    let file::Limits { position, velocity, torque, maximum_step } = &entry.limits;
+    let velocity = number::positive("velocity", velocity)?;
+    let torque = number::positive("torque", torque)?;
+    let position = match position {
+        None => None,
+        Some(range) => {
+            let [lowest, highest] = *range.get_ref();
+            if !(lowest.is_finite() && highest.is_finite() && lowest < highest) {
+                let found = format!("position = [{lowest}, {highest}]");
+                let expected = "the lowest and the highest position in rad";
+                return Err(Problem::new(range.span(), found, expected, "correct position"));
+            }
+            Some((lowest, highest))
+        }
+    };
+    let step_at_full_speed = velocity * cycle.period.as_secs_f64();
+    let maximum_step = match maximum_step {
+        // Twice what full speed takes: a beat may be lost without a stop.
+        None => 2.0 * step_at_full_speed,
+        Some(step) => {
+            let radians = number::positive("maximum_step", step)?;
+            if radians < step_at_full_speed {
+                let found = format!("maximum_step = {radians}");
+                let expected =
+                    format!("at least {step_at_full_speed:.6} rad, a period at the velocity limit");
+                let remedy = "raise it, or lower the velocity limit";
+                return Err(Problem::new(step.span(), found, expected, remedy));
+            }
+            radians
+        }
+    };
+    Ok(AxisLimits { position, velocity, torque, maximum_step })
+}
+
+/// Whether the explicit mapping carries the objects the mode lives on (CiA 402-2, cyclic modes).
+fn check_mapping(
+    place: &Spanned<file::Mode>,
+    mode: AxisMode,
+    axis: &str,
+    bus: &Bus,
+    sub_device: usize,
+) -> Checked<()> {
+    let Some(mapping) = bus.sub_devices[sub_device].process_data.explicit() else { return Ok(()) };
+    let missing = mode.objects().into_iter().find(|object| match object.direction {
+        ObjectDirection::Output => mapping.output(object.index, 0).is_none(),
+        ObjectDirection::Input => mapping.input(object.index, 0).is_none(),
+    });
+    missing.map_or(Ok(()), |object| {
+        let found =
+            format!("axis \"{axis}\" in mode {} without object {:#06x}", mode.short_name(), object.index);
+        let (direction, name) = (object.direction.name(), object.name);
+        let expected = format!("{name} among the {direction} of \"{}\"", bus.sub_devices[sub_device].name);
+        Err(Problem::new(place.span(), found, expected, "map it, or choose another mode"))
+    })
+}
+
+/// Whether a start-up SDO sets another mode than the axis asks for.
+fn check_startup_mode(
+    place: &Spanned<file::Mode>,
+    mode: AxisMode,
+    axis: &str,
+    bus: &Bus,
+    sub_device: usize,
+) -> Checked<()> {
+    let written = bus.sub_devices[sub_device].startup.iter().rfind(|sdo| sdo.index == 0x6060);
+    match written {
+        Some(sdo) if sdo.data != [mode.number() as u8] => {
+            let found = format!("axis \"{axis}\" in mode {}", mode.short_name());
+            let expected = format!("the mode that start-up writes to 0x6060 ({:?})", sdo.data);
+            let remedy = "remove that start-up SDO: the axis sets its mode itself";
+            Err(Problem::new(place.span(), found, expected, remedy))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,157 @@
+//! The SubDevices.
+
+use std::collections::{BTreeMap, HashMap};
+
+use toml::Spanned;
+
+use super::repeat::{MOST_SUB_DEVICES, Repetition, repetitions};
+use super::topology::Topology;
+use super::{Checked, clock, mapping, simulation, startup};
+use crate::description::{
+    Bus, Cycle, DistributedClock, Identity, ProcessDataSource, Simulation, StartupSdo, SubDevice,
+};
+use crate::error::Problem;
+use crate::file;
+use crate::nearest::nearest;
+
+pub(super) fn bus(
+    bus: Spanned<file::Bus>,
+    devices: &BTreeMap<String, file::Device>,
+    cycle: &Cycle,
+) -> Checked<Bus> {
+    let span = bus.span();
+    let bus = bus.into_inner();
+    let mut sub_devices = SubDevices::default();
+    for entry in &bus.sub_device {
+        let kind = Kind::of(entry.get_ref(), devices, bus.distributed_clocks, cycle)?;
+        sub_devices.add(entry, &kind)?;
+    }
+    if sub_devices.list.is_empty() {
+        let remedy = "add a [[bus.sub_device]] for each SubDevice, in the order of the cable";
+        return Err(Problem::new(span, "a bus without SubDevices", "at least one", remedy));
+    }
+    Ok(Bus { distributed_clocks: bus.distributed_clocks, sub_devices: sub_devices.list })
+}
+
+/// The SubDevices so far.
+#[derive(Default)]
+struct SubDevices {
+    list: Vec<SubDevice>,
+    positions: HashMap<String, usize>,
+    aliases: HashMap<u16, usize>,
+    topology: Topology,
+}
+
+impl SubDevices {
+    /// Adds the one SubDevice, or the several, that `entry` describes.
+    fn add(&mut self, entry: &Spanned<file::SubDevice>, kind: &Kind) -> Checked<()> {
+        let sub_device = entry.get_ref();
+        let repeated = file::Repeated {
+            name: &sub_device.name,
+            count: sub_device.count.as_ref(),
+            first: sub_device.first.as_ref(),
+        };
+        for (step, repetition) in repetitions(&repeated)?.enumerate() {
+            let position = self.list.len();
+            if position >= MOST_SUB_DEVICES as usize {
+                let found = format!("more than {MOST_SUB_DEVICES} SubDevices");
+                return Err(Problem::new(entry.span(), found, "no more than that", "describe fewer"));
+            }
+            let Repetition { name, .. } = &repetition;
+            if let Some(earlier) = self.positions.insert(name.clone(), position) {
+                let found = format!("a second SubDevice \"{name}\"; position {earlier} has that name");
+                return Err(Problem::new(sub_device.name.span(), found, "every name once", "rename one"));
+            }
+            let alias = self.alias(sub_device.alias.as_ref(), step, position)?;
+            let wanted = sub_device.parent.as_ref().filter(|_| step == 0);
+            let port = sub_device.port.as_ref().filter(|_| step == 0);
+            let parent = self.topology.attach(wanted, port, &self.positions, position)?;
+            self.list.push(SubDevice {
+                name: repetition.name,
+                identity: kind.identity,
+                alias,
+                process_data: kind.process_data.clone(),
+                startup: kind.startup.clone(),
+                distributed_clock: kind.distributed_clock,
+                parent,
+                simulation: kind.simulation.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The alias of the `step`-th repetition: they count up.
+    fn alias(
+        &mut self,
+        alias: Option<&Spanned<u16>>,
+        step: usize,
+        position: usize,
+    ) -> Checked<Option<u16>> {
+        let Some(first) = alias else { return Ok(None) };
+        let alias = u16::try_from(step).ok().and_then(|step| first.get_ref().checked_add(step));
+        let Some(alias) = alias.filter(|&alias| alias != 0) else {
+            let found = format!("alias {} for {} SubDevices", first.get_ref(), step + 1);
+            return Err(Problem::new(first.span(), found, "aliases from 1 to 65535", "choose another"));
+        };
+        if let Some(earlier) = self.aliases.insert(alias, position) {
+            let found = format!("alias {alias:#06x} again; position {earlier} has it");
+            return Err(Problem::new(first.span(), found, "every alias once", "choose another"));
+        }
+        Ok(Some(alias))
+    }
+}
+
+/// What the SubDevices of one entry have in common, checked once.
+struct Kind {
+    identity: Option<Identity>,
+    process_data: ProcessDataSource,
+    startup: Vec<StartupSdo>,
+    distributed_clock: Option<DistributedClock>,
+    simulation: Option<Simulation>,
+}
+
+impl Kind {
+    /// What `entry` says, and what it leaves to its device.
+    fn of(
+        entry: &file::SubDevice,
+        devices: &BTreeMap<String, file::Device>,
+        distributed_clocks: bool,
+        cycle: &Cycle,
+    ) -> Checked<Self> {
+        let device = entry.device.as_ref().map(|name| find_device(name, devices)).transpose()?;
+        let identity = entry.identity.as_ref().or(device.and_then(|it| it.identity.as_ref()));
+        let pdos = entry.pdos.as_ref().or(device.and_then(|it| it.pdos.as_ref()));
+        let startup = entry.startup.as_ref().or(device.and_then(|it| it.startup.as_ref()));
+        let clock = entry.dc.as_ref().or(device.and_then(|it| it.dc.as_ref()));
+        let simulate = entry.simulate.as_ref().or(device.and_then(|it| it.simulate.as_ref()));
+        Ok(Self {
+            identity: identity.map(|it| Identity {
+                vendor_id: it.vendor_id,
+                product_code: it.product_code,
+                revision: it.revision,
+            }),
+            process_data: pdos.map_or(Ok(ProcessDataSource::Sii), mapping::process_data)?,
+            startup: startup.into_iter().flatten().map(startup::sdo).collect::<Checked<_>>()?,
+            distributed_clock: clock
+                .map(|clock| clock::distributed_clock(clock, distributed_clocks, cycle))
+                .transpose()?,
+            simulation: simulate.map(simulation::simulation).transpose()?,
+        })
+    }
+}
+
+fn find_device<'a>(
+    name: &Spanned<String>,
+    devices: &'a BTreeMap<String, file::Device>,
+) -> Checked<&'a file::Device> {
+    devices.get(name.get_ref()).ok_or_else(|| {
+        let known = devices.keys().map(String::as_str);
+        let remedy = match nearest(name.get_ref(), known.clone()) {
+            Some(nearest) => format!("did you mean \"{nearest}\"?"),
+            None => format!("add a table [device.{}] or correct the name", name.get_ref()),
+        };
+        let known: Vec<_> = known.collect();
+        let expected = if known.is_empty() { "a [device.NAME] table".to_owned() } else { known.join(", ") };
+        Problem::new(name.span(), format!("unknown device \"{}\"", name.get_ref()), expected, remedy)
+    })
+}

@@ -1,0 +1,62 @@
+//! One entry of the file that stands for several: `count`, `first`, and `{}` in names.
+
+use toml::Spanned;
+
+use super::{Checked, number, readable_name};
+use crate::error::Problem;
+use crate::file::Repeated;
+
+/// Where the number goes in a name.
+const PLACE: &str = "{}";
+
+/// More SubDevices than this cannot be addressed by position (16 bits; ETG.1000.4, 5.4.1).
+pub(super) const MOST_SUB_DEVICES: i64 = 65_535;
+
+/// One of the entries a repeated entry stands for.
+pub(super) struct Repetition {
+    /// Its name, number filled in.
+    pub(super) name: String,
+    /// Its number, or `None` if there is no `count`.
+    number: Option<i64>,
+}
+
+impl Repetition {
+    /// `text` with this repetition's number in it.
+    pub(super) fn fill(&self, text: &str) -> String {
+        self.number.map_or_else(|| text.to_owned(), |number| text.replace(PLACE, &number.to_string()))
+    }
+}
+
+/// The entries `repeated` stands for.
+pub(super) fn repetitions(repeated: &Repeated<'_>) -> Checked<impl Iterator<Item = Repetition> + use<>> {
+    let Repeated { name, count, first } = repeated;
+    readable_name(name)?;
+    let has_place = name.get_ref().contains(PLACE);
+    match (count, has_place) {
+        (Some(_), false) => return Err(needs_place(name)),
+        (None, true) => return Err(needs_count(name)),
+        _ => {}
+    }
+    if let (None, Some(first)) = (count, first) {
+        let found = format!("first = {} without a count", first.get_ref());
+        return Err(Problem::new(first.span(), found, "count beside first", "add count or remove first"));
+    }
+    let first = number::optional_whole("first", *first, 0..=MOST_SUB_DEVICES)?.unwrap_or(1);
+    let count = number::optional_whole("count", *count, 1..=MOST_SUB_DEVICES)?;
+    let template = name.get_ref().clone();
+    Ok((0..count.unwrap_or(1)).map(move |step| {
+        let number = count.map(|_| first + step);
+        let unnamed = Repetition { name: String::new(), number };
+        Repetition { name: unnamed.fill(&template), number }
+    }))
+}
+
+fn needs_place(name: &Spanned<String>) -> Problem {
+    let found = format!("the name \"{}\" for every one of count", name.get_ref());
+    Problem::new(name.span(), found, "{} where the number goes", "write it as \"joint-{}\"")
+}
+
+fn needs_count(name: &Spanned<String>) -> Problem {
+    let found = format!("{{}} in the name \"{}\" without a count", name.get_ref());
+    Problem::new(name.span(), found, "count beside it", "add count or remove the {}")
+}

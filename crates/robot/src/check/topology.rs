@@ -1,0 +1,86 @@
+//! Where SubDevices hang, and whether a frame would meet them in the order of the file.
+
+use std::collections::HashMap;
+
+use toml::Spanned;
+
+use super::Checked;
+use crate::description::Parent;
+use crate::error::Problem;
+use crate::nearest::nearest;
+
+/// A frame that comes in at port 0 leaves at these, in this order (ETG.1000.4, 4.6).
+const PORTS_IN_ORDER: [u8; 3] = [3, 1, 2];
+
+/// The port the next SubDevice of a line hangs on.
+const PORT_OF_A_LINE: u8 = 1;
+
+/// Which ports are taken, along the way from the first SubDevice to the newest.
+///
+/// SubDevices are numbered in the order a frame meets them, so a new one can only hang somewhere on the
+/// way from the first to the newest, and only behind what hangs there already.
+#[derive(Debug, Default)]
+pub(super) struct Topology {
+    /// Position, and how many of [`PORTS_IN_ORDER`] are behind the frame.
+    way: Vec<(usize, usize)>,
+}
+
+impl Topology {
+    /// Hangs the SubDevice `position` on `port` of `parent`, or on the newest one.
+    pub(super) fn attach(
+        &mut self,
+        parent: Option<&Spanned<String>>,
+        port: Option<&Spanned<i64>>,
+        positions: &HashMap<String, usize>,
+        position: usize,
+    ) -> Checked<Option<Parent>> {
+        let parent_position = match parent {
+            Some(name) => Some(find(name, positions, position)?),
+            None => position.checked_sub(1),
+        };
+        let Some(parent_position) = parent_position else {
+            self.way.push((position, 0));
+            return match port {
+                None => Ok(None),
+                Some(port) => Err(Problem::new(
+                    port.span(),
+                    "a port for the first SubDevice",
+                    "none: it hangs on the MainDevice",
+                    "remove port",
+                )),
+            };
+        };
+        let wanted = port.map_or(i64::from(PORT_OF_A_LINE), |port| *port.get_ref());
+        let place = || port.map(Spanned::span).or(parent.map(Spanned::span)).unwrap_or(0..0);
+        let Some(order) = PORTS_IN_ORDER.iter().position(|&it| i64::from(it) == wanted) else {
+            let expected = "1, 2 or 3: port 0 leads back to the MainDevice";
+            return Err(Problem::new(place(), format!("port {wanted}"), expected, "correct port"));
+        };
+        let on_the_way = self.way.iter().position(|&(it, _)| it == parent_position);
+        let free = on_the_way.filter(|&depth| self.way[depth].1 <= order);
+        let Some(depth) = free else {
+            let found = format!("port {wanted} of SubDevice {parent_position} for SubDevice {position}");
+            let expected = "the order in which a frame meets them: of each SubDevice port 3, then 1, then 2, \
+                            each once and each with all that hangs on it";
+            return Err(Problem::new(place(), found, expected, "put the SubDevices into that order"));
+        };
+        self.way.truncate(depth + 1);
+        self.way[depth].1 = order + 1;
+        self.way.push((position, 0));
+        Ok(Some(Parent { position: parent_position, port: PORTS_IN_ORDER[order] }))
+    }
+}
+
+fn find(name: &Spanned<String>, positions: &HashMap<String, usize>, position: usize) -> Checked<usize> {
+    let earlier = |(name, &it): (&'_ String, &usize)| (it < position).then(|| name.clone());
+    match positions.get(name.get_ref()) {
+        Some(&found) if found < position => Ok(found),
+        _ => {
+            let known: Vec<String> = positions.iter().filter_map(earlier).collect();
+            let remedy = nearest(name.get_ref(), known.iter().map(String::as_str))
+                .map_or("correct parent".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
+            let found = format!("parent \"{}\"", name.get_ref());
+            Err(Problem::new(name.span(), found, "a SubDevice described before this one", remedy))
+        }
+    }
+}

@@ -1,0 +1,146 @@
+use std::f64::consts::TAU;
+
+/// One axis: a servo drive and what its numbers mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it is called; unique in the robot.
+    pub name: String,
+    /// Position on the bus of its drive.
+    pub sub_device: usize,
+    /// CiA 402 mode of operation.
+    pub mode: AxisMode,
+    /// From the drive's numbers to SI and back.
+    pub scale: AxisScale,
+    /// What the axis must not exceed.
+    pub limits: AxisLimits,
+    /// What happens when the command goes stale.
+    pub on_stale: OnStale,
+}
+
+/// CiA 402 modes of operation that follow a command on every beat (CiA 402-2, object 0x6060).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisMode {
+    /// Cyclic synchronous position, 8.
+    CyclicSynchronousPosition,
+    /// Cyclic synchronous velocity, 9.
+    CyclicSynchronousVelocity,
+    /// Cyclic synchronous torque, 10.
+    CyclicSynchronousTorque,
+}
+
+impl AxisMode {
+    /// The value of object 0x6060.
+    #[must_use]
+    pub const fn number(self) -> i8 {
+        match self {
+            Self::CyclicSynchronousPosition => 8,
+            Self::CyclicSynchronousVelocity => 9,
+            Self::CyclicSynchronousTorque => 10,
+        }
+    }
+
+    /// The short name people use: `csp`, `csv`, `cst`.
+    #[must_use]
+    pub const fn short_name(self) -> &'static str {
+        match self {
+            Self::CyclicSynchronousPosition => "csp",
+            Self::CyclicSynchronousVelocity => "csv",
+            Self::CyclicSynchronousTorque => "cst",
+        }
+    }
+}
+
+/// What the drive's numbers mean at the axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AxisScale {
+    /// Encoder counts per motor revolution.
+    pub counts_per_revolution: f64,
+    /// Motor revolutions per axis revolution.
+    pub gear_ratio: f64,
+    /// Motor torque that 1000 per mille stand for (object 0x6076), in N m.
+    pub rated_torque: f64,
+}
+
+impl AxisScale {
+    /// Encoder counts per radian of the axis.
+    #[must_use]
+    pub fn counts_per_radian(&self) -> f64 {
+        self.counts_per_revolution * self.gear_ratio / TAU
+    }
+}
+
+/// What an axis must not exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AxisLimits {
+    /// Lowest and highest position, in rad; `None` for an axis that turns for ever.
+    pub position: Option<(f64, f64)>,
+    /// Highest speed either way, in rad/s.
+    pub velocity: f64,
+    /// Highest torque either way at the axis, in N m.
+    pub torque: f64,
+    /// Largest change of the position command from one beat to the next, in rad.
+    pub maximum_step: f64,
+}
+
+/// What an axis does when its command goes stale.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnStale {
+    /// Keep the last position, or slow down to standstill, with the drive enabled.
+    #[default]
+    Hold,
+    /// CiA 402 quick stop.
+    QuickStop,
+    /// Take the torque off.
+    Disable,
+}
+
+/// An object a mode of operation lives on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModeObject {
+    /// Object index; the sub-index is 0.
+    pub index: u16,
+    /// Its name in CiA 402.
+    pub name: &'static str,
+    /// Which way it goes.
+    pub direction: ObjectDirection,
+}
+
+/// Which way a mapped object goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectDirection {
+    /// MainDevice to SubDevice.
+    Output,
+    /// SubDevice to MainDevice.
+    Input,
+}
+
+impl ObjectDirection {
+    /// `outputs` or `inputs`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Output => "outputs",
+            Self::Input => "inputs",
+        }
+    }
+}
+
+impl AxisMode {
+    /// The objects that must be in the process data for this mode (CiA 402-2, cyclic modes). The actual
+    /// position is among them in every mode: a robot is blind without it.
+    #[must_use]
+    pub fn objects(self) -> [ModeObject; 4] {
+        use ObjectDirection::{Input, Output};
+        let target = match self {
+            Self::CyclicSynchronousPosition => (0x607A, "target position"),
+            Self::CyclicSynchronousVelocity => (0x60FF, "target velocity"),
+            Self::CyclicSynchronousTorque => (0x6071, "target torque"),
+        };
+        [
+            ModeObject { index: 0x6040, name: "controlword", direction: Output },
+            ModeObject { index: target.0, name: target.1, direction: Output },
+            ModeObject { index: 0x6041, name: "statusword", direction: Input },
+            ModeObject { index: 0x6064, name: "position actual value", direction: Input },
+        ]
+    }
+}

@@ -1,0 +1,146 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ethercat::pdo::PdoMapping;
+
+/// The SubDevices, and what they share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bus {
+    /// Whether the distributed clocks are set up and kept in step.
+    pub distributed_clocks: bool,
+    /// The SubDevices in the order a frame passes through them.
+    pub sub_devices: Vec<SubDevice>,
+}
+
+/// One SubDevice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubDevice {
+    /// What it is called; unique on the bus.
+    pub name: String,
+    /// What the SubDevice found at this position must be; `None` accepts any.
+    pub identity: Option<Identity>,
+    /// Configured station alias it must have (ETG.1000.4, 6.2, register 0x0012).
+    pub alias: Option<u16>,
+    /// Where its process data mapping comes from.
+    pub process_data: ProcessDataSource,
+    /// Objects written between PreOp and SafeOp, in this order.
+    pub startup: Vec<StartupSdo>,
+    /// SYNC0, where the SubDevice is to have one.
+    pub distributed_clock: Option<DistributedClock>,
+    /// Where it hangs; `None` for the first.
+    pub parent: Option<Parent>,
+    /// How to simulate it; `None` where the file does not say.
+    pub simulation: Option<Simulation>,
+}
+
+/// What a SubDevice's SII must say about it (ETG.1000.6, 5.4, Table 16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Vendor ID as ETG assigns it.
+    pub vendor_id: u32,
+    /// Product code, the vendor's own.
+    pub product_code: u32,
+    /// Revision; `None` accepts any.
+    pub revision: Option<u32>,
+}
+
+/// Where a SubDevice's process data mapping comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessDataSource {
+    /// The PDOs its SII assigns by default.
+    Sii,
+    /// This mapping, written to 0x1C12, 0x1C13 and the mapping objects by SDO.
+    Explicit(PdoMapping),
+}
+
+impl ProcessDataSource {
+    /// The mapping, if the robot file gives it.
+    #[must_use]
+    pub fn explicit(&self) -> Option<&PdoMapping> {
+        match self {
+            Self::Sii => None,
+            Self::Explicit(mapping) => Some(mapping),
+        }
+    }
+}
+
+/// An object to write at start-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartupSdo {
+    /// Object index.
+    pub index: u16,
+    /// Sub-index; the first one written, with complete access.
+    pub sub_index: u8,
+    /// Whether the object is written as a whole.
+    pub complete_access: bool,
+    /// The value's bytes, little endian.
+    pub data: Vec<u8>,
+}
+
+/// SYNC0 of a SubDevice (ETG.1000.4, 6.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DistributedClock {
+    /// Time from pulse to pulse; a multiple or a whole fraction of the cycle's period.
+    pub sync0: Duration,
+    /// From the start of the cycle to the pulse; shorter than `sync0`.
+    pub shift: Duration,
+}
+
+/// Where a SubDevice hangs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Position on the bus of the SubDevice before it.
+    pub position: usize,
+    /// Port of that SubDevice, 1 to 3. A frame visits 3, then 1, then 2 (ETG.1000.4, 4.6).
+    pub port: u8,
+}
+
+/// How to simulate a SubDevice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulation {
+    /// What the simulated SubDevice does.
+    pub application: Application,
+    /// SII image it starts from; `None` makes one from the description.
+    pub sii: Option<PathBuf>,
+}
+
+/// What a simulated SubDevice does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Application {
+    /// Nothing but pass frames on: couplers and junctions.
+    Coupler,
+    /// Digital outputs.
+    DigitalOutputs {
+        /// Number of channels, one bit each; 1 to 64.
+        channels: u8,
+    },
+    /// Digital inputs.
+    DigitalInputs {
+        /// Number of channels, one bit each; 1 to 64.
+        channels: u8,
+    },
+    /// Analogue inputs of 16 bits, each with a status word before it.
+    AnalogueInput {
+        /// Number of channels; 1 to 16.
+        channels: u8,
+    },
+    /// A CiA 402 servo drive with a motor on it.
+    ServoDrive(ServoDrivePlant),
+}
+
+/// The motor, its load and its encoder.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ServoDrivePlant {
+    /// Encoder counts per motor revolution.
+    pub encoder_counts: u32,
+    /// Inertia of rotor and load at the motor shaft, in kg m^2.
+    pub inertia: f64,
+    /// Viscous friction, in N m s/rad.
+    pub viscous_friction: f64,
+    /// Coulomb friction, in N m.
+    pub coulomb_friction: f64,
+    /// Torque that 1000 per mille stand for, in N m.
+    pub rated_torque: f64,
+    /// Torque the motor cannot exceed, in N m.
+    pub torque_limit: f64,
+}

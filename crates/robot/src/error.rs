@@ -1,0 +1,167 @@
+//! What is wrong with a robot file, and where.
+
+use std::fmt;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::nearest::nearest;
+
+/// What is wrong with a robot file: one sentence with the place, what was found, what was expected and
+/// what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct FileError {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// Line from 1, and column in characters from 1; `None` if the file could not be read at all.
+    pub place: Option<(usize, usize)>,
+    /// What was found.
+    pub found: String,
+    /// What was expected.
+    pub expected: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}, expected {}: {}", self.found, self.expected, self.remedy)
+    }
+}
+
+impl FileError {
+    pub(crate) fn at(text: &str, file: &str, problem: Problem) -> Self {
+        let Problem { span, found, expected, remedy } = problem;
+        Self {
+            file: file.to_owned(),
+            place: Some(line_and_column(text, span.start)),
+            found,
+            expected,
+            remedy,
+        }
+    }
+
+    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::NotFound => "check the path",
+            io::ErrorKind::PermissionDenied => "check the file's permissions",
+            io::ErrorKind::InvalidData => "save it as UTF-8",
+            _ => "check the path and the file",
+        };
+        Self {
+            file: path.display().to_string(),
+            place: None,
+            found: format!("cannot be read ({error})"),
+            expected: "a robot file in TOML".to_owned(),
+            remedy: remedy.to_owned(),
+        }
+    }
+}
+
+/// A [`FileError`] that still speaks of bytes and not yet of lines.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) span: Range<usize>,
+    pub(crate) found: String,
+    pub(crate) expected: String,
+    pub(crate) remedy: String,
+}
+
+impl Problem {
+    pub(crate) fn new(
+        span: Range<usize>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self { span, found: found.into(), expected: expected.into(), remedy: remedy.into() }
+    }
+
+    /// What serde or the TOML parser found, in the words of the other problems.
+    pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
+        let span = error.span().unwrap_or(0..0);
+        let message = error.message().lines().next().unwrap_or_default();
+        let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+        match words.split_first() {
+            Some((key, known)) if message.starts_with("unknown field") => {
+                unknown(span, "key", key, known, nearest(key, known.iter().copied()))
+            }
+            Some((value, known)) if message.starts_with("unknown variant") => {
+                unknown(span, "value", value, known, nearest(value, known.iter().copied()))
+            }
+            Some((key, _)) if message.starts_with("missing field") => {
+                let found = format!("the key \"{key}\" is missing from this table");
+                Self::new(span, found, format!("{key} = ..."), "add it")
+            }
+            _ => wrong_value(span, text, message),
+        }
+    }
+}
+
+fn unknown(span: Range<usize>, what: &str, word: &str, known: &[&str], nearest: Option<&str>) -> Problem {
+    let remedy = match nearest {
+        Some(nearest) => format!("did you mean \"{nearest}\"?"),
+        None => format!("correct or remove the {what}"),
+    };
+    let expected = match known {
+        [] => "nothing here".to_owned(),
+        [only] => format!("\"{only}\""),
+        several => format!("one of {}", several.join(", ")),
+    };
+    Problem::new(span, format!("unknown {what} \"{word}\""), expected, remedy)
+}
+
+/// "invalid type: string "x", expected u32", "invalid value: ..., expected ...", and what the TOML
+/// parser itself says, which may lack the second part.
+fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
+    let of_value = message
+        .strip_prefix("invalid type: ")
+        .or_else(|| message.strip_prefix("invalid value: "))
+        .or_else(|| message.strip_prefix("invalid length "));
+    let (found, expected) = of_value.unwrap_or(message).rsplit_once(", expected ").unwrap_or((message, ""));
+    let expected = match expected {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "i64" | "u64" | "usize" => "a whole number",
+        "f64" => "a number",
+        "a string" => "text in quotes",
+        "a boolean" => "true or false",
+        "" => "valid TOML",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    let found = match text.get(span.clone()) {
+        // A key without its value, for one, has an empty span: the message then says more.
+        Some(there) if of_value.is_none() && !there.trim().is_empty() && !there.contains('\n') => {
+            format!("{found} at `{}`", there.trim())
+        }
+        _ => found.to_owned(),
+    };
+    Problem::new(span, found, expected, "correct the file here")
+}
+
+fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_and_lines_start_at_one() {
+        let text = "a\nµµ=x";
+        assert_eq!(line_and_column(text, 0), (1, 1));
+        assert_eq!(line_and_column(text, text.find('x').unwrap()), (2, 4));
+        assert_eq!(line_and_column(text, 999), (2, 5));
+    }
+}

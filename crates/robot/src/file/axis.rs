@@ -1,0 +1,46 @@
+use serde::Deserialize;
+use toml::Spanned;
+
+/// `[[axis]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Axis {
+    pub(crate) name: Spanned<String>,
+    pub(crate) count: Option<Spanned<i64>>,
+    pub(crate) first: Option<Spanned<i64>>,
+    pub(crate) sub_device: Spanned<String>,
+    pub(crate) mode: Spanned<Mode>,
+    pub(crate) counts_per_revolution: Spanned<f64>,
+    pub(crate) gear_ratio: Option<Spanned<f64>>,
+    pub(crate) rated_torque: Spanned<f64>,
+    pub(crate) limits: Limits,
+    #[serde(default)]
+    pub(crate) on_stale: OnStale,
+}
+
+/// `limits` of an axis.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    pub(crate) position: Option<Spanned<[f64; 2]>>,
+    pub(crate) velocity: Spanned<f64>,
+    pub(crate) torque: Spanned<f64>,
+    pub(crate) maximum_step: Option<Spanned<f64>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    Csp,
+    Csv,
+    Cst,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnStale {
+    #[default]
+    Hold,
+    QuickStop,
+    Disable,
+}

@@ -1,0 +1,78 @@
+//! What a robot file may contain: its keys and their types, before anything is checked.
+//!
+//! Values that a check may refuse keep their place in the text ([`Spanned`]).
+
+mod axis;
+mod bus;
+mod controller;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+pub(crate) use axis::{Axis, Limits, Mode, OnStale};
+pub(crate) use bus::{
+    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Simulate, SimulateKind, Startup, SubDevice,
+};
+pub(crate) use controller::{Controller, ControllerKind};
+
+/// The whole file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Document {
+    pub(crate) name: Option<String>,
+    pub(crate) cycle: Spanned<Cycle>,
+    #[serde(default)]
+    pub(crate) device: BTreeMap<String, Device>,
+    pub(crate) bus: Spanned<Bus>,
+    #[serde(default)]
+    pub(crate) axis: Vec<Axis>,
+    pub(crate) controller: Option<Controller>,
+}
+
+/// `[cycle]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cycle {
+    pub(crate) period: Spanned<Length>,
+    pub(crate) priority: Option<Spanned<i64>>,
+    pub(crate) cpu: Option<Spanned<i64>>,
+    pub(crate) memory_lock: Option<bool>,
+    #[serde(default)]
+    pub(crate) frame_order: FrameOrder,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum FrameOrder {
+    #[default]
+    ReplyOfLastBeat,
+    WaitForReply,
+}
+
+/// A duration, written as text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length(pub(crate) Duration);
+
+impl<'de> Deserialize<'de> for Length {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Length;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number and a unit (ns, us, ms, s, min) in quotes, as in \"500us\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Length, E> {
+                let wrong = |_| E::invalid_value(serde::de::Unexpected::Str(text), &self);
+                crate::duration::parse(text).map(Length).map_err(wrong)
+            }
+        }
+
+        deserializer.deserialize_str(Visitor)
+    }
+}

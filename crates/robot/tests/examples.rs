@@ -1,0 +1,77 @@
+//! The robot files of `examples/` describe the robots they say they do.
+
+use std::path::Path;
+use std::time::Duration;
+
+use robot::{Application, AxisMode, Controller, Overrides, ProcessDataSource, Robot};
+
+use onbeat_robot as robot;
+
+fn example(name: &str) -> Robot {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
+    Robot::read(&path, Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn axes_in(robot: &Robot, mode: AxisMode) -> usize {
+    robot.axes.iter().filter(|axis| axis.mode == mode).count()
+}
+
+#[test]
+fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
+    let robot = example("six-axis.toml");
+    assert_eq!(robot.cycle.period, Duration::from_millis(1));
+    assert!(robot.bus.distributed_clocks);
+    assert_eq!(robot.bus.sub_devices.len(), 6);
+    for (position, sub_device) in robot.bus.sub_devices.iter().enumerate() {
+        let ProcessDataSource::Explicit(mapping) = &sub_device.process_data else { panic!("explicit") };
+        assert_eq!((mapping.output_bits(), mapping.input_bits()), (96, 96));
+        let clock = sub_device.distributed_clock.expect("SYNC0");
+        assert_eq!((clock.sync0, clock.shift), (Duration::from_millis(1), Duration::from_micros(250)));
+        assert_eq!(robot.axes[position].name, format!("axis-{}", position + 1));
+        assert_eq!(robot.axes[position].sub_device, position);
+    }
+    assert_eq!(axes_in(&robot, AxisMode::CyclicSynchronousPosition), 4);
+    assert_eq!(axes_in(&robot, AxisMode::CyclicSynchronousVelocity), 2);
+    let Controller::Sinusoid(swings) = &robot.controller else { panic!("sinusoid") };
+    assert_eq!(swings.len(), 6);
+    assert!((swings[5].phase - 5.0 * std::f64::consts::FRAC_PI_3).abs() < 1e-4);
+}
+
+#[test]
+fn another_period_takes_sync0_along() {
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/six-axis.toml"))
+            .unwrap();
+    let period = Duration::from_micros(500);
+    let robot = Robot::parse_with(&text, "six-axis.toml", Overrides { period: Some(period) }).unwrap();
+    assert_eq!(robot.cycle.period, period);
+    assert!(robot.bus.sub_devices.iter().all(|it| it.distributed_clock.unwrap().sync0 == period));
+}
+
+#[test]
+fn io_station_has_real_identities_and_one_axis() {
+    let robot = example("io-station.toml");
+    let products: Vec<u32> =
+        robot.bus.sub_devices.iter().map(|it| it.identity.unwrap().product_code).collect();
+    assert_eq!(products, [0x044C_2C52, 0x07D4_3052, 0x03EC_3052, 0x0BBC_3052, 0x0041_4B44]);
+    assert_eq!(robot.axes.len(), 1);
+    assert_eq!(robot.axes[0].sub_device, 4);
+    assert_eq!(robot.bus.sub_devices[4].startup[1].data, [0xFD]);
+}
+
+#[test]
+fn the_humanoid_is_59_sub_devices_on_two_junctions() {
+    let robot = example("humanoid-59.toml");
+    let sub_devices = &robot.bus.sub_devices;
+    assert_eq!(sub_devices.len(), 59);
+    assert_eq!(robot.axes.len(), 52);
+    let junctions = sub_devices
+        .iter()
+        .filter(|it| it.simulation.as_ref().is_some_and(|it| it.application == Application::Coupler));
+    assert_eq!(junctions.count(), 2);
+    let branches = |junction| {
+        sub_devices.iter().filter(move |it| it.parent.is_some_and(|it| it.position == junction)).count()
+    };
+    let chest = sub_devices.iter().position(|it| it.name == "chest").unwrap();
+    assert_eq!((branches(0), branches(chest)), (3, 3));
+}
