@@ -116,7 +116,7 @@ fn durations_say_their_units() {
     assert_eq!(sentence("\"1ms\"", "1"), format!("r.toml:3:10: integer `1`, {expected}"));
     assert_eq!(
         sentence("\"1ms\"", "\"0ms\""),
-        "r.toml:3:10: period 0ns, expected 10us to 1s: choose a period the bus and the machine can hold, \
+        "r.toml:3:10: period 0ns, expected 50us to 1s: choose a period the bus and the machine can hold, \
          as \"1ms\""
     );
 }

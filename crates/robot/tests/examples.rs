@@ -75,3 +75,35 @@ fn the_humanoid_is_59_sub_devices_on_two_junctions() {
     let chest = sub_devices.iter().position(|it| it.name == "chest").unwrap();
     assert_eq!((branches(0), branches(chest)), (3, 3));
 }
+
+#[test]
+fn the_reference_names_every_key_a_file_may_have() {
+    let reference = include_str!("../../../docs/robot-file.md");
+    let keys = [
+        include_str!("../src/file/mod.rs"),
+        include_str!("../src/file/bus.rs"),
+        include_str!("../src/file/axis.rs"),
+        include_str!("../src/file/controller.rs"),
+    ];
+    let fields =
+        keys.iter().flat_map(|source| source.split("deny_unknown_fields").skip(1)).flat_map(|table| {
+            let body = &table[..table.find("\n}").expect("the end of the table")];
+            body.lines().filter_map(|line| line.trim().strip_prefix("pub(crate) ")?.split_once(": "))
+        });
+    let names: Vec<_> = fields.map(|(name, _)| name).filter(|name| *name != "value_type").collect();
+    assert!(names.len() > 50, "{names:?}");
+    for name in names {
+        let written = [
+            format!("`{name}`"),
+            format!("[{name}]"),
+            format!("`{name}.N"),
+            format!("`{name} = "),
+            format!("[{name}."),
+        ];
+        let there = written.iter().any(|written| reference.contains(written.as_str()));
+        assert!(
+            there || reference.contains(&format!("`[[{name}]]`")),
+            "{name} is not in docs/robot-file.md"
+        );
+    }
+}

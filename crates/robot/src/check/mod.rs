@@ -24,7 +24,7 @@ use crate::file;
 type Checked<T> = Result<T, Problem>;
 
 /// Shortest and longest period a cycle may have.
-const PERIODS: (Duration, Duration) = (Duration::from_micros(10), Duration::from_secs(1));
+const PERIODS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_secs(1));
 
 /// Highest CPU number: as many as the kernel's CPU sets hold.
 const HIGHEST_CPU: i64 = 1023;

@@ -3,7 +3,7 @@ use std::time::Duration;
 /// The real-time cycle: how often, and what it asks of the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
-    /// Time from release to release; 10 us to 1 s.
+    /// Time from release to release; 50 us to 1 s.
     pub period: Duration,
     /// SCHED_FIFO priority, 1 to 99; `None` leaves the ordinary scheduling alone.
     pub priority: Option<u8>,
