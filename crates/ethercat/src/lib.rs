@@ -9,18 +9,22 @@
 //! | [`register`] | the ESC's registers by group, with their clauses |
 //! | [`sii`] | the SubDevice information interface: EEPROM image and categories |
 //! | [`pdo`] | process data objects: entries, mappings, assignments |
-//! | [`al`] | the EtherCAT state machine's states and the AL status codes |
+//! | [`al`] | the EtherCAT state machine's states, as AL control and AL status spell them |
+//! | [`al_status_code`] | why a SubDevice refused a state: codes and texts |
+//! | [`sdo_abort`] | why an SDO transfer ended: codes and texts |
 //! | [`link`] | the seam to the wire: [`link::Link`] and, at the other end, [`link::Segment`] |
 //! | [`main_device`] | the MainDevice: bring-up, cyclic exchange, mailbox services, distributed clocks |
 //! | [`cia402`] | servo drives: statusword, controlword, modes, enabling without a jump |
 #![forbid(unsafe_code)]
 
 pub mod al;
+pub mod al_status_code;
 pub mod cia402;
 pub mod link;
 pub mod main_device;
 pub mod pdo;
 pub mod register;
+pub mod sdo_abort;
 pub mod sii;
 pub mod time;
 pub mod wire;

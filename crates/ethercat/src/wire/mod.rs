@@ -2,9 +2,11 @@
 //!
 //! All EtherCAT fields are little-endian (ETG.1000.4, 5.2); Ethernet's are big-endian.
 
+pub mod coe;
 pub mod datagram;
 pub mod ethernet;
 pub mod frame;
+pub mod mailbox;
 
 pub use datagram::{Address, Command, DatagramHeader};
 pub use ethernet::MacAddress;
