@@ -1,2 +1,75 @@
 //! The project's own commands: `cargo xtask test|check|bench|fuzz`.
-fn main() {}
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`report`] | outcomes of steps, and the closing line |
+//! | [`command`] | running other programs |
+//! | [`setup`] | what a machine must have, and how it gets there |
+//! | [`check`] | formatting, lints, documentation |
+//! | [`fuzz`] | the fuzz targets, two at a time |
+//! | [`judges`] | other people's programs judging ours |
+//! | [`bench`] | measurements |
+#![forbid(unsafe_code)]
+
+mod bench;
+mod check;
+mod command;
+mod fuzz;
+mod judges;
+mod report;
+mod setup;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use report::{Outcome, Report};
+
+const USAGE: &str = "\
+cargo xtask test                           everything CI runs; installs what it needs, and says so
+cargo xtask check                          formatting, lints, documentation
+cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
+cargo xtask judges                         other people's MainDevices and dissectors against ours
+cargo xtask bench wire                     round trips side by side with the raw socket and the peers";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let root = workspace_root();
+    let mut report = Report::default();
+    match words.as_slice() {
+        ["test"] => test(&root, &mut report),
+        ["check"] => check::all(&root, &mut report),
+        ["judges"] => judges::all(&root, &mut report),
+        ["fuzz", options @ ..] => match fuzz::Options::parse(options) {
+            Ok(options) => fuzz::all(&root, &options, &mut report),
+            Err(error) => return misused(&error),
+        },
+        ["bench", "wire", options @ ..] => report.step("bench wire", || bench::wire(&root, options)),
+        [] => return misused("no command"),
+        _ => return misused(&format!("unknown command `{}`", words.join(" "))),
+    }
+    report.close()
+}
+
+/// Everything CI runs, cheapest first, so that a small mistake shows early.
+fn test(root: &Path, report: &mut Report) {
+    setup::debian_packages(report);
+    check::format(root, report);
+    check::clippy(root, report);
+    report.step("cargo test", || Outcome::of(&mut command::cargo(root, &["test", "--workspace"])));
+    judges::all(root, report);
+    fuzz::all(root, &fuzz::Options { seconds: Duration::from_secs(60), target: None }, report);
+}
+
+fn misused(error: &str) -> ExitCode {
+    eprintln!("{error}\n\n{USAGE}");
+    ExitCode::from(2)
+}
+
+/// `cargo run` says where this package is; the workspace is two folders above.
+fn workspace_root() -> PathBuf {
+    let here =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or(env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    here.ancestors().nth(2).unwrap_or(&here).to_owned()
+}

@@ -1,0 +1,56 @@
+//! Running other programs.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// `cargo` with `arguments`, started in `directory`.
+pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    command.args(arguments).current_dir(directory);
+    // This process runs under `cargo run`, whose variables would make every build script look changed.
+    for (name, _) in std::env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Runs a command with its output shown.
+///
+/// # Errors
+/// That it does not start, or its exit status.
+pub(crate) fn run(command: &mut Command) -> Result<(), String> {
+    println!("$ {}", words(command));
+    let status = command.stdin(Stdio::null()).status();
+    let status = status.map_err(|error| format!("`{}` does not start: {error}", words(command)))?;
+    if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", words(command))) }
+}
+
+/// Runs a command and returns what it wrote to standard output.
+///
+/// # Errors
+/// That it does not start, or its exit status and what it wrote to standard error.
+pub(crate) fn output(command: &mut Command) -> Result<String, String> {
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| format!("`{}` does not start: {error}", words(command)))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`{}` ended with {}: {}", words(command), output.status, said.trim()))
+}
+
+/// Whether a program starts and ends well when asked, say, for its version.
+pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
+    let command = &mut Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// A command as a person would type it.
+pub(crate) fn words(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

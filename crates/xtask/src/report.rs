@@ -1,0 +1,72 @@
+//! Outcomes of steps, and the closing line.
+
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// How a step ended.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It did what it was to do.
+    Passed,
+    /// It did not; the text says what was found.
+    Failed(String),
+    /// It could not be tried; the text says what was missing.
+    Skipped(String),
+}
+
+impl Outcome {
+    /// Runs `command` with its output shown; passed means exit code zero.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        match crate::command::run(command) {
+            Ok(()) => Self::Passed,
+            Err(error) => Self::Failed(error),
+        }
+    }
+}
+
+/// All outcomes of one `cargo xtask` command.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    steps: Vec<(String, Duration, Outcome)>,
+}
+
+impl Report {
+    /// Runs one step, announced by name.
+    pub(crate) fn step(&mut self, name: &str, work: impl FnOnce() -> Outcome) {
+        println!("\n=== {name}");
+        let start = Instant::now();
+        let outcome = work();
+        self.record(name, start.elapsed(), outcome);
+    }
+
+    /// Notes a step that ran elsewhere, such as beside another one.
+    pub(crate) fn record(&mut self, name: &str, took: Duration, outcome: Outcome) {
+        match &outcome {
+            Outcome::Passed => {}
+            Outcome::Failed(why) => println!("{name} FAILED: {why}"),
+            Outcome::Skipped(why) => println!("{name} skipped: {why}"),
+        }
+        self.steps.push((name.to_owned(), took, outcome));
+    }
+
+    /// Prints one line per step and the closing line; failure if any step failed.
+    pub(crate) fn close(self) -> ExitCode {
+        let [mut passed, mut failed, mut skipped] = [0; 3];
+        println!("\n=== summary");
+        for (name, took, outcome) in &self.steps {
+            let (word, why) = match outcome {
+                Outcome::Passed => (counted(&mut passed, "passed"), ""),
+                Outcome::Failed(why) => (counted(&mut failed, "FAILED"), why.as_str()),
+                Outcome::Skipped(why) => (counted(&mut skipped, "skipped"), why.as_str()),
+            };
+            println!("{word:7} {:7.1} s  {name}  {why}", took.as_secs_f64());
+        }
+        println!("\n{passed} passed, {failed} failed, {skipped} skipped");
+        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
+
+fn counted(count: &mut u32, word: &'static str) -> &'static str {
+    *count += 1;
+    word
+}

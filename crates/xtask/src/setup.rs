@@ -1,0 +1,120 @@
+//! What a machine must have, and how it gets there. Every installation is announced; one that cannot be
+//! made leaves the steps that need it skipped, each with its reason.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command::{self, works};
+use crate::report::{Outcome, Report};
+
+/// A program that judges need, how to see whether it works, and the Debian package that brings it.
+struct Need {
+    program: &'static str,
+    probe: &'static [&'static str],
+    package: &'static str,
+}
+
+const NEEDS: &[Need] = &[
+    Need { program: "ip", probe: &["-V"], package: "iproute2" },
+    Need { program: "tshark", probe: &["--version"], package: "tshark" },
+    Need { program: "strace", probe: &["-V"], package: "strace" },
+    Need { program: "c++", probe: &["--version"], package: "g++" },
+    Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
+];
+
+/// What only `cargo xtask bench` needs: a compiler for the reflector, and the kernel's headers for it.
+const BENCH_PACKAGES: &[&str] = &["clang", "libbpf-dev"];
+
+/// Installs the packages whose programs are missing.
+pub(crate) fn debian_packages(report: &mut Report) {
+    let missing = NEEDS.iter().filter(|need| !works(need.program, need.probe));
+    let missing: Vec<&str> = missing.map(|need| need.package).collect();
+    if !missing.is_empty() {
+        report.step("Debian packages", || install(&missing));
+    }
+}
+
+/// Installs what the reflector of `bench wire` is compiled with.
+///
+/// # Errors
+/// Why it cannot be installed.
+pub(crate) fn bench_packages() -> Result<(), String> {
+    let headers = Path::new("/usr/include/bpf/bpf_helpers.h").exists();
+    if clang().is_some() && headers {
+        return Ok(());
+    }
+    match install(BENCH_PACKAGES) {
+        Outcome::Passed => Ok(()),
+        Outcome::Failed(why) | Outcome::Skipped(why) => Err(why),
+    }
+}
+
+/// The C compiler that can emit eBPF, by whichever name Debian gave it.
+pub(crate) fn clang() -> Option<String> {
+    let numbered = (11..30).rev().map(|version| format!("clang-{version}"));
+    std::iter::once("clang".to_owned()).chain(numbered).find(|name| works(name, &["--version"]))
+}
+
+/// The Python of a virtual environment that holds the peers at their pinned versions.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn python(root: &Path) -> Result<PathBuf, String> {
+    let environment = root.join(".venv");
+    let python = environment.join("bin/python");
+    let requirements = root.join("peers/requirements.txt");
+    let installed = environment.join("requirements.txt");
+    let wanted =
+        std::fs::read(&requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
+    if std::fs::read(&installed).is_ok_and(|found| found == wanted) {
+        return Ok(python);
+    }
+    println!(
+        "installing {} into .venv",
+        String::from_utf8_lossy(&wanted).lines().collect::<Vec<_>>().join(", ")
+    );
+    command::output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"]);
+    command::output(pip.arg("-r").arg(&requirements))?;
+    std::fs::write(&installed, &wanted).map_err(|error| format!("{}: {error}", installed.display()))?;
+    Ok(python)
+}
+
+/// Installs `cargo fuzz` if it is missing.
+///
+/// # Errors
+/// Why it cannot be installed.
+pub(crate) fn cargo_fuzz(root: &Path) -> Result<(), String> {
+    if works("cargo", &["fuzz", "--version"]) {
+        return Ok(());
+    }
+    println!("installing cargo-fuzz {CARGO_FUZZ} (cargo install)");
+    command::run(&mut command::cargo(
+        root,
+        &["install", "--quiet", "--locked", "cargo-fuzz", "--version", CARGO_FUZZ],
+    ))
+}
+
+const CARGO_FUZZ: &str = "0.13.2";
+
+fn install(packages: &[&str]) -> Outcome {
+    let wanted = packages.join(" ");
+    if !Path::new("/usr/bin/apt-get").exists() {
+        return Outcome::Skipped(format!("no apt-get here; install by hand what Debian calls {wanted}"));
+    }
+    if !command::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {
+        return Outcome::Skipped(format!("needs root: apt-get install {wanted}"));
+    }
+    println!("installing Debian packages: {wanted}");
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command::output(command.args(["-q", "-y"]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+    };
+    let installed =
+        apt(&["update"]).and_then(|_| apt(&[&["install", "--no-install-recommends"], packages].concat()));
+    match installed {
+        Ok(_) => Outcome::Passed,
+        Err(error) => Outcome::Skipped(error),
+    }
+}

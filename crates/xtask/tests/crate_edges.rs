@@ -1,0 +1,140 @@
+//! The map of the workspace, held: which crate may import which, and where unsafe code may stand.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Package, what it may import of ours, and what its tests may import besides.
+const EDGES: &[(&str, &[&str], &[&str])] = &[
+    ("onbeat-ethercat", &[], &[]),
+    ("onbeat-motion", &[], &[]),
+    ("onbeat-timing", &[], &[]),
+    ("onbeat-robot", &["onbeat-ethercat", "onbeat-motion"], &[]),
+    ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &[]),
+    (
+        "onbeat-runtime",
+        &["onbeat-ethercat", "onbeat-motion", "onbeat-timing"],
+        &["onbeat-simulator", "testbed"],
+    ),
+    (
+        "onbeat",
+        &[
+            "onbeat-ethercat",
+            "onbeat-motion",
+            "onbeat-timing",
+            "onbeat-robot",
+            "onbeat-simulator",
+            "onbeat-runtime",
+        ],
+        &["testbed"],
+    ),
+    ("testbed", &[], &[]),
+    ("xtask", &["testbed"], &[]),
+];
+
+/// Crates whose every target forbids unsafe code.
+const SAFE: &[&str] = &["ethercat", "motion", "timing", "robot", "simulator", "testbed", "xtask"];
+
+#[test]
+fn crates_import_only_what_the_map_allows() {
+    let packages = workspace_packages();
+    let known: BTreeMap<_, _> =
+        EDGES.iter().map(|&(name, imports, tests)| (name, (imports, tests))).collect();
+    let mut names: Vec<&str> = packages.iter().map(|package| text(package, "name")).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        known.keys().copied().collect::<Vec<_>>(),
+        "the workspace's packages and the map's differ"
+    );
+    let mut wrong = Vec::new();
+    for package in &packages {
+        let name = text(package, "name");
+        let (imports, tests) = known[name];
+        for dependency in package["dependencies"].as_array().expect("a list of dependencies") {
+            let imported = text(dependency, "name");
+            if !known.contains_key(imported) {
+                continue; // not ours
+            }
+            let in_tests = dependency["kind"] == "dev";
+            let allowed = imports.contains(&imported) || in_tests && tests.contains(&imported);
+            if !allowed {
+                wrong.push(format!(
+                    "{name} imports {imported}{}",
+                    if in_tests { " in its tests" } else { "" }
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "edges the map does not have: {wrong:#?}");
+}
+
+#[test]
+fn the_simulator_never_mentions_the_main_device() {
+    let found = lines_with(&crates().join("simulator/src"), |line| line.contains("main_device"));
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn crates_without_system_calls_forbid_unsafe_code() {
+    for name in SAFE {
+        let source = crates().join(name).join("src");
+        let root =
+            ["lib.rs", "main.rs"].map(|file| source.join(file)).into_iter().find(|file| file.exists());
+        let root = root.unwrap_or_else(|| panic!("{name} has a lib.rs or a main.rs"));
+        let text = fs::read_to_string(&root).expect("a readable source file");
+        assert!(
+            text.contains("#![forbid(unsafe_code)]"),
+            "{} lacks #![forbid(unsafe_code)]",
+            root.display()
+        );
+    }
+}
+
+#[test]
+fn the_runtime_is_unsafe_only_where_it_talks_to_the_system() {
+    let source = crates().join("runtime/src");
+    let is_unsafe = |line: &str| {
+        let code = line.split("//").next().unwrap_or_default();
+        code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == "unsafe")
+    };
+    let found = lines_with(&source, is_unsafe);
+    let outside: Vec<_> = found.iter().filter(|(file, ..)| !file.starts_with(source.join("sys"))).collect();
+    assert!(outside.is_empty(), "unsafe code outside runtime/src/sys: {outside:#?}");
+}
+
+fn crates() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates folder").to_owned()
+}
+
+fn workspace_packages() -> Vec<Value> {
+    let mut metadata = Command::new(env!("CARGO"));
+    metadata.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(crates());
+    let output = metadata.output().expect("cargo metadata runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
+    metadata["packages"].as_array().expect("a list of packages").clone()
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("`{key}` is text"))
+}
+
+/// File, line number and line of all Rust lines below `folder` that `wanted` picks.
+fn lines_with(folder: &Path, wanted: impl Fn(&str) -> bool + Copy) -> Vec<(PathBuf, usize, String)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a source folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(lines_with(&path, wanted));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("a readable source file");
+            let lines = text.lines().enumerate().filter(|(_, line)| wanted(line));
+            found.extend(lines.map(|(number, line)| (path.clone(), number + 1, line.trim().to_owned())));
+        }
+    }
+    found
+}
