@@ -1,0 +1,28 @@
+//! CANopen over EtherCAT as a SubDevice serves it (ETG.1000.6, 5.6): the object dictionary, SDOs, SDO
+//! information and emergencies.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`data_type`] | the basic data types and their codes |
+//! | [`object`] | objects, entries, access rights |
+//! | [`dictionary`] | the dictionary: look-up, SDO access with its abort codes |
+//! | [`complete_access`] | all sub-indices of an object at once |
+//! | [`mapping`] | PDO mapping and assignment, and the plan that copies process data |
+//! | [`common`] | the objects every CoE SubDevice has |
+//! | [`server`] | SDO transfers and emergencies |
+//! | [`information`] | SDO information: the dictionary described |
+
+pub mod common;
+pub mod complete_access;
+pub mod data_type;
+pub mod dictionary;
+pub mod information;
+pub mod mapping;
+pub mod object;
+pub mod server;
+
+pub use data_type::DataType;
+pub use dictionary::{EntryId, ObjectDictionary};
+pub use mapping::{CopyPlan, Direction};
+pub use object::{Allowed, Entry, Object, READ_WRITE};
+pub use server::CoeServer;
