@@ -68,7 +68,12 @@ impl ObjectDictionary {
     ///
     /// # Errors
     /// As [`ObjectDictionary::upload_complete`]; 0x06010002 or 0x08000022 if no entry can be written.
-    pub fn download_complete_limit(&self, index: u16, first: u8, state: AlState) -> Result<usize, AbortCode> {
+    pub fn download_complete_limit(
+        &self,
+        index: u16,
+        first: u8,
+        state: AlState,
+    ) -> Result<usize, AbortCode> {
         let object = checked(self.object(index)?, first)?;
         let mut refusal = AbortCode::READ_ONLY;
         let mut writable = false;
@@ -87,12 +92,7 @@ impl ObjectDictionary {
         if writable { Ok(bits.div_ceil(8)) } else { Err(refusal) }
     }
 
-    fn write_all(
-        &mut self,
-        index: u16,
-        values: &[(u8, Vec<u8>)],
-        state: AlState,
-    ) -> Result<(), AbortCode> {
+    fn write_all(&mut self, index: u16, values: &[(u8, Vec<u8>)], state: AlState) -> Result<(), AbortCode> {
         let mut count = None;
         for (sub_index, value) in values {
             let id = self.find(index, *sub_index)?;
@@ -165,15 +165,13 @@ fn split(object: &Object, first: u8, bytes: &[u8]) -> Result<Vec<(u8, Vec<u8>)>,
 mod tests {
     use super::super::data_type::DataType;
     use super::super::object::READ_WRITE;
-    use ethercat::wire::coe::AccessRights;
     use super::*;
+    use ethercat::wire::coe::AccessRights;
 
     const OP: AlState = AlState::Op;
 
     fn dictionary() -> ObjectDictionary {
-        let entry = |sub, data_type, value| {
-            Entry::new(sub, "", data_type, READ_WRITE).with_value(value)
-        };
+        let entry = |sub, data_type, value| Entry::new(sub, "", data_type, READ_WRITE).with_value(value);
         let mut dictionary = ObjectDictionary::new();
         dictionary.add(Object::record(
             0x2000,

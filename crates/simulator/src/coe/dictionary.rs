@@ -164,9 +164,7 @@ impl ObjectDictionary {
     }
 
     fn position(&self, index: u16) -> Result<usize, AbortCode> {
-        self.objects
-            .binary_search_by_key(&index, |object| object.index)
-            .map_err(|_| AbortCode::NO_OBJECT)
+        self.objects.binary_search_by_key(&index, |object| object.index).map_err(|_| AbortCode::NO_OBJECT)
     }
 }
 
@@ -218,13 +216,19 @@ mod tests {
             0x2001,
             Entry::new(0, "limited", DataType::I16, READ_WRITE).with_allowed(range),
         ));
-        dictionary.add(Object::variable(0x2000, Entry::new(0, "secret", DataType::U8, AccessRights::WRITE)));
+        dictionary
+            .add(Object::variable(0x2000, Entry::new(0, "secret", DataType::U8, AccessRights::WRITE)));
         dictionary.add(Object::record(
             0x2002,
             "record",
             0,
             vec![
-                Entry::new(1, "set-up", DataType::Boolean, AccessRights::READ.with(AccessRights::WRITE_PRE_OP)),
+                Entry::new(
+                    1,
+                    "set-up",
+                    DataType::Boolean,
+                    AccessRights::READ.with(AccessRights::WRITE_PRE_OP),
+                ),
                 Entry::new(3, "text", DataType::VisibleString, READ_WRITE).with_text("abcd"),
             ],
         ));

@@ -6,7 +6,9 @@
 
 use core::ops::RangeInclusive;
 
-use ethercat::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry};
+use ethercat::pdo::{
+    ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry,
+};
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
@@ -55,7 +57,8 @@ const DIRECTIONS: [Direction; 2] = [Direction::Outputs, Direction::Inputs];
 /// The mapping object of `pdo`, with room for `capacity` entries; writable in PreOp unless it is fixed.
 #[must_use]
 pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
-    let access = if pdo.fixed { AccessRights::READ } else { AccessRights::READ.with(AccessRights::WRITE_PRE_OP) };
+    let access =
+        if pdo.fixed { AccessRights::READ } else { AccessRights::READ.with(AccessRights::WRITE_PRE_OP) };
     let values = pdo.entries.iter().map(PdoEntry::mapping_value);
     let entries = counted_entries(values, capacity, DataType::U32, access);
     Object::record(pdo.index, &pdo.name, PDO_MAPPING_TYPE, entries).with_count(length(&pdo.entries), access)
@@ -65,12 +68,14 @@ pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
 /// `fixed`.
 #[must_use]
 pub fn assignment_object(direction: Direction, assigned: &[u16], capacity: u8, fixed: bool) -> Object {
-    let access = if fixed { AccessRights::READ } else { AccessRights::READ.with(AccessRights::WRITE_PRE_OP) };
+    let access =
+        if fixed { AccessRights::READ } else { AccessRights::READ.with(AccessRights::WRITE_PRE_OP) };
     let name = match direction {
         Direction::Outputs => "RxPDO assign",
         Direction::Inputs => "TxPDO assign",
     };
-    let entries = counted_entries(assigned.iter().map(|&pdo| u32::from(pdo)), capacity, DataType::U16, access);
+    let entries =
+        counted_entries(assigned.iter().map(|&pdo| u32::from(pdo)), capacity, DataType::U16, access);
     Object::array(direction.assignment(), name, entries).with_count(length(assigned), access)
 }
 
@@ -117,21 +122,31 @@ pub(super) fn check_write(
                 return Err(AbortCode::SUB_INDEX_0_NOT_ZERO);
             }
             // Zero clears an entry; whether a counted one may be empty shows with the count.
-            return if value == 0 { Ok(()) } else { check_entry(dictionary, direction, assigns, value).map(drop) };
+            return if value == 0 {
+                Ok(())
+            } else {
+                check_entry(dictionary, direction, assigns, value).map(drop)
+            };
         }
         let object = dictionary.object(index)?;
         if value > i64::from(object.highest_sub_index()) {
             return Err(AbortCode::PDO_LENGTH_EXCEEDED);
         }
         let mut bits = 0;
-        for entry in object.entries().iter().filter(|entry| (1..=value).contains(&i64::from(entry.sub_index))) {
+        for entry in
+            object.entries().iter().filter(|entry| (1..=value).contains(&i64::from(entry.sub_index)))
+        {
             bits += check_entry(dictionary, direction, assigns, entry.integer())?;
         }
         let assigned = (1..=value).filter_map(|sub| object.entry(sub as u8)).map(Entry::integer);
         if assigns && assigned.enumerate().any(|(position, pdo)| is_earlier(object, position, pdo)) {
             return Err(AbortCode::NOT_MAPPABLE);
         }
-        return if bits > dictionary.process_data_limit() { Err(AbortCode::PDO_LENGTH_EXCEEDED) } else { Ok(()) };
+        return if bits > dictionary.process_data_limit() {
+            Err(AbortCode::PDO_LENGTH_EXCEEDED)
+        } else {
+            Ok(())
+        };
     }
     Ok(())
 }
@@ -162,8 +177,8 @@ fn check_entry(
         return if padding { Ok(usize::from(mapped.bit_length)) } else { Err(AbortCode::NOT_MAPPABLE) };
     }
     let entry = dictionary.entry(dictionary.find(mapped.index, mapped.sub_index)?);
-    let fits = entry.access.contains(direction.mappable())
-        && entry.bit_length == u16::from(mapped.bit_length);
+    let fits =
+        entry.access.contains(direction.mappable()) && entry.bit_length == u16::from(mapped.bit_length);
     if fits { Ok(usize::from(mapped.bit_length)) } else { Err(AbortCode::NOT_MAPPABLE) }
 }
 
@@ -191,7 +206,8 @@ impl CopyPlan {
         let mut plan = Self::default();
         let Ok(assignment) = dictionary.object(direction.assignment()) else { return plan };
         let count = assignment.entry(0).map_or(0, Entry::integer);
-        let pdos = (1..=count).filter_map(|sub| assignment.entry(sub as u8)).map(|entry| entry.integer() as u16);
+        let pdos =
+            (1..=count).filter_map(|sub| assignment.entry(sub as u8)).map(|entry| entry.integer() as u16);
         for mapping in pdos.filter_map(|pdo| dictionary.object(pdo).ok()) {
             for entry in mapped(mapping) {
                 if let Ok(id) = dictionary.find(entry.index, entry.sub_index) {
@@ -299,7 +315,11 @@ mod tests {
     #[test]
     fn remapping_follows_the_standard_procedure() {
         let mut it = dictionary();
-        assert_eq!(write(&mut it, 0x1600, 1, 0x6000_0001), Err(0x0601_0003), "before sub-index 0 is cleared");
+        assert_eq!(
+            write(&mut it, 0x1600, 1, 0x6000_0001),
+            Err(0x0601_0003),
+            "before sub-index 0 is cleared"
+        );
         assert_eq!(write(&mut it, 0x1600, 0, 0), Ok(()));
         assert_eq!(write(&mut it, 0x1600, 1, 0x6000_0002), Err(0x0604_0041), "wrong length");
         assert_eq!(write(&mut it, 0x1600, 1, 0x6003_0008), Err(0x0604_0041), "an input among outputs");

@@ -8,11 +8,9 @@
 //! | [`dictionary`] | the dictionary: look-up, SDO access with its abort codes |
 //! | [`complete_access`] | all sub-indices of an object at once |
 //! | [`mapping`] | PDO mapping and assignment, and the plan that copies process data |
-//! | [`common`] | the objects every CoE SubDevice has |
 //! | [`server`] | SDO transfers and emergencies |
 //! | [`information`] | SDO information: the dictionary described |
 
-pub mod common;
 pub mod complete_access;
 pub mod data_type;
 pub mod dictionary;

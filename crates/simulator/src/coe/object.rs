@@ -81,7 +81,15 @@ impl Entry {
     pub fn new(sub_index: u8, name: &str, data_type: DataType, access: AccessRights) -> Self {
         let bit_length = data_type.bit_length().unwrap_or(0);
         let value = vec![0; usize::from(bit_length.div_ceil(8))];
-        Self { sub_index, data_type, bit_length, access, name: name.to_owned(), allowed: Allowed::Any, value }
+        Self {
+            sub_index,
+            data_type,
+            bit_length,
+            access,
+            name: name.to_owned(),
+            allowed: Allowed::Any,
+            value,
+        }
     }
 
     /// With this value, cut to the entry's length.
@@ -211,7 +219,8 @@ impl Object {
     ) -> Self {
         entries.sort_by_key(|entry| entry.sub_index);
         let highest = entries.last().map_or(0, |entry| entry.sub_index);
-        let count = Entry::new(0, "SubIndex 000", DataType::U8, AccessRights::READ).with_value(i64::from(highest));
+        let count =
+            Entry::new(0, "SubIndex 000", DataType::U8, AccessRights::READ).with_value(i64::from(highest));
         entries.insert(0, count);
         Self { index, code, data_type_code, name: name.to_owned(), entries }
     }
@@ -255,7 +264,8 @@ mod tests {
 
     #[test]
     fn access_follows_the_state() {
-        let access = AccessRights::READ.with(AccessRights::WRITE_PRE_OP).with(AccessRights::RX_PDO_MAPPABLE);
+        let access =
+            AccessRights::READ.with(AccessRights::WRITE_PRE_OP).with(AccessRights::RX_PDO_MAPPABLE);
         assert!(reads_in(access, AlState::PreOp) && reads_in(access, AlState::Op));
         assert!(writes_in(access, AlState::PreOp));
         assert!(!writes_in(access, AlState::SafeOp) && !writes_in(access, AlState::Op));

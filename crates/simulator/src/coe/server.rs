@@ -159,7 +159,11 @@ impl CoeServer {
         }
     }
 
-    fn initiate_upload(&mut self, target: Target, replies: &mut Replies<'_>) -> Result<Transfer, AbortCode> {
+    fn initiate_upload(
+        &mut self,
+        target: Target,
+        replies: &mut Replies<'_>,
+    ) -> Result<Transfer, AbortCode> {
         let Target { index, sub_index, complete_access } = target;
         let bytes = if complete_access {
             self.dictionary.upload_complete(index, sub_index, self.state)?
@@ -186,7 +190,9 @@ impl CoeServer {
                     self.transfer = Transfer::Upload { target, bytes, sent: end, toggle: !toggle };
                 }
             }
-            Transfer::Upload { target, .. } => self.abort(target, AbortCode::TOGGLE_NOT_ALTERNATED, replies),
+            Transfer::Upload { target, .. } => {
+                self.abort(target, AbortCode::TOGGLE_NOT_ALTERNATED, replies)
+            }
             Transfer::Download { target, .. } => self.abort(target, AbortCode::UNKNOWN_COMMAND, replies),
             Transfer::None => self.abort(NO_TARGET, AbortCode::UNKNOWN_COMMAND, replies),
         }

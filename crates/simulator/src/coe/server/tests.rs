@@ -1,7 +1,7 @@
 //! The server against the codec as its client.
 
-use ethercat::wire::coe::{EntryDescription, ListType, ObjectCode, ObjectDescription, ValueInfo};
 use ethercat::wire::coe::{AccessRights, SdoInformationService as Information};
+use ethercat::wire::coe::{EntryDescription, ListType, ObjectCode, ObjectDescription, ValueInfo};
 use proptest::prelude::*;
 
 use super::super::data_type::DataType;
@@ -233,7 +233,8 @@ fn the_dictionary_describes_itself_at_every_mailbox_size() {
         let object = ObjectDescription::parse(&object).expect("a description");
         assert_eq!((object.object_code, object.maximum_sub_index), (ObjectCode::RECORD, 40));
         assert_eq!(object.name, b"record");
-        let request = Information::EntryRequest { index: 0x2003, sub_index: 1, value_info: ValueInfo(0x60) };
+        let request =
+            Information::EntryRequest { index: 0x2003, sub_index: 1, value_info: ValueInfo(0x60) };
         let entry = ask(&mut server, request, limit).expect("the entry exists");
         let entry = EntryDescription::parse(&entry).expect("a description");
         assert_eq!((entry.data_type, entry.bit_length), (DataType::I16.code(), 16));
@@ -243,8 +244,7 @@ fn the_dictionary_describes_itself_at_every_mailbox_size() {
         assert_eq!(values.name, b"ranged");
         let missing = ask(&mut server, Information::ObjectRequest { index: 1 }, limit);
         assert_eq!(missing, Err(AbortCode::NO_OBJECT));
-        let missing =
-            Information::EntryRequest { index: 0x2003, sub_index: 41, value_info: ValueInfo(0) };
+        let missing = Information::EntryRequest { index: 0x2003, sub_index: 41, value_info: ValueInfo(0) };
         assert_eq!(ask(&mut server, missing, limit), Err(AbortCode::NO_SUB_INDEX));
         let unknown = ask(&mut server, Information::ListRequest(ListType(6)), limit);
         assert_eq!(unknown, Err(AbortCode::UNSUPPORTED_ACCESS));
