@@ -1,1 +1,0 @@
-//! Servo drives by CiA 402 (IEC 61800-7-201).

@@ -1,0 +1,316 @@
+//! The MainDevice's side of one drive: from statuswords and requests to controlwords and safe targets.
+
+use super::mode::{CyclicMode, ModeOfOperation};
+use super::state::State;
+use super::word::{Controlword, Statusword};
+
+/// What the controller wants of a drive, said on every beat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// No torque: step down to Switch on disabled. Cuts a running quick stop short.
+    #[default]
+    Disable,
+    /// Step up to Operation enabled and follow the targets. Never resets a fault.
+    Enable,
+    /// Stop as the quick stop option code 0x605A says, and stay disabled after it.
+    QuickStop,
+    /// Stand still with torque: the halt bit is set and the target held. Enables nothing by itself.
+    Halt,
+    /// Reset a fault; in any other state as [`Request::Disable`].
+    FaultReset,
+}
+
+/// What a drive reported, in its own units; fields that are not mapped stay 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveInput {
+    /// 0x6041.
+    pub statusword: Statusword,
+    /// Position actual value 0x6064, counts. CSP needs it mapped.
+    pub position: i32,
+    /// Velocity actual value 0x606C, velocity units.
+    pub velocity: i32,
+    /// Torque actual value 0x6077, 0.1 % of the rated torque.
+    pub torque: i16,
+}
+
+/// What the controller asks of a drive. Only the target of the drive's mode counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveCommand {
+    /// What to do.
+    pub request: Request,
+    /// CSP: counts.
+    pub target_position: i32,
+    /// CSV: velocity units.
+    pub target_velocity: i32,
+    /// CST: 0.1 % of the rated torque.
+    pub target_torque: i16,
+}
+
+/// What to send to the drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveOutput {
+    /// 0x6040.
+    pub controlword: Controlword,
+    /// 0x607A, counts; outside CSP the actual position.
+    pub target_position: i32,
+    /// 0x60FF, velocity units; 0 outside CSV.
+    pub target_velocity: i32,
+    /// 0x6071, 0.1 % of the rated torque; 0 outside CST.
+    pub target_torque: i16,
+}
+
+/// Whose target the drive gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not in Operation enabled: CSP sends back the actual position, CSV and CST zero.
+    NotEnabled,
+    /// In Operation enabled and standing at [`Drive::holds_at`]: a controller starts its set-points there.
+    Holding,
+    /// The controller's targets go through.
+    Following,
+}
+
+/// One drive, as the MainDevice guides it: called once a beat, no I/O, no allocation.
+///
+/// **No jump.** Until Operation enabled is seen, a CSP target is the actual position of the same beat. On the
+/// first beat that shows Operation enabled ([`Drive::just_enabled`]) the actual position is latched once more and the
+/// controller's target ignored; the drive then stands at [`Drive::holds_at`]. From the next beat on a target is
+/// taken if it lies within the maximum step of the last one sent, and otherwise refused and counted
+/// ([`Drive::refused_targets`]) and the drive holds. So a controller begins its motion at `holds_at` whenever the
+/// phase is [`Phase::Holding`], and needs no other rule. Distances are taken modulo 2^32: endless axes may wrap.
+///
+/// **Missing input** (`None`, the working counter was wrong): the last output is sent again. As many steps as beats were
+/// missed, at most [`COVERED_BEATS`], are allowed after it, so that one lost frame does not stop a motion.
+///
+/// A statusword that shows no state ends Operation enabled: targets latch again, the controlword stays.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    mode: CyclicMode,
+    maximum_step: u32,
+    output: DriveOutput,
+    last_input: Option<DriveInput>,
+    state: Option<State>,
+    phase: Phase,
+    just_enabled: bool,
+    halted: bool,
+    reset_beats_left: u32,
+    missed_in_a_row: u32,
+    refused_targets: u64,
+    missing_inputs: u64,
+}
+
+/// Missed beats whose motion may be made up for in one step.
+pub const COVERED_BEATS: u32 = 8;
+
+/// Beats for which each level of the fault reset bit is held, so that a drive sampling the controlword more
+/// slowly than the bus, or one answering a beat late, sees the edge.
+pub const FAULT_RESET_BEATS: u32 = 8;
+
+impl Drive {
+    /// A drive in `mode`. `maximum_step` is the largest change of a CSP target in one beat, in counts; other
+    /// modes do not use it.
+    #[must_use]
+    pub fn new(mode: CyclicMode, maximum_step: u32) -> Self {
+        Self {
+            mode,
+            maximum_step,
+            output: DriveOutput::default(),
+            last_input: None,
+            state: None,
+            phase: Phase::NotEnabled,
+            just_enabled: false,
+            halted: false,
+            reset_beats_left: 0,
+            missed_in_a_row: 0,
+            refused_targets: 0,
+            missing_inputs: 0,
+        }
+    }
+
+    /// One beat: what the drive reported (`None` where it is not to be trusted), what is wanted of it, what to send.
+    pub fn update(&mut self, input: Option<DriveInput>, command: DriveCommand) -> DriveOutput {
+        self.just_enabled = false;
+        let Some(input) = input else {
+            self.missing_inputs += 1;
+            self.missed_in_a_row = self.missed_in_a_row.saturating_add(1);
+            return self.output;
+        };
+        self.state = input.statusword.state();
+        self.output.controlword = self.controlword(input, command.request);
+        if self.state == Some(State::OperationEnabled) {
+            self.update_enabled(input, command);
+        } else {
+            self.stand(Phase::NotEnabled, input.position);
+            self.halted = false;
+        }
+        self.last_input = Some(input);
+        self.missed_in_a_row = 0;
+        self.output
+    }
+
+    /// The mode it works in.
+    #[must_use]
+    pub const fn mode(&self) -> CyclicMode {
+        self.mode
+    }
+
+    /// What belongs into 0x6060.
+    #[must_use]
+    pub fn mode_of_operation(&self) -> ModeOfOperation {
+        self.mode.into()
+    }
+
+    /// The state last seen, or `None` before the first input or where the statusword shows none.
+    #[must_use]
+    pub const fn state(&self) -> Option<State> {
+        self.state
+    }
+
+    /// The last input that was there.
+    #[must_use]
+    pub const fn last_input(&self) -> Option<DriveInput> {
+        self.last_input
+    }
+
+    /// What was last sent.
+    #[must_use]
+    pub const fn last_output(&self) -> DriveOutput {
+        self.output
+    }
+
+    /// Whose target was last sent.
+    #[must_use]
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// This beat was the first to show Operation enabled.
+    #[must_use]
+    pub const fn just_enabled(&self) -> bool {
+        self.just_enabled
+    }
+
+    /// The target position last sent, counts: where set-points begin while the phase is [`Phase::Holding`].
+    #[must_use]
+    pub const fn holds_at(&self) -> i32 {
+        self.output.target_position
+    }
+
+    /// Targets further from the last one than the maximum step, so far.
+    #[must_use]
+    pub const fn refused_targets(&self) -> u64 {
+        self.refused_targets
+    }
+
+    /// Beats without input, so far.
+    #[must_use]
+    pub const fn missing_inputs(&self) -> u64 {
+        self.missing_inputs
+    }
+
+    fn update_enabled(&mut self, input: DriveInput, command: DriveCommand) {
+        if self.phase == Phase::NotEnabled {
+            self.just_enabled = true;
+            self.stand(Phase::Holding, input.position);
+        } else if command.request == Request::Enable {
+            let resumes = core::mem::take(&mut self.halted);
+            if resumes && self.mode == CyclicMode::Position && self.is_too_far(input.position) {
+                // The drive stopped along its own ramp, away from the held target: begin where it stands.
+                self.stand(Phase::Holding, input.position);
+            } else {
+                self.follow(input, command);
+            }
+        } else {
+            let held = if self.mode == CyclicMode::Position { self.holds_at() } else { input.position };
+            self.stand(Phase::Holding, held);
+        }
+        self.halted |= command.request == Request::Halt;
+    }
+
+    fn follow(&mut self, input: DriveInput, command: DriveCommand) {
+        self.phase = Phase::Following;
+        match self.mode {
+            CyclicMode::Position if self.is_too_far(command.target_position) => {
+                self.refused_targets += 1;
+                self.phase = Phase::Holding;
+            }
+            CyclicMode::Position => self.output.target_position = command.target_position,
+            CyclicMode::Velocity => self.output.target_velocity = command.target_velocity,
+            CyclicMode::Torque => self.output.target_torque = command.target_torque,
+        }
+        if self.mode != CyclicMode::Position {
+            self.output.target_position = input.position;
+        }
+    }
+
+    fn stand(&mut self, phase: Phase, position: i32) {
+        self.phase = phase;
+        self.output.target_position = position;
+        self.output.target_velocity = 0;
+        self.output.target_torque = 0;
+    }
+
+    fn is_too_far(&self, position: i32) -> bool {
+        let beats = 1 + self.missed_in_a_row.min(COVERED_BEATS);
+        position.wrapping_sub(self.holds_at()).unsigned_abs() > self.maximum_step.saturating_mul(beats)
+    }
+
+    fn controlword(&mut self, input: DriveInput, request: Request) -> Controlword {
+        let Some(state) = self.state else {
+            return self.output.controlword;
+        };
+        if state == State::Fault && request == Request::FaultReset {
+            return self.fault_reset_controlword();
+        }
+        self.reset_beats_left = 0;
+        match (request, state) {
+            (_, State::NotReadyToSwitchOn | State::FaultReactionActive | State::Fault) => {
+                Controlword::DISABLE_VOLTAGE
+            }
+            (Request::Enable, State::QuickStopActive) => self.leave_quick_stop(input),
+            (Request::Enable, State::SwitchOnDisabled) => Controlword::SHUTDOWN,
+            (Request::Enable, State::ReadyToSwitchOn) => Controlword::SWITCH_ON,
+            (Request::Enable, State::SwitchedOn | State::OperationEnabled) => Controlword::ENABLE_OPERATION,
+            (Request::QuickStop, State::SwitchOnDisabled) => Controlword::DISABLE_VOLTAGE,
+            (Request::QuickStop, _) => Controlword::QUICK_STOP,
+            (Request::Halt, State::OperationEnabled) => Controlword::ENABLE_OPERATION.with_halt(),
+            (Request::Halt, State::QuickStopActive) => Controlword::QUICK_STOP,
+            (Request::Halt, State::SwitchedOn) => Controlword::SWITCH_ON.with_halt(),
+            (Request::Halt, State::ReadyToSwitchOn) => Controlword::SHUTDOWN.with_halt(),
+            (Request::Halt, State::SwitchOnDisabled) => Controlword::DISABLE_VOLTAGE.with_halt(),
+            (Request::Disable | Request::FaultReset, State::OperationEnabled) => {
+                Controlword::DISABLE_OPERATION
+            }
+            (Request::Disable | Request::FaultReset, State::SwitchedOn) => Controlword::SHUTDOWN,
+            (Request::Disable | Request::FaultReset, _) => Controlword::DISABLE_VOLTAGE,
+        }
+    }
+
+    /// Bit 7 toggles every [`FAULT_RESET_BEATS`] while the fault stays; every other word sent has it low, so
+    /// the first one here is always an edge.
+    fn fault_reset_controlword(&mut self) -> Controlword {
+        let high = self.output.controlword.fault_reset();
+        if self.reset_beats_left > 0 {
+            self.reset_beats_left -= 1;
+            return if high { Controlword::FAULT_RESET } else { Controlword::DISABLE_VOLTAGE };
+        }
+        self.reset_beats_left = FAULT_RESET_BEATS - 1;
+        if high { Controlword::DISABLE_VOLTAGE } else { Controlword::FAULT_RESET }
+    }
+
+    /// The axis brakes to rest before the voltage goes: rest is Target reached, or an encoder that stands
+    /// still where a drive does not set that bit.
+    fn leave_quick_stop(&self, input: DriveInput) -> Controlword {
+        let stands = self.last_input.is_some_and(|last| {
+            last.statusword.state() == Some(State::QuickStopActive) && last.position == input.position
+        });
+        if stands || input.statusword.target_reached() {
+            Controlword::DISABLE_VOLTAGE
+        } else {
+            Controlword::QUICK_STOP
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

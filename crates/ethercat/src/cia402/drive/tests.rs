@@ -1,0 +1,342 @@
+use proptest::prelude::*;
+
+use super::super::{StateMachine, Surroundings};
+use super::*;
+
+const STEP: u32 = 1000;
+
+/// A drive of the standard's state machine: it moves where CSP tells it to while enabled, and drifts otherwise.
+struct Plant {
+    machine: StateMachine,
+    around: Surroundings,
+    position: i32,
+    drift: i32,
+}
+
+impl Plant {
+    fn in_state(state: State) -> Self {
+        Self {
+            machine: StateMachine::in_state(state),
+            around: Surroundings::WELL,
+            position: 12_345,
+            drift: 7,
+        }
+    }
+
+    fn input(&self) -> DriveInput {
+        DriveInput {
+            statusword: self.machine.statusword(true),
+            position: self.position,
+            ..DriveInput::default()
+        }
+    }
+
+    fn apply(&mut self, output: DriveOutput) {
+        self.machine.step(output.controlword, self.around);
+        if self.machine.state() == State::OperationEnabled {
+            self.position = output.target_position;
+        } else {
+            self.position = self.position.wrapping_add(self.drift);
+        }
+    }
+}
+
+fn beat(drive: &mut Drive, plant: &mut Plant, request: Request, target: i32) -> DriveOutput {
+    let command = DriveCommand { request, target_position: target, ..DriveCommand::default() };
+    let output = drive.update(Some(plant.input()), command);
+    plant.apply(output);
+    output
+}
+
+fn enabled() -> (Drive, Plant) {
+    let (mut drive, mut plant) =
+        (Drive::new(CyclicMode::Position, STEP), Plant::in_state(State::SwitchOnDisabled));
+    for _ in 0..4 {
+        beat(&mut drive, &mut plant, Request::Enable, 0);
+    }
+    assert!(drive.just_enabled());
+    (drive, plant)
+}
+
+fn seen(state: State, position: i32) -> Option<DriveInput> {
+    Some(DriveInput { statusword: state.statusword(), position, ..DriveInput::default() })
+}
+
+fn wanting(request: Request) -> DriveCommand {
+    DriveCommand { request, target_position: 77, target_velocity: 500, target_torque: 50 }
+}
+
+#[test]
+fn enabling_walks_the_states_one_by_one() {
+    let (mut drive, mut plant) =
+        (Drive::new(CyclicMode::Position, STEP), Plant::in_state(State::SwitchOnDisabled));
+    let words: Vec<u16> =
+        (0..5).map(|_| beat(&mut drive, &mut plant, Request::Enable, 12_400).controlword.0).collect();
+    assert_eq!(words, [0x06, 0x07, 0x0F, 0x0F, 0x0F]);
+    assert_eq!(drive.state(), Some(State::OperationEnabled));
+}
+
+#[test]
+fn disabling_walks_down_without_skipping() {
+    let (mut drive, mut plant) = enabled();
+    let words: Vec<u16> =
+        (0..5).map(|_| beat(&mut drive, &mut plant, Request::Disable, 0).controlword.0).collect();
+    assert_eq!(words, [0x07, 0x06, 0x00, 0x00, 0x00]);
+    assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
+}
+
+#[test]
+fn a_drive_and_this_side_reach_operation_enabled_from_every_state() {
+    for holds in [false, true] {
+        for state in State::ALL {
+            let mut drive = Drive::new(CyclicMode::Position, STEP);
+            let mut plant = Plant::in_state(state);
+            plant.around.quick_stop_holds = holds;
+            plant.drift = 0;
+            for _ in 0..20 {
+                let faulted = plant.machine.state() == State::Fault;
+                let request = if faulted { Request::FaultReset } else { Request::Enable };
+                beat(&mut drive, &mut plant, request, 0);
+            }
+            assert_eq!(drive.state(), Some(State::OperationEnabled), "from {state}");
+        }
+    }
+}
+
+#[test]
+fn a_target_far_from_the_held_one_is_refused_and_counted() {
+    let (mut drive, mut plant) = enabled();
+    let held = drive.holds_at();
+    let step = STEP as i32;
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + step + 1).target_position, held);
+    assert_eq!((drive.phase(), drive.refused_targets()), (Phase::Holding, 1));
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + step).target_position, held + step);
+    assert_eq!((drive.phase(), drive.refused_targets()), (Phase::Following, 1));
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held - 1).target_position, held + step);
+    assert_eq!(
+        (drive.phase(), drive.refused_targets()),
+        (Phase::Holding, 2),
+        "also in the middle of a motion"
+    );
+}
+
+#[test]
+fn an_endless_axis_steps_over_the_end_of_its_counts() {
+    let mut drive = Drive::new(CyclicMode::Position, STEP);
+    let enable = |target_position| DriveCommand { target_position, ..wanting(Request::Enable) };
+    drive.update(seen(State::OperationEnabled, i32::MAX), enable(0));
+    let output = drive.update(seen(State::OperationEnabled, i32::MAX), enable(i32::MIN + 10));
+    assert_eq!((output.target_position, drive.phase()), (i32::MIN + 10, Phase::Following));
+}
+
+#[test]
+fn missing_input_repeats_the_last_output_and_a_lost_beat_does_not_stop_a_motion() {
+    let (mut drive, mut plant) = enabled();
+    let held = drive.holds_at();
+    let before = beat(&mut drive, &mut plant, Request::Enable, held + 900);
+    assert_eq!(drive.update(None, wanting(Request::Disable)), before);
+    assert_eq!(drive.missing_inputs(), 1);
+    let output = beat(&mut drive, &mut plant, Request::Enable, held + 2700);
+    assert_eq!((output.target_position, drive.refused_targets()), (held + 2700, 0));
+    for _ in 0..1000 {
+        drive.update(None, wanting(Request::Enable));
+    }
+    let far = held + 2700 + (COVERED_BEATS as i32 + 1) * STEP as i32;
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, far + 1).target_position, held + 2700);
+    assert_eq!(drive.refused_targets(), 1);
+}
+
+#[test]
+fn velocity_and_torque_are_zero_until_the_beat_after_enabling() {
+    for (mode, want) in [(CyclicMode::Velocity, (500, 0)), (CyclicMode::Torque, (0, 50))] {
+        let mut drive = Drive::new(mode, STEP);
+        let targets = |output: DriveOutput| (output.target_velocity, output.target_torque);
+        for state in State::ALL {
+            assert_eq!(targets(drive.update(seen(state, 5), wanting(Request::Enable))), (0, 0), "{state}");
+        }
+        drive.update(seen(State::OperationEnabled, 5), wanting(Request::Enable));
+        let output = drive.update(seen(State::OperationEnabled, 6), wanting(Request::Enable));
+        assert_eq!((targets(output), output.target_position), (want, 6));
+        for request in [Request::Halt, Request::QuickStop, Request::Disable, Request::FaultReset] {
+            let output = drive.update(seen(State::OperationEnabled, 6), wanting(request));
+            assert_eq!(targets(output), (0, 0), "{request:?}");
+        }
+    }
+}
+
+#[test]
+fn halt_sets_bit_8_and_holds_and_enables_nothing() {
+    let (mut drive, mut plant) = enabled();
+    let held = drive.holds_at();
+    let output = beat(&mut drive, &mut plant, Request::Halt, held + 5);
+    assert_eq!((output.controlword, output.target_position), (Controlword(0x010F), held));
+    let output = beat(&mut drive, &mut plant, Request::Enable, held + 5);
+    assert_eq!((output.controlword, output.target_position), (Controlword(0x000F), held + 5));
+
+    let mut drive = Drive::new(CyclicMode::Position, STEP);
+    let mut plant = Plant::in_state(State::SwitchedOn);
+    for _ in 0..10 {
+        beat(&mut drive, &mut plant, Request::Halt, 0);
+    }
+    assert_eq!(plant.machine.state(), State::SwitchedOn);
+}
+
+#[test]
+fn a_drive_that_stopped_on_its_own_ramp_is_latched_when_halt_ends() {
+    let (mut drive, mut plant) = enabled();
+    let held = drive.holds_at();
+    beat(&mut drive, &mut plant, Request::Halt, held);
+    plant.position = held + 5000;
+    let output = drive.update(Some(plant.input()), wanting(Request::Enable));
+    assert_eq!((output.target_position, drive.phase()), (held + 5000, Phase::Holding));
+}
+
+#[test]
+fn quick_stop_brakes_to_rest_before_it_is_left() {
+    let (mut drive, mut plant) = enabled();
+    plant.around =
+        Surroundings { quick_stop_holds: true, quick_stop_completed: false, ..Surroundings::WELL };
+    assert_eq!(beat(&mut drive, &mut plant, Request::QuickStop, 0).controlword, Controlword(0x02));
+    assert_eq!(plant.machine.state(), State::QuickStopActive);
+    for _ in 0..5 {
+        let output = beat(&mut drive, &mut plant, Request::Enable, 0);
+        assert_eq!(
+            (output.controlword, drive.phase()),
+            (Controlword(0x02), Phase::NotEnabled),
+            "it still moves"
+        );
+    }
+    plant.drift = 0;
+    beat(&mut drive, &mut plant, Request::Enable, 0);
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, 0).controlword, Controlword(0x00));
+    assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
+}
+
+#[test]
+fn a_fault_is_reset_by_request_only_and_the_edge_is_repeated() {
+    let mut drive = Drive::new(CyclicMode::Position, STEP);
+    for request in [Request::Disable, Request::Enable, Request::QuickStop, Request::Halt] {
+        for _ in 0..50 {
+            assert!(!drive.update(seen(State::Fault, 0), wanting(request)).controlword.fault_reset());
+        }
+    }
+    let levels: Vec<bool> = (0..4 * FAULT_RESET_BEATS)
+        .map(|_| {
+            drive.update(seen(State::Fault, 0), wanting(Request::FaultReset)).controlword.fault_reset()
+        })
+        .collect();
+    let runs: Vec<(bool, usize)> = levels.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect();
+    assert_eq!(runs, [(true, 8), (false, 8), (true, 8), (false, 8)]);
+    let output = drive.update(seen(State::SwitchOnDisabled, 0), wanting(Request::FaultReset));
+    assert_eq!(output.controlword, Controlword(0x00), "the reset leaves it disabled");
+}
+
+fn any_request() -> impl Strategy<Value = Request> {
+    prop::sample::select(vec![
+        Request::Disable,
+        Request::Enable,
+        Request::QuickStop,
+        Request::Halt,
+        Request::FaultReset,
+    ])
+}
+
+/// Statuswords as they come (most show no way to Operation enabled) and those that show a state.
+fn any_statusword() -> impl Strategy<Value = Statusword> {
+    let shown = (prop::sample::select(State::ALL.to_vec()), any::<u16>())
+        .prop_map(|(state, free)| Statusword(state.statusword().0 | free & 0xFF90));
+    let enabled = Just(State::OperationEnabled.statusword());
+    prop_oneof![1 => any::<u16>().prop_map(Statusword), 3 => shown, 3 => enabled]
+}
+
+fn any_beat() -> impl Strategy<Value = (Option<DriveInput>, DriveCommand)> {
+    let input = (any_statusword(), any::<i32>()).prop_map(|(statusword, position)| DriveInput {
+        statusword,
+        position,
+        ..DriveInput::default()
+    });
+    let command = (any_request(), any::<i32>(), any::<i32>(), any::<i16>()).prop_map(
+        |(request, target_position, target_velocity, target_torque)| DriveCommand {
+            request,
+            target_position,
+            target_velocity,
+            target_torque,
+        },
+    );
+    (prop::option::weighted(0.9, input), command)
+}
+
+proptest! {
+    #[test]
+    fn in_csp_the_target_is_the_actual_position_until_and_at_the_enabling_beat(
+        beats in prop::collection::vec(any_beat(), 1..60),
+    ) {
+        let mut drive = Drive::new(CyclicMode::Position, STEP);
+        let mut was_enabled = false;
+        for (input, command) in beats {
+            let before = drive.last_output();
+            let output = drive.update(input, command);
+            let Some(input) = input else {
+                prop_assert_eq!(output, before);
+                continue;
+            };
+            let is_enabled = input.statusword.state() == Some(State::OperationEnabled);
+            prop_assert_eq!(drive.just_enabled(), is_enabled && !was_enabled);
+            if !(is_enabled && was_enabled) {
+                prop_assert_eq!(output.target_position, input.position);
+            }
+            was_enabled = is_enabled;
+            prop_assert_eq!((output.target_velocity, output.target_torque), (0, 0));
+        }
+    }
+
+    #[test]
+    fn in_csp_a_target_steps_no_further_than_allowed_while_it_follows(
+        beats in prop::collection::vec((-3000..3000_i32, any_request()), 1..100),
+    ) {
+        let (mut drive, mut plant) = enabled();
+        let mut last = drive.holds_at();
+        for (away, request) in beats {
+            let output = beat(&mut drive, &mut plant, request, last + away);
+            if drive.phase() == Phase::Following {
+                prop_assert_eq!(request, Request::Enable);
+                prop_assert_eq!(output.target_position, last + away);
+                prop_assert!(away.unsigned_abs() <= STEP);
+            }
+            last = output.target_position;
+        }
+    }
+
+    #[test]
+    fn fault_reset_is_commanded_in_fault_by_request_only(
+        beats in prop::collection::vec(any_beat(), 1..60),
+    ) {
+        let mut drive = Drive::new(CyclicMode::Velocity, STEP);
+        for (input, command) in beats {
+            let before = drive.last_output().controlword.fault_reset();
+            let after = drive.update(input, command).controlword.fault_reset();
+            let state = input.and_then(|it| it.statusword.state());
+            if after && !before {
+                prop_assert_eq!((state, command.request), (Some(State::Fault), Request::FaultReset));
+            }
+        }
+    }
+
+    #[test]
+    fn after_any_history_a_healthy_drive_is_enabled_within_fifty_beats(
+        beats in prop::collection::vec(any_beat(), 0..60),
+        state in prop::sample::select(State::ALL.to_vec()),
+    ) {
+        let mut drive = Drive::new(CyclicMode::Position, STEP);
+        for (input, command) in beats {
+            drive.update(input, command);
+        }
+        let mut plant = Plant::in_state(state);
+        plant.drift = 0;
+        for _ in 0..50 {
+            let faulted = plant.machine.state() == State::Fault;
+            beat(&mut drive, &mut plant, if faulted { Request::FaultReset } else { Request::Enable }, 0);
+        }
+        prop_assert_eq!(drive.state(), Some(State::OperationEnabled));
+    }
+}

@@ -1,0 +1,26 @@
+//! Servo drives by CiA 402 (IEC 61800-7-201, mapped on EtherCAT by ETG.6010).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`object`] | indices of the profile's objects |
+//! | [`word`] | [`Statusword`] and [`Controlword`]: checked bits |
+//! | [`state`] | the eight states, the commands and the transitions 0 to 15 |
+//! | [`state_machine`] | the drive's own side: one pure step, used by simulated drives |
+//! | [`mode`] | modes of operation and their bits |
+//! | [`drive`] | the MainDevice's side: enables without a jump, holds, stops, resets faults |
+//!
+//! Numbers are the drive's own here (counts, counts per second, 0.1 % of rated torque); units of the
+//! outside world live elsewhere.
+
+pub mod drive;
+pub mod mode;
+pub mod object;
+pub mod state;
+pub mod state_machine;
+pub mod word;
+
+pub use drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request};
+pub use mode::{CyclicMode, ModeOfOperation, SupportedModes};
+pub use state::{Command, State, Transition};
+pub use state_machine::{StateMachine, Surroundings};
+pub use word::{Controlword, Statusword};

@@ -1,0 +1,90 @@
+//! Indices of the objects of CiA 402 (IEC 61800-7-201, object dictionary). All are at sub-index 0 unless said.
+
+/// Error code of the last fault, UNSIGNED16.
+pub const ERROR_CODE: u16 = 0x603F;
+/// Controlword, UNSIGNED16.
+pub const CONTROLWORD: u16 = 0x6040;
+/// Statusword, UNSIGNED16.
+pub const STATUSWORD: u16 = 0x6041;
+/// Quick stop option code, INTEGER16: what the axis does in Quick stop active.
+pub const QUICK_STOP_OPTION_CODE: u16 = 0x605A;
+/// Shutdown option code, INTEGER16: what the axis does in transition 8.
+pub const SHUTDOWN_OPTION_CODE: u16 = 0x605B;
+/// Disable operation option code, INTEGER16: what the axis does in transition 5.
+pub const DISABLE_OPERATION_OPTION_CODE: u16 = 0x605C;
+/// Halt option code, INTEGER16: what the axis does while the halt bit is set.
+pub const HALT_OPTION_CODE: u16 = 0x605D;
+/// Fault reaction option code, INTEGER16: what the axis does in Fault reaction active.
+pub const FAULT_REACTION_OPTION_CODE: u16 = 0x605E;
+/// Modes of operation, INTEGER8: the mode asked for.
+pub const MODES_OF_OPERATION: u16 = 0x6060;
+/// Modes of operation display, INTEGER8: the mode in effect.
+pub const MODES_OF_OPERATION_DISPLAY: u16 = 0x6061;
+/// Position actual value, INTEGER32, counts.
+pub const POSITION_ACTUAL_VALUE: u16 = 0x6064;
+/// Following error window, UNSIGNED32, counts.
+pub const FOLLOWING_ERROR_WINDOW: u16 = 0x6065;
+/// Following error time out, UNSIGNED16, milliseconds.
+pub const FOLLOWING_ERROR_TIME_OUT: u16 = 0x6066;
+/// Position window around the target, UNSIGNED32, counts.
+pub const POSITION_WINDOW: u16 = 0x6067;
+/// Position window time, UNSIGNED16, milliseconds.
+pub const POSITION_WINDOW_TIME: u16 = 0x6068;
+/// Velocity actual value, INTEGER32, velocity units (commonly counts per second).
+pub const VELOCITY_ACTUAL_VALUE: u16 = 0x606C;
+/// Target torque, INTEGER16, 0.1 % of the rated torque.
+pub const TARGET_TORQUE: u16 = 0x6071;
+/// Maximum torque, UNSIGNED16, 0.1 % of the rated torque.
+pub const MAXIMUM_TORQUE: u16 = 0x6072;
+/// Maximum current, UNSIGNED16, 0.1 % of the rated current.
+pub const MAXIMUM_CURRENT: u16 = 0x6073;
+/// Torque demand, INTEGER16, 0.1 % of the rated torque.
+pub const TORQUE_DEMAND: u16 = 0x6074;
+/// Motor rated current, UNSIGNED32, milliamperes.
+pub const MOTOR_RATED_CURRENT: u16 = 0x6075;
+/// Motor rated torque, UNSIGNED32, thousandths of a newton metre.
+pub const MOTOR_RATED_TORQUE: u16 = 0x6076;
+/// Torque actual value, INTEGER16, 0.1 % of the rated torque.
+pub const TORQUE_ACTUAL_VALUE: u16 = 0x6077;
+/// Target position, INTEGER32, counts.
+pub const TARGET_POSITION: u16 = 0x607A;
+/// Home offset, INTEGER32, counts.
+pub const HOME_OFFSET: u16 = 0x607C;
+/// Software position limit, INTEGER32, counts; sub-index 1 minimum, 2 maximum.
+pub const SOFTWARE_POSITION_LIMIT: u16 = 0x607D;
+/// Polarity, UNSIGNED8: bit 7 turns positions, bit 6 velocities.
+pub const POLARITY: u16 = 0x607E;
+/// Maximum profile velocity, UNSIGNED32, velocity units.
+pub const MAXIMUM_PROFILE_VELOCITY: u16 = 0x607F;
+/// Profile velocity, UNSIGNED32, velocity units.
+pub const PROFILE_VELOCITY: u16 = 0x6081;
+/// Profile acceleration, UNSIGNED32, acceleration units.
+pub const PROFILE_ACCELERATION: u16 = 0x6083;
+/// Profile deceleration, UNSIGNED32, acceleration units.
+pub const PROFILE_DECELERATION: u16 = 0x6084;
+/// Quick stop deceleration, UNSIGNED32, acceleration units.
+pub const QUICK_STOP_DECELERATION: u16 = 0x6085;
+/// Homing method, INTEGER8.
+pub const HOMING_METHOD: u16 = 0x6098;
+/// Homing speeds, UNSIGNED32; sub-index 1 towards the switch, 2 towards zero.
+pub const HOMING_SPEEDS: u16 = 0x6099;
+/// Homing acceleration, UNSIGNED32, acceleration units.
+pub const HOMING_ACCELERATION: u16 = 0x609A;
+/// Position offset added to the target position in CSP, INTEGER32, counts.
+pub const POSITION_OFFSET: u16 = 0x60B0;
+/// Velocity offset (feed-forward), INTEGER32, velocity units.
+pub const VELOCITY_OFFSET: u16 = 0x60B1;
+/// Torque offset (feed-forward), INTEGER16, 0.1 % of the rated torque.
+pub const TORQUE_OFFSET: u16 = 0x60B2;
+/// Interpolation time period; sub-index 1 UNSIGNED8 value, 2 INTEGER8 power of ten in seconds.
+pub const INTERPOLATION_TIME_PERIOD: u16 = 0x60C2;
+/// Following error actual value, INTEGER32, counts.
+pub const FOLLOWING_ERROR_ACTUAL_VALUE: u16 = 0x60F4;
+/// Digital inputs, UNSIGNED32.
+pub const DIGITAL_INPUTS: u16 = 0x60FD;
+/// Digital outputs; sub-index 1 values, 2 mask, UNSIGNED32.
+pub const DIGITAL_OUTPUTS: u16 = 0x60FE;
+/// Target velocity, INTEGER32, velocity units (commonly counts per second).
+pub const TARGET_VELOCITY: u16 = 0x60FF;
+/// Supported drive modes, UNSIGNED32, a bit per mode.
+pub const SUPPORTED_DRIVE_MODES: u16 = 0x6502;

@@ -1,0 +1,156 @@
+//! Statusword (0x6041) and controlword (0x6040): 16 checked bits each (IEC 61800-7-201, controlword and
+//! statusword objects).
+
+use core::fmt;
+
+use super::state::State;
+
+/// The statusword, 0x6041. Every one of its 65 536 values is legal to hold; [`State::from_statusword`] says
+/// which of them show a state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Statusword(pub u16);
+
+impl Statusword {
+    /// Bit 4: the power stage is fed.
+    pub const VOLTAGE_ENABLED: u16 = 1 << 4;
+    /// Bit 7: a warning is present; the state does not change.
+    pub const WARNING: u16 = 1 << 7;
+    /// Bit 9: the drive obeys the controlword from the bus.
+    pub const REMOTE: u16 = 1 << 9;
+    /// Bit 10: the target was reached; after a halt or a quick stop, the axis rests.
+    pub const TARGET_REACHED: u16 = 1 << 10;
+    /// Bit 11: an internal limit acts on the motion.
+    pub const INTERNAL_LIMIT_ACTIVE: u16 = 1 << 11;
+    /// Bit 12 in the cyclic synchronous modes: the drive follows the command value.
+    pub const DRIVE_FOLLOWS_COMMAND: u16 = 1 << 12;
+    /// Bit 13 in the position modes: the following error left its window.
+    pub const FOLLOWING_ERROR: u16 = 1 << 13;
+
+    /// Bit 12 in profile position: the set-point was acknowledged.
+    pub const SET_POINT_ACKNOWLEDGE: u16 = 1 << 12;
+    /// Bit 12 in profile velocity: the speed is zero.
+    pub const SPEED_IS_ZERO: u16 = 1 << 12;
+    /// Bit 12 in homing: a home position was found.
+    pub const HOMING_ATTAINED: u16 = 1 << 12;
+    /// Bit 13 in homing: homing failed.
+    pub const HOMING_ERROR: u16 = 1 << 13;
+
+    /// The state it shows, or `None` for a pattern the standard gives no state.
+    #[must_use]
+    pub const fn state(self) -> Option<State> {
+        State::from_statusword(self)
+    }
+
+    /// The power stage is fed (bit 4).
+    #[must_use]
+    pub const fn voltage_enabled(self) -> bool {
+        self.has(Self::VOLTAGE_ENABLED)
+    }
+
+    /// A warning is present (bit 7).
+    #[must_use]
+    pub const fn warning(self) -> bool {
+        self.has(Self::WARNING)
+    }
+
+    /// The drive obeys the bus (bit 9).
+    #[must_use]
+    pub const fn remote(self) -> bool {
+        self.has(Self::REMOTE)
+    }
+
+    /// The target was reached, or a stop has ended (bit 10).
+    #[must_use]
+    pub const fn target_reached(self) -> bool {
+        self.has(Self::TARGET_REACHED)
+    }
+
+    /// An internal limit acts (bit 11).
+    #[must_use]
+    pub const fn internal_limit_active(self) -> bool {
+        self.has(Self::INTERNAL_LIMIT_ACTIVE)
+    }
+
+    /// The drive follows the command value (bit 12; cyclic synchronous modes only).
+    #[must_use]
+    pub const fn drive_follows_command(self) -> bool {
+        self.has(Self::DRIVE_FOLLOWS_COMMAND)
+    }
+
+    /// The following error left its window (bit 13; position modes only).
+    #[must_use]
+    pub const fn following_error(self) -> bool {
+        self.has(Self::FOLLOWING_ERROR)
+    }
+
+    const fn has(self, bit: u16) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+impl fmt::Display for Statusword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.state() {
+            Some(state) => write!(f, "0x{:04X} {state}", self.0),
+            None => write!(f, "0x{:04X} no defined state", self.0),
+        }
+    }
+}
+
+/// The controlword, 0x6040.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Controlword(pub u16);
+
+impl Controlword {
+    /// Bit 7: its rising edge resets a fault.
+    pub const FAULT_RESET_BIT: u16 = 1 << 7;
+    /// Bit 8: the axis stops as the halt option code 0x605D says.
+    pub const HALT_BIT: u16 = 1 << 8;
+    /// Bit 4 in profile position: a rising edge hands over a new set-point.
+    pub const NEW_SET_POINT: u16 = 1 << 4;
+    /// Bit 5 in profile position: the new set-point replaces the running one.
+    pub const CHANGE_SET_IMMEDIATELY: u16 = 1 << 5;
+    /// Bit 6 in profile position: the target is relative.
+    pub const RELATIVE: u16 = 1 << 6;
+    /// Bit 4 in homing: homing starts.
+    pub const HOMING_OPERATION_START: u16 = 1 << 4;
+
+    /// Command Disable voltage.
+    pub const DISABLE_VOLTAGE: Self = Self(0x00);
+    /// Command Quick stop.
+    pub const QUICK_STOP: Self = Self(0x02);
+    /// Command Shutdown.
+    pub const SHUTDOWN: Self = Self(0x06);
+    /// Command Switch on; in Operation enabled the same bits are Disable operation.
+    pub const SWITCH_ON: Self = Self(0x07);
+    /// Command Disable operation.
+    pub const DISABLE_OPERATION: Self = Self(0x07);
+    /// Command Enable operation.
+    pub const ENABLE_OPERATION: Self = Self(0x0F);
+    /// Fault reset, the high level of its edge.
+    pub const FAULT_RESET: Self = Self(Self::FAULT_RESET_BIT);
+
+    /// The same with the halt bit set.
+    #[must_use]
+    pub const fn with_halt(self) -> Self {
+        Self(self.0 | Self::HALT_BIT)
+    }
+
+    /// Whether the halt bit is set.
+    #[must_use]
+    pub const fn halt(self) -> bool {
+        self.0 & Self::HALT_BIT != 0
+    }
+
+    /// Whether the fault reset bit is set (its level; the command is its rising edge).
+    #[must_use]
+    pub const fn fault_reset(self) -> bool {
+        self.0 & Self::FAULT_RESET_BIT != 0
+    }
+}
+
+impl fmt::Display for Controlword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "0x{:04X}", self.0)
+    }
+}
