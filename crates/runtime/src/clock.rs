@@ -1,0 +1,59 @@
+//! The clock a cycle lives by: the machine's own, or a virtual one for tests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ethercat::time::Instant;
+
+use crate::sys;
+
+/// Reads the time and sleeps until a time.
+pub trait Clock {
+    /// Now.
+    fn now(&self) -> Instant;
+
+    /// Returns at `instant` or later, at once if it has passed.
+    fn sleep_until(&self, instant: Instant);
+}
+
+/// `CLOCK_MONOTONIC`: the epoch is the machine's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MonotonicClock;
+
+impl Clock for MonotonicClock {
+    fn now(&self) -> Instant {
+        sys::clock::monotonic()
+    }
+
+    fn sleep_until(&self, instant: Instant) {
+        sys::clock::sleep_until(instant);
+    }
+}
+
+/// A clock that moves only when told to, or when somebody sleeps: whole cycles run in no time at all.
+///
+/// Clones show the same time.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualClock {
+    nanoseconds: Arc<AtomicU64>,
+}
+
+impl VirtualClock {
+    /// Lets `duration` pass.
+    pub fn advance(&self, duration: Duration) {
+        let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        // Relaxed: the time itself is all that is shared.
+        self.nanoseconds.fetch_add(duration, Ordering::Relaxed);
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.nanoseconds.load(Ordering::Relaxed))
+    }
+
+    fn sleep_until(&self, instant: Instant) {
+        self.nanoseconds.fetch_max(instant.as_nanos(), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,87 @@
+//! The machine a measurement was made on.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+/// What a reader needs to know about the machine to judge a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    /// Release of the kernel, as `uname -r` says it.
+    pub kernel: String,
+    /// Whether the kernel is a PREEMPT_RT one.
+    pub preempt_rt: bool,
+    /// The processor's name.
+    pub cpu_model: String,
+    /// CPUs of the machine.
+    pub cpus: usize,
+    /// Frequency governor of CPU 0, where there is one.
+    pub governor: Option<String>,
+    /// The kernel's clock source: reading the clock costs a system call for most but `tsc`.
+    pub clock_source: Option<String>,
+    /// CPUs kept free of ordinary work (`isolcpus`), as the kernel lists them; empty if none.
+    pub isolated_cpus: String,
+}
+
+impl Conditions {
+    /// Reads them from `/proc` and `/sys`; what is not there stays empty.
+    #[must_use]
+    pub fn read() -> Self {
+        Self::read_below(Path::new("/"))
+    }
+
+    fn read_below(root: &Path) -> Self {
+        let read = |path: &str| {
+            fs::read_to_string(root.join(path))
+                .ok()
+                .map(|text| text.trim().to_owned())
+                .filter(|text| !text.is_empty())
+        };
+        let processors = read("proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            let line = processors.lines().find(|line| line.split(':').next().map(str::trim) == Some(name));
+            line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+        };
+        Self {
+            kernel: read("proc/sys/kernel/osrelease").unwrap_or_default(),
+            preempt_rt: read("sys/kernel/realtime").as_deref() == Some("1"),
+            // ARM and RISC-V name the board, not the processor.
+            cpu_model: field("model name")
+                .or_else(|| read("proc/device-tree/model"))
+                .or_else(|| field("Hardware"))
+                .unwrap_or_default(),
+            cpus: processors.lines().filter(|line| line.starts_with("processor")).count(),
+            governor: read("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            clock_source: read("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            isolated_cpus: read("sys/devices/system/cpu/isolated").unwrap_or_default(),
+        }
+    }
+}
+
+impl fmt::Display for Conditions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.preempt_rt { " PREEMPT_RT" } else { "" };
+        write!(f, "Linux {}{kind}, {} x {}", self.kernel, self.cpus, self.cpu_model)?;
+        if let Some(governor) = &self.governor {
+            write!(f, ", governor {governor}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_kernel_and_a_cpu() {
+        let conditions = Conditions::read();
+        assert!(conditions.kernel.starts_with(|first: char| first.is_ascii_digit()), "{conditions:?}");
+        assert!(conditions.cpus >= 1, "{conditions:?}");
+    }
+
+    #[test]
+    fn a_machine_that_tells_nothing_is_no_error() {
+        assert_eq!(Conditions::read_below(Path::new("/nowhere")), Conditions::default());
+    }
+}

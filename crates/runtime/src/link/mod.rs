@@ -1,0 +1,12 @@
+//! Links: the wire, the simulated wire, and what can be wrapped around either.
+
+mod capture;
+mod faulty;
+pub(crate) mod packet;
+mod pcapng;
+mod simulated;
+
+pub use capture::{Capture, CaptureSummary};
+pub use faulty::{FaultCounts, FaultRates, Faults, Faulty};
+pub use packet::{OpenError, PacketLink};
+pub use simulated::{SegmentControl, SimulatedLink};

@@ -1,0 +1,163 @@
+//! A network interface, by way of a raw packet socket.
+
+use std::io;
+use std::time::Duration;
+
+use ethercat::link::Link;
+use thiserror::Error;
+
+use crate::clock::{Clock, MonotonicClock};
+use crate::sys::packet_socket::{PacketSocket, interface_index};
+
+/// EtherCAT frames of one network interface (AF_PACKET), one system call to send a frame and one to
+/// take a frame that is already there.
+///
+/// A `receive` that has to wait costs two more: `ppoll`, and the second look.
+#[derive(Debug)]
+pub struct PacketLink {
+    socket: PacketSocket,
+}
+
+impl PacketLink {
+    /// Opens an interface. A network card just brought up takes its time to see the far end: this
+    /// waits for it up to `patience`.
+    ///
+    /// # Errors
+    /// Every [`OpenError`]: one sentence that names the interface and says what to do.
+    pub fn open(interface: &str, patience: Duration) -> Result<Self, OpenError> {
+        let socket = open_socket(interface)?;
+        let clock = MonotonicClock;
+        let end = clock.now() + patience;
+        let carrier = || {
+            socket
+                .interface_state(interface)
+                .map(|state| state.carrier)
+                .map_err(|source| OpenError::Refused { interface: interface.into(), source })
+        };
+        while !carrier()? {
+            if clock.now() >= end {
+                return Err(OpenError::NoCarrier { interface: interface.into() });
+            }
+            clock.sleep_until(clock.now() + Duration::from_millis(20));
+        }
+        Ok(Self { socket })
+    }
+}
+
+impl Link for PacketLink {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.socket.send(frame)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        let received = self.socket.receive(buffer)?;
+        if received.is_some() || timeout.is_zero() {
+            return Ok(received);
+        }
+        self.socket.wait(timeout)?;
+        self.socket.receive(buffer)
+    }
+}
+
+/// A socket bound to an interface that exists and is up, whether or not it sees a far end.
+pub(crate) fn open_socket(interface: &str) -> Result<PacketSocket, OpenError> {
+    let name = || interface.to_owned();
+    let index = interface_index(interface)
+        .ok_or_else(|| OpenError::NoSuchInterface { interface: name(), present: present_interfaces() })?;
+    let socket = PacketSocket::new().map_err(|source| match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => OpenError::NotPermitted { interface: name() },
+        _ => OpenError::Refused { interface: name(), source },
+    })?;
+    let refused = |source| OpenError::Refused { interface: name(), source };
+    if !socket.interface_state(interface).map_err(refused)?.up {
+        return Err(OpenError::InterfaceDown { interface: name() });
+    }
+    socket.bind(index).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOPROTOOPT) => OpenError::KernelTooOld { interface: name() },
+        Some(libc::ENETDOWN) => OpenError::InterfaceDown { interface: name() },
+        _ => OpenError::Refused { interface: name(), source },
+    })?;
+    Ok(socket)
+}
+
+/// Names of the interfaces there are, joined for a sentence.
+fn present_interfaces() -> String {
+    let mut names: Vec<_> = std::fs::read_dir("/sys/class/net")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+/// Why an interface could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// No interface has this name.
+    #[error("interface {interface}: there is none of this name; name one of: {present}")]
+    NoSuchInterface {
+        /// The name asked for.
+        interface: String,
+        /// The names there are.
+        present: String,
+    },
+    /// The process may not open raw sockets.
+    #[error(
+        "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as root, or \
+         give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock=ep` and the program's path"
+    )]
+    NotPermitted {
+        /// The interface.
+        interface: String,
+    },
+    /// The interface is administratively down.
+    #[error("interface {interface}: it is down; bring it up with `sudo ip link set {interface} up`")]
+    InterfaceDown {
+        /// The interface.
+        interface: String,
+    },
+    /// The interface is up and sees nobody at the other end.
+    #[error(
+        "interface {interface}: no carrier; plug the cable into the IN port of the first SubDevice and power it"
+    )]
+    NoCarrier {
+        /// The interface.
+        interface: String,
+    },
+    /// The kernel cannot hide a socket's own frames from it.
+    #[error(
+        "interface {interface}: this kernel shows a raw socket its own frames (PACKET_IGNORE_OUTGOING is \
+         missing); use Linux 4.20 or later"
+    )]
+    KernelTooOld {
+        /// The interface.
+        interface: String,
+    },
+    /// Anything else the operating system said.
+    #[error("interface {interface}: the operating system refused a raw socket: {source}")]
+    Refused {
+        /// The interface.
+        interface: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_interface_is_named_beside_those_there_are() {
+        let error = PacketLink::open("nonesuch0", Duration::ZERO).unwrap_err().to_string();
+        assert!(
+            error.starts_with("interface nonesuch0: there is none of this name; name one of: "),
+            "{error}"
+        );
+        assert!(error.contains("lo"), "{error}");
+        let error = PacketLink::open("a\0b", Duration::ZERO).unwrap_err();
+        assert!(matches!(error, OpenError::NoSuchInterface { .. }));
+    }
+}

@@ -1,0 +1,213 @@
+//! Absolute releases on a fixed grid.
+
+use std::time::Duration;
+
+use ethercat::time::Instant;
+
+use crate::clock::Clock;
+
+/// The ideal instants of a cycle: release k is `start + k * period`. Pure arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    start: Instant,
+    period: Duration,
+}
+
+impl Grid {
+    /// A grid whose release 0 is at `start`. A period of zero is taken as 1 ns.
+    #[must_use]
+    pub fn new(start: Instant, period: Duration) -> Self {
+        Self { start, period: period.max(Duration::from_nanos(1)) }
+    }
+
+    /// Time between two releases.
+    #[must_use]
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// Release number `index`.
+    #[must_use]
+    pub fn release(&self, index: u64) -> Instant {
+        let nanoseconds = self
+            .period
+            .as_nanos()
+            .saturating_mul(index.into())
+            .saturating_add(self.start.as_nanos().into());
+        Instant::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+
+    /// Number of the first release at `now` or later.
+    #[must_use]
+    pub fn next_index(&self, now: Instant) -> u64 {
+        let elapsed = now.since(self.start).as_nanos();
+        u64::try_from(elapsed.div_ceil(self.period.as_nanos())).unwrap_or(u64::MAX)
+    }
+}
+
+/// One release: the cycle with this number starts now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// Number of the cycle: its place on the grid, so that releases passed over leave a gap.
+    pub cycle: u64,
+    /// The ideal instant.
+    pub instant: Instant,
+    /// Releases passed over since the last one, because the cycle before ran past them.
+    pub skipped: u64,
+}
+
+/// Cycles that ran past the next release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overruns {
+    /// How many cycles overran.
+    pub count: u64,
+    /// Releases passed over because of them.
+    pub skipped: u64,
+    /// Number of the first cycle that overran.
+    pub first: Option<u64>,
+    /// Number of the last cycle that overran.
+    pub last: Option<u64>,
+}
+
+/// Sleeps from release to release.
+///
+/// A cycle that runs past the next release is an overrun: it is counted with its number, the releases it
+/// passed are skipped, and the next cycle starts on the grid. The phase is never lost.
+#[derive(Debug)]
+pub struct Pacer<C> {
+    clock: C,
+    grid: Grid,
+    next: u64,
+    overruns: Overruns,
+}
+
+impl<C: Clock> Pacer<C> {
+    /// A grid with this period that starts one period from now.
+    pub fn new(clock: C, period: Duration) -> Self {
+        let grid = Grid::new(clock.now() + period, period);
+        Self { clock, grid, next: 0, overruns: Overruns::default() }
+    }
+
+    /// Sleeps until the next release on the grid.
+    pub fn wait(&mut self) -> Release {
+        // The first cycle cannot be late for itself: the grid starts where it stands.
+        let index = match self.next {
+            0 => 0,
+            next => next.max(self.grid.next_index(self.clock.now())),
+        };
+        let skipped = index - self.next;
+        if skipped > 0 {
+            let overrun = self.next - 1;
+            self.overruns.count += 1;
+            self.overruns.skipped += skipped;
+            self.overruns.first.get_or_insert(overrun);
+            self.overruns.last = Some(overrun);
+        }
+        self.next = index.saturating_add(1);
+        let instant = self.grid.release(index);
+        self.clock.sleep_until(instant);
+        Release { cycle: index, instant, skipped }
+    }
+
+    /// The clock it sleeps by.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// The grid of its releases.
+    pub fn grid(&self) -> Grid {
+        self.grid
+    }
+
+    /// The overruns so far.
+    pub fn overruns(&self) -> Overruns {
+        self.overruns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::VirtualClock;
+
+    const PERIOD: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_cycle_that_is_on_time_is_released_every_period() {
+        let clock = VirtualClock::default();
+        let mut pacer = Pacer::new(clock.clone(), PERIOD);
+        for cycle in 0..1_000 {
+            let release = pacer.wait();
+            assert_eq!(release, Release { cycle, instant: pacer.grid().release(cycle), skipped: 0 });
+            assert_eq!(clock.now(), release.instant);
+            clock.advance(Duration::from_micros(cycle % 1_000));
+        }
+        assert_eq!(pacer.overruns(), Overruns::default());
+    }
+
+    #[test]
+    fn an_overrun_is_counted_with_its_cycle_and_keeps_the_phase() {
+        let clock = VirtualClock::default();
+        let mut pacer = Pacer::new(clock.clone(), PERIOD);
+        assert_eq!(pacer.wait().cycle, 0);
+        assert_eq!(pacer.wait().cycle, 1);
+        clock.advance(Duration::from_micros(2_500));
+        let release = pacer.wait();
+        assert_eq!((release.cycle, release.skipped), (4, 2));
+        assert_eq!(release.instant, pacer.grid().release(4));
+        assert_eq!(clock.now(), release.instant);
+        assert_eq!(pacer.wait().cycle, 5);
+        assert_eq!(pacer.overruns(), Overruns { count: 1, skipped: 2, first: Some(1), last: Some(1) });
+    }
+
+    #[test]
+    fn a_cycle_that_ends_exactly_on_the_next_release_has_not_overrun() {
+        let clock = VirtualClock::default();
+        let mut pacer = Pacer::new(clock.clone(), PERIOD);
+        pacer.wait();
+        clock.advance(PERIOD);
+        assert_eq!(pacer.wait().cycle, 1);
+        clock.advance(PERIOD + Duration::from_nanos(1));
+        assert_eq!(pacer.wait().cycle, 3);
+        assert_eq!(pacer.overruns().first, Some(1));
+    }
+
+    /// Whatever cycles cost and whatever the period: every release is on the grid, in the future of the
+    /// one before, never earlier than the clock, and cycles run plus releases skipped is the whole grid.
+    #[test]
+    fn for_any_execution_times_every_release_is_on_the_grid() {
+        let mut random = fastrand::Rng::with_seed(0x0B_EA7);
+        for _ in 0..200 {
+            let period = Duration::from_nanos(random.u64(1..5_000_000));
+            let clock = VirtualClock::default();
+            clock.advance(Duration::from_nanos(random.u64(0..1 << 50)));
+            let start = clock.now() + period;
+            let mut pacer = Pacer::new(clock.clone(), period);
+            let (mut last, mut skipped, mut late) = (None, 0, 0);
+            for ran in 0..500_u64 {
+                let before = clock.now();
+                let release = pacer.wait();
+                assert_eq!(
+                    release.instant.since(start).as_nanos(),
+                    period.as_nanos() * u128::from(release.cycle)
+                );
+                assert!(release.instant >= before && clock.now() == release.instant);
+                assert!(last.is_none_or(|last| release.cycle > last));
+                skipped += release.skipped;
+                late += u64::from(release.skipped > 0);
+                assert_eq!(release.cycle, ran + skipped);
+                last = Some(release.cycle);
+                let cost = period.as_nanos() as u64 * random.u64(0..30) / 10;
+                clock.advance(Duration::from_nanos(cost));
+            }
+            assert_eq!((pacer.overruns().count, pacer.overruns().skipped), (late, skipped));
+        }
+    }
+
+    #[test]
+    fn arithmetic_far_out_saturates() {
+        let grid = Grid::new(Instant::from_nanos(5), Duration::from_secs(1 << 40));
+        assert_eq!(grid.release(u64::MAX).as_nanos(), u64::MAX);
+        assert_eq!(Grid::new(Instant::EPOCH, Duration::ZERO).next_index(Instant::from_nanos(7)), 7);
+    }
+}

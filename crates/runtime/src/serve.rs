@@ -1,0 +1,104 @@
+//! A simulated segment on a real interface: other people's MainDevices find SubDevices there.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
+use thiserror::Error;
+
+use crate::clock::{Clock, MonotonicClock};
+use crate::link::OpenError;
+use crate::link::packet::open_socket;
+use crate::sys::packet_socket::PacketSocket;
+
+/// The longest a segment goes without being told the time.
+const ADVANCE_EVERY: Duration = Duration::from_micros(250);
+
+/// What passed through a segment on an interface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Frames that came.
+    pub received: u64,
+    /// Frames sent back.
+    pub returned: u64,
+    /// Replies the interface would not take: its queue was full, or it was down.
+    pub refused: u64,
+}
+
+/// Why serving ended.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The interface could not be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The interface went away.
+    #[error("interface {interface}: it stopped receiving: {source}")]
+    Receive {
+        /// The interface.
+        interface: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// A segment that answers on an interface.
+#[derive(Debug)]
+pub struct Server {
+    socket: PacketSocket,
+    interface: String,
+}
+
+impl Server {
+    /// Opens the interface; whether its far end is there does not matter yet.
+    ///
+    /// # Errors
+    /// Every [`OpenError`] but a missing carrier.
+    pub fn open(interface: &str) -> Result<Self, OpenError> {
+        Ok(Self { socket: open_socket(interface)?, interface: interface.into() })
+    }
+
+    /// Passes every frame through `segment` and sends it back, and tells the segment the time at least
+    /// every 250 us, until `stop` is set. While frames are waiting each costs two system calls.
+    ///
+    /// # Errors
+    /// [`ServeError::Receive`] if the interface is removed. One that goes down and comes back is no error.
+    pub fn run(&self, segment: &mut dyn Segment, stop: &AtomicBool) -> Result<Served, ServeError> {
+        let clock = MonotonicClock;
+        let mut served = Served::default();
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        let mut advanced = clock.now();
+        // Relaxed: nothing but the flag itself is passed through it.
+        while !stop.load(Ordering::Relaxed) {
+            let received = self.socket.receive(&mut buffer).or_else(|error| self.survive(error))?;
+            let now = clock.now();
+            if let Some(length) = received {
+                served.received += 1;
+                if segment.process_frame(now, &mut buffer[..length]) {
+                    match self.socket.send(&buffer[..length]) {
+                        Ok(()) => served.returned += 1,
+                        Err(_) => served.refused += 1,
+                    }
+                }
+            }
+            // Also between two frames of a long burst.
+            if now.since(advanced) >= ADVANCE_EVERY {
+                segment.advance(now);
+                advanced = now;
+            }
+            if received.is_none() {
+                let left = ADVANCE_EVERY.saturating_sub(clock.now().since(advanced));
+                self.socket.wait(left).or_else(|error| self.survive(error).map(|_| ()))?;
+            }
+        }
+        Ok(served)
+    }
+
+    /// An interface that went down says so once and may come up again.
+    fn survive(&self, source: io::Error) -> Result<Option<usize>, ServeError> {
+        match source.raw_os_error() {
+            Some(libc::ENETDOWN) => Ok(None),
+            _ => Err(ServeError::Receive { interface: self.interface.clone(), source }),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Priority, CPU affinity and timer slack of the calling thread.
+
+use std::io;
+use std::mem;
+
+/// Gives the calling thread `SCHED_FIFO` at `priority` (1 to 99).
+///
+/// # Errors
+/// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, EINVAL outside 1 to 99.
+pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
+    set_policy(libc::SCHED_FIFO, i32::from(priority))
+}
+
+/// Gives the calling thread the ordinary policy: a thread that serves the real-time side must not
+/// inherit its priority.
+pub(crate) fn set_ordinary() -> io::Result<()> {
+    set_policy(libc::SCHED_OTHER, 0)
+}
+
+fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {
+    // SAFETY: an all-zero sched_param is valid: it holds integers only.
+    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
+    parameters.sched_priority = priority;
+    // SAFETY: `parameters` is valid and outlives the call; 0 names the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, policy, &parameters) })
+}
+
+/// Binds the calling thread to one CPU.
+///
+/// # Errors
+/// EINVAL if there is no such CPU or the process may not use it.
+pub(crate) fn set_cpu(cpu: usize) -> io::Result<()> {
+    // SAFETY: an all-zero cpu_set_t is the empty set: it holds integers only.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: `cpu` is below CPU_SETSIZE, so the bit lies within the set.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: `set` is valid for its size and outlives the call; 0 names the calling thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) })
+}
+
+/// The CPUs the calling thread may run on.
+pub(crate) fn allowed_cpus() -> Vec<usize> {
+    // SAFETY: as in `set_cpu`.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    // SAFETY: `set` is valid for its size; 0 names the calling thread.
+    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
+        return Vec::new();
+    }
+    // SAFETY: every number asked for is below CPU_SETSIZE.
+    (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+}
+
+/// How late the kernel may make this thread's ordinary sleeps to save wake-ups, in nanoseconds.
+/// Real-time policies ignore it; without one it is 50 us by default.
+pub(crate) fn set_timer_slack(nanoseconds: u32) {
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and cannot fail for a positive one.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(nanoseconds.max(1)), 0, 0, 0) };
+}
+
+/// The highest `SCHED_FIFO` priority an unprivileged process gets (`ulimit -r`); `None`: no limit.
+pub(crate) fn priority_limit() -> Option<u64> {
+    soft_limit(libc::RLIMIT_RTPRIO)
+}
+
+pub(crate) fn soft_limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid to write to; the resource is one of libc's own constants.
+    let result = unsafe { libc::getrlimit(resource, &mut limit) };
+    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
