@@ -7,7 +7,7 @@ use ethercat::link::Link;
 use thiserror::Error;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::sys::packet_socket::{PacketSocket, interface_index};
+use crate::sys::packet_socket::{PacketSocket, interface_index, interface_names};
 
 /// EtherCAT frames of one network interface (AF_PACKET), one system call to send a frame and one to
 /// take a frame that is already there.
@@ -82,13 +82,7 @@ pub(crate) fn open_socket(interface: &str) -> Result<PacketSocket, OpenError> {
 
 /// Names of the interfaces there are, joined for a sentence.
 fn present_interfaces() -> String {
-    let mut names: Vec<_> = std::fs::read_dir("/sys/class/net")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
+    let names = interface_names();
     if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 

@@ -1,6 +1,6 @@
 //! A raw socket for the EtherCAT frames of one interface (AF_PACKET, packet(7)).
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -20,6 +20,26 @@ pub(crate) fn interface_index(name: &str) -> Option<u32> {
         0 => None,
         index => Some(index),
     }
+}
+
+/// Names of the interfaces this process sees, in the kernel's order.
+pub(crate) fn interface_names() -> Vec<String> {
+    // SAFETY: takes nothing; the list it returns is ours until it is freed below.
+    let list = unsafe { libc::if_nameindex() };
+    let mut names = Vec::new();
+    let mut entry = list;
+    // SAFETY: the list ends with an entry whose name is null, and every entry before it has a terminated
+    // name; a null list is not looked at.
+    unsafe {
+        while !entry.is_null() && !(*entry).if_name.is_null() {
+            names.push(CStr::from_ptr((*entry).if_name).to_string_lossy().into_owned());
+            entry = entry.add(1);
+        }
+        if !list.is_null() {
+            libc::if_freenameindex(list);
+        }
+    }
+    names
 }
 
 /// What an interface is ready for.
