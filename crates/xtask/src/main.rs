@@ -30,7 +30,7 @@ cargo xtask test                           everything CI runs; installs what it 
 cargo xtask check                          formatting, lints, documentation
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
-cargo xtask bench wire                     round trips side by side with the raw socket and the peers";
+cargo xtask bench wire [--rounds N]        round trips side by side with the raw socket and the peers";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -45,7 +45,11 @@ fn main() -> ExitCode {
             Ok(options) => fuzz::all(&root, &options, &mut report),
             Err(error) => return misused(&error),
         },
-        ["bench", "wire", options @ ..] => report.step("bench wire", || bench::wire(&root, options)),
+        ["bench", words @ ..] => {
+            if let Err(error) = bench::run(&root, words, &mut report) {
+                return misused(&error);
+            }
+        }
         [] => return misused("no command"),
         _ => return misused(&format!("unknown command `{}`", words.join(" "))),
     }

@@ -1,5 +1,7 @@
 //! Other people's programs judging ours: three MainDevices and a dissector.
 
+pub(crate) mod simulate;
+
 use std::path::Path;
 
 use crate::report::{Outcome, Report};

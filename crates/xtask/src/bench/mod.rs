@@ -1,0 +1,28 @@
+//! Measurements. None of them asserts a time: they print what was found, under which conditions, and leave
+//! every single number in `bench-results/`.
+
+mod conditions;
+mod contestant;
+mod reflector;
+mod statistics;
+mod wire;
+
+use std::path::Path;
+
+use crate::report::Report;
+
+/// Runs the measurement that the words name.
+///
+/// # Errors
+/// One sentence about what was expected.
+pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<(), String> {
+    match words {
+        ["wire"] => wire::measure(root, &wire::Options::default(), report),
+        ["wire", "--rounds", rounds] => {
+            let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
+            wire::measure(root, &wire::Options { rounds, ..wire::Options::default() }, report);
+        }
+        _ => return Err(format!("`bench {}`: there is `bench wire [--rounds N]`", words.join(" "))),
+    }
+    Ok(())
+}

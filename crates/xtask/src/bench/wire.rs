@@ -1,0 +1,159 @@
+//! `cargo xtask bench wire`: round trips over a veth pair whose far end reflects in the kernel.
+//!
+//! Every contestant has a cable of its own, runs at SCHED_FIFO 80 on the same core, and takes turns with the
+//! others in short rounds, so that what disturbs the machine disturbs all of them alike. The reply is there
+//! when the send returns (the kernel runs both ends of the cable on the sender's core), so what is measured is
+//! what a program adds: system calls, copies, building, matching and checking.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::conditions;
+use super::contestant::{Contestant, Round};
+use super::reflector::Reflector;
+use super::statistics::Sorted;
+use crate::command;
+use crate::report::{Outcome, Report};
+
+/// How long to measure.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Turns each contestant gets.
+    pub(crate) rounds: usize,
+    /// Cycles in a turn.
+    pub(crate) cycles: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { rounds: 50, cycles: 2000 }
+    }
+}
+
+/// What the frames carry.
+#[derive(Debug)]
+pub(crate) struct Load {
+    /// Length of a frame with one LRW datagram over all process data.
+    pub(crate) frame_bytes: usize,
+    /// SubDevices on the cable.
+    pub(crate) sub_devices: usize,
+    /// Bytes of outputs of each, and as many of inputs.
+    pub(crate) bytes_each: usize,
+}
+
+const LOADS: &[Load] = &[
+    Load { frame_bytes: 92, sub_devices: 2, bytes_each: 16 },
+    Load { frame_bytes: 988, sub_devices: 30, bytes_each: 16 },
+];
+
+/// Measures every load.
+pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
+    let folder = results_folder(root);
+    let prepared = fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()));
+    if let Err(why) = prepared.and_then(|()| build(root)) {
+        return report.step("bench wire", || Outcome::Skipped(why));
+    }
+    let conditions = conditions::describe();
+    let _ = fs::write(folder.join("conditions.txt"), &conditions);
+    for load in LOADS {
+        report.step(&format!("bench wire, {} B", load.frame_bytes), || {
+            match measure_load(root, &folder, load, options) {
+                Ok(table) => {
+                    println!("{conditions}{table}");
+                    conditions::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
+                    Outcome::Passed
+                }
+                Err(why) => Outcome::Failed(why),
+            }
+        });
+    }
+    println!("every single number: {}", folder.display());
+}
+
+fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> Result<String, String> {
+    let reflector = Reflector::compile(root, folder, load.sub_devices)?;
+    let mut contestants = Vec::new();
+    for (name, program, needs_bus) in programs(root) {
+        let (onbeat, robot) = (root.join("target/release/onbeat"), robot(root, folder, load)?);
+        let simulate = needs_bus.then_some((onbeat.as_path(), robot.as_path()));
+        match Contestant::start(name, program, load, simulate, &reflector) {
+            Ok(contestant) => contestants.push((contestant, Vec::new())),
+            Err(why) => println!("{name} does not take part: {why}"),
+        }
+    }
+    for (contestant, _) in &mut contestants {
+        contestant.round(options.cycles)?; // warms caches and sockets; not counted
+    }
+    for _ in 0..options.rounds {
+        for (contestant, rounds) in &mut contestants {
+            rounds.push(contestant.round(options.cycles)?);
+        }
+    }
+    let mut table =
+        String::from("\ncontestant     frame B   median us    p99 us  p99.9 us  CPU us/cycle   x floor\n");
+    let mut floor = None;
+    for (contestant, rounds) in contestants {
+        save(folder, &contestant, load, &rounds)?;
+        let cpu: u64 = rounds.iter().map(|round| round.cpu).sum();
+        let all = Sorted::new(rounds.into_iter().flat_map(|round| round.cycles).collect());
+        let floor = *floor.get_or_insert(all.quantile(0.5));
+        let [median, p99, p999] = [0.5, 0.99, 0.999].map(|share| all.quantile(share) as f64 / 1e3);
+        let cpu = cpu as f64 / (options.rounds * options.cycles) as f64 / 1e3;
+        let ratio = median * 1e3 / floor as f64;
+        let (name, bytes) = (contestant.name, contestant.frame_bytes);
+        let _ = writeln!(
+            table,
+            "{name:14} {bytes:7} {median:11.2} {p99:9.2} {p999:9.2} {cpu:13.2} {ratio:9.2}"
+        );
+    }
+    let _ = writeln!(
+        table,
+        "{} cycles each, in {} rounds taking turns, SCHED_FIFO 80 on one core, one cable each",
+        options.rounds * options.cycles,
+        options.rounds
+    );
+    Ok(table)
+}
+
+/// Name, command and whether it needs a bus to start. The floor comes first: the others are measured by it.
+fn programs(root: &Path) -> Vec<(&'static str, Command, bool)> {
+    let wire = |kind: &str| {
+        let mut command = Command::new(root.join("peers/wire/target/release/wire"));
+        command.arg(kind);
+        command
+    };
+    vec![("raw socket", wire("floor"), false)]
+}
+
+fn build(root: &Path) -> Result<(), String> {
+    command::run(&mut command::cargo(&root.join("peers/wire"), &["build", "--release", "--quiet"]))
+}
+
+/// One line per round: CPU time, then each cycle, in nanoseconds.
+fn save(folder: &Path, contestant: &Contestant, load: &Load, rounds: &[Round]) -> Result<(), String> {
+    let name = format!("{}-{}.csv", contestant.name.replace(' ', "-"), load.frame_bytes);
+    let mut text = String::from("cpu_ns,cycle_ns...\n");
+    for round in rounds {
+        let _ = write!(text, "{}", round.cpu);
+        for cycle in &round.cycles {
+            let _ = write!(text, ",{cycle}");
+        }
+        text.push('\n');
+    }
+    fs::write(folder.join(&name), text).map_err(|error| format!("{name}: {error}"))
+}
+
+fn results_folder(root: &Path) -> PathBuf {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    root.join(format!("bench-results/wire-{now}"))
+}
+
+/// A robot file of SubDevices without meaning, only with the load's bytes.
+fn robot(_root: &Path, folder: &Path, load: &Load) -> Result<PathBuf, String> {
+    let path = folder.join(format!("robot-{}.toml", load.frame_bytes));
+    fs::write(&path, "").map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
+}

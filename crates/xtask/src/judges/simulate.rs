@@ -1,0 +1,34 @@
+//! `onbeat simulate` on the far end of a testbed.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use testbed::{Side, Testbed};
+
+/// A running `onbeat simulate`; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Simulate {
+    process: Child,
+}
+
+impl Simulate {
+    /// Starts `onbeat simulate ROBOT --iface far`.
+    ///
+    /// # Errors
+    /// That the program does not start.
+    pub(crate) fn start(testbed: &Testbed, onbeat: &Path, robot: &Path) -> Result<Self, String> {
+        let mut command = Command::new(onbeat);
+        command.arg("simulate").arg(robot).args(["--iface", Side::Far.interface()]);
+        let mut command = testbed.run_in(Side::Far, command);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let process = command.spawn().map_err(|error| format!("{}: {error}", onbeat.display()))?;
+        Ok(Self { process })
+    }
+}
+
+impl Drop for Simulate {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,33 @@
+//! What `cargo xtask bench wire` measures: the raw socket's floor, and Onbeat.
+//!
+//! `wire floor|onbeat INTERFACE SUB_DEVICES BYTES_EACH` gets ready, prints `ready FRAME_BYTES`, and then
+//! answers each line on standard input, a number of cycles, with one line: the CPU time those cycles took
+//! together and each cycle's duration, all in nanoseconds.
+
+mod floor;
+mod rounds;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["floor", interface, sub_devices, bytes] => numbers(sub_devices, bytes)
+            .and_then(|(sub_devices, bytes)| floor::Floor::open(interface, sub_devices, bytes))
+            .and_then(|mut floor| rounds::serve(floor.frame_length(), || floor.exchange())),
+        _ => Err("usage: wire floor INTERFACE SUB_DEVICES BYTES_EACH".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn numbers(sub_devices: &str, bytes: &str) -> Result<(usize, usize), String> {
+    let number = |word: &str| word.parse().map_err(|error| format!("`{word}` is no number: {error}"));
+    Ok((number(sub_devices)?, number(bytes)?))
+}
