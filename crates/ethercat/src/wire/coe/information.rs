@@ -75,7 +75,7 @@ impl ListType {
 pub struct ValueInfo(pub u8);
 
 impl ValueInfo {
-    /// The unit, 4 bytes: a code of ETG.1004.
+    /// The unit type, 2 bytes.
     pub const UNIT: Self = Self(0x08);
     /// The default value.
     pub const DEFAULT: Self = Self(0x10);
@@ -291,8 +291,8 @@ pub struct EntryDescription<'a> {
 /// What follows the fixed part of an entry description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryValues<'a> {
-    /// Unit, a code of ETG.1004.
-    pub unit: Option<u32>,
+    /// Unit type.
+    pub unit: Option<u16>,
     /// Default value, little-endian.
     pub default: Option<&'a [u8]>,
     /// Minimum value, little-endian.
@@ -355,11 +355,11 @@ impl<'a> EntryDescription<'a> {
             Ok(Some(value))
         };
         let length = usize::from(self.bit_length.div_ceil(8));
-        let unit = take(ValueInfo::UNIT, 4)?;
+        let unit = take(ValueInfo::UNIT, 2)?;
         let default = take(ValueInfo::DEFAULT, length)?;
         let minimum = take(ValueInfo::MINIMUM, length)?;
         let maximum = take(ValueInfo::MAXIMUM, length)?;
-        let unit = unit.and_then(|bytes| super::read_u32(bytes, 0));
+        let unit = unit.and_then(|bytes| read_u16(bytes, 0));
         Ok(EntryValues { unit, default, minimum, maximum, name: rest })
     }
 }
@@ -436,18 +436,18 @@ mod tests {
             data_type: 3,
             bit_length: 16,
             access: AccessRights::READ.with(AccessRights::WRITE),
-            data: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, b'T'],
+            data: &[1, 2, 5, 6, 7, 8, 9, 10, b'T'],
         };
         let mut data = [0; 32];
         let length = entry.emit(&mut data).unwrap();
         assert_eq!(EntryDescription::parse(&data[..length]), Ok(entry));
         let values = entry.values().unwrap();
-        assert_eq!(values.unit, Some(0x0403_0201));
+        assert_eq!(values.unit, Some(0x0201));
         assert_eq!(values.default, Some(&[5, 6][..]));
         assert_eq!(values.maximum, Some(&[9, 10][..]));
         assert_eq!(values.name, b"T");
-        entry.data = &[1, 2, 3, 4, 5];
-        assert_eq!(entry.values(), Err(CoeFormatError::Truncated { expected: 16, found: 15 }));
+        entry.data = &[1, 2, 3];
+        assert_eq!(entry.values(), Err(CoeFormatError::Truncated { expected: 14, found: 13 }));
     }
 
     #[test]

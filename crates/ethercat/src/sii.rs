@@ -1,1 +1,0 @@
-//! The SubDevice information interface.

@@ -1,0 +1,116 @@
+//! The SubDevice information interface: what a SubDevice's EEPROM says about it (ETG.1000.6, 5.4;
+//! ETG.2010).
+//!
+//! The EEPROM is counted in 16-bit words. Words 0x00 to 0x3F are the [`Header`]; categories follow from
+//! word 0x40 until one of type 0xFFFF.
+//!
+//! | what you have | what you use |
+//! |---|---|
+//! | a whole image | [`Image::parse`] |
+//! | a bus that yields 4 or 8 bytes at a time | [`Reader`] |
+//! | a SubDevice described in code | [`Builder`], then [`Image::emit`] |
+
+mod builder;
+mod category;
+mod header;
+mod image;
+mod reader;
+mod record;
+
+use thiserror::Error;
+
+pub use builder::Builder;
+pub use category::{Category, category_type};
+pub use header::{Header, Mailbox, MailboxProtocols};
+pub use image::Image;
+pub use reader::Reader;
+pub use record::{
+    CoeDetails, DistributedClock, FmmuUse, General, SiiPdo, SiiPdoEntry, SiiSyncManager, SyncManagerUse,
+};
+
+/// First word of the categories.
+pub const FIRST_CATEGORY: u16 = 0x0040;
+
+/// The checksum word that tells an ESC not to check (ESC data sheet, section II, 2.11).
+pub const CHECKSUM_DISABLED: u16 = 0x88A4;
+
+/// Who a SubDevice is: words 0x08 to 0x0F, and object 0x1018.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Vendor ID, assigned by the EtherCAT Technology Group.
+    pub vendor_id: u32,
+    /// The vendor's product code.
+    pub product_code: u32,
+    /// Revision number.
+    pub revision: u32,
+    /// Serial number; 0: none.
+    pub serial: u32,
+}
+
+/// Why bytes are not an SII image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SiiError {
+    /// The image ends inside the header.
+    #[error("SII image of {found} bytes, expected at least {expected} (the header)")]
+    HeaderTruncated {
+        /// Bytes needed.
+        expected: usize,
+        /// Bytes there.
+        found: usize,
+    },
+    /// The checksum over the ESC configuration area is wrong.
+    #[error("SII checksum {found:#04x} at byte 14, expected {expected:#04x} over bytes 0 to 13")]
+    Checksum {
+        /// What the first 14 bytes give.
+        expected: u8,
+        /// What is stored.
+        found: u8,
+    },
+    /// The image ends before the end category.
+    #[error("SII image ends at byte {found} where a category header or the end mark 0xffff was expected")]
+    NoEnd {
+        /// Bytes there.
+        found: usize,
+    },
+    /// A category reaches past the end of the image.
+    #[error("SII category {kind} at byte {offset} ends at byte {expected}, the image at byte {found}")]
+    CategoryTruncated {
+        /// Category type.
+        kind: u16,
+        /// Byte of the image where the category's header starts.
+        offset: usize,
+        /// Where it would end.
+        expected: usize,
+        /// Where the image ends.
+        found: usize,
+    },
+    /// A category ends inside one of its own records.
+    #[error("SII category {kind} ends at byte {found} of itself, inside a record that needs {expected}")]
+    RecordTruncated {
+        /// Category type.
+        kind: u16,
+        /// Bytes of the category that would be needed.
+        expected: usize,
+        /// Bytes of the category.
+        found: usize,
+    },
+    /// The EEPROM is longer than its address reaches.
+    #[error("SII categories go on past word {limit:#06x}, the last the header's size word promises")]
+    TooLong {
+        /// First word that is not there.
+        limit: u32,
+    },
+}
+
+/// The CRC-8 of word 0x07: polynomial 0x07, start value 0xFF (ETG.1000.6, 5.4, Table 16).
+///
+/// ```
+/// let configuration = [0x04, 0x01, 0, 0, 0, 0, 0x0F, 0, 0, 0, 0, 0, 0, 0];
+/// assert_eq!(onbeat_ethercat::sii::crc8(&configuration), 0xD8); // an EL2004
+/// ```
+#[must_use]
+pub fn crc8(bytes: &[u8]) -> u8 {
+    bytes.iter().fold(0xFF, |crc, byte| {
+        (0..8).fold(crc ^ byte, |crc, _| if crc & 0x80 != 0 { crc << 1 ^ 0x07 } else { crc << 1 })
+    })
+}
