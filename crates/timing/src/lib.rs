@@ -1,1 +1,24 @@
 //! Cycle records, statistics and tables of time: pure numbers.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`record`] | [`CycleRecord`]: what one beat of the cycle took, phase by phase |
+//! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
+//! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
+//! | [`conditions`] | [`RunConditions`]: what a reader must know to judge the numbers |
+//! | [`table`] | [`RunTable`]: the text of both, as servo papers print it |
+//!
+//! Times are nanoseconds in `u64`, with the suffix `_ns` where a field leaves the process.
+#![forbid(unsafe_code)]
+
+pub mod conditions;
+pub mod record;
+pub mod statistics;
+pub mod summary;
+pub mod table;
+
+pub use conditions::{AskedAndGranted, RunConditions};
+pub use record::{CycleRecord, Phase};
+pub use statistics::{Statistics, Summary};
+pub use summary::{Occurrences, RunSummary};
+pub use table::RunTable;

@@ -1,0 +1,47 @@
+//! What a reader must know to judge the numbers of a run.
+
+use serde::Serialize;
+
+/// What was asked for and what was granted: a run without a privilege still runs, and says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct AskedAndGranted<T> {
+    /// Asked for.
+    pub asked: T,
+    /// Granted.
+    pub granted: T,
+}
+
+/// The conditions of a run: the machine, the privileges, the bus.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RunConditions {
+    /// Name of the robot.
+    pub robot: String,
+    /// Kernel release and kind, as `6.12.0 PREEMPT_RT`.
+    pub kernel: String,
+    /// The processor's name.
+    pub cpu_model: String,
+    /// CPUs of the machine.
+    pub cpus: usize,
+    /// Frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// The kernel's clock source, where it says one.
+    pub clock_source: Option<String>,
+    /// The CPU the cycle is bound to; `None` is any.
+    pub cpu: AskedAndGranted<Option<usize>>,
+    /// SCHED_FIFO priority, 1 to 99; `None` is SCHED_OTHER.
+    pub priority: AskedAndGranted<Option<u8>>,
+    /// Memory locked against paging.
+    pub memory_lock: AskedAndGranted<bool>,
+    /// SubDevices on the bus.
+    pub sub_devices: usize,
+    /// Process image bytes from the MainDevice to the SubDevices.
+    pub output_bytes: usize,
+    /// Process image bytes from the SubDevices to the MainDevice.
+    pub input_bytes: usize,
+    /// Name of the link, as `simulated` or `eth0 (AF_PACKET)`.
+    pub link: String,
+    /// Which reply a beat takes, as `wait_for_reply`.
+    pub frame_order: String,
+    /// What makes the numbers worse than they could be, each with its remedy.
+    pub warnings: Vec<String>,
+}

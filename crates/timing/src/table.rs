@@ -1,0 +1,217 @@
+//! The text of a run: its conditions, the servo paper's table, percentiles, and the health of the bus.
+
+use std::fmt;
+
+use crate::conditions::RunConditions;
+use crate::statistics::Statistics;
+use crate::summary::{Occurrences, RunSummary};
+
+/// A run as text; made to be printed.
+#[derive(Clone, Copy, Debug)]
+pub struct RunTable<'a> {
+    /// Under which conditions.
+    pub conditions: &'a RunConditions,
+    /// What was measured.
+    pub summary: &'a RunSummary,
+}
+
+impl fmt::Display for RunTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_conditions(f)?;
+        writeln!(f)?;
+        self.write_servo_table(f)?;
+        writeln!(f)?;
+        self.write_percentiles(f)?;
+        writeln!(f)?;
+        self.write_bus_health(f)
+    }
+}
+
+impl RunTable<'_> {
+    fn write_conditions(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let it = self.conditions;
+        let mut line = |label: &str, text: &str| writeln!(f, "{label:<13}{text}");
+        line("robot", &it.robot)?;
+        line("kernel", &it.kernel)?;
+        let mut machine = format!("{} x {}", it.cpus, it.cpu_model);
+        for (label, value) in [("governor", &it.governor), ("clock source", &it.clock_source)] {
+            if let Some(value) = value {
+                machine += &format!(", {label} {value}");
+            }
+        }
+        line("processor", &machine)?;
+        let cpu = |cpu: Option<usize>| cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
+        line("CPU", &granted(cpu(it.cpu.asked), cpu(it.cpu.granted)))?;
+        let policy = |priority: Option<u8>| match priority {
+            Some(priority) => format!("SCHED_FIFO {priority}"),
+            None => "SCHED_OTHER".to_owned(),
+        };
+        line("scheduling", &granted(policy(it.priority.asked), policy(it.priority.granted)))?;
+        let locked = |locked: bool| if locked { "locked" } else { "not locked" }.to_owned();
+        line("memory", &granted(locked(it.memory_lock.asked), locked(it.memory_lock.granted)))?;
+        let (out, into) = (it.output_bytes, it.input_bytes);
+        line("bus", &format!("{} SubDevices, {out} bytes out, {into} bytes in", it.sub_devices))?;
+        line("link", &format!("{}, {}", it.link, it.frame_order))?;
+        let period = self.summary.period_ns() as f64 / NANOSECONDS_PER_MILLISECOND;
+        line("period", &format!("{period} ms, {} samples", self.summary.cycles()))?;
+        it.warnings.iter().try_for_each(|warning| line("warning", warning))
+    }
+
+    fn write_servo_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = [
+            (&self.summary.actual_period, NANOSECONDS_PER_MILLISECOND, 6),
+            (&self.summary.release_jitter, NANOSECONDS_PER_MICROSECOND, 3),
+            (&self.summary.execution_time, NANOSECONDS_PER_MICROSECOND, 3),
+        ];
+        writeln!(f, "{:<20}{:>15}{:>15}{:>15}", "", "T_period (ms)", "T_jitter (us)", "T_exec (us)")?;
+        let rows: [(&str, Figure); 4] = [
+            ("average", Statistics::average),
+            ("maximum", |it| it.maximum().map(|value| value as f64)),
+            ("minimum", |it| it.minimum().map(|value| value as f64)),
+            ("standard deviation", Statistics::standard_deviation),
+        ];
+        for (label, of) in rows {
+            write!(f, "{label:<20}")?;
+            for (statistics, unit, digits) in columns {
+                write!(f, "{:>15}", number(of(statistics), unit, digits))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+
+    fn write_percentiles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<20}", "us")?;
+        for (label, _) in PERCENTILES {
+            write!(f, "{label:>11}")?;
+        }
+        writeln!(f, "{:>11}  at cycle", "maximum")?;
+        let rows = [
+            ("T_jitter", &self.summary.release_jitter),
+            ("T_exec", &self.summary.execution_time),
+            ("wakeup latency", &self.summary.wakeup_latency),
+            ("response time", &self.summary.response_time),
+        ];
+        for (label, statistics) in rows {
+            write!(f, "{label:<20}")?;
+            for (_, quantile) in PERCENTILES {
+                // A percentile that fewer samples than it needs stand behind would only repeat the maximum.
+                let known = statistics.count() as f64 * (1.0 - quantile) >= 1.0 - 1e-9;
+                let value = statistics.percentile(quantile).filter(|_| known);
+                write!(
+                    f,
+                    "{:>11}",
+                    number(value.map(|value| value as f64), NANOSECONDS_PER_MICROSECOND, 3)
+                )?;
+            }
+            let maximum = statistics.maximum().map(|value| value as f64);
+            write!(f, "{:>11}", number(maximum, NANOSECONDS_PER_MICROSECOND, 3))?;
+            writeln!(
+                f,
+                "  {}",
+                statistics.maximum_cycle().map_or_else(|| "-".to_owned(), |cycle| cycle.to_string())
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_bus_health(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let it = self.summary;
+        let lines = [
+            ("working-counter errors", it.working_counter_errors, true),
+            ("lost frames", it.lost_frames, true),
+            ("overruns", it.overruns, true),
+            ("skipped releases", it.skipped_releases, false),
+            ("dropped records", it.dropped_records, false),
+        ];
+        for (label, occurrences, always) in lines {
+            if always || occurrences.count > 0 {
+                writeln!(f, "{label:<24}{}", happened(occurrences))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn granted(asked: String, granted: String) -> String {
+    if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
+}
+
+fn number(nanoseconds: Option<f64>, unit: f64, digits: usize) -> String {
+    nanoseconds.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value / unit))
+}
+
+fn happened(it: Occurrences) -> String {
+    match (it.first_cycle, it.last_cycle) {
+        (Some(first), Some(last)) if first != last => {
+            format!("{} (first in cycle {first}, last in cycle {last})", it.count)
+        }
+        (Some(first), _) => format!("{} (in cycle {first})", it.count),
+        _ => it.count.to_string(),
+    }
+}
+
+/// Picks one number of a statistics.
+type Figure = fn(&Statistics) -> Option<f64>;
+
+const NANOSECONDS_PER_MILLISECOND: f64 = 1e6;
+const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
+
+const PERCENTILES: [(&str, f64); 5] =
+    [("50 %", 0.5), ("99 %", 0.99), ("99.9 %", 0.999), ("99.99 %", 0.9999), ("99.999 %", 0.99999)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conditions::AskedAndGranted;
+    use crate::record::{CycleRecord, Phase};
+
+    fn conditions() -> RunConditions {
+        RunConditions {
+            robot: "six-axis".into(),
+            kernel: "6.12.0 PREEMPT_RT".into(),
+            cpu_model: "Example 3000".into(),
+            cpus: 4,
+            governor: Some("performance".into()),
+            clock_source: Some("tsc".into()),
+            cpu: AskedAndGranted { asked: Some(3), granted: Some(3) },
+            priority: AskedAndGranted { asked: Some(80), granted: None },
+            memory_lock: AskedAndGranted { asked: true, granted: true },
+            sub_devices: 6,
+            output_bytes: 72,
+            input_bytes: 72,
+            link: "simulated".into(),
+            frame_order: "wait_for_reply".into(),
+            warnings: vec!["no real-time priority: run as root or raise RLIMIT_RTPRIO".into()],
+        }
+    }
+
+    fn thousand_beats() -> RunSummary {
+        let mut summary = RunSummary::new(1_000_000);
+        for cycle in 0..1001_u64 {
+            let release = cycle * 1_000_000;
+            let start = release + 2_000 + cycle % 3 * 1_000;
+            let mut record = CycleRecord::begin(cycle, release, start);
+            record.finish(Phase::Receive, start + 4_000);
+            record.finish(Phase::Update, start + 7_000 + cycle % 2 * 500);
+            record.finish(Phase::Wait, start + 50_000);
+            record.lost_frames = u32::from(cycle == 17 || cycle == 900);
+            record.working_counter_ok = cycle != 18;
+            summary.record(&record);
+        }
+        summary
+    }
+
+    #[test]
+    fn a_run_prints_as_the_golden_table() {
+        let text = RunTable { conditions: &conditions(), summary: &thousand_beats() }.to_string();
+        assert_eq!(text, include_str!("table.golden.txt"), "\n{text}");
+    }
+
+    #[test]
+    fn a_run_without_a_beat_prints_dashes() {
+        let text = RunTable { conditions: &conditions(), summary: &RunSummary::new(250_000) }.to_string();
+        assert!(text.contains("0.25 ms, 0 samples"), "{text}");
+        assert!(text.lines().any(|line| line.split_whitespace().eq(["average", "-", "-", "-"])), "{text}");
+    }
+}
