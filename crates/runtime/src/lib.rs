@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`clock`] | the monotonic clock, and a virtual one |
 //! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
+//! | [`controller`] | what moves the axes, in SI units |
 //! | [`conditions`] | the machine a measurement was made on |
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
@@ -12,6 +13,7 @@
 
 pub mod clock;
 pub mod conditions;
+pub mod controller;
 pub mod link;
 pub mod pacer;
 pub mod profile;

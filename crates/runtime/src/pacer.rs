@@ -88,6 +88,13 @@ impl<C: Clock> Pacer<C> {
         Self { clock, grid, next: 0, overruns: Overruns::default() }
     }
 
+    /// Begins anew: the grid starts one period from now, and nothing was overrun yet.
+    pub fn restart(&mut self) {
+        self.grid = Grid::new(self.clock.now() + self.grid.period, self.grid.period);
+        self.next = 0;
+        self.overruns = Overruns::default();
+    }
+
     /// Sleeps until the next release on the grid.
     pub fn wait(&mut self) -> Release {
         // The first cycle cannot be late for itself: the grid starts where it stands.
