@@ -3,11 +3,24 @@
 //! The ESC and its state machine are the simulator's; an [`Application`] is asked when a state is about
 //! to change, is stepped by time, and serves CoE messages. It never sees frames or registers.
 
+pub mod analogue;
+pub mod description;
+pub mod digital;
+pub mod generic;
+pub mod servo;
+pub mod sii;
+
 use std::collections::VecDeque;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::time::Instant;
+
+pub use analogue::{AnalogueInputs, Signal};
+pub use description::DescriptionError;
+pub use digital::{DigitalInputs, DigitalOutputs, Wires};
+pub use generic::GenericDevice;
+pub use servo::{PlantParameters, ServoDescription, ServoDrive};
 
 /// The program behind an ESC.
 ///

@@ -77,6 +77,11 @@ impl ObjectDictionary {
         &self.objects[usize::from(id.object)].entries[usize::from(id.entry)]
     }
 
+    /// The object at `index`, to build on.
+    pub(crate) fn object_mut(&mut self, index: u16) -> Option<&mut Object> {
+        self.position(index).ok().map(|position| &mut self.objects[position])
+    }
+
     pub(super) fn entry_mut(&mut self, id: EntryId) -> &mut Entry {
         &mut self.objects[usize::from(id.object)].entries[usize::from(id.entry)]
     }

@@ -44,7 +44,9 @@ impl Direction {
         }
     }
 
-    const fn mappable(self) -> AccessRights {
+    /// The right an entry must have to be mapped.
+    #[must_use]
+    pub const fn mappable(self) -> AccessRights {
         match self {
             Self::Outputs => AccessRights::RX_PDO_MAPPABLE,
             Self::Inputs => AccessRights::TX_PDO_MAPPABLE,

@@ -8,18 +8,24 @@
 //! | [`dictionary`] | the dictionary: look-up, SDO access with its abort codes |
 //! | [`complete_access`] | all sub-indices of an object at once |
 //! | [`mapping`] | PDO mapping and assignment, and the plan that copies process data |
+//! | [`common`] | the objects every CoE SubDevice has |
 //! | [`server`] | SDO transfers and emergencies |
+//! | [`device`] | dictionary, server and process data together |
 //! | [`information`] | SDO information: the dictionary described |
 
+pub mod common;
 pub mod complete_access;
 pub mod data_type;
+pub mod device;
 pub mod dictionary;
 pub mod information;
 pub mod mapping;
 pub mod object;
 pub mod server;
 
+pub use common::DeviceDescription;
 pub use data_type::DataType;
+pub use device::CoeDevice;
 pub use dictionary::{EntryId, ObjectDictionary};
 pub use mapping::{CopyPlan, Direction};
 pub use object::{Allowed, Entry, Object, READ_WRITE};

@@ -103,7 +103,7 @@ impl Entry {
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Self {
         self.value = text.as_bytes().to_vec();
-        self.bit_length = u16::try_from(self.value.len() * 8).unwrap_or(u16::MAX & !7);
+        self.bit_length = u16::try_from(self.value.len() * 8).unwrap_or(!7);
         self.value.truncate(usize::from(self.bit_length / 8));
         self
     }
@@ -251,6 +251,28 @@ impl Object {
     #[must_use]
     pub fn highest_sub_index(&self) -> u8 {
         self.entries.last().map_or(0, |entry| entry.sub_index)
+    }
+
+    pub(crate) fn entry_mut(&mut self, sub_index: u8) -> Option<&mut Entry> {
+        self.position(sub_index).map(|position| &mut self.entries[position])
+    }
+
+    /// Adds an entry, in place of one with the same sub-index; a read-only sub-index 0 goes on counting.
+    pub(crate) fn add_entry(&mut self, entry: Entry) {
+        match self.entries.binary_search_by_key(&entry.sub_index, |other| other.sub_index) {
+            Ok(position) => self.entries[position] = entry,
+            Err(position) => self.entries.insert(position, entry),
+        }
+        if self.code == ObjectCode::VARIABLE && self.entries.len() > 1 {
+            self.code = ObjectCode::RECORD;
+        }
+        let highest = i64::from(self.highest_sub_index());
+        match self.entries.first_mut() {
+            Some(count) if count.sub_index == 0 && count.access == AccessRights::READ => {
+                count.set_integer(highest);
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn position(&self, sub_index: u8) -> Option<usize> {

@@ -1,0 +1,112 @@
+//! Descriptions that applications are built from, and what can be wrong with them.
+
+use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
+use ethercat::wire::coe::AccessRights;
+use thiserror::Error;
+
+use crate::coe::{DataType, Direction, Entry, Object, ObjectDictionary, READ_WRITE};
+
+/// Why an application cannot be built as described.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum DescriptionError {
+    /// A number that no real device has.
+    #[error("{name} is {found}, expected {expected}")]
+    Value {
+        /// Which number.
+        name: &'static str,
+        /// What it should be.
+        expected: &'static str,
+        /// What it is.
+        found: f64,
+    },
+    /// A mapped object that the device has with another length.
+    #[error(
+        "PDO 0x{pdo:04X} maps object 0x{index:04X}:{sub_index:02X} with {found} bits, it has {expected}"
+    )]
+    MappedLength {
+        /// Index of the mapping object.
+        pdo: u16,
+        /// Index of the mapped object.
+        index: u16,
+        /// Sub-index of the mapped object.
+        sub_index: u8,
+        /// Bits it has.
+        expected: u16,
+        /// Bits mapped.
+        found: u8,
+    },
+}
+
+/// `value`, if it is finite and above 0.
+pub(super) fn positive(name: &'static str, value: f64) -> Result<f64, DescriptionError> {
+    let fits = value.is_finite() && value > 0.0;
+    if fits { Ok(value) } else { Err(DescriptionError::Value { name, expected: "above 0", found: value }) }
+}
+
+/// `value`, if it is finite and 0 or more.
+pub(super) fn not_negative(name: &'static str, value: f64) -> Result<f64, DescriptionError> {
+    let fits = value.is_finite() && value >= 0.0;
+    if fits {
+        Ok(value)
+    } else {
+        Err(DescriptionError::Value { name, expected: "0 or more", found: value })
+    }
+}
+
+/// Adds the objects that `mapping` maps and `dictionary` lacks, and grants mapping to those it has.
+///
+/// # Errors
+/// [`DescriptionError::MappedLength`].
+pub(super) fn add_mapped_objects(
+    dictionary: &mut ObjectDictionary,
+    mapping: &PdoMapping,
+) -> Result<(), DescriptionError> {
+    for (pdos, direction) in [(&mapping.outputs, Direction::Outputs), (&mapping.inputs, Direction::Inputs)]
+    {
+        for pdo in pdos {
+            for entry in pdo.entries.iter().filter(|entry| entry.index != 0) {
+                add_mapped_object(dictionary, pdo, entry, direction)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add_mapped_object(
+    dictionary: &mut ObjectDictionary,
+    pdo: &Pdo,
+    mapped: &PdoEntry,
+    direction: Direction,
+) -> Result<(), DescriptionError> {
+    let access = match direction {
+        Direction::Outputs => READ_WRITE.with(AccessRights::RX_PDO_MAPPABLE),
+        Direction::Inputs => AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE),
+    };
+    let PdoEntry { index, sub_index, bit_length, ref name } = *mapped;
+    if let Some(entry) = dictionary.object_mut(index).and_then(|object| object.entry_mut(sub_index)) {
+        if entry.bit_length != u16::from(bit_length) {
+            let expected = entry.bit_length;
+            let pdo = pdo.index;
+            return Err(DescriptionError::MappedLength {
+                pdo,
+                index,
+                sub_index,
+                expected,
+                found: bit_length,
+            });
+        }
+        entry.access = entry.access.with(direction.mappable());
+        return Ok(());
+    }
+    let data_type = DataType::of_bit_length(bit_length);
+    let mut entry = Entry::new(sub_index, name, data_type, access);
+    if data_type.bit_length().is_none() {
+        entry = entry.with_bit_length(u16::from(bit_length));
+    }
+    match dictionary.object_mut(index) {
+        Some(object) => object.add_entry(entry),
+        None if sub_index == 0 => dictionary.add(Object::variable(index, entry)),
+        None => dictionary.add(Object::record(index, &pdo.name, 0, vec![entry])),
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Digital outputs and inputs: channels of one bit, no mailbox.
+//!
+//! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs loop back
+//! outputs; with wires of its own, code sets the inputs and sees the outputs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ethercat::time::Instant;
+
+use super::description::DescriptionError;
+use super::{Application, ProcessDataLengths};
+
+/// Most channels of a terminal.
+pub const MAXIMUM_CHANNELS: u8 = 64;
+
+/// Up to 64 wires, each high or low; clones are the same wires.
+#[derive(Clone, Debug, Default)]
+pub struct Wires {
+    levels: Arc<AtomicU64>,
+}
+
+impl Wires {
+    /// All low.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The levels, wire 0 in the lowest bit.
+    #[must_use]
+    pub fn levels(&self) -> u64 {
+        // Relaxed here and below: a word of its own that orders nothing else.
+        self.levels.load(Ordering::Relaxed)
+    }
+
+    /// Sets all levels at once.
+    pub fn set_levels(&self, levels: u64) {
+        self.levels.store(levels, Ordering::Relaxed);
+    }
+
+    /// Sets one wire; one above 63 does not exist and nothing happens.
+    pub fn set(&self, wire: u8, high: bool) {
+        let bit = 1_u64.checked_shl(u32::from(wire)).unwrap_or(0);
+        if high {
+            self.levels.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.levels.fetch_and(!bit, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A terminal with digital outputs.
+#[derive(Clone, Debug)]
+pub struct DigitalOutputs {
+    channels: u8,
+    wires: Wires,
+}
+
+impl DigitalOutputs {
+    /// Drives the first `channels` of `wires`, 1 to 64. All are low unless the state is Op.
+    ///
+    /// # Errors
+    /// [`DescriptionError::Value`] for another number of channels.
+    pub fn new(channels: u8, wires: Wires) -> Result<Self, DescriptionError> {
+        Ok(Self { channels: checked(channels)?, wires })
+    }
+}
+
+impl Application for DigitalOutputs {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        ProcessDataLengths { outputs: bytes(self.channels), inputs: 0 }
+    }
+
+    fn step(&mut self, _now: Instant, outputs: Option<&[u8]>, _inputs: &mut [u8]) {
+        let mut raw = [0; 8];
+        for (byte, output) in raw.iter_mut().zip(outputs.unwrap_or(&[])) {
+            *byte = *output;
+        }
+        let own = mask(self.channels);
+        let others = self.wires.levels() & !own;
+        self.wires.set_levels(others | u64::from_le_bytes(raw) & own);
+    }
+}
+
+/// A terminal with digital inputs.
+#[derive(Clone, Debug)]
+pub struct DigitalInputs {
+    channels: u8,
+    wires: Wires,
+}
+
+impl DigitalInputs {
+    /// Reads the first `channels` of `wires`, 1 to 64.
+    ///
+    /// # Errors
+    /// [`DescriptionError::Value`] for another number of channels.
+    pub fn new(channels: u8, wires: Wires) -> Result<Self, DescriptionError> {
+        Ok(Self { channels: checked(channels)?, wires })
+    }
+}
+
+impl Application for DigitalInputs {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        ProcessDataLengths { outputs: 0, inputs: bytes(self.channels) }
+    }
+
+    fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        let levels = self.wires.levels() & mask(self.channels);
+        for (input, byte) in inputs.iter_mut().zip(levels.to_le_bytes()) {
+            *input = byte;
+        }
+    }
+}
+
+fn checked(channels: u8) -> Result<u8, DescriptionError> {
+    if (1..=MAXIMUM_CHANNELS).contains(&channels) {
+        return Ok(channels);
+    }
+    let found = f64::from(channels);
+    Err(DescriptionError::Value { name: "channels", expected: "1 to 64", found })
+}
+
+fn bytes(channels: u8) -> usize {
+    usize::from(channels).div_ceil(8)
+}
+
+fn mask(channels: u8) -> u64 {
+    u64::MAX >> (64 - u32::from(channels))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_loop_back_outputs_and_only_their_channels() {
+        let wires = Wires::new();
+        wires.set(63, true);
+        let mut outputs = DigitalOutputs::new(12, wires.clone()).expect("12 channels");
+        let mut inputs = DigitalInputs::new(10, wires.clone()).expect("10 channels");
+        assert_eq!(outputs.process_data_lengths(), ProcessDataLengths { outputs: 2, inputs: 0 });
+        outputs.step(Instant::EPOCH, Some(&[0xA5, 0xFF]), &mut []);
+        let mut image = [0; 2];
+        inputs.step(Instant::EPOCH, None, &mut image);
+        assert_eq!(image, [0xA5, 0x03]);
+        assert_eq!(wires.levels(), 1 << 63 | 0x0FA5);
+    }
+
+    #[test]
+    fn outputs_go_low_outside_op() {
+        let wires = Wires::new();
+        let mut outputs = DigitalOutputs::new(64, wires.clone()).expect("64 channels");
+        outputs.step(Instant::EPOCH, Some(&[0xFF; 8]), &mut []);
+        assert_eq!(wires.levels(), u64::MAX);
+        outputs.step(Instant::EPOCH, None, &mut []);
+        assert_eq!(wires.levels(), 0);
+    }
+
+    #[test]
+    fn a_terminal_has_1_to_64_channels() {
+        for channels in [0, 65, 255] {
+            let error = DigitalInputs::new(channels, Wires::new()).expect_err("no such terminal");
+            assert_eq!(error.to_string(), format!("channels is {channels}, expected 1 to 64"));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What the drive moves: a motor with its load, turning against friction.
+
+use core::time::Duration;
+
+/// The motor and its load, at the motor shaft.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlantParameters {
+    /// Inertia of rotor and load, in kg m^2; above 0.
+    pub inertia: f64,
+    /// Viscous friction, in N m s/rad; 0 or more.
+    pub viscous_friction: f64,
+    /// Coulomb friction, in N m; 0 or more.
+    pub coulomb_friction: f64,
+    /// Torque the motor cannot exceed either way, in N m; above 0.
+    pub torque_limit: f64,
+}
+
+impl Default for PlantParameters {
+    /// A motor of about 750 W with a load of twice its own inertia.
+    fn default() -> Self {
+        Self { inertia: 5e-4, viscous_friction: 1e-3, coulomb_friction: 0.02, torque_limit: 7.2 }
+    }
+}
+
+/// The moving parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plant {
+    parameters: PlantParameters,
+    position: f64,
+    velocity: f64,
+}
+
+impl Plant {
+    /// At rest at `position` (rad).
+    #[must_use]
+    pub const fn new(parameters: PlantParameters, position: f64) -> Self {
+        Self { parameters, position, velocity: 0.0 }
+    }
+
+    /// What it was built with.
+    #[must_use]
+    pub const fn parameters(&self) -> &PlantParameters {
+        &self.parameters
+    }
+
+    /// Angle of the shaft, in rad.
+    #[must_use]
+    pub const fn position(&self) -> f64 {
+        self.position
+    }
+
+    /// Speed of the shaft, in rad/s.
+    #[must_use]
+    pub const fn velocity(&self) -> f64 {
+        self.velocity
+    }
+
+    /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; the load's sign is that
+    /// of the motion it brakes when positive).
+    ///
+    /// Symplectic Euler: the new velocity moves the position. Viscous friction is taken implicitly, and
+    /// Coulomb friction stops the shaft but never reverses it, so that no step is too long to be stable.
+    pub fn advance(&mut self, torque: f64, load_torque: f64, time: Duration) {
+        let PlantParameters { inertia, viscous_friction, coulomb_friction, torque_limit } = self.parameters;
+        let time = time.as_secs_f64();
+        let torque = torque.clamp(-torque_limit, torque_limit) - load_torque;
+        let driven = (self.velocity + time * torque / inertia) / (1.0 + time * viscous_friction / inertia);
+        let braking = time * coulomb_friction / inertia;
+        self.velocity = if driven.abs() <= braking { 0.0 } else { driven - braking.copysign(driven) };
+        self.position += self.velocity * time;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_micros(125);
+
+    #[test]
+    fn speed_settles_where_friction_balances_the_torque() {
+        let parameters = PlantParameters::default();
+        let mut plant = Plant::new(parameters, 0.0);
+        for _ in 0..80_000 {
+            plant.advance(0.12, 0.0, STEP);
+        }
+        let expected = (0.12 - parameters.coulomb_friction) / parameters.viscous_friction;
+        assert!((plant.velocity() - expected).abs() < 1e-3 * expected, "{}", plant.velocity());
+    }
+
+    #[test]
+    fn coulomb_friction_holds_and_stops() {
+        let mut plant = Plant::new(PlantParameters::default(), 1.0);
+        plant.advance(0.0199, 0.0, STEP);
+        assert_eq!(plant.velocity(), 0.0);
+        plant.advance(7.0, 0.0, STEP);
+        assert!(plant.velocity() > 0.0);
+        for _ in 0..80_000 {
+            plant.advance(0.0, 0.0, STEP);
+            assert!(plant.velocity() >= 0.0);
+        }
+        assert_eq!(plant.velocity(), 0.0);
+    }
+
+    #[test]
+    fn the_motor_gives_no_more_than_its_limit() {
+        let parameters =
+            PlantParameters { coulomb_friction: 0.0, viscous_friction: 0.0, ..Default::default() };
+        let mut plant = Plant::new(parameters, 0.0);
+        plant.advance(1000.0, 0.0, STEP);
+        let expected = parameters.torque_limit / parameters.inertia * STEP.as_secs_f64();
+        assert!((plant.velocity() - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn long_steps_stay_stable() {
+        let parameters = PlantParameters { viscous_friction: 10.0, ..Default::default() };
+        let mut plant = Plant::new(parameters, 0.0);
+        for _ in 0..100 {
+            plant.advance(7.2, 0.0, Duration::from_secs(1));
+            assert!(plant.velocity() <= 0.72 + 1e-9);
+        }
+    }
+}

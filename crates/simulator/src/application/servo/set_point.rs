@@ -1,0 +1,150 @@
+//! From set-points that come once a cycle to a demand for every control period.
+
+use core::time::Duration;
+
+/// Target positions of CSP, joined by straight lines (CiA 402, interpolation time period 0x60C2).
+///
+/// Positions are in counts that do not wrap; targets are the 32-bit values of 0x607A, which do: a target is
+/// taken to lie less than half their range away.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Interpolation {
+    target: i32,
+    start: f64,
+    end: f64,
+    velocity: f64,
+    elapsed: Duration,
+    period: Duration,
+}
+
+impl Interpolation {
+    /// At rest at `position`.
+    pub(super) fn at(position: f64) -> Self {
+        Self {
+            target: wrapped(position),
+            start: position,
+            end: position,
+            velocity: 0.0,
+            elapsed: Duration::ZERO,
+            period: Duration::ZERO,
+        }
+    }
+
+    /// The last target.
+    pub(super) fn target(&self) -> i32 {
+        self.target
+    }
+
+    /// A new target, to be reached in `period` from where the demand is now.
+    pub(super) fn aim(&mut self, target: i32, period: Duration) {
+        let position = self.position();
+        self.start = position;
+        self.end = nearest(target, position);
+        self.target = target;
+        self.elapsed = Duration::ZERO;
+        self.period = period;
+        let seconds = period.as_secs_f64();
+        self.velocity = if seconds > 0.0 { (self.end - self.start) / seconds } else { 0.0 };
+    }
+
+    /// Lets `time` pass.
+    pub(super) fn advance(&mut self, time: Duration) {
+        self.elapsed = self.elapsed.saturating_add(time);
+    }
+
+    /// Demand, in counts.
+    pub(super) fn position(&self) -> f64 {
+        if self.elapsed >= self.period {
+            return self.end;
+        }
+        self.start + self.velocity * self.elapsed.as_secs_f64()
+    }
+
+    /// Velocity to feed forward, in counts per second. It outlives the line by a period, so that a target
+    /// that comes a little late does not look like a stop.
+    pub(super) fn velocity(&self) -> f64 {
+        if self.elapsed < self.period.saturating_mul(2) { self.velocity } else { 0.0 }
+    }
+}
+
+/// A velocity that goes to zero at a steady rate, and the position it leads to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Braking {
+    /// Demand, in rad.
+    pub(super) position: f64,
+    /// Demand, in rad/s.
+    pub(super) velocity: f64,
+}
+
+impl Braking {
+    /// Slows down by `deceleration` (rad/s^2) for `time`.
+    pub(super) fn advance(&mut self, deceleration: f64, time: Duration) {
+        let seconds = time.as_secs_f64();
+        let change = deceleration * seconds;
+        self.velocity = if self.velocity.abs() <= change {
+            0.0
+        } else {
+            self.velocity - change.copysign(self.velocity)
+        };
+        self.position += self.velocity * seconds;
+    }
+}
+
+/// The 32-bit value of a position, as 0x6064 shows it.
+pub(super) fn wrapped(position: f64) -> i32 {
+    position.floor() as i64 as i32
+}
+
+/// The position of value `target` that is nearest to `position`.
+pub(super) fn nearest(target: i32, position: f64) -> f64 {
+    let floor = position.floor();
+    let distance = target.wrapping_sub(wrapped(position));
+    floor + f64::from(distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_line_leads_to_the_target_and_ends_there() {
+        let mut line = Interpolation::at(100.0);
+        line.aim(108, PERIOD);
+        assert_eq!(line.velocity(), 8000.0);
+        line.advance(PERIOD / 4);
+        assert!((line.position() - 102.0).abs() < 1e-9);
+        line.advance(PERIOD);
+        assert_eq!((line.position(), line.velocity()), (108.0, 8000.0));
+        line.advance(PERIOD);
+        assert_eq!((line.position(), line.velocity()), (108.0, 0.0));
+    }
+
+    #[test]
+    fn targets_wrap_around() {
+        let position = f64::from(i32::MAX) - 1.0;
+        let mut line = Interpolation::at(position);
+        line.aim(i32::MIN + 2, PERIOD);
+        line.advance(PERIOD);
+        assert_eq!(line.position(), position + 4.0);
+        assert_eq!(wrapped(line.position()), i32::MIN + 2);
+        assert_eq!(wrapped(-0.5), -1);
+    }
+
+    #[test]
+    fn a_target_without_a_period_is_a_step() {
+        let mut line = Interpolation::at(0.0);
+        line.aim(-50, Duration::ZERO);
+        assert_eq!((line.position(), line.velocity()), (-50.0, 0.0));
+    }
+
+    #[test]
+    fn braking_ends_at_rest() {
+        let mut braking = Braking { position: 0.0, velocity: -10.0 };
+        for _ in 0..1000 {
+            braking.advance(100.0, Duration::from_micros(125));
+        }
+        assert_eq!(braking.velocity, 0.0);
+        assert!((braking.position + 0.5).abs() < 1e-2, "v^2 / 2a, {}", braking.position);
+    }
+}

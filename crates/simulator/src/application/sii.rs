@@ -1,0 +1,201 @@
+//! SII images for SubDevices that are described in code.
+
+use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
+use ethercat::register::SyncManager;
+use ethercat::sii::{
+    Builder, CoeDetails, DistributedClock, FmmuUse, Identity, Image, Mailbox, MailboxProtocols,
+    SiiSyncManager, SyncManagerUse,
+};
+
+/// What an SII image is to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiiDescription {
+    /// Who the SubDevice is.
+    pub identity: Identity,
+    /// Its name.
+    pub name: String,
+    /// Configured station alias; 0 for none.
+    pub alias: u16,
+    /// PDOs, those with a SyncManager assigned by default. With CoE outputs belong to SyncManager 2 and
+    /// inputs to 3, else to 0 and behind it: see [`SiiDescription::mapping`].
+    pub mapping: PdoMapping,
+    /// Bytes of each mailbox, at least 16, for a SubDevice with CoE.
+    pub mailbox: Option<u16>,
+    /// Whether it has a distributed clock with SYNC0.
+    pub distributed_clock: bool,
+}
+
+/// Bytes of each mailbox where nothing else is asked for.
+pub const MAILBOX_SIZE: u16 = 128;
+
+/// Shortest mailbox (ETG.1000.6, 5.6: header, CoE header and SDO).
+const SMALLEST_MAILBOX: u16 = 16;
+
+/// First address of the process data memory.
+const PROCESS_DATA_MEMORY: u16 = 0x1000;
+
+/// Bytes a process data SyncManager has room for at least, so that a mapping may grow.
+const PROCESS_DATA_ROOM: u16 = 128;
+
+/// DC activation: SYNC0 and the clock's cyclic operation (register 0x0980).
+const ASSIGN_ACTIVATE_SYNC0: u16 = 0x0300;
+
+impl SiiDescription {
+    /// The mapping with each assigned PDO at the SyncManager that the image gives its direction.
+    #[must_use]
+    pub fn mapping(&self) -> PdoMapping {
+        let (outputs, inputs) = self.sync_managers();
+        let at = |pdos: &[Pdo], number| {
+            let place = |pdo: &Pdo| Pdo { sync_manager: pdo.sync_manager.map(|_| number), ..pdo.clone() };
+            pdos.iter().map(place).collect()
+        };
+        PdoMapping { outputs: at(&self.mapping.outputs, outputs), inputs: at(&self.mapping.inputs, inputs) }
+    }
+
+    /// The image, with checksum.
+    #[must_use]
+    pub fn image(&self) -> Image {
+        let mapping = self.mapping();
+        let mut builder = Builder::new(self.identity, &self.name).alias(self.alias);
+        let mut address = PROCESS_DATA_MEMORY;
+        if let Some(size) = self.mailbox {
+            let size = size.max(SMALLEST_MAILBOX);
+            let mailbox = Mailbox {
+                receive_offset: address,
+                receive_size: size,
+                send_offset: address + size,
+                send_size: size,
+            };
+            builder = builder
+                .mailbox(mailbox, MailboxProtocols::COE)
+                .coe_details(coe_details(&mapping))
+                .sync_manager(sync_manager(
+                    address,
+                    size,
+                    SyncManager::CONTROL_MAILBOX_OUT,
+                    SyncManagerUse::MailboxOut,
+                ))
+                .sync_manager(sync_manager(
+                    address + size,
+                    size,
+                    SyncManager::CONTROL_MAILBOX_IN,
+                    SyncManagerUse::MailboxIn,
+                ));
+            address += 2 * size;
+        }
+        // Both process data SyncManagers of a CoE SubDevice are always there: 2 and 3 are their numbers.
+        let has_mailbox = self.mailbox.is_some();
+        let output_bytes = assigned_bytes(&mapping.outputs);
+        if has_mailbox || output_bytes > 0 {
+            let control = SyncManager::CONTROL_OUTPUTS;
+            let outputs = sync_manager(address, output_bytes, control, SyncManagerUse::Outputs);
+            builder = builder.fmmu(FmmuUse::Outputs).sync_manager(outputs);
+            address += 3 * output_bytes.max(PROCESS_DATA_ROOM);
+        }
+        let input_bytes = assigned_bytes(&mapping.inputs);
+        if has_mailbox || input_bytes > 0 {
+            let control = SyncManager::CONTROL_INPUTS;
+            let inputs = sync_manager(address, input_bytes, control, SyncManagerUse::Inputs);
+            builder = builder.fmmu(FmmuUse::Inputs).sync_manager(inputs);
+        }
+        if has_mailbox {
+            builder = builder.fmmu(FmmuUse::MailboxStatus);
+        }
+        builder = mapping.inputs.iter().fold(builder, Builder::input);
+        builder = mapping.outputs.iter().fold(builder, Builder::output);
+        if self.distributed_clock {
+            let mode = DistributedClock {
+                assign_activate: ASSIGN_ACTIVATE_SYNC0,
+                sync0_cycle_factor: 1,
+                ..DistributedClock::default()
+            };
+            builder = builder.distributed_clock("DC", mode);
+        }
+        builder.build()
+    }
+
+    /// Numbers of the SyncManagers of outputs and inputs.
+    fn sync_managers(&self) -> (u8, u8) {
+        match (self.mailbox, assigned_bytes(&self.mapping.outputs)) {
+            (Some(_), _) => (2, 3),
+            (None, 0) => (0, 0),
+            (None, _) => (0, 1),
+        }
+    }
+}
+
+/// A coupler or a junction: no process data, no mailbox.
+#[must_use]
+pub fn coupler(identity: Identity, name: &str) -> SiiDescription {
+    SiiDescription {
+        identity,
+        name: name.to_owned(),
+        alias: 0,
+        mapping: PdoMapping::default(),
+        mailbox: None,
+        distributed_clock: false,
+    }
+}
+
+/// A terminal with `channels` digital outputs, 1 to 64, one fixed PDO each.
+#[must_use]
+pub fn digital_outputs(identity: Identity, name: &str, channels: u8) -> SiiDescription {
+    let outputs = (0..channels).map(|channel| digital_pdo(MAPPING_OUTPUTS, 0x7000, channel, "Output"));
+    let mapping = PdoMapping { outputs: outputs.collect(), inputs: Vec::new() };
+    SiiDescription { mapping, ..coupler(identity, name) }
+}
+
+/// A terminal with `channels` digital inputs, 1 to 64, one fixed PDO each.
+#[must_use]
+pub fn digital_inputs(identity: Identity, name: &str, channels: u8) -> SiiDescription {
+    let inputs = (0..channels).map(|channel| digital_pdo(MAPPING_INPUTS, 0x6000, channel, "Input"));
+    let mapping = PdoMapping { outputs: Vec::new(), inputs: inputs.collect() };
+    SiiDescription { mapping, ..coupler(identity, name) }
+}
+
+/// A SubDevice with CoE, such as a drive or an analogue terminal.
+#[must_use]
+pub fn with_coe(identity: Identity, name: &str, mapping: PdoMapping) -> SiiDescription {
+    SiiDescription {
+        mapping,
+        mailbox: Some(MAILBOX_SIZE),
+        distributed_clock: true,
+        ..coupler(identity, name)
+    }
+}
+
+fn digital_pdo(first: u16, object: u16, channel: u8, name: &str) -> Pdo {
+    let entry = PdoEntry {
+        index: object + 0x10 * u16::from(channel),
+        sub_index: 1,
+        bit_length: 1,
+        name: name.to_owned(),
+    };
+    Pdo {
+        index: first + u16::from(channel),
+        sync_manager: Some(0),
+        fixed: true,
+        name: format!("Channel {}", u16::from(channel) + 1),
+        entries: vec![entry],
+    }
+}
+
+fn coe_details(mapping: &PdoMapping) -> CoeDetails {
+    let details = CoeDetails::SDO.with(CoeDetails::SDO_INFORMATION).with(CoeDetails::COMPLETE_ACCESS);
+    let settable = mapping.outputs.iter().chain(&mapping.inputs).any(|pdo| !pdo.fixed);
+    if settable {
+        details.with(CoeDetails::PDO_ASSIGNMENT).with(CoeDetails::PDO_CONFIGURATION)
+    } else {
+        details
+    }
+}
+
+fn sync_manager(physical_address: u16, length: u16, control: u8, usage: SyncManagerUse) -> SiiSyncManager {
+    SiiSyncManager { physical_address, length, control, status: 0, enable: 1, usage }
+}
+
+fn assigned_bytes(pdos: &[Pdo]) -> u16 {
+    let assigned = pdos.iter().filter(|pdo| pdo.sync_manager.is_some());
+    let bits: usize = assigned.map(Pdo::bit_length).sum();
+    u16::try_from(bits.div_ceil(8)).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,152 @@
+//! The objects every SubDevice with CoE has (ETG.1000.6, 5.6.7.4): device type, error register, names,
+//! identity, SyncManager types, PDO assignment and synchronisation parameters.
+
+use ethercat::pdo::{Pdo, PdoMapping};
+use ethercat::sii::Identity;
+use ethercat::wire::coe::AccessRights;
+
+use super::data_type::DataType;
+use super::dictionary::ObjectDictionary;
+use super::mapping::{Direction, assignment_object, mapping_object};
+use super::object::{Allowed, Entry, Object};
+
+/// Device type.
+pub const DEVICE_TYPE: u16 = 0x1000;
+/// Error register.
+pub const ERROR_REGISTER: u16 = 0x1001;
+/// Manufacturer device name.
+pub const DEVICE_NAME: u16 = 0x1008;
+/// Manufacturer hardware version.
+pub const HARDWARE_VERSION: u16 = 0x1009;
+/// Manufacturer software version.
+pub const SOFTWARE_VERSION: u16 = 0x100A;
+/// Identity.
+pub const IDENTITY: u16 = 0x1018;
+/// SyncManager communication types.
+pub const SYNC_MANAGER_TYPES: u16 = 0x1C00;
+/// Synchronisation parameters of SyncManager 2, outputs.
+pub const OUTPUT_SYNCHRONISATION: u16 = 0x1C32;
+/// Synchronisation parameters of SyncManager 3, inputs.
+pub const INPUT_SYNCHRONISATION: u16 = 0x1C33;
+
+/// What a SubDevice says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceDescription {
+    /// 0x1000: profile number in the low half, 402 for drives; 0 without a profile.
+    pub device_type: u32,
+    /// 0x1018.
+    pub identity: Identity,
+    /// 0x1008.
+    pub name: String,
+    /// 0x1009.
+    pub hardware_version: String,
+    /// 0x100A.
+    pub software_version: String,
+}
+
+impl DeviceDescription {
+    /// A device without a profile, version 1.0.
+    #[must_use]
+    pub fn new(identity: Identity, name: &str) -> Self {
+        Self {
+            device_type: 0,
+            identity,
+            name: name.to_owned(),
+            hardware_version: "1.0".to_owned(),
+            software_version: "1.0".to_owned(),
+        }
+    }
+}
+
+/// A dictionary with the objects every SubDevice with CoE has, and nothing mapped.
+#[must_use]
+pub fn dictionary(description: &DeviceDescription) -> ObjectDictionary {
+    let number = |sub, name, value: u32| {
+        Entry::new(sub, name, DataType::U32, AccessRights::READ).with_value(i64::from(value))
+    };
+    let text =
+        |name, text: &str| Entry::new(0, name, DataType::VisibleString, AccessRights::READ).with_text(text);
+    let mut dictionary = ObjectDictionary::new();
+    dictionary.add(Object::variable(DEVICE_TYPE, number(0, "Device type", description.device_type)));
+    let register = Entry::new(
+        0,
+        "Error register",
+        DataType::U8,
+        AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE),
+    );
+    dictionary.add(Object::variable(ERROR_REGISTER, register));
+    dictionary.add(Object::variable(DEVICE_NAME, text("Manufacturer device name", &description.name)));
+    let hardware = text("Manufacturer hardware version", &description.hardware_version);
+    dictionary.add(Object::variable(HARDWARE_VERSION, hardware));
+    let software = text("Manufacturer software version", &description.software_version);
+    dictionary.add(Object::variable(SOFTWARE_VERSION, software));
+    let identity = &description.identity;
+    let parts = vec![
+        number(1, "Vendor ID", identity.vendor_id),
+        number(2, "Product code", identity.product_code),
+        number(3, "Revision number", identity.revision),
+        number(4, "Serial number", identity.serial),
+    ];
+    dictionary.add(Object::record(IDENTITY, "Identity", IDENTITY_TYPE, parts));
+    let types = (1..=4).map(|sub| {
+        Entry::new(sub, &format!("SubIndex {sub:03}"), DataType::U8, AccessRights::READ)
+            .with_value(i64::from(sub))
+    });
+    dictionary.add(Object::array(SYNC_MANAGER_TYPES, "Sync manager type", types.collect()));
+    dictionary.add(synchronisation(OUTPUT_SYNCHRONISATION, "SM output parameter"));
+    dictionary.add(synchronisation(INPUT_SYNCHRONISATION, "SM input parameter"));
+    dictionary
+}
+
+/// Adds mapping objects for `pdos` of one direction and the assignment object for those that have a
+/// SyncManager.
+///
+/// A PDO that is not fixed has room for as many objects as `capacity` says, and then the assignment can be
+/// written too. The objects mapped must be added by the caller.
+pub fn add_pdos(dictionary: &mut ObjectDictionary, direction: Direction, pdos: &[Pdo], capacity: u8) {
+    for pdo in pdos {
+        dictionary.add(mapping_object(pdo, if pdo.fixed { 0 } else { capacity }));
+    }
+    let assigned: Vec<u16> =
+        pdos.iter().filter(|pdo| pdo.sync_manager.is_some()).map(|pdo| pdo.index).collect();
+    let room = u8::try_from(pdos.len()).unwrap_or(u8::MAX);
+    dictionary.add(assignment_object(direction, &assigned, room, pdos.is_empty()));
+}
+
+/// Adds the mapping and assignment objects of both directions, as [`add_pdos`] does.
+pub fn add_mapping(dictionary: &mut ObjectDictionary, mapping: &PdoMapping, capacity: u8) {
+    add_pdos(dictionary, Direction::Outputs, &mapping.outputs, capacity);
+    add_pdos(dictionary, Direction::Inputs, &mapping.inputs, capacity);
+}
+
+/// Data type of the identity record (ETG.1000.6, Table 64).
+const IDENTITY_TYPE: u16 = 0x0023;
+
+/// Data type of the synchronisation parameter record (ETG.1020).
+const SYNCHRONISATION_TYPE: u16 = 0x0029;
+
+/// Synchronisation types (ETG.1020, 13.3): free run, with the SyncManager's event, with SYNC0.
+const SYNCHRONISATION_TYPES: [i64; 3] = [0, 1, 2];
+
+/// As [`SYNCHRONISATION_TYPES`], one bit each, as sub-index 4 shows them.
+const SUPPORTED_SYNCHRONISATION: i64 = 0b0000_0111;
+
+/// The basics of ETG.1020, 13.3. The type is taken and shown; what the application does follows the ESC's
+/// configuration.
+fn synchronisation(index: u16, name: &str) -> Object {
+    let kind = Allowed::OneOf(SYNCHRONISATION_TYPES.to_vec());
+    let settable = AccessRights::READ.with(AccessRights::WRITE_PRE_OP);
+    let entries = vec![
+        Entry::new(1, "Synchronization type", DataType::U16, settable).with_allowed(kind).with_value(1),
+        Entry::new(2, "Cycle time", DataType::U32, settable),
+        Entry::new(3, "Shift time", DataType::U32, AccessRights::READ),
+        Entry::new(4, "Synchronization types supported", DataType::U16, AccessRights::READ)
+            .with_value(SUPPORTED_SYNCHRONISATION),
+        Entry::new(5, "Minimum cycle time", DataType::U32, AccessRights::READ).with_value(MINIMUM_CYCLE_NS),
+        Entry::new(6, "Calc and copy time", DataType::U32, AccessRights::READ),
+    ];
+    Object::record(index, name, SYNCHRONISATION_TYPE, entries)
+}
+
+/// Shortest cycle shown in 0x1C32:05, nanoseconds.
+const MINIMUM_CYCLE_NS: i64 = 125_000;
