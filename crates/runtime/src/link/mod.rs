@@ -1,12 +1,14 @@
 //! Links: the wire, the simulated wire, and what can be wrapped around either.
 
 mod capture;
+mod direct;
 mod faulty;
 pub(crate) mod packet;
 mod pcapng;
 mod simulated;
 
 pub use capture::{Capture, CaptureSummary};
+pub use direct::DirectLink;
 pub use faulty::{FaultCounts, FaultRates, Faults, Faulty};
 pub use packet::{OpenError, PacketLink};
 pub use simulated::{SegmentControl, SimulatedLink};
