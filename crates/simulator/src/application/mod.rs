@@ -37,11 +37,12 @@ pub trait Application: Send {
 
     /// A change of state is about to happen; the ESC's own checks have passed.
     ///
-    /// Called for every change, also the SubDevice's own fall from Op to SafeOp (watchdog), where the
-    /// answer is ignored. Not called for a request of the state it is in.
+    /// Called for every change, also the SubDevice's own fall from Op to SafeOp (watchdog). Not called
+    /// for a request of the state it is in.
     ///
     /// # Errors
-    /// The AL status code to show; the old state is then kept.
+    /// The AL status code to show; the old state is then kept. On the way down, and where the ESC has
+    /// device emulation, nothing can be refused and the answer is ignored.
     fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
         let _ = change;
         Ok(())

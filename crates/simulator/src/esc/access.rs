@@ -1,0 +1,481 @@
+//! Reads and writes by the fieldbus: physical and logical (ETG.1000.4, 5.4 and 6.1).
+//!
+//! A datagram counts where at least one of its bytes or bits was read or written.
+//!
+//! Simplification: of a logical read-write the outputs are taken before the inputs are given, so an
+//! FMMU of both directions reads back what it has just written.
+
+use core::ops::Range;
+
+use ethercat::register::{self, dc, sii_interface};
+
+use super::fmmu::{Mapping, copy_bits};
+use super::memory::{FIRST_SHARED, WriteAccess};
+use super::sync_manager::Outcome;
+use super::{Combine, Esc, Passage};
+
+impl Esc {
+    /// Puts the memory from `address` on into `target`, and says whether any of it could be read.
+    pub(crate) fn read(
+        &mut self,
+        passage: &Passage,
+        address: u16,
+        target: &mut [u8],
+        combine: Combine,
+    ) -> bool {
+        let registers = registers_of(address, target.len());
+        let (low, high) = target.split_at_mut(registers);
+        let mut granted = false;
+        if !low.is_empty() {
+            self.refresh(passage, &span(address, low.len()));
+            self.memory.transfer(address, low, combine);
+            self.registers_read(&span(address, low.len()));
+            granted = true;
+        }
+        if !high.is_empty() {
+            granted |= self.read_shared(address.wrapping_add(registers as u16), high, combine);
+        }
+        granted
+    }
+
+    /// Stores `bytes` from `address` on, and says whether any of them could be written.
+    pub(crate) fn write(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
+        let registers = registers_of(address, bytes.len());
+        let (low, high) = bytes.split_at(registers);
+        let mut granted = false;
+        if !low.is_empty() {
+            granted |= self.write_registers(passage, address, low);
+        }
+        if !high.is_empty() {
+            granted |= self.write_shared(passage, address.wrapping_add(registers as u16), high);
+        }
+        granted
+    }
+
+    /// Whether any FMMU might care for `length` bytes at logical `address`.
+    pub(crate) fn maps(&self, address: u32, length: usize) -> bool {
+        let start = u64::from(address);
+        start < self.logical_end && start + length as u64 > self.logical_start
+    }
+
+    /// Takes what the FMMUs map for writing out of `data`.
+    pub(crate) fn logical_write(&mut self, passage: &Passage, address: u32, data: &[u8]) -> bool {
+        let mut granted = false;
+        for number in 0..self.fmmus.len() {
+            let unit = &self.fmmus[number];
+            let mapping = if unit.writes() { unit.map(address, data.len()) } else { None };
+            granted |= match mapping {
+                None => false,
+                Some(Mapping::Bytes { datagram, physical }) => {
+                    self.write(passage, physical, &data[datagram])
+                }
+                Some(Mapping::Bits { datagram_bit, physical, physical_bit, bits }) => {
+                    let mut bytes = [0; LONGEST_BITWISE];
+                    let length = (physical_bit + bits).div_ceil(8).min(LONGEST_BITWISE);
+                    let bytes = &mut bytes[..length];
+                    self.bytes_to_be_written(physical, bytes);
+                    let bits = bits.min(length * 8 - physical_bit);
+                    copy_bits(data, datagram_bit, bytes, physical_bit, bits);
+                    self.write(passage, physical, bytes)
+                }
+            };
+        }
+        granted
+    }
+
+    /// Puts what the FMMUs map for reading into `data`.
+    pub(crate) fn logical_read(&mut self, passage: &Passage, address: u32, data: &mut [u8]) -> bool {
+        let mut granted = false;
+        for number in 0..self.fmmus.len() {
+            let unit = &self.fmmus[number];
+            let mapping = if unit.reads() { unit.map(address, data.len()) } else { None };
+            granted |= match mapping {
+                None => false,
+                Some(Mapping::Bytes { datagram, physical }) => {
+                    self.read(passage, physical, &mut data[datagram], Combine::Replace)
+                }
+                Some(Mapping::Bits { datagram_bit, physical, physical_bit, bits }) => {
+                    let mut bytes = [0; LONGEST_BITWISE];
+                    let length = (physical_bit + bits).div_ceil(8).min(LONGEST_BITWISE);
+                    let bytes = &mut bytes[..length];
+                    let read = self.read(passage, physical, bytes, Combine::Replace);
+                    if read {
+                        let bits = bits.min(length * 8 - physical_bit);
+                        copy_bits(bytes, physical_bit, data, datagram_bit, bits);
+                    }
+                    read
+                }
+            };
+        }
+        granted
+    }
+
+    fn read_shared(&mut self, address: u16, target: &mut [u8], combine: Combine) -> bool {
+        let access = span(address, target.len());
+        let (mut granted, mut covered) = (false, 0);
+        for unit in self.sync_managers.iter_mut().filter(|unit| unit.is_active()) {
+            let Some((start, part)) = overlap(&access, unit.start(), unit.end()) else { continue };
+            covered += part.len();
+            granted |= unit.fieldbus_read(&mut self.memory, start, &mut target[part], combine).granted;
+        }
+        if covered == 0 && access.end <= self.memory_end() {
+            self.memory.transfer(address, target, combine);
+            return true;
+        }
+        if covered < target.len() {
+            for (offset, byte) in target.iter_mut().enumerate() {
+                let place = access.start + offset as u32;
+                if place < self.memory_end() && !self.is_guarded(place) {
+                    self.memory.transfer(place as u16, core::slice::from_mut(byte), combine);
+                    granted = true;
+                }
+            }
+        }
+        granted
+    }
+
+    fn write_shared(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
+        let access = span(address, bytes.len());
+        let (mut granted, mut covered, mut fed) = (false, 0, false);
+        for unit in self.sync_managers.iter_mut().filter(|unit| unit.is_active()) {
+            let Some((start, part)) = overlap(&access, unit.start(), unit.end()) else { continue };
+            covered += part.len();
+            let Outcome { granted: written, complete } =
+                unit.fieldbus_write(&mut self.memory, start, &bytes[part]);
+            granted |= written;
+            fed |= complete && unit.triggers_watchdog();
+        }
+        if fed {
+            self.feed_process_data_watchdog(passage.now);
+        }
+        if covered < bytes.len() {
+            for (offset, byte) in bytes.iter().enumerate() {
+                let place = access.start + offset as u32;
+                let register = place < u32::from(register::PROCESS_DATA_MEMORY);
+                let free = !register || self.write_access().allows(place as u16);
+                if place < self.memory_end() && free && !self.is_guarded(place) {
+                    self.memory.set_byte(place as u16, *byte);
+                    granted = true;
+                }
+            }
+        }
+        granted
+    }
+
+    fn write_registers(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
+        let access = span(address, bytes.len());
+        let sii = access.start < 0x0510 && access.end > u32::from(sii_interface::CONTROL);
+        if sii {
+            self.sii.settle(&mut self.memory, passage.now);
+        }
+        let sii_control = self.memory.word(sii_interface::CONTROL);
+        let sii_busy = sii && self.sii.is_busy();
+        let mut granted = false;
+        for (offset, byte) in bytes.iter().enumerate() {
+            let place = address + offset as u16;
+            let locked = sii_busy && (sii_interface::CONTROL..0x0510).contains(&place);
+            if self.write_access().allows(place) && !locked {
+                self.memory.set_byte(place, *byte);
+                granted = true;
+            }
+        }
+        if granted {
+            self.registers_written(passage, &access, bytes);
+            if sii && !sii_busy {
+                let request = self.memory.word(sii_interface::CONTROL);
+                self.sii_written(passage, &access, sii_control, request);
+            }
+        }
+        granted
+    }
+
+    fn sii_written(&mut self, passage: &Passage, access: &Range<u32>, before: u16, request: u16) {
+        let control = u32::from(sii_interface::CONTROL);
+        if access.start < control + 2 && access.end > control {
+            // A write of the low byte alone carries no command.
+            let commands = if access.end > control + 1 { 0xFFFF } else { 0x00FF };
+            self.sii.control_written(&mut self.memory, passage.now, before, request & commands);
+        }
+    }
+
+    fn registers_written(&mut self, passage: &Passage, access: &Range<u32>, bytes: &[u8]) {
+        let touches = |start: u16, length: u32| {
+            access.start < u32::from(start) + length && access.end > u32::from(start)
+        };
+        match access.start {
+            0x0000..=0x00FF if touches(register::ESC_RESET, 1) => self.reset_written(),
+            0x0100..=0x01FF if touches(register::AL_CONTROL, 2) => self.state_control_written(),
+            0x0300..=0x03FF => self.clear_error_counters(access),
+            0x0400..=0x04FF if touches(register::WATCHDOG_COUNTER_PROCESS_DATA, 2) => {
+                self.memory.store(register::WATCHDOG_COUNTER_PROCESS_DATA, &[0; 2]);
+            }
+            0x0900..=0x09FF => self.clock_written(passage, access, bytes),
+            _ => {}
+        }
+        self.links_changed |= touches(register::DL_CONTROL + 1, 1);
+        if touches(register::FMMU, 0x100) {
+            self.configure_fmmus();
+        }
+        if touches(register::SYNC_MANAGER, 0x80) {
+            for (number, unit) in self.sync_managers.iter_mut().enumerate() {
+                if touches(register::SyncManager::register(number as u8), 8) {
+                    self.sync_managers_switched |= unit.configure(&mut self.memory);
+                }
+            }
+        }
+    }
+
+    /// Writing any counter of a group clears the group (ESC data sheet, section II, 2.9).
+    fn clear_error_counters(&mut self, access: &Range<u32>) {
+        for group in [0x0300..0x030C, 0x030C..0x030D, 0x030D..0x030E, 0x0310..0x0314_u16] {
+            if access.start < u32::from(group.end) && access.end > u32::from(group.start) {
+                group.for_each(|counter| self.memory.set_byte(counter, 0));
+            }
+        }
+    }
+
+    /// Brings registers that change by themselves up to date before they are read.
+    fn refresh(&mut self, passage: &Passage, access: &Range<u32>) {
+        let touches = |start: u16, length: u32| {
+            access.start < u32::from(start) + length && access.end > u32::from(start)
+        };
+        if touches(register::ECAT_EVENT_REQUEST, 2) {
+            let events = self.fieldbus_events().to_le_bytes();
+            self.memory.store(register::ECAT_EVENT_REQUEST, &events);
+        }
+        if touches(register::AL_EVENT_REQUEST, 4) {
+            let events = self.application_events().to_le_bytes();
+            self.memory.store(register::AL_EVENT_REQUEST, &events);
+        }
+        if touches(sii_interface::CONTROL, 14) {
+            self.sii.settle(&mut self.memory, passage.now);
+        }
+        if touches(dc::SYSTEM_TIME, 0x90) && self.features().distributed_clocks() {
+            self.clock.refresh(&mut self.memory, passage.now);
+        }
+    }
+
+    /// Some events are cleared by reading what they announce (ESC data sheet, section II, 2.8).
+    fn registers_read(&mut self, access: &Range<u32>) {
+        let touches = |start: u16| access.start < u32::from(start) + 2 && access.end > u32::from(start);
+        if touches(register::DL_STATUS) {
+            self.dl_status_changed = false;
+        }
+        if touches(register::AL_STATUS) {
+            self.al_status_changed = false;
+        }
+    }
+
+    /// The bytes that a write would replace, for those that change only some bits of them.
+    fn bytes_to_be_written(&self, address: u16, bytes: &mut [u8]) {
+        for (offset, byte) in bytes.iter_mut().enumerate() {
+            let place = address.wrapping_add(offset as u16);
+            let inside = |start: u16, end: u32| (u32::from(start)..end).contains(&u32::from(place));
+            let mut active = self.sync_managers.iter().filter(|unit| unit.is_active());
+            *byte = match active.find(|unit| inside(unit.start(), unit.end())) {
+                Some(unit) => unit.byte_to_be_written(&self.memory, place),
+                None => self.memory.byte(place),
+            };
+        }
+    }
+
+    fn is_guarded(&self, place: u32) -> bool {
+        let mut active = self.sync_managers.iter().filter(|unit| unit.is_active());
+        active.any(|unit| (u32::from(unit.start())..unit.end()).contains(&place))
+    }
+
+    /// The byte behind process data memory.
+    pub(crate) fn memory_end(&self) -> u32 {
+        u32::from(register::PROCESS_DATA_MEMORY) + u32::from(self.description.ram_kib.min(60)) * 1024
+    }
+
+    fn write_access(&self) -> WriteAccess<'_> {
+        WriteAccess {
+            fmmus: self.fmmus.len(),
+            sync_managers: &self.sync_managers,
+            distributed_clocks: self.features().distributed_clocks(),
+            cyclic_unit_taken: self.memory.byte(dc::CYCLIC_UNIT_CONTROL) & 1 != 0,
+        }
+    }
+}
+
+/// Longest stretch of memory that one FMMU maps bit by bit: what an Ethernet frame can carry.
+const LONGEST_BITWISE: usize = 1500;
+
+/// Memory addresses of an access; the end may lie behind the last one.
+fn span(address: u16, length: usize) -> Range<u32> {
+    u32::from(address)..u32::from(address) + length as u32
+}
+
+/// How many of `length` bytes from `address` on are registers no SyncManager can cover.
+fn registers_of(address: u16, length: usize) -> usize {
+    length.min(usize::from(FIRST_SHARED.saturating_sub(address)))
+}
+
+/// Where an access and a SyncManager's area meet: the first address, and the bytes of the access.
+fn overlap(access: &Range<u32>, start: u16, end: u32) -> Option<(u16, Range<usize>)> {
+    let first = access.start.max(u32::from(start));
+    let last = access.end.min(end);
+    (first < last).then(|| (first as u16, (first - access.start) as usize..(last - access.start) as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::esc::EscDescription;
+    use ethercat::register::sync_manager::SyncManager;
+    use ethercat::register::{Fmmu, FmmuDirection};
+    use ethercat::time::Instant;
+
+    const PASSAGE: Passage = Passage { now: Instant::EPOCH, ports: [None; 4] };
+
+    fn esc() -> Esc {
+        Esc::new(EscDescription::default(), Vec::new(), Instant::EPOCH)
+    }
+
+    fn set(esc: &mut Esc, address: u16, bytes: &[u8]) -> bool {
+        esc.write(&PASSAGE, address, bytes)
+    }
+
+    fn get<const N: usize>(esc: &mut Esc, address: u16) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        esc.read(&PASSAGE, address, &mut bytes, Combine::Replace).then_some(bytes)
+    }
+
+    fn sync_manager(esc: &mut Esc, number: u8, control: u8, physical_address: u16, length: u16) {
+        let settings = SyncManager { physical_address, length, control, active: true };
+        assert!(set(esc, SyncManager::register(number), &settings.emit()));
+    }
+
+    #[test]
+    fn read_only_registers_keep_their_value_and_do_not_count() {
+        let mut esc = esc();
+        assert!(!set(&mut esc, register::TYPE, &[0x77]));
+        assert_eq!(get(&mut esc, register::TYPE), Some([0x11]));
+        // A write that also reaches a writable one counts, and leaves the others alone.
+        assert!(set(&mut esc, register::STATION_ADDRESS, &[1, 2, 3, 4]));
+        assert_eq!(get(&mut esc, register::STATION_ADDRESS), Some([1, 2, 0, 0]));
+        assert!(esc.has_station(0x0201));
+    }
+
+    #[test]
+    fn memory_ends_where_the_ram_size_says() {
+        let mut esc = esc();
+        assert!(set(&mut esc, 0x2FFF, &[7]));
+        assert_eq!(get(&mut esc, 0x2FFF), Some([7]));
+        assert!(!set(&mut esc, 0x3000, &[7]));
+        assert_eq!(get::<1>(&mut esc, 0x3000), None);
+        // At the end of the address space nothing wraps.
+        assert!(!set(&mut esc, 0xFFFF, &[1, 2, 3]));
+        assert_eq!(get::<3>(&mut esc, 0xFFFF), None);
+        assert_eq!(get(&mut esc, register::TYPE), Some([0x11]));
+    }
+
+    #[test]
+    fn process_data_passes_through_sync_managers_and_fmmus_in_one_read_write() {
+        let mut esc = esc();
+        sync_manager(&mut esc, 2, SyncManager::CONTROL_OUTPUTS, 0x1100, 3);
+        sync_manager(&mut esc, 3, SyncManager::CONTROL_INPUTS, 0x1180, 3);
+        let outputs = Fmmu::bytes(0x1_0002, 0x1100, 3, FmmuDirection::Write);
+        let inputs = Fmmu::bytes(0x1_0002, 0x1180, 3, FmmuDirection::Read);
+        set(&mut esc, register::FMMU, &outputs.emit());
+        set(&mut esc, register::FMMU + 16, &inputs.emit());
+        let (unit, memory) = esc.sync_manager_mut(3).unwrap();
+        unit.application_write(memory, &[7, 8, 9]);
+        let mut data = [0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5];
+        assert!(esc.maps(0x1_0000, data.len()) && !esc.maps(0x1_0005, 4));
+        assert!(esc.logical_write(&PASSAGE, 0x1_0000, &data));
+        assert!(esc.logical_read(&PASSAGE, 0x1_0000, &mut data));
+        assert_eq!(data, [0xA0, 0xA1, 7, 8, 9, 0xA5]);
+        let (unit, memory) = esc.sync_manager_mut(2).unwrap();
+        let mut taken = [0; 3];
+        assert!(unit.application_read(memory, &mut taken));
+        assert_eq!(taken, [0xA2, 0xA3, 0xA4]);
+    }
+
+    #[test]
+    fn two_terminals_share_a_logical_byte_bit_by_bit() {
+        let mut esc = esc();
+        sync_manager(&mut esc, 0, 0x44, 0x0F00, 1);
+        let fmmu = Fmmu {
+            logical_start_bit: 4,
+            logical_end_bit: 7,
+            ..Fmmu::bytes(0x1000, 0x0F00, 1, FmmuDirection::Write)
+        };
+        set(&mut esc, register::FMMU, &fmmu.emit());
+        assert!(esc.logical_write(&PASSAGE, 0x1000, &[0b1001_0110]));
+        assert_eq!(esc.memory().byte(0x0F00), 0b0000_1001);
+        assert_eq!(esc.memory().byte(register::WATCHDOG_STATUS), 1, "outputs feed the watchdog");
+        let fmmu = Fmmu { direction: FmmuDirection::Read, physical_address: 0x1800, ..fmmu };
+        set(&mut esc, register::FMMU, &fmmu.emit());
+        set(&mut esc, 0x1800, &[0b0110]);
+        let mut data = [0b1111_1111];
+        assert!(esc.logical_read(&PASSAGE, 0x1000, &mut data));
+        assert_eq!(data, [0b0110_1111]);
+    }
+
+    #[test]
+    fn a_status_bit_of_a_mailbox_can_be_mapped_into_process_data() {
+        let mut esc = esc();
+        sync_manager(&mut esc, 1, SyncManager::CONTROL_MAILBOX_IN, 0x1080, 4);
+        let fmmu = Fmmu {
+            logical_end_bit: 0,
+            physical_start_bit: 3,
+            ..Fmmu::bytes(0x50, 0x080D, 1, FmmuDirection::Read)
+        };
+        set(&mut esc, register::FMMU, &fmmu.emit());
+        let mut data = [0xFF];
+        assert!(esc.logical_read(&PASSAGE, 0x50, &mut data));
+        assert_eq!(data, [0xFE]);
+        let (unit, memory) = esc.sync_manager_mut(1).unwrap();
+        unit.application_write(memory, &[1; 4]);
+        assert!(esc.logical_read(&PASSAGE, 0x50, &mut data));
+        assert_eq!(data, [0xFF]);
+    }
+
+    #[test]
+    fn an_access_across_a_full_mailbox_counts_for_the_rest_only() {
+        let mut esc = esc();
+        sync_manager(&mut esc, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1010, 4);
+        assert!(set(&mut esc, 0x1010, &[1; 4]));
+        assert!(!set(&mut esc, 0x1010, &[2; 4]));
+        assert!(set(&mut esc, 0x100F, &[9; 6]));
+        assert_eq!(esc.memory().array(0x100F), [9, 1, 1, 1, 1, 9]);
+    }
+
+    #[test]
+    fn broadcast_reads_combine_by_or_and_clear_the_event_they_read() {
+        let mut esc = esc();
+        esc.set_al_status(
+            ethercat::al::AlStatus::from_bits(0x14),
+            ethercat::al_status_code::AlStatusCode(0x1B),
+        );
+        set(&mut esc, register::ECAT_EVENT_MASK, &[0xFF, 0xFF]);
+        assert_eq!(esc.interrupt(), 1 << 3);
+        let mut data = [0x08, 0];
+        esc.read(&PASSAGE, register::AL_STATUS, &mut data, Combine::Or);
+        assert_eq!(data, [0x1C, 0]);
+        assert_eq!(esc.interrupt(), 0);
+    }
+
+    #[test]
+    fn writing_an_error_counter_clears_its_group() {
+        let mut esc = esc();
+        esc.count_lost_link(1);
+        esc.count_receive_error(2);
+        assert_eq!(get(&mut esc, register::LOST_LINK_COUNTERS), Some([0, 1, 0, 0]));
+        set(&mut esc, register::LOST_LINK_COUNTERS, &[0]);
+        assert_eq!(get(&mut esc, register::LOST_LINK_COUNTERS), Some([0; 4]));
+        assert_eq!(get(&mut esc, register::RECEIVE_ERROR_COUNTERS + 4), Some([1]));
+    }
+
+    #[test]
+    fn res_in_turn_asks_for_a_restart() {
+        let mut esc = esc();
+        for byte in *b"RXRES" {
+            assert!(!esc.take_reset_request());
+            set(&mut esc, register::ESC_RESET, &[byte]);
+        }
+        assert!(esc.take_reset_request());
+    }
+}

@@ -1,0 +1,174 @@
+//! An ESC's memory: 64 KiB of which the lowest four are registers (ETG.1000.4, 6.1).
+
+use ethercat::register::{self, dc, fmmu, sii_interface, sync_manager};
+
+use super::sync_manager::SyncManagerUnit;
+
+/// First byte that SyncManagers may cover: the digital I/O output registers, 0x0F00.
+pub(crate) const FIRST_SHARED: u16 = 0x0F00;
+
+/// The bytes, and little-endian access to them. Addresses wrap at the end, as address lines do.
+#[derive(Clone)]
+pub(crate) struct Memory {
+    bytes: Box<[u8; SIZE]>,
+}
+
+const SIZE: usize = 0x1_0000;
+
+impl Memory {
+    pub(crate) fn new() -> Self {
+        Self { bytes: Box::new([0; SIZE]) }
+    }
+
+    pub(crate) fn byte(&self, address: u16) -> u8 {
+        self.bytes[usize::from(address)]
+    }
+
+    pub(crate) fn set_byte(&mut self, address: u16, value: u8) {
+        self.bytes[usize::from(address)] = value;
+    }
+
+    pub(crate) fn word(&self, address: u16) -> u16 {
+        u16::from_le_bytes(self.array(address))
+    }
+
+    pub(crate) fn double_word(&self, address: u16) -> u32 {
+        u32::from_le_bytes(self.array(address))
+    }
+
+    pub(crate) fn quad_word(&self, address: u16) -> u64 {
+        u64::from_le_bytes(self.array(address))
+    }
+
+    pub(crate) fn array<const N: usize>(&self, address: u16) -> [u8; N] {
+        let mut array = [0; N];
+        self.copy_to(address, &mut array);
+        array
+    }
+
+    /// Stores `bytes` from `address` on.
+    pub(crate) fn store(&mut self, address: u16, bytes: &[u8]) {
+        let start = usize::from(address);
+        match self.bytes.get_mut(start..start + bytes.len()) {
+            Some(place) => place.copy_from_slice(bytes),
+            None => {
+                for (offset, byte) in bytes.iter().enumerate() {
+                    self.set_byte(address.wrapping_add(offset as u16), *byte);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn copy_to(&self, address: u16, target: &mut [u8]) {
+        self.transfer(address, target, Combine::Replace);
+    }
+
+    /// Puts the bytes from `address` on into `target`.
+    pub(crate) fn transfer(&self, address: u16, target: &mut [u8], combine: Combine) {
+        let start = usize::from(address);
+        match (self.bytes.get(start..start + target.len()), combine) {
+            (Some(source), Combine::Replace) => target.copy_from_slice(source),
+            (Some(source), Combine::Or) => {
+                target.iter_mut().zip(source).for_each(|(byte, source)| *byte |= source);
+            }
+            (None, _) => {
+                for (offset, byte) in target.iter_mut().enumerate() {
+                    let source = self.byte(address.wrapping_add(offset as u16));
+                    *byte = if combine == Combine::Or { *byte | source } else { source };
+                }
+            }
+        }
+    }
+
+    /// Adds one to a counter that stops at its end.
+    pub(crate) fn count(&mut self, address: u16) {
+        self.set_byte(address, self.byte(address).saturating_add(1));
+    }
+}
+
+/// How a read enters the datagram: broadcast reads combine all SubDevices by OR.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Combine {
+    Replace,
+    Or,
+}
+
+/// Which registers the fieldbus may write: those of this ESC's units, by the "ECAT" column of the ESC
+/// data sheet's register tables (section II, 2).
+pub(crate) struct WriteAccess<'a> {
+    pub(crate) fmmus: usize,
+    pub(crate) sync_managers: &'a [SyncManagerUnit],
+    pub(crate) distributed_clocks: bool,
+    /// The cyclic unit belongs to the PDI (0x0980 bit 0).
+    pub(crate) cyclic_unit_taken: bool,
+}
+
+impl WriteAccess<'_> {
+    pub(crate) fn allows(&self, address: u16) -> bool {
+        match address {
+            0x0010..=0x0011 | register::ESC_RESET | 0x0100..=0x0103 | 0x0120..=0x0121 => true,
+            0x0200..=0x0201 | 0x0300..=0x030D | 0x0310..=0x0313 => true,
+            0x0400..=0x0401 | 0x0410..=0x0411 | 0x0420..=0x0421 | 0x0442..=0x0443 => true,
+            sii_interface::CONFIGURATION | 0x0502..=0x050F => true,
+            0x0600..=0x07FF => self.is_fmmu(address - register::FMMU),
+            0x0800..=0x08FF => self.is_sync_manager(address - register::SYNC_MANAGER),
+            0x0900..=0x09FF if self.distributed_clocks => self.is_clock(address),
+            0x0F80..=0x0FFF => true,
+            _ => false,
+        }
+    }
+
+    fn is_fmmu(&self, offset: u16) -> bool {
+        usize::from(offset / fmmu::LENGTH) < self.fmmus
+    }
+
+    /// Address, length and control can be changed only while the SyncManager is off.
+    fn is_sync_manager(&self, offset: u16) -> bool {
+        match self.sync_managers.get(usize::from(offset / sync_manager::LENGTH)) {
+            Some(unit) => match offset % sync_manager::LENGTH {
+                0..=4 => !unit.is_active(),
+                sync_manager::ACTIVATE_OFFSET => true,
+                _ => false,
+            },
+            None => false,
+        }
+    }
+
+    fn is_clock(&self, address: u16) -> bool {
+        match address {
+            dc::RECEIVE_TIME..=0x0903 | dc::SYSTEM_TIME..=0x0917 => true,
+            dc::SYSTEM_TIME_OFFSET..=0x092B | 0x0930..=0x0931 | 0x0934..=0x0935 => true,
+            dc::CYCLIC_UNIT_CONTROL => true,
+            dc::ACTIVATION | dc::START_TIME..=0x0997 | 0x09A0..=0x09A9 => !self.cyclic_unit_taken,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn access_wraps_at_the_end_of_the_address_space() {
+        let mut memory = Memory::new();
+        memory.store(0xFFFF, &[1, 2]);
+        assert_eq!((memory.byte(0xFFFF), memory.byte(0)), (1, 2));
+        assert_eq!(memory.word(0xFFFF), 0x0201);
+        let mut target = [0x10; 2];
+        memory.transfer(0xFFFF, &mut target, Combine::Or);
+        assert_eq!(target, [0x11, 0x12]);
+    }
+
+    #[test]
+    fn identity_and_status_registers_are_not_written_by_the_fieldbus() {
+        let access =
+            WriteAccess { fmmus: 3, sync_managers: &[], distributed_clocks: true, cyclic_unit_taken: true };
+        for address in [0x0000, 0x0012, 0x0110, 0x0130, 0x0140, 0x0440, 0x0630, 0x0800, 0x0918, 0x0990] {
+            assert!(!access.allows(address), "{address:#06x}");
+        }
+        for address in [0x0010, 0x0103, 0x0120, 0x0300, 0x0500, 0x0502, 0x062F, 0x0910, 0x0980] {
+            assert!(access.allows(address), "{address:#06x}");
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! One EtherCAT SubDevice controller: its memory and what reads and writes of it set off.
+//!
+//! Nothing here allocates while frames pass. Times are those at which a frame reaches this ESC.
+//!
+//! Simplifications: register write protection, physical read/write offset (0x0108), EEPROM emulation
+//! and the temporary loop control are not there. An AL control request that comes before the last one
+//! was served replaces it. The digital I/O registers below 0x1000 have one buffer.
+
+mod access;
+mod clock;
+mod description;
+mod distributed_clock;
+mod fmmu;
+mod memory;
+mod sii;
+mod sync_manager;
+mod watchdog;
+
+use core::time::Duration;
+
+use ethercat::al::{AlControl, AlStatus};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::register::{self, dc, dl};
+use ethercat::time::Instant;
+
+pub use description::EscDescription;
+pub use distributed_clock::Oscillator;
+
+pub(crate) use memory::Combine;
+pub(crate) use sync_manager::{Kind, SyncManagerUnit};
+
+use distributed_clock::DistributedClock;
+use fmmu::FmmuUnit;
+use memory::Memory;
+use sii::SiiInterface;
+use watchdog::Watchdog;
+
+/// One ESC.
+#[derive(Clone)]
+pub(crate) struct Esc {
+    description: EscDescription,
+    memory: Memory,
+    fmmus: Vec<FmmuUnit>,
+    /// First and last logical byte any FMMU touches, so that most datagrams are passed by at once.
+    logical_start: u64,
+    logical_end: u64,
+    sync_managers: Vec<SyncManagerUnit>,
+    sii: SiiInterface,
+    clock: DistributedClock,
+    process_data_watchdog: Watchdog,
+    application_watchdog: Watchdog,
+    /// AL control was written and not yet served.
+    state_requested: bool,
+    sync_managers_switched: bool,
+    dl_status_changed: bool,
+    /// Loop settings were written, or power came back: the segment looks at the links anew.
+    links_changed: bool,
+    al_status_changed: bool,
+    reset_progress: usize,
+    reset_requested: bool,
+}
+
+/// A frame's way through this ESC: when it came in at port 0, and when it came back at the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    pub(crate) now: Instant,
+    pub(crate) ports: [Option<Instant>; dl::PORTS],
+}
+
+impl Esc {
+    pub(crate) fn new(description: EscDescription, image: Vec<u8>, now: Instant) -> Self {
+        let sii = SiiInterface::new(image, description.sii_reads_8_bytes);
+        let clock = DistributedClock::new(
+            description.oscillator,
+            description.features.distributed_clocks_64_bit(),
+            now,
+        );
+        let mut esc = Self {
+            memory: Memory::new(),
+            fmmus: vec![FmmuUnit::OFF; usize::from(description.fmmus.min(16))],
+            logical_start: 0,
+            logical_end: 0,
+            sync_managers: (0..description.sync_managers.min(16)).map(SyncManagerUnit::new).collect(),
+            sii,
+            clock,
+            process_data_watchdog: Watchdog::default(),
+            application_watchdog: Watchdog::default(),
+            state_requested: false,
+            sync_managers_switched: false,
+            dl_status_changed: false,
+            links_changed: true,
+            al_status_changed: false,
+            reset_progress: 0,
+            reset_requested: false,
+            description,
+        };
+        esc.reset_registers();
+        esc
+    }
+
+    /// The same ESC after losing and regaining power at `now`; what the EEPROM holds stays.
+    pub(crate) fn restarted(&self, now: Instant) -> Self {
+        Self::new(self.description.clone(), self.sii.image().to_vec(), now)
+    }
+
+    fn reset_registers(&mut self) {
+        let memory = &mut self.memory;
+        let it = &self.description;
+        memory.set_byte(register::TYPE, it.controller_type);
+        memory.set_byte(register::REVISION, it.revision);
+        memory.store(register::BUILD, &it.build.to_le_bytes());
+        memory.set_byte(register::FMMU_COUNT, self.fmmus.len() as u8);
+        memory.set_byte(register::SYNC_MANAGER_COUNT, self.sync_managers.len() as u8);
+        memory.set_byte(register::RAM_SIZE, it.ram_kib);
+        memory.set_byte(register::PORT_DESCRIPTOR, it.port_descriptor);
+        memory.store(register::FEATURES, &it.features.bits.to_le_bytes());
+        memory.set_byte(register::DL_CONTROL, 1);
+        memory.store(register::AL_CONTROL, &[1, 0]);
+        memory.store(register::AL_STATUS, &[1, 0]);
+        memory.store(register::WATCHDOG_DIVIDER, &register::WATCHDOG_DIVIDER_DEFAULT.to_le_bytes());
+        memory.store(register::WATCHDOG_TIME_PDI, &register::WATCHDOG_TIME_DEFAULT.to_le_bytes());
+        memory.store(register::WATCHDOG_TIME_PROCESS_DATA, &register::WATCHDOG_TIME_DEFAULT.to_le_bytes());
+        for sync_manager in &mut self.sync_managers {
+            sync_manager.configure(memory);
+        }
+        if it.features.distributed_clocks() {
+            DistributedClock::reset_registers(memory);
+        }
+        self.sii.load(memory);
+    }
+
+    pub(crate) fn sii(&self) -> &SiiInterface {
+        &self.sii
+    }
+
+    pub(crate) fn sii_loaded(&self) -> bool {
+        self.sii.is_loaded(&self.memory)
+    }
+
+    pub(crate) fn features(&self) -> register::EscFeatures {
+        self.description.features
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    pub(crate) fn sync_managers(&self) -> &[SyncManagerUnit] {
+        &self.sync_managers
+    }
+
+    /// SyncManager `number` together with the memory it guards.
+    pub(crate) fn sync_manager_mut(
+        &mut self,
+        number: usize,
+    ) -> Option<(&mut SyncManagerUnit, &mut Memory)> {
+        Some((self.sync_managers.get_mut(number)?, &mut self.memory))
+    }
+
+    /// Whether FPxx commands to `station` mean this ESC.
+    pub(crate) fn has_station(&self, station: u16) -> bool {
+        self.memory.word(register::STATION_ADDRESS) == station
+            || self.memory.byte(register::DL_CONTROL_ALIAS) & 1 != 0
+                && self.memory.word(register::STATION_ALIAS) == station
+    }
+
+    /// AL status follows AL control by itself: no application controller (0x0141 bit 0).
+    pub(crate) fn emulates_device(&self) -> bool {
+        self.memory.byte(register::ESC_CONFIGURATION) & 1 != 0
+    }
+
+    /// The request in AL control, once.
+    pub(crate) fn take_state_request(&mut self) -> Option<AlControl> {
+        let requested = core::mem::take(&mut self.state_requested);
+        requested.then(|| AlControl::from_bits(self.memory.word(register::AL_CONTROL)))
+    }
+
+    /// With device emulation AL status shows what was written to AL control, acknowledge bit included.
+    fn state_control_written(&mut self) {
+        self.state_requested = true;
+        if self.emulates_device() {
+            let status = self.memory.word(register::AL_CONTROL) & 0x1F;
+            self.set_al_status(AlStatus::from_bits(status), AlStatusCode::NO_ERROR);
+        }
+    }
+
+    pub(crate) fn al_status(&self) -> AlStatus {
+        AlStatus::from_bits(self.memory.word(register::AL_STATUS))
+    }
+
+    pub(crate) fn set_al_status(&mut self, status: AlStatus, code: AlStatusCode) {
+        self.memory.store(register::AL_STATUS, &status.bits().to_le_bytes());
+        self.memory.store(register::AL_STATUS_CODE, &code.0.to_le_bytes());
+        self.al_status_changed = true;
+    }
+
+    /// Whether a SyncManager was switched on or off since this was last asked.
+    pub(crate) fn take_sync_managers_switched(&mut self) -> bool {
+        core::mem::take(&mut self.sync_managers_switched)
+    }
+
+    pub(crate) fn take_reset_request(&mut self) -> bool {
+        core::mem::take(&mut self.reset_requested)
+    }
+
+    /// Shows the links and loops of `status`; what concerns the PDI is looked after here.
+    pub(crate) fn set_dl_status(&mut self, status: register::DlStatus) {
+        let shown = register::DlStatus::from_bits(self.memory.word(register::DL_STATUS));
+        let status = register::DlStatus {
+            pdi_operational: self.sii_loaded(),
+            pdi_watchdog_ok: shown.pdi_watchdog_ok,
+            ..status
+        };
+        let bits = status.bits().to_le_bytes();
+        if self.memory.array(register::DL_STATUS) != bits {
+            self.memory.store(register::DL_STATUS, &bits);
+            self.dl_status_changed = true;
+        }
+    }
+
+    /// The loop setting of `port`: 0 auto, 1 auto close, 2 open, 3 closed (0x0101).
+    pub(crate) fn loop_control(&self, port: usize) -> u8 {
+        self.memory.byte(register::DL_CONTROL + 1) >> (2 * port) & 3
+    }
+
+    pub(crate) fn take_links_changed(&mut self) -> bool {
+        core::mem::take(&mut self.links_changed)
+    }
+
+    /// Port in to port out, in ns.
+    pub(crate) fn forwarding_delay(&self) -> u64 {
+        u64::from(self.description.forwarding_delay)
+    }
+
+    pub(crate) fn count_lost_link(&mut self, port: usize) {
+        self.memory.count(register::LOST_LINK_COUNTERS + port as u16);
+    }
+
+    pub(crate) fn count_processing_unit_error(&mut self) {
+        self.memory.count(register::PROCESSING_UNIT_ERROR_COUNTER);
+    }
+
+    pub(crate) fn count_receive_error(&mut self, port: usize) {
+        self.memory.count(register::RECEIVE_ERROR_COUNTERS + 2 * port as u16);
+    }
+
+    /// The events the fieldbus shall see in every datagram: ECAT event request under its mask.
+    pub(crate) fn interrupt(&self) -> u16 {
+        match self.memory.word(register::ECAT_EVENT_MASK) {
+            0 => 0,
+            mask => self.fieldbus_events() & mask,
+        }
+    }
+
+    fn fieldbus_events(&self) -> u16 {
+        let sync_managers = self.sync_managers.iter().take(8).enumerate();
+        let events = sync_managers
+            .fold(0, |bits, (number, it)| bits | u16::from(it.fieldbus_event()) << (4 + number));
+        events | u16::from(self.dl_status_changed) << 2 | u16::from(self.al_status_changed) << 3
+    }
+
+    fn application_events(&self) -> u32 {
+        let sync_managers = self.sync_managers.iter().enumerate();
+        let events = sync_managers
+            .fold(0, |bits, (number, it)| bits | u32::from(it.application_event()) << (8 + number));
+        let watchdog = self.memory.byte(register::WATCHDOG_STATUS) & 1 == 0;
+        events
+            | u32::from(self.state_requested)
+            | u32::from(self.sync_managers_switched) << 4
+            | u32::from(watchdog) << 6
+    }
+
+    /// SYNC0's cycle in ns where it is active.
+    pub(crate) fn sync0_cycle(&self) -> Option<u32> {
+        self.clock.sync0_cycle()
+    }
+
+    pub(crate) fn sync0_due(&self) -> Option<Instant> {
+        self.clock.sync0_due()
+    }
+
+    pub(crate) fn take_sync0(&mut self) -> Option<u64> {
+        self.clock.take_sync0(&self.memory)
+    }
+
+    /// Leaves out the SYNC0 events before `now`: time has made a leap.
+    pub(crate) fn skip_sync0(&mut self, now: Instant) {
+        self.clock.skip_sync0(&self.memory, now);
+    }
+
+    /// Local time plus offset, in ns.
+    pub(crate) fn system_time(&self, now: Instant) -> u64 {
+        self.clock.system_time(&self.memory, now)
+    }
+
+    /// Lets the SyncManager watchdog expire if it is time; `true` at the moment it does.
+    pub(crate) fn process_data_watchdog_expires(&mut self, now: Instant) -> bool {
+        let expired = self.process_data_watchdog.expires(now);
+        if expired {
+            self.set_watchdog_status(false);
+            self.memory.count(register::WATCHDOG_COUNTER_PROCESS_DATA);
+        }
+        expired
+    }
+
+    /// Outputs came in time, or nobody watches whether they do.
+    pub(crate) fn process_data_watchdog_ok(&self) -> bool {
+        self.memory.byte(register::WATCHDOG_STATUS) & 1 != 0
+            || self.watchdog_period(register::WATCHDOG_TIME_PROCESS_DATA).is_none()
+    }
+
+    /// The application touched the ESC at `now`.
+    pub(crate) fn application_alive(&mut self, now: Instant) {
+        self.application_watchdog_expires(now);
+        self.application_watchdog.trigger(now, self.watchdog_period(register::WATCHDOG_TIME_PDI));
+        self.show_application_watchdog(true);
+    }
+
+    /// Lets the PDI watchdog expire if it is time.
+    pub(crate) fn application_watchdog_expires(&mut self, now: Instant) {
+        if self.application_watchdog.expires(now) {
+            self.memory.count(register::WATCHDOG_COUNTER_PDI);
+            self.show_application_watchdog(false);
+        }
+    }
+
+    /// DL status bit 1.
+    fn show_application_watchdog(&mut self, ok: bool) {
+        let others = self.memory.byte(register::DL_STATUS) & !0x02;
+        self.memory.set_byte(register::DL_STATUS, others | u8::from(ok) << 1);
+    }
+
+    fn watchdog_period(&self, time: u16) -> Option<Duration> {
+        watchdog::period(self.memory.word(register::WATCHDOG_DIVIDER), self.memory.word(time))
+    }
+
+    fn set_watchdog_status(&mut self, ok: bool) {
+        self.memory.set_byte(register::WATCHDOG_STATUS, u8::from(ok));
+    }
+
+    fn feed_process_data_watchdog(&mut self, now: Instant) {
+        let period = self.watchdog_period(register::WATCHDOG_TIME_PROCESS_DATA);
+        self.process_data_watchdog.trigger(now, period);
+        self.set_watchdog_status(true);
+    }
+
+    /// Takes over what was written to FMMU registers.
+    fn configure_fmmus(&mut self) {
+        for (number, unit) in self.fmmus.iter_mut().enumerate() {
+            let address = register::FMMU + number as u16 * register::fmmu::LENGTH;
+            *unit = FmmuUnit::new(&self.memory.array::<{ register::fmmu::LENGTH as usize }>(address));
+        }
+        let spans = || self.fmmus.iter().map(FmmuUnit::span).filter(|span| !span.is_empty());
+        self.logical_start = spans().map(|span| span.start).min().unwrap_or(0);
+        self.logical_end = spans().map(|span| span.end).max().unwrap_or(0);
+    }
+
+    /// Three bytes in turn restart the ESC: 'R', 'E', 'S' (0x0040).
+    fn reset_written(&mut self) {
+        let byte = self.memory.byte(register::ESC_RESET);
+        self.reset_progress = match (self.reset_progress, byte) {
+            (0 | 1, b'R') => 1,
+            (1, b'E') => 2,
+            (2, b'S') => 3,
+            _ => 0,
+        };
+        self.reset_requested |= self.reset_progress == 3;
+    }
+
+    fn clock_written(&mut self, passage: &Passage, written: &core::ops::Range<u32>, bytes: &[u8]) {
+        let (memory, now) = (&mut self.memory, passage.now);
+        let touches = |register: u16, length: u32| {
+            written.start < u32::from(register) + length && written.end > u32::from(register)
+        };
+        if touches(dc::RECEIVE_TIME, 4) {
+            self.clock.latch(memory, passage.ports);
+        }
+        if written.start == u32::from(dc::SYSTEM_TIME) {
+            let length = bytes.len().min(8);
+            self.clock.system_time_written(memory, now, &bytes[..length]);
+        }
+        if touches(dc::SYSTEM_TIME_OFFSET, 12) {
+            self.clock.reset_difference(memory, now);
+        }
+        if touches(dc::SPEED_COUNTER_START, 2) {
+            self.clock.reset_filters(memory, now);
+        }
+        if touches(dc::ACTIVATION, 1) {
+            self.clock.activation_written(memory, now);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Watchdogs (ETG.1000.4, 6.8; ESC data sheet, section II, 2.10).
+//!
+//! Simplification: a change of divider or time holds from the next trigger on.
+
+use core::time::Duration;
+
+use ethercat::time::Instant;
+
+/// One watchdog.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Watchdog {
+    deadline: Option<Instant>,
+}
+
+impl Watchdog {
+    /// It was fed at `now` and runs for `period`; `None`: it is switched off.
+    pub(crate) fn trigger(&mut self, now: Instant, period: Option<Duration>) {
+        self.deadline = period.map(|period| now + period);
+    }
+
+    /// Whether it has expired by `now`, since it was last fed; says so once.
+    pub(crate) fn expires(&mut self, now: Instant) -> bool {
+        let expired = self.deadline.is_some_and(|deadline| deadline <= now);
+        if expired {
+            self.deadline = None;
+        }
+        expired
+    }
+}
+
+/// Time of a watchdog from its registers: ticks of (divider + 2) * 40 ns; 0 ticks switch it off.
+pub(crate) fn period(divider: u16, ticks: u16) -> Option<Duration> {
+    let tick = Duration::from_nanos((u64::from(divider) + 2) * 40);
+    (ticks != 0).then(|| tick * u32::from(ticks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ethercat::register::{WATCHDOG_DIVIDER_DEFAULT, WATCHDOG_TIME_DEFAULT};
+
+    #[test]
+    fn the_default_is_a_tenth_of_a_second() {
+        let period = period(WATCHDOG_DIVIDER_DEFAULT, WATCHDOG_TIME_DEFAULT);
+        assert_eq!(period, Some(Duration::from_millis(100)));
+        assert_eq!(super::period(0, 0), None);
+    }
+
+    #[test]
+    fn it_expires_once_and_only_after_it_was_fed() {
+        let (mut watchdog, at) = (Watchdog::default(), Instant::from_nanos);
+        assert!(!watchdog.expires(at(1_000)));
+        watchdog.trigger(at(1_000), Some(Duration::from_nanos(100)));
+        assert!(!watchdog.expires(at(1_099)));
+        watchdog.trigger(at(1_099), Some(Duration::from_nanos(100)));
+        assert!(!watchdog.expires(at(1_198)));
+        assert!(watchdog.expires(at(1_199)));
+        assert!(!watchdog.expires(at(1_300)));
+    }
+}

@@ -1,0 +1,153 @@
+//! One datagram on its way through the SubDevices: who is meant, and how the working counter counts
+//! (ETG.1000.4, 5.4).
+
+use ethercat::time::Instant;
+use ethercat::wire::{Command, DatagramHeader};
+
+use super::Segment;
+use super::topology::Hop;
+use crate::esc::{Combine, Passage};
+use crate::sub_device::SubDevice;
+
+impl Segment {
+    pub(super) fn process_datagram(
+        &mut self,
+        now: Instant,
+        header: &mut DatagramHeader,
+        data: &mut [u8],
+        working_counter: &mut u16,
+    ) {
+        let hops = self.route.hops.len();
+        let register = header.ado();
+        let counted = match header.command {
+            Command::Nop | Command::Unknown(_) => return,
+            Command::Aprd | Command::Apwr | Command::Aprw => {
+                let place = usize::from(header.adp().wrapping_neg());
+                let counted = if place < hops {
+                    self.physical(now, place, header.command, register, data)
+                } else {
+                    0
+                };
+                header.address = advanced(header, hops);
+                counted
+            }
+            Command::Fprd | Command::Fpwr | Command::Fprw => {
+                let station = header.adp();
+                let mut counted = 0_u16;
+                for place in 0..hops {
+                    if self.device(place).esc().has_station(station) {
+                        counted =
+                            counted.wrapping_add(self.physical(now, place, header.command, register, data));
+                    }
+                }
+                counted
+            }
+            Command::Brd | Command::Bwr | Command::Brw => {
+                let counted = (0..hops).fold(0, |counted: u16, place| {
+                    counted.wrapping_add(self.physical(now, place, header.command, register, data))
+                });
+                header.address = advanced(header, hops);
+                counted
+            }
+            Command::Armw | Command::Frmw => {
+                let counted = self.read_multiple_write(now, header, data);
+                if header.command == Command::Armw {
+                    header.address = advanced(header, hops);
+                }
+                counted
+            }
+            Command::Lrd | Command::Lwr | Command::Lrw => self.logical(now, header, data),
+        };
+        *working_counter = working_counter.wrapping_add(counted);
+    }
+
+    fn device(&self, place: usize) -> &SubDevice {
+        &self.devices[self.route.hops[place].device]
+    }
+
+    /// A physical command that means the SubDevice at `place` of the way.
+    fn physical(
+        &mut self,
+        now: Instant,
+        place: usize,
+        command: Command,
+        register: u16,
+        data: &mut [u8],
+    ) -> u16 {
+        let hop = &self.route.hops[place];
+        let passage = passage(now, hop);
+        let esc = self.devices[hop.device].esc_mut();
+        let combine =
+            if matches!(command, Command::Brd | Command::Brw) { Combine::Or } else { Combine::Replace };
+        match (command.reads(), command.writes()) {
+            (true, false) => READ * u16::from(esc.read(&passage, register, data, combine)),
+            (false, true) => READ * u16::from(esc.write(&passage, register, data)),
+            _ if esc.features().refuses_physical_read_write() => 0,
+            _ => {
+                // What came in is written, what stood there goes out.
+                let written = &mut self.scratch[..data.len()];
+                written.copy_from_slice(data);
+                let read = esc.read(&passage, register, data, combine);
+                READ * u16::from(read) + WRITE * u16::from(esc.write(&passage, register, written))
+            }
+        }
+    }
+
+    /// One SubDevice gives the data, all others take it.
+    fn read_multiple_write(&mut self, now: Instant, header: &DatagramHeader, data: &mut [u8]) -> u16 {
+        let register = header.ado();
+        let mut counted = 0_u16;
+        for (place, hop) in self.route.hops.iter().enumerate() {
+            let passage = passage(now, hop);
+            let esc = self.devices[hop.device].esc_mut();
+            let gives = match header.command {
+                Command::Armw => header.adp().wrapping_add(place as u16) == 0,
+                _ => esc.has_station(header.adp()),
+            };
+            let done = if gives {
+                esc.read(&passage, register, data, Combine::Replace)
+            } else {
+                esc.write(&passage, register, data)
+            };
+            counted = counted.wrapping_add(u16::from(done));
+        }
+        counted
+    }
+
+    fn logical(&mut self, now: Instant, header: &DatagramHeader, data: &mut [u8]) -> u16 {
+        let (reads, writes) = (header.command.reads(), header.command.writes());
+        let (read_weight, write_weight) = if reads && writes { (READ, WRITE) } else { (READ, READ) };
+        let mut counted = 0_u16;
+        for hop in &self.route.hops {
+            let esc = self.devices[hop.device].esc_mut();
+            if !esc.maps(header.address, data.len()) || reads && writes && esc.features().refuses_lrw() {
+                continue;
+            }
+            let passage = passage(now, hop);
+            if writes {
+                let written = esc.logical_write(&passage, header.address, data);
+                counted = counted.wrapping_add(write_weight * u16::from(written));
+            }
+            if reads {
+                let read = esc.logical_read(&passage, header.address, data);
+                counted = counted.wrapping_add(read_weight * u16::from(read));
+            }
+        }
+        counted
+    }
+}
+
+/// What a read adds to the working counter; a write of a command that only writes adds the same.
+const READ: u16 = 1;
+/// What the write of a read-write command adds (ETG.1000.4, 5.4, Table 14).
+const WRITE: u16 = 2;
+
+/// The address behind `hops` SubDevices, each of which has added one to the position.
+fn advanced(header: &DatagramHeader, hops: usize) -> u32 {
+    u32::from(header.adp().wrapping_add(hops as u16)) | u32::from(header.ado()) << 16
+}
+
+fn passage(now: Instant, hop: &Hop) -> Passage {
+    let after = |nanoseconds: u64| Instant::from_nanos(now.as_nanos().saturating_add(nanoseconds));
+    Passage { now: after(hop.arrival), ports: hop.ports.map(|port| port.map(after)) }
+}

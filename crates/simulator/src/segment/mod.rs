@@ -1,0 +1,255 @@
+//! The segment: SubDevices joined by cables, answering frames.
+//!
+//! Simplifications: all datagrams of a frame carry the events as they were when the frame came in. The
+//! circulating bit is left alone, as no loop can close behind a frame. A datagram that reaches past the
+//! end of its frame makes the whole frame unreadable; those before it have had their effect.
+
+mod dispatch;
+mod topology;
+
+use core::time::Duration;
+
+use ethercat::link;
+use ethercat::register::dl::{DlStatus, PORTS};
+use ethercat::time::Instant;
+use ethercat::wire::datagram::HEADER_LENGTH;
+use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
+use ethercat::wire::frame::{DATAGRAMS_OFFSET, FrameError, checked_end, place_at};
+
+pub use topology::{Attachment, CABLE_DELAY, TopologyError};
+
+use crate::sub_device::SubDevice;
+use topology::{Loop, Route, Topology};
+
+/// SubDevices and the cables between them.
+///
+/// Time is handed in: it begins with the first call, at which all SubDevices get their power. It never
+/// goes back; an earlier instant counts as the latest one so far. Applications are stepped every
+/// [`STEP`](crate::sub_device::STEP), whether or not frames come.
+pub struct Segment {
+    devices: Vec<SubDevice>,
+    topology: Topology,
+    route: Route,
+    now: Option<Instant>,
+    scratch: Box<[u8; link::MAXIMUM_FRAME_LENGTH]>,
+}
+
+impl Segment {
+    /// A line: each SubDevice at port 1 of the one before it, with cables of [`CABLE_DELAY`].
+    #[must_use]
+    pub fn new(devices: Vec<SubDevice>) -> Self {
+        Self::with_cable_delay(devices, CABLE_DELAY)
+    }
+
+    /// A line with cables of `delay`.
+    #[must_use]
+    pub fn with_cable_delay(devices: Vec<SubDevice>, delay: Duration) -> Self {
+        let attachments: Vec<_> =
+            (1..devices.len()).map(|child| Attachment::new(child - 1, 1).with_delay(delay)).collect();
+        match Topology::new(devices.len(), &attachments) {
+            Ok(topology) => Self::join(devices, topology),
+            Err(error) => unreachable!("a line is a topology: {error}"),
+        }
+    }
+
+    /// A tree: `attachments` of all SubDevices but the first.
+    ///
+    /// Auto-increment positions follow the frame's way (ports 3, 1, 2), not the order of the list; the
+    /// two agree where SubDevices are listed in that order.
+    ///
+    /// # Errors
+    /// [`TopologyError`]: a number of attachments that does not fit, a parent behind its child, a port
+    /// that is none or is taken.
+    pub fn with_topology(
+        devices: Vec<SubDevice>,
+        attachments: &[Attachment],
+    ) -> Result<Self, TopologyError> {
+        let topology = Topology::new(devices.len(), attachments)?;
+        Ok(Self::join(devices, topology))
+    }
+
+    fn join(devices: Vec<SubDevice>, topology: Topology) -> Self {
+        let scratch = Box::new([0; link::MAXIMUM_FRAME_LENGTH]);
+        let mut segment = Self { devices, topology, route: Route::default(), now: None, scratch };
+        segment.links_changed();
+        segment
+    }
+
+    /// The SubDevices, in the order of the list they were given in.
+    #[must_use]
+    pub fn sub_devices(&self) -> &[SubDevice] {
+        &self.devices
+    }
+
+    /// The SubDevice at `position` of that list, to do something to it.
+    pub fn sub_device_mut(&mut self, position: usize) -> Option<&mut SubDevice> {
+        self.devices.get_mut(position)
+    }
+
+    /// Pulls the cable out of `port` of the SubDevice at `position`; port 0 of the first one is the
+    /// MainDevice's. Returns whether one was plugged in.
+    pub fn disconnect(&mut self, position: usize, port: usize) -> bool {
+        let pulled = self.plug(position, port, false);
+        if pulled {
+            self.links_changed();
+        }
+        pulled
+    }
+
+    /// Plugs the cable that was there before into `port` of the SubDevice at `position` again. Returns
+    /// whether one had been pulled.
+    pub fn connect(&mut self, position: usize, port: usize) -> bool {
+        let plugged = self.plug(position, port, true);
+        if plugged {
+            self.links_changed();
+        }
+        plugged
+    }
+
+    /// Takes the power from the SubDevice at `position` and gives it back at once: it is in Init, with
+    /// no station address. Returns whether there is one.
+    pub fn power_cycle(&mut self, position: usize) -> bool {
+        let now = self.now.unwrap_or(Instant::EPOCH);
+        let Some(device) = self.devices.get_mut(position) else { return false };
+        device.power_on(now);
+        self.links_changed();
+        true
+    }
+
+    /// Counts a receive error at `port` of the SubDevice at `position`, as a disturbance on the cable
+    /// there makes it.
+    pub fn disturb(&mut self, position: usize, port: usize) {
+        if let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) {
+            device.esc_mut().count_receive_error(port);
+        }
+    }
+
+    fn plug(&mut self, position: usize, port: usize, plugged: bool) -> bool {
+        let Some(Some(cable)) =
+            self.topology.cables.get_mut(position).and_then(|ports| ports.get_mut(port))
+        else {
+            return false;
+        };
+        if cable.plugged == plugged {
+            return false;
+        }
+        cable.plugged = plugged;
+        let other_end = (cable.neighbour, cable.port);
+        let mut ends = vec![(position, port)];
+        if let (Some(neighbour), there) = other_end {
+            if let Some(cable) = &mut self.topology.cables[neighbour][there] {
+                cable.plugged = plugged;
+            }
+            ends.push((neighbour, there));
+        }
+        if !plugged {
+            ends.iter().for_each(|&(device, port)| self.devices[device].esc_mut().count_lost_link(port));
+        }
+        true
+    }
+
+    /// Links or loop settings have changed: DL status follows, and so does the frames' way.
+    fn links_changed(&mut self) {
+        let mut loops = Vec::with_capacity(self.devices.len());
+        for (number, device) in self.devices.iter_mut().enumerate() {
+            let link: [bool; PORTS] = core::array::from_fn(|port| self.topology.has_link(number, port));
+            let ports = core::array::from_fn(|port| match (device.esc().loop_control(port), link[port]) {
+                (0 | 1, true) | (2, _) => Loop::Open,
+                _ => Loop::Closed,
+            });
+            let loop_closed = ports.map(|port| port == Loop::Closed);
+            device.esc_mut().set_dl_status(DlStatus {
+                link,
+                loop_closed,
+                communication: link,
+                ..DlStatus::default()
+            });
+            loops.push(ports);
+        }
+        let delays: Vec<_> = self.devices.iter().map(|device| device.esc().forwarding_delay()).collect();
+        self.route = Route::trace(&self.topology, &loops, &delays);
+    }
+
+    /// Time passes to `now`; returns the latest instant so far.
+    fn pass_time(&mut self, now: Instant) -> Instant {
+        let begins = self.now.is_none();
+        let now = self.now.map_or(now, |before| before.max(now));
+        self.now = Some(now);
+        if begins {
+            self.devices.iter_mut().for_each(|device| device.power_on(now));
+            self.links_changed();
+        }
+        let mut links_changed = false;
+        for device in &mut self.devices {
+            device.advance(now);
+            links_changed |= device.esc_mut().take_links_changed();
+        }
+        if links_changed {
+            self.links_changed();
+        }
+        now
+    }
+
+    fn count_processing_unit_errors(&mut self) {
+        for hop in &self.route.hops {
+            self.devices[hop.device].esc_mut().count_processing_unit_error();
+        }
+    }
+
+    /// Passes all datagrams through all SubDevices, up to byte `end`.
+    fn process_datagrams(&mut self, now: Instant, frame: &mut [u8], end: usize) -> Result<(), FrameError> {
+        let hops = self.route.hops.iter();
+        let interrupt = hops.fold(0, |bits, hop| bits | self.devices[hop.device].esc().interrupt());
+        let mut offset = DATAGRAMS_OFFSET;
+        let mut more_follows = end > DATAGRAMS_OFFSET;
+        while more_follows {
+            let place = place_at(frame, offset, end)?;
+            let mut header = place.header;
+            let counter = place.working_counter();
+            let mut working_counter = u16::from_le_bytes([frame[counter], frame[counter + 1]]);
+            self.process_datagram(now, &mut header, &mut frame[place.data()], &mut working_counter);
+            header.interrupt |= interrupt;
+            frame[offset..offset + HEADER_LENGTH].copy_from_slice(&header.emit());
+            frame[counter..counter + 2].copy_from_slice(&working_counter.to_le_bytes());
+            offset = place.end();
+            more_follows = header.more_follows;
+        }
+        Ok(())
+    }
+}
+
+impl link::Segment for Segment {
+    fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        let now = self.pass_time(now);
+        if self.route.hops.is_empty() || frame.len() > link::MAXIMUM_FRAME_LENGTH {
+            return false;
+        }
+        let end = match checked_end(frame) {
+            Ok(end) => end,
+            Err(FrameError::NotEtherCat { .. }) => return false,
+            Err(_) => {
+                self.count_processing_unit_errors();
+                return false;
+            }
+        };
+        frame[SOURCE_OFFSET] |= PROCESSED_BIT;
+        let intact = self.process_datagrams(now, frame, end).is_ok();
+        if !intact {
+            self.count_processing_unit_errors();
+        }
+        // What a frame wrote to the loop settings holds from the next frame on.
+        let returns = self.route.returns;
+        let mut links_changed = false;
+        for device in &mut self.devices {
+            links_changed |= device.esc_mut().take_links_changed();
+        }
+        if links_changed {
+            self.links_changed();
+        }
+        intact && returns
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.pass_time(now);
+    }
+}

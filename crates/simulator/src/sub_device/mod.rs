@@ -1,0 +1,335 @@
+//! A SubDevice: an ESC, the state machine behind it, and an application.
+//!
+//! Simplifications: the device identification value (AL control bit 5) is not answered. In Bootstrap no
+//! protocol is served.
+
+mod mailbox;
+mod setup;
+mod state_machine;
+
+use core::time::Duration;
+
+use ethercat::al::{AlState, AlStatus};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::register;
+use ethercat::time::Instant;
+
+use crate::application::{Application, ProcessDataLengths, StateChange, Sync0Configuration, Sync0Event};
+use crate::esc::{Esc, EscDescription};
+
+use mailbox::MailboxServer;
+use state_machine::Decision;
+
+/// Time between two steps of an application.
+pub const STEP: Duration = Duration::from_micros(250);
+
+/// How long a change to Op waits for outputs before it is refused.
+pub const OUTPUTS_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// Steps further back than this are left out: the simulation was stopped, or its clock leapt.
+const LONGEST_CATCH_UP: Duration = Duration::from_secs(1);
+
+/// One simulated SubDevice.
+pub struct SubDevice {
+    esc: Esc,
+    application: Box<dyn Application>,
+    application_runs: bool,
+    bootstrap: bool,
+    state: AlState,
+    mailbox: MailboxServer,
+    lengths: ProcessDataLengths,
+    outputs: Vec<u8>,
+    inputs: Vec<u8>,
+    /// Until when a change to Op waits for outputs.
+    awaits_outputs: Option<Instant>,
+    next_step: Instant,
+}
+
+impl SubDevice {
+    /// An ESC as `description` says, with the EEPROM contents `sii`, in front of `application`.
+    ///
+    /// `sii` may be cut short or have a wrong checksum: like a real ESC, it then shows so in its SII
+    /// status and does not take over the configuration area.
+    #[must_use]
+    pub fn new(description: EscDescription, sii: Vec<u8>, application: Box<dyn Application>) -> Self {
+        let esc = Esc::new(description, sii, Instant::EPOCH);
+        Self {
+            esc,
+            application,
+            application_runs: true,
+            bootstrap: false,
+            state: AlState::Init,
+            mailbox: MailboxServer::default(),
+            lengths: ProcessDataLengths::default(),
+            outputs: Vec::new(),
+            inputs: Vec::new(),
+            awaits_outputs: None,
+            next_step: Instant::EPOCH,
+        }
+    }
+
+    /// An ordinary ESC with the EEPROM contents `sii`.
+    #[must_use]
+    pub fn from_sii(sii: &[u8], application: Box<dyn Application>) -> Self {
+        Self::new(EscDescription::default(), sii.to_vec(), application)
+    }
+
+    /// Lets it accept Bootstrap.
+    #[must_use]
+    pub fn with_bootstrap(mut self) -> Self {
+        self.bootstrap = true;
+        self
+    }
+
+    /// The AL status register.
+    #[must_use]
+    pub fn al_status(&self) -> AlStatus {
+        self.esc.al_status()
+    }
+
+    /// The AL status code register.
+    #[must_use]
+    pub fn al_status_code(&self) -> AlStatusCode {
+        AlStatusCode(self.esc.memory().word(register::AL_STATUS_CODE))
+    }
+
+    /// Its copy of the system time at `now`, in ns.
+    #[must_use]
+    pub fn system_time(&self, now: Instant) -> u64 {
+        self.esc.system_time(now)
+    }
+
+    /// Copies memory and registers from `address` on into `target`, as they stand, with no effect on the
+    /// ESC. Addresses wrap behind 0xFFFF.
+    pub fn peek(&self, address: u16, target: &mut [u8]) {
+        self.esc.memory().copy_to(address, target);
+    }
+
+    /// The EEPROM's contents.
+    #[must_use]
+    pub fn sii(&self) -> &[u8] {
+        self.esc.sii().image()
+    }
+
+    /// Stops the application, as a crashed microcontroller does, or lets it go on: while it stands still
+    /// no state request or mailbox message is served and the PDI watchdog expires.
+    pub fn set_application_runs(&mut self, runs: bool) {
+        self.application_runs = runs;
+    }
+
+    pub(crate) fn esc(&self) -> &Esc {
+        &self.esc
+    }
+
+    pub(crate) fn esc_mut(&mut self) -> &mut Esc {
+        &mut self.esc
+    }
+
+    /// Power comes (back) at `now`.
+    pub(crate) fn power_on(&mut self, now: Instant) {
+        self.esc = self.esc.restarted(now);
+        if self.state != AlState::Init {
+            self.go(AlState::Init);
+        }
+        self.next_step = now;
+    }
+
+    /// Does everything that is due up to `now`, in the order of time.
+    pub(crate) fn advance(&mut self, now: Instant) {
+        if now.since(self.next_step) > LONGEST_CATCH_UP {
+            let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
+            self.next_step = self.next_step + Duration::from_nanos((steps * STEP.as_nanos()) as u64);
+            self.esc.skip_sync0(now);
+        }
+        loop {
+            match self.esc.sync0_due() {
+                Some(due) if due <= now && due < self.next_step => self.sync0(due),
+                _ if self.next_step <= now => {
+                    self.step(self.next_step);
+                    self.next_step = self.next_step + STEP;
+                }
+                _ => break,
+            }
+        }
+    }
+
+    fn step(&mut self, now: Instant) {
+        if self.esc.take_reset_request() {
+            self.power_on(now);
+        }
+        let expired = self.esc.process_data_watchdog_expires(now);
+        if !self.application_runs {
+            self.esc.application_watchdog_expires(now);
+            return;
+        }
+        self.esc.application_alive(now);
+        if expired && self.state == AlState::Op && !self.esc.emulates_device() {
+            self.fall(AlState::SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG);
+        }
+        self.serve_state(now);
+        if matches!(self.state, AlState::PreOp | AlState::SafeOp | AlState::Op) {
+            self.mailbox.serve(&mut self.esc, self.application.as_mut());
+        }
+        let outputs_valid = self.take_outputs();
+        let outputs = outputs_valid.then_some(self.outputs.as_slice());
+        self.application.step(now, outputs, &mut self.inputs);
+        self.give_inputs();
+    }
+
+    fn sync0(&mut self, due: Instant) {
+        let Some(system_time) = self.esc.take_sync0() else { return };
+        if !self.application_runs || !matches!(self.state, AlState::SafeOp | AlState::Op) {
+            return;
+        }
+        let outputs_valid = self.take_outputs();
+        let outputs = outputs_valid.then_some(self.outputs.as_slice());
+        let event = Sync0Event { now: due, system_time };
+        self.application.sync0(event, outputs, &mut self.inputs);
+        self.give_inputs();
+    }
+
+    fn serve_state(&mut self, now: Instant) {
+        let request = self.esc.take_state_request();
+        if self.esc.emulates_device() {
+            // The ESC has changed AL status by itself; the application can only follow.
+            if self.esc.take_sync_managers_switched() || request.is_some() {
+                let shown = self.esc.al_status().al_state().unwrap_or(AlState::Init);
+                self.lengths = setup::lengths(&self.esc);
+                if shown == self.state { self.arrive(shown) } else { self.go(shown) }
+            }
+            return;
+        }
+        if self.esc.take_sync_managers_switched() {
+            self.check_setup_again();
+        }
+        if let Some(control) = request {
+            let shown = self.esc.al_status();
+            self.awaits_outputs = None;
+            match state_machine::decide(self.state, shown.error, control, self.bootstrap) {
+                Decision::Ignore => {}
+                Decision::Stay => self.show(AlStatusCode::NO_ERROR),
+                Decision::Refuse(code) => self.show(code),
+                Decision::Enter(to) => self.enter(to, now),
+            }
+        }
+        self.await_outputs(now);
+    }
+
+    /// Checks what must be right in `to`, and goes there or shows why not.
+    fn enter(&mut self, to: AlState, now: Instant) {
+        let upwards = to > self.state || self.state == AlState::Init;
+        if matches!(to, AlState::PreOp | AlState::Bootstrap) {
+            if let Err(code) = setup::check_mailbox(&self.esc, to) {
+                return self.fall(AlState::Init, code);
+            }
+        }
+        if upwards && matches!(to, AlState::SafeOp | AlState::Op) {
+            match setup::check_process_data(&self.esc, self.application.process_data_lengths()) {
+                Ok(lengths) => self.lengths = lengths,
+                Err(code) => return self.fall(AlState::PreOp, code),
+            }
+        }
+        if to == AlState::Op && setup::watches_outputs(&self.esc) {
+            // The application is asked once outputs flow.
+            self.awaits_outputs = Some(now + OUTPUTS_TIMEOUT);
+            return;
+        }
+        self.ask_and_go(to);
+    }
+
+    fn ask_and_go(&mut self, to: AlState) {
+        let upwards = to > self.state || self.state == AlState::Init;
+        let change = self.change_to(to);
+        match self.application.enter(&change) {
+            Err(code) if upwards => self.show(code),
+            _ => {
+                self.arrive(to);
+                self.show(AlStatusCode::NO_ERROR);
+            }
+        }
+    }
+
+    /// A change to Op waits until outputs have come, or refuses it.
+    fn await_outputs(&mut self, now: Instant) {
+        let Some(deadline) = self.awaits_outputs else { return };
+        if setup::outputs_came(&self.esc) && self.esc.process_data_watchdog_ok() {
+            self.awaits_outputs = None;
+            self.ask_and_go(AlState::Op);
+        } else if now >= deadline {
+            self.awaits_outputs = None;
+            self.show(AlStatusCode::SYNC_MANAGER_WATCHDOG);
+        }
+    }
+
+    /// A SyncManager was switched while it was in use: the highest state it still allows.
+    fn check_setup_again(&mut self) {
+        if matches!(self.state, AlState::PreOp | AlState::SafeOp | AlState::Op) {
+            if let Err(code) = setup::check_mailbox(&self.esc, self.state) {
+                return self.fall(AlState::Init, code);
+            }
+        }
+        if matches!(self.state, AlState::SafeOp | AlState::Op) {
+            let expected = self.application.process_data_lengths();
+            if let Err(code) = setup::check_process_data(&self.esc, expected) {
+                self.fall(AlState::PreOp, code);
+            }
+        }
+    }
+
+    /// Goes to `to`, if that is below, without being asked to, and shows why.
+    fn fall(&mut self, to: AlState, code: AlStatusCode) {
+        if to != self.state {
+            self.go(to);
+        }
+        self.awaits_outputs = None;
+        self.show(code);
+    }
+
+    fn go(&mut self, to: AlState) {
+        let change = self.change_to(to);
+        // It cannot be refused.
+        let _ = self.application.enter(&change);
+        self.arrive(to);
+    }
+
+    fn arrive(&mut self, to: AlState) {
+        if matches!(to, AlState::Init | AlState::Bootstrap) || self.state == AlState::Init {
+            self.mailbox.reset();
+        }
+        if matches!(to, AlState::Init | AlState::PreOp | AlState::Bootstrap) {
+            self.lengths = ProcessDataLengths::default();
+        }
+        self.awaits_outputs = None;
+        self.outputs.resize(self.lengths.outputs, 0);
+        self.inputs.resize(self.lengths.inputs, 0);
+        self.state = to;
+    }
+
+    fn change_to(&self, to: AlState) -> StateChange {
+        let sync0 =
+            self.esc.sync0_cycle().map(|cycle_nanoseconds| Sync0Configuration { cycle_nanoseconds });
+        let running = matches!(to, AlState::SafeOp | AlState::Op);
+        let lengths = if running { self.lengths } else { ProcessDataLengths::default() };
+        StateChange { from: self.state, to, lengths, sync0 }
+    }
+
+    fn show(&mut self, code: AlStatusCode) {
+        let error = code != AlStatusCode::NO_ERROR;
+        self.esc.set_al_status(AlStatus { error, ..AlStatus::in_state(self.state) }, code);
+    }
+
+    /// Takes the newest outputs; `false` if they are not to be used.
+    fn take_outputs(&mut self) -> bool {
+        let safe = self.state != AlState::Op
+            || self.esc.emulates_device()
+                && setup::watches_outputs(&self.esc)
+                && !self.esc.process_data_watchdog_ok();
+        !safe && setup::take_outputs(&mut self.esc, &mut self.outputs)
+    }
+
+    fn give_inputs(&mut self) {
+        if matches!(self.state, AlState::SafeOp | AlState::Op) {
+            setup::give_inputs(&mut self.esc, &self.inputs);
+        }
+    }
+}

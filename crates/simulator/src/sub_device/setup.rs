@@ -1,0 +1,115 @@
+//! What an application controller checks of the SyncManagers, and how it moves process data through them
+//! (ETG.1000.6, 6.4.1; ETG.1020, 5).
+
+use ethercat::al::AlState;
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::register::{self, SyncManagerDirection};
+
+use super::mailbox;
+use crate::application::ProcessDataLengths;
+use crate::esc::{Esc, Kind};
+
+/// SII words of the standard mailbox: receive offset and size, send offset and size (ETG.1000.6, 5.4,
+/// Table 16).
+const MAILBOX_WORDS: [usize; 4] = [0x18, 0x19, 0x1A, 0x1B];
+
+/// Shortest mailbox: header, CoE header and an expedited SDO.
+const SHORTEST_MAILBOX: usize = 16;
+
+/// Whether the mailbox SyncManagers are as this SubDevice needs them in `state`.
+pub(super) fn check_mailbox(esc: &Esc, state: AlState) -> Result<(), AlStatusCode> {
+    let has_mailbox =
+        esc.sii_loaded() && MAILBOX_WORDS.iter().all(|&word| !matches!(esc.sii().word(word), 0 | 0xFFFF));
+    if !has_mailbox {
+        return Ok(());
+    }
+    let fits = |number: usize, direction| {
+        esc.sync_managers().get(number).is_some_and(|unit| {
+            unit.kind() == Kind::Mailbox(direction)
+                && unit.length() >= SHORTEST_MAILBOX
+                && unit.start() >= register::PROCESS_DATA_MEMORY
+                && unit.end() <= esc.memory_end()
+        })
+    };
+    let apart = match esc.sync_managers() {
+        [out, reply, ..] => out.end() <= u32::from(reply.start()) || reply.end() <= u32::from(out.start()),
+        _ => false,
+    };
+    let right = fits(mailbox::OUT, SyncManagerDirection::Write)
+        && fits(mailbox::IN, SyncManagerDirection::Read)
+        && apart;
+    match (right, state) {
+        (true, _) => Ok(()),
+        (false, AlState::Bootstrap) => Err(AlStatusCode::INVALID_MAILBOX_BOOTSTRAP),
+        (false, _) => Err(AlStatusCode::INVALID_MAILBOX_PRE_OP),
+    }
+}
+
+/// Process data as the SyncManagers are set up, if that is what the application expects.
+pub(super) fn check_process_data(
+    esc: &Esc,
+    expected: ProcessDataLengths,
+) -> Result<ProcessDataLengths, AlStatusCode> {
+    let found = lengths(esc);
+    if found.outputs != expected.outputs {
+        Err(AlStatusCode::INVALID_OUTPUT_CONFIGURATION)
+    } else if found.inputs != expected.inputs {
+        Err(AlStatusCode::INVALID_INPUT_CONFIGURATION)
+    } else {
+        Ok(found)
+    }
+}
+
+/// Bytes in all buffered SyncManagers of each direction.
+pub(super) fn lengths(esc: &Esc) -> ProcessDataLengths {
+    let sum = |direction| {
+        let of_direction = |kind| kind == Kind::Buffered(direction);
+        let units = esc.sync_managers().iter().filter(|unit| of_direction(unit.kind()));
+        units.map(crate::esc::SyncManagerUnit::length).sum()
+    };
+    ProcessDataLengths {
+        outputs: sum(SyncManagerDirection::Write),
+        inputs: sum(SyncManagerDirection::Read),
+    }
+}
+
+/// Whether any outputs feed the watchdog.
+pub(super) fn watches_outputs(esc: &Esc) -> bool {
+    let outputs = |kind| kind == Kind::Buffered(SyncManagerDirection::Write);
+    esc.sync_managers().iter().any(|unit| outputs(unit.kind()) && unit.triggers_watchdog())
+}
+
+/// Whether every output SyncManager was written since it was switched on.
+pub(super) fn outputs_came(esc: &Esc) -> bool {
+    let outputs = |kind| kind == Kind::Buffered(SyncManagerDirection::Write);
+    esc.sync_managers().iter().filter(|unit| outputs(unit.kind())).all(|unit| unit.is_full())
+}
+
+/// Copies the newest outputs, SyncManager by SyncManager; `false` if some never came.
+pub(super) fn take_outputs(esc: &mut Esc, outputs: &mut [u8]) -> bool {
+    let (mut offset, mut complete) = (0, true);
+    for number in 0..esc.sync_managers().len() {
+        let Some((unit, memory)) = esc.sync_manager_mut(number) else { break };
+        if unit.kind() == Kind::Buffered(SyncManagerDirection::Write) {
+            let end = offset + unit.length();
+            let Some(part) = outputs.get_mut(offset..end) else { return false };
+            complete &= unit.application_read(memory, part);
+            offset = end;
+        }
+    }
+    complete
+}
+
+/// Hands the inputs over, SyncManager by SyncManager.
+pub(super) fn give_inputs(esc: &mut Esc, inputs: &[u8]) {
+    let mut offset = 0;
+    for number in 0..esc.sync_managers().len() {
+        let Some((unit, memory)) = esc.sync_manager_mut(number) else { break };
+        if unit.kind() == Kind::Buffered(SyncManagerDirection::Read) {
+            let end = offset + unit.length();
+            let Some(part) = inputs.get(offset..end) else { return };
+            unit.application_write(memory, part);
+            offset = end;
+        }
+    }
+}
