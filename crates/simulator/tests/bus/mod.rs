@@ -1,5 +1,6 @@
 //! A MainDevice of a few lines: one datagram a frame, in virtual time.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use core::time::Duration;
 
