@@ -4,22 +4,19 @@
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::register::{self, SyncManagerDirection};
+use ethercat::sii;
 
 use super::mailbox;
 use crate::application::ProcessDataLengths;
 use crate::esc::{Esc, Kind};
-
-/// SII words of the standard mailbox: receive offset and size, send offset and size (ETG.1000.6, 5.4,
-/// Table 16).
-const MAILBOX_WORDS: [usize; 4] = [0x18, 0x19, 0x1A, 0x1B];
 
 /// Shortest mailbox: header, CoE header and an expedited SDO.
 const SHORTEST_MAILBOX: usize = 16;
 
 /// Whether the mailbox SyncManagers are as this SubDevice needs them in `state`.
 pub(super) fn check_mailbox(esc: &Esc, state: AlState) -> Result<(), AlStatusCode> {
-    let has_mailbox =
-        esc.sii_loaded() && MAILBOX_WORDS.iter().all(|&word| !matches!(esc.sii().word(word), 0 | 0xFFFF));
+    let header = sii::Header::parse(esc.sii().image());
+    let has_mailbox = esc.sii_loaded() && header.is_ok_and(|header| header.mailbox().is_some());
     if !has_mailbox {
         return Ok(());
     }

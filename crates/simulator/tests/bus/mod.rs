@@ -7,6 +7,7 @@ use core::time::Duration;
 use ethercat::al::{AlControl, AlState};
 use ethercat::link::Segment as _;
 use ethercat::register::{self, Fmmu, FmmuDirection, SyncManager};
+use ethercat::sii::crc8;
 use ethercat::time::Instant;
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
 use onbeat_simulator::application::{Application, ProcessDataLengths, StateChange};
@@ -162,8 +163,6 @@ pub fn sii(word0: u16, alias: u16) -> Vec<u8> {
     let mut image = vec![0; 128];
     image[0..2].copy_from_slice(&word0.to_le_bytes());
     image[8..10].copy_from_slice(&alias.to_le_bytes());
-    image[14] = image[..14].iter().fold(0xFF, |sum, byte| {
-        (0..8).fold(sum ^ byte, |sum: u8, _| sum << 1 ^ if sum & 0x80 != 0 { 0x07 } else { 0 })
-    });
+    image[14] = crc8(&image[..14]);
     image
 }
