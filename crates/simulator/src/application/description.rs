@@ -4,6 +4,7 @@ use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use ethercat::wire::coe::AccessRights;
 use thiserror::Error;
 
+use crate::coe::common;
 use crate::coe::{DataType, Direction, Entry, Object, ObjectDictionary, READ_WRITE};
 
 /// Why an application cannot be built as described.
@@ -18,6 +19,18 @@ pub enum DescriptionError {
         expected: &'static str,
         /// What it is.
         found: f64,
+    },
+    /// A PDO outside the indices that the standard gives its direction.
+    #[error("PDO 0x{found:04X} among the {direction}, expected 0x{first:04X} to 0x{last:04X}")]
+    PdoIndex {
+        /// `outputs` or `inputs`.
+        direction: &'static str,
+        /// Lowest index allowed.
+        first: u16,
+        /// Highest index allowed.
+        last: u16,
+        /// Index of the PDO.
+        found: u16,
     },
     /// A mapped object that the device has with another length.
     #[error(
@@ -53,22 +66,31 @@ pub(super) fn not_negative(name: &'static str, value: f64) -> Result<f64, Descri
     }
 }
 
-/// Adds the objects that `mapping` maps and `dictionary` lacks, and grants mapping to those it has.
+/// Adds mapping and assignment objects for `mapping`, and the objects it maps where `dictionary` lacks them;
+/// those it has may be mapped from then on. PDOs that are not fixed have room for `capacity` objects.
 ///
 /// # Errors
-/// [`DescriptionError::MappedLength`].
-pub(super) fn add_mapped_objects(
+/// [`DescriptionError::PdoIndex`], [`DescriptionError::MappedLength`].
+pub(super) fn add_mapping(
     dictionary: &mut ObjectDictionary,
     mapping: &PdoMapping,
+    capacity: u8,
 ) -> Result<(), DescriptionError> {
-    for (pdos, direction) in [(&mapping.outputs, Direction::Outputs), (&mapping.inputs, Direction::Inputs)]
-    {
+    let directions =
+        [("outputs", &mapping.outputs, Direction::Outputs), ("inputs", &mapping.inputs, Direction::Inputs)];
+    for (name, pdos, direction) in directions {
         for pdo in pdos {
+            if !direction.mappings().contains(&pdo.index) {
+                let (first, last) = direction.mappings().into_inner();
+                let found = pdo.index;
+                return Err(DescriptionError::PdoIndex { direction: name, first, last, found });
+            }
             for entry in pdo.entries.iter().filter(|entry| entry.index != 0) {
                 add_mapped_object(dictionary, pdo, entry, direction)?;
             }
         }
     }
+    common::add_mapping(dictionary, mapping, capacity);
     Ok(())
 }
 

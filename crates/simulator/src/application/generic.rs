@@ -3,9 +3,11 @@
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::PdoMapping;
 use ethercat::sdo_abort::AbortCode;
+use ethercat::sii::{Image, MailboxProtocols};
 use ethercat::time::Instant;
 
-use super::description::{DescriptionError, add_mapped_objects};
+use super::description::{DescriptionError, add_mapping};
+use super::sii::pdos;
 use super::{Application, ProcessDataLengths, Replies, StateChange};
 use crate::coe::{CoeDevice, DeviceDescription, ObjectDictionary, common};
 
@@ -24,16 +26,24 @@ impl GenericDevice {
     ///
     /// # Errors
     /// [`DescriptionError::MappedLength`] if an object is mapped twice with different lengths, or a common
-    /// object with another than its own.
+    /// object with another than its own; [`DescriptionError::PdoIndex`].
     pub fn new(
         device: &DeviceDescription,
         mapping: &PdoMapping,
         serves_coe: bool,
     ) -> Result<Self, DescriptionError> {
         let mut dictionary = common::dictionary(device);
-        add_mapped_objects(&mut dictionary, mapping)?;
-        common::add_mapping(&mut dictionary, mapping, MAPPING_CAPACITY);
+        add_mapping(&mut dictionary, mapping, MAPPING_CAPACITY)?;
         Ok(Self { coe: CoeDevice::new(dictionary), serves_coe })
+    }
+
+    /// The device that `image` says it is, with its PDOs; it serves CoE if the image says so.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn from_sii(image: &Image) -> Result<Self, DescriptionError> {
+        let serves_coe = image.header.mailbox_protocols().contains(MailboxProtocols::COE);
+        Self::new(&DeviceDescription::from_sii(image), &pdos(image), serves_coe)
     }
 
     /// The objects; outputs are there as last received.

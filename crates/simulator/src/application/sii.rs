@@ -164,6 +164,16 @@ pub fn with_coe(identity: Identity, name: &str, mapping: PdoMapping) -> SiiDescr
     }
 }
 
+/// Every PDO of `image`, assigned by default or not; those assigned in the order of their SyncManagers.
+#[must_use]
+pub fn pdos(image: &Image) -> PdoMapping {
+    let ordered = |mut pdos: Vec<Pdo>| {
+        pdos.sort_by_key(|pdo| pdo.sync_manager);
+        pdos
+    };
+    PdoMapping { outputs: ordered(image.outputs()), inputs: ordered(image.inputs()) }
+}
+
 fn digital_pdo(first: u16, object: u16, channel: u8, name: &str) -> Pdo {
     let entry = PdoEntry {
         index: object + 0x10 * u16::from(channel),
@@ -198,4 +208,39 @@ fn assigned_bytes(pdos: &[Pdo]) -> u16 {
     let assigned = pdos.iter().filter(|pdo| pdo.sync_manager.is_some());
     let bits: usize = assigned.map(Pdo::bit_length).sum();
     u16::try_from(bits.div_ceil(8)).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::servo::default_mapping;
+    use super::*;
+
+    #[test]
+    fn a_drive_has_mailbox_and_process_data_sync_managers() {
+        let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: 4 };
+        let description = SiiDescription { alias: 77, ..with_coe(identity, "drive", default_mapping()) };
+        let image = Image::parse(&description.image().emit()).expect("an image that parses");
+        assert_eq!((image.header.identity(), image.name()), (identity, "drive".to_owned()));
+        assert_eq!(image.header.alias(), 77);
+        let places = image.sync_managers().iter().map(|it| (it.physical_address, it.length));
+        let places: Vec<_> = places.collect();
+        assert_eq!(places, [(0x1000, 128), (0x1080, 128), (0x1100, 12), (0x1280, 12)]);
+        assert_eq!(image.default_mapping(), default_mapping());
+        assert_eq!(image.distributed_clocks().len(), 1);
+        let details = image.general().expect("a general category").coe_details;
+        assert!(details.contains(CoeDetails::PDO_CONFIGURATION.with(CoeDetails::COMPLETE_ACCESS)));
+    }
+
+    #[test]
+    fn digital_terminals_have_one_sync_manager_and_no_mailbox() {
+        let outputs = digital_outputs(Identity::default(), "outputs", 12).image();
+        assert_eq!(outputs.sync_managers().len(), 1);
+        assert_eq!((outputs.sync_managers()[0].length, outputs.header.mailbox()), (2, None));
+        assert_eq!(outputs.default_mapping().output_bits(), 12);
+        let inputs = digital_inputs(Identity::default(), "inputs", 3).image();
+        assert_eq!(inputs.sync_managers()[0].usage, SyncManagerUse::Inputs);
+        assert_eq!(inputs.default_mapping().input_bits(), 3);
+        let coupler = coupler(Identity::default(), "coupler").image();
+        assert!(coupler.sync_managers().is_empty() && coupler.fmmus().is_empty());
+    }
 }

@@ -2,7 +2,7 @@
 //! identity, SyncManager types, PDO assignment and synchronisation parameters.
 
 use ethercat::pdo::{Pdo, PdoMapping};
-use ethercat::sii::Identity;
+use ethercat::sii::{Identity, Image};
 use ethercat::wire::coe::AccessRights;
 
 use super::data_type::DataType;
@@ -56,6 +56,12 @@ impl DeviceDescription {
             software_version: "1.0".to_owned(),
         }
     }
+
+    /// What `image` says.
+    #[must_use]
+    pub fn from_sii(image: &Image) -> Self {
+        Self::new(image.header.identity(), &image.name())
+    }
 }
 
 /// A dictionary with the objects every SubDevice with CoE has, and nothing mapped.
@@ -107,8 +113,10 @@ pub fn add_pdos(dictionary: &mut ObjectDictionary, direction: Direction, pdos: &
     for pdo in pdos {
         dictionary.add(mapping_object(pdo, if pdo.fixed { 0 } else { capacity }));
     }
-    let assigned: Vec<u16> =
-        pdos.iter().filter(|pdo| pdo.sync_manager.is_some()).map(|pdo| pdo.index).collect();
+    let mut assigned: Vec<_> = pdos.iter().filter(|pdo| pdo.sync_manager.is_some()).collect();
+    // Several SyncManagers of one direction are joined in the order of their numbers.
+    assigned.sort_by_key(|pdo| pdo.sync_manager);
+    let assigned: Vec<u16> = assigned.into_iter().map(|pdo| pdo.index).collect();
     let room = u8::try_from(pdos.len()).unwrap_or(u8::MAX);
     dictionary.add(assignment_object(direction, &assigned, room, pdos.is_empty()));
 }

@@ -4,6 +4,7 @@ use ethercat::al::AlState;
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
+use super::data_type::DataType;
 use super::mapping;
 use super::object::{Entry, Object, decode, reads_in, writes_in};
 
@@ -162,6 +163,11 @@ impl ObjectDictionary {
         if entry.data_type.is_string() {
             entry.value.clear();
             entry.value.extend_from_slice(bytes);
+            if entry.data_type == DataType::OctetString {
+                // Process data may hold it, which has one length only.
+                let length = entry.byte_length();
+                entry.value.resize(length, 0);
+            }
         } else {
             let value = decode(bytes, entry.data_type);
             entry.set_integer(value);
@@ -210,7 +216,6 @@ pub(super) fn check_value(entry: &Entry, bytes: &[u8]) -> Result<(), AbortCode> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::data_type::DataType;
     use super::super::object::{Allowed, READ_WRITE};
     use super::*;
 

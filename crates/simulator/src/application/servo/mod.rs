@@ -22,13 +22,13 @@ use ethercat::cia402::{
     Transition,
 };
 use ethercat::pdo::PdoMapping;
-use ethercat::sii::Identity;
+use ethercat::sii::Image;
 use ethercat::time::Instant;
 use ethercat::wire::coe::Emergency;
 
 use super::description::{DescriptionError, not_negative, positive};
 use super::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
-use crate::coe::{CoeDevice, DeviceDescription};
+use crate::coe::{CoeDevice, DeviceDescription, ObjectDictionary};
 use control::{Cascade, Demand, LimitedTorque, limited};
 use objects::Entries;
 pub use objects::{SIMULATION, default_mapping};
@@ -75,12 +75,9 @@ pub struct ServoDescription {
 impl ServoDescription {
     /// A drive of 2.4 N m with a 20-bit encoder and the mapping of [`default_mapping`], in CSP.
     #[must_use]
-    pub fn new(identity: Identity, name: &str) -> Self {
+    pub fn new(device: DeviceDescription) -> Self {
         Self {
-            device: DeviceDescription {
-                device_type: DEVICE_TYPE,
-                ..DeviceDescription::new(identity, name)
-            },
+            device: DeviceDescription { device_type: DEVICE_TYPE, ..device },
             mapping: default_mapping(),
             plant: PlantParameters::default(),
             encoder_counts: 1 << 20,
@@ -89,6 +86,12 @@ impl ServoDescription {
             mode: CyclicMode::Position,
             transition_time: Duration::from_millis(2),
         }
+    }
+
+    /// The drive that `image` says it is, with the PDOs the image has; the rest as [`new`](Self::new).
+    #[must_use]
+    pub fn from_sii(image: &Image) -> Self {
+        Self { mapping: super::sii::pdos(image), ..Self::new(DeviceDescription::from_sii(image)) }
     }
 }
 
@@ -200,6 +203,17 @@ impl ServoDrive {
         drive.read_settings();
         drive.show();
         Ok(drive)
+    }
+
+    /// The objects.
+    #[must_use]
+    pub fn dictionary(&self) -> &ObjectDictionary {
+        self.coe.dictionary()
+    }
+
+    /// The objects, to change what the drive starts with.
+    pub fn dictionary_mut(&mut self) -> &mut ObjectDictionary {
+        self.coe.dictionary_mut()
     }
 
     /// The motor and its load.
@@ -475,6 +489,7 @@ impl ServoDrive {
         dictionary.set(entries.statusword, i64::from(statusword.0));
         dictionary.set(entries.mode_display, i64::from(mode));
         dictionary.set(entries.position, i64::from(wrapped(counts)));
+        dictionary.set(entries.internal_position, i64::from(wrapped(counts)));
         dictionary.set(entries.velocity, i64::from(velocity));
         dictionary.set(entries.following_error, i64::from(following_error.unwrap_or(0.0).round() as i32));
         // Saturating: a plant may be stronger than 32 times the rated torque.

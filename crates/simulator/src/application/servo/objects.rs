@@ -9,7 +9,7 @@ use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
 use super::ServoDescription;
-use crate::application::description::{DescriptionError, add_mapped_objects};
+use crate::application::description::{DescriptionError, add_mapping};
 use crate::coe::common;
 use crate::coe::{Allowed, DataType, Entry, EntryId, Object, ObjectDictionary, READ_WRITE};
 
@@ -17,6 +17,9 @@ use crate::coe::{Allowed, DataType, Entry, EntryId, Object, ObjectDictionary, RE
 /// sub-index 1 load torque (INTEGER32, mN m), 2 raises a fault with this error code (UNSIGNED16), 3 main
 /// power is present (BOOLEAN).
 pub const SIMULATION: u16 = 0x2F00;
+
+/// Position actual internal value, INTEGER32, encoder counts: here the same as 0x6064.
+const POSITION_ACTUAL_INTERNAL_VALUE: u16 = 0x6063;
 
 /// Modes this drive works in; all others are refused.
 pub(super) const MODES: [ModeOfOperation; 3] = [
@@ -43,6 +46,7 @@ pub(super) struct Entries {
     pub(super) mode: EntryId,
     pub(super) mode_display: EntryId,
     pub(super) position: EntryId,
+    pub(super) internal_position: EntryId,
     pub(super) following_error_window: EntryId,
     pub(super) following_error_time_out: EntryId,
     pub(super) following_error: EntryId,
@@ -79,6 +83,7 @@ impl Entries {
             mode: find(MODES_OF_OPERATION)?,
             mode_display: find(MODES_OF_OPERATION_DISPLAY)?,
             position: find(POSITION_ACTUAL_VALUE)?,
+            internal_position: find(POSITION_ACTUAL_INTERNAL_VALUE)?,
             following_error_window: find(FOLLOWING_ERROR_WINDOW)?,
             following_error_time_out: find(FOLLOWING_ERROR_TIME_OUT)?,
             following_error: find(FOLLOWING_ERROR_ACTUAL_VALUE)?,
@@ -105,7 +110,7 @@ impl Entries {
 /// The dictionary of the drive `description` describes.
 ///
 /// # Errors
-/// [`DescriptionError::MappedLength`].
+/// [`DescriptionError::MappedLength`], [`DescriptionError::PdoIndex`].
 pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDictionary, DescriptionError> {
     let mut dictionary = common::dictionary(&description.device);
     let counts = f64::from(description.encoder_counts);
@@ -136,6 +141,14 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
         (HALT_OPTION_CODE, "Halt option code", DataType::I16, READ_WRITE, 1, HALTS.into()),
         (MODES_OF_OPERATION, "Modes of operation", DataType::I8, rx, mode, modes),
         (MODES_OF_OPERATION_DISPLAY, "Modes of operation display", DataType::I8, tx, mode, any.clone()),
+        (
+            POSITION_ACTUAL_INTERNAL_VALUE,
+            "Position actual internal value",
+            DataType::I32,
+            tx,
+            0,
+            any.clone(),
+        ),
         (POSITION_ACTUAL_VALUE, "Position actual value", DataType::I32, tx, 0, any.clone()),
         (FOLLOWING_ERROR_WINDOW, "Following error window", DataType::U32, rx, window, any.clone()),
         (FOLLOWING_ERROR_TIME_OUT, "Following error time out", DataType::U16, READ_WRITE, 2, any.clone()),
@@ -175,8 +188,7 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
     }
     dictionary.add(interpolation_time_period());
     dictionary.add(simulation());
-    add_mapped_objects(&mut dictionary, &description.mapping)?;
-    common::add_mapping(&mut dictionary, &with_spare_pdos(&description.mapping), MAPPING_CAPACITY);
+    add_mapping(&mut dictionary, &with_spare_pdos(&description.mapping), MAPPING_CAPACITY)?;
     Ok(dictionary)
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use ethercat::cia402::object;
 use ethercat::pdo::PdoEntry;
+use ethercat::sii::Identity;
 use ethercat::wire::coe::{Emergency, SdoPayload, SdoRequest};
 use proptest::prelude::*;
 
@@ -66,7 +67,7 @@ fn inputs(bytes: &[u8]) -> Inputs {
 }
 
 fn description() -> ServoDescription {
-    ServoDescription::new(Identity::default(), "drive")
+    ServoDescription::new(DeviceDescription::new(Identity::default(), "drive"))
 }
 
 impl Bench {
