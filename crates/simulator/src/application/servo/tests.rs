@@ -1,15 +1,20 @@
 //! The drive as a MainDevice sees it: process data every millisecond, SDOs, and its emergencies.
 
+use core::f64::consts::TAU;
 use std::collections::VecDeque;
 
-use ethercat::cia402::object;
+use ethercat::al::AlState;
+use ethercat::cia402::{Controlword, State, Statusword, object};
 use ethercat::pdo::PdoEntry;
 use ethercat::sii::Identity;
+use ethercat::time::Instant;
 use ethercat::wire::coe::{Emergency, SdoPayload, SdoRequest};
 use proptest::prelude::*;
 
 use super::*;
-use crate::application::Sync0Configuration;
+use crate::application::{
+    Application, ProcessDataLengths, Replies, StateChange, Sync0Configuration, Sync0Event,
+};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 const COUNTS: f64 = (1 << 20) as f64;
@@ -136,7 +141,7 @@ impl Bench {
     }
 
     fn object(&self, index: u16) -> i64 {
-        self.drive.coe.dictionary().value(index, 0).expect("the object exists")
+        self.drive.dictionary().value(index, 0).expect("the object exists")
     }
 }
 
@@ -422,7 +427,7 @@ fn a_mapping_of_its_own_is_used() {
     assert_eq!(bytes[0], 8);
     drive.step(Instant::EPOCH, Some(&[0, 0, 9, 0, 0xCD, 0xAB]), &mut bytes);
     assert_eq!(bytes[0], 9);
-    assert_eq!(drive.coe.dictionary().value(0x3000, 3), Some(0xABCD));
+    assert_eq!(drive.dictionary().value(0x3000, 3), Some(0xABCD));
     description.mapping.inputs[0].entries[0].bit_length = 16;
     let error = ServoDrive::new(&description).expect_err("0x6061 has 8 bits");
     assert_eq!(error.to_string(), "PDO 0x1A00 maps object 0x6061:00 with 16 bits, it has 8");
@@ -431,7 +436,7 @@ fn a_mapping_of_its_own_is_used() {
 #[test]
 fn unsupported_modes_are_refused_by_sdo() {
     let mut drive = ServoDrive::new(&description()).expect("a drive");
-    let dictionary = drive.coe.dictionary_mut();
+    let dictionary = drive.dictionary_mut();
     for mode in [0, 1, 3, 6, 7, 11, 0xFF] {
         let result = dictionary.download(object::MODES_OF_OPERATION, 0, &[mode], AlState::Op);
         assert_eq!(result.map_err(|code| code.0), Err(0x0609_0030), "mode {mode}");

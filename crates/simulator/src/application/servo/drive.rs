@@ -1,0 +1,498 @@
+//! The drive at work: state machine, what the power stage does, and the world running on.
+
+use core::f64::consts::TAU;
+use core::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::cia402::{
+    Command, Controlword, CyclicMode, ModeOfOperation, State, StateMachine, Statusword, Surroundings,
+    Transition,
+};
+use ethercat::time::Instant;
+use ethercat::wire::coe::Emergency;
+
+use super::control::{Cascade, Demand, LimitedTorque, limited};
+use super::objects::{self, Entries};
+use super::plant::Plant;
+use super::set_point::{Braking, Interpolation, nearest, wrapped};
+use super::settings::{Scale, Settings};
+use super::{
+    COMMUNICATION_LOSS, CONTROL_PERIOD, FOLLOWING_ERROR, MAXIMUM_CATCH_UP, ServoDescription, UNDER_VOLTAGE,
+};
+use crate::application::description::{DescriptionError, not_negative, positive};
+use crate::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
+use crate::coe::{CoeDevice, ObjectDictionary};
+
+/// A servo drive at work.
+#[derive(Clone, Debug)]
+pub struct ServoDrive {
+    coe: CoeDevice,
+    entries: Entries,
+    machine: StateMachine,
+    plant: Plant,
+    cascade: Cascade,
+    activity: Activity,
+    settings: Settings,
+    scale: Scale,
+    transition_time: Duration,
+    /// Until the power stage is ready for the next step.
+    settling: Duration,
+    time: Option<Instant>,
+    operational: bool,
+    /// SYNC0's cycle, where the drive is synchronised to it, and whether an event has come.
+    sync0: Option<Sync0>,
+    mode: CyclicMode,
+    fault: Option<u16>,
+    following_error_time: Duration,
+    reaction_time: Duration,
+    torque: LimitedTorque,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sync0 {
+    cycle: Duration,
+    running: bool,
+}
+
+/// What the power stage does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Activity {
+    /// No torque.
+    Off,
+    /// Follows set-points.
+    Follow(Interpolation),
+    /// Slows down and then holds.
+    Brake(Braking),
+}
+
+/// Below this speed the shaft rests, in rad/s.
+const REST: f64 = 0.05;
+
+/// A fault reaction that has not stopped the shaft by then ends all the same.
+const FAULT_REACTION_LIMIT: Duration = Duration::from_secs(2);
+
+impl ServoDrive {
+    /// At rest, powered up in Not ready to switch on.
+    ///
+    /// # Errors
+    /// [`DescriptionError`] names the number or the mapped object that cannot be.
+    pub fn new(description: &ServoDescription) -> Result<Self, DescriptionError> {
+        positive("encoder_counts", f64::from(description.encoder_counts))?;
+        positive("rated_torque", description.rated_torque)?;
+        positive("inertia", description.plant.inertia)?;
+        positive("torque_limit", description.plant.torque_limit)?;
+        not_negative("viscous_friction", description.plant.viscous_friction)?;
+        not_negative("coulomb_friction", description.plant.coulomb_friction)?;
+        not_negative("initial_position's magnitude", description.initial_position.abs())?;
+        let dictionary = objects::dictionary(description)?;
+        let entries = Entries::find(&dictionary).expect("objects::dictionary adds every entry");
+        let mut drive = Self {
+            coe: CoeDevice::new(dictionary),
+            entries,
+            machine: StateMachine::new(),
+            plant: Plant::new(description.plant, description.initial_position),
+            cascade: Cascade::default(),
+            activity: Activity::Off,
+            settings: Settings::default(),
+            scale: Scale {
+                counts_per_radian: f64::from(description.encoder_counts) / TAU,
+                rated_torque: description.rated_torque,
+                torque_limit: description.plant.torque_limit,
+            },
+            transition_time: description.transition_time,
+            settling: description.transition_time,
+            time: None,
+            operational: false,
+            sync0: None,
+            mode: description.mode,
+            fault: None,
+            following_error_time: Duration::ZERO,
+            reaction_time: Duration::ZERO,
+            torque: LimitedTorque::default(),
+        };
+        drive.read_settings();
+        drive.show();
+        Ok(drive)
+    }
+
+    /// The objects.
+    #[must_use]
+    pub fn dictionary(&self) -> &ObjectDictionary {
+        self.coe.dictionary()
+    }
+
+    /// The objects, to change what the drive starts with.
+    pub fn dictionary_mut(&mut self) -> &mut ObjectDictionary {
+        self.coe.dictionary_mut()
+    }
+
+    /// The motor and its load.
+    #[must_use]
+    pub fn plant(&self) -> &Plant {
+        &self.plant
+    }
+
+    /// The state of the drive's own state machine.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.machine.state()
+    }
+
+    /// Lets the world run up to `now`.
+    fn run_until(&mut self, now: Instant) {
+        let mut time = *self.time.get_or_insert(now);
+        let gap = now.since(time).max(time.since(now));
+        if gap > MAXIMUM_CATCH_UP {
+            time = if now > time { earlier(now, MAXIMUM_CATCH_UP) } else { now };
+        }
+        while now.since(time) >= CONTROL_PERIOD {
+            time = time + CONTROL_PERIOD;
+            self.control();
+        }
+        self.time = Some(time);
+    }
+
+    /// One control period.
+    fn control(&mut self) {
+        self.settling = self.settling.saturating_sub(CONTROL_PERIOD);
+        self.step_machine();
+        self.choose_activity();
+        self.torque = self.act();
+        self.plant.advance(self.torque.torque, self.settings.load_torque, CONTROL_PERIOD);
+        self.watch_following_error();
+    }
+
+    fn step_machine(&mut self) {
+        let state = self.machine.state();
+        if state == State::FaultReactionActive {
+            self.reaction_time += CONTROL_PERIOD;
+        }
+        let around = Surroundings {
+            initialised: self.settling.is_zero(),
+            power: self.settings.power,
+            fault: self.fault.is_some(),
+            fault_reaction_completed: self.rests() || self.reaction_time >= FAULT_REACTION_LIMIT,
+            quick_stop_completed: self.rests(),
+            quick_stop_holds: self.settings.quick_stop_holds,
+        };
+        let controlword = self.settings.controlword;
+        if around.fault || self.settling.is_zero() || !leads_upwards(state, controlword) {
+            if let Some(transition) = self.machine.step(controlword, around) {
+                self.enter_state(transition);
+            }
+        }
+    }
+
+    fn enter_state(&mut self, transition: Transition) {
+        match transition.number {
+            1..=4 => self.settling = self.transition_time,
+            13 => {
+                let code = self.fault.take().unwrap_or(UNDER_VOLTAGE);
+                self.reaction_time = Duration::ZERO;
+                self.report(code, error_register(code));
+            }
+            15 => self.report(0, 0),
+            _ => {}
+        }
+    }
+
+    /// Shows an error, or that there is none any more, in 0x603F and 0x1001, and sends the emergency.
+    fn report(&mut self, error_code: u16, error_register: u8) {
+        let entries = &self.entries;
+        let (code, register) = (entries.error_code, entries.error_register);
+        self.coe.dictionary_mut().set(code, i64::from(error_code));
+        self.coe.dictionary_mut().set(register, i64::from(error_register));
+        self.coe.server_mut().send(Emergency { error_code, error_register, data: [0; 5] });
+    }
+
+    fn choose_activity(&mut self) {
+        let halt = self.settings.controlword.halt();
+        let follows = matches!(self.activity, Activity::Follow(_));
+        let brakes = matches!(self.activity, Activity::Brake(_));
+        match self.machine.state() {
+            State::OperationEnabled if !halt && !follows => self.follow(),
+            State::OperationEnabled if !halt => {}
+            State::OperationEnabled | State::QuickStopActive | State::FaultReactionActive => {
+                if self.activity == Activity::Off && self.machine.state() != State::OperationEnabled {
+                    // What was not driven before is not driven now.
+                } else if !brakes {
+                    let (position, velocity) = (self.measured(), self.plant.velocity());
+                    self.activity = Activity::Brake(Braking { position, velocity });
+                }
+            }
+            _ => {
+                self.activity = Activity::Off;
+                self.cascade.reset();
+            }
+        }
+    }
+
+    /// Starts to follow set-points from where the shaft is.
+    fn follow(&mut self) {
+        let position = self.plant.position() * self.scale.counts_per_radian;
+        let mut line = Interpolation::at(position);
+        let target = self.target_position();
+        if self.mode == CyclicMode::Position {
+            // A drive takes no target that it would have to jump to.
+            let distance = nearest(target, position) - position;
+            if self.settings.following_error_window.is_some_and(|window| distance.abs() > window) {
+                self.fault.get_or_insert(FOLLOWING_ERROR);
+            } else {
+                line.aim(target, self.settings.set_point_period);
+            }
+        }
+        self.following_error_time = Duration::ZERO;
+        self.cascade.reset();
+        self.activity = Activity::Follow(line);
+    }
+
+    /// The torque for this control period.
+    fn act(&mut self) -> LimitedTorque {
+        let limit = self.settings.torque_limit;
+        let demand = match &mut self.activity {
+            Activity::Off => return LimitedTorque::default(),
+            Activity::Brake(braking) => {
+                let deceleration = match self.machine.state() {
+                    State::OperationEnabled => self.settings.halt_deceleration,
+                    State::QuickStopActive => self.settings.quick_stop_deceleration,
+                    _ => self.settings.fault_deceleration,
+                };
+                // The loops alone would lag behind a hard stop and then overshoot it.
+                let torque = match braking.velocity {
+                    0.0 => 0.0,
+                    velocity => -(deceleration * self.plant.parameters().inertia).copysign(velocity),
+                };
+                braking.advance(deceleration, CONTROL_PERIOD);
+                Demand { position: Some(braking.position), velocity: braking.velocity, torque }
+            }
+            Activity::Follow(line) => {
+                line.advance(CONTROL_PERIOD);
+                let torque = self.settings.torque_offset;
+                match self.mode {
+                    CyclicMode::Torque => return limited(self.settings.target_torque + torque, limit),
+                    CyclicMode::Velocity => Demand {
+                        position: None,
+                        velocity: self.settings.target_velocity + self.settings.velocity_offset,
+                        torque,
+                    },
+                    CyclicMode::Position => Demand {
+                        position: Some(line.position() / self.scale.counts_per_radian),
+                        velocity: line.velocity() / self.scale.counts_per_radian
+                            + self.settings.velocity_offset,
+                        torque,
+                    },
+                }
+            }
+        };
+        let inertia = self.plant.parameters().inertia;
+        let (position, velocity) = (self.measured(), self.plant.velocity());
+        self.cascade.step(demand, position, velocity, inertia, limit, CONTROL_PERIOD)
+    }
+
+    fn watch_following_error(&mut self) {
+        let error = self.following_error();
+        let outside = error
+            .zip(self.settings.following_error_window)
+            .is_some_and(|(error, window)| error.abs() > window);
+        if !outside {
+            self.following_error_time = Duration::ZERO;
+            return;
+        }
+        self.following_error_time += CONTROL_PERIOD;
+        if self.following_error_time > self.settings.following_error_time_out {
+            self.fault.get_or_insert(FOLLOWING_ERROR);
+        }
+    }
+
+    /// Demand less actual position in counts, while a position is followed.
+    fn following_error(&self) -> Option<f64> {
+        match &self.activity {
+            Activity::Follow(line) if self.mode == CyclicMode::Position => {
+                Some(line.position() - self.plant.position() * self.scale.counts_per_radian)
+            }
+            _ => None,
+        }
+    }
+
+    fn rests(&self) -> bool {
+        let braked = match &self.activity {
+            Activity::Brake(braking) => braking.velocity == 0.0,
+            _ => true,
+        };
+        braked && self.plant.velocity().abs() < REST
+    }
+
+    /// The position as the encoder gives it, in rad.
+    fn measured(&self) -> f64 {
+        (self.plant.position() * self.scale.counts_per_radian).floor() / self.scale.counts_per_radian
+    }
+
+    fn target_position(&self) -> i32 {
+        self.coe.dictionary().get(self.entries.target_position) as i32
+    }
+
+    /// A set-point is due: at SYNC0, or when a new one has come.
+    fn sample_target(&mut self) {
+        let target = self.target_position();
+        let (synchronised, period) = (self.sync0.is_some(), self.settings.set_point_period);
+        if let Activity::Follow(line) = &mut self.activity {
+            if self.mode == CyclicMode::Position && (synchronised || target != line.target()) {
+                line.aim(target, period);
+            }
+        }
+    }
+
+    /// Takes what is commanded and set from the dictionary.
+    fn read_settings(&mut self) {
+        let sync0_cycle = self.sync0.map(|sync0| sync0.cycle);
+        self.settings = Settings::read(self.coe.dictionary(), &self.entries, &self.scale, sync0_cycle);
+        if !self.operational {
+            self.settings.controlword = Controlword(0);
+        }
+        if let Some(mode) = self.settings.mode.filter(|mode| *mode != self.mode) {
+            self.mode = mode;
+            // The set-points of another mode begin from where the shaft is.
+            self.activity = Activity::Off;
+        }
+        if self.settings.raised_fault != 0 {
+            self.coe.dictionary_mut().set(self.entries.raise_fault, 0);
+            self.fault.get_or_insert(self.settings.raised_fault);
+        }
+    }
+
+    /// Puts actual values into the dictionary.
+    fn show(&mut self) {
+        let counts = self.plant.position() * self.scale.counts_per_radian;
+        let following_error = self.following_error();
+        let torque = self.torque.torque / self.scale.rated_torque * 1000.0;
+        let statusword = self.statusword(following_error);
+        let mode = ModeOfOperation::from(self.mode).number();
+        let velocity = (self.plant.velocity() * self.scale.counts_per_radian).round() as i32;
+        let entries = &self.entries;
+        let dictionary = self.coe.dictionary_mut();
+        dictionary.set(entries.statusword, i64::from(statusword.0));
+        dictionary.set(entries.mode_display, i64::from(mode));
+        dictionary.set(entries.position, i64::from(wrapped(counts)));
+        dictionary.set(entries.internal_position, i64::from(wrapped(counts)));
+        dictionary.set(entries.velocity, i64::from(velocity));
+        dictionary.set(entries.following_error, i64::from(following_error.unwrap_or(0.0).round() as i32));
+        // Saturating: a plant may be stronger than 32 times the rated torque.
+        dictionary.set(entries.torque_demand, i64::from(torque.round() as i16));
+        dictionary.set(entries.torque, i64::from(torque.round() as i16));
+    }
+
+    fn statusword(&self, following_error: Option<f64>) -> Statusword {
+        let mut word = self.machine.statusword(self.settings.power);
+        let braked = matches!(self.activity, Activity::Brake(_)) && self.rests();
+        let window = self.settings.following_error_window;
+        let outside = following_error.zip(window).is_some_and(|(error, window)| error.abs() > window);
+        for (bit, set) in [
+            (Statusword::TARGET_REACHED, braked),
+            (Statusword::INTERNAL_LIMIT_ACTIVE, self.torque.limited),
+            (Statusword::DRIVE_FOLLOWS_COMMAND, matches!(self.activity, Activity::Follow(_))),
+            (Statusword::FOLLOWING_ERROR, outside),
+        ] {
+            if set {
+                word.0 |= bit;
+            }
+        }
+        word
+    }
+}
+
+impl Application for ServoDrive {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        self.coe.lengths()
+    }
+
+    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
+        self.coe.enter(change);
+        self.operational = change.to == AlState::Op;
+        self.sync0 = change.sync0.filter(|sync0| sync0.cycle_nanoseconds > 0).map(|sync0| Sync0 {
+            cycle: Duration::from_nanos(u64::from(sync0.cycle_nanoseconds)),
+            running: false,
+        });
+        if change.from == AlState::Op {
+            if matches!(self.machine.state(), State::OperationEnabled | State::QuickStopActive) {
+                self.fault.get_or_insert(COMMUNICATION_LOSS);
+            }
+            // What comes after does not begin with what was commanded before.
+            for entry in
+                [self.entries.controlword, self.entries.target_velocity, self.entries.target_torque]
+            {
+                self.coe.dictionary_mut().set(entry, 0);
+            }
+        }
+        self.read_settings();
+        Ok(())
+    }
+
+    fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        self.run_until(now);
+        if self.sync0.is_none_or(|sync0| !sync0.running) {
+            self.exchange(outputs, inputs);
+        } else {
+            // SDOs still take effect; process data waits for SYNC0.
+            self.read_settings();
+        }
+    }
+
+    fn sync0(&mut self, event: Sync0Event, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        if let Some(sync0) = &mut self.sync0 {
+            sync0.running = true;
+        }
+        self.run_until(event.now);
+        self.exchange(outputs, inputs);
+    }
+
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
+        self.show();
+        self.coe.serve(request, replies);
+        true
+    }
+
+    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
+        self.coe.poll(replies);
+    }
+}
+
+impl ServoDrive {
+    /// Takes what is commanded now, and shows what is.
+    fn exchange(&mut self, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        if let Some(outputs) = outputs {
+            self.coe.take_outputs(outputs);
+        }
+        self.read_settings();
+        self.sample_target();
+        self.show();
+        self.coe.put_inputs(inputs);
+    }
+}
+
+fn earlier(now: Instant, by: Duration) -> Instant {
+    Instant::from_nanos(now.as_nanos().saturating_sub(by.as_nanos() as u64))
+}
+
+/// Whether the command leads towards Operation enabled, for which the power stage takes its time.
+fn leads_upwards(state: State, controlword: Controlword) -> bool {
+    let below = matches!(state, State::SwitchOnDisabled | State::ReadyToSwitchOn | State::SwitchedOn);
+    let command = Command::from_controlword(controlword, controlword);
+    below && matches!(command, Some(Command::Shutdown | Command::SwitchOn | Command::EnableOperation))
+}
+
+/// The error register (0x1001) that goes with an error code: generic, and the kind (CiA 301, 7.5.2.2).
+fn error_register(error_code: u16) -> u8 {
+    const GENERIC: u8 = 1 << 0;
+    let kind = match error_code >> 12 {
+        0x2 => 1 << 1,
+        0x3 => 1 << 2,
+        0x4 => 1 << 3,
+        0x7 if error_code == COMMUNICATION_LOSS => 1 << 4,
+        0x8 if error_code >> 8 == 0x81 => 1 << 4,
+        0x7 | 0x8 => 1 << 5,
+        0xF => 1 << 7,
+        _ => 0,
+    };
+    GENERIC | kind
+}
