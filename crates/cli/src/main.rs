@@ -1,2 +1,40 @@
-//! The binary `onbeat`: composition, and words for people.
-fn main() {}
+//! `onbeat`: runs robots and machines from ordinary Linux in real time.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`commands`] | one file a command |
+//! | [`compose`] | from the robot's description to the parts that run it |
+//! | [`arguments`] | what several commands read from the command line |
+//! | [`stop`] | Ctrl-C |
+//! | [`failure`] | how a command ends when it cannot do its work |
+#![deny(unsafe_code)]
+
+mod arguments;
+mod commands;
+mod compose;
+mod failure;
+mod stop;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Command;
+
+/// Runs robots and machines over EtherCAT from ordinary Linux, in real time
+#[derive(Parser, Debug)]
+#[command(name = "onbeat", version, propagate_version = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command.execute() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("onbeat: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

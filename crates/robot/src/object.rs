@@ -144,6 +144,27 @@ impl ObjectType {
         }
     }
 
+    /// The type of this number (CiA 301, 7.4.7, Table 44), or `None` for those without a name here.
+    #[must_use]
+    pub const fn from_data_type(number: u16) -> Option<Self> {
+        Some(match number {
+            0x0001 => Self::Bool,
+            0x0002 => Self::Signed(1),
+            0x0003 => Self::Signed(2),
+            0x0004 => Self::Signed(4),
+            0x0015 => Self::Signed(8),
+            0x0005 => Self::Unsigned(1),
+            0x0006 => Self::Unsigned(2),
+            0x0007 => Self::Unsigned(4),
+            0x001B => Self::Unsigned(8),
+            0x0008 => Self::Float,
+            0x0011 => Self::Double,
+            0x0009 => Self::Text,
+            0x000A => Self::Octets,
+            _ => return None,
+        })
+    }
+
     fn integer_of(self, bytes: &[u8]) -> i128 {
         let unsigned = i128::from(u64::from_le_bytes(padded(bytes)));
         let (_, highest) = self.range();

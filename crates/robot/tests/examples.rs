@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use robot::{Application, AxisMode, Controller, Overrides, ProcessDataSource, Robot};
+use ethercat::cia402::CyclicMode;
+use robot::{Application, Controller, Overrides, ProcessDataSource, Robot};
 
 use onbeat_robot as robot;
 
@@ -12,7 +13,7 @@ fn example(name: &str) -> Robot {
     Robot::read(&path, Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn axes_in(robot: &Robot, mode: AxisMode) -> usize {
+fn axes_in(robot: &Robot, mode: CyclicMode) -> usize {
     robot.axes.iter().filter(|axis| axis.mode == mode).count()
 }
 
@@ -30,8 +31,8 @@ fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
         assert_eq!(robot.axes[position].name, format!("axis-{}", position + 1));
         assert_eq!(robot.axes[position].sub_device, position);
     }
-    assert_eq!(axes_in(&robot, AxisMode::CyclicSynchronousPosition), 4);
-    assert_eq!(axes_in(&robot, AxisMode::CyclicSynchronousVelocity), 2);
+    assert_eq!(axes_in(&robot, CyclicMode::Position), 4);
+    assert_eq!(axes_in(&robot, CyclicMode::Velocity), 2);
     let Controller::Sinusoid(swings) = &robot.controller else { panic!("sinusoid") };
     assert_eq!(swings.len(), 6);
     assert!((swings[5].phase - 5.0 * std::f64::consts::FRAC_PI_3).abs() < 1e-4);

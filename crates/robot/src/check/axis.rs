@@ -2,11 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ethercat::cia402::{CyclicMode, ModeOfOperation, object::MODES_OF_OPERATION};
 use toml::Spanned;
 
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, number};
-use crate::description::{Axis, AxisLimits, AxisMode, AxisScale, Bus, Cycle, ObjectDirection, OnStale};
+use crate::description::{
+    Axis, AxisLimits, AxisScale, Bus, Cycle, ObjectDirection, OnStale, mode_objects, short_name,
+};
 use crate::error::Problem;
 use crate::file;
 use crate::nearest::nearest;
@@ -60,11 +63,11 @@ fn find(
     })
 }
 
-fn mode(mode: file::Mode) -> AxisMode {
+fn mode(mode: file::Mode) -> CyclicMode {
     match mode {
-        file::Mode::Csp => AxisMode::CyclicSynchronousPosition,
-        file::Mode::Csv => AxisMode::CyclicSynchronousVelocity,
-        file::Mode::Cst => AxisMode::CyclicSynchronousTorque,
+        file::Mode::Csp => CyclicMode::Position,
+        file::Mode::Csv => CyclicMode::Velocity,
+        file::Mode::Cst => CyclicMode::Torque,
     }
 }
 
@@ -115,19 +118,19 @@ fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
 /// Whether the explicit mapping carries the objects the mode lives on (CiA 402-2, cyclic modes).
 fn check_mapping(
     place: &Spanned<file::Mode>,
-    mode: AxisMode,
+    mode: CyclicMode,
     axis: &str,
     bus: &Bus,
     sub_device: usize,
 ) -> Checked<()> {
     let Some(mapping) = bus.sub_devices[sub_device].process_data.explicit() else { return Ok(()) };
-    let missing = mode.objects().into_iter().find(|object| match object.direction {
+    let missing = mode_objects(mode).into_iter().find(|object| match object.direction {
         ObjectDirection::Output => mapping.output(object.index, 0).is_none(),
         ObjectDirection::Input => mapping.input(object.index, 0).is_none(),
     });
     missing.map_or(Ok(()), |object| {
         let found =
-            format!("axis \"{axis}\" in mode {} without object {:#06x}", mode.short_name(), object.index);
+            format!("axis \"{axis}\" in mode {} without object {:#06x}", short_name(mode), object.index);
         let (direction, name) = (object.direction.name(), object.name);
         let expected = format!("{name} among the {direction} of \"{}\"", bus.sub_devices[sub_device].name);
         Err(Problem::new(place.span(), found, expected, "map it, or choose another mode"))
@@ -137,15 +140,15 @@ fn check_mapping(
 /// Whether a start-up SDO sets another mode than the axis asks for.
 fn check_startup_mode(
     place: &Spanned<file::Mode>,
-    mode: AxisMode,
+    mode: CyclicMode,
     axis: &str,
     bus: &Bus,
     sub_device: usize,
 ) -> Checked<()> {
-    let written = bus.sub_devices[sub_device].startup.iter().rfind(|sdo| sdo.index == 0x6060);
+    let written = bus.sub_devices[sub_device].startup.iter().rfind(|sdo| sdo.index == MODES_OF_OPERATION);
     match written {
-        Some(sdo) if sdo.data != [mode.number() as u8] => {
-            let found = format!("axis \"{axis}\" in mode {}", mode.short_name());
+        Some(sdo) if sdo.data != [ModeOfOperation::from(mode).number() as u8] => {
+            let found = format!("axis \"{axis}\" in mode {}", short_name(mode));
             let expected = format!("the mode that start-up writes to 0x6060 ({:?})", sdo.data);
             let remedy = "remove that start-up SDO: the axis sets its mode itself";
             Err(Problem::new(place.span(), found, expected, remedy))

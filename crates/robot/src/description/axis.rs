@@ -1,5 +1,7 @@
 use std::f64::consts::TAU;
 
+use ethercat::cia402::{CyclicMode, object};
+
 /// One axis: a servo drive and what its numbers mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
@@ -8,46 +10,13 @@ pub struct Axis {
     /// Position on the bus of its drive.
     pub sub_device: usize,
     /// CiA 402 mode of operation.
-    pub mode: AxisMode,
+    pub mode: CyclicMode,
     /// From the drive's numbers to SI and back.
     pub scale: AxisScale,
     /// What the axis must not exceed.
     pub limits: AxisLimits,
     /// What happens when the command goes stale.
     pub on_stale: OnStale,
-}
-
-/// CiA 402 modes of operation that follow a command on every beat (CiA 402-2, object 0x6060).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AxisMode {
-    /// Cyclic synchronous position, 8.
-    CyclicSynchronousPosition,
-    /// Cyclic synchronous velocity, 9.
-    CyclicSynchronousVelocity,
-    /// Cyclic synchronous torque, 10.
-    CyclicSynchronousTorque,
-}
-
-impl AxisMode {
-    /// The value of object 0x6060.
-    #[must_use]
-    pub const fn number(self) -> i8 {
-        match self {
-            Self::CyclicSynchronousPosition => 8,
-            Self::CyclicSynchronousVelocity => 9,
-            Self::CyclicSynchronousTorque => 10,
-        }
-    }
-
-    /// The short name people use: `csp`, `csv`, `cst`.
-    #[must_use]
-    pub const fn short_name(self) -> &'static str {
-        match self {
-            Self::CyclicSynchronousPosition => "csp",
-            Self::CyclicSynchronousVelocity => "csv",
-            Self::CyclicSynchronousTorque => "cst",
-        }
-    }
 }
 
 /// What the drive's numbers mean at the axis.
@@ -125,22 +94,40 @@ impl ObjectDirection {
     }
 }
 
-impl AxisMode {
-    /// The objects that must be in the process data for this mode (CiA 402-2, cyclic modes). The actual
-    /// position is among them in every mode: a robot is blind without it.
-    #[must_use]
-    pub fn objects(self) -> [ModeObject; 4] {
-        use ObjectDirection::{Input, Output};
-        let target = match self {
-            Self::CyclicSynchronousPosition => (0x607A, "target position"),
-            Self::CyclicSynchronousVelocity => (0x60FF, "target velocity"),
-            Self::CyclicSynchronousTorque => (0x6071, "target torque"),
-        };
-        [
-            ModeObject { index: 0x6040, name: "controlword", direction: Output },
-            ModeObject { index: target.0, name: target.1, direction: Output },
-            ModeObject { index: 0x6041, name: "statusword", direction: Input },
-            ModeObject { index: 0x6064, name: "position actual value", direction: Input },
-        ]
+/// The short name people use for a mode: `csp`, `csv`, `cst`.
+#[must_use]
+pub const fn short_name(mode: CyclicMode) -> &'static str {
+    match mode {
+        CyclicMode::Position => "csp",
+        CyclicMode::Velocity => "csv",
+        CyclicMode::Torque => "cst",
     }
+}
+
+/// The objects that must be in the process data for `mode` (CiA 402-2, cyclic modes). The actual position
+/// is among them in every mode: a robot is blind without it.
+#[must_use]
+pub const fn mode_objects(mode: CyclicMode) -> [ModeObject; 4] {
+    use ObjectDirection::{Input, Output};
+    let target = match mode {
+        CyclicMode::Position => {
+            ModeObject { index: object::TARGET_POSITION, name: "target position", direction: Output }
+        }
+        CyclicMode::Velocity => {
+            ModeObject { index: object::TARGET_VELOCITY, name: "target velocity", direction: Output }
+        }
+        CyclicMode::Torque => {
+            ModeObject { index: object::TARGET_TORQUE, name: "target torque", direction: Output }
+        }
+    };
+    [
+        ModeObject { index: object::CONTROLWORD, name: "controlword", direction: Output },
+        target,
+        ModeObject { index: object::STATUSWORD, name: "statusword", direction: Input },
+        ModeObject {
+            index: object::POSITION_ACTUAL_VALUE,
+            name: "position actual value",
+            direction: Input,
+        },
+    ]
 }

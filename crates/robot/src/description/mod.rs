@@ -8,7 +8,9 @@ mod bus;
 mod controller;
 mod cycle;
 
-pub use axis::{Axis, AxisLimits, AxisMode, AxisScale, ModeObject, ObjectDirection, OnStale};
+pub use axis::{
+    Axis, AxisLimits, AxisScale, ModeObject, ObjectDirection, OnStale, mode_objects, short_name,
+};
 pub use bus::{
     Application, Bus, DistributedClock, Identity, Parent, ProcessDataSource, ServoDrivePlant, Simulation,
     StartupSdo, SubDevice,

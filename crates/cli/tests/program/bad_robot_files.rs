@@ -1,0 +1,40 @@
+//! A robot file that cannot be used is one sentence and exit code 1, before anything is on the wire.
+
+use crate::common::{file, run, six_axis_with};
+
+#[test]
+fn an_unknown_key_stops_every_command_with_its_place() {
+    let path = six_axis_with("unknown-key.toml", "priority = 80", "prioriy = 80");
+    let path = path.to_str().unwrap();
+    let expected = format!(
+        "onbeat: {path}:11:1: unknown key \"prioriy\", expected one of period, priority, cpu, memory_lock, \
+         frame_order: did you mean \"priority\"?"
+    );
+    assert_eq!(run(&["simulate", path, "--iface", "lo"]).sentence(), expected);
+}
+
+#[test]
+fn an_impossible_mapping_is_refused() {
+    let path = six_axis_with("mapping.toml", "index = 0x607A, bits = 32", "index = 0x607A, bits = 16");
+    let ran = run(&["simulate", path.to_str().unwrap(), "--iface", "lo"]);
+    let sentence = ran.sentence();
+    assert!(
+        sentence.contains("16 bits for object 0x607a:00, expected the 32 that CiA 402 gives it"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let ran = run(&["simulate", "no-such-robot.toml", "--iface", "lo"]);
+    assert!(ran.sentence().starts_with("onbeat: no-such-robot.toml: cannot be read"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_robot_that_cannot_be_simulated_names_the_sub_device() {
+    let text = "[cycle]\nperiod = \"1ms\"\n[[bus.sub_device]]\nname = \"press\"\n";
+    let path = file("not-simulated.toml", text);
+    let ran = run(&["simulate", path.to_str().unwrap(), "--iface", "lo"]);
+    let sentence = ran.sentence();
+    assert!(sentence.contains("SubDevice 0 \"press\"") && sentence.contains("simulate"), "{sentence}");
+}

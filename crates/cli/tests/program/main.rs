@@ -1,0 +1,6 @@
+//! The program as a user meets it: arguments in, text and exit code out.
+
+mod bad_robot_files;
+mod common;
+mod missing_interface;
+mod simulate;
