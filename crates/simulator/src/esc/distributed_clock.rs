@@ -72,7 +72,12 @@ impl DistributedClock {
 
     /// Local time plus offset, at `now`.
     pub(crate) fn system_time(&self, memory: &Memory, now: Instant) -> u64 {
-        self.visible(self.clock.read(now).wrapping_add(memory.quad_word(dc::SYSTEM_TIME_OFFSET)))
+        self.visible(self.full_time(memory, now))
+    }
+
+    /// System time with the bits a 32-bit clock does not show.
+    fn full_time(&self, memory: &Memory, now: Instant) -> u64 {
+        self.clock.read(now).wrapping_add(memory.quad_word(dc::SYSTEM_TIME_OFFSET))
     }
 
     /// Latches the local times at which the frame passed the ports that are open, and the processing
@@ -140,7 +145,7 @@ impl DistributedClock {
         let active = memory.byte(dc::ACTIVATION) & dc::ACTIVATE_SYNC0 == dc::ACTIVATE_SYNC0;
         match (&self.sync0, active) {
             (None, true) => {
-                let time = self.system_time(memory, now);
+                let time = self.full_time(memory, now);
                 let start = memory.quad_word(dc::START_TIME);
                 // A start time that has passed comes again when the counter has wrapped.
                 let first = if self.counts_64_bits {
@@ -177,12 +182,12 @@ impl DistributedClock {
         let cycles = if cycle == 0 { 0 } else { SHORTEST_SYNC0.div_ceil(cycle) };
         sync0.next = (cycles > 0).then(|| (system_time.wrapping_add(cycle * cycles), due));
         self.schedule(memory, due);
-        Some(system_time)
+        Some(self.visible(system_time))
     }
 
     /// Leaves out the events before `now`, keeping their grid.
     pub(crate) fn skip_sync0(&mut self, memory: &Memory, now: Instant) {
-        let time = self.system_time(memory, now);
+        let time = self.full_time(memory, now);
         if let Some(Sync0 { next: Some((next, due)), cycle: cycle @ 1.. }) = &mut self.sync0 {
             if *due < now {
                 let cycle = u64::from(*cycle);
@@ -192,14 +197,26 @@ impl DistributedClock {
         }
     }
 
+    /// Works out when the next event is due. One that the clock was steered past comes at once; one that
+    /// the system time has leapt over comes when the counter has wrapped.
     fn schedule(&mut self, memory: &Memory, now: Instant) {
-        let offset = memory.quad_word(dc::SYSTEM_TIME_OFFSET);
-        if let Some(Sync0 { next: Some((system_time, due)), .. }) = &mut self.sync0 {
-            let local = system_time.wrapping_sub(offset);
-            // Steered past it: it comes at once.
-            let passed = self.clock.read(now).wrapping_sub(local) as i64 >= 0;
-            *due = if passed { now } else { self.clock.instant_of(local, now) };
-        }
+        let time = self.full_time(memory, now);
+        let Some(Sync0 { next: next @ Some(_), .. }) = &mut self.sync0 else { return };
+        let Some((system_time, _)) = *next else { return };
+        let late = time.wrapping_sub(system_time);
+        let to_come = late as i64 <= 0;
+        *next = if to_come {
+            let local = self.clock.read(now).wrapping_add(late.wrapping_neg());
+            Some((system_time, self.clock.instant_of(local, now)))
+        } else if late <= LATEST_SYNC0 {
+            Some((system_time, now))
+        } else if self.counts_64_bits {
+            None
+        } else {
+            let ahead = u64::from((system_time as u32).wrapping_sub(time as u32));
+            let local = self.clock.read(now).wrapping_add(ahead);
+            Some((time.wrapping_add(ahead), self.clock.instant_of(local, now)))
+        };
     }
 
     fn steer(&mut self, memory: &mut Memory, now: Instant, difference: f64) {
@@ -237,6 +254,9 @@ const FILTER_DEPTHS_DEFAULT: u16 = 0x0C04;
 
 /// Activation status: bit 0, the first SYNC0 is pending or cyclic operation runs.
 const ACTIVATION_STATUS: u16 = 0x0984;
+
+/// An event is made up for by so many ns; steering moves the clock by far less.
+const LATEST_SYNC0: u64 = 100_000;
 
 /// Ten microseconds of system time.
 const SHORTEST_SYNC0: u64 = 10_000;
@@ -367,6 +387,26 @@ mod tests {
         let (mut clock, mut memory) = unit(0.0, 0, false);
         activate(&mut clock, &mut memory, now, 9_000_000, 1_000_000);
         assert_eq!(clock.sync0_due(), Some(Instant::from_nanos((1 << 32) + 9_000_000)));
+    }
+
+    #[test]
+    fn a_32_bit_clock_that_has_wrapped_keeps_its_grid() {
+        let (mut clock, mut memory) = unit(0.0, 5_000_000_000, false);
+        let start = 5_001_000_000_u64 & u64::from(u32::MAX);
+        activate(&mut clock, &mut memory, Instant::EPOCH, start, 1_000_000);
+        assert_eq!(clock.sync0_due(), Some(Instant::from_nanos(1_000_000)));
+        assert_eq!(clock.take_sync0(&memory), Some(start));
+        assert_eq!(clock.sync0_due(), Some(Instant::from_nanos(2_000_000)));
+    }
+
+    #[test]
+    fn a_leap_of_the_system_time_over_the_next_event_ends_them() {
+        let (mut clock, mut memory) = unit(0.0, 0, true);
+        activate(&mut clock, &mut memory, Instant::EPOCH, 1_000_000, 1_000_000);
+        memory.store(dc::SYSTEM_TIME_OFFSET, &u64::MAX.wrapping_div(4).to_le_bytes());
+        clock.reset_difference(&mut memory, Instant::EPOCH);
+        assert_eq!(clock.sync0_due(), None);
+        assert_eq!(clock.take_sync0(&memory), None);
     }
 
     #[test]

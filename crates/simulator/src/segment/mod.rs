@@ -173,6 +173,7 @@ impl Segment {
     /// Time passes to `now`; returns the latest instant so far.
     fn pass_time(&mut self, now: Instant) -> Instant {
         let begins = self.now.is_none();
+        let now = now.min(END_OF_TIME);
         let now = self.now.map_or(now, |before| before.max(now));
         self.now = Some(now);
         if begins {
@@ -217,6 +218,10 @@ impl Segment {
         Ok(())
     }
 }
+
+/// 292 years after the epoch: time stands still from there on, so that sums of times never reach their
+/// end.
+const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl link::Segment for Segment {
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
