@@ -3,8 +3,8 @@
 // The far end of a veth pair as a row of SubDevices that are already in Op, inside the kernel: every
 // EtherCAT frame goes back at once, with the working counters that SUB_DEVICES drives would leave.
 //
-// Simplified on purpose: data is not touched, except that a broadcast read of the AL status answers Op
-// (ETG.1000.6, 6.4.1); every SubDevice is taken to have inputs and outputs; and at most 16 datagrams a
+// Simplified on purpose: data is not touched, except that a read of the AL status answers Op
+// (ETG.1000.6, 6.4.1); every SubDevice is taken to have inputs and outputs; and at most 40 datagrams a
 // frame are looked at.
 
 #include <linux/bpf.h>
@@ -18,7 +18,7 @@
 #define FIRST_DATAGRAM 16
 #define DATAGRAM_HEADER 10
 #define LONGEST_DATA 1486
-#define MAXIMUM_DATAGRAMS 16
+#define MAXIMUM_DATAGRAMS 40
 
 #define AL_STATUS 0x0130
 #define AL_OP 0x08
@@ -68,7 +68,7 @@ int reflect(struct xdp_md *context)
 		unsigned short sum = (counter[0] | (counter[1] << 8)) + rise;
 		counter[0] = sum & 0xff;
 		counter[1] = sum >> 8;
-		if (datagram[0] == 7 && (datagram[4] | (datagram[5] << 8)) == AL_STATUS)
+		if ((datagram[0] == 7 || datagram[0] == 4) && (datagram[4] | (datagram[5] << 8)) == AL_STATUS)
 			datagram[DATAGRAM_HEADER] = AL_OP;
 		if (!(flags & 0x8000))
 			break;

@@ -7,7 +7,10 @@
 mod floor;
 mod rounds;
 
+use std::future::Future;
+use std::pin::pin;
 use std::process::ExitCode;
+use std::task::{Context, Poll, Waker};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,7 +18,7 @@ fn main() -> ExitCode {
     let result = match words.as_slice() {
         ["floor", interface, sub_devices, bytes] => numbers(sub_devices, bytes)
             .and_then(|(sub_devices, bytes)| floor::Floor::open(interface, sub_devices, bytes))
-            .and_then(|mut floor| rounds::serve(floor.frame_length(), || floor.exchange())),
+            .and_then(|mut floor| serve(floor.frame_length(), || floor.exchange())),
         _ => Err("usage: wire floor INTERFACE SUB_DEVICES BYTES_EACH".into()),
     };
     match result {
@@ -30,4 +33,13 @@ fn main() -> ExitCode {
 fn numbers(sub_devices: &str, bytes: &str) -> Result<(usize, usize), String> {
     let number = |word: &str| word.parse().map_err(|error| format!("`{word}` is no number: {error}"));
     Ok((number(sub_devices)?, number(bytes)?))
+}
+
+/// Serves rounds of a cycle that blocks: its future never waits, so one poll ends it.
+fn serve(frame_length: usize, mut cycle: impl FnMut() -> Result<(), String>) -> Result<(), String> {
+    let conversation = pin!(rounds::serve_async(frame_length, async || cycle()));
+    match conversation.poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err("a blocking cycle cannot be pending".into()),
+    }
 }

@@ -7,7 +7,10 @@ use std::io::{self, BufRead, Write};
 ///
 /// # Errors
 /// A line that is no number of cycles, or what a cycle says.
-pub fn serve(frame_length: usize, mut cycle: impl FnMut() -> Result<(), String>) -> Result<(), String> {
+pub async fn serve_async(
+    frame_length: usize,
+    mut cycle: impl AsyncFnMut() -> Result<(), String>,
+) -> Result<(), String> {
     println!("ready {frame_length}");
     let mut durations = Vec::new();
     for line in io::stdin().lock().lines() {
@@ -18,7 +21,7 @@ pub fn serve(frame_length: usize, mut cycle: impl FnMut() -> Result<(), String>)
         let cpu = nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID);
         for duration in &mut durations {
             let start = nanoseconds(libc::CLOCK_MONOTONIC);
-            cycle()?;
+            cycle().await?;
             *duration = nanoseconds(libc::CLOCK_MONOTONIC) - start;
         }
         let cpu = nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID) - cpu;

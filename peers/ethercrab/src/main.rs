@@ -1,0 +1,28 @@
+//! ethercrab as a MainDevice: `ethercrab-peer judge INTERFACE` of the six-axis robot, or measured in
+//! `ethercrab-peer wire INTERFACE SUB_DEVICES BYTES_EACH`, a conversation with `cargo xtask bench wire`.
+
+mod bus;
+mod judge;
+#[path = "../../wire/src/rounds.rs"]
+mod rounds;
+mod six_axis;
+mod wire;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["judge", interface] => bus::run(interface, judge::judge),
+        ["wire", interface, sub_devices, bytes_each] => wire::measure(interface, sub_devices, bytes_each),
+        _ => Err("usage: ethercrab-peer judge INTERFACE | wire INTERFACE SUB_DEVICES BYTES_EACH".into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ethercrab: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,113 @@
+"""pysoem (SOEM) as the MainDevice of the six-axis robot. Usage: pysoem_judge.py INTERFACE"""
+
+import struct
+import sys
+import time
+
+import pysoem
+
+from six_axis import (
+    BYTES, CYCLES, CYCLIC_SYNCHRONOUS_POSITION, PERIOD, PRODUCT_CODE, REVISION, SUB_DEVICES, VENDOR_ID, Axis, expect,
+)
+
+TIMEOUT_US = 50_000
+
+
+def main(interface):
+    master = pysoem.Master()
+    master.open(interface)
+    try:
+        scan(master)
+        identities(master)
+        reach_op(master)
+        exchange(master)
+        statuswords(master)
+        master.state = pysoem.INIT_STATE
+        master.write_state()
+        expect("state after asking for Init", master.state_check(pysoem.INIT_STATE, 2_000_000), pysoem.INIT_STATE)
+    finally:
+        master.close()
+    print(f"pysoem: {SUB_DEVICES} drives, Op, {CYCLES} cycles, every working counter right, SDO reads agree")
+
+
+def scan(master):
+    deadline = time.monotonic() + 10  # the other end may still be starting
+    while master.config_init() != SUB_DEVICES and time.monotonic() < deadline:
+        time.sleep(0.1)
+    expect("SubDevices found", len(master.slaves), SUB_DEVICES)
+
+
+def identities(master):
+    for position, slave in enumerate(master.slaves):
+        place = f"position {position}"
+        expect(f"{place}, vendor in SII", slave.man, VENDOR_ID)
+        expect(f"{place}, product in SII", slave.id, PRODUCT_CODE)
+        expect(f"{place}, revision in SII", slave.rev, REVISION)
+        for sub_index, expected in [(1, VENDOR_ID), (2, PRODUCT_CODE), (3, REVISION)]:
+            found = struct.unpack("<I", slave.sdo_read(0x1018, sub_index))[0]
+            expect(f"{place}, SDO 0x1018:{sub_index}", found, expected)
+        expect(f"{place}, SDO 0x1018:0", slave.sdo_read(0x1018, 0)[0], 4)
+        name = slave.sdo_read(0x1008, 0).rstrip(b"\0").decode()
+        expect(f"{place}, SDO 0x1008", name, slave.name)
+        try:
+            slave.sdo_read(0x2FFF, 0)
+            raise SystemExit(f"{place}, SDO 0x2FFF: expected an abort, found a value")
+        except pysoem.SdoError as abort:
+            expect(f"{place}, abort of SDO 0x2FFF", abort.abort_code, 0x06020000)
+        slave.sdo_write(0x6060, 0, struct.pack("<b", CYCLIC_SYNCHRONOUS_POSITION))
+
+
+def reach_op(master):
+    master.config_map()
+    expect("distributed clocks found", bool(master.config_dc()), True)
+    for position, slave in enumerate(master.slaves):
+        expect(f"position {position}, bytes of inputs", len(slave.input), BYTES)
+        expect(f"position {position}, bytes of outputs", len(slave.output), BYTES)
+    check_state(master, pysoem.SAFEOP_STATE)
+    master.send_processdata()
+    master.receive_processdata(TIMEOUT_US)
+    master.state = pysoem.OP_STATE
+    master.write_state()
+    for _ in range(1000):
+        master.send_processdata()
+        master.receive_processdata(TIMEOUT_US)
+        if master.state_check(pysoem.OP_STATE, 1000) == pysoem.OP_STATE:
+            break
+    check_state(master, pysoem.OP_STATE)
+
+
+def check_state(master, state):
+    found = master.state_check(state, 2_000_000)
+    if found != state:
+        master.read_state()
+        codes = [f"{slave.state:#x}/{slave.al_status:#06x}" for slave in master.slaves]
+        raise SystemExit(f"expected state {state:#x}, found state/AL status code {', '.join(codes)}")
+
+
+def exchange(master):
+    axes = [Axis() for _ in master.slaves]
+    expect("expected working counter", master.expected_wkc, 3 * SUB_DEVICES)
+    release = time.monotonic()
+    for cycle in range(CYCLES):
+        for axis, slave in zip(axes, master.slaves):
+            slave.output = axis.outputs(slave.input)
+        master.send_processdata()
+        found = master.receive_processdata(TIMEOUT_US)
+        expect(f"working counter of cycle {cycle}", found, master.expected_wkc)
+        release += PERIOD
+        time.sleep(max(0.0, release - time.monotonic()))
+    for position, axis in enumerate(axes):
+        axis.check(f"position {position}")
+
+
+def statuswords(master):
+    for position, slave in enumerate(master.slaves):
+        master.send_processdata()
+        master.receive_processdata(TIMEOUT_US)
+        found = struct.unpack("<H", slave.sdo_read(0x6041, 0))[0]
+        # Bit 10, target reached, may change between the two readings.
+        expect(f"position {position}, statusword by SDO", found & ~0x400, struct.unpack("<H", slave.input[:2])[0] & ~0x400)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
