@@ -299,15 +299,49 @@ impl<'a> FrameBuilder<'a> {
         &mut self.buffer[place.data()]
     }
 
+    /// Sets the working counter of a datagram pushed before, as a SubDevice would.
+    pub fn set_working_counter(&mut self, place: &DatagramPlace, working_counter: u16) {
+        let start = place.working_counter();
+        let field = start..start + WORKING_COUNTER_LENGTH;
+        self.buffer[field].copy_from_slice(&working_counter.to_le_bytes());
+    }
+
     /// Writes the EtherCAT header, pads to the shortest Ethernet frame and returns the frame's length.
     #[must_use]
-    pub fn finish(self) -> usize {
-        let announced = (self.length - DATAGRAMS_OFFSET) as u16 & 0x07FF;
-        let header = announced | u16::from(TYPE_DATAGRAMS) << 12;
-        self.buffer[ethernet::HEADER_LENGTH..DATAGRAMS_OFFSET].copy_from_slice(&header.to_le_bytes());
+    pub fn finish(mut self) -> usize {
+        self.write_header(self.length - DATAGRAMS_OFFSET, false);
         let length = self.length.max(MINIMUM_FRAME_LENGTH);
         self.buffer[self.length..length].fill(0);
         length
+    }
+
+    fn write_header(&mut self, announced: usize, reserved: bool) {
+        let header =
+            announced as u16 & 0x07FF | u16::from(reserved) << 11 | u16::from(TYPE_DATAGRAMS) << 12;
+        self.buffer[ethernet::HEADER_LENGTH..DATAGRAMS_OFFSET].copy_from_slice(&header.to_le_bytes());
+    }
+}
+
+impl Frame<'_> {
+    /// Builds the same frame again in `buffer` from what was parsed, addresses, reserved bits, working
+    /// counters and padding included, and returns its length; `None` if `buffer` is too short, or
+    /// shorter than the shortest Ethernet frame.
+    #[must_use]
+    pub fn emit(&self, buffer: &mut [u8]) -> Option<usize> {
+        if buffer.len() < MINIMUM_FRAME_LENGTH {
+            return None;
+        }
+        let mut builder = FrameBuilder::new(buffer, self.source());
+        builder.buffer[..SOURCE_OFFSET].copy_from_slice(&self.destination().0);
+        for datagram in self.datagrams() {
+            let place = builder.push_data(datagram.header, datagram.data)?;
+            builder.set_working_counter(&place, datagram.working_counter);
+        }
+        let padding = self.padding();
+        let length = builder.length + padding.len();
+        builder.buffer.get_mut(builder.length..length)?.copy_from_slice(padding);
+        builder.write_header(self.announced_length(), self.reserved());
+        Some(length)
     }
 }
 

@@ -1,0 +1,9 @@
+//! Our codec against recordings of real devices, and against tshark's reading of them.
+//!
+//! The recordings lie beside the workspace, in `../shared/real`; without them, or without tshark, the
+//! tests say so and pass.
+
+mod devices;
+mod frames;
+mod mailbox;
+mod recording;
