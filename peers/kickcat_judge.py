@@ -14,6 +14,7 @@ from six_axis import (
 
 TIMEOUT = 1.0  # s
 WATCHDOG = 0.1  # s
+LONGEST_TEXT = 64  # bytes
 
 
 def main(interface):
@@ -52,8 +53,8 @@ def identity(bus, position, slave):
     for sub_index, expected in [(0, 4), (1, VENDOR_ID), (2, PRODUCT_CODE), (3, REVISION)]:
         found = number(bus, slave, 0x1018, sub_index)
         expect(f"position {position}, SDO 0x1018:{sub_index}", found, expected)
-    name = bus.read_sdo(slave, 0x1008, 0, Access.PARTIAL, TIMEOUT)
-    expect(f"position {position}, SDO 0x1008 is text", name.rstrip(b"\0").decode().isprintable() and name != b"", True)
+    name = bus.read_sdo(slave, 0x1008, 0, Access.PARTIAL, LONGEST_TEXT, TIMEOUT)
+    expect(f"position {position}, SDO 0x1008", name.rstrip(b"\0").decode(), f"drive-{position + 1}")
     mode = struct.pack("<b", CYCLIC_SYNCHRONOUS_POSITION)
     message = slave.mailbox.write_sdo(0x6060, 0, False, mode, TIMEOUT)
     while message.status() == MessageStatus.RUNNING:
@@ -62,7 +63,7 @@ def identity(bus, position, slave):
 
 
 def number(bus, slave, index, sub_index):
-    return int.from_bytes(bus.read_sdo(slave, index, sub_index, Access.PARTIAL, TIMEOUT), "little")
+    return int.from_bytes(bus.read_sdo(slave, index, sub_index, Access.PARTIAL, 4, TIMEOUT), "little")
 
 
 def reach_op(bus):

@@ -40,6 +40,8 @@ def scan(master):
 def identities(master):
     for position, slave in enumerate(master.slaves):
         place = f"position {position}"
+        # SOEM reads the SII name of the first of several alike only, and copies it.
+        expect(f"{place}, name in SII", slave.name, "drive-1")
         expect(f"{place}, vendor in SII", slave.man, VENDOR_ID)
         expect(f"{place}, product in SII", slave.id, PRODUCT_CODE)
         expect(f"{place}, revision in SII", slave.rev, REVISION)
@@ -48,7 +50,7 @@ def identities(master):
             expect(f"{place}, SDO 0x1018:{sub_index}", found, expected)
         expect(f"{place}, SDO 0x1018:0", slave.sdo_read(0x1018, 0)[0], 4)
         name = slave.sdo_read(0x1008, 0).rstrip(b"\0").decode()
-        expect(f"{place}, SDO 0x1008", name, slave.name)
+        expect(f"{place}, SDO 0x1008", name, f"drive-{position + 1}")
         try:
             slave.sdo_read(0x2FFF, 0)
             raise SystemExit(f"{place}, SDO 0x2FFF: expected an abort, found a value")

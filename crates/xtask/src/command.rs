@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// `cargo` with `arguments`, started in `directory`.
 pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
@@ -26,6 +27,29 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let status = command.stdin(Stdio::null()).status();
     let status = status.map_err(|error| format!("`{}` does not start: {error}", words(command)))?;
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", words(command))) }
+}
+
+/// Runs a command with its output shown, for `longest` at most.
+///
+/// # Errors
+/// That it does not start, its exit status, or that it had to be killed.
+pub(crate) fn run_within(command: &mut Command, longest: Duration) -> Result<(), String> {
+    println!("$ {}", words(command));
+    let child = command.stdin(Stdio::null()).spawn();
+    let mut child = child.map_err(|error| format!("`{}` does not start: {error}", words(command)))?;
+    let deadline = Instant::now() + longest;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("`{}` ended with {status}", words(command))),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("`{}` was killed after {} s", words(command), longest.as_secs()));
+            }
+        }
+    }
 }
 
 /// Runs a command and returns what it wrote to standard output.

@@ -1,15 +1,22 @@
 //! Other people's programs judging ours: three MainDevices and a dissector.
 
+mod peers;
 pub(crate) mod simulate;
 
 use std::path::Path;
 
+use crate::command;
 use crate::report::{Outcome, Report};
 
-/// All judges, each a step of its own.
+/// All judges, each a step of its own. The program they judge is the one the tests were built with.
 pub(crate) fn all(root: &Path, report: &mut Report) {
-    report.step("judge python peers", || match crate::setup::python(root) {
-        Ok(_) => Outcome::Passed,
-        Err(why) => Outcome::Skipped(why),
+    let mut built = false;
+    report.step("build onbeat", || {
+        let outcome = Outcome::of(&mut command::cargo(root, &["build", "--package", "onbeat"]));
+        built = matches!(outcome, Outcome::Passed);
+        outcome
     });
+    if built {
+        peers::all(root, &root.join("target/debug/onbeat"), report);
+    }
 }

@@ -24,6 +24,18 @@ impl Simulate {
         let process = command.spawn().map_err(|error| format!("{}: {error}", onbeat.display()))?;
         Ok(Self { process })
     }
+
+    /// That it has not ended by itself.
+    ///
+    /// # Errors
+    /// How it ended.
+    pub(crate) fn still_running(&mut self) -> Result<(), String> {
+        match self.process.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(format!("`onbeat simulate` ended by itself with {status}")),
+            Err(error) => Err(format!("`onbeat simulate`: {error}")),
+        }
+    }
 }
 
 impl Drop for Simulate {

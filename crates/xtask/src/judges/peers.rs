@@ -1,0 +1,56 @@
+//! Three other MainDevices drive the six-axis robot of `onbeat simulate`, each on a cable of its own.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use testbed::{Side, Testbed};
+
+use super::simulate::Simulate;
+use crate::report::{Outcome, Report};
+use crate::{command, setup};
+
+/// Each peer a step of its own.
+pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
+    for (peer, script) in [("pysoem", "pysoem_judge.py"), ("kickcat", "kickcat_judge.py")] {
+        report.step(&format!("judge {peer}"), || {
+            let python = match setup::python(root) {
+                Ok(python) => python,
+                Err(why) => return Outcome::Skipped(why),
+            };
+            let mut command = Command::new(python);
+            command.arg(root.join("peers").join(script));
+            judge(root, onbeat, command)
+        });
+    }
+    report.step("judge ethercrab", || {
+        let project = root.join("peers/ethercrab");
+        if let Err(why) = command::run(&mut command::cargo(&project, &["build", "--quiet"])) {
+            return Outcome::Failed(why);
+        }
+        let mut command = Command::new(project.join("target/debug/ethercrab-peer"));
+        command.arg("judge");
+        judge(root, onbeat, command)
+    });
+}
+
+/// Runs one peer, which is told its interface.
+fn judge(root: &Path, onbeat: &Path, mut peer: Command) -> Outcome {
+    let testbed = match Testbed::new() {
+        Ok(testbed) => testbed,
+        Err(skip) => return Outcome::Skipped(skip.to_string()),
+    };
+    let mut simulate = match Simulate::start(&testbed, onbeat, &root.join("examples/six-axis.toml")) {
+        Ok(simulate) => simulate,
+        Err(why) => return Outcome::Failed(why),
+    };
+    peer.arg(Side::Near.interface());
+    let mut peer = testbed.run_in(Side::Near, peer);
+    match command::run_within(&mut peer, LONGEST) {
+        Ok(()) => simulate.still_running().map_or_else(Outcome::Failed, |()| Outcome::Passed),
+        Err(why) => Outcome::Failed(why),
+    }
+}
+
+/// Bring-up and 2 000 cycles at 1 kHz take some 5 s.
+const LONGEST: Duration = Duration::from_secs(60);
