@@ -17,6 +17,8 @@ mod image;
 mod reader;
 mod record;
 
+use core::fmt;
+
 use thiserror::Error;
 
 pub use builder::Builder;
@@ -45,6 +47,14 @@ pub struct Identity {
     pub revision: u32,
     /// Serial number; 0: none.
     pub serial: u32,
+}
+
+impl fmt::Display for Identity {
+    /// Vendor, product and revision: what tells one kind of SubDevice from another.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { vendor_id, product_code, revision, serial: _ } = self;
+        write!(f, "vendor {vendor_id:#010x} product {product_code:#010x} revision {revision:#010x}")
+    }
 }
 
 /// Why bytes are not an SII image.
