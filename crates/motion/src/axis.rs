@@ -1,0 +1,59 @@
+//! What a controller is told of an axis on every beat, and what it answers, in SI units.
+
+use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
+
+/// Whether set-points move the axis, and where they have to begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum AxisPhase {
+    /// The drive is not enabled: set-points have no effect.
+    #[default]
+    NotEnabled,
+    /// The drive is enabled and stands: set-points begin at this position, with no velocity.
+    HoldingAt(Radians),
+    /// The drive follows the set-points.
+    Following,
+}
+
+/// What an axis reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AxisFeedback {
+    /// Actual position.
+    pub position: Radians,
+    /// Actual velocity.
+    pub velocity: RadiansPerSecond,
+    /// Actual torque at the axis.
+    pub torque: NewtonMetres,
+    /// Whether set-points move it.
+    pub phase: AxisPhase,
+    /// These are this beat's numbers; otherwise the last that could be trusted.
+    pub fresh: bool,
+}
+
+/// What an axis is to do; the drive's mode says which of the three counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AxisSetpoint {
+    /// Target position (CSP).
+    pub position: Radians,
+    /// Target velocity (CSV).
+    pub velocity: RadiansPerSecond,
+    /// Target torque at the axis (CST).
+    pub torque: NewtonMetres,
+}
+
+/// A trajectory at one instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TrajectoryPoint {
+    /// Position.
+    pub position: Radians,
+    /// Its derivative.
+    pub velocity: RadiansPerSecond,
+    /// The derivative of that.
+    pub acceleration: RadiansPerSecondSquared,
+}
+
+/// Position and velocity of the point; no torque.
+impl From<TrajectoryPoint> for AxisSetpoint {
+    fn from(point: TrajectoryPoint) -> Self {
+        Self { position: point.position, velocity: point.velocity, torque: NewtonMetres::ZERO }
+    }
+}
