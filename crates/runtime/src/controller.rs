@@ -1,26 +1,27 @@
-//! What moves the axes: called once a beat with feedback, gives back set-points, both in SI units.
+//! What moves the axes: called once a beat with what they report, says what they shall do, in SI units.
 
 use std::time::Duration;
 
-use ethercat::cia402::{Phase, Request, State};
+use ethercat::cia402::{Request, State};
 use ethercat::time::Instant;
+use motion::{AxisFeedback, AxisSetpoint};
 
 /// Decides where the axes go.
 ///
 /// `update` runs on the real-time path: it neither allocates, locks, waits nor logs.
 pub trait Controller: Send {
-    /// One beat. `setpoints` hold what was asked on the last beat, in the axes' order; at the start every
-    /// axis is asked to stay disabled.
+    /// One beat. `commands` hold what was asked on the last beat, in the axes' order; at the start every axis
+    /// is asked to stay disabled.
     ///
-    /// While [`AxisFeedback::phase`] is [`Phase::Holding`] an axis in cyclic synchronous position mode starts
-    /// from [`AxisFeedback::holds_at`]. Once [`Beat::stopping`] is set the controller brings its set-points
-    /// to rest by its own profile; axes whose set-points stand still are then disabled.
-    fn update(&mut self, beat: Beat, feedback: &[AxisFeedback], setpoints: &mut [AxisSetpoint]);
+    /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that position. Once
+    /// [`Beat::stopping`] is set the controller brings its set-points to rest by its own profile; when all
+    /// have stood still for a while the drives are disabled.
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]);
 }
 
 impl<T: Controller + ?Sized> Controller for Box<T> {
-    fn update(&mut self, beat: Beat, feedback: &[AxisFeedback], setpoints: &mut [AxisSetpoint]) {
-        (**self).update(beat, feedback, setpoints);
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        (**self).update(beat, reports, commands);
     }
 }
 
@@ -40,48 +41,20 @@ pub struct Beat {
 }
 
 /// What an axis reports.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AxisFeedback {
-    /// Whether the numbers are of this beat; if not, they are the last ones that came.
-    pub fresh: bool,
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AxisReport {
     /// State of its drive; `None` before the first statusword, or if that shows none.
     pub state: Option<State>,
-    /// Whose target the drive was last sent.
-    pub phase: Phase,
-    /// Position, rad.
-    pub position: f64,
-    /// Velocity, rad/s. From the positions where the drive does not map its own.
-    pub velocity: f64,
-    /// Torque, N m; 0 where the drive does not map it.
-    pub torque: f64,
-    /// Target position the drive was last sent, rad.
-    pub holds_at: f64,
+    /// Where it is and how it moves. The velocity is the drive's own, or else made from the positions; the
+    /// torque is 0 where the drive does not map it.
+    pub feedback: AxisFeedback,
 }
 
-impl Default for AxisFeedback {
-    /// An axis of which nothing was heard yet.
-    fn default() -> Self {
-        Self {
-            fresh: false,
-            state: None,
-            phase: Phase::NotEnabled,
-            position: 0.0,
-            velocity: 0.0,
-            torque: 0.0,
-            holds_at: 0.0,
-        }
-    }
-}
-
-/// What is asked of an axis. Only the target of its mode counts; one that is not a number changes nothing.
+/// What an axis is asked to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AxisSetpoint {
-    /// What to do.
+pub struct AxisCommand {
+    /// What its drive shall do.
     pub request: Request,
-    /// Cyclic synchronous position: rad.
-    pub position: f64,
-    /// Cyclic synchronous velocity: rad/s.
-    pub velocity: f64,
-    /// Cyclic synchronous torque: N m.
-    pub torque: f64,
+    /// Where to: only the target of its mode counts, and one that is no finite number changes nothing.
+    pub setpoint: AxisSetpoint,
 }
