@@ -306,7 +306,7 @@ fn simulations_get_what_they_need_and_nothing_else() {
 fn a_controller_asks_no_more_than_the_limits_allow() {
     assert_eq!(
         sentence("amplitude = 1.0", "amplitude = 2.0"),
-        "r.toml:38:13: a swing of axis \"joint-1\" at up to 12.566 rad/s, expected at most its velocity \
+        "r.toml:38:13: a swing of axis \"joint-1\" at up to 16.316 rad/s, expected at most its velocity \
          limit, 10 rad/s: lower amplitude or frequency"
     );
     assert_eq!(

@@ -35,7 +35,8 @@ fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
     assert_eq!(axes_in(&robot, CyclicMode::Velocity), 2);
     let Controller::Sinusoid(swings) = &robot.controller else { panic!("sinusoid") };
     assert_eq!(swings.len(), 6);
-    assert!((swings[5].phase - 5.0 * std::f64::consts::FRAC_PI_3).abs() < 1e-4);
+    // Five sixths of a swing of two seconds.
+    assert!((swings[5].delay().0 - 5.0 / 3.0).abs() < 1e-4);
 }
 
 #[test]

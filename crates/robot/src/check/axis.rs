@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 
 use ethercat::cia402::{CyclicMode, ModeOfOperation, object::MODES_OF_OPERATION};
+use motion::{AxisScale, NewtonMetres};
 use toml::Spanned;
 
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, number};
 use crate::description::{
-    Axis, AxisLimits, AxisScale, Bus, Cycle, ObjectDirection, OnStale, mode_objects, short_name,
+    Axis, AxisLimits, Bus, Cycle, ObjectDirection, OnStale, mode_objects, short_name,
 };
 use crate::error::Problem;
 use crate::file;
@@ -72,11 +73,13 @@ fn mode(mode: file::Mode) -> CyclicMode {
 }
 
 fn scale(entry: &file::Axis) -> Checked<AxisScale> {
-    let gear_ratio = entry.gear_ratio.as_ref();
-    Ok(AxisScale {
-        counts_per_revolution: number::positive("counts_per_revolution", &entry.counts_per_revolution)?,
-        gear_ratio: gear_ratio.map_or(Ok(1.0), |ratio| number::positive("gear_ratio", ratio))?,
-        rated_torque: number::positive("rated_torque", &entry.rated_torque)?,
+    let counts = number::positive("counts_per_revolution", &entry.counts_per_revolution)?;
+    let torque = number::positive("rated_torque", &entry.rated_torque)?;
+    let ratio = entry.gear_ratio.as_ref();
+    let gear_ratio = ratio.map_or(Ok(1.0), |ratio| number::not_zero("gear_ratio", ratio))?;
+    AxisScale::new(counts, gear_ratio, NewtonMetres(torque)).map_err(|error| {
+        let place = ratio.map_or(entry.counts_per_revolution.span(), Spanned::span);
+        Problem::new(place, error.to_string(), "numbers of a real axis", "correct them")
     })
 }
 

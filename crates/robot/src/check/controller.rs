@@ -1,11 +1,10 @@
 //! What moves the axes, and whether the axes can follow.
 
-use std::f64::consts::TAU;
-
+use ethercat::cia402::CyclicMode;
 use toml::Spanned;
 
 use super::{Checked, number};
-use crate::description::{Axis, Controller, Cycle, Sinusoid};
+use crate::description::{Axis, Controller, Cycle, Sinusoid, short_name};
 use crate::error::Problem;
 use crate::file;
 use crate::nearest::nearest;
@@ -61,31 +60,45 @@ fn sinusoid(controller: &file::Controller, axis: &Axis, number: usize, cycle: &C
     let amplitude_place = amplitude.ok_or_else(|| missing("amplitude"))?;
     let amplitude = number::not_negative("amplitude", amplitude_place)?;
     let frequency = number::not_negative("frequency", frequency.ok_or_else(|| missing("frequency"))?)?;
-    let value = |value: Option<&Spanned<f64>>, key| value.map_or(Ok(0.0), |it| number::finite(key, it));
+    let value =
+        |value: Option<&Spanned<f64>>, key| value.map_or(Ok(0.0), |it| number::not_negative(key, it));
     let phase = match &own.phase {
-        Some(phase) => number::finite("phase", phase)?,
+        Some(phase) => number::not_negative("phase", phase)?,
         None => {
             let step = value(controller.phase_step.as_ref(), "phase_step")?;
             value(controller.phase.as_ref(), "phase")? + step * number as f64
         }
     };
-    let sinusoid = Sinusoid { amplitude, frequency, phase };
-    check_speed(&sinusoid, axis, amplitude_place, cycle)?;
+    let sinusoid = Sinusoid::new(amplitude, frequency, phase).map_err(|error| {
+        Problem::new(amplitude_place.span(), error.to_string(), "a swing of a real axis", "correct it")
+    })?;
+    check_mode(controller, axis)?;
+    check_speed(&sinusoid, axis, amplitude_place)?;
+    if frequency * cycle.period.as_secs_f64() > 0.1 {
+        let found = format!("a swing of axis \"{}\" at {frequency} Hz", axis.name);
+        let expected = "at least ten periods a swing";
+        return Err(Problem::new(amplitude_place.span(), found, expected, "lower frequency or period"));
+    }
     Ok(sinusoid)
 }
 
-/// Whether the axis may move as fast as the sinusoid swings, and the sinusoid is one at this period.
-fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: &Spanned<f64>, cycle: &Cycle) -> Checked<()> {
-    let speed = sinusoid.amplitude * sinusoid.frequency * TAU;
-    if speed > axis.limits.velocity {
-        let found = format!("a swing of axis \"{}\" at up to {speed:.3} rad/s", axis.name);
-        let expected = format!("at most its velocity limit, {} rad/s", axis.limits.velocity);
-        return Err(Problem::new(place.span(), found, expected, "lower amplitude or frequency"));
+/// A torque is no position: what torque makes an axis swing is its load's affair.
+fn check_mode(controller: &file::Controller, axis: &Axis) -> Checked<()> {
+    if axis.mode != CyclicMode::Torque {
+        return Ok(());
     }
-    if sinusoid.frequency * cycle.period.as_secs_f64() > 0.1 {
-        let found = format!("a swing of axis \"{}\" at {} Hz", axis.name, sinusoid.frequency);
-        let expected = "at least ten periods a swing";
-        return Err(Problem::new(place.span(), found, expected, "lower frequency or period"));
+    let found = format!("a swing for axis \"{}\" in mode {}", axis.name, short_name(axis.mode));
+    let remedy = "choose another mode, or the controller \"hold\"";
+    Err(Problem::new(controller.kind.span(), found, "mode csp or csv", remedy))
+}
+
+/// Whether the axis may move as fast as the sinusoid swings.
+fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: &Spanned<f64>) -> Checked<()> {
+    let speed = sinusoid.trajectory().maximum_velocity().0;
+    if speed <= axis.limits.velocity {
+        return Ok(());
     }
-    Ok(())
+    let found = format!("a swing of axis \"{}\" at up to {speed:.3} rad/s", axis.name);
+    let expected = format!("at most its velocity limit, {} rad/s", axis.limits.velocity);
+    Err(Problem::new(place.span(), found, expected, "lower amplitude or frequency"))
 }

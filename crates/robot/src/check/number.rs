@@ -37,9 +37,9 @@ pub(super) fn not_negative(key: &str, value: &Spanned<f64>) -> Checked<f64> {
     accepted(key, value, "a finite number, 0 or above", |number| number >= 0.0)
 }
 
-/// A finite number.
-pub(super) fn finite(key: &str, value: &Spanned<f64>) -> Checked<f64> {
-    accepted(key, value, "a finite number", |_| true)
+/// A finite number, not zero.
+pub(super) fn not_zero(key: &str, value: &Spanned<f64>) -> Checked<f64> {
+    accepted(key, value, "a finite number other than 0", |number| number != 0.0)
 }
 
 fn accepted(key: &str, value: &Spanned<f64>, expected: &str, accept: fn(f64) -> bool) -> Checked<f64> {

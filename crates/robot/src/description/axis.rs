@@ -1,6 +1,5 @@
-use std::f64::consts::TAU;
-
 use ethercat::cia402::{CyclicMode, object};
+use motion::AxisScale;
 
 /// One axis: a servo drive and what its numbers mean.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,25 +16,6 @@ pub struct Axis {
     pub limits: AxisLimits,
     /// What happens when the command goes stale.
     pub on_stale: OnStale,
-}
-
-/// What the drive's numbers mean at the axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AxisScale {
-    /// Encoder counts per motor revolution.
-    pub counts_per_revolution: f64,
-    /// Motor revolutions per axis revolution.
-    pub gear_ratio: f64,
-    /// Motor torque that 1000 per mille stand for (object 0x6076), in N m.
-    pub rated_torque: f64,
-}
-
-impl AxisScale {
-    /// Encoder counts per radian of the axis.
-    #[must_use]
-    pub fn counts_per_radian(&self) -> f64 {
-        self.counts_per_revolution * self.gear_ratio / TAU
-    }
 }
 
 /// What an axis must not exceed.

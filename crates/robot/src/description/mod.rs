@@ -8,9 +8,7 @@ mod bus;
 mod controller;
 mod cycle;
 
-pub use axis::{
-    Axis, AxisLimits, AxisScale, ModeObject, ObjectDirection, OnStale, mode_objects, short_name,
-};
+pub use axis::{Axis, AxisLimits, ModeObject, ObjectDirection, OnStale, mode_objects, short_name};
 pub use bus::{
     Application, Bus, DistributedClock, Identity, Parent, ProcessDataSource, ServoDrivePlant, Simulation,
     StartupSdo, SubDevice,
