@@ -138,12 +138,14 @@ fn missing_input_repeats_the_last_output_and_a_lost_beat_does_not_stop_a_motion(
     assert_eq!(drive.missing_inputs(), 1);
     let output = beat(&mut drive, &mut plant, Request::Enable, held + 2700);
     assert_eq!((output.target_position, drive.refused_targets()), (held + 2700, 0));
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + 4500).target_position, held + 2700);
+    assert_eq!(drive.refused_targets(), 1, "the missed beat is made up for once");
     for _ in 0..1000 {
         drive.update(None, wanting(Request::Enable));
     }
     let far = held + 2700 + (COVERED_BEATS as i32 + 1) * STEP as i32;
     assert_eq!(beat(&mut drive, &mut plant, Request::Enable, far + 1).target_position, held + 2700);
-    assert_eq!(drive.refused_targets(), 1);
+    assert_eq!(drive.refused_targets(), 2);
 }
 
 #[test]
@@ -189,6 +191,18 @@ fn a_drive_that_stopped_on_its_own_ramp_is_latched_when_halt_ends() {
     plant.position = held + 5000;
     let output = drive.update(Some(plant.input()), wanting(Request::Enable));
     assert_eq!((output.target_position, drive.phase()), (held + 5000, Phase::Holding));
+}
+
+#[test]
+fn a_halt_is_forgotten_when_the_drive_leaves_operation_enabled() {
+    let mut drive = Drive::new(CyclicMode::Position, STEP);
+    for request in [Request::Enable, Request::Halt] {
+        drive.update(seen(State::OperationEnabled, 0), wanting(request));
+    }
+    drive.update(seen(State::SwitchedOn, 0), wanting(Request::Enable));
+    drive.update(seen(State::OperationEnabled, 0), wanting(Request::Enable));
+    let output = drive.update(seen(State::OperationEnabled, 5000), wanting(Request::Enable));
+    assert_eq!((output.target_position, drive.phase()), (77, Phase::Following));
 }
 
 #[test]
