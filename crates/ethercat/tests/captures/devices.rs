@@ -52,12 +52,12 @@ fn sii_double_word(reads: &[(Device, u32, Vec<u8>)], device: Device, word: u32) 
 /// The bytes SyncManager `number` of `device` was last set to.
 fn sync_manager_length(recording: &Recording, device: Device, number: u8) -> u16 {
     let frames = recording.frames.iter().filter_map(|bytes| Frame::parse(bytes).ok());
-    let written = frames.flat_map(|frame| frame.datagrams().collect::<Vec<_>>()).filter(|datagram| {
+    let mut written = frames.flat_map(|frame| frame.datagrams().collect::<Vec<_>>()).filter(|datagram| {
         let header = datagram.header;
         (header.command, header.adp(), header.ado())
             == (Command::Fpwr, device, register::SYNC_MANAGER + u16::from(number) * 8)
     });
-    SyncManager::parse(written.last().unwrap().data).unwrap().length
+    SyncManager::parse(written.next_back().unwrap().data).unwrap().length
 }
 
 /// The PDO mapping of `device` as its objects were uploaded, sub-index by sub-index or completely.
