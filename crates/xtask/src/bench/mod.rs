@@ -4,6 +4,7 @@
 mod conditions;
 mod contestant;
 mod reflector;
+mod soem;
 mod statistics;
 mod wire;
 

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::conditions;
 use super::contestant::{Contestant, Round};
 use super::reflector::Reflector;
 use super::statistics::Sorted;
-use crate::command;
+use super::{conditions, soem};
 use crate::report::{Outcome, Report};
+use crate::{command, setup};
 
 /// How long to measure.
 #[derive(Debug)]
@@ -77,9 +77,10 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
     let reflector = Reflector::compile(root, folder, load.sub_devices)?;
     let mut contestants = Vec::new();
     for (name, program, needs_bus) in programs(root) {
-        let (onbeat, robot) = (root.join("target/release/onbeat"), robot(root, folder, load)?);
+        let (onbeat, robot) = (root.join("target/release/onbeat"), robot(folder, load)?);
         let simulate = needs_bus.then_some((onbeat.as_path(), robot.as_path()));
-        match Contestant::start(name, program, load, simulate, &reflector) {
+        let start = |program| Contestant::start(name, program, load, simulate, &reflector);
+        match program.and_then(start) {
             Ok(contestant) => contestants.push((contestant, Vec::new())),
             Err(why) => println!("{name} does not take part: {why}"),
         }
@@ -111,7 +112,8 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
     }
     let _ = writeln!(
         table,
-        "{} cycles each, in {} rounds taking turns, SCHED_FIFO 80 on one core, one cable each",
+        "{} cycles each, in {} rounds taking turns, SCHED_FIFO 80 on one core, one cable each\n\
+         frame B: bytes sent a cycle; ethercrab reads every AL status too, KickCAT sends two frames in turn",
         options.rounds * options.cycles,
         options.rounds
     );
@@ -119,17 +121,32 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
 }
 
 /// Name, command and whether it needs a bus to start. The floor comes first: the others are measured by it.
-fn programs(root: &Path) -> Vec<(&'static str, Command, bool)> {
-    let wire = |kind: &str| {
-        let mut command = Command::new(root.join("peers/wire/target/release/wire"));
-        command.arg(kind);
-        command
+fn programs(root: &Path) -> Vec<(&'static str, Result<Command, String>, bool)> {
+    let program = |path: &str, first: &str| {
+        let mut command = Command::new(root.join(path));
+        command.arg(first);
+        Ok(command)
     };
-    vec![("raw socket", wire("floor"), false)]
+    let script = |name: &str| {
+        let mut command = Command::new(setup::python(root)?);
+        command.arg(root.join("peers").join(name));
+        Ok(command)
+    };
+    vec![
+        ("raw socket", program("peers/wire/target/release/wire", "floor"), false),
+        ("SOEM", soem::build(root).map(Command::new), true),
+        ("pysoem", script("pysoem_wire.py"), true),
+        ("KickCAT python", script("kickcat_wire.py"), true),
+        ("ethercrab", program("peers/ethercrab/target/release/ethercrab-peer", "wire"), true),
+    ]
 }
 
 fn build(root: &Path) -> Result<(), String> {
-    command::run(&mut command::cargo(&root.join("peers/wire"), &["build", "--release", "--quiet"]))
+    command::run(&mut command::cargo(root, &["build", "--release", "--quiet", "--package", "onbeat"]))?;
+    for project in ["peers/wire", "peers/ethercrab"] {
+        command::run(&mut command::cargo(&root.join(project), &["build", "--release", "--quiet"]))?;
+    }
+    Ok(())
 }
 
 /// One line per round: CPU time, then each cycle, in nanoseconds.
@@ -151,9 +168,43 @@ fn results_folder(root: &Path) -> PathBuf {
     root.join(format!("bench-results/wire-{now}"))
 }
 
-/// A robot file of SubDevices without meaning, only with the load's bytes.
-fn robot(_root: &Path, folder: &Path, load: &Load) -> Result<PathBuf, String> {
+/// A robot file of drives whose frames are as long as the load's.
+fn robot(folder: &Path, load: &Load) -> Result<PathBuf, String> {
     let path = folder.join(format!("robot-{}.toml", load.frame_bytes));
-    fs::write(&path, "").map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = ROBOT.replace("COUNT", &load.sub_devices.to_string());
+    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }
+
+const ROBOT: &str = r#"# Written by `cargo xtask bench wire`: 16 bytes of outputs and of inputs each, four of them padding.
+name = "wire"
+
+[cycle]
+period = "1ms"
+
+[device.servo]
+identity = { vendor_id = 0xFFFF_0B01, product_code = 0x0000_0403, revision = 0x0001_0000 }
+
+[device.servo.pdos]
+outputs = [{ index = 0x1600, entries = [
+    { index = 0x6040, bits = 16 }, { index = 0x607A, bits = 32 }, { index = 0x60FF, bits = 32 },
+    { index = 0x6071, bits = 16 }, { index = 0x0000, bits = 32 },
+] }]
+inputs = [{ index = 0x1A00, entries = [
+    { index = 0x6041, bits = 16 }, { index = 0x6064, bits = 32 }, { index = 0x606C, bits = 32 },
+    { index = 0x6077, bits = 16 }, { index = 0x0000, bits = 32 },
+] }]
+
+[device.servo.simulate]
+kind = "servo_drive"
+encoder_counts = 1_048_576
+inertia = 5e-4
+rated_torque = 2.4
+
+[bus]
+
+[[bus.sub_device]]
+name = "drive-{}"
+count = COUNT
+device = "servo"
+"#;
