@@ -1,0 +1,163 @@
+//! Distributed clocks: from latched receive times to delays and offsets (ETG.1000.4, 6.11; ETG.1000.6, 6.5).
+//!
+//! A broadcast write to 0x0900 latches, at every SubDevice, the local time at which the frame passed each
+//! port. What a frame spent beyond a port, less what it spent beyond the neighbour's far ports, is twice the
+//! cable between them. Forwarding times inside an ESC are taken as equal in both directions.
+
+use crate::register::DlStatus;
+use crate::register::dl::{FORWARDING_ORDER, PORTS};
+
+use super::topology::Upstream;
+
+/// What one SubDevice latched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatchedTimes {
+    /// Registers 0x0900 to 0x090F: receive time of each port, local, ns, wrapping at 32 bits.
+    pub ports: [u32; PORTS],
+    /// Register 0x0918: receive time of the processing unit, local, ns.
+    pub processing_unit: u64,
+}
+
+/// One SubDevice in the calculation.
+#[derive(Clone, Copy, Debug)]
+pub struct ClockNode {
+    /// Its ports.
+    pub status: DlStatus,
+    /// Where it hangs.
+    pub upstream: Option<Upstream>,
+    /// What it latched, or `None` if it has no clock.
+    pub latched: Option<LatchedTimes>,
+}
+
+/// What is written to a SubDevice's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockSetting {
+    /// Register 0x0920: system time less local time, ns, wrapping.
+    pub offset: u64,
+    /// Register 0x0928: time from the reference clock to here, ns.
+    pub delay: u32,
+}
+
+/// The reference clock is the first SubDevice that has one.
+#[must_use]
+pub fn reference(nodes: &[ClockNode]) -> Option<usize> {
+    nodes.iter().position(|node| node.latched.is_some())
+}
+
+/// The setting of every SubDevice with a clock, so that all show `system_time` for the instant at which
+/// the latching frame passed the reference clock.
+#[must_use]
+pub fn settings(nodes: &[ClockNode], system_time: u64) -> Vec<Option<ClockSetting>> {
+    let mut settings: Vec<Option<ClockSetting>> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let setting = node.latched.map(|latched| {
+            let delay = delay_from_ancestor(nodes, &settings, node, &latched);
+            let here = system_time.wrapping_add(u64::from(delay));
+            ClockSetting { offset: here.wrapping_sub(latched.processing_unit), delay }
+        });
+        settings.push(setting);
+    }
+    settings
+}
+
+/// Delay of the nearest SubDevice upstream that has a clock, plus the way from there.
+///
+/// SubDevices without a clock in between count as cable.
+fn delay_from_ancestor(
+    nodes: &[ClockNode],
+    settings: &[Option<ClockSetting>],
+    node: &ClockNode,
+    latched: &LatchedTimes,
+) -> u32 {
+    let mut link = node.upstream;
+    while let Some(upstream) = link {
+        let ancestor = &nodes[usize::from(upstream.position)];
+        if let (Some(times), Some(setting)) =
+            (ancestor.latched, settings.get(usize::from(upstream.position)).copied().flatten())
+        {
+            let port = usize::from(upstream.port);
+            let before = port_before(ancestor.status, port);
+            let beyond_port = times.ports[port].wrapping_sub(times.ports[before]);
+            let beyond_here = time_beyond(node.status, latched);
+            let cable = beyond_port.saturating_sub(beyond_here) / 2;
+            let earlier_branches = times.ports[before].wrapping_sub(times.ports[0]);
+            return setting.delay.saturating_add(earlier_branches).saturating_add(cable);
+        }
+        link = ancestor.upstream;
+    }
+    0
+}
+
+/// Time the frame spent behind a SubDevice: from its entry to its return from the last open port.
+fn time_beyond(status: DlStatus, latched: &LatchedTimes) -> u32 {
+    let last = FORWARDING_ORDER.iter().rev().copied().find(|&port| port == 0 || status.is_open(port));
+    latched.ports[last.unwrap_or(0)].wrapping_sub(latched.ports[0])
+}
+
+/// The open port by which the frame came back last before it left by `port`.
+fn port_before(status: DlStatus, port: usize) -> usize {
+    let ahead = FORWARDING_ORDER.iter().copied().take_while(|&other| other != port);
+    ahead.filter(|&other| other == 0 || status.is_open(other)).last().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(ports: &[usize]) -> DlStatus {
+        let mut status = DlStatus::default();
+        for &port in ports {
+            status.communication[port] = true;
+        }
+        status
+    }
+
+    fn node(ports: &[usize], upstream: Option<(u16, u8)>, times: Option<([u32; 4], u64)>) -> ClockNode {
+        ClockNode {
+            status: open(ports),
+            upstream: upstream.map(|(position, port)| Upstream { position, port }),
+            latched: times.map(|(ports, processing_unit)| LatchedTimes { ports, processing_unit }),
+        }
+    }
+
+    #[test]
+    fn line_of_three_with_wrapping_local_clocks() {
+        // Cables of 100 ns and 40 ns. Beyond port 1 of the first lie 2 * (100 + 40), of the second 2 * 40.
+        let wrap = u32::MAX - 10;
+        let nodes = [
+            node(&[0, 1], None, Some(([1000, 1280, 0, 0], 1000))),
+            node(&[0, 1], Some((0, 1)), Some(([wrap, wrap.wrapping_add(80), 0, 0], 7))),
+            node(&[0], Some((1, 1)), Some(([5, 0, 0, 0], 5))),
+        ];
+        let found = settings(&nodes, 50_000);
+        let delays: Vec<_> = found.iter().map(|it| it.unwrap().delay).collect();
+        assert_eq!(delays, [0, 100, 140]);
+        // Every clock then shows the reference's time plus the delay at its own latch instant.
+        let shown = found[2].unwrap().offset.wrapping_add(5);
+        assert_eq!(shown, 50_140);
+    }
+
+    #[test]
+    fn second_branch_waits_for_the_first() {
+        // A coupler: branch on port 3 takes 600 ns there and back (cable 300), then port 1: cable 50.
+        let nodes = [
+            node(&[0, 1, 3], None, Some(([0, 700, 0, 600], 0))),
+            node(&[0], Some((0, 3)), Some(([9, 0, 0, 0], 9))),
+            node(&[0], Some((0, 1)), Some(([4, 0, 0, 0], 4))),
+        ];
+        let delays: Vec<_> = settings(&nodes, 0).iter().map(|it| it.unwrap().delay).collect();
+        assert_eq!(delays, [0, 300, 650]);
+    }
+
+    #[test]
+    fn a_subdevice_without_a_clock_counts_as_cable() {
+        let nodes = [
+            node(&[0, 1], None, Some(([0, 500, 0, 0], 0))),
+            node(&[0, 1], Some((0, 1)), None),
+            node(&[0], Some((1, 1)), Some(([0, 0, 0, 0], 0))),
+        ];
+        assert_eq!(reference(&nodes), Some(0));
+        assert_eq!(settings(&nodes, 0)[2].unwrap().delay, 250);
+        assert_eq!(settings(&nodes, 0)[1], None);
+    }
+}

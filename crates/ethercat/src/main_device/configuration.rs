@@ -1,0 +1,214 @@
+//! What the MainDevice is told before it starts.
+
+use core::time::Duration;
+
+use thiserror::Error;
+
+use crate::al::AlState;
+use crate::pdo::{Pdo, PdoMapping};
+use crate::wire::MacAddress;
+
+/// What the bus should be, and how far to bring it.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// The SubDevices in the order frames pass them, or `None` to take whatever is there.
+    pub sub_devices: Option<Vec<SubDeviceConfiguration>>,
+    /// The state to bring all of them to: [`AlState::PreOp`] for tools, [`AlState::Op`] to run.
+    pub target: AlState,
+    /// Time between two beats; 50 us to 1 s.
+    pub period: Duration,
+    /// Whether clocks are measured, set and kept together where SubDevices have them.
+    pub distributed_clocks: bool,
+    /// Source address of our frames; bit 1 of its first byte must be clear, it tells replies.
+    pub source: MacAddress,
+    /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again.
+    pub reply_timeout: Duration,
+    /// How long a SubDevice may take for a change of state (ETG.1020 suggests 3 s to PreOp, 10 s to SafeOp
+    /// and Op).
+    pub state_timeout: Duration,
+    /// How long a mailbox answer may take (ETG.1020 suggests 2 s).
+    pub mailbox_timeout: Duration,
+}
+
+impl Default for Configuration {
+    /// Whatever is there, to PreOp; 1 ms; distributed clocks.
+    fn default() -> Self {
+        Self {
+            sub_devices: None,
+            target: AlState::PreOp,
+            period: Duration::from_millis(1),
+            distributed_clocks: true,
+            source: MacAddress::MAIN_DEVICE,
+            reply_timeout: Duration::from_millis(20),
+            state_timeout: Duration::from_secs(10),
+            mailbox_timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+/// One SubDevice as the robot file describes it.
+#[derive(Clone, Debug, Default)]
+pub struct SubDeviceConfiguration {
+    /// What people call it; used in errors.
+    pub name: String,
+    /// Who it must be; a different one stops the start.
+    pub identity: Option<ExpectedIdentity>,
+    /// The station alias it must have, from its SII.
+    pub alias: Option<u16>,
+    /// Where its PDO mapping comes from.
+    pub process_data: ProcessDataSource,
+    /// SDO downloads in PreOp, in order, before the PDO mapping is written.
+    pub startup: Vec<StartupSdo>,
+    /// Its SYNC0 pulse, or `None` for free run.
+    pub sync0: Option<Sync0>,
+}
+
+/// Who a SubDevice must be (SII words 0x0008 to 0x000D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExpectedIdentity {
+    /// Vendor id.
+    pub vendor_id: u32,
+    /// Product code.
+    pub product_code: u32,
+    /// Revision, where it matters.
+    pub revision: Option<u32>,
+}
+
+/// Where a SubDevice's PDO mapping comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProcessDataSource {
+    /// The SubDevice's SII: the PDOs it assigns to its SyncManagers by default.
+    #[default]
+    Sii,
+    /// This mapping, written to 0x1C12, 0x1C13 and the mapping objects by SDO.
+    Explicit(PdoMapping),
+}
+
+/// One SDO download at start-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartupSdo {
+    /// Object index.
+    pub index: u16,
+    /// Sub-index.
+    pub sub_index: u8,
+    /// Whether all sub-indices from `sub_index` on are written at once.
+    pub complete_access: bool,
+    /// The value, little-endian.
+    pub data: Vec<u8>,
+}
+
+/// A SYNC0 pulse (ETG.1000.6, 6.5; registers 0x0980 to 0x09A0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sync0 {
+    /// Time between two pulses; 1 us to 4 s.
+    pub cycle: Duration,
+    /// Time from the bus-wide grid to the pulse.
+    pub shift: Duration,
+}
+
+/// Why a configuration cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigurationError {
+    /// The period is out of range.
+    #[error("period {found:?}, expected 50 us to 1 s")]
+    Period {
+        /// What was given.
+        found: Duration,
+    },
+    /// The source address looks like a reply's.
+    #[error("source address {found} has bit 1 of its first byte set, which marks replies: clear it")]
+    Source {
+        /// What was given.
+        found: MacAddress,
+    },
+    /// More SubDevices than station addresses.
+    #[error("{found} SubDevices, expected at most {maximum}")]
+    TooManySubDevices {
+        /// How many were given.
+        found: usize,
+        /// How many are possible.
+        maximum: usize,
+    },
+    /// A SYNC0 cycle is out of range.
+    #[error("SubDevice {position} \"{name}\": SYNC0 cycle {found:?}, expected 1 us to 4 s")]
+    Sync0 {
+        /// Place in the segment, from 0.
+        position: usize,
+        /// Its name.
+        name: String,
+        /// What was given.
+        found: Duration,
+    },
+    /// A PDO's size cannot be mapped.
+    #[error(
+        "SubDevice {position} \"{name}\": PDO {index:#06x} has {found} bits and {entries} entries, expected at most \
+         {maximum} bits and 254 entries"
+    )]
+    Pdo {
+        /// Place in the segment, from 0.
+        position: usize,
+        /// Its name.
+        name: String,
+        /// Index of the PDO.
+        index: u16,
+        /// Its bits.
+        found: usize,
+        /// Its entries.
+        entries: usize,
+        /// Bits a PDO may have.
+        maximum: usize,
+    },
+}
+
+/// SubDevices at most: station addresses are handed out from 0x1001 on, and a working counter of 16 bits
+/// counts three for each.
+pub const MAXIMUM_SUB_DEVICES: usize = 4096;
+
+const MAXIMUM_PDO_BITS: usize = 1024 * 8;
+
+impl Configuration {
+    /// Checks what can be checked without a bus.
+    ///
+    /// # Errors
+    /// The first thing that cannot be run, with its place.
+    pub fn check(&self) -> Result<(), ConfigurationError> {
+        if !(Duration::from_micros(50)..=Duration::from_secs(1)).contains(&self.period) {
+            return Err(ConfigurationError::Period { found: self.period });
+        }
+        if self.source.is_processed() {
+            return Err(ConfigurationError::Source { found: self.source });
+        }
+        let sub_devices = self.sub_devices.as_deref().unwrap_or_default();
+        if sub_devices.len() > MAXIMUM_SUB_DEVICES {
+            let found = sub_devices.len();
+            return Err(ConfigurationError::TooManySubDevices { found, maximum: MAXIMUM_SUB_DEVICES });
+        }
+        sub_devices.iter().enumerate().try_for_each(|(position, sub_device)| sub_device.check(position))
+    }
+}
+
+impl SubDeviceConfiguration {
+    fn check(&self, position: usize) -> Result<(), ConfigurationError> {
+        let name = || self.name.clone();
+        if let Some(Sync0 { cycle, .. }) = self.sync0 {
+            if !(Duration::from_micros(1)..=Duration::from_secs(4)).contains(&cycle) {
+                return Err(ConfigurationError::Sync0 { position, name: name(), found: cycle });
+            }
+        }
+        let ProcessDataSource::Explicit(mapping) = &self.process_data else {
+            return Ok(());
+        };
+        let fits = |pdo: &Pdo| pdo.bit_length() <= MAXIMUM_PDO_BITS && pdo.entries.len() <= 254;
+        match mapping.outputs.iter().chain(&mapping.inputs).find(|pdo| !fits(pdo)) {
+            None => Ok(()),
+            Some(pdo) => Err(ConfigurationError::Pdo {
+                position,
+                name: name(),
+                index: pdo.index,
+                found: pdo.bit_length(),
+                entries: pdo.entries.len(),
+                maximum: MAXIMUM_PDO_BITS,
+            }),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Why a bus cannot be brought up: the place, the expected, the found, and what to do.
+
+use core::time::Duration;
+
+use thiserror::Error;
+
+use crate::al::{AlState, AlStatus};
+use crate::al_status_code::AlStatusCode;
+use crate::sii::{Identity, SiiError};
+
+use super::configuration::ExpectedIdentity;
+use super::mailbox::MailboxError;
+
+/// A bring-up that failed.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum BusError {
+    /// Nobody answers.
+    #[error("no SubDevice answers: check the cable, the power of the first SubDevice and the interface")]
+    Empty,
+    /// Fewer SubDevices than described.
+    #[error(
+        "{found} SubDevices answer, expected {expected}: the first missing is SubDevice {found} \"{name}\"; check \
+         its power and the cable to it"
+    )]
+    Missing {
+        /// How many are described.
+        expected: usize,
+        /// How many answer.
+        found: usize,
+        /// Name of the first that is missing.
+        name: String,
+    },
+    /// More SubDevices than described.
+    #[error(
+        "{found} SubDevices answer, expected {expected}: SubDevice {expected} ({identity}) is not described; add it \
+         to the robot file or unplug it"
+    )]
+    Unexpected {
+        /// How many are described.
+        expected: usize,
+        /// How many answer.
+        found: usize,
+        /// Who the first one too many is.
+        identity: Identity,
+    },
+    /// More SubDevices than this MainDevice handles.
+    #[error("{found} SubDevices answer, expected at most {maximum}")]
+    TooMany {
+        /// How many answer.
+        found: usize,
+        /// How many are possible.
+        maximum: usize,
+    },
+    /// The number of SubDevices changed while they were brought up.
+    #[error("{found} of {expected} SubDevices take the state change to {state}: check cables and power")]
+    Incomplete {
+        /// How many were counted.
+        expected: u16,
+        /// How many answered.
+        found: u16,
+        /// Asked of all.
+        state: AlState,
+    },
+    /// Link states contradict the count.
+    #[error("SubDevice {position} hangs on no open port: link states changed during the scan; start again")]
+    Topology {
+        /// Which.
+        position: u16,
+    },
+    /// One SubDevice fails.
+    #[error("SubDevice {position} \"{name}\": {error}")]
+    SubDevice {
+        /// Place in the segment, from 0.
+        position: u16,
+        /// Its name.
+        name: String,
+        /// What fails.
+        error: SubDeviceError,
+    },
+    /// Process data does not fit the frames that can be on their way in one beat.
+    #[error("process data of {found} datagrams, expected at most {maximum}")]
+    ProcessDataTooLarge {
+        /// Datagrams needed.
+        found: usize,
+        /// Datagrams possible.
+        maximum: usize,
+    },
+    /// Working counters never became whole in SafeOp.
+    #[error(
+        "process data is incomplete in SafeOp for {after:?}: working counter {received:?} of datagram {datagram}, \
+         expected {expected}"
+    )]
+    IncompleteProcessData {
+        /// How long.
+        after: Duration,
+        /// The first datagram with a wrong one.
+        datagram: usize,
+        /// What it should be.
+        expected: u16,
+        /// What it was.
+        received: Option<u16>,
+    },
+}
+
+/// What fails at one SubDevice.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SubDeviceError {
+    /// It is somebody else.
+    #[error("found {found}, expected {}; check the order of the SubDevices and the robot file", describe(expected))]
+    Identity {
+        /// Who it must be.
+        expected: ExpectedIdentity,
+        /// Who it is.
+        found: Identity,
+    },
+    /// It has another alias.
+    #[error("station alias {found}, expected {expected}; check the order or write the alias")]
+    Alias {
+        /// What it must be.
+        expected: u16,
+        /// What it is.
+        found: u16,
+    },
+    /// A register access comes back without having been answered.
+    #[error("register {register:#06x} does not answer after {attempts} attempts: check power and cable")]
+    NoAnswer {
+        /// First register.
+        register: u16,
+        /// How often it was tried.
+        attempts: u32,
+    },
+    /// Frames come back neither way.
+    #[error("{lost} frames in a row were lost at register {register:#06x}: check the cable")]
+    Lost {
+        /// First register.
+        register: u16,
+        /// How many.
+        lost: u32,
+    },
+    /// The EEPROM does not answer.
+    #[error("SII does not answer at word {word_address:#06x}: the EEPROM is missing or defective")]
+    SiiSilent {
+        /// Word address.
+        word_address: u32,
+    },
+    /// The SII cannot be read.
+    #[error("SII: {0}")]
+    Sii(SiiError),
+    /// It refuses a state.
+    #[error("refuses {requested}: stays in {found}, AL status code {code}")]
+    Refused {
+        /// Asked for.
+        requested: AlState,
+        /// Shown.
+        found: AlStatus,
+        /// Why.
+        code: AlStatusCode,
+    },
+    /// It takes too long.
+    #[error("does not reach {requested} within {timeout:?}: it shows {found}, AL status code {code}")]
+    StateTimeout {
+        /// Asked for.
+        requested: AlState,
+        /// Shown.
+        found: AlStatus,
+        /// What the AL status code register holds.
+        code: AlStatusCode,
+        /// How long it was given.
+        timeout: Duration,
+    },
+    /// A mailbox transfer of the bring-up failed.
+    #[error("SDO {index:#06x}:{sub_index:02x}: {error}")]
+    Sdo {
+        /// Object.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// What failed.
+        error: MailboxError,
+    },
+    /// SDOs are to be written, but there is no mailbox with CoE.
+    #[error("SDOs are configured but its SII declares no CoE mailbox; remove `startup` and explicit PDOs")]
+    NoCoe,
+    /// A mailbox of an impossible size.
+    #[error("mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}")]
+    MailboxLength {
+        /// Where.
+        address: u16,
+        /// How many.
+        found: u16,
+        /// At least.
+        minimum: u16,
+        /// At most.
+        maximum: u16,
+    },
+    /// A PDO wants a SyncManager that is not there.
+    #[error("PDO {pdo:#06x} wants SyncManager {sync_manager}, its SII declares {count}")]
+    SyncManager {
+        /// Which PDO.
+        pdo: u16,
+        /// Which SyncManager.
+        sync_manager: u8,
+        /// How many there are.
+        count: usize,
+    },
+    /// An explicit mapping has a direction the SubDevice has no SyncManager for.
+    #[error("{direction} are mapped, but its SII declares no SyncManager for {direction}")]
+    NoSyncManager {
+        /// "outputs" or "inputs".
+        direction: &'static str,
+    },
+    /// More stretches of process data than FMMUs.
+    #[error("needs {needed} FMMUs, its ESC has {found}")]
+    Fmmus {
+        /// How many are needed.
+        needed: usize,
+        /// How many there are.
+        found: u8,
+    },
+    /// SYNC0 is asked of a SubDevice without a clock.
+    #[error("SYNC0 is configured, but its ESC has no distributed clock, or clocks are off; remove `dc`")]
+    NoClock,
+}
+
+fn describe(expected: &ExpectedIdentity) -> String {
+    let ExpectedIdentity { vendor_id, product_code, revision } = expected;
+    match revision {
+        Some(revision) => format!("vendor {vendor_id:#010x} product {product_code:#010x} revision {revision:#010x}"),
+        None => format!("vendor {vendor_id:#010x} product {product_code:#010x}"),
+    }
+}

@@ -1,0 +1,357 @@
+//! Frames out and frames in: which are on their way, and which reply belongs to which.
+//!
+//! Every frame starts with a NOP datagram that carries a 32-bit generation number, which SubDevices pass
+//! on unchanged. A reply belongs to a frame when index and generation match and every datagram has the
+//! command, address and length that were sent. Eight bits of index alone come round again too soon: after
+//! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+use crate::wire::frame::{self, Frame};
+use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress};
+
+use super::report::{Reception, ReceptionCounters};
+
+/// Frames on their way at the same time.
+pub(super) const SLOTS: usize = 64;
+
+/// Datagrams in a frame: each takes twelve bytes and at least one of data.
+const DATAGRAMS: usize = 1500 / 13;
+
+/// Bytes of the generation number.
+const GENERATION_LENGTH: u16 = 4;
+
+/// Bytes of a frame's datagrams that the NOP with the generation takes.
+pub(super) const GENERATION_OVERHEAD: usize = frame::DATAGRAM_OVERHEAD + GENERATION_LENGTH as usize;
+
+/// Who asked for a datagram, and gets its reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// Process data: the chunk's number, and which part of it the datagram carries.
+    Chunk(u16, ChunkPart),
+    /// The reference clock's system time, handed on to the others.
+    ReferenceTime,
+    /// AL status of all SubDevices.
+    BusStatus,
+    /// System time difference of the SubDevice at this position.
+    ClockDifference(u16),
+    /// Whether the SubDevice at this position has mail.
+    MailboxStatus(u16),
+    /// The bus-wide part of bring-up.
+    Bus,
+    /// The worker of the SubDevice at this position.
+    Worker(u16),
+}
+
+/// Which part of a chunk a datagram carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChunkPart {
+    /// LRW: outputs, then inputs.
+    Both,
+    /// LWR.
+    Outputs,
+    /// LRD.
+    Inputs,
+}
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Belongs to a beat: lost when the beat ends.
+    ProcessData,
+    /// Bring-up and mailbox: lost when its time is up, and sent again.
+    Service,
+}
+
+/// A datagram that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    command: Command,
+    address: u32,
+    length: u16,
+    /// Who gets the reply.
+    pub(super) owner: Owner,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SlotState {
+    Unused,
+    InFlight(Purpose),
+    Answered,
+    Lost,
+}
+
+#[derive(Debug)]
+struct Slot {
+    state: SlotState,
+    generation: u32,
+    sent_at: Instant,
+    datagrams: Vec<Sent>,
+}
+
+/// The frames on their way.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    source: MacAddress,
+    slots: Vec<Slot>,
+    next: usize,
+    generation: u32,
+    in_flight: [usize; 2],
+    pub(super) counters: ReceptionCounters,
+}
+
+impl Exchange {
+    pub(super) fn new(source: MacAddress) -> Self {
+        let slot = || Slot {
+            state: SlotState::Unused,
+            generation: 0,
+            sent_at: Instant::EPOCH,
+            datagrams: Vec::with_capacity(DATAGRAMS),
+        };
+        Self {
+            source,
+            slots: (0..SLOTS).map(|_| slot()).collect(),
+            next: 0,
+            generation: 0,
+            in_flight: [0; 2],
+            counters: ReceptionCounters::default(),
+        }
+    }
+
+    /// Frames of this purpose that are on their way.
+    pub(super) fn in_flight(&self, purpose: Purpose) -> usize {
+        self.in_flight[purpose as usize]
+    }
+
+    /// Starts a frame in `buffer`, or `None` while all slots are on their way.
+    pub(super) fn open<'a>(&'a mut self, purpose: Purpose, buffer: &'a mut [u8]) -> Option<Outgoing<'a>> {
+        let index = (0..SLOTS)
+            .map(|ahead| (self.next + ahead) % SLOTS)
+            .find(|&index| !matches!(self.slots[index].state, SlotState::InFlight(_)))?;
+        let mut builder = FrameBuilder::new(buffer, self.source);
+        let nop = DatagramHeader::new(Command::Nop, index as u8, Address::Logical(0), GENERATION_LENGTH);
+        builder.push_data(nop, &self.generation.wrapping_add(1).to_le_bytes())?;
+        self.slots[index].datagrams.clear();
+        Some(Outgoing { exchange: self, builder, index, purpose })
+    }
+
+    /// Finds the frame that `bytes` answer. Counts and refuses everything else.
+    pub(super) fn accept(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
+        let outcome = self.matching_slot(bytes);
+        match outcome {
+            Ok((index, purpose)) => {
+                self.slots[index].state = SlotState::Answered;
+                self.in_flight[purpose as usize] -= 1;
+                self.counters.accepted += 1;
+            }
+            Err(reception) => self.counters.count(reception),
+        }
+        outcome
+    }
+
+    fn matching_slot(&self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
+        let frame = match Frame::parse(bytes) {
+            Ok(frame) => frame,
+            Err(frame::FrameError::NotEtherCat { .. } | frame::FrameError::WrongType { .. }) => {
+                return Err(Reception::Foreign);
+            }
+            Err(_) => return Err(Reception::Truncated),
+        };
+        if !frame.source().is_processed() {
+            return Err(Reception::Foreign);
+        }
+        let mut datagrams = frame.datagrams();
+        let first = datagrams.next().ok_or(Reception::Truncated)?;
+        let generation = <[u8; 4]>::try_from(first.data).map_err(|_| Reception::Foreign)?;
+        if first.header.command != Command::Nop || first.header.address != 0 {
+            return Err(Reception::Foreign);
+        }
+        let index = usize::from(first.header.index);
+        let slot = self.slots.get(index).ok_or(Reception::Foreign)?;
+        if slot.generation != u32::from_le_bytes(generation) {
+            // An older frame of this slot: long lost, or answered and now here again.
+            return Err(if slot.state == SlotState::Unused { Reception::Foreign } else { Reception::Late });
+        }
+        let purpose = match slot.state {
+            SlotState::InFlight(purpose) => purpose,
+            SlotState::Answered => return Err(Reception::Duplicate),
+            SlotState::Lost => return Err(Reception::Late),
+            SlotState::Unused => return Err(Reception::Foreign),
+        };
+        for sent in &slot.datagrams {
+            let received = datagrams.next().ok_or(Reception::Truncated)?.header;
+            if received.circulating || received.index != first.header.index || !sent.is_echoed_by(&received) {
+                return Err(Reception::Mismatched);
+            }
+        }
+        if datagrams.next().is_some() { Err(Reception::Mismatched) } else { Ok((index, purpose)) }
+    }
+
+    /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
+    pub(super) fn take_datagrams(&mut self, index: usize) -> Vec<Sent> {
+        core::mem::take(&mut self.slots[index].datagrams)
+    }
+
+    pub(super) fn put_back(&mut self, index: usize, datagrams: Vec<Sent>) {
+        self.slots[index].datagrams = datagrams;
+    }
+
+    /// The next frame of `purpose` that was sent at least `age` before `now`; it is lost from here on.
+    pub(super) fn expire(&mut self, purpose: Purpose, now: Instant, age: Duration) -> Option<usize> {
+        if self.in_flight[purpose as usize] == 0 {
+            return None;
+        }
+        let is_expired =
+            |slot: &Slot| slot.state == SlotState::InFlight(purpose) && now.since(slot.sent_at) >= age;
+        let index = self.slots.iter().position(is_expired)?;
+        self.slots[index].state = SlotState::Lost;
+        self.in_flight[purpose as usize] -= 1;
+        self.counters.lost += 1;
+        Some(index)
+    }
+
+    /// When the oldest frame of `purpose` was sent.
+    pub(super) fn oldest(&self, purpose: Purpose) -> Option<Instant> {
+        let in_flight = |slot: &&Slot| slot.state == SlotState::InFlight(purpose);
+        self.slots.iter().filter(in_flight).map(|slot| slot.sent_at).min()
+    }
+}
+
+impl Sent {
+    /// Whether `received` is what SubDevices make of this datagram. They count the position up in
+    /// auto-increment and broadcast commands; station and logical addresses come back as sent.
+    fn is_echoed_by(&self, received: &DatagramHeader) -> bool {
+        let position_counts = matches!(
+            self.command,
+            Command::Aprd | Command::Apwr | Command::Aprw | Command::Armw | Command::Brd | Command::Bwr | Command::Brw
+        );
+        let fixed: u32 = if position_counts { 0xFFFF_0000 } else { 0xFFFF_FFFF };
+        received.command == self.command
+            && received.length == self.length
+            && received.address & fixed == self.address & fixed
+    }
+}
+
+/// A frame being filled.
+pub(super) struct Outgoing<'a> {
+    exchange: &'a mut Exchange,
+    builder: FrameBuilder<'a>,
+    index: usize,
+    purpose: Purpose,
+}
+
+impl Outgoing<'_> {
+    /// Appends a datagram of `length` zeroed bytes and returns them, or `None` if it does not fit.
+    pub(super) fn push(
+        &mut self,
+        command: Command,
+        address: Address,
+        length: usize,
+        owner: Owner,
+    ) -> Option<&mut [u8]> {
+        let datagrams = &mut self.exchange.slots[self.index].datagrams;
+        if datagrams.len() == datagrams.capacity() {
+            return None;
+        }
+        let length = u16::try_from(length).ok()?;
+        let header = DatagramHeader::new(command, self.index as u8, address, length);
+        let place = self.builder.push(header)?;
+        datagrams.push(Sent { command, address: address.raw(), length, owner });
+        Some(self.builder.data_mut(&place))
+    }
+
+    /// Puts the frame on its way and returns its length, or `None` if no datagram was appended.
+    pub(super) fn send(self, now: Instant) -> Option<usize> {
+        let slot = &mut self.exchange.slots[self.index];
+        if slot.datagrams.is_empty() {
+            return None;
+        }
+        self.exchange.generation = self.exchange.generation.wrapping_add(1);
+        slot.generation = self.exchange.generation;
+        slot.state = SlotState::InFlight(self.purpose);
+        slot.sent_at = now;
+        self.exchange.in_flight[self.purpose as usize] += 1;
+        self.exchange.next = (self.index + 1) % SLOTS;
+        self.exchange.counters.sent += 1;
+        Some(self.builder.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends one frame and returns it as a SubDevice at position 0 would send it back.
+    fn sent_frame(exchange: &mut Exchange) -> Vec<u8> {
+        let mut buffer = vec![0; 1514];
+        let mut outgoing = exchange.open(Purpose::ProcessData, &mut buffer).unwrap();
+        outgoing.push(Command::Brd, Address::Broadcast { register: 0x130 }, 2, Owner::BusStatus).unwrap();
+        outgoing.push(Command::Lrw, Address::Logical(0x1_0000), 8, Owner::Chunk(0, ChunkPart::Both)).unwrap();
+        let length = outgoing.send(Instant::EPOCH).unwrap();
+        buffer.truncate(length);
+        buffer[6] |= 0x02;
+        buffer[32 + 2] += 1; // the broadcast's position counts up
+        buffer
+    }
+
+    #[test]
+    fn a_reply_is_accepted_once() {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        let frame = sent_frame(&mut exchange);
+        assert_eq!(exchange.in_flight(Purpose::ProcessData), 1);
+        assert_eq!(exchange.accept(&frame), Ok((0, Purpose::ProcessData)));
+        assert_eq!(exchange.accept(&frame), Err(Reception::Duplicate));
+        assert_eq!(exchange.in_flight(Purpose::ProcessData), 0);
+        assert_eq!((exchange.counters.accepted, exchange.counters.duplicate), (1, 1));
+    }
+
+    #[test]
+    fn a_lost_frame_stays_lost_however_late_its_reply() {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        let frame = sent_frame(&mut exchange);
+        assert!(exchange.expire(Purpose::ProcessData, Instant::EPOCH, Duration::ZERO).is_some());
+        assert_eq!(exchange.accept(&frame), Err(Reception::Late));
+        // The same slot again, many frames later: same index, same datagrams, another generation.
+        for _ in 0..SLOTS {
+            sent_frame(&mut exchange);
+        }
+        assert_eq!(exchange.accept(&frame), Err(Reception::Late));
+        assert_eq!(exchange.in_flight(Purpose::ProcessData), SLOTS);
+    }
+
+    #[test]
+    fn each_thing_that_must_match_is_compared() {
+        let original = sent_frame(&mut Exchange::new(MacAddress::MAIN_DEVICE));
+        let brd = 32;
+        let lrw = brd + 14;
+        let changed = [
+            (6, 0x02, Reception::Foreign),            // never passed an ESC
+            (brd, 0x01, Reception::Mismatched),       // command
+            (brd + 1, 0x01, Reception::Mismatched),   // index
+            (brd + 4, 0x01, Reception::Mismatched),   // register
+            (lrw + 2, 0x01, Reception::Mismatched),   // logical address
+            (lrw + 7, 0x40, Reception::Mismatched),   // circulating
+            (26, 0x01, Reception::Late),              // generation
+            (17, 0x01, Reception::Foreign),           // index of the slot
+        ];
+        for (byte, flip, expected) in changed {
+            let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+            let mut frame = sent_frame(&mut exchange);
+            assert_eq!(frame, original);
+            frame[byte] ^= flip;
+            assert_eq!(exchange.accept(&frame), Err(expected), "byte {byte}");
+        }
+    }
+
+    #[test]
+    fn a_truncated_reply_is_refused_at_every_length() {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        let frame = sent_frame(&mut exchange);
+        let unpadded = 32 + 14 + 20;
+        for length in 0..unpadded {
+            assert!(exchange.accept(&frame[..length]).is_err(), "cut at {length}");
+        }
+        assert!(exchange.accept(&frame[..unpadded]).is_ok());
+    }
+}

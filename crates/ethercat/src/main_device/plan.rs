@@ -1,0 +1,231 @@
+//! Bring-up as data: what is done to one SubDevice on the way to each state.
+//!
+//! A plan is a list of actions that a [`super::worker`] carries out one by one; building it is a pure
+//! function. Between two plans all SubDevices wait for each other.
+
+use crate::al::AlState;
+use crate::pdo::{self, Pdo, PdoMapping};
+use crate::register::{self, SyncManager, dc};
+
+use super::clock::ClockSetting;
+use super::configuration::{ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0};
+use super::layout::Piece;
+use super::sub_device::Mailbox;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Give the SubDevice at this position its station address.
+    AssignStationAddress,
+    /// Read registers into what is known of the SubDevice.
+    Read(Reading),
+    /// Read the SII, up to its last category.
+    ReadSii,
+    /// Write registers.
+    Write(u16, Vec<u8>),
+    /// Write the start of SYNC0: a grid point of the reference clock, a little ahead.
+    WriteSync0Start(Sync0),
+    /// Ask for a state and wait until it is reached.
+    RequestState(AlState),
+    /// Download an object.
+    Download(StartupSdo),
+}
+
+/// Registers that are read, and kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// 0x0000 to 0x0013: what the ESC is, its addresses.
+    Information,
+    /// 0x0110: links and loops.
+    DlStatus,
+    /// 0x0900 to 0x091F: latched receive times.
+    LatchedTimes,
+}
+
+impl Reading {
+    /// First register, and bytes.
+    pub(super) const fn registers(self) -> (u16, usize) {
+        match self {
+            Self::Information => (register::TYPE, 0x14),
+            Self::DlStatus => (register::DL_STATUS, 2),
+            Self::LatchedTimes => (dc::RECEIVE_TIME, 0x20),
+        }
+    }
+}
+
+/// Before anything is known.
+pub(super) fn identify() -> Vec<Action> {
+    vec![
+        Action::AssignStationAddress,
+        Action::Read(Reading::Information),
+        Action::RequestState(AlState::Init),
+        Action::Read(Reading::DlStatus),
+        Action::ReadSii,
+    ]
+}
+
+/// After the latching broadcast.
+pub(super) fn read_latched_times() -> Vec<Action> {
+    vec![Action::Read(Reading::LatchedTimes)]
+}
+
+/// Sets the clock; writing the speed counter start resets the filters.
+pub(super) fn set_clock(setting: ClockSetting) -> Vec<Action> {
+    let mut offset_and_delay = setting.offset.to_le_bytes().to_vec();
+    offset_and_delay.extend(setting.delay.to_le_bytes());
+    vec![
+        Action::Write(dc::SYSTEM_TIME_OFFSET, offset_and_delay),
+        Action::Write(dc::SPEED_COUNTER_START, dc::SPEED_COUNTER_START_DEFAULT.to_le_bytes().to_vec()),
+    ]
+}
+
+/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind.
+pub(super) fn pre_op(mailbox: Option<&Mailbox>, configuration: &SubDeviceConfiguration) -> Vec<Action> {
+    let mut plan = Vec::new();
+    if let Some(mailbox) = mailbox {
+        plan.push(Action::Write(SyncManager::register(0), mailbox.sync_managers().concat()));
+    }
+    plan.push(Action::RequestState(AlState::PreOp));
+    plan.extend(configuration.startup.iter().cloned().map(Action::Download));
+    if let ProcessDataSource::Explicit(mapping) = &configuration.process_data {
+        plan.extend(write_mapping(mapping));
+    }
+    plan
+}
+
+/// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each
+/// mapping object, fill the assignment.
+fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
+    let directions = [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
+    let mut plan = Vec::new();
+    for (assignment, pdos) in directions.into_iter().filter(|(_, pdos)| !pdos.is_empty()) {
+        plan.push(download(assignment, 0, &[0]));
+        plan.extend(pdos.iter().filter(|pdo| !pdo.fixed).flat_map(write_entries));
+        for (sub_index, pdo) in (1..).zip(pdos) {
+            plan.push(download(assignment, sub_index, &pdo.index.to_le_bytes()));
+        }
+        plan.push(download(assignment, 0, &[pdos.len() as u8]));
+    }
+    plan
+}
+
+fn write_entries(pdo: &Pdo) -> Vec<Action> {
+    let mut plan = vec![download(pdo.index, 0, &[0])];
+    for (sub_index, entry) in (1..).zip(&pdo.entries) {
+        plan.push(download(pdo.index, sub_index, &entry.mapping_value().to_le_bytes()));
+    }
+    plan.push(download(pdo.index, 0, &[pdo.entries.len() as u8]));
+    plan
+}
+
+fn download(index: u16, sub_index: u8, data: &[u8]) -> Action {
+    Action::Download(StartupSdo { index, sub_index, complete_access: false, data: data.to_vec() })
+}
+
+/// Process data SyncManagers and FMMUs, written in PreOp.
+pub(super) fn process_data(sync_managers: &[(u8, SyncManager)], pieces: &[&Piece]) -> Vec<Action> {
+    let mut plan = Vec::new();
+    for (number, sync_manager) in sync_managers {
+        plan.push(Action::Write(SyncManager::register(*number), sync_manager.emit().to_vec()));
+    }
+    for (number, piece) in (0..).zip(pieces) {
+        let address = register::FMMU + number * register::fmmu::LENGTH;
+        plan.push(Action::Write(address, piece.fmmu().emit().to_vec()));
+    }
+    plan
+}
+
+/// PreOp to SafeOp: SYNC0 runs before the application counts on it.
+pub(super) fn safe_op(sync0: Option<Sync0>) -> Vec<Action> {
+    let mut plan = Vec::new();
+    if let Some(sync0) = sync0 {
+        let cycle = u32::try_from(sync0.cycle.as_nanos()).unwrap_or(u32::MAX);
+        plan.push(Action::Write(dc::SYNC0_CYCLE_TIME, cycle.to_le_bytes().to_vec()));
+        plan.push(Action::WriteSync0Start(sync0));
+        plan.push(Action::Write(dc::CYCLIC_UNIT_CONTROL, vec![0, dc::ACTIVATE_SYNC0]));
+    }
+    plan.push(Action::RequestState(AlState::SafeOp));
+    plan
+}
+
+/// SafeOp to Op.
+pub(super) fn op() -> Vec<Action> {
+    vec![Action::RequestState(AlState::Op)]
+}
+
+/// Any state to Init.
+pub(super) fn init(sync0: Option<Sync0>) -> Vec<Action> {
+    let mut plan = vec![Action::RequestState(AlState::Init)];
+    if sync0.is_some() {
+        plan.push(Action::Write(dc::CYCLIC_UNIT_CONTROL, vec![0, 0]));
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pdo::PdoEntry;
+
+    fn mapping() -> PdoMapping {
+        let pdo = |index, values: &[u32], fixed| Pdo {
+            index,
+            sync_manager: None,
+            fixed,
+            name: String::new(),
+            entries: values.iter().map(|&value| PdoEntry::from_mapping_value(value)).collect(),
+        };
+        PdoMapping {
+            outputs: vec![pdo(0x1600, &[0x6040_0010, 0x607A_0020], false)],
+            inputs: vec![pdo(0x1A00, &[0x6041_0010], false), pdo(0x1A01, &[0x6064_0020], true)],
+        }
+    }
+
+    /// A plan as a table people can read.
+    fn table(plan: &[Action]) -> Vec<String> {
+        let line = |action: &Action| match action {
+            Action::Download(sdo) => format!("{:04x}:{:02x} := {:02x?}", sdo.index, sdo.sub_index, sdo.data),
+            Action::Write(register, data) => format!("[{register:04x}] := {data:02x?}"),
+            other => format!("{other:?}"),
+        };
+        plan.iter().map(line).collect()
+    }
+
+    #[test]
+    fn the_mapping_is_written_in_the_standards_order() {
+        let configuration = SubDeviceConfiguration {
+            process_data: ProcessDataSource::Explicit(mapping()),
+            startup: vec![StartupSdo { index: 0x6060, sub_index: 0, complete_access: false, data: vec![8] }],
+            ..Default::default()
+        };
+        let expected = [
+            "RequestState(PreOp)",
+            "6060:00 := [08]",
+            "1c12:00 := [00]",
+            "1600:00 := [00]",
+            "1600:01 := [10, 00, 40, 60]",
+            "1600:02 := [20, 00, 7a, 60]",
+            "1600:00 := [02]",
+            "1c12:01 := [00, 16]",
+            "1c12:00 := [01]",
+            "1c13:00 := [00]",
+            "1a00:00 := [00]",
+            "1a00:01 := [10, 00, 41, 60]",
+            "1a00:00 := [01]",
+            "1c13:01 := [00, 1a]",
+            "1c13:02 := [01, 1a]",
+            "1c13:00 := [02]",
+        ];
+        assert_eq!(table(&pre_op(None, &configuration)), expected);
+    }
+
+    #[test]
+    fn sync0_runs_before_safe_op_is_asked_for() {
+        let sync0 = Sync0 { cycle: core::time::Duration::from_millis(1), shift: core::time::Duration::ZERO };
+        let plan = safe_op(Some(sync0));
+        assert_eq!(table(&plan)[0], "[09a0] := [40, 42, 0f, 00]");
+        assert!(matches!(plan[1], Action::WriteSync0Start(_)));
+        assert_eq!(table(&plan)[2..], ["[0980] := [00, 03]", "RequestState(SafeOp)"]);
+        assert_eq!(table(&safe_op(None)), ["RequestState(SafeOp)"]);
+    }
+}

@@ -1,0 +1,171 @@
+//! What the MainDevice reports: counters, beats and events.
+
+use core::time::Duration;
+
+use crate::al::AlStatus;
+use crate::al_status_code::AlStatusCode;
+use crate::time::Instant;
+
+use super::error::BusError;
+use super::mailbox::MailboxOutcome;
+
+/// What became of a received frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reception {
+    /// It answers a frame on its way.
+    Accepted,
+    /// It answers a frame that was already given up.
+    Late,
+    /// It answers a frame that was already answered.
+    Duplicate,
+    /// It is none of ours: another protocol, another MainDevice, or no SubDevice has processed it.
+    Foreign,
+    /// It ends before its datagrams do.
+    Truncated,
+    /// Index and generation are ours, but a datagram's command, address, length or index is not, or it
+    /// went round a broken ring.
+    Mismatched,
+}
+
+/// Frames sent and received since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceptionCounters {
+    /// Frames handed out for sending.
+    pub sent: u64,
+    /// Replies accepted.
+    pub accepted: u64,
+    /// Frames given up.
+    pub lost: u64,
+    /// Replies dropped: their frame was given up before.
+    pub late: u64,
+    /// Replies dropped: their frame was answered before.
+    pub duplicate: u64,
+    /// Frames dropped: not ours.
+    pub foreign: u64,
+    /// Frames dropped: too short.
+    pub truncated: u64,
+    /// Frames dropped: not what was sent.
+    pub mismatched: u64,
+}
+
+impl ReceptionCounters {
+    pub(super) fn count(&mut self, reception: Reception) {
+        let counter = match reception {
+            Reception::Accepted => &mut self.accepted,
+            Reception::Late => &mut self.late,
+            Reception::Duplicate => &mut self.duplicate,
+            Reception::Foreign => &mut self.foreign,
+            Reception::Truncated => &mut self.truncated,
+            Reception::Mismatched => &mut self.mismatched,
+        };
+        *counter += 1;
+    }
+
+    /// Frames received and dropped, of all kinds.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.late + self.duplicate + self.foreign + self.truncated + self.mismatched
+    }
+}
+
+/// What one beat's process data came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BeatReport {
+    /// Process data frames sent in the beat.
+    pub frames_sent: u16,
+    /// Of these, frames without a reply when the beat ended.
+    pub frames_lost: u16,
+    /// Process data datagrams that came back with another working counter than expected.
+    pub working_counter_errors: u16,
+    /// Whether every input is of this beat.
+    pub all_fresh: bool,
+}
+
+/// Working counter of one process data datagram in the last beat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkingCounter {
+    /// What it should be when every SubDevice takes part.
+    pub expected: u16,
+    /// What came back, or `None` if nothing did.
+    pub received: Option<u16>,
+}
+
+impl WorkingCounter {
+    /// Whether every SubDevice took part.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        self.received == Some(self.expected)
+    }
+}
+
+/// How far the bus is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// Counting, addressing, reading SIIs.
+    Scan,
+    /// Measuring and setting clocks.
+    Clocks,
+    /// To PreOp, and the SDOs there.
+    Configuration,
+    /// All in PreOp and configured. With a target above PreOp: waiting for the first beats.
+    PreOp,
+    /// Process data flows; on the way to SafeOp.
+    ToSafeOp,
+    /// All in SafeOp; waiting for whole working counters before Op is asked for.
+    SafeOp,
+    /// On the way to Op.
+    ToOp,
+    /// All in Op.
+    Op,
+    /// On the way back to Init.
+    ToInit,
+    /// All asked back to Init, at the end or after a failure.
+    Down,
+}
+
+/// Something worth telling.
+#[derive(Debug)]
+pub enum Event {
+    /// A new stage was reached.
+    Stage {
+        /// Which.
+        stage: Stage,
+        /// When.
+        at: Instant,
+    },
+    /// The bus cannot be brought up or kept up: it goes back to Init.
+    Failed(BusError),
+    /// A SubDevice left the state it was brought to.
+    StateChanged {
+        /// Place in the segment, from 0.
+        position: u16,
+        /// What it shows now.
+        status: AlStatus,
+        /// Why, if it shows an error.
+        code: AlStatusCode,
+    },
+    /// A SubDevice sent an emergency message.
+    Emergency {
+        /// Place in the segment, from 0.
+        position: u16,
+        /// Error code (CiA 301, Table 26).
+        error_code: u16,
+        /// Error register, object 0x1001.
+        error_register: u8,
+        /// Manufacturer's five bytes.
+        manufacturer: [u8; 5],
+    },
+    /// A mailbox request is done.
+    Mailbox(MailboxOutcome),
+}
+
+/// Distributed clocks as they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockReport {
+    /// Place of the reference clock.
+    pub reference: Option<u16>,
+    /// System time of the reference clock in the last beat, in ns.
+    pub reference_time: u64,
+    /// Largest magnitude of the differences read last from the SubDevices.
+    pub largest_difference: Duration,
+}

@@ -1,0 +1,168 @@
+//! What is known of one SubDevice.
+
+use core::ops::Range;
+
+use crate::al::{AlState, AlStatus};
+use crate::al_status_code::AlStatusCode;
+use crate::pdo::PdoMapping;
+use crate::register::{DlStatus, EscFeatures, SyncManager};
+use crate::sii::{self, Identity};
+use crate::wire::read_u16;
+
+use super::clock::{ClockSetting, LatchedTimes};
+use super::topology::Upstream;
+
+/// One SubDevice, as found and as configured.
+#[derive(Clone, Debug)]
+pub struct SubDevice {
+    /// Place in the segment, from 0, in the order frames are processed.
+    pub position: u16,
+    /// Configured station address, 0x1001 and up.
+    pub station_address: u16,
+    /// Name from the configuration; else the SII's device name; else `SubDevice N`.
+    pub name: String,
+    /// What the ESC says of itself.
+    pub information: EscInformation,
+    /// Links and loops.
+    pub dl_status: DlStatus,
+    /// Where it hangs; `None` for the first.
+    pub upstream: Option<Upstream>,
+    /// Who it is.
+    pub identity: Identity,
+    /// Its SII, as read.
+    pub sii: Option<sii::Image>,
+    /// Its mailbox, if it has one.
+    pub mailbox: Option<Mailbox>,
+    /// The PDOs in use.
+    pub mapping: PdoMapping,
+    /// State it showed last.
+    pub al_status: AlStatus,
+    /// Why it showed an error last; 0 if it showed none.
+    pub al_status_code: AlStatusCode,
+    /// What was written to its clock, if it has one.
+    pub clock: Option<ClockSetting>,
+    /// System time difference read last, ns, if it has a clock and has been asked.
+    pub clock_difference: Option<i32>,
+    /// Emergencies received.
+    pub emergencies: u64,
+    pub(super) latched: LatchedTimes,
+    pub(super) outputs: Range<usize>,
+    pub(super) inputs: Range<usize>,
+    /// Chunks that carry its inputs.
+    pub(super) input_chunks: Range<usize>,
+}
+
+impl SubDevice {
+    pub(super) fn new(position: u16) -> Self {
+        Self {
+            position,
+            station_address: FIRST_STATION_ADDRESS + position,
+            name: format!("SubDevice {position}"),
+            information: EscInformation::default(),
+            dl_status: DlStatus::default(),
+            upstream: None,
+            identity: Identity::default(),
+            sii: None,
+            mailbox: None,
+            mapping: PdoMapping::default(),
+            al_status: AlStatus::in_state(AlState::Init),
+            al_status_code: AlStatusCode::default(),
+            clock: None,
+            clock_difference: None,
+            emergencies: 0,
+            latched: LatchedTimes::default(),
+            outputs: 0..0,
+            inputs: 0..0,
+            input_chunks: 0..0,
+        }
+    }
+
+    /// Bytes of outputs it takes from the process image.
+    #[must_use]
+    pub fn output_bytes(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Bytes of inputs it puts into the process image.
+    #[must_use]
+    pub fn input_bytes(&self) -> usize {
+        self.inputs.len()
+    }
+}
+
+/// Station address of the first SubDevice.
+pub(super) const FIRST_STATION_ADDRESS: u16 = 0x1001;
+
+/// Registers 0x0000 to 0x0013 (ETG.1000.4, 6.2 and 6.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EscInformation {
+    /// Type of the controller: 0x11 is an ET1100, 0x04 an IP core.
+    pub controller_type: u8,
+    /// Its revision.
+    pub revision: u8,
+    /// Its build.
+    pub build: u16,
+    /// FMMUs it has.
+    pub fmmu_count: u8,
+    /// SyncManagers it has.
+    pub sync_manager_count: u8,
+    /// Process data memory, KiB.
+    pub ram_kib: u8,
+    /// Ports, two bits each: 0 none, 1 not configured, 2 EBUS, 3 MII.
+    pub port_descriptor: u8,
+    /// What it can and what it refuses.
+    pub features: EscFeatures,
+    /// Station alias, loaded from the SII; 0 is none.
+    pub alias: u16,
+}
+
+impl EscInformation {
+    /// From the registers' first 20 bytes.
+    #[must_use]
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let alias = read_u16(bytes, 0x12)?;
+        Some(Self {
+            controller_type: bytes[0],
+            revision: bytes[1],
+            build: read_u16(bytes, 2)?,
+            fmmu_count: bytes[4],
+            sync_manager_count: bytes[5],
+            ram_kib: bytes[6],
+            port_descriptor: bytes[7],
+            features: EscFeatures { bits: read_u16(bytes, 8)? },
+            alias,
+        })
+    }
+}
+
+/// A mailbox's two stretches of memory (SII words 0x0018 to 0x001C).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mailbox {
+    /// Physical address the MainDevice writes to.
+    pub out_address: u16,
+    /// Bytes there.
+    pub out_length: u16,
+    /// Physical address the MainDevice reads from.
+    pub in_address: u16,
+    /// Bytes there.
+    pub in_length: u16,
+    /// Whether CoE is spoken.
+    pub coe: bool,
+}
+
+/// Bytes a mailbox has at most here: one datagram of one frame, besides the generation number.
+pub(super) const MAXIMUM_MAILBOX_LENGTH: u16 = 1470;
+
+impl Mailbox {
+    /// Its SyncManagers, 0 and 1.
+    #[must_use]
+    pub fn sync_managers(&self) -> [[u8; 8]; 2] {
+        let sync_manager = |physical_address, length, control| {
+            SyncManager { physical_address, length, control, active: true }.emit()
+        };
+        [
+            sync_manager(self.out_address, self.out_length, SyncManager::CONTROL_MAILBOX_OUT),
+            sync_manager(self.in_address, self.in_length, SyncManager::CONTROL_MAILBOX_IN),
+        ]
+    }
+}
