@@ -106,7 +106,10 @@ pub enum BusError {
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SubDeviceError {
     /// It is somebody else.
-    #[error("found {found}, expected {}; check the order of the SubDevices and the robot file", describe(expected))]
+    #[error(
+        "found {found}, expected {}; check the order of the SubDevices and the robot file",
+        describe(expected)
+    )]
     Identity {
         /// Who it must be.
         expected: ExpectedIdentity,
@@ -225,7 +228,9 @@ pub enum SubDeviceError {
 fn describe(expected: &ExpectedIdentity) -> String {
     let ExpectedIdentity { vendor_id, product_code, revision } = expected;
     match revision {
-        Some(revision) => format!("vendor {vendor_id:#010x} product {product_code:#010x} revision {revision:#010x}"),
+        Some(revision) => {
+            format!("vendor {vendor_id:#010x} product {product_code:#010x} revision {revision:#010x}")
+        }
         None => format!("vendor {vendor_id:#010x} product {product_code:#010x}"),
     }
 }

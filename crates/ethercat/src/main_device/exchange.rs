@@ -22,9 +22,6 @@ const DATAGRAMS: usize = 1500 / 13;
 /// Bytes of the generation number.
 const GENERATION_LENGTH: u16 = 4;
 
-/// Bytes of a frame's datagrams that the NOP with the generation takes.
-pub(super) const GENERATION_OVERHEAD: usize = frame::DATAGRAM_OVERHEAD + GENERATION_LENGTH as usize;
-
 /// Who asked for a datagram, and gets its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
@@ -181,7 +178,8 @@ impl Exchange {
         };
         for sent in &slot.datagrams {
             let received = datagrams.next().ok_or(Reception::Truncated)?.header;
-            if received.circulating || received.index != first.header.index || !sent.is_echoed_by(&received) {
+            if received.circulating || received.index != first.header.index || !sent.is_echoed_by(&received)
+            {
                 return Err(Reception::Mismatched);
             }
         }
@@ -224,7 +222,13 @@ impl Sent {
     fn is_echoed_by(&self, received: &DatagramHeader) -> bool {
         let position_counts = matches!(
             self.command,
-            Command::Aprd | Command::Apwr | Command::Aprw | Command::Armw | Command::Brd | Command::Bwr | Command::Brw
+            Command::Aprd
+                | Command::Apwr
+                | Command::Aprw
+                | Command::Armw
+                | Command::Brd
+                | Command::Bwr
+                | Command::Brw
         );
         let fixed: u32 = if position_counts { 0xFFFF_0000 } else { 0xFFFF_FFFF };
         received.command == self.command
@@ -287,7 +291,9 @@ mod tests {
         let mut buffer = vec![0; 1514];
         let mut outgoing = exchange.open(Purpose::ProcessData, &mut buffer).unwrap();
         outgoing.push(Command::Brd, Address::Broadcast { register: 0x130 }, 2, Owner::BusStatus).unwrap();
-        outgoing.push(Command::Lrw, Address::Logical(0x1_0000), 8, Owner::Chunk(0, ChunkPart::Both)).unwrap();
+        outgoing
+            .push(Command::Lrw, Address::Logical(0x1_0000), 8, Owner::Chunk(0, ChunkPart::Both))
+            .unwrap();
         let length = outgoing.send(Instant::EPOCH).unwrap();
         buffer.truncate(length);
         buffer[6] |= 0x02;
@@ -326,14 +332,14 @@ mod tests {
         let brd = 32;
         let lrw = brd + 14;
         let changed = [
-            (6, 0x02, Reception::Foreign),            // never passed an ESC
-            (brd, 0x01, Reception::Mismatched),       // command
-            (brd + 1, 0x01, Reception::Mismatched),   // index
-            (brd + 4, 0x01, Reception::Mismatched),   // register
-            (lrw + 2, 0x01, Reception::Mismatched),   // logical address
-            (lrw + 7, 0x40, Reception::Mismatched),   // circulating
-            (26, 0x01, Reception::Late),              // generation
-            (17, 0x01, Reception::Foreign),           // index of the slot
+            (6, 0x02, Reception::Foreign),          // never passed an ESC
+            (brd, 0x01, Reception::Mismatched),     // command
+            (brd + 1, 0x01, Reception::Mismatched), // index
+            (brd + 4, 0x01, Reception::Mismatched), // register
+            (lrw + 2, 0x01, Reception::Mismatched), // logical address
+            (lrw + 7, 0x40, Reception::Mismatched), // circulating
+            (26, 0x01, Reception::Late),            // generation
+            (17, 0x01, Reception::Foreign),         // index of the slot
         ];
         for (byte, flip, expected) in changed {
             let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);

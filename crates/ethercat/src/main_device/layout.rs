@@ -146,7 +146,14 @@ impl Layout {
             let part = start..image.end.min(start + CHUNK_CAPACITY);
             let logical_address = logical_address + (start - image.start) as u32;
             let (outputs, inputs) = if share.is_output() { (part, 0..0) } else { (0..0, part) };
-            self.chunks.push(Chunk { logical_address, outputs, inputs, read_write: false, writers: 0, readers: 0 });
+            self.chunks.push(Chunk {
+                logical_address,
+                outputs,
+                inputs,
+                read_write: false,
+                writers: 0,
+                readers: 0,
+            });
         }
     }
 
@@ -236,8 +243,11 @@ mod tests {
     #[test]
     fn a_piece_larger_than_a_datagram_is_cut_and_counted_in_each() {
         let layout = Layout::new(&[share(0, true, 8), share(1, false, 3000 * 8), share(2, true, 8)]);
-        let lengths: Vec<_> =
-            layout.chunks.iter().map(|it| (it.outputs.len(), it.inputs.len(), it.writers, it.readers)).collect();
+        let lengths: Vec<_> = layout
+            .chunks
+            .iter()
+            .map(|it| (it.outputs.len(), it.inputs.len(), it.writers, it.readers))
+            .collect();
         assert_eq!(lengths, [(1, 0, 1, 0), (0, 1376, 0, 1), (0, 1376, 0, 1), (0, 248, 0, 1), (1, 0, 1, 0)]);
         assert_eq!(layout.pieces[1].fmmu().length, 3000);
     }

@@ -1,1 +1,330 @@
-//! The MainDevice.
+//! The MainDevice: bytes and time in, bytes and events out.
+//!
+//! ```text
+//! poll_transmit -> frame for the link      (again after every other call, until it returns None)
+//! handle_frame  <- frame from the link
+//! poll_event    -> what happened           (after handle_frame and poll_transmit)
+//! poll_timeout  -> when to poll again if no frame comes
+//! ```
+//!
+//! Without beats those four bring the bus to PreOp and serve mailboxes. A cycle adds, every period,
+//! [`MainDevice::end_beat`] after receiving and [`MainDevice::begin_beat`] before transmitting; with the
+//! first beat the bus goes on to its target state, process data flowing all the while.
+//!
+//! | module | part |
+//! |---|---|
+//! | `exchange` | frames on their way, and which reply belongs to which |
+//! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
+//! | `sii_reader`, `mailbox`, `dialogue` | what a worker does at length |
+//! | `topology`, `clock` | the tree, and the time in it |
+//! | `layout`, `beat` | where process data lies, and how it goes to and fro |
+
+mod beat;
+mod bring_up;
+mod clock;
+mod configuration;
+mod dialogue;
+mod error;
+mod exchange;
+mod layout;
+mod mailbox;
+mod phase;
+mod plan;
+mod report;
+mod sii_reader;
+mod sub_device;
+mod topology;
+mod worker;
+
+use std::collections::VecDeque;
+
+use crate::al::{AlState, AlStatus};
+use crate::time::Instant;
+use crate::wire::Frame;
+
+use beat::Beat;
+use exchange::{Exchange, Owner, Purpose};
+use phase::{Broadcasts, Phase, Plans};
+use worker::{Outcome, Worker};
+
+pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
+pub use configuration::{
+    Configuration, ConfigurationError, ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource,
+    StartupSdo, SubDeviceConfiguration, Sync0,
+};
+pub use error::{BusError, SubDeviceError};
+pub use mailbox::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
+pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
+pub use sub_device::{EscInformation, Mailbox, SubDevice};
+pub use topology::{Upstream, upstream_neighbours};
+
+/// Events kept until they are polled; further ones are dropped and counted.
+const EVENTS: usize = 256;
+
+/// Mailbox requests that can wait.
+const REQUESTS: usize = 64;
+
+/// An EtherCAT MainDevice (formerly: master) for one segment.
+#[doc(alias = "master")]
+#[derive(Debug)]
+pub struct MainDevice {
+    configuration: Configuration,
+    exchange: Exchange,
+    phase: Phase,
+    /// Since when `phase` has been the phase.
+    phase_since: Instant,
+    broadcasts: Broadcasts,
+    sub_devices: Vec<SubDevice>,
+    workers: Vec<Worker>,
+    plans: Vec<Plans>,
+    /// The worker that is served first in the next service frame.
+    next_worker: usize,
+    beat: Beat,
+    reference: Option<u16>,
+    reference_time: Option<u64>,
+    requests: VecDeque<MailboxRequest>,
+    events: VecDeque<Event>,
+    events_dropped: u64,
+}
+
+impl MainDevice {
+    /// A MainDevice that has sent nothing yet.
+    ///
+    /// # Errors
+    /// What cannot be run in `configuration`.
+    pub fn new(configuration: Configuration) -> Result<Self, ConfigurationError> {
+        configuration.check()?;
+        Ok(Self {
+            exchange: Exchange::new(configuration.source),
+            configuration,
+            phase: Phase::Reset,
+            phase_since: Instant::EPOCH,
+            broadcasts: Broadcasts::new(&bring_up::RESET),
+            sub_devices: Vec::new(),
+            workers: Vec::new(),
+            plans: Vec::new(),
+            next_worker: 0,
+            beat: Beat::default(),
+            reference: None,
+            reference_time: None,
+            requests: VecDeque::with_capacity(REQUESTS),
+            events: VecDeque::with_capacity(EVENTS),
+            events_dropped: 0,
+        })
+    }
+
+    /// The next frame to send, written into `buffer`, which holds at least
+    /// [`crate::link::MAXIMUM_FRAME_LENGTH`] bytes; its length is returned. Call until `None`.
+    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        self.expire_services(now);
+        self.advance(now);
+        match self.transmit_process_data(now, buffer) {
+            Some(length) => Some(length),
+            None => self.transmit_service(now, buffer),
+        }
+    }
+
+    /// Takes a received Ethernet frame, which may be anybody's.
+    pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
+        let index = match self.exchange.accept(bytes) {
+            Ok((index, _)) => index,
+            Err(reception) => return reception,
+        };
+        // Accepted means that it parses; the first datagram is the exchange's own.
+        let Ok(frame) = Frame::parse(bytes) else { return Reception::Truncated };
+        let sent = self.exchange.take_datagrams(index);
+        for (sent, received) in sent.iter().zip(frame.datagrams().skip(1)) {
+            self.deliver(now, sent.owner, received.data, received.working_counter);
+        }
+        self.exchange.put_back(index, sent);
+        self.advance(now);
+        Reception::Accepted
+    }
+
+    /// The next thing that happened. Call until `None`.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When to call [`Self::poll_transmit`] again if no frame comes before; `None`: not until a beat or a
+    /// request. Changes with every other call.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let expiry =
+            self.exchange.oldest(Purpose::Service).map(|sent| sent + self.configuration.reply_timeout);
+        let due = self.workers.iter().filter_map(Worker::due).min();
+        [expiry, due, self.broadcasts.due()].into_iter().flatten().min()
+    }
+
+    /// How far the bus is.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        self.phase.stage()
+    }
+
+    /// Asks for another state: [`AlState::Init`] takes the bus down from wherever it is; a higher state is
+    /// the new target of a bus that is not down.
+    pub fn request_state(&mut self, state: AlState) {
+        if state == AlState::Init {
+            self.take_down();
+        } else {
+            self.configuration.target = state;
+        }
+    }
+
+    /// What it was told.
+    #[must_use]
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// The SubDevices found, in the order of positions; complete from [`Stage::Clocks`] on.
+    #[must_use]
+    pub fn sub_devices(&self) -> &[SubDevice] {
+        &self.sub_devices
+    }
+
+    /// The inputs of the SubDevice at `position`, as they came in last; empty if it has none.
+    #[must_use]
+    pub fn inputs(&self, position: usize) -> &[u8] {
+        self.sub_devices.get(position).map_or(&[], |it| &self.beat.inputs[it.inputs.clone()])
+    }
+
+    /// Whether the inputs of the SubDevice at `position` came in with the last beat, whole.
+    #[must_use]
+    pub fn inputs_fresh(&self, position: usize) -> bool {
+        self.sub_devices.get(position).is_some_and(|it| self.beat.are_fresh(it.input_chunks.clone()))
+    }
+
+    /// The outputs of the SubDevice at `position`, as the next beat sends them; empty if it has none.
+    #[must_use]
+    pub fn outputs_mut(&mut self, position: usize) -> &mut [u8] {
+        match self.sub_devices.get(position) {
+            None => &mut [],
+            Some(it) => &mut self.beat.outputs[it.outputs.clone()],
+        }
+    }
+
+    /// Bytes of the whole process image: outputs, inputs.
+    #[must_use]
+    pub fn process_image_bytes(&self) -> (usize, usize) {
+        (self.beat.outputs.len(), self.beat.inputs.len())
+    }
+
+    /// Working counters of the last beat, one for each process data datagram, in the order they are sent.
+    pub fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
+        self.beat.working_counters()
+    }
+
+    /// Frames sent and received since the start.
+    #[must_use]
+    pub fn reception(&self) -> ReceptionCounters {
+        self.exchange.counters
+    }
+
+    /// Distributed clocks as they stand.
+    #[must_use]
+    pub fn clock(&self) -> ClockReport {
+        let differences = self.sub_devices.iter().filter_map(|it| it.clock_difference);
+        let largest = differences.map(i32::unsigned_abs).max().unwrap_or(0);
+        ClockReport {
+            reference: self.reference,
+            reference_time: self.reference_time.unwrap_or(0),
+            largest_difference: core::time::Duration::from_nanos(u64::from(largest)),
+        }
+    }
+
+    /// Events that nobody polled in time.
+    #[must_use]
+    pub fn events_dropped(&self) -> u64 {
+        self.events_dropped
+    }
+
+    /// Queues a mailbox request; its outcome comes as [`Event::Mailbox`].
+    ///
+    /// # Errors
+    /// The request, if there is no such SubDevice or mailbox, the bus is not in PreOp or above, or too many
+    /// requests wait (also [`MailboxError::NotReady`]).
+    pub fn submit(&mut self, request: MailboxRequest) -> Result<(), MailboxOutcome> {
+        let refuse = |request, error| Err(MailboxOutcome { request, result: Err(error) });
+        let count = self.sub_devices.len();
+        let position = request.position;
+        match self.sub_devices.get(usize::from(position)) {
+            _ if !self.phase.serves_mailboxes() || self.requests.len() == REQUESTS => {
+                refuse(request, MailboxError::NotReady)
+            }
+            None => refuse(request, MailboxError::NoSubDevice { position, count }),
+            Some(it) if !it.mailbox.is_some_and(|mailbox| mailbox.coe) => {
+                refuse(request, MailboxError::NoCoe)
+            }
+            Some(_) => {
+                self.requests.push_back(request);
+                Ok(())
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
+        match owner {
+            Owner::Chunk(chunk, part) => self.beat.receive(chunk, part, data, working_counter),
+            Owner::ReferenceTime if working_counter > 0 => {
+                self.reference_time = crate::wire::read_u64(data, 0);
+            }
+            Owner::ReferenceTime => {}
+            Owner::BusStatus => {
+                let status = AlStatus::from_bits(crate::wire::read_u16(data, 0).unwrap_or(0));
+                self.watch_states(now, status, working_counter);
+            }
+            Owner::ClockDifference(position) if working_counter == 1 => {
+                let register = crate::wire::read_u32(data, 0).unwrap_or(0);
+                self.sub_devices[usize::from(position)].clock_difference =
+                    Some(crate::register::dc::difference_nanoseconds(register));
+            }
+            Owner::MailboxStatus(position) if working_counter == 1 => {
+                let worker = &mut self.workers[usize::from(position)];
+                if data[0] & crate::register::sync_manager::STATUS_MAILBOX_FULL != 0 && worker.takes_mail()
+                {
+                    worker.mailbox.fetch_mail(now);
+                }
+            }
+            Owner::ClockDifference(_) | Owner::MailboxStatus(_) => {}
+            Owner::Bus => self.broadcast_answered(working_counter),
+            Owner::Worker(position) => {
+                let place = usize::from(position);
+                let before = self.sub_devices[place].al_status;
+                let outcome =
+                    self.workers[place].reply(now, data, working_counter, &mut self.sub_devices[place]);
+                self.handle_outcome(position, outcome);
+                self.report_change(position, before);
+            }
+        }
+    }
+
+    fn handle_outcome(&mut self, position: u16, outcome: Outcome) {
+        match outcome {
+            Outcome::Nothing => {}
+            Outcome::Failed(error) => {
+                let error = bring_up::at(&self.sub_devices[usize::from(position)], error);
+                self.fail(error);
+            }
+            Outcome::Mailbox(outcome) => self.tell(Event::Mailbox(outcome)),
+            Outcome::Emergency(emergency) => {
+                self.sub_devices[usize::from(position)].emergencies += 1;
+                self.tell(Event::Emergency {
+                    position,
+                    error_code: emergency.error_code,
+                    error_register: emergency.error_register,
+                    manufacturer: emergency.data,
+                });
+            }
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        if self.events.len() == EVENTS {
+            self.events_dropped += 1;
+        } else {
+            self.events.push_back(event);
+        }
+    }
+}

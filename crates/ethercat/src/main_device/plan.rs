@@ -96,7 +96,8 @@ pub(super) fn pre_op(mailbox: Option<&Mailbox>, configuration: &SubDeviceConfigu
 /// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each
 /// mapping object, fill the assignment.
 fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
-    let directions = [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
+    let directions =
+        [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
     let mut plan = Vec::new();
     for (assignment, pdos) in directions.into_iter().filter(|(_, pdos)| !pdos.is_empty()) {
         plan.push(download(assignment, 0, &[0]));
@@ -184,7 +185,9 @@ mod tests {
     /// A plan as a table people can read.
     fn table(plan: &[Action]) -> Vec<String> {
         let line = |action: &Action| match action {
-            Action::Download(sdo) => format!("{:04x}:{:02x} := {:02x?}", sdo.index, sdo.sub_index, sdo.data),
+            Action::Download(sdo) => {
+                format!("{:04x}:{:02x} := {:02x?}", sdo.index, sdo.sub_index, sdo.data)
+            }
             Action::Write(register, data) => format!("[{register:04x}] := {data:02x?}"),
             other => format!("{other:?}"),
         };
@@ -195,7 +198,12 @@ mod tests {
     fn the_mapping_is_written_in_the_standards_order() {
         let configuration = SubDeviceConfiguration {
             process_data: ProcessDataSource::Explicit(mapping()),
-            startup: vec![StartupSdo { index: 0x6060, sub_index: 0, complete_access: false, data: vec![8] }],
+            startup: vec![StartupSdo {
+                index: 0x6060,
+                sub_index: 0,
+                complete_access: false,
+                data: vec![8],
+            }],
             ..Default::default()
         };
         let expected = [
@@ -221,7 +229,8 @@ mod tests {
 
     #[test]
     fn sync0_runs_before_safe_op_is_asked_for() {
-        let sync0 = Sync0 { cycle: core::time::Duration::from_millis(1), shift: core::time::Duration::ZERO };
+        let sync0 =
+            Sync0 { cycle: core::time::Duration::from_millis(1), shift: core::time::Duration::ZERO };
         let plan = safe_op(Some(sync0));
         assert_eq!(table(&plan)[0], "[09a0] := [40, 42, 0f, 00]");
         assert!(matches!(plan[1], Action::WriteSync0Start(_)));

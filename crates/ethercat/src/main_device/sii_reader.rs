@@ -3,16 +3,10 @@
 use crate::register::sii_interface::{
     COMMAND_READ, CONTROL, STATUS_BUSY, STATUS_MISSING_ACKNOWLEDGE, STATUS_READS_8_BYTES,
 };
+use crate::sii;
 use crate::wire::{read_u16, read_u32};
 
-/// Bytes before the first category.
-const HEADER_LENGTH: usize = 0x80;
-
-/// Category type that ends the list.
-const END_OF_CATEGORIES: u16 = 0xFFFF;
-
-/// An EEPROM holds at most this: two address bytes of words.
-const MAXIMUM_LENGTH: usize = 0x2_0000;
+use super::error::SubDeviceError;
 
 /// A missing acknowledge may be a passing fault: so many are borne in a row.
 const ATTEMPTS: u8 = 3;
@@ -34,7 +28,7 @@ impl SiiRequest {
 }
 
 /// How a fetched answer moved the reading on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum SiiProgress {
     /// The EEPROM is still busy: fetch again a little later.
     Busy,
@@ -42,16 +36,12 @@ pub(super) enum SiiProgress {
     More,
     /// All categories are in.
     Complete,
-    /// The EEPROM does not answer at this word address.
-    Failed {
-        word_address: u32,
-    },
 }
 
-/// The bytes read so far.
+/// The EEPROM interface, and the image that grows out of it.
 #[derive(Debug, Default)]
 pub(super) struct SiiReader {
-    bytes: Vec<u8>,
+    image: sii::Reader,
     commanded: bool,
     attempts: u8,
 }
@@ -74,65 +64,49 @@ impl SiiReader {
     }
 
     /// The 14 bytes of a fetch came back.
-    pub(super) fn fetched(&mut self, answer: &[u8]) -> SiiProgress {
+    pub(super) fn fetched(&mut self, answer: &[u8]) -> Result<SiiProgress, SubDeviceError> {
         let status = read_u16(answer, 0).unwrap_or(STATUS_BUSY);
         if status & STATUS_BUSY != 0 {
-            return SiiProgress::Busy;
+            return Ok(SiiProgress::Busy);
         }
         self.commanded = false;
-        let wanted = self.word_address();
-        let is_ours = read_u32(answer, 2) == Some(wanted);
+        let word_address = self.word_address();
+        let is_ours = read_u32(answer, 2) == Some(word_address);
         if status & STATUS_MISSING_ACKNOWLEDGE != 0 || !is_ours {
             self.attempts += 1;
-            return if self.attempts < ATTEMPTS {
-                SiiProgress::More
-            } else {
-                SiiProgress::Failed { word_address: wanted }
-            };
+            let silent = Err(SubDeviceError::SiiSilent { word_address });
+            return if self.attempts < ATTEMPTS { Ok(SiiProgress::More) } else { silent };
         }
         self.attempts = 0;
         let length = if status & STATUS_READS_8_BYTES != 0 { 8 } else { 4 };
-        self.bytes.extend_from_slice(&answer[6..6 + length]);
-        if self.is_complete() { SiiProgress::Complete } else { SiiProgress::More }
+        self.image.supply(&answer[6..6 + length]).map_err(SubDeviceError::Sii)?;
+        Ok(if self.image.next_word().is_some() { SiiProgress::More } else { SiiProgress::Complete })
     }
 
     /// What was read.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        self.bytes
+    pub(super) fn finish(self) -> Result<sii::Image, SubDeviceError> {
+        self.image.finish().map_err(SubDeviceError::Sii)
     }
 
     fn word_address(&self) -> u32 {
-        (self.bytes.len() / 2) as u32
-    }
-
-    /// Whether the end mark was read, or nothing but blank EEPROM follows.
-    fn is_complete(&self) -> bool {
-        let mut offset = HEADER_LENGTH;
-        while let Some(kind) = read_u16(&self.bytes, offset) {
-            if kind == END_OF_CATEGORIES {
-                return true;
-            }
-            let Some(words) = read_u16(&self.bytes, offset + 2) else { break };
-            offset += 4 + usize::from(words) * 2;
-        }
-        self.bytes.len() >= MAXIMUM_LENGTH
+        self.image.next_word().unwrap_or(0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sii::{Builder, Identity};
 
-    /// An image with one category of three words at the usual place.
     fn image() -> Vec<u8> {
-        let mut image: Vec<u8> = (0..HEADER_LENGTH).map(|byte| byte as u8).collect();
-        image.extend([10, 0, 3, 0, 1, 2, 3, 4, 5, 6, 0xFF, 0xFF, 0xFF, 0xFF]);
-        image.resize(0x800, 0xFF);
+        let identity = Identity { vendor_id: 2, product_code: 3, revision: 4, serial: 5 };
+        let mut image = Builder::new(identity, "a drive").build().emit();
+        image.extend([0xFF; 8]);
         image
     }
 
     /// Answers as an ESC does, busy every other time.
-    fn read(length: usize) -> Vec<u8> {
+    fn read(length: usize) -> sii::Image {
         let (image, mut reader, mut busy) = (image(), SiiReader::default(), false);
         loop {
             match reader.request() {
@@ -146,10 +120,8 @@ mod tests {
                     answer.extend(word_address.to_le_bytes());
                     let start = word_address as usize * 2;
                     answer.extend_from_slice(&image[start..start + 8]);
-                    match reader.fetched(&answer) {
-                        SiiProgress::Complete => return reader.into_bytes(),
-                        SiiProgress::Failed { .. } => panic!("the EEPROM answered"),
-                        SiiProgress::Busy | SiiProgress::More => {}
+                    if let SiiProgress::Complete = reader.fetched(&answer).unwrap() {
+                        return reader.finish().unwrap();
                     }
                 }
             }
@@ -157,12 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn reading_ends_behind_the_last_category() {
-        for length in [4, 8] {
-            let bytes = read(length);
-            assert_eq!(bytes, image()[..bytes.len()]);
-            assert!((HEADER_LENGTH + 12..HEADER_LENGTH + 12 + 8).contains(&bytes.len()));
-        }
+    fn both_kinds_of_eeprom_interface_give_the_same_image() {
+        assert_eq!(read(4).name(), "a drive");
+        assert_eq!(read(4), read(8));
     }
 
     #[test]
@@ -170,8 +139,8 @@ mod tests {
         let mut reader = SiiReader::default();
         let mut answer = STATUS_MISSING_ACKNOWLEDGE.to_le_bytes().to_vec();
         answer.resize(14, 0);
-        assert_eq!(reader.fetched(&answer), SiiProgress::More);
-        assert_eq!(reader.fetched(&answer), SiiProgress::More);
-        assert_eq!(reader.fetched(&answer), SiiProgress::Failed { word_address: 0 });
+        assert!(reader.fetched(&answer).is_ok());
+        assert!(reader.fetched(&answer).is_ok());
+        assert_eq!(reader.fetched(&answer).unwrap_err(), SubDeviceError::SiiSilent { word_address: 0 });
     }
 }

@@ -1,0 +1,270 @@
+//! The bus-wide part of bring-up: broadcasts, and what all SubDevices wait for together.
+
+use crate::al::{AlControl, AlState};
+use crate::register::{self, FmmuDirection, SyncManager, dc, sii_interface};
+use crate::sii::{MailboxProtocols, SyncManagerUse};
+use crate::wire::{Address, Command};
+
+use super::clock::{self, ClockNode};
+use super::configuration::{
+    ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource, SubDeviceConfiguration,
+};
+use super::error::{BusError, SubDeviceError};
+use super::exchange::{Outgoing, Owner};
+use super::layout::{Layout, Share};
+use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox, SubDevice};
+use super::topology;
+
+/// Bytes of a mailbox at least: its header, and the shortest CoE message.
+const MINIMUM_MAILBOX_LENGTH: u16 = 16;
+
+/// A broadcast of the bring-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Broadcast {
+    /// Read one byte of everybody: the working counter is their number.
+    Count,
+    /// Write a value.
+    Write(u16, u64, usize),
+    /// Write zeroes.
+    Clear(u16, usize),
+}
+
+/// What puts all SubDevices into a known state, whatever they did before.
+pub(super) const RESET: [Broadcast; 14] = [
+    Broadcast::Count,
+    Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
+    Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
+    Broadcast::Write(register::DL_CONTROL_ALIAS, 0, 1),
+    Broadcast::Clear(register::FMMU, 256),
+    Broadcast::Clear(register::SYNC_MANAGER, 128),
+    Broadcast::Write(register::WATCHDOG_DIVIDER, register::WATCHDOG_DIVIDER_DEFAULT as u64, 2),
+    Broadcast::Write(register::WATCHDOG_TIME_PROCESS_DATA, register::WATCHDOG_TIME_DEFAULT as u64, 2),
+    Broadcast::Clear(register::RECEIVE_ERROR_COUNTERS, 8),
+    Broadcast::Clear(dc::SYSTEM_TIME_OFFSET, 12),
+    Broadcast::Write(dc::SPEED_COUNTER_START, dc::SPEED_COUNTER_START_DEFAULT as u64, 2),
+    // The EEPROM: taken from the application, then ours.
+    Broadcast::Write(sii_interface::CONFIGURATION, 2, 1),
+    Broadcast::Write(sii_interface::CONFIGURATION, 0, 1),
+    Broadcast::Count,
+];
+
+/// What latches the receive times.
+pub(super) const LATCH: [Broadcast; 1] = [Broadcast::Clear(dc::RECEIVE_TIME, 4)];
+
+/// What asks everybody back to Init.
+pub(super) const TO_INIT: [Broadcast; 2] = [
+    Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
+    Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
+];
+
+impl Broadcast {
+    /// Appends the datagram.
+    pub(super) fn emit(self, outgoing: &mut Outgoing<'_>) -> bool {
+        let (command, register, length, value) = match self {
+            Self::Count => (Command::Brd, register::TYPE, 1, 0),
+            Self::Clear(register, length) => (Command::Bwr, register, length, 0),
+            Self::Write(register, value, length) => (Command::Bwr, register, length, value),
+        };
+        let Some(data) = outgoing.push(command, Address::Broadcast { register }, length, Owner::Bus) else {
+            return false;
+        };
+        for (byte, value) in data.iter_mut().zip(value.to_le_bytes()) {
+            *byte = value;
+        }
+        true
+    }
+}
+
+/// Compares who is there with who was described, and takes over names and mappings.
+pub(super) fn verify(
+    found: &mut [SubDevice],
+    expected: Option<&[SubDeviceConfiguration]>,
+) -> Result<(), BusError> {
+    if found.len() > MAXIMUM_SUB_DEVICES {
+        return Err(BusError::TooMany { found: found.len(), maximum: MAXIMUM_SUB_DEVICES });
+    }
+    let statuses: Vec<_> = found.iter().map(|it| it.dl_status).collect();
+    let upstream =
+        topology::upstream_neighbours(&statuses).map_err(|position| BusError::Topology { position })?;
+    for (sub_device, upstream) in found.iter_mut().zip(upstream) {
+        sub_device.upstream = upstream;
+        if let Some(name) = sub_device.sii.as_ref().map(crate::sii::Image::name).filter(|it| !it.is_empty())
+        {
+            sub_device.name = name;
+        }
+    }
+    let Some(expected) = expected else { return Ok(()) };
+    for (sub_device, expected) in found.iter_mut().zip(expected) {
+        if !expected.name.is_empty() {
+            sub_device.name.clone_from(&expected.name);
+        }
+        check_identity(sub_device, expected).map_err(|error| at(sub_device, error))?;
+    }
+    if let Some(missing) = expected.get(found.len()) {
+        let name = missing.name.clone();
+        return Err(BusError::Missing { expected: expected.len(), found: found.len(), name });
+    }
+    match found.get(expected.len()) {
+        None => Ok(()),
+        Some(unexpected) => Err(BusError::Unexpected {
+            expected: expected.len(),
+            found: found.len(),
+            identity: unexpected.identity,
+        }),
+    }
+}
+
+fn check_identity(found: &SubDevice, expected: &SubDeviceConfiguration) -> Result<(), SubDeviceError> {
+    if let Some(identity) = expected.identity {
+        let ExpectedIdentity { vendor_id, product_code, revision } = identity;
+        let same = found.identity.vendor_id == vendor_id
+            && found.identity.product_code == product_code
+            && revision.is_none_or(|revision| revision == found.identity.revision);
+        if !same {
+            return Err(SubDeviceError::Identity { expected: identity, found: found.identity });
+        }
+    }
+    match expected.alias {
+        Some(alias) if alias != found.information.alias => {
+            Err(SubDeviceError::Alias { expected: alias, found: found.information.alias })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Puts the place before an error.
+pub(super) fn at(sub_device: &SubDevice, error: SubDeviceError) -> BusError {
+    BusError::SubDevice { position: sub_device.position, name: sub_device.name.clone(), error }
+}
+
+/// The mailbox a SubDevice's SII declares.
+pub(super) fn mailbox(sub_device: &SubDevice) -> Result<Option<Mailbox>, SubDeviceError> {
+    let Some(sii) = &sub_device.sii else { return Ok(None) };
+    let Some(declared) = sii.header.mailbox() else { return Ok(None) };
+    let coe = sii.header.mailbox_protocols().contains(MailboxProtocols::COE);
+    let (out, r#in) =
+        ((declared.receive_offset, declared.receive_size), (declared.send_offset, declared.send_size));
+    for (address, found) in [out, r#in] {
+        if !(MINIMUM_MAILBOX_LENGTH..=MAXIMUM_MAILBOX_LENGTH).contains(&found) {
+            let (minimum, maximum) = (MINIMUM_MAILBOX_LENGTH, MAXIMUM_MAILBOX_LENGTH);
+            return Err(SubDeviceError::MailboxLength { address, found, minimum, maximum });
+        }
+    }
+    let ((out_address, out_length), (in_address, in_length)) = (out, r#in);
+    Ok(Some(Mailbox { out_address, out_length, in_address, in_length, coe }))
+}
+
+/// Whether a configuration needs CoE.
+pub(super) fn needs_coe(configuration: &SubDeviceConfiguration) -> bool {
+    let explicit = match &configuration.process_data {
+        ProcessDataSource::Sii => false,
+        ProcessDataSource::Explicit(mapping) => !mapping.outputs.is_empty() || !mapping.inputs.is_empty(),
+    };
+    explicit || !configuration.startup.is_empty()
+}
+
+/// The SyncManagers that carry a SubDevice's process data, and each one's share.
+pub(super) fn sync_managers(
+    sub_device: &SubDevice,
+) -> Result<Vec<(u8, SyncManager, Share)>, SubDeviceError> {
+    let declared = sub_device.sii.as_ref().map_or(&[][..], |sii| sii.sync_managers());
+    let mut found: Vec<(u8, SyncManager, Share)> = Vec::new();
+    let directions = [
+        (&sub_device.mapping.outputs, SyncManagerUse::Outputs, FmmuDirection::Write, "outputs"),
+        (&sub_device.mapping.inputs, SyncManagerUse::Inputs, FmmuDirection::Read, "inputs"),
+    ];
+    for (pdos, usage, direction, word) in directions {
+        for pdo in pdos.iter().filter(|pdo| pdo.bit_length() > 0) {
+            let default = declared.iter().position(|it| it.usage == usage).map(|number| number as u8);
+            let number =
+                pdo.sync_manager.or(default).ok_or(SubDeviceError::NoSyncManager { direction: word })?;
+            let record = declared.get(usize::from(number)).ok_or(SubDeviceError::SyncManager {
+                pdo: pdo.index,
+                sync_manager: number,
+                count: declared.len(),
+            })?;
+            match found.iter_mut().find(|(other, ..)| *other == number) {
+                Some((.., share)) => share.bits += pdo.bit_length(),
+                None => {
+                    let share = Share {
+                        position: sub_device.position,
+                        direction,
+                        physical_address: record.physical_address,
+                        bits: pdo.bit_length(),
+                        refuses_lrw: refuses_lrw(sub_device),
+                    };
+                    let sync_manager = SyncManager {
+                        physical_address: record.physical_address,
+                        length: 0,
+                        control: record.control,
+                        active: true,
+                    };
+                    found.push((number, sync_manager, share));
+                }
+            }
+        }
+    }
+    for (_, sync_manager, share) in &mut found {
+        sync_manager.length = u16::try_from(share.bits.div_ceil(8)).unwrap_or(u16::MAX);
+    }
+    let fmmus = sub_device.information.fmmu_count;
+    if found.len() > usize::from(fmmus) {
+        return Err(SubDeviceError::Fmmus { needed: found.len(), found: fmmus });
+    }
+    Ok(found)
+}
+
+/// The ESC says so, or the SII does.
+fn refuses_lrw(sub_device: &SubDevice) -> bool {
+    let general = sub_device.sii.as_ref().and_then(|sii| sii.general());
+    sub_device.information.features.refuses_lrw() || general.is_some_and(|general| general.refuses_lrw())
+}
+
+/// The mapping in use: the configuration's, or the SII's default.
+pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfiguration) {
+    sub_device.mapping = match &configuration.process_data {
+        ProcessDataSource::Explicit(mapping) => mapping.clone(),
+        ProcessDataSource::Sii => {
+            sub_device.sii.as_ref().map(|sii| sii.default_mapping()).unwrap_or_default()
+        }
+    };
+}
+
+/// Takes over where a layout puts a SubDevice's outputs and inputs.
+pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
+    let of = |direction| {
+        let mut pieces = layout
+            .pieces
+            .iter()
+            .filter(|piece| {
+                piece.share.position == sub_device.position && piece.share.direction == direction
+            })
+            .map(|piece| piece.image.clone());
+        let first = pieces.next().unwrap_or(0..0);
+        first.start..pieces.last().map_or(first.end, |last| last.end)
+    };
+    let (outputs, inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
+    let carries = |chunk: &super::layout::Chunk| {
+        chunk.inputs.start < inputs.end && inputs.start < chunk.inputs.end && !inputs.is_empty()
+    };
+    let first = layout.chunks.iter().position(carries).unwrap_or(0);
+    let count = layout.chunks.iter().filter(|chunk| carries(chunk)).count();
+    sub_device.input_chunks = first..first + count;
+    (sub_device.outputs, sub_device.inputs) = (outputs, inputs);
+}
+
+/// Everybody's clock, from what was latched.
+pub(super) fn set_clocks(sub_devices: &mut [SubDevice], system_time: u64) -> Option<u16> {
+    let nodes: Vec<_> = sub_devices
+        .iter()
+        .map(|it| ClockNode {
+            status: it.dl_status,
+            upstream: it.upstream,
+            latched: it.information.features.distributed_clocks().then_some(it.latched),
+        })
+        .collect();
+    for (sub_device, setting) in sub_devices.iter_mut().zip(clock::settings(&nodes, system_time)) {
+        sub_device.clock = setting;
+    }
+    clock::reference(&nodes).map(|position| position as u16)
+}

@@ -1,0 +1,396 @@
+//! Mailbox requests, and the client that carries one through a SubDevice's SyncManagers 0 and 1
+//! (ETG.1000.4, 6.10; ETG.1000.6, 5.6).
+
+use core::time::Duration;
+
+use thiserror::Error;
+
+use crate::register::SyncManager;
+use crate::register::sync_manager::{
+    ACTIVATE_OFFSET, ACTIVATE_REPEAT, PDI_CONTROL_OFFSET, PDI_CONTROL_REPEAT_ACK, STATUS_MAILBOX_FULL,
+    STATUS_OFFSET,
+};
+use crate::sdo_abort::AbortCode;
+use crate::time::Instant;
+use crate::wire::coe::{CoeFormatError, Emergency, ListType, ValueInfo};
+use crate::wire::mailbox::{self, Header, MailboxFormatError, MailboxType};
+use crate::wire::{Address, Command};
+
+use super::dialogue::{Dialogue, Reaction};
+use super::exchange::{Outgoing, Owner};
+use super::sub_device::Mailbox;
+
+/// A request to one SubDevice's mailbox. It comes back, with its data, in the outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MailboxRequest {
+    /// Place of the SubDevice, from 0.
+    pub position: u16,
+    /// What is asked.
+    pub service: MailboxService,
+    /// A download's value; otherwise the buffer for what is read, filled up to its *capacity*: nothing
+    /// allocates here.
+    pub data: Vec<u8>,
+}
+
+/// What a mailbox can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailboxService {
+    /// SDO upload: read an object.
+    Upload {
+        /// Object index.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// All sub-indices from there on at once.
+        complete_access: bool,
+    },
+    /// SDO download: write an object.
+    Download {
+        /// Object index.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// All sub-indices from there on at once.
+        complete_access: bool,
+    },
+    /// SDO information: which objects are there. The data is the list type, then indices of 2 bytes.
+    ObjectList(ListType),
+    /// SDO information: [`crate::wire::coe::ObjectDescription`].
+    DescribeObject {
+        /// Object index.
+        index: u16,
+    },
+    /// SDO information: [`crate::wire::coe::EntryDescription`].
+    DescribeEntry {
+        /// Object index.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// Which values shall follow.
+        value_info: ValueInfo,
+    },
+}
+
+impl MailboxService {
+    /// The object it is about.
+    pub(super) fn index(self) -> Option<u16> {
+        match self {
+            Self::Upload { index, .. } | Self::Download { index, .. } => Some(index),
+            Self::DescribeObject { index } | Self::DescribeEntry { index, .. } => Some(index),
+            Self::ObjectList(_) => None,
+        }
+    }
+}
+
+/// A request that is done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MailboxOutcome {
+    /// The request, with what was read in its data.
+    pub request: MailboxRequest,
+    /// How it went.
+    pub result: Result<(), MailboxError>,
+}
+
+/// Why a mailbox request failed.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum MailboxError {
+    /// The SubDevice ended the transfer.
+    #[error("aborted, {0}")]
+    Aborted(AbortCode),
+    /// No answer in time.
+    #[error("no mailbox answer within {0:?}")]
+    Timeout(Duration),
+    /// There is no such SubDevice.
+    #[error("no SubDevice at position {position}, the bus has {count}")]
+    NoSubDevice {
+        /// Asked for.
+        position: u16,
+        /// How many there are.
+        count: usize,
+    },
+    /// The SubDevice has no mailbox with CoE.
+    #[error("its SII declares no CoE mailbox")]
+    NoCoe,
+    /// The bus is not, or no longer, in PreOp or above.
+    #[error("the bus is not in PreOp or above")]
+    NotReady,
+    /// More data than the request's buffer holds.
+    #[error("{needed} bytes to read, the request's buffer holds {capacity}")]
+    BufferTooSmall {
+        /// Bytes needed.
+        needed: usize,
+        /// Bytes the buffer holds.
+        capacity: usize,
+    },
+    /// The SubDevice refuses the message.
+    #[error("refused, {0}")]
+    Refused(mailbox::MailboxError),
+    /// The answer is no mailbox message.
+    #[error("answer: {0}")]
+    Mailbox(MailboxFormatError),
+    /// The answer, or the request, is no CoE message.
+    #[error("{0}")]
+    Format(CoeFormatError),
+    /// The mailbox does not take or give messages.
+    #[error("the mailbox at {address:#06x} does not answer: check power and cable")]
+    NoAnswer {
+        /// Where.
+        address: u16,
+    },
+}
+
+/// What a reply to the client's datagram led to.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// Go on at once.
+    Continue,
+    /// Go on a little later: the SubDevice needs time.
+    Wait,
+    /// An emergency came in; go on.
+    Emergency(Emergency),
+    /// The request is done.
+    Done(MailboxOutcome),
+    /// There was nothing more in the mailbox, and nothing is asked.
+    Idle,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// Write the message.
+    Write,
+    /// Is there an answer?
+    Poll,
+    /// Read it.
+    Read,
+    /// The answer to a read was lost: ask for the message once more.
+    RequestRepeat,
+    /// Is it there again?
+    PollRepeat,
+}
+
+/// The client of one mailbox.
+#[derive(Debug)]
+pub(super) struct MailboxClient {
+    mailbox: Option<Mailbox>,
+    state: State,
+    request: Option<MailboxRequest>,
+    dialogue: Dialogue,
+    /// The message being written, all of the mailbox.
+    out: Vec<u8>,
+    counter_out: u8,
+    counter_in: u8,
+    repeat: bool,
+    deadline: Instant,
+    timeout: Duration,
+}
+
+impl MailboxClient {
+    pub(super) fn new(timeout: Duration) -> Self {
+        Self {
+            mailbox: None,
+            state: State::Idle,
+            request: None,
+            dialogue: Dialogue::default(),
+            out: Vec::new(),
+            counter_out: 0,
+            counter_in: 0,
+            repeat: false,
+            deadline: Instant::EPOCH,
+            timeout,
+        }
+    }
+
+    /// The mailbox is set up and empty.
+    pub(super) fn open(&mut self, mailbox: Option<Mailbox>) {
+        self.mailbox = mailbox;
+        self.out = vec![0; mailbox.map_or(0, |mailbox| usize::from(mailbox.out_length))];
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    /// Starts a request; only when idle.
+    pub(super) fn start(
+        &mut self,
+        now: Instant,
+        mut request: MailboxRequest,
+    ) -> Result<(), MailboxOutcome> {
+        let outcome = |request, error| Err(MailboxOutcome { request, result: Err(error) });
+        if !self.mailbox.is_some_and(|mailbox| mailbox.coe) {
+            return outcome(request, MailboxError::NoCoe);
+        }
+        let payload = &mut self.out[mailbox::HEADER_LENGTH..];
+        match self.dialogue.start(&mut request, payload) {
+            Err(error) => outcome(request, error),
+            Ok(length) => {
+                self.request = Some(request);
+                self.send(now, length);
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks for mail nobody asked for; only when idle.
+    pub(super) fn fetch_mail(&mut self, now: Instant) {
+        if self.mailbox.is_some() && self.is_idle() {
+            self.state = State::Read;
+            self.deadline = now + self.timeout;
+        }
+    }
+
+    /// Gives up what is going on.
+    pub(super) fn close(&mut self, error: MailboxError) -> Option<MailboxOutcome> {
+        self.state = State::Idle;
+        self.request.take().map(|request| MailboxOutcome { request, result: Err(error) })
+    }
+
+    /// Appends the datagram that comes next.
+    pub(super) fn emit(&mut self, station: u16, owner: Owner, outgoing: &mut Outgoing<'_>) -> bool {
+        let Some(mailbox) = self.mailbox else { return false };
+        let at = |register| Address::Station { station, register };
+        let sync_manager_in = SyncManager::register(1);
+        let (command, register, length) = match self.state {
+            State::Idle => return false,
+            State::Write => (Command::Fpwr, mailbox.out_address, self.out.len()),
+            State::Poll => (Command::Fprd, sync_manager_in + STATUS_OFFSET, 1),
+            State::Read => (Command::Fprd, mailbox.in_address, usize::from(mailbox.in_length)),
+            State::RequestRepeat => (Command::Fpwr, sync_manager_in + ACTIVATE_OFFSET, 1),
+            State::PollRepeat => (Command::Fprd, sync_manager_in + PDI_CONTROL_OFFSET, 1),
+        };
+        let Some(data) = outgoing.push(command, at(register), length, owner) else { return false };
+        match self.state {
+            State::Write => data.copy_from_slice(&self.out),
+            State::RequestRepeat => data[0] = 1 | if self.repeat { ACTIVATE_REPEAT } else { 0 },
+            _ => {}
+        }
+        true
+    }
+
+    /// The datagram was lost.
+    pub(super) fn lost(&mut self) {
+        if self.state == State::Read {
+            // The SubDevice may think the message was read. A write is safe to send again: the counter
+            // tells the SubDevice that it has it already.
+            self.repeat = !self.repeat;
+            self.state = State::RequestRepeat;
+        }
+    }
+
+    /// The datagram came back.
+    pub(super) fn reply(&mut self, now: Instant, data: &[u8], working_counter: u16) -> Progress {
+        let answered = working_counter == 1;
+        match self.state {
+            State::Idle => return Progress::Idle,
+            State::Write if answered => {
+                self.state = State::Poll;
+                return Progress::Continue;
+            }
+            State::Poll if answered => {
+                if data[0] & STATUS_MAILBOX_FULL != 0 {
+                    self.state = State::Read;
+                    return Progress::Continue;
+                }
+            }
+            State::Read if answered => return self.received(now, data),
+            State::Read if self.request.is_none() => {
+                self.state = State::Idle;
+                return Progress::Idle;
+            }
+            State::Read => self.state = State::Poll,
+            State::RequestRepeat if answered => {
+                self.state = State::PollRepeat;
+                return Progress::Continue;
+            }
+            State::PollRepeat if answered => {
+                let acknowledged = data[0] & PDI_CONTROL_REPEAT_ACK != 0;
+                if acknowledged == self.repeat {
+                    self.state = if self.request.is_some() { State::Poll } else { State::Read };
+                    return Progress::Continue;
+                }
+            }
+            State::Write | State::Poll | State::RequestRepeat | State::PollRepeat => {}
+        }
+        if now < self.deadline { Progress::Wait } else { self.give_up(answered) }
+    }
+
+    /// Whether the time of the message on its way is up.
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
+        self.state != State::Idle && now >= self.deadline
+    }
+
+    pub(super) fn give_up(&mut self, answered: bool) -> Progress {
+        let address = self.mailbox.map_or(0, |mailbox| mailbox.out_address);
+        let error =
+            if answered { MailboxError::Timeout(self.timeout) } else { MailboxError::NoAnswer { address } };
+        self.close(error).map_or(Progress::Idle, Progress::Done)
+    }
+
+    fn received(&mut self, now: Instant, mailbox: &[u8]) -> Progress {
+        let (header, payload) = match Header::parse(mailbox) {
+            Ok(message) => message,
+            Err(error) => return self.finish(Err(MailboxError::Mailbox(error))),
+        };
+        let is_repeated = header.counter != 0 && header.counter == self.counter_in;
+        self.counter_in = header.counter;
+        if is_repeated {
+            return self.await_more();
+        }
+        match header.kind {
+            MailboxType::Error => match mailbox::MailboxError::parse(payload) {
+                Ok(error) => self.finish(Err(MailboxError::Refused(error))),
+                Err(error) => self.finish(Err(MailboxError::Mailbox(error))),
+            },
+            MailboxType::Coe => self.received_coe(now, payload),
+            _ => self.await_more(),
+        }
+    }
+
+    fn received_coe(&mut self, now: Instant, payload: &[u8]) -> Progress {
+        let Some(request) = &mut self.request else {
+            self.state = State::Idle;
+            let emergency = Emergency::parse(payload).ok();
+            return emergency.map_or(Progress::Idle, Progress::Emergency);
+        };
+        match self.dialogue.receive(request, payload, &mut self.out[mailbox::HEADER_LENGTH..]) {
+            Reaction::Send(length) => {
+                self.send(now, length);
+                Progress::Continue
+            }
+            Reaction::AwaitMore => {
+                self.deadline = now + self.timeout;
+                self.await_more()
+            }
+            Reaction::Ignore => self.await_more(),
+            Reaction::Emergency(emergency) => {
+                self.state = State::Poll;
+                Progress::Emergency(emergency)
+            }
+            Reaction::Done(result) => self.finish(result),
+        }
+    }
+
+    fn await_more(&mut self) -> Progress {
+        self.state = if self.request.is_some() { State::Poll } else { State::Idle };
+        if self.request.is_some() { Progress::Continue } else { Progress::Idle }
+    }
+
+    fn finish(&mut self, result: Result<(), MailboxError>) -> Progress {
+        self.state = State::Idle;
+        match self.request.take() {
+            Some(request) => Progress::Done(MailboxOutcome { request, result }),
+            None => Progress::Idle,
+        }
+    }
+
+    /// Puts the header before the `length` bytes of payload in the buffer, zeroes behind.
+    fn send(&mut self, now: Instant, length: usize) {
+        self.counter_out = mailbox::next_counter(self.counter_out);
+        let header = Header::new(MailboxType::Coe, self.counter_out, length as u16);
+        self.out[..mailbox::HEADER_LENGTH].copy_from_slice(&header.emit());
+        self.out[mailbox::HEADER_LENGTH + length..].fill(0);
+        self.state = State::Write;
+        self.deadline = now + self.timeout;
+    }
+}

@@ -1,0 +1,483 @@
+//! The way up and the way down: phases that all SubDevices go through together.
+
+use core::time::Duration;
+
+use crate::al::{AlState, AlStatus};
+use crate::time::Instant;
+
+use super::MainDevice;
+use super::bring_up::{self, Broadcast};
+use super::error::{BusError, SubDeviceError};
+use super::exchange::{Owner, Purpose, SLOTS};
+use super::layout::Layout;
+use super::plan::{self, Action};
+use super::report::{Event, Stage};
+use super::sub_device::SubDevice;
+use super::worker::{Outcome, Patience, Worker};
+
+/// Beats in a row that must be whole before Op is asked for.
+const WHOLE_BEATS: u32 = 10;
+
+/// Broadcasts in a row that may be lost before nobody is there.
+const LOST_BROADCASTS: u32 = 25;
+
+/// The same on the way down, where nobody may be there any more.
+const LOST_BROADCASTS_DOWN: u32 = 5;
+
+/// Pause between two looks at SubDevices that left their state.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
+
+/// What all SubDevices are at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Reset,
+    Identify,
+    Latch,
+    ReadLatched,
+    SetClocks,
+    PreOp,
+    ProcessData,
+    Ready,
+    SafeOp,
+    WholeBeats,
+    Op,
+    Running,
+    ToInit,
+    AwaitInit,
+    Down,
+}
+
+impl Phase {
+    pub(super) fn stage(self) -> Stage {
+        match self {
+            Self::Reset | Self::Identify => Stage::Scan,
+            Self::Latch | Self::ReadLatched | Self::SetClocks => Stage::Clocks,
+            Self::PreOp | Self::ProcessData => Stage::Configuration,
+            Self::Ready => Stage::PreOp,
+            Self::SafeOp => Stage::ToSafeOp,
+            Self::WholeBeats => Stage::SafeOp,
+            Self::Op => Stage::ToOp,
+            Self::Running => Stage::Op,
+            Self::ToInit | Self::AwaitInit => Stage::ToInit,
+            Self::Down => Stage::Down,
+        }
+    }
+
+    pub(super) fn has_process_data(self) -> bool {
+        matches!(self, Self::Ready | Self::SafeOp | Self::WholeBeats | Self::Op | Self::Running)
+    }
+
+    pub(super) fn serves_mailboxes(self) -> bool {
+        self.has_process_data()
+    }
+
+    fn is_going_down(self) -> bool {
+        matches!(self, Self::ToInit | Self::AwaitInit | Self::Down)
+    }
+}
+
+/// One SubDevice's plans for later, made before the cycle starts.
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    safe_op: Vec<Action>,
+    op: Vec<Action>,
+    init: Vec<Action>,
+}
+
+/// Broadcasts being sent one after the other.
+#[derive(Debug)]
+pub(super) struct Broadcasts {
+    list: &'static [Broadcast],
+    next: usize,
+    awaiting: bool,
+    /// The reply on its way is to a broadcast given up since.
+    stale: bool,
+    lost: u32,
+    /// SubDevices that answered the first count.
+    counted: Option<u16>,
+}
+
+impl Broadcasts {
+    pub(super) fn new(list: &'static [Broadcast]) -> Self {
+        Self { list, next: 0, awaiting: false, stale: false, lost: 0, counted: None }
+    }
+
+    fn start(&mut self, list: &'static [Broadcast]) {
+        let (counted, stale) = (self.counted, self.awaiting);
+        *self = Self { counted, stale, awaiting: self.awaiting, ..Self::new(list) };
+    }
+
+    fn is_done(&self) -> bool {
+        self.next == self.list.len()
+    }
+
+    /// When there is one to send.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (!self.is_done() && !self.awaiting).then_some(Instant::EPOCH)
+    }
+}
+
+impl MainDevice {
+    /// Goes on to the next phase while everybody is done with this one.
+    pub(super) fn advance(&mut self, now: Instant) {
+        self.serve_requests(now);
+        while self.broadcasts.is_done() && self.workers.iter().all(Worker::is_done) {
+            let before = self.phase;
+            if let Err(error) = self.leave_phase(now) {
+                self.fail(error);
+            }
+            if self.phase == before {
+                return;
+            }
+            let (old, stage) = (before.stage(), self.phase.stage());
+            self.phase_since = now;
+            if old != stage {
+                self.tell(Event::Stage { stage, at: now });
+            }
+        }
+    }
+
+    fn leave_phase(&mut self, now: Instant) -> Result<(), BusError> {
+        match self.phase {
+            Phase::Reset => self.begin_identify(),
+            Phase::Identify => {
+                bring_up::verify(&mut self.sub_devices, self.configuration.sub_devices.as_deref())?;
+                let has_clock = |it: &SubDevice| it.information.features.distributed_clocks();
+                let clocks =
+                    self.configuration.distributed_clocks && self.sub_devices.iter().any(has_clock);
+                if clocks {
+                    self.broadcasts.start(&bring_up::LATCH);
+                    self.phase = Phase::Latch;
+                } else {
+                    self.begin_pre_op()?;
+                }
+                Ok(())
+            }
+            Phase::Latch => {
+                for (worker, sub_device) in self.workers.iter_mut().zip(&self.sub_devices) {
+                    if sub_device.information.features.distributed_clocks() {
+                        worker.start(&mut plan::read_latched_times());
+                    }
+                }
+                self.phase = Phase::ReadLatched;
+                Ok(())
+            }
+            Phase::ReadLatched => {
+                self.reference = bring_up::set_clocks(&mut self.sub_devices, now.as_nanos());
+                for (worker, sub_device) in self.workers.iter_mut().zip(&self.sub_devices) {
+                    if let Some(setting) = sub_device.clock {
+                        worker.start(&mut plan::set_clock(setting));
+                    }
+                }
+                self.phase = Phase::SetClocks;
+                Ok(())
+            }
+            Phase::SetClocks => self.begin_pre_op(),
+            Phase::PreOp => self.begin_process_data(),
+            Phase::ProcessData => {
+                self.phase = Phase::Ready;
+                Ok(())
+            }
+            Phase::Ready if self.beat.running => {
+                self.start_plans(|plans| &mut plans.safe_op);
+                self.phase = Phase::SafeOp;
+                Ok(())
+            }
+            Phase::SafeOp => {
+                self.beat.whole_beats = 0;
+                self.phase = Phase::WholeBeats;
+                Ok(())
+            }
+            Phase::WholeBeats => self.await_whole_beats(now),
+            Phase::Op => {
+                self.phase = Phase::Running;
+                Ok(())
+            }
+            Phase::ToInit => {
+                self.start_plans(|plans| &mut plans.init);
+                self.phase = Phase::AwaitInit;
+                Ok(())
+            }
+            Phase::AwaitInit => {
+                self.phase = Phase::Down;
+                Ok(())
+            }
+            Phase::Ready | Phase::Running | Phase::Down => Ok(()),
+        }
+    }
+
+    fn begin_identify(&mut self) -> Result<(), BusError> {
+        let count = self.broadcasts.counted.filter(|&count| count > 0).ok_or(BusError::Empty)?;
+        let found = usize::from(count);
+        if found > super::MAXIMUM_SUB_DEVICES {
+            return Err(BusError::TooMany { found, maximum: super::MAXIMUM_SUB_DEVICES });
+        }
+        let patience = Patience {
+            state: self.configuration.state_timeout,
+            mailbox: self.configuration.mailbox_timeout,
+        };
+        self.sub_devices = (0..count).map(SubDevice::new).collect();
+        self.workers = self.sub_devices.iter().map(|it| Worker::new(it, patience)).collect();
+        self.plans =
+            self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
+        let names = self.configuration.sub_devices.iter().flatten().map(|it| &it.name);
+        for (sub_device, name) in
+            self.sub_devices.iter_mut().zip(names).filter(|(_, name)| !name.is_empty())
+        {
+            sub_device.name.clone_from(name);
+        }
+        for worker in &mut self.workers {
+            worker.start(&mut plan::identify());
+        }
+        self.phase = Phase::Identify;
+        Ok(())
+    }
+
+    fn begin_pre_op(&mut self) -> Result<(), BusError> {
+        let default = super::SubDeviceConfiguration::default();
+        for (position, sub_device) in self.sub_devices.iter_mut().enumerate() {
+            let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
+            let configuration = configured.unwrap_or(&default);
+            let fail = |sub_device: &SubDevice, error| Err(bring_up::at(sub_device, error));
+            bring_up::mapping(sub_device, configuration);
+            sub_device.mailbox = match bring_up::mailbox(sub_device) {
+                Ok(mailbox) => mailbox,
+                Err(error) => return fail(sub_device, error),
+            };
+            if bring_up::needs_coe(configuration) && !sub_device.mailbox.is_some_and(|mailbox| mailbox.coe)
+            {
+                return fail(sub_device, SubDeviceError::NoCoe);
+            }
+            if configuration.sync0.is_some() && sub_device.clock.is_none() {
+                return fail(sub_device, SubDeviceError::NoClock);
+            }
+            self.plans[position] = Plans {
+                safe_op: plan::safe_op(configuration.sync0),
+                op: plan::op(),
+                init: plan::init(configuration.sync0),
+            };
+            let worker = &mut self.workers[position];
+            worker.mailbox.open(sub_device.mailbox);
+            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration));
+        }
+        self.phase = Phase::PreOp;
+        Ok(())
+    }
+
+    fn begin_process_data(&mut self) -> Result<(), BusError> {
+        let mut in_use = Vec::with_capacity(self.sub_devices.len());
+        for sub_device in &self.sub_devices {
+            in_use.push(
+                bring_up::sync_managers(sub_device).map_err(|error| bring_up::at(sub_device, error))?,
+            );
+        }
+        let shares: Vec<_> = in_use.iter().flatten().map(|(.., share)| *share).collect();
+        let layout = Layout::new(&shares);
+        if layout.chunks.len() > SLOTS / 2 {
+            return Err(BusError::ProcessDataTooLarge { found: layout.chunks.len(), maximum: SLOTS / 2 });
+        }
+        for ((worker, sub_device), in_use) in
+            self.workers.iter_mut().zip(&mut self.sub_devices).zip(&in_use)
+        {
+            bring_up::place(sub_device, &layout);
+            let sync_managers: Vec<_> = in_use.iter().map(|(number, it, _)| (*number, *it)).collect();
+            let is_own = |piece: &&super::layout::Piece| piece.share.position == sub_device.position;
+            let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
+            worker.start(&mut plan::process_data(&sync_managers, &pieces));
+        }
+        self.beat.set_layout(layout);
+        self.phase = Phase::ProcessData;
+        Ok(())
+    }
+
+    fn await_whole_beats(&mut self, now: Instant) -> Result<(), BusError> {
+        if self.configuration.target < AlState::Op {
+            return Ok(());
+        }
+        if self.beat.whole_beats >= WHOLE_BEATS {
+            self.start_plans(|plans| &mut plans.op);
+            self.phase = Phase::Op;
+            return Ok(());
+        }
+        let after = now.since(self.phase_since);
+        if after < self.configuration.state_timeout {
+            return Ok(());
+        }
+        let mut counters = self.beat.working_counters().enumerate();
+        let wrong = counters.find(|(_, it)| !it.is_complete());
+        let (datagram, it) = wrong.unwrap_or_default();
+        Err(BusError::IncompleteProcessData {
+            after,
+            datagram,
+            expected: it.expected,
+            received: it.received,
+        })
+    }
+
+    fn start_plans(&mut self, select: impl Fn(&mut Plans) -> &mut Vec<Action>) {
+        for position in 0..self.workers.len() {
+            let dropped = self.workers[position].start(select(&mut self.plans[position]));
+            if let Some(outcome) = dropped {
+                self.tell(Event::Mailbox(outcome));
+            }
+        }
+    }
+
+    /// Reports why, and takes the bus to Init.
+    pub(super) fn fail(&mut self, error: BusError) {
+        if !self.phase.is_going_down() {
+            self.tell(Event::Failed(error));
+            self.take_down();
+        } else if self.phase == Phase::AwaitInit {
+            // Somebody does not go down: everybody was asked.
+            self.workers.iter_mut().for_each(|worker| drop(worker.start(&mut Vec::new())));
+        }
+    }
+
+    pub(super) fn take_down(&mut self) {
+        if self.phase.is_going_down() {
+            return;
+        }
+        for worker in &mut self.workers {
+            worker.start(&mut Vec::new());
+        }
+        self.beat.running = false;
+        self.broadcasts.start(&bring_up::TO_INIT);
+        self.phase = Phase::ToInit;
+    }
+
+    /// Everything but process data: broadcasts, then the workers in turn.
+    pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        if self.beat.running && self.beat.services == 0 {
+            return None;
+        }
+        let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
+        if let (false, Some(broadcast)) =
+            (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
+        {
+            self.broadcasts.awaiting = broadcast.emit(&mut outgoing);
+        }
+        let count = self.workers.len();
+        for turn in 0..count {
+            let position = (self.next_worker + turn) % count;
+            let worker = &mut self.workers[position];
+            let wanted = worker.due().is_some_and(|due| due <= now);
+            let sub_device = &self.sub_devices[position];
+            if wanted && !worker.emit(now, sub_device, self.reference_time, &mut outgoing) {
+                self.next_worker = position;
+            }
+        }
+        let length = outgoing.send(now)?;
+        self.beat.services = self.beat.services.saturating_sub(1);
+        Some(length)
+    }
+
+    /// Service frames whose time is up: their datagrams are due again.
+    pub(super) fn expire_services(&mut self, now: Instant) {
+        let timeout = self.configuration.reply_timeout;
+        while let Some(index) = self.exchange.expire(Purpose::Service, now, timeout) {
+            let sent = self.exchange.take_datagrams(index);
+            for sent in &sent {
+                match sent.owner {
+                    Owner::Bus => self.broadcast_lost(),
+                    Owner::Worker(position) => {
+                        let outcome = self.workers[usize::from(position)].lost();
+                        self.handle_outcome(position, outcome);
+                    }
+                    _ => {}
+                }
+            }
+            self.exchange.put_back(index, sent);
+        }
+        for position in 0..self.workers.len() {
+            match self.workers[position].expire_mailbox(now) {
+                Outcome::Nothing => {}
+                outcome => self.handle_outcome(position as u16, outcome),
+            }
+        }
+    }
+
+    pub(super) fn broadcast_answered(&mut self, working_counter: u16) {
+        let broadcasts = &mut self.broadcasts;
+        broadcasts.awaiting = false;
+        if core::mem::take(&mut broadcasts.stale) {
+            return;
+        }
+        broadcasts.lost = 0;
+        let answered = broadcasts.list.get(broadcasts.next).copied();
+        broadcasts.next = (broadcasts.next + 1).min(broadcasts.list.len());
+        if answered != Some(Broadcast::Count) {
+            return;
+        }
+        match broadcasts.counted {
+            None => broadcasts.counted = Some(working_counter),
+            Some(expected) if expected != working_counter => {
+                let state = AlState::Init;
+                self.fail(BusError::Incomplete { expected, found: working_counter, state });
+            }
+            Some(_) => {}
+        }
+        if working_counter == 0 {
+            self.fail(BusError::Empty);
+        }
+    }
+
+    fn broadcast_lost(&mut self) {
+        self.broadcasts.awaiting = false;
+        if core::mem::take(&mut self.broadcasts.stale) {
+            return;
+        }
+        self.broadcasts.lost += 1;
+        if self.phase.is_going_down() {
+            if self.broadcasts.lost > LOST_BROADCASTS_DOWN {
+                self.broadcasts.next = self.broadcasts.list.len();
+                self.phase = Phase::Down;
+            }
+        } else if self.broadcasts.lost > LOST_BROADCASTS {
+            self.fail(BusError::Empty);
+        }
+    }
+
+    /// Starts waiting mailbox requests whose SubDevice is free.
+    fn serve_requests(&mut self, now: Instant) {
+        if self.requests.is_empty() {
+            return;
+        }
+        let is_free = |workers: &[Worker], position: u16| workers[usize::from(position)].takes_mail();
+        let serves = self.phase.serves_mailboxes();
+        while let Some(place) =
+            self.requests.iter().position(|it| !serves || is_free(&self.workers, it.position))
+        {
+            let Some(request) = self.requests.remove(place) else { return };
+            let started = if serves {
+                self.workers[usize::from(request.position)].mailbox.start(now, request)
+            } else {
+                let result = Err(super::MailboxError::NotReady);
+                Err(super::MailboxOutcome { request, result })
+            };
+            if let Err(outcome) = started {
+                self.tell(Event::Mailbox(outcome));
+            }
+        }
+    }
+
+    /// In Op: has everybody looked at when somebody is missing or shows another state.
+    pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
+        let settled = matches!(self.phase, Phase::Running);
+        let fine = combined == AlStatus::in_state(AlState::Op)
+            && usize::from(working_counter) == self.workers.len();
+        if settled && !fine && now.since(self.phase_since) >= LOOK_PAUSE {
+            self.phase_since = now;
+            self.workers.iter_mut().for_each(Worker::look_at_status);
+        }
+    }
+
+    /// Tells of a SubDevice that has left its state by itself.
+    pub(super) fn report_change(&mut self, position: u16, before: AlStatus) {
+        let it = &self.sub_devices[usize::from(position)];
+        let (status, code) = (it.al_status, it.al_status_code);
+        if self.phase == Phase::Running && status != before && status != AlStatus::in_state(AlState::Op) {
+            self.tell(Event::StateChanged { position, status, code });
+        }
+    }
+}

@@ -1,0 +1,536 @@
+//! One SubDevice's part of the bring-up and its mailbox: carries out a plan, one datagram at a time.
+//!
+//! All SubDevices' workers run side by side; each has at most one datagram on its way.
+
+use core::time::Duration;
+
+use crate::al::{AlControl, AlState, AlStatus};
+use crate::al_status_code::AlStatusCode;
+use crate::register::{self, DlStatus, dc};
+use crate::time::Instant;
+use crate::wire::coe::Emergency;
+use crate::wire::{Address, Command, read_u16, read_u32, read_u64};
+
+use super::clock::LatchedTimes;
+use super::configuration::{StartupSdo, Sync0};
+use super::error::SubDeviceError;
+use super::exchange::{Outgoing, Owner};
+use super::mailbox::{
+    MailboxClient, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, Progress,
+};
+use super::plan::{Action, Reading};
+use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
+use super::sub_device::{EscInformation, SubDevice};
+
+/// Bytes read to see a state: AL status, two reserved, AL status code.
+const AL_STATUS_LENGTH: usize = 6;
+
+/// Pause before something is asked again that is not ready yet.
+const PAUSE: Duration = Duration::from_micros(500);
+
+/// Attempts at a register that does not answer, a pause apart.
+const ATTEMPTS: u32 = 20;
+
+/// Looks, a pause apart, at an error that was acknowledged and does not go.
+const ACKNOWLEDGE_LOOKS: u32 = 20;
+
+/// Frames in a row that may be lost.
+const LOSSES: u32 = 50;
+
+/// SYNC0 starts this long after it is armed: well after the write has arrived, whatever the beat.
+const SYNC0_LEAD: Duration = Duration::from_millis(20);
+
+/// Limits a worker keeps to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience {
+    pub(super) state: Duration,
+    pub(super) mailbox: Duration,
+}
+
+/// What a reply led to, besides the next datagram.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// Nothing to tell.
+    Nothing,
+    /// The bring-up fails here.
+    Failed(SubDeviceError),
+    /// A mailbox request from outside is done.
+    Mailbox(MailboxOutcome),
+    /// The SubDevice sent an emergency.
+    Emergency(Emergency),
+}
+
+/// Where the action being carried out stands.
+#[derive(Debug)]
+enum Step {
+    /// Not begun.
+    Start,
+    /// A change of state: the register written next.
+    State { deadline: Instant, phase: StatePhase, looks: u32 },
+    /// The EEPROM.
+    Sii(SiiReader),
+    /// The mailbox client has it.
+    Mailbox,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StatePhase {
+    /// Look what is shown.
+    Look,
+    /// Acknowledge an error that was shown before.
+    Acknowledge,
+    /// Write the request.
+    Request,
+    /// Wait for it.
+    Poll,
+}
+
+/// The worker of one SubDevice.
+#[derive(Debug)]
+pub(super) struct Worker {
+    position: u16,
+    station: u16,
+    patience: Patience,
+    plan: Vec<Action>,
+    next: usize,
+    step: Step,
+    awaiting: bool,
+    /// The datagram on its way belongs to something given up since.
+    stale: bool,
+    not_before: Instant,
+    attempts: u32,
+    losses: u32,
+    pub(super) mailbox: MailboxClient,
+    /// The AL status shall be read once.
+    look_at_status: bool,
+}
+
+impl Worker {
+    pub(super) fn new(sub_device: &SubDevice, patience: Patience) -> Self {
+        Self {
+            position: sub_device.position,
+            station: sub_device.station_address,
+            patience,
+            plan: Vec::new(),
+            next: 0,
+            step: Step::Start,
+            awaiting: false,
+            stale: false,
+            not_before: Instant::EPOCH,
+            attempts: 0,
+            losses: 0,
+            mailbox: MailboxClient::new(patience.mailbox),
+            look_at_status: false,
+        }
+    }
+
+    /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
+    /// What was going on is dropped, and so is the reply to a datagram still on its way.
+    pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
+        core::mem::swap(&mut self.plan, plan);
+        self.next = 0;
+        self.stale = self.awaiting;
+        self.look_at_status = false;
+        let is_own = matches!(self.step, Step::Mailbox);
+        let dropped = self.mailbox.close(MailboxError::NotReady).filter(|_| !is_own);
+        self.step = Step::Start;
+        self.not_before = Instant::EPOCH;
+        (self.attempts, self.losses) = (0, 0);
+        dropped
+    }
+
+    /// Whether the plan is carried out.
+    pub(super) fn is_done(&self) -> bool {
+        self.next >= self.plan.len()
+    }
+
+    /// Gives up a mailbox transfer whose time is up while its frames are being lost.
+    pub(super) fn expire_mailbox(&mut self, now: Instant) -> Outcome {
+        if self.awaiting || !self.mailbox.is_overdue(now) {
+            return Outcome::Nothing;
+        }
+        let progress = self.mailbox.give_up(false);
+        self.mailbox_progress(now, progress)
+    }
+
+    /// Whether a request for the mailbox can be taken.
+    pub(super) fn takes_mail(&self) -> bool {
+        self.is_done() && self.mailbox.is_idle()
+    }
+
+    /// Has the AL status read once more.
+    pub(super) fn look_at_status(&mut self) {
+        self.look_at_status = true;
+    }
+
+    /// When there is something to send, or `None` while a datagram is on its way or nothing is to do.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let has_work = !self.is_done() || !self.mailbox.is_idle() || self.look_at_status;
+        (has_work && !self.awaiting).then_some(self.not_before)
+    }
+
+    /// Appends the next datagram; `false` if there is none, or no room.
+    pub(super) fn emit(
+        &mut self,
+        now: Instant,
+        sub_device: &SubDevice,
+        reference_time: Option<u64>,
+        outgoing: &mut Outgoing<'_>,
+    ) -> bool {
+        if self.due().is_none_or(|due| due > now) {
+            return false;
+        }
+        if !self.mailbox.is_idle() {
+            self.awaiting = self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing);
+            return self.awaiting;
+        }
+        self.awaiting = if self.is_done() {
+            self.look_at_status && self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing)
+        } else {
+            self.emit_action(now, sub_device, reference_time, outgoing)
+        };
+        self.awaiting
+    }
+
+    fn emit_action(
+        &mut self,
+        now: Instant,
+        sub_device: &SubDevice,
+        reference_time: Option<u64>,
+        outgoing: &mut Outgoing<'_>,
+    ) -> bool {
+        match &self.plan[self.next] {
+            Action::AssignStationAddress => {
+                let address = Address::at_position(self.position, register::STATION_ADDRESS);
+                let station = self.station.to_le_bytes();
+                push(Command::Apwr, address, &station, self.position, outgoing)
+            }
+            Action::Read(reading) => {
+                let (register, length) = reading.registers();
+                self.push_read(register, length, outgoing)
+            }
+            Action::Write(register, data) => self.push_write(*register, data, outgoing),
+            Action::WriteSync0Start(sync0) => {
+                // The reference clock's time is known from the first beat on.
+                let Some(reference_time) = reference_time else { return false };
+                let start = sync0_start(reference_time, *sync0).to_le_bytes();
+                self.push_write(dc::START_TIME, &start, outgoing)
+            }
+            Action::RequestState(state) => {
+                let state = *state;
+                if !matches!(self.step, Step::State { .. }) {
+                    let deadline = now + self.patience.state;
+                    self.step = Step::State { deadline, phase: StatePhase::Look, looks: 0 };
+                }
+                self.emit_state(state, sub_device, outgoing)
+            }
+            Action::ReadSii => {
+                if !matches!(self.step, Step::Sii(_)) {
+                    self.step = Step::Sii(SiiReader::default());
+                }
+                let Step::Sii(reader) = &self.step else { return false };
+                match reader.request() {
+                    SiiRequest::Command(bytes) => self.push_write(SiiRequest::REGISTER, &bytes, outgoing),
+                    SiiRequest::Fetch => {
+                        self.push_read(SiiRequest::REGISTER, SiiRequest::FETCH_LENGTH, outgoing)
+                    }
+                }
+            }
+            Action::Download(_) => self.emit_download(now, outgoing),
+        }
+    }
+
+    fn emit_state(&self, state: AlState, sub_device: &SubDevice, outgoing: &mut Outgoing<'_>) -> bool {
+        let Step::State { phase, .. } = self.step else { return false };
+        let control = match phase {
+            StatePhase::Look | StatePhase::Poll => {
+                return self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing);
+            }
+            StatePhase::Acknowledge => AlControl {
+                state: sub_device.al_status.state,
+                acknowledge: true,
+                request_identification: false,
+            },
+            StatePhase::Request => AlControl::request(state),
+        };
+        self.push_write(register::AL_CONTROL, &control.bits().to_le_bytes(), outgoing)
+    }
+
+    fn emit_download(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) -> bool {
+        let Action::Download(sdo) = &mut self.plan[self.next] else { return false };
+        let StartupSdo { index, sub_index, complete_access, ref mut data } = *sdo;
+        let service = MailboxService::Download { index, sub_index, complete_access };
+        let request = MailboxRequest { position: self.position, service, data: core::mem::take(data) };
+        self.step = Step::Mailbox;
+        // Plans with downloads are only made for SubDevices with CoE, and any mailbox holds the first message.
+        if self.mailbox.start(now, request).is_err() {
+            return false;
+        }
+        self.mailbox.emit(self.station, Owner::Worker(self.position), outgoing)
+    }
+
+    fn push_read(&self, register: u16, length: usize, outgoing: &mut Outgoing<'_>) -> bool {
+        let address = Address::Station { station: self.station, register };
+        outgoing.push(Command::Fprd, address, length, Owner::Worker(self.position)).is_some()
+    }
+
+    fn push_write(&self, register: u16, data: &[u8], outgoing: &mut Outgoing<'_>) -> bool {
+        let address = Address::Station { station: self.station, register };
+        push(Command::Fpwr, address, data, self.position, outgoing)
+    }
+
+    /// The datagram on its way was lost.
+    pub(super) fn lost(&mut self) -> Outcome {
+        self.awaiting = false;
+        if core::mem::take(&mut self.stale) {
+            return Outcome::Nothing;
+        }
+        self.losses += 1;
+        self.mailbox.lost();
+        if self.losses > LOSSES && !self.is_done() {
+            return Outcome::Failed(SubDeviceError::Lost { register: self.register(), lost: self.losses });
+        }
+        Outcome::Nothing
+    }
+
+    /// The datagram on its way came back.
+    pub(super) fn reply(
+        &mut self,
+        now: Instant,
+        data: &[u8],
+        working_counter: u16,
+        sub_device: &mut SubDevice,
+    ) -> Outcome {
+        self.awaiting = false;
+        if core::mem::take(&mut self.stale) {
+            return Outcome::Nothing;
+        }
+        self.losses = 0;
+        if !self.mailbox.is_idle() {
+            let progress = self.mailbox.reply(now, data, working_counter);
+            return self.mailbox_progress(now, progress);
+        }
+        if working_counter != 1 {
+            return self.unanswered(now);
+        }
+        self.attempts = 0;
+        if self.is_done() {
+            self.look_at_status = false;
+            note_status(sub_device, data);
+            return Outcome::Nothing;
+        }
+        match self.advance(now, data, sub_device) {
+            Ok(()) => Outcome::Nothing,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    fn unanswered(&mut self, now: Instant) -> Outcome {
+        self.attempts += 1;
+        self.not_before = now + PAUSE;
+        if self.is_done() {
+            self.look_at_status = self.attempts < ATTEMPTS;
+            return Outcome::Nothing;
+        }
+        if self.attempts < ATTEMPTS {
+            return Outcome::Nothing;
+        }
+        Outcome::Failed(SubDeviceError::NoAnswer { register: self.register(), attempts: self.attempts })
+    }
+
+    /// The current action's datagram was answered with `data`.
+    fn advance(
+        &mut self,
+        now: Instant,
+        data: &[u8],
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        match &self.plan[self.next] {
+            Action::Read(reading) => note(*reading, data, sub_device),
+            Action::RequestState(state) => return self.advance_state(*state, now, data, sub_device),
+            Action::ReadSii => return self.advance_sii(now, data, sub_device),
+            Action::AssignStationAddress
+            | Action::Write(..)
+            | Action::WriteSync0Start(_)
+            | Action::Download(_) => {}
+        }
+        self.action_done();
+        Ok(())
+    }
+
+    fn advance_state(
+        &mut self,
+        requested: AlState,
+        now: Instant,
+        data: &[u8],
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        let Step::State { deadline, ref mut phase, ref mut looks } = self.step else { return Ok(()) };
+        match *phase {
+            StatePhase::Acknowledge => *phase = StatePhase::Look,
+            StatePhase::Request => *phase = StatePhase::Poll,
+            StatePhase::Look => {
+                note_status(sub_device, data);
+                // An ESC that emulates its application shows the acknowledge bit as an error for as long as
+                // nothing else is asked of it: so ask, in the end.
+                *phase = match sub_device.al_status.error {
+                    true if *looks == 0 => StatePhase::Acknowledge,
+                    true if *looks < ACKNOWLEDGE_LOOKS => StatePhase::Look,
+                    _ => StatePhase::Request,
+                };
+                if *looks > 0 {
+                    self.not_before = now + PAUSE;
+                }
+                *looks += 1;
+            }
+            StatePhase::Poll => {
+                note_status(sub_device, data);
+                let (found, code) = (sub_device.al_status, sub_device.al_status_code);
+                if found.al_state() == Some(requested) && !found.error {
+                    self.action_done();
+                    return Ok(());
+                }
+                if found.error {
+                    return Err(SubDeviceError::Refused { requested, found, code });
+                }
+                self.not_before = now + PAUSE;
+            }
+        }
+        if now < deadline {
+            return Ok(());
+        }
+        let (found, code) = (sub_device.al_status, sub_device.al_status_code);
+        Err(SubDeviceError::StateTimeout { requested, found, code, timeout: self.patience.state })
+    }
+
+    fn advance_sii(
+        &mut self,
+        now: Instant,
+        data: &[u8],
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        let Step::Sii(reader) = &mut self.step else { return Ok(()) };
+        if matches!(reader.request(), SiiRequest::Command(_)) {
+            reader.commanded();
+            return Ok(());
+        }
+        match reader.fetched(data)? {
+            SiiProgress::Busy => self.not_before = now + PAUSE / 4,
+            SiiProgress::More => {}
+            SiiProgress::Complete => {
+                let image = core::mem::take(reader).finish()?;
+                sub_device.identity = image.header.identity();
+                sub_device.sii = Some(image);
+                self.action_done();
+            }
+        }
+        Ok(())
+    }
+
+    fn mailbox_progress(&mut self, now: Instant, progress: Progress) -> Outcome {
+        match progress {
+            Progress::Continue | Progress::Idle => Outcome::Nothing,
+            Progress::Wait => {
+                self.not_before = now + PAUSE;
+                Outcome::Nothing
+            }
+            Progress::Emergency(emergency) => Outcome::Emergency(emergency),
+            Progress::Done(outcome) if matches!(self.step, Step::Mailbox) => match outcome.result {
+                Ok(()) => {
+                    self.action_done();
+                    Outcome::Nothing
+                }
+                Err(error) => Outcome::Failed(sdo_error(&outcome.request, error)),
+            },
+            Progress::Done(outcome) => Outcome::Mailbox(outcome),
+        }
+    }
+
+    fn action_done(&mut self) {
+        self.next += 1;
+        self.step = Step::Start;
+        self.not_before = Instant::EPOCH;
+    }
+
+    /// The register the current action is about; for errors.
+    fn register(&self) -> u16 {
+        match self.plan.get(self.next) {
+            Some(Action::AssignStationAddress) => register::STATION_ADDRESS,
+            Some(Action::Read(reading)) => reading.registers().0,
+            Some(Action::Write(register, _)) => *register,
+            Some(Action::WriteSync0Start(_)) => dc::START_TIME,
+            Some(Action::ReadSii) => SiiRequest::REGISTER,
+            Some(Action::Download(_)) => register::SYNC_MANAGER,
+            Some(Action::RequestState(_)) | None => register::AL_STATUS,
+        }
+    }
+}
+
+fn push(
+    command: Command,
+    address: Address,
+    data: &[u8],
+    position: u16,
+    outgoing: &mut Outgoing<'_>,
+) -> bool {
+    match outgoing.push(command, address, data.len(), Owner::Worker(position)) {
+        None => false,
+        Some(place) => {
+            place.copy_from_slice(data);
+            true
+        }
+    }
+}
+
+fn sdo_error(request: &MailboxRequest, error: MailboxError) -> SubDeviceError {
+    match request.service {
+        MailboxService::Download { index, sub_index, .. }
+        | MailboxService::Upload { index, sub_index, .. } => {
+            SubDeviceError::Sdo { index, sub_index, error }
+        }
+        service => SubDeviceError::Sdo { index: service.index().unwrap_or(0), sub_index: 0, error },
+    }
+}
+
+fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
+    match reading {
+        Reading::Information => {
+            sub_device.information = EscInformation::parse(data).unwrap_or_default();
+        }
+        Reading::DlStatus => {
+            sub_device.dl_status = DlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
+        }
+        Reading::LatchedTimes => {
+            sub_device.latched = LatchedTimes {
+                ports: core::array::from_fn(|port| read_u32(data, port * 4).unwrap_or(0)),
+                processing_unit: read_u64(data, 0x18).unwrap_or(0),
+            };
+        }
+    }
+}
+
+fn note_status(sub_device: &mut SubDevice, data: &[u8]) {
+    sub_device.al_status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
+    sub_device.al_status_code = AlStatusCode(read_u16(data, 4).unwrap_or(0));
+}
+
+/// The first grid point of the reference clock at least [`SYNC0_LEAD`] ahead, plus the shift.
+fn sync0_start(reference_time: u64, sync0: Sync0) -> u64 {
+    let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    let earliest = reference_time.wrapping_add(nanoseconds(SYNC0_LEAD));
+    let cycle = nanoseconds(sync0.cycle).max(1);
+    earliest.wrapping_add(cycle - earliest % cycle).wrapping_add(nanoseconds(sync0.shift))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sync0_starts_on_the_grid_plus_shift_and_ahead() {
+        let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::from_micros(250) };
+        let start = sync0_start(123_456_789, sync0);
+        assert_eq!(start % 1_000_000, 250_000);
+        assert!(start > 123_456_789 + 20_000_000 && start <= 123_456_789 + 21_250_000);
+    }
+}
