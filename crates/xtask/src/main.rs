@@ -30,6 +30,7 @@ cargo xtask test                           everything CI runs; installs what it 
 cargo xtask check                          formatting, lints, documentation
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
+cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
 cargo xtask bench wire [--rounds N]        round trips side by side with the raw socket and the peers";
 
 fn main() -> ExitCode {
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
         ["check"] => check::all(&root, &mut report),
+        ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => judges::all(&root, &mut report),
         ["fuzz", options @ ..] => match fuzz::Options::parse(options) {
             Ok(options) => fuzz::all(&root, &options, &mut report),

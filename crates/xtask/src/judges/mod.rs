@@ -2,6 +2,7 @@
 
 mod peers;
 pub(crate) mod simulate;
+pub(crate) mod tshark;
 
 use std::path::Path;
 
@@ -17,6 +18,8 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         outcome
     });
     if built {
-        peers::all(root, &root.join("target/debug/onbeat"), report);
+        let onbeat = root.join("target/debug/onbeat");
+        peers::all(root, &onbeat, report);
+        tshark::all(root, &onbeat, report);
     }
 }
