@@ -2,20 +2,32 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`clock`] | the monotonic clock, and a virtual one |
-//! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
+//! | [`cycle`] | the cycle itself: from release to release, phase by phase |
 //! | [`controller`] | what moves the axes, in SI units |
-//! | [`conditions`] | the machine a measurement was made on |
+//! | [`axis`] | axes bound to the process image |
+//! | [`observer`] | what a running cycle tells the rest of the program |
+//! | [`status`] | how it stands, read from any thread |
+//! | [`bring_up`] | a MainDevice on its link before the cycle, and without one |
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
+//! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
+//! | [`conditions`] | the machine a measurement was made on |
+//! | [`clock`] | the monotonic clock, and a virtual one |
 #![deny(unsafe_code)]
 
+pub mod axis;
+pub mod bring_up;
 pub mod clock;
 pub mod conditions;
 pub mod controller;
+pub mod cycle;
+mod field;
 pub mod link;
+pub mod observer;
 pub mod pacer;
 pub mod profile;
 pub mod serve;
+pub mod status;
+mod stop;
 mod sys;

@@ -1,0 +1,323 @@
+//! Axes: process image to feedback in SI units, and set-points back into the process image.
+
+use std::time::Duration;
+
+use ethercat::cia402::object::{
+    CONTROLWORD, MODES_OF_OPERATION, POSITION_ACTUAL_VALUE, STATUSWORD, TARGET_POSITION, TARGET_TORQUE,
+    TARGET_VELOCITY, TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE,
+};
+use ethercat::cia402::{
+    CyclicMode, Drive, DriveCommand, DriveInput, ModeOfOperation, Phase, Request, State, Statusword,
+};
+use ethercat::main_device::MainDevice;
+use motion::{AxisFeedback, AxisPhase, AxisScale, Radians, RadiansPerSecond};
+use thiserror::Error;
+
+use crate::controller::{AxisCommand, AxisReport};
+use crate::field::Field;
+
+/// One axis as it is described.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AxisConfiguration {
+    /// What people call it.
+    pub name: String,
+    /// Place of its drive in the segment, from 0.
+    pub sub_device: usize,
+    /// The mode its drive works in.
+    pub mode: CyclicMode,
+    /// From the drive's numbers to SI units and back.
+    pub scale: AxisScale,
+    /// Largest change of the target position from one beat to the next; a larger one is refused.
+    pub maximum_step: Radians,
+}
+
+/// All axes of a robot, bound to the process image.
+#[derive(Debug)]
+pub(crate) struct Axes {
+    axes: Vec<Axis>,
+    reports: Vec<AxisReport>,
+    commands: Vec<AxisCommand>,
+}
+
+impl Axes {
+    /// Finds each axis's objects in the process data of its drive.
+    pub(crate) fn bind(
+        configurations: &[AxisConfiguration],
+        main_device: &MainDevice,
+    ) -> Result<Self, AxisError> {
+        let bind = |configuration| Axis::bind(configuration, main_device);
+        let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
+        let reports = vec![AxisReport::default(); axes.len()];
+        let commands = vec![AxisCommand::default(); axes.len()];
+        Ok(Self { axes, reports, commands })
+    }
+
+    /// Image to feedback; `elapsed` is the time since the last beat.
+    pub(crate) fn read(&mut self, main_device: &MainDevice, elapsed: Duration) {
+        for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
+            axis.read(main_device, elapsed, report);
+        }
+    }
+
+    /// Set-points to image.
+    pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
+        for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
+            axis.write(main_device, command);
+        }
+    }
+
+    /// What the axes report, and what is asked of them.
+    pub(crate) fn exchange(&mut self) -> (&[AxisReport], &mut [AxisCommand]) {
+        (&self.reports, &mut self.commands)
+    }
+
+    pub(crate) fn reports(&self) -> &[AxisReport] {
+        &self.reports
+    }
+
+    /// Asks all axes for no torque, whatever the controller asked.
+    pub(crate) fn disable(&mut self) {
+        for command in &mut self.commands {
+            command.request = Request::Disable;
+        }
+    }
+
+    /// Whether a power stage may still drive its motor.
+    pub(crate) fn any_powered(&self) -> bool {
+        self.axes.iter().any(|axis| axis.drive.state().is_some_and(State::is_powered))
+    }
+
+    /// Whether no drive was sent another target than on the beat before, and none a velocity or torque.
+    pub(crate) fn all_stand(&self) -> bool {
+        self.axes.iter().all(|axis| axis.stands)
+    }
+}
+
+/// One axis, bound.
+#[derive(Debug)]
+struct Axis {
+    sub_device: usize,
+    scale: AxisScale,
+    inputs: InputFields,
+    outputs: OutputFields,
+    drive: Drive,
+    /// What the drive reported on this beat, if it can be trusted.
+    input: Option<DriveInput>,
+    /// Position in counts that does not wrap: endless axes turn past 2^31.
+    counts: Option<i64>,
+    stands: bool,
+}
+
+#[derive(Debug)]
+struct InputFields {
+    statusword: Field,
+    position: Field,
+    velocity: Option<Field>,
+    torque: Option<Field>,
+}
+
+#[derive(Debug)]
+struct OutputFields {
+    controlword: Field,
+    position: Option<Field>,
+    velocity: Option<Field>,
+    torque: Option<Field>,
+    mode: Option<Field>,
+}
+
+impl Axis {
+    fn bind(configuration: &AxisConfiguration, main_device: &MainDevice) -> Result<Self, AxisError> {
+        let AxisConfiguration { name, sub_device: position, mode, scale, maximum_step } = configuration;
+        let sub_devices = main_device.sub_devices();
+        let sub_device = sub_devices.get(*position).ok_or_else(|| AxisError::NoSubDevice {
+            axis: name.clone(),
+            position: *position,
+            found: sub_devices.len(),
+        })?;
+        let (mapping, inputs, outputs) =
+            (&sub_device.mapping, sub_device.input_bytes(), sub_device.output_bytes());
+        let input = |index| mapping.input(index, 0).and_then(|field| Field::new(field, inputs));
+        let output = |index| mapping.output(index, 0).and_then(|field| Field::new(field, outputs));
+        let missing = |(index, object), direction| AxisError::NotMapped {
+            axis: name.clone(),
+            sub_device: sub_device.name.clone(),
+            object,
+            index,
+            direction,
+        };
+        let target = match mode {
+            CyclicMode::Position => (TARGET_POSITION, "target position"),
+            CyclicMode::Velocity => (TARGET_VELOCITY, "target velocity"),
+            CyclicMode::Torque => (TARGET_TORQUE, "target torque"),
+        };
+        output(target.0).ok_or_else(|| missing(target, "outputs"))?;
+        Ok(Self {
+            sub_device: *position,
+            scale: *scale,
+            inputs: InputFields {
+                statusword: input(STATUSWORD)
+                    .ok_or_else(|| missing((STATUSWORD, "statusword"), "inputs"))?,
+                position: input(POSITION_ACTUAL_VALUE)
+                    .ok_or_else(|| missing((POSITION_ACTUAL_VALUE, "position actual value"), "inputs"))?,
+                velocity: input(VELOCITY_ACTUAL_VALUE),
+                torque: input(TORQUE_ACTUAL_VALUE),
+            },
+            outputs: OutputFields {
+                controlword: output(CONTROLWORD)
+                    .ok_or_else(|| missing((CONTROLWORD, "controlword"), "outputs"))?,
+                position: output(TARGET_POSITION),
+                velocity: output(TARGET_VELOCITY),
+                torque: output(TARGET_TORQUE),
+                mode: output(MODES_OF_OPERATION),
+            },
+            drive: Drive::new(*mode, step_in_counts(scale, *maximum_step)),
+            input: None,
+            counts: None,
+            stands: true,
+        })
+    }
+
+    fn read(&mut self, main_device: &MainDevice, elapsed: Duration, report: &mut AxisReport) {
+        report.feedback.fresh = main_device.inputs_fresh(self.sub_device);
+        if !report.feedback.fresh {
+            self.input = None;
+            return;
+        }
+        let image = main_device.inputs(self.sub_device);
+        let input = DriveInput {
+            statusword: Statusword(self.inputs.statusword.unsigned(image) as u16),
+            position: self.inputs.position.signed(image),
+            velocity: self.inputs.velocity.map_or(0, |field| field.signed(image)),
+            torque: self.inputs.torque.map_or(0, |field| field.signed(image) as i16),
+        };
+        let before = self.counts;
+        let counts = before.map_or(i64::from(input.position), |before| continued(before, input.position));
+        self.input = Some(input);
+        self.counts = Some(counts);
+        let position = self.position(counts);
+        let velocity = match (self.inputs.velocity, before) {
+            (Some(_), _) => self.scale.velocity(input.velocity),
+            (None, Some(before)) if !elapsed.is_zero() => {
+                RadiansPerSecond((position - self.position(before)).0 / elapsed.as_secs_f64())
+            }
+            (None, _) => RadiansPerSecond::ZERO,
+        };
+        report.state = input.statusword.state();
+        report.feedback = AxisFeedback {
+            position,
+            velocity,
+            torque: self.scale.torque(input.torque),
+            phase: match self.drive.phase() {
+                Phase::NotEnabled => AxisPhase::NotEnabled,
+                Phase::Holding => {
+                    AxisPhase::HoldingAt(self.position(continued(counts, self.drive.holds_at())))
+                }
+                Phase::Following => AxisPhase::Following,
+            },
+            fresh: true,
+        };
+    }
+
+    fn write(&mut self, main_device: &mut MainDevice, command: &AxisCommand) {
+        let last = self.drive.last_output();
+        let setpoint = command.setpoint;
+        let command = DriveCommand {
+            request: command.request,
+            target_position: self.target_counts(setpoint.position).unwrap_or(last.target_position),
+            target_velocity: self
+                .scale
+                .velocity_counts(setpoint.velocity)
+                .map_or(last.target_velocity, |counts| counts.value),
+            target_torque: self
+                .scale
+                .torque_units(setpoint.torque)
+                .map_or(last.target_torque, |units| units.value),
+        };
+        let output = self.drive.update(self.input, command);
+        self.stands = output.target_position == last.target_position
+            && output.target_velocity == 0
+            && output.target_torque == 0;
+        let image = main_device.outputs_mut(self.sub_device);
+        let mut write = |field: Option<Field>, value: u32| {
+            if let Some(field) = field {
+                field.write(image, value);
+            }
+        };
+        write(Some(self.outputs.controlword), output.controlword.0.into());
+        write(self.outputs.position, output.target_position as u32);
+        write(self.outputs.velocity, output.target_velocity as u32);
+        write(self.outputs.torque, output.target_torque as u16 as u32);
+        write(self.outputs.mode, ModeOfOperation::from(self.drive.mode()).number() as u8 as u32);
+    }
+    fn position(&self, counts: i64) -> Radians {
+        Radians(counts as f64 / self.scale.counts_per_radian())
+    }
+
+    /// The target as the drive counts, modulo 2^32 as positions are; `None` for one that is no number or
+    /// half the way round from the axis.
+    fn target_counts(&self, target: Radians) -> Option<i32> {
+        let target = target.0 * self.scale.counts_per_radian();
+        let away = target - self.counts.unwrap_or(0) as f64;
+        (away.abs() < f64::from(i32::MAX)).then(|| target.round() as i64 as i32)
+    }
+}
+
+/// The position next to `counts` that the 32 bits of `position` can mean.
+fn continued(counts: i64, position: i32) -> i64 {
+    counts + i64::from(position.wrapping_sub(counts as i32))
+}
+
+/// At least one count; an endless step is no limit.
+fn step_in_counts(scale: &AxisScale, step: Radians) -> u32 {
+    ((step.0 * scale.counts_per_radian()).abs() as u32).max(1)
+}
+
+/// Why an axis cannot be bound to its drive.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AxisError {
+    /// The drive is not there.
+    #[error("axis \"{axis}\": SubDevice {position} is its drive, but the bus has {found} SubDevices")]
+    NoSubDevice {
+        /// Name of the axis.
+        axis: String,
+        /// Place its drive should have, from 0.
+        position: usize,
+        /// SubDevices there are.
+        found: usize,
+    },
+    /// An object its mode needs is not in the process data.
+    #[error(
+        "axis \"{axis}\": {object} ({index:#06x}) is not among the {direction} of SubDevice \"{sub_device}\"; map \
+         it there"
+    )]
+    NotMapped {
+        /// Name of the axis.
+        axis: String,
+        /// Name of its drive.
+        sub_device: String,
+        /// Name of the object.
+        object: &'static str,
+        /// Its index.
+        index: u16,
+        /// "outputs" or "inputs".
+        direction: &'static str,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_goes_on_where_32_bits_wrap() {
+        assert_eq!(continued(i64::from(i32::MAX), i32::MIN), i64::from(i32::MAX) + 1);
+        assert_eq!(continued(i64::from(i32::MIN), i32::MAX), i64::from(i32::MIN) - 1);
+        let mut counts = 0_i64;
+        let mut random = fastrand::Rng::with_seed(5);
+        for _ in 0..10_000 {
+            let next = counts + i64::from(random.i32(..));
+            assert_eq!(continued(counts, next as i32), next);
+            counts = next;
+        }
+    }
+}

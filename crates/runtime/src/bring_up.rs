@@ -1,0 +1,141 @@
+//! Before the cycle, and without one: a MainDevice on its link with no beats.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::main_device::{BusError, Event, MainDevice, Stage};
+use thiserror::Error;
+
+use crate::clock::Clock;
+
+/// Carries frames between a MainDevice and its link, until something is done.
+///
+/// For the time before the cycle, and for tools that need none. It may wait and allocate.
+#[derive(Debug)]
+pub struct Pump<'a, L, C> {
+    /// The MainDevice.
+    pub main_device: &'a mut MainDevice,
+    /// Its link.
+    pub link: &'a mut L,
+    /// The clock it lives by.
+    pub clock: &'a C,
+    /// Ends it early.
+    pub stop: &'a AtomicBool,
+}
+
+impl<L: Link, C: Clock> Pump<'_, L, C> {
+    /// Brings the bus to PreOp, all SubDevices identified and configured. `on_event` hears what happens.
+    ///
+    /// If that fails the bus is taken back to Init before this returns.
+    ///
+    /// # Errors
+    /// What is wrong with the bus, a link that fails, a request to stop, or `patience` at its end.
+    pub fn bring_up(
+        &mut self,
+        patience: Duration,
+        mut on_event: impl FnMut(&Event),
+    ) -> Result<(), BringUpError> {
+        let outcome = self.until(patience, |main_device, event| match event {
+            Some(Event::Failed(error)) => Some(Err(error)),
+            Some(event) => {
+                on_event(&event);
+                None
+            }
+            None => (main_device.stage() >= Stage::PreOp).then_some(Ok(())),
+        });
+        let outcome = outcome.and_then(|reached| reached.map_err(BringUpError::Bus));
+        if outcome.is_err() {
+            // The first error is the one to report.
+            let _ = self.take_down();
+        }
+        outcome
+    }
+
+    /// Takes the bus to Init.
+    ///
+    /// # Errors
+    /// A link that fails, or a bus that does not answer within two seconds.
+    pub fn take_down(&mut self) -> Result<(), BringUpError> {
+        self.main_device.request_state(AlState::Init);
+        let deaf = AtomicBool::new(false);
+        let mut pump =
+            Pump { main_device: self.main_device, link: self.link, clock: self.clock, stop: &deaf };
+        pump.until(TAKE_DOWN_PATIENCE, |main_device, _| (main_device.stage() == Stage::Down).then_some(()))
+    }
+
+    /// Goes on until `look` returns something: it is shown every event, and the MainDevice whenever there
+    /// are no more.
+    ///
+    /// # Errors
+    /// A link that fails, a request to stop, or `patience` at its end.
+    pub fn until<R>(
+        &mut self,
+        patience: Duration,
+        mut look: impl FnMut(&mut MainDevice, Option<Event>) -> Option<R>,
+    ) -> Result<R, BringUpError> {
+        let end = self.clock.now() + patience;
+        let mut frame = [0; MAXIMUM_FRAME_LENGTH];
+        loop {
+            let now = self.clock.now();
+            while let Some(length) = self.main_device.poll_transmit(now, &mut frame) {
+                self.link.transmit(&frame[..length]).or_else(full_is_lost)?;
+            }
+            while let Some(event) = self.main_device.poll_event() {
+                if let Some(result) = look(self.main_device, Some(event)) {
+                    return Ok(result);
+                }
+            }
+            if let Some(result) = look(self.main_device, None) {
+                return Ok(result);
+            }
+            // Relaxed: nothing but the flag itself is passed through it.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(BringUpError::Stopped);
+            }
+            if now >= end {
+                return Err(BringUpError::TimedOut { stage: self.main_device.stage(), patience });
+            }
+            let next = self.main_device.poll_timeout().unwrap_or(end).min(end);
+            let timeout = next.since(now).clamp(Duration::from_micros(10), LONGEST_SLEEP);
+            if let Some(length) = self.link.receive(&mut frame, timeout)? {
+                let now = self.clock.now();
+                self.main_device.handle_frame(now, &frame[..length]);
+            }
+        }
+    }
+}
+
+/// A full queue loses one frame, which will be sent again.
+fn full_is_lost(error: io::Error) -> io::Result<()> {
+    if error.raw_os_error() == Some(libc::ENOBUFS) { Ok(()) } else { Err(error) }
+}
+
+/// Requests to stop are noticed after this time.
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+
+const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a bus did not come up.
+#[derive(Debug, Error)]
+pub enum BringUpError {
+    /// What is wrong with the bus.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// The link failed.
+    #[error("the link failed: {0}; check that the interface is still there and up")]
+    Link(#[from] io::Error),
+    /// It took too long.
+    #[error("the bus did not come up within {patience:?}: it stopped at {stage:?}; check cables and power")]
+    TimedOut {
+        /// How far it was.
+        stage: Stage,
+        /// How long it was given.
+        patience: Duration,
+    },
+    /// Somebody asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+}

@@ -1,0 +1,284 @@
+//! The real-time cycle.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::main_device::{BusError, Event, MainDevice, Stage};
+use ethercat::time::Instant;
+use timing::{CycleRecord, Phase};
+
+use crate::axis::{Axes, AxisConfiguration, AxisError};
+use crate::clock::Clock;
+use crate::controller::{Beat, Controller};
+use crate::observer::{Observer, Publisher, publication};
+use crate::pacer::{Overruns, Pacer, Release};
+use crate::status::Status;
+use crate::stop::{Course, Situation};
+
+/// Which reply a beat works with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrameOrder {
+    /// Take the replies to the last beat's frames, compute, send: the beat never waits for the wire.
+    #[default]
+    ReplyOfLastBeat,
+    /// Send what the last beat computed, wait for the replies, compute: outputs leave at the release
+    /// however long the controller takes, and inputs are of this beat.
+    WaitForReply,
+}
+
+/// How a cycle runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CycleConfiguration {
+    /// Time between two releases.
+    pub period: Duration,
+    /// Which reply a beat works with.
+    pub order: FrameOrder,
+    /// Beats in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
+    pub beats: Option<u64>,
+}
+
+/// A MainDevice on its link, run beat by beat.
+///
+/// Nothing in it fails: it is recorded, and the other side reads it from the [`Observer`].
+pub struct Cycle<L, C> {
+    main_device: MainDevice,
+    link: L,
+    pacer: Pacer<C>,
+    axes: Axes,
+    controller: Box<dyn Controller>,
+    configuration: CycleConfiguration,
+    publisher: Publisher,
+    record: CycleRecord,
+    status: Status,
+    course: Course,
+    beats_in_op: u64,
+    failure: Option<BusError>,
+    frame: [u8; MAXIMUM_FRAME_LENGTH],
+}
+
+impl<L: Link, C: Clock> Cycle<L, C> {
+    /// Makes a cycle around a MainDevice that was brought up to PreOp, and the ear to it.
+    ///
+    /// # Errors
+    /// An axis whose objects are not in the process data of its drive.
+    pub fn new(
+        main_device: MainDevice,
+        link: L,
+        clock: C,
+        axes: &[AxisConfiguration],
+        controller: Box<dyn Controller>,
+        configuration: CycleConfiguration,
+    ) -> Result<(Self, Observer), AxisError> {
+        let (publisher, observer) = publication(axes.len());
+        let cycle = Self {
+            axes: Axes::bind(axes, &main_device)?,
+            main_device,
+            link,
+            pacer: Pacer::new(clock, configuration.period),
+            controller,
+            configuration,
+            publisher,
+            record: CycleRecord::begin(0, 0, 0),
+            status: Status::initial(axes.len()),
+            course: Course::Running,
+            beats_in_op: 0,
+            failure: None,
+            frame: [0; MAXIMUM_FRAME_LENGTH],
+        };
+        Ok((cycle, observer))
+    }
+
+    /// Runs on the calling thread: to Op, on until `stop` is set or the beats have run, then the axes to
+    /// rest, the drives disabled, the bus to Init.
+    pub fn run(mut self, stop: &AtomicBool) -> Ended<L> {
+        self.pacer.restart();
+        while self.course != Course::Ended {
+            let release = self.pacer.wait();
+            self.begin(release);
+            if self.configuration.order == FrameOrder::WaitForReply {
+                self.transmit();
+            }
+            self.receive(release);
+            self.read(release);
+            self.command(stop);
+            self.update(release);
+            self.write();
+            if self.configuration.order == FrameOrder::ReplyOfLastBeat {
+                self.transmit();
+            }
+            self.publish(release);
+        }
+        Ended {
+            failure: self.failure,
+            overruns: self.pacer.overruns(),
+            status: self.status,
+            main_device: self.main_device,
+            link: self.link,
+        }
+    }
+
+    fn begin(&mut self, release: Release) {
+        let now = self.now();
+        self.record = CycleRecord::begin(release.cycle, release.instant.as_nanos(), now.as_nanos());
+        self.record.skipped = u32::try_from(release.skipped).unwrap_or(u32::MAX);
+    }
+
+    /// Frames to the process image.
+    fn receive(&mut self, release: Release) {
+        // The other half of the period is for computing.
+        let patience = match self.configuration.order {
+            FrameOrder::ReplyOfLastBeat => Duration::ZERO,
+            FrameOrder::WaitForReply => self.configuration.period / 2,
+        };
+        let end = release.instant + patience;
+        for _ in 0..FRAMES_A_BEAT {
+            if self.main_device.in_flight() == 0 {
+                break;
+            }
+            // Mailbox replies are taken if they are there, process data is waited for.
+            let timeout =
+                if self.main_device.awaiting() > 0 { end.since(self.now()) } else { Duration::ZERO };
+            let received = self.link.receive(&mut self.frame, timeout);
+            if !timeout.is_zero() {
+                self.finish(Phase::Wait);
+            }
+            match received {
+                Ok(Some(length)) => {
+                    let now = self.now();
+                    self.main_device.handle_frame(now, &self.frame[..length]);
+                }
+                Ok(None) if timeout.is_zero() => break,
+                Ok(None) => {}
+                Err(_) => {
+                    self.status.link_errors += 1;
+                    break;
+                }
+            }
+        }
+        let now = self.now();
+        self.status.beat = self.main_device.end_beat(now);
+        self.finish(Phase::Receive);
+    }
+
+    /// Process image to feedback.
+    fn read(&mut self, release: Release) {
+        let periods = u32::try_from(release.skipped).unwrap_or(u32::MAX).saturating_add(1);
+        self.axes.read(&self.main_device, self.configuration.period.saturating_mul(periods));
+        self.finish(Phase::Read);
+    }
+
+    /// What is asked of the cycle from outside.
+    fn command(&mut self, stop: &AtomicBool) {
+        let stage = self.main_device.stage();
+        self.beats_in_op += u64::from(stage == Stage::Op);
+        let enough = self.configuration.beats.is_some_and(|beats| self.beats_in_op > beats);
+        let situation = Situation {
+            // Relaxed: nothing but the flag itself is passed through it.
+            asked: enough || stop.load(Ordering::Relaxed),
+            failed: self.failure.is_some(),
+            standing: self.axes.all_stand(),
+            powered: self.axes.any_powered(),
+            down: stage == Stage::Down,
+        };
+        let before = self.course;
+        self.course = before.step(self.now(), situation);
+        if matches!(self.course, Course::ToInit { .. }) && before != self.course {
+            self.main_device.request_state(AlState::Init);
+        }
+        self.finish(Phase::Command);
+    }
+
+    /// Feedback to set-points.
+    fn update(&mut self, release: Release) {
+        let beat = Beat {
+            cycle: release.cycle,
+            release: release.instant,
+            period: self.configuration.period,
+            periods: release.skipped + 1,
+            stopping: self.course.stops(),
+        };
+        let (reports, commands) = self.axes.exchange();
+        self.controller.update(beat, reports, commands);
+        if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
+            self.axes.disable();
+        }
+        self.finish(Phase::Update);
+    }
+
+    /// Set-points to the process image.
+    fn write(&mut self) {
+        self.axes.write(&mut self.main_device);
+        self.finish(Phase::Write);
+    }
+
+    /// Process image to frames; all of them leave before the first is awaited.
+    fn transmit(&mut self) {
+        let now = self.now();
+        self.main_device.begin_beat(now);
+        while let Some(length) = self.main_device.poll_transmit(now, &mut self.frame) {
+            if self.link.transmit(&self.frame[..length]).is_err() {
+                self.status.link_errors += 1;
+            }
+        }
+        self.finish(Phase::Transmit);
+    }
+
+    /// Everything others may want to know.
+    fn publish(&mut self, release: Release) {
+        while let Some(event) = self.main_device.poll_event() {
+            if let Event::Failed(error) = &event {
+                self.failure = Some(error.clone());
+            }
+            self.publisher.event(event);
+        }
+        self.status.cycle = release.cycle;
+        self.status.stage = self.main_device.stage();
+        self.status.reception = self.main_device.reception();
+        self.status.clock_difference = self.main_device.clock().largest_difference;
+        self.status.axes.copy_from_slice(self.axes.reports());
+        self.publisher.status(&self.status);
+
+        self.record.lost_frames = self.status.beat.frames_lost.into();
+        self.record.working_counter_ok = self.status.beat.working_counter_errors == 0;
+        self.finish(Phase::Publish);
+        self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
+        self.publisher.record(self.record);
+    }
+
+    fn finish(&mut self, phase: Phase) {
+        let now = self.now();
+        self.record.finish(phase, now.as_nanos());
+    }
+
+    fn now(&self) -> Instant {
+        self.pacer.clock().now()
+    }
+}
+
+/// A cycle that is over, taken apart.
+#[derive(Debug)]
+pub struct Ended<L> {
+    /// Why the bus failed, if that ended the cycle.
+    pub failure: Option<BusError>,
+    /// Cycles that ran past their next release.
+    pub overruns: Overruns,
+    /// How the last beat stood.
+    pub status: Status,
+    /// The MainDevice.
+    pub main_device: MainDevice,
+    /// Its link.
+    pub link: L,
+}
+
+/// Frames taken from the link in one beat: several times what a beat sends, so that a flood of foreign
+/// frames takes a bounded time.
+const FRAMES_A_BEAT: usize = 256;
+
+impl<L, C> fmt::Debug for Cycle<L, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cycle").field("configuration", &self.configuration).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,293 @@
+//! How a running cycle stands, seen from outside the real-time thread.
+//!
+//! A sequence lock over atomic words: the writer never waits and never notices its readers; a reader that
+//! meets a write looks again. It follows Boehm, "Can seqlocks get along with programming language memory
+//! models?" (MSPC 2012).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::time::Duration;
+
+use ethercat::cia402::State;
+use ethercat::main_device::{BeatReport, ReceptionCounters, Stage};
+
+use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
+
+use crate::controller::AxisReport;
+
+/// A cycle at the end of one beat.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// Number of the beat.
+    pub cycle: u64,
+    /// How far the bus is.
+    pub stage: Stage,
+    /// What the beat's process data came to.
+    pub beat: BeatReport,
+    /// Frames sent and received since the start.
+    pub reception: ReceptionCounters,
+    /// Largest difference of a SubDevice's clock from the reference clock.
+    pub clock_difference: Duration,
+    /// Frames the operating system did not take or give since the start.
+    pub link_errors: u64,
+    /// What the axes report, in their order.
+    pub axes: Vec<AxisReport>,
+}
+
+impl Status {
+    /// Before the first beat.
+    pub(crate) fn initial(axes: usize) -> Self {
+        Self {
+            cycle: 0,
+            stage: Stage::Scan,
+            beat: BeatReport::default(),
+            reception: ReceptionCounters::default(),
+            clock_difference: Duration::ZERO,
+            link_errors: 0,
+            axes: vec![AxisReport::default(); axes],
+        }
+    }
+
+    fn encode(&self, words: &mut [u64]) {
+        let BeatReport { frames_sent, frames_lost, working_counter_errors, all_fresh } = self.beat;
+        let r = &self.reception;
+        let bus = [
+            self.cycle,
+            STAGES.iter().position(|&stage| stage == self.stage).unwrap_or(0) as u64,
+            u64::from(frames_sent)
+                | u64::from(frames_lost) << 16
+                | u64::from(working_counter_errors) << 32
+                | u64::from(all_fresh) << 48,
+            r.sent,
+            r.accepted,
+            r.lost,
+            r.late,
+            r.duplicate,
+            r.foreign,
+            r.truncated,
+            r.mismatched,
+            self.clock_difference.as_nanos() as u64,
+            self.link_errors,
+        ];
+        words[..BUS_WORDS].copy_from_slice(&bus);
+        for (axis, words) in self.axes.iter().zip(words[BUS_WORDS..].chunks_exact_mut(AXIS_WORDS)) {
+            let state = axis.state.and_then(|state| State::ALL.iter().position(|&other| other == state));
+            let AxisFeedback { position, velocity, torque, phase, fresh } = axis.feedback;
+            let (phase, holds_at) = match phase {
+                AxisPhase::NotEnabled => (0, 0.0),
+                AxisPhase::HoldingAt(position) => (1, position.0),
+                AxisPhase::Following => (2, 0.0),
+            };
+            words.copy_from_slice(&[
+                u64::from(fresh) | phase << 8 | state.map_or(0, |state| state as u64 + 1) << 16,
+                position.0.to_bits(),
+                velocity.0.to_bits(),
+                torque.0.to_bits(),
+                f64::to_bits(holds_at),
+            ]);
+        }
+    }
+
+    fn decode(words: &[u64]) -> Self {
+        let byte = |word: u64, shift: u32| usize::from((word >> shift) as u8);
+        let axis = |words: &[u64]| AxisReport {
+            state: byte(words[0], 16).checked_sub(1).and_then(|state| State::ALL.get(state).copied()),
+            feedback: AxisFeedback {
+                position: Radians(f64::from_bits(words[1])),
+                velocity: RadiansPerSecond(f64::from_bits(words[2])),
+                torque: NewtonMetres(f64::from_bits(words[3])),
+                phase: match byte(words[0], 8) {
+                    1 => AxisPhase::HoldingAt(Radians(f64::from_bits(words[4]))),
+                    2 => AxisPhase::Following,
+                    _ => AxisPhase::NotEnabled,
+                },
+                fresh: words[0] & 1 != 0,
+            },
+        };
+        Self {
+            cycle: words[0],
+            stage: STAGES.get(words[1] as usize).copied().unwrap_or(Stage::Scan),
+            beat: BeatReport {
+                frames_sent: words[2] as u16,
+                frames_lost: (words[2] >> 16) as u16,
+                working_counter_errors: (words[2] >> 32) as u16,
+                all_fresh: words[2] >> 48 & 1 != 0,
+            },
+            reception: ReceptionCounters {
+                sent: words[3],
+                accepted: words[4],
+                lost: words[5],
+                late: words[6],
+                duplicate: words[7],
+                foreign: words[8],
+                truncated: words[9],
+                mismatched: words[10],
+            },
+            clock_difference: Duration::from_nanos(words[11]),
+            link_errors: words[12],
+            axes: words[BUS_WORDS..].chunks_exact(AXIS_WORDS).map(axis).collect(),
+        }
+    }
+}
+
+const BUS_WORDS: usize = 13;
+const AXIS_WORDS: usize = 5;
+const STAGES: [Stage; 10] = [
+    Stage::Scan,
+    Stage::Clocks,
+    Stage::Configuration,
+    Stage::PreOp,
+    Stage::ToSafeOp,
+    Stage::SafeOp,
+    Stage::ToOp,
+    Stage::Op,
+    Stage::ToInit,
+    Stage::Down,
+];
+
+/// A writer and a reader of a status with this many axes.
+pub(crate) fn status_cell(axes: usize) -> (StatusWriter, StatusReader) {
+    let length = BUS_WORDS + axes * AXIS_WORDS;
+    let mut scratch = vec![0; length].into_boxed_slice();
+    Status::initial(axes).encode(&mut scratch);
+    let words = scratch.iter().map(|&word| AtomicU64::new(word)).collect();
+    let cell = Arc::new(Cell { sequence: AtomicU64::new(0), words });
+    (StatusWriter { cell: Arc::clone(&cell), scratch }, StatusReader { cell })
+}
+
+#[derive(Debug)]
+struct Cell {
+    /// Odd while the words are written.
+    sequence: AtomicU64,
+    words: Box<[AtomicU64]>,
+}
+
+/// The real-time side's end.
+#[derive(Debug)]
+pub(crate) struct StatusWriter {
+    cell: Arc<Cell>,
+    scratch: Box<[u64]>,
+}
+
+impl StatusWriter {
+    /// Replaces the status; `status` has the number of axes the cell was made for.
+    pub(crate) fn publish(&mut self, status: &Status) {
+        status.encode(&mut self.scratch);
+        let cell = &*self.cell;
+        // Relaxed: this is the only writer.
+        let sequence = cell.sequence.load(Ordering::Relaxed);
+        cell.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        // Partner: the Acquire fence in `read`. A reader that sees one of the words below also sees the odd
+        // sequence above.
+        fence(Ordering::Release);
+        for (word, &value) in cell.words.iter().zip(&self.scratch) {
+            word.store(value, Ordering::Relaxed);
+        }
+        // Partner: the Acquire load in `read`. Who sees this even sequence sees all words of it.
+        cell.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+    }
+}
+
+/// Reads the newest status, from any thread and as often as liked.
+#[derive(Clone, Debug)]
+pub struct StatusReader {
+    cell: Arc<Cell>,
+}
+
+impl StatusReader {
+    /// The newest status, always of one beat.
+    #[must_use]
+    pub fn read(&self) -> Status {
+        let mut words = vec![0; self.cell.words.len()];
+        loop {
+            // Partner: the Release store in `publish`.
+            let before = self.cell.sequence.load(Ordering::Acquire);
+            for (copy, word) in words.iter_mut().zip(&self.cell.words) {
+                *copy = word.load(Ordering::Relaxed);
+            }
+            // Partner: the Release fence in `publish`.
+            fence(Ordering::Acquire);
+            if before % 2 == 0 && self.cell.sequence.load(Ordering::Relaxed) == before {
+                return Status::decode(&words);
+            }
+            // The writer may have been preempted in the middle.
+            std::thread::yield_now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn status(number: u64) -> Status {
+        let n = number as f64;
+        let phases = [AxisPhase::NotEnabled, AxisPhase::HoldingAt(Radians(n + 1.0)), AxisPhase::Following];
+        let axis = AxisReport {
+            state: State::ALL.get(number as usize % 9).copied(),
+            feedback: AxisFeedback {
+                position: Radians(n),
+                velocity: RadiansPerSecond(-n),
+                torque: NewtonMetres(n / 2.0),
+                phase: phases[number as usize % 3],
+                fresh: number % 2 == 0,
+            },
+        };
+        Status {
+            cycle: number,
+            stage: STAGES[number as usize % STAGES.len()],
+            beat: BeatReport {
+                frames_sent: number as u16,
+                frames_lost: number as u16 ^ 0xFFFF,
+                working_counter_errors: 7,
+                all_fresh: number % 3 == 0,
+            },
+            reception: ReceptionCounters {
+                sent: number,
+                accepted: number + 1,
+                lost: number + 2,
+                late: number + 3,
+                duplicate: number + 4,
+                foreign: number + 5,
+                truncated: number + 6,
+                mismatched: number + 7,
+            },
+            clock_difference: Duration::from_nanos(number * 3),
+            link_errors: number * 5,
+            axes: vec![axis; 3],
+        }
+    }
+
+    #[test]
+    fn what_is_published_is_read() {
+        let (mut writer, reader) = status_cell(3);
+        assert_eq!(reader.read(), Status::initial(3));
+        for number in 0..1_000 {
+            writer.publish(&status(number));
+            assert_eq!(reader.read(), status(number));
+        }
+    }
+
+    #[test]
+    fn a_status_read_while_it_is_written_is_of_one_beat() {
+        let (mut writer, reader) = status_cell(3);
+        writer.publish(&status(0));
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut last = 0;
+                while !done.load(Ordering::Relaxed) {
+                    let read = reader.read();
+                    assert_eq!(read, status(read.cycle), "torn");
+                    assert!(read.cycle >= last, "went back");
+                    last = read.cycle;
+                }
+            });
+            for number in 0..200_000 {
+                writer.publish(&status(number));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+}

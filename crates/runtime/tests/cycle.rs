@@ -1,0 +1,111 @@
+//! The whole stack in virtual time: MainDevice, cycle and axes against simulated drives, the same every time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ethercat::cia402::State;
+use ethercat::main_device::Stage;
+use onbeat_runtime::clock::{Clock, VirtualClock};
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
+use onbeat_runtime::link::{DirectLink, FaultRates, Faults, Faulty};
+use support::{PERIOD, Sway, cycle, segment};
+use timing::CycleRecord;
+
+const DRIVES: usize = 6;
+const ROUND_TRIP: Duration = Duration::from_micros(60);
+
+fn configuration(order: FrameOrder, beats: u64) -> CycleConfiguration {
+    CycleConfiguration { period: PERIOD, order, beats: Some(beats) }
+}
+
+type See = dyn FnMut(&[AxisReport]) + Send;
+
+/// Sees what the axes report; the motion is [`Sway`]'s.
+struct Watched {
+    sway: Sway,
+    see: Box<See>,
+}
+
+impl Controller for Watched {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        (self.see)(reports);
+        self.sway.update(beat, reports, commands);
+    }
+}
+
+#[test]
+fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
+    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+        let clock = VirtualClock::default();
+        clock.advance(Duration::from_secs(1000));
+        let link = DirectLink::new(segment(DRIVES), clock.clone(), ROUND_TRIP);
+        let (mut farthest, mut fastest) = (0.0_f64, 0.0_f64);
+        let (sender, seen) = std::sync::mpsc::channel();
+        let mut last: Option<Vec<f64>> = None;
+        let see = move |reports: &[AxisReport]| {
+            let positions: Vec<f64> = reports.iter().map(|report| report.feedback.position.0).collect();
+            if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) {
+                for (axis, position) in positions.iter().enumerate() {
+                    farthest = farthest.max((position - axis as f64).abs());
+                    let before = last.as_ref().map_or(*position, |last| last[axis]);
+                    fastest = fastest.max((position - before).abs());
+                }
+                let _ = sender.send((farthest, fastest));
+            }
+            last = Some(positions);
+        };
+        let controller = Watched { sway: Sway::new(DRIVES), see: Box::new(see) };
+        let (cycle, mut observer) = cycle(link, clock, DRIVES, controller, configuration(order, 2_000));
+        let ended = cycle.run(&AtomicBool::new(false));
+
+        assert_eq!(ended.failure, None);
+        assert_eq!(ended.overruns.count, 0);
+        assert_eq!(ended.status.stage, Stage::Down);
+        let (farthest, fastest) = seen.try_iter().last().expect("Operation enabled was reached");
+        // Half a radian at 1 Hz: 3.14 rad/s at most, a little more while the amplitude grows.
+        assert!((0.45..0.55).contains(&farthest), "{order:?}: {farthest} rad");
+        assert!((2e-3..5e-3).contains(&fastest), "{order:?}: {fastest} rad in a beat");
+        let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
+        assert!(records.len() > 2_000 && observer.dropped_records() == 0);
+        assert!(records.windows(2).all(|pair| pair[1].cycle == pair[0].cycle + 1));
+        let bad = records.iter().filter(|record| record.lost_frames > 0 || record.overrun).count();
+        assert_eq!(bad, 0, "{order:?}");
+        let working = records.iter().rposition(|record| !record.working_counter_ok);
+        assert!(working.is_none_or(|last| !(200..=2_000).contains(&last)), "{order:?}: beat {working:?}");
+    }
+}
+
+#[test]
+fn a_bad_cable_costs_beats_and_nothing_else() {
+    let faults = |replies: FaultRates| Faults {
+        requests: FaultRates { loss: 0.005, ..FaultRates::default() },
+        replies: FaultRates { loss: 0.005, delay_by: Duration::from_millis(5), ..replies },
+        seed: 4,
+    };
+    let replies = FaultRates { delay: 0.01, duplicate: 0.02, reorder: 0.02, ..FaultRates::default() };
+    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+        let clock = VirtualClock::default();
+        clock.advance(Duration::from_secs(1000));
+        let direct = DirectLink::new(segment(DRIVES), clock.clone(), ROUND_TRIP);
+        let link = Faulty::with_clock(direct, faults(replies), clock.clone());
+        let (cycle, mut observer) =
+            cycle(link, clock.clone(), DRIVES, Sway::new(DRIVES), configuration(order, 7_000));
+        let began = clock.now();
+        let ended = cycle.run(&AtomicBool::new(false));
+        assert_eq!(ended.failure, None, "{order:?} after {:?}", clock.now().since(began));
+        assert_eq!(ended.status.stage, Stage::Down, "{order:?}");
+        let (requests, replies) = (ended.link.requests(), ended.link.replies());
+        let counted = ended.main_device.reception();
+        assert!(requests.lost > 10 && replies.lost > 10 && replies.delayed > 20 && replies.duplicated > 50);
+        assert!(counted.lost >= requests.lost + replies.lost, "{counted:?} {requests:?} {replies:?}");
+        assert!(counted.duplicate > 0 && counted.late > 0, "{counted:?}");
+        assert_eq!(counted.foreign + counted.truncated + counted.mismatched, 0, "{counted:?}");
+        let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
+        let lost = records.iter().filter(|record| record.lost_frames > 0).count();
+        assert!(lost > 100 && lost < records.len() / 8, "{lost} of {}", records.len());
+    }
+}

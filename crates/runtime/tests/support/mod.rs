@@ -1,0 +1,129 @@
+//! A small robot for whole-system tests: servo drives in a line, and a controller that sways them.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::cia402::{CyclicMode, Request};
+use ethercat::link::Link;
+use ethercat::main_device::{Configuration, MainDevice};
+use ethercat::sii::Identity;
+use motion::{
+    AxisPhase, AxisScale, Hertz, NewtonMetres, Radians, RadiansPerSecondSquared, Seconds, SmoothSinusoid,
+    StopProfile, TrajectoryPoint,
+};
+use onbeat_runtime::axis::AxisConfiguration;
+use onbeat_runtime::bring_up::Pump;
+use onbeat_runtime::clock::Clock;
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
+use onbeat_runtime::observer::Observer;
+use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
+use simulator::application::sii::with_coe;
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+
+pub const PERIOD: Duration = Duration::from_millis(1);
+
+/// Servo drives in a line, each standing at another angle.
+pub fn segment(drives: usize) -> Segment {
+    let drive = |position: usize| {
+        let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+        let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+        let initial_position = position as f64;
+        let description = ServoDescription {
+            initial_position,
+            ..ServoDescription::new(DeviceDescription::new(identity, "Servo"))
+        };
+        SubDevice::new(EscDescription::default(), sii, Box::new(ServoDrive::new(&description).unwrap()))
+    };
+    Segment::new((0..drives).map(drive).collect())
+}
+
+/// The drives' axes, in cyclic synchronous position.
+pub fn axes(drives: usize) -> Vec<AxisConfiguration> {
+    let axis = |sub_device| AxisConfiguration {
+        name: format!("axis-{sub_device}"),
+        sub_device,
+        mode: CyclicMode::Position,
+        scale: AxisScale::new(f64::from(1 << 20), 1.0, NewtonMetres(2.4)).unwrap(),
+        maximum_step: Radians(0.1),
+    };
+    (0..drives).map(axis).collect()
+}
+
+/// A MainDevice on its way to Op with whatever is there.
+pub fn main_device(period: Duration) -> MainDevice {
+    let configuration = Configuration { target: AlState::Op, period, ..Configuration::default() };
+    MainDevice::new(configuration).unwrap()
+}
+
+/// Brings the bus up on `link` and makes the cycle.
+pub fn cycle<L: Link, C: Clock>(
+    mut link: L,
+    clock: C,
+    drives: usize,
+    controller: impl Controller + 'static,
+    configuration: CycleConfiguration,
+) -> (Cycle<L, C>, Observer) {
+    let mut main_device = main_device(configuration.period);
+    let stop = AtomicBool::new(false);
+    Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
+        .bring_up(Duration::from_secs(20), |_| ())
+        .unwrap();
+    Cycle::new(main_device, link, clock, &axes(drives), Box::new(controller), configuration).unwrap()
+}
+
+/// Every axis sways about where it stood, until it is told to stop.
+#[derive(Default)]
+pub struct Sway {
+    axes: Vec<Option<Motion>>,
+}
+
+struct Motion {
+    sway: SmoothSinusoid,
+    stop: Option<(StopProfile, f64)>,
+    elapsed: f64,
+}
+
+impl Sway {
+    pub fn new(axes: usize) -> Self {
+        Self { axes: (0..axes).map(|_| None).collect() }
+    }
+}
+
+impl Controller for Sway {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let elapsed = beat.period.as_secs_f64() * beat.periods as f64;
+        for ((motion, report), command) in self.axes.iter_mut().zip(reports).zip(commands) {
+            command.request = Request::Enable;
+            if let AxisPhase::HoldingAt(start) = report.feedback.phase {
+                motion.get_or_insert_with(|| {
+                    let sway = SmoothSinusoid::new(start, Radians(0.5), Hertz(1.0), Seconds(0.5)).unwrap();
+                    Motion { sway, stop: None, elapsed: 0.0 }
+                });
+            }
+            if let Some(motion) = motion {
+                command.setpoint = motion.step(elapsed, beat.stopping).into();
+            }
+        }
+    }
+}
+
+impl Motion {
+    fn step(&mut self, elapsed: f64, stopping: bool) -> TrajectoryPoint {
+        let here = self.sway.at(Seconds(self.elapsed));
+        self.elapsed += elapsed;
+        if stopping && self.stop.is_none() {
+            let limit = RadiansPerSecondSquared(50.0);
+            let profile = StopProfile::new(here.position, here.velocity, limit).unwrap();
+            self.stop = Some((profile, self.elapsed - elapsed));
+        }
+        match &self.stop {
+            None => self.sway.at(Seconds(self.elapsed)),
+            Some((profile, since)) => profile.at(Seconds(self.elapsed - since)),
+        }
+    }
+}
