@@ -45,7 +45,8 @@ fn segment() -> Segment {
 /// A datagram that is likelier than a random one to hit something.
 fn push(random: &mut Random, builder: &mut FrameBuilder<'_>) {
     let command = Command::from_number(random.below(16) as u8);
-    let around = [0x0000_u16, 0x0040, 0x0100, 0x0120, 0x0200, 0x0400, 0x0500, 0x0600, 0x0800, 0x0900, 0x0910];
+    let around =
+        [0x0000_u16, 0x0040, 0x0100, 0x0120, 0x0200, 0x0400, 0x0500, 0x0600, 0x0800, 0x0900, 0x0910];
     let more = [0x0980, 0x0990, 0x0F00, 0x1000, 0x2FF0, 0xFFF0];
     let bases = [around.as_slice(), more.as_slice()].concat();
     let register = random.one_of(&bases).wrapping_add(random.below(0x90) as u16);

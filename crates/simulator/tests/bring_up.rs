@@ -1,0 +1,77 @@
+//! Our MainDevice brings simulated segments up and down, in virtual time.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, Stage, SubDeviceConfiguration, Sync0};
+use onbeat_simulator::application::servo::default_mapping;
+
+use rig::{DRIVE, Rig, described, drives, to_op};
+
+fn configured(name: &str) -> SubDeviceConfiguration {
+    SubDeviceConfiguration {
+        name: name.into(),
+        identity: Some(ExpectedIdentity {
+            vendor_id: DRIVE.vendor_id,
+            product_code: DRIVE.product_code,
+            revision: Some(DRIVE.revision),
+        }),
+        process_data: ProcessDataSource::Explicit(default_mapping()),
+        sync0: Some(Sync0 { cycle: Duration::from_millis(1), shift: Duration::from_micros(250) }),
+        ..Default::default()
+    }
+}
+
+fn six() -> Vec<SubDeviceConfiguration> {
+    ["base", "shoulder", "elbow", "wrist 1", "wrist 2", "wrist 3"].map(configured).to_vec()
+}
+
+#[test]
+fn six_drives_reach_op_with_their_own_mapping_and_sync0() {
+    let mut rig = Rig::new(described(six()), drives(6));
+    rig.run_up();
+    assert_eq!(rig.main_device.process_image_bytes(), (72, 72));
+    for _ in 0..100 {
+        let report = rig.beat();
+        assert!(
+            report.all_fresh,
+            "{report:?} {:?}",
+            rig.main_device.working_counters().collect::<Vec<_>>()
+        );
+    }
+    assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
+}
+
+#[test]
+fn what_is_there_runs_by_its_sii_alone() {
+    let mut rig = Rig::new(to_op(), drives(3));
+    rig.run_up();
+    assert_eq!(rig.main_device.sub_devices()[2].name, "drive 2");
+    assert_eq!(rig.main_device.sub_devices()[2].identity.serial, 2);
+    assert_eq!(rig.main_device.process_image_bytes(), (36, 36));
+}
+
+#[test]
+fn the_bus_goes_back_to_init() {
+    let mut rig = Rig::new(described(six()), drives(6));
+    rig.run_up();
+    rig.main_device.request_state(AlState::Init);
+    rig.pump_to(Stage::Down);
+    assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Init)));
+}
+
+#[test]
+fn bring_up_hardly_grows_with_the_number_of_subdevices() {
+    let time = |count| {
+        let mut rig = Rig::new(to_op(), drives(count));
+        let start = rig.now;
+        rig.pump_to(Stage::PreOp);
+        assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.failure());
+        rig.now.since(start)
+    };
+    let (one, many) = (time(1), time(59));
+    // Virtual time: the same on every machine. 59 SubDevices take more frames, but not 59 times as long.
+    assert!(many < one * 4, "1 SubDevice {one:?}, 59 SubDevices {many:?}");
+}
