@@ -5,6 +5,7 @@
 //! together and each cycle's duration, all in nanoseconds.
 
 mod floor;
+mod onbeat;
 mod rounds;
 
 use std::future::Future;
@@ -19,7 +20,10 @@ fn main() -> ExitCode {
         ["floor", interface, sub_devices, bytes] => numbers(sub_devices, bytes)
             .and_then(|(sub_devices, bytes)| floor::Floor::open(interface, sub_devices, bytes))
             .and_then(|mut floor| serve(floor.frame_length(), || floor.exchange())),
-        _ => Err("usage: wire floor INTERFACE SUB_DEVICES BYTES_EACH".into()),
+        ["onbeat", interface, sub_devices, bytes] => numbers(sub_devices, bytes)
+            .and_then(|(sub_devices, bytes)| onbeat::Onbeat::open(interface, sub_devices, bytes))
+            .and_then(|mut onbeat| serve(onbeat.frame_length(), || onbeat.exchange())),
+        _ => Err("usage: wire floor|onbeat INTERFACE SUB_DEVICES BYTES_EACH".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

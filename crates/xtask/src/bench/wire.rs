@@ -134,6 +134,7 @@ fn programs(root: &Path) -> Vec<(&'static str, Result<Command, String>, bool)> {
     };
     vec![
         ("raw socket", program("peers/wire/target/release/wire", "floor"), false),
+        ("Onbeat", program("peers/wire/target/release/wire", "onbeat"), true),
         ("SOEM", soem::build(root).map(Command::new), true),
         ("pysoem", script("pysoem_wire.py"), true),
         ("KickCAT python", script("kickcat_wire.py"), true),

@@ -115,7 +115,7 @@ const WRONG: &[(&str, &str)] = &[
     ("a warning or an error of the dissector", "_ws.expert.severity >= 0x600000"),
     (
         "bytes tshark has no meaning for",
-        "data.data or _ws.unreassembled or _ws.short or ecat_mailbox.coe.invalid",
+        "data.data or _ws.unreassembled or _ws.short or ecat_mailbox.invalid or ecat_mailbox.coe.invalid",
     ),
 ];
 

@@ -1,0 +1,99 @@
+//! Onbeat's MainDevice under measurement: one whole beat, as the real-time cycle makes it.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use onbeat_ethercat::al::AlState;
+use onbeat_ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use onbeat_ethercat::main_device::{BeatReport, Configuration, Event, MainDevice, Stage};
+use onbeat_runtime::clock::{Clock, MonotonicClock};
+use onbeat_runtime::link::PacketLink;
+
+/// A MainDevice in Op on a packet socket.
+pub struct Onbeat {
+    link: PacketLink,
+    main_device: MainDevice,
+    clock: MonotonicClock,
+    buffer: [u8; MAXIMUM_FRAME_LENGTH],
+    bytes_sent: usize,
+}
+
+impl Onbeat {
+    /// Brings whatever is on `interface` to Op, once `sub_devices` with `bytes` of outputs and of inputs each
+    /// are there.
+    ///
+    /// # Errors
+    /// What the link or the MainDevice says.
+    pub fn open(interface: &str, sub_devices: usize, bytes: usize) -> Result<Self, String> {
+        let link = PacketLink::open(interface, Duration::from_secs(5)).map_err(|error| error.to_string())?;
+        let configuration =
+            Configuration { target: AlState::Op, distributed_clocks: false, ..Configuration::default() };
+        let main_device = MainDevice::new(configuration).map_err(|error| error.to_string())?;
+        let buffer = [0; MAXIMUM_FRAME_LENGTH];
+        let mut onbeat = Self { link, main_device, clock: MonotonicClock, buffer, bytes_sent: 0 };
+        onbeat.reach_op()?;
+        let expected = (sub_devices * bytes, sub_devices * bytes);
+        let found = onbeat.main_device.process_image_bytes();
+        if found == expected {
+            return Ok(onbeat);
+        }
+        Err(format!("process image of {found:?} bytes (outputs, inputs), expected {expected:?}"))
+    }
+
+    /// Bytes of the frames of one beat: besides process data, a datagram that numbers the frame, the AL
+    /// status of all, and one SubDevice's mailbox status.
+    pub fn frame_length(&self) -> usize {
+        self.bytes_sent
+    }
+
+    /// One beat.
+    ///
+    /// # Errors
+    /// What the operating system says, or a beat that is not whole.
+    pub fn exchange(&mut self) -> Result<(), String> {
+        let report = self.beat()?;
+        if report.all_fresh && self.main_device.stage() == Stage::Op {
+            return Ok(());
+        }
+        Err(format!("{report:?} at stage {:?}, expected a whole beat in Op", self.main_device.stage()))
+    }
+
+    fn beat(&mut self) -> Result<BeatReport, String> {
+        let failed = |error: std::io::Error| error.to_string();
+        let now = self.clock.now();
+        self.main_device.begin_beat(now);
+        self.bytes_sent = 0;
+        while let Some(length) = self.main_device.poll_transmit(now, &mut self.buffer) {
+            self.link.transmit(&self.buffer[..length]).map_err(failed)?;
+            self.bytes_sent += length;
+        }
+        while self.main_device.awaiting() > 0 {
+            let Some(length) = self.link.receive(&mut self.buffer, REPLY).map_err(failed)? else { break };
+            self.main_device.handle_frame(self.clock.now(), &self.buffer[..length]);
+        }
+        Ok(self.main_device.end_beat(self.clock.now()))
+    }
+
+    fn reach_op(&mut self) -> Result<(), String> {
+        for _ in 0..30_000 {
+            self.beat()?;
+            // Bring-up frames are not awaited by the beat: take what has come by now.
+            while let Ok(Some(length)) = self.link.receive(&mut self.buffer, Duration::ZERO) {
+                self.main_device.handle_frame(self.clock.now(), &self.buffer[..length]);
+            }
+            while let Some(event) = self.main_device.poll_event() {
+                if let Event::Failed(error) = event {
+                    return Err(error.to_string());
+                }
+            }
+            if self.main_device.stage() == Stage::Op {
+                return self.beat().map(drop);
+            }
+            sleep(Duration::from_millis(1));
+        }
+        Err(format!("still at stage {:?} after 30 s", self.main_device.stage()))
+    }
+}
+
+/// How long a reply may take.
+const REPLY: Duration = Duration::from_millis(2);
