@@ -38,12 +38,6 @@ pub(super) struct Beat {
 /// Service frames in one beat: bring-up and mailboxes share the wire with process data.
 const SERVICES_A_BEAT: u16 = 1;
 
-impl Default for ChunkPart {
-    fn default() -> Self {
-        Self::Both
-    }
-}
-
 impl Beat {
     /// Takes over a layout; all outputs are zero.
     pub(super) fn set_layout(&mut self, layout: Layout) {

@@ -241,7 +241,7 @@ pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
             })
             .map(|piece| piece.image.clone());
         let first = pieces.next().unwrap_or(0..0);
-        first.start..pieces.last().map_or(first.end, |last| last.end)
+        first.start..pieces.next_back().map_or(first.end, |last| last.end)
     };
     let (outputs, inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
     let carries = |chunk: &super::layout::Chunk| {

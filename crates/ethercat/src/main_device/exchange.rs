@@ -42,9 +42,10 @@ pub(super) enum Owner {
 }
 
 /// Which part of a chunk a datagram carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ChunkPart {
     /// LRW: outputs, then inputs.
+    #[default]
     Both,
     /// LWR.
     Outputs,

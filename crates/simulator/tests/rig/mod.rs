@@ -22,14 +22,16 @@ const ROUND_TRIP: Duration = Duration::from_micros(20);
 /// One beat.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 
+/// What happens to a frame on its way back: `false` loses it.
+type Wire = Box<dyn FnMut(Instant, &mut Vec<u8>) -> bool>;
+
 /// Both ends and the time.
 pub(crate) struct Rig {
     pub(crate) main_device: MainDevice,
     pub(crate) segment: Segment,
     pub(crate) now: Instant,
     pub(crate) events: Vec<Event>,
-    /// Called for every frame on its way back; `false` loses it.
-    pub(crate) wire: Box<dyn FnMut(Instant, &mut Vec<u8>) -> bool>,
+    pub(crate) wire: Wire,
 }
 
 impl Rig {
