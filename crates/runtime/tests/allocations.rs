@@ -1,0 +1,114 @@
+//! A counting allocator sees the cycle: through capture and faults, from Op to the request to stop.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use ethercat::cia402::State;
+use onbeat_runtime::clock::MonotonicClock;
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
+use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
+use support::{PERIOD, Sway, cycle, segment};
+
+/// Counts what the watched thread asks for and gives back.
+struct Counting;
+
+thread_local! {
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+fn count() {
+    if WATCHED.get() {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches a thread-local cell without
+// a destructor and an atomic, neither of which allocates.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Watches its thread while every axis is enabled and nobody has asked for a stop.
+struct Watching {
+    sway: Sway,
+    leaks: bool,
+    beats: &'static AtomicU64,
+}
+
+impl Controller for Watching {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        self.sway.update(beat, reports, commands);
+        let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
+        if enabled && !beat.stopping {
+            WATCHED.set(true);
+            if self.beats.fetch_add(1, Ordering::Relaxed) == 100 && self.leaks {
+                std::hint::black_box(Box::new(beat));
+            }
+        }
+        if beat.stopping {
+            WATCHED.set(false);
+        }
+    }
+}
+
+/// Allocator calls in the cycle, and the beats they were counted in.
+fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
+    static BEATS: AtomicU64 = AtomicU64::new(0);
+    BEATS.store(0, Ordering::Relaxed);
+    CALLS.store(0, Ordering::Relaxed);
+    let rates = FaultRates {
+        loss: 0.01,
+        corrupt: 0.0,
+        duplicate: 0.01,
+        delay: 0.01,
+        delay_by: Duration::from_millis(3),
+        reorder: 0.01,
+    };
+    let faults = Faults { requests: FaultRates::default(), replies: rates, seed: 1 };
+    let link = Faulty::new(SimulatedLink::new(segment(6)), faults);
+    let link = Capture::to_writer(link, std::io::sink(), "simulated").unwrap();
+    let controller = Watching { sway: Sway::new(6), leaks, beats: &BEATS };
+    let configuration = CycleConfiguration { period: PERIOD, order, beats: Some(1_500) };
+    let (cycle, _observer) = cycle(link, MonotonicClock, 6, controller, configuration);
+    let ended = cycle.run(&AtomicBool::new(false));
+    assert_eq!(ended.failure, None);
+    (CALLS.load(Ordering::Relaxed), BEATS.load(Ordering::Relaxed))
+}
+
+/// One test, so that nothing else runs beside it.
+#[test]
+fn the_cycle_neither_allocates_nor_frees() {
+    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+        let (calls, beats) = run(order, false);
+        assert!(beats > 1_000, "{order:?}: watched {beats} beats only");
+        assert_eq!(calls, 0, "{order:?}: allocator calls in {beats} beats");
+    }
+    // The count counts: one box made and dropped on purpose.
+    assert_eq!(run(FrameOrder::ReplyOfLastBeat, true).0, 2);
+}
