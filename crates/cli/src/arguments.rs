@@ -1,8 +1,94 @@
 //! Arguments that several commands share.
 
+use std::path::PathBuf;
 use std::time::Duration;
+
+use clap::Args;
+
+/// Where the SubDevices are: on a network interface, or simulated.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Wire {
+    /// Use the real SubDevices on this network interface (needs CAP_NET_RAW); without it they are simulated
+    #[arg(long, value_name = "NIC", conflicts_with = "segment")]
+    pub(crate) iface: Option<String>,
+
+    /// Simulate the SubDevices of this robot file instead: see what happens when others are there
+    #[arg(long, value_name = "OTHER.toml")]
+    pub(crate) segment: Option<PathBuf>,
+
+    /// Write every frame, sent and received, to this file
+    #[arg(long, value_name = "FILE.pcapng")]
+    pub(crate) capture: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) faults: Faults,
+}
+
+/// Faults put on the link on purpose.
+#[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Faults put on the link, to see what they do")]
+pub(crate) struct Faults {
+    /// Lose this share of the frames: 1% or 0.01
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    pub(crate) loss: f64,
+
+    /// Hold back this share of the replies for --delay
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    pub(crate) late: f64,
+
+    /// How long a late reply is held back
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5ms")]
+    pub(crate) delay: Duration,
+
+    /// Deliver this share of the replies twice
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    pub(crate) duplicate: f64,
+
+    /// Let this share of the replies be overtaken by the next
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    pub(crate) reorder: f64,
+
+    /// Change a byte in this share of the replies
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    pub(crate) corrupt: f64,
+
+    /// Same seed, same faults
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    pub(crate) seed: u64,
+}
+
+impl Faults {
+    /// Whether there is any.
+    pub(crate) fn any(&self) -> bool {
+        [self.loss, self.late, self.duplicate, self.reorder, self.corrupt].iter().any(|&share| share > 0.0)
+    }
+}
 
 /// A duration on the command line, as in robot files.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     robot::duration::parse(text).map_err(|error| error.to_string())
+}
+
+/// A share between 0 and 1, or in per cent.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let share = number.trim().parse::<f64>().ok().map(|number| number * scale);
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| format!("found \"{text}\", expected a share as 1% or 0.01, at most 100%"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_fractions_or_per_cent() {
+        assert_eq!(share("1%"), Ok(0.01));
+        assert_eq!(share("0.25"), Ok(0.25));
+        assert_eq!(share("100 %"), Ok(1.0));
+        for wrong in ["101%", "-1%", "half", "", "%", "nan"] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -4,16 +4,21 @@
 //! |---|---|
 //! | [`commands`] | one file a command |
 //! | [`compose`] | from the robot's description to the parts that run it |
-//! | [`arguments`] | what several commands read from the command line |
+//! | [`words`] | what people read |
+//! | [`arguments`], [`object_address`] | what several commands read from the command line |
+//! | [`bus`] | a bus in PreOp, for commands that need no cycle |
 //! | [`stop`] | Ctrl-C |
 //! | [`failure`] | how a command ends when it cannot do its work |
 #![deny(unsafe_code)]
 
 mod arguments;
+mod bus;
 mod commands;
 mod compose;
 mod failure;
+mod object_address;
 mod stop;
+mod words;
 
 use std::process::ExitCode;
 

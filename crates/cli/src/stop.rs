@@ -29,6 +29,12 @@ pub(crate) fn after(duration: Duration) {
     });
 }
 
+/// Whether the user has asked for a stop.
+pub(crate) fn asked() -> bool {
+    // Relaxed: the flag carries nothing but itself.
+    ASKED.load(Ordering::Relaxed)
+}
+
 /// The flag itself, for code that stops by flag.
 pub(crate) fn flag() -> &'static AtomicBool {
     &ASKED

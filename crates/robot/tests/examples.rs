@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ethercat::cia402::CyclicMode;
-use robot::{Application, Controller, Overrides, ProcessDataSource, Robot};
+use robot::{Application, Controller, Overrides, Robot};
 
 use onbeat_robot as robot;
 
@@ -24,10 +24,10 @@ fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
     assert!(robot.bus.distributed_clocks);
     assert_eq!(robot.bus.sub_devices.len(), 6);
     for (position, sub_device) in robot.bus.sub_devices.iter().enumerate() {
-        let ProcessDataSource::Explicit(mapping) = &sub_device.process_data else { panic!("explicit") };
+        let mapping = sub_device.explicit_mapping().expect("explicit");
         assert_eq!((mapping.output_bits(), mapping.input_bits()), (96, 96));
-        let clock = sub_device.distributed_clock.expect("SYNC0");
-        assert_eq!((clock.sync0, clock.shift), (Duration::from_millis(1), Duration::from_micros(250)));
+        let clock = sub_device.sync0.expect("SYNC0");
+        assert_eq!((clock.cycle, clock.shift), (Duration::from_millis(1), Duration::from_micros(250)));
         assert_eq!(robot.axes[position].name, format!("axis-{}", position + 1));
         assert_eq!(robot.axes[position].sub_device, position);
     }
@@ -47,7 +47,7 @@ fn another_period_takes_sync0_along() {
     let period = Duration::from_micros(500);
     let robot = Robot::parse_with(&text, "six-axis.toml", Overrides { period: Some(period) }).unwrap();
     assert_eq!(robot.cycle.period, period);
-    assert!(robot.bus.sub_devices.iter().all(|it| it.distributed_clock.unwrap().sync0 == period));
+    assert!(robot.bus.sub_devices.iter().all(|it| it.sync0.unwrap().cycle == period));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! The commands, one file each.
 
+mod run;
+mod scan;
+mod sdo;
 mod simulate;
 
 use clap::Subcommand;
@@ -8,14 +11,24 @@ use crate::failure::Failure;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Run a robot: bring up its bus, enable its axes, follow its controller, measure its timing
+    Run(run::Run),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
+    /// Show who is on the bus, with identities, states and process data
+    Scan(scan::Scan),
+    /// Read, write and list the objects of a SubDevice
+    #[command(subcommand)]
+    Sdo(sdo::Sdo),
 }
 
 impl Command {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         match self {
+            Self::Run(run) => run.execute(),
             Self::Simulate(simulate) => simulate.execute(),
+            Self::Scan(scan) => scan.execute(),
+            Self::Sdo(sdo) => sdo.execute(),
         }
     }
 }

@@ -66,7 +66,7 @@ fn description(it: &SubDevice, application: &Application, image: Option<&sii::Im
     });
     let name = it.name.as_str();
     let alias = it.alias.unwrap_or(0);
-    let explicit = it.process_data.explicit().map(assigned);
+    let explicit = it.explicit_mapping().map(assigned);
     let described = match *application {
         Application::Coupler => coupler(identity, name),
         Application::DigitalOutputs { channels } => digital_outputs(identity, name, channels),

@@ -10,13 +10,16 @@ fn an_unknown_key_stops_every_command_with_its_place() {
         "onbeat: {path}:11:1: unknown key \"prioriy\", expected one of period, priority, cpu, memory_lock, \
          frame_order: did you mean \"priority\"?"
     );
+    assert_eq!(run(&["run", path, "--cycles", "1"]).sentence(), expected);
+    assert_eq!(run(&["scan", path]).sentence(), expected);
     assert_eq!(run(&["simulate", path, "--iface", "lo"]).sentence(), expected);
+    assert_eq!(run(&["sdo", "read", "0", "0x1018:1", "--robot", path]).sentence(), expected);
 }
 
 #[test]
 fn an_impossible_mapping_is_refused() {
     let path = six_axis_with("mapping.toml", "index = 0x607A, bits = 32", "index = 0x607A, bits = 16");
-    let ran = run(&["simulate", path.to_str().unwrap(), "--iface", "lo"]);
+    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "1"]);
     let sentence = ran.sentence();
     assert!(
         sentence.contains("16 bits for object 0x607a:00, expected the 32 that CiA 402 gives it"),
@@ -26,15 +29,22 @@ fn an_impossible_mapping_is_refused() {
 
 #[test]
 fn a_missing_file_is_named() {
-    let ran = run(&["simulate", "no-such-robot.toml", "--iface", "lo"]);
+    let ran = run(&["run", "no-such-robot.toml"]);
     assert!(ran.sentence().starts_with("onbeat: no-such-robot.toml: cannot be read"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_period_from_the_command_line_is_checked_as_the_files() {
+    let ran = run(&["run", "--period", "1us"]);
+    assert!(ran.sentence().contains("period 1us, expected 50us to 1s"), "{}", ran.stderr);
+    assert_eq!(run(&["run", "--period", "fast"]).code, Some(2));
 }
 
 #[test]
 fn a_robot_that_cannot_be_simulated_names_the_sub_device() {
     let text = "[cycle]\nperiod = \"1ms\"\n[[bus.sub_device]]\nname = \"press\"\n";
     let path = file("not-simulated.toml", text);
-    let ran = run(&["simulate", path.to_str().unwrap(), "--iface", "lo"]);
+    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "1"]);
     let sentence = ran.sentence();
     assert!(sentence.contains("SubDevice 0 \"press\"") && sentence.contains("simulate"), "{sentence}");
 }

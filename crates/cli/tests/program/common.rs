@@ -13,6 +13,12 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// The JSON on standard output.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+
     /// The one sentence on standard error of a run that failed.
     pub(crate) fn sentence(&self) -> &str {
         assert_eq!(self.code, Some(1), "{}{}", self.stdout, self.stderr);

@@ -3,4 +3,7 @@
 mod bad_robot_files;
 mod common;
 mod missing_interface;
+mod run;
+mod scan;
+mod sdo;
 mod simulate;

@@ -5,8 +5,10 @@ use crate::common::run;
 #[test]
 fn every_command_names_the_interface() {
     for arguments in [
-        &["simulate", "--iface", "no-such-nic"][..],
-        &["simulate", "examples/io-station.toml", "--iface", "no-such-nic"],
+        &["run", "--iface", "no-such-nic", "--cycles", "1"][..],
+        &["scan", "--iface", "no-such-nic"],
+        &["simulate", "examples/six-axis.toml", "--iface", "no-such-nic"],
+        &["sdo", "read", "0", "0x1018:1", "--iface", "no-such-nic"],
     ] {
         let ran = run(arguments);
         assert!(ran.sentence().contains("no-such-nic"), "{arguments:?}: {}", ran.stderr);

@@ -126,7 +126,7 @@ fn check_mapping(
     bus: &Bus,
     sub_device: usize,
 ) -> Checked<()> {
-    let Some(mapping) = bus.sub_devices[sub_device].process_data.explicit() else { return Ok(()) };
+    let Some(mapping) = bus.sub_devices[sub_device].explicit_mapping() else { return Ok(()) };
     let missing = mode_objects(mode).into_iter().find(|object| match object.direction {
         ObjectDirection::Output => mapping.output(object.index, 0).is_none(),
         ObjectDirection::Input => mapping.input(object.index, 0).is_none(),

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0};
 use toml::Spanned;
 
 use super::repeat::{MOST_SUB_DEVICES, Repetition, repetitions};
 use super::topology::Topology;
 use super::{Checked, clock, mapping, simulation, startup};
-use crate::description::{
-    Bus, Cycle, DistributedClock, Identity, ProcessDataSource, Simulation, StartupSdo, SubDevice,
-};
+use crate::description::{Bus, Cycle, Simulation, SubDevice};
 use crate::error::Problem;
 use crate::file;
 use crate::nearest::nearest;
@@ -72,7 +71,7 @@ impl SubDevices {
                 alias,
                 process_data: kind.process_data.clone(),
                 startup: kind.startup.clone(),
-                distributed_clock: kind.distributed_clock,
+                sync0: kind.sync0,
                 parent,
                 simulation: kind.simulation.clone(),
             });
@@ -103,10 +102,10 @@ impl SubDevices {
 
 /// What the SubDevices of one entry have in common, checked once.
 struct Kind {
-    identity: Option<Identity>,
+    identity: Option<ExpectedIdentity>,
     process_data: ProcessDataSource,
     startup: Vec<StartupSdo>,
-    distributed_clock: Option<DistributedClock>,
+    sync0: Option<Sync0>,
     simulation: Option<Simulation>,
 }
 
@@ -125,16 +124,14 @@ impl Kind {
         let clock = entry.dc.as_ref().or(device.and_then(|it| it.dc.as_ref()));
         let simulate = entry.simulate.as_ref().or(device.and_then(|it| it.simulate.as_ref()));
         Ok(Self {
-            identity: identity.map(|it| Identity {
+            identity: identity.map(|it| ExpectedIdentity {
                 vendor_id: it.vendor_id,
                 product_code: it.product_code,
                 revision: it.revision,
             }),
             process_data: pdos.map_or(Ok(ProcessDataSource::Sii), mapping::process_data)?,
             startup: startup.into_iter().flatten().map(startup::sdo).collect::<Checked<_>>()?,
-            distributed_clock: clock
-                .map(|clock| clock::distributed_clock(clock, distributed_clocks, cycle))
-                .transpose()?,
+            sync0: clock.map(|clock| clock::sync0(clock, distributed_clocks, cycle)).transpose()?,
             simulation: simulate.map(simulation::simulation).transpose()?,
         })
     }

@@ -3,19 +3,20 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use ethercat::main_device::Sync0;
 use toml::Spanned;
 
 use super::Checked;
-use crate::description::{Cycle, DistributedClock};
+use crate::description::Cycle;
 use crate::duration;
 use crate::error::Problem;
 use crate::file;
 
-pub(super) fn distributed_clock(
+pub(super) fn sync0(
     clock: &Spanned<file::DistributedClock>,
     distributed_clocks: bool,
     cycle: &Cycle,
-) -> Checked<DistributedClock> {
+) -> Checked<Sync0> {
     if !distributed_clocks {
         let remedy = "set distributed_clocks = true in [bus] or remove dc";
         return Err(Problem::new(
@@ -37,7 +38,7 @@ pub(super) fn distributed_clock(
         let expected = format!("less than SYNC0's {}", duration::format(sync0));
         return Err(Problem::new(shift_place, found, expected, "shorten the shift"));
     }
-    Ok(DistributedClock { sync0, shift })
+    Ok(Sync0 { cycle: sync0, shift })
 }
 
 fn check_sync0(sync0: Duration, place: Range<usize>, cycle: &Cycle) -> Checked<()> {

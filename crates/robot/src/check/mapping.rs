@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
+use ethercat::main_device::ProcessDataSource;
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
 use toml::Spanned;
 
 use super::{Checked, number};
-use crate::description::ProcessDataSource;
 use crate::error::Problem;
 use crate::file;
 

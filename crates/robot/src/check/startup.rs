@@ -1,7 +1,8 @@
 //! Objects to write at start-up.
 
+use ethercat::main_device::StartupSdo;
+
 use super::Checked;
-use crate::description::StartupSdo;
 use crate::error::Problem;
 use crate::file;
 use crate::object::{OBJECT_TYPES, ObjectType, ObjectValue};

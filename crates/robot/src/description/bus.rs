@@ -1,6 +1,6 @@
 use std::path::PathBuf;
-use std::time::Duration;
 
+use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0};
 use ethercat::pdo::PdoMapping;
 
 /// The SubDevices, and what they share.
@@ -18,72 +18,30 @@ pub struct SubDevice {
     /// What it is called; unique on the bus.
     pub name: String,
     /// What the SubDevice found at this position must be; `None` accepts any.
-    pub identity: Option<Identity>,
+    pub identity: Option<ExpectedIdentity>,
     /// Configured station alias it must have (ETG.1000.4, 6.2, register 0x0012).
     pub alias: Option<u16>,
     /// Where its process data mapping comes from.
     pub process_data: ProcessDataSource,
-    /// Objects written between PreOp and SafeOp, in this order.
+    /// Objects written in PreOp, in this order.
     pub startup: Vec<StartupSdo>,
     /// SYNC0, where the SubDevice is to have one.
-    pub distributed_clock: Option<DistributedClock>,
+    pub sync0: Option<Sync0>,
     /// Where it hangs; `None` for the first.
     pub parent: Option<Parent>,
     /// How to simulate it; `None` where the file does not say.
     pub simulation: Option<Simulation>,
 }
 
-/// What a SubDevice's SII must say about it (ETG.1000.6, 5.4, Table 16).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Vendor ID as ETG assigns it.
-    pub vendor_id: u32,
-    /// Product code, the vendor's own.
-    pub product_code: u32,
-    /// Revision; `None` accepts any.
-    pub revision: Option<u32>,
-}
-
-/// Where a SubDevice's process data mapping comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProcessDataSource {
-    /// The PDOs its SII assigns by default.
-    Sii,
-    /// This mapping, written to 0x1C12, 0x1C13 and the mapping objects by SDO.
-    Explicit(PdoMapping),
-}
-
-impl ProcessDataSource {
-    /// The mapping, if the robot file gives it.
+impl SubDevice {
+    /// Its mapping, if the robot file gives it.
     #[must_use]
-    pub fn explicit(&self) -> Option<&PdoMapping> {
-        match self {
-            Self::Sii => None,
-            Self::Explicit(mapping) => Some(mapping),
+    pub fn explicit_mapping(&self) -> Option<&PdoMapping> {
+        match &self.process_data {
+            ProcessDataSource::Sii => None,
+            ProcessDataSource::Explicit(mapping) => Some(mapping),
         }
     }
-}
-
-/// An object to write at start-up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartupSdo {
-    /// Object index.
-    pub index: u16,
-    /// Sub-index; the first one written, with complete access.
-    pub sub_index: u8,
-    /// Whether the object is written as a whole.
-    pub complete_access: bool,
-    /// The value's bytes, little endian.
-    pub data: Vec<u8>,
-}
-
-/// SYNC0 of a SubDevice (ETG.1000.4, 6.8).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DistributedClock {
-    /// Time from pulse to pulse; a multiple or a whole fraction of the cycle's period.
-    pub sync0: Duration,
-    /// From the start of the cycle to the pulse; shorter than `sync0`.
-    pub shift: Duration,
 }
 
 /// Where a SubDevice hangs.

@@ -9,10 +9,7 @@ mod controller;
 mod cycle;
 
 pub use axis::{Axis, AxisLimits, ModeObject, ObjectDirection, OnStale, mode_objects, short_name};
-pub use bus::{
-    Application, Bus, DistributedClock, Identity, Parent, ProcessDataSource, ServoDrivePlant, Simulation,
-    StartupSdo, SubDevice,
-};
+pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
 pub use controller::{Controller, Sinusoid};
 pub use cycle::{Cycle, FrameOrder};
 

@@ -1,0 +1,100 @@
+//! A bus in PreOp, for commands that need no cycle.
+
+mod objects;
+
+use std::path::Path;
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::main_device::{Configuration, MainDevice};
+use runtime::bring_up::Pump;
+use runtime::clock::MonotonicClock;
+
+use crate::arguments::Wire;
+use crate::compose::link::{self, RobotLink};
+use crate::compose::{configuration, robot_file};
+use crate::failure::Failure;
+use crate::stop;
+
+/// How long the whole bus may take to PreOp; each step has its own shorter time-out and its own error.
+pub(crate) const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
+
+/// A bus in PreOp.
+pub(crate) struct Bus {
+    main_device: MainDevice,
+    link: RobotLink,
+}
+
+impl Bus {
+    /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well or
+    /// not. The bus is what `robot` describes; without it the built-in robot, or whatever is there where
+    /// `wire` says where to look.
+    pub(crate) fn with<T>(
+        robot: Option<&Path>,
+        wire: &Wire,
+        work: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut bus = Self::open(robot, wire)?;
+        let outcome = work(&mut bus);
+        let closed = bus.close();
+        // The first failure is the one to report.
+        outcome.and_then(|done| closed.map(|()| done))
+    }
+
+    fn open(robot: Option<&Path>, wire: &Wire) -> Result<Self, Failure> {
+        let described = robot.is_some() || (wire.iface.is_none() && wire.segment.is_none());
+        let robot = robot_file::robot(robot, None)?;
+        let configuration = if described {
+            configuration::configuration(&robot, AlState::PreOp)
+        } else {
+            Configuration { target: AlState::PreOp, ..Configuration::default() }
+        };
+        let main_device = MainDevice::new(configuration)?;
+        let mut bus = Self { main_device, link: link::open(&robot, wire)? };
+        stop::listen();
+        bus.pump().bring_up(BRING_UP_PATIENCE, |_| ())?;
+        Ok(bus)
+    }
+
+    pub(crate) fn main_device(&self) -> &MainDevice {
+        &self.main_device
+    }
+
+    /// The position of the SubDevice that people call `wanted`: its position, or its name.
+    pub(crate) fn position_of(&self, wanted: &str) -> Result<u16, Failure> {
+        let sub_devices = self.main_device.sub_devices();
+        let by_name = sub_devices.iter().find(|it| it.name == wanted);
+        let by_position =
+            || wanted.parse::<u16>().ok().and_then(|position| sub_devices.get(usize::from(position)));
+        by_name.or_else(by_position).map(|it| it.position).ok_or_else(|| {
+            let names: Vec<&str> = sub_devices.iter().map(|it| it.name.as_str()).take(NAMES_LISTED).collect();
+            let more = if sub_devices.len() > NAMES_LISTED { ", ..." } else { "" };
+            Failure::new(format!(
+                "no SubDevice \"{wanted}\", expected a position from 0 to {} or one of {}{more}: correct it",
+                sub_devices.len().saturating_sub(1),
+                names.join(", ")
+            ))
+        })
+    }
+
+    /// Takes the bus back to Init and completes the capture.
+    fn close(mut self) -> Result<(), Failure> {
+        self.pump().take_down()?;
+        if let Some(captured) = self.link.finish()? {
+            eprintln!("{captured}");
+        }
+        Ok(())
+    }
+
+    fn pump(&mut self) -> Pump<'_, RobotLink, MonotonicClock> {
+        Pump {
+            main_device: &mut self.main_device,
+            link: &mut self.link,
+            clock: &MonotonicClock,
+            stop: stop::flag(),
+        }
+    }
+}
+
+/// Names shown where another was expected.
+const NAMES_LISTED: usize = 12;

@@ -1,0 +1,165 @@
+//! What a run came to, for people and for programs.
+
+use std::fmt::Write as _;
+
+use ethercat::main_device::{MainDevice, ReceptionCounters};
+use robot::Robot;
+use runtime::conditions::Conditions;
+use runtime::controller::AxisReport;
+use runtime::profile::Granted;
+use serde::Serialize;
+use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
+
+use super::watch::Measured;
+use crate::failure::Failure;
+
+/// What a run came to.
+#[derive(Serialize)]
+pub(super) struct Outcome<'a> {
+    #[serde(flatten)]
+    summary: &'a RunSummary,
+    axes: Vec<AxisOutcome<'a>>,
+    frames: Frames,
+    /// Largest difference of a SubDevice's clock from the reference clock at the end.
+    clock_difference_ns: u64,
+    conditions: RunConditions,
+}
+
+/// An axis on the last measured beat.
+#[derive(Serialize)]
+struct AxisOutcome<'a> {
+    name: &'a str,
+    mode: &'static str,
+    state: String,
+    /// Rad.
+    position: f64,
+    /// Rad/s.
+    velocity: f64,
+    /// N m.
+    torque: f64,
+}
+
+/// Frames since the start of the bring-up.
+#[derive(Serialize)]
+struct Frames {
+    sent: u64,
+    accepted: u64,
+    lost: u64,
+    late: u64,
+    duplicate: u64,
+    foreign: u64,
+    truncated: u64,
+    mismatched: u64,
+}
+
+impl<'a> Outcome<'a> {
+    pub(super) fn new(
+        robot: &'a Robot,
+        measured: &'a Measured,
+        granted: &Granted,
+        main_device: &MainDevice,
+        link: String,
+    ) -> Self {
+        let axes = robot.axes.iter().zip(&measured.status.axes).map(|(axis, report)| AxisOutcome {
+            name: &axis.name,
+            mode: robot::short_name(axis.mode),
+            state: state(report),
+            position: report.feedback.position.0,
+            velocity: report.feedback.velocity.0,
+            torque: report.feedback.torque.0,
+        });
+        Self {
+            summary: &measured.summary,
+            axes: axes.collect(),
+            frames: Frames::new(&measured.status.reception),
+            clock_difference_ns: u64::try_from(measured.status.clock_difference.as_nanos())
+                .unwrap_or(u64::MAX),
+            conditions: conditions(robot, granted, main_device, link),
+        }
+    }
+
+    pub(super) fn json(&self) -> Result<String, Failure> {
+        Ok(serde_json::to_string_pretty(self)?)
+    }
+
+    pub(super) fn table(&self) -> String {
+        let table = RunTable { conditions: &self.conditions, summary: self.summary };
+        let mut text = format!("{table}\n");
+        let width = self.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0).max(4);
+        if !self.axes.is_empty() {
+            let _ = writeln!(
+                text,
+                "{:<width$}  mode  {:<22}{:>14}{:>18}{:>14}",
+                "axis", "state", "position (rad)", "velocity (rad/s)", "torque (N m)"
+            );
+        }
+        for axis in &self.axes {
+            let AxisOutcome { name, mode, state, position, velocity, torque } = axis;
+            let _ = writeln!(
+                text,
+                "{name:<width$}  {mode:<4}  {state:<22}{position:>14.4}{velocity:>18.4}{torque:>14.4}"
+            );
+        }
+        text
+    }
+}
+
+impl Frames {
+    fn new(counters: &ReceptionCounters) -> Self {
+        let ReceptionCounters { sent, accepted, lost, late, duplicate, foreign, truncated, mismatched } =
+            *counters;
+        Self { sent, accepted, lost, late, duplicate, foreign, truncated, mismatched }
+    }
+}
+
+/// The state of an axis's drive, as CiA 402 spells it.
+pub(super) fn state(axis: &AxisReport) -> String {
+    axis.state.map_or("no state".to_owned(), |state| state.to_string())
+}
+
+fn conditions(robot: &Robot, granted: &Granted, main_device: &MainDevice, link: String) -> RunConditions {
+    let machine = Conditions::read();
+    let sub_devices = main_device.sub_devices();
+    let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
+    let priority = granted.priority.asked();
+    let cpu = granted.cpu.asked();
+    let memory_lock = granted.memory_lock.asked().is_some();
+    RunConditions {
+        robot: robot.name.clone(),
+        kernel: format!("{}{kind}", machine.kernel),
+        cpu_model: machine.cpu_model.clone(),
+        cpus: machine.cpus,
+        governor: machine.governor.clone(),
+        clock_source: machine.clock_source.clone(),
+        cpu: AskedAndGranted { asked: cpu, granted: cpu.filter(|_| granted.cpu.is_granted()) },
+        priority: AskedAndGranted {
+            asked: priority,
+            granted: priority.filter(|_| granted.priority.is_granted()),
+        },
+        memory_lock: AskedAndGranted {
+            asked: memory_lock,
+            granted: memory_lock && granted.memory_lock.is_granted(),
+        },
+        sub_devices: sub_devices.len(),
+        output_bytes: sub_devices.iter().map(|it| it.output_bytes()).sum(),
+        input_bytes: sub_devices.iter().map(|it| it.input_bytes()).sum(),
+        link,
+        frame_order: match robot.cycle.frame_order {
+            robot::FrameOrder::ReplyOfLastBeat => "reply_of_last_beat".to_owned(),
+            robot::FrameOrder::WaitForReply => "wait_for_reply".to_owned(),
+        },
+        warnings: warnings(&machine, granted),
+    }
+}
+
+/// What makes the numbers worse than they could be, each with its remedy.
+fn warnings(machine: &Conditions, granted: &Granted) -> Vec<String> {
+    let mut warnings: Vec<String> = granted.refusals().collect();
+    if !machine.preempt_rt {
+        warnings.push("the kernel is not a PREEMPT_RT one; install one for bounded latencies".to_owned());
+    }
+    if let Some(governor) = machine.governor.as_deref().filter(|&governor| governor != "performance") {
+        warnings.push(format!("the CPU frequency governor is {governor}; set it to performance"));
+    }
+    warnings
+}

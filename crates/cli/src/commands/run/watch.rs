@@ -1,0 +1,135 @@
+//! Watches a running cycle: gathers its records, shows the live line, tells what happens on the bus.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ethercat::main_device::{Event, Stage};
+use ethercat::time::Instant;
+use robot::Robot;
+use runtime::observer::Observer;
+use runtime::status::Status;
+use timing::{CycleRecord, RunSummary};
+
+use crate::words::live_line::LiveLine;
+
+/// How often the watch looks: the cycle's rings hold seconds.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What is watched.
+pub(super) struct Watch {
+    observer: Observer,
+    names: Vec<String>,
+    limit: Option<u64>,
+    summary: RunSummary,
+    /// When all SubDevices were in Op: records before it are of the bring-up.
+    op_since: Option<Instant>,
+    /// How things stood when the measurement ended.
+    frozen: Option<Status>,
+}
+
+/// What a run came to.
+pub(super) struct Measured {
+    pub(super) summary: RunSummary,
+    pub(super) status: Status,
+}
+
+impl Watch {
+    /// Watches from the first beat in Op, for at most `limit` beats.
+    pub(super) fn new(robot: &Robot, observer: Observer, limit: Option<u64>) -> Self {
+        let period = u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX);
+        let names = robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect();
+        let summary = RunSummary::new(period);
+        Self { observer, names, limit, summary, op_since: None, frozen: None }
+    }
+
+    /// Whether the cycle is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.observer.is_over()
+    }
+
+    /// Whether all asked-for beats are measured.
+    pub(super) fn has_enough(&self) -> bool {
+        self.limit.is_some_and(|limit| self.summary.cycles() >= limit)
+    }
+
+    /// Ends the measurement; what follows is the stop.
+    pub(super) fn freeze(&mut self) {
+        if self.frozen.is_none() {
+            self.frozen = Some(self.observer.status());
+        }
+    }
+
+    /// Takes what has come since the last look.
+    pub(super) fn look(&mut self, live: &mut LiveLine) {
+        // A beat's events come before its record: with the records taken first, none is judged before
+        // the event that it belongs behind.
+        let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
+        while let Some(event) = self.observer.next_event() {
+            self.tell(event, live);
+        }
+        for record in &records {
+            let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
+            if in_op && self.frozen.is_none() && !self.has_enough() {
+                self.summary.record(record);
+            }
+        }
+        live.show(|| self.line());
+    }
+
+    pub(super) fn measured(self) -> Measured {
+        let status = self.frozen.unwrap_or_else(|| self.observer.status());
+        Measured { summary: self.summary, status }
+    }
+
+    fn tell(&mut self, event: Event, live: &mut LiveLine) {
+        let name = |position: u16| self.names.get(usize::from(position)).map_or("?", String::as_str);
+        match event {
+            Event::Stage { stage: Stage::Op, at } => self.op_since = Some(at),
+            Event::StateChanged { position, status, code } if self.frozen.is_none() => {
+                live.say(&format!(
+                    "SubDevice {position} \"{}\" is in {status}, AL status code {code}",
+                    name(position)
+                ));
+            }
+            Event::Emergency { position, error_code, error_register, manufacturer } => {
+                live.say(&format!(
+                    "SubDevice {position} \"{}\" sends emergency {error_code:#06x}, error register \
+                     {error_register:#04x}, {manufacturer:02x?}",
+                    name(position)
+                ));
+            }
+            // Failures end the cycle and come with it.
+            _ => {}
+        }
+    }
+
+    fn line(&self) -> String {
+        let status = self.observer.status();
+        if self.op_since.is_none() || self.frozen.is_some() {
+            return format!("{:?}; axes: {}", status.stage, states(&status));
+        }
+        let jitter = self.summary.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
+        format!(
+            "{} cycles, release jitter at most {jitter:.1} us, {} working counter errors, {} lost frames, \
+             {} overruns; axes: {}",
+            self.summary.cycles(),
+            self.summary.working_counter_errors.count,
+            self.summary.lost_frames.count,
+            self.summary.overruns.count,
+            states(&status)
+        )
+    }
+}
+
+/// How many axes are in which state.
+fn states(status: &Status) -> String {
+    let mut counts = BTreeMap::new();
+    for axis in &status.axes {
+        *counts.entry(super::outcome::state(axis)).or_insert(0_usize) += 1;
+    }
+    if counts.is_empty() {
+        return "none".to_owned();
+    }
+    let counts: Vec<String> = counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
+    counts.join(", ")
+}

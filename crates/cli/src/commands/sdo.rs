@@ -1,0 +1,165 @@
+//! `onbeat sdo`: objects of a SubDevice.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use robot::object::{ObjectType, ObjectValue};
+
+use crate::arguments::Wire;
+use crate::bus::Bus;
+use crate::failure::Failure;
+use crate::object_address::ObjectAddress;
+use crate::words::hex_dump::HexDump;
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Sdo {
+    /// Read an object; its type is the one its object dictionary gives, unless --type says another
+    Read(Read),
+    /// Write an object
+    Write(Write),
+    /// List the objects a SubDevice says it has, with types, access and names
+    List(List),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Read {
+    #[command(flatten)]
+    place: Place,
+
+    /// Index and sub-index in hexadecimal, as 0x1018:1
+    object: ObjectAddress,
+
+    /// bool, int8 to int64, uint8 to uint64, float, double, string, octet_string
+    #[arg(short, long, value_name = "TYPE")]
+    r#type: Option<ObjectType>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Write {
+    #[command(flatten)]
+    place: Place,
+
+    /// Index and sub-index in hexadecimal, as 0x6060:0
+    object: ObjectAddress,
+
+    /// The value: a number (decimal, 0x...), true, false, a text, or hexadecimal digits for octet_string
+    #[arg(allow_hyphen_values = true)]
+    value: String,
+
+    /// bool, int8 to int64, uint8 to uint64, float, double, string, octet_string
+    #[arg(short, long, value_name = "TYPE")]
+    r#type: Option<ObjectType>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct List {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// Which SubDevice, on which bus.
+#[derive(Args, Debug)]
+struct Place {
+    /// The SubDevice: its position from 0, or its name
+    #[arg(value_name = "SUBDEVICE")]
+    sub_device: String,
+
+    /// Robot file that says what should be there; simulated without --iface
+    #[arg(long, value_name = "ROBOT.toml")]
+    robot: Option<PathBuf>,
+
+    #[command(flatten)]
+    wire: Wire,
+}
+
+impl Place {
+    /// Does `work` with the SubDevice.
+    fn with<T>(&self, work: impl FnOnce(&mut Bus, u16) -> Result<T, Failure>) -> Result<T, Failure> {
+        Bus::with(self.robot.as_deref(), &self.wire, |bus| {
+            let position = bus.position_of(&self.sub_device)?;
+            work(bus, position)
+        })
+    }
+}
+
+impl Sdo {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        match self {
+            Self::Read(read) => read.execute(),
+            Self::Write(write) => write.execute(),
+            Self::List(list) => list.execute(),
+        }
+    }
+}
+
+impl Read {
+    fn execute(self) -> Result<(), Failure> {
+        let (bytes, told) = self.place.with(|bus, position| {
+            let bytes = bus.upload(position, self.object)?;
+            let told =
+                if self.r#type.is_none() { dictionary_type(bus, position, self.object) } else { None };
+            Ok((bytes, told))
+        })?;
+        let shown = match (self.r#type, told) {
+            (Some(asked), _) => show(asked, &bytes).map_err(|error| {
+                Failure::new(format!("object {}: {error}; choose another --type", self.object))
+            })?,
+            // A dictionary that contradicts its object is the device's affair: show the bytes.
+            (None, Some(told)) => show(told, &bytes).unwrap_or_else(|_| HexDump(&bytes).to_string()),
+            (None, None) => HexDump(&bytes).to_string(),
+        };
+        println!("{shown}");
+        Ok(())
+    }
+}
+
+impl Write {
+    fn execute(self) -> Result<(), Failure> {
+        let object = self.object;
+        self.place.with(|bus, position| {
+            let object_type = self.r#type.or_else(|| dictionary_type(bus, position, object)).ok_or_else(|| {
+                Failure::new(format!(
+                    "object {object}: the SubDevice does not tell its type, expected --type: add it, as \
+                     --type uint16"
+                ))
+            })?;
+            let bytes = object_type
+                .encode_text(&self.value)
+                .map_err(|error| Failure::new(format!("object {object}: {error}; correct the value")))?;
+            bus.download(position, object, &bytes)
+        })
+    }
+}
+
+impl List {
+    fn execute(self) -> Result<(), Failure> {
+        let text = self.place.with(|bus, position| {
+            bus.object_indices(position)?
+                .into_iter()
+                .map(|index| bus.describe_object(position, index))
+                .collect()
+        });
+        let text: String = text?;
+        print!("{text}");
+        Ok(())
+    }
+}
+
+/// The type the SubDevice's own object dictionary gives, if it has one.
+fn dictionary_type(bus: &mut Bus, position: u16, object: ObjectAddress) -> Option<ObjectType> {
+    let entry = bus.entry(position, object).ok()?;
+    ObjectType::from_data_type(entry.data_type)
+}
+
+/// A value: whole numbers decimal and hexadecimal, bytes as a dump.
+fn show(object_type: ObjectType, bytes: &[u8]) -> Result<String, robot::object::ObjectValueError> {
+    Ok(match object_type.decode(bytes)? {
+        ObjectValue::Integer(value) => {
+            let digits: String = bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect();
+            format!("{value} 0x{digits}")
+        }
+        ObjectValue::Text(value) => value.escape_debug().to_string(),
+        ObjectValue::Octets(value) => HexDump(&value).to_string(),
+        value => value.to_string(),
+    })
+}

@@ -1,0 +1,17 @@
+//! The axes as the cycle takes them.
+
+use motion::Radians;
+use robot::Robot;
+use runtime::axis::AxisConfiguration;
+
+/// The axes of `robot`, in their order.
+pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
+    let axis = |axis: &robot::Axis| AxisConfiguration {
+        name: axis.name.clone(),
+        sub_device: axis.sub_device,
+        mode: axis.mode,
+        scale: axis.scale,
+        maximum_step: Radians(axis.limits.maximum_step),
+    };
+    robot.axes.iter().map(axis).collect()
+}

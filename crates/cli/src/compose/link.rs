@@ -1,0 +1,96 @@
+//! The link between the MainDevice and its SubDevices: a network interface or the simulation, with
+//! faults and a capture around it where they are asked for.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ethercat::link::Link;
+use robot::{Overrides, Robot};
+use runtime::link::{Capture, FaultRates, Faults, Faulty, PacketLink, SimulatedLink};
+
+use super::segment::segment;
+use crate::arguments::{self, Wire};
+use crate::failure::Failure;
+
+/// How long a network card may take to see the far end of its cable.
+const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A link, and the capture that may be running on it.
+pub(crate) enum RobotLink {
+    Plain(Box<dyn Link + Send>),
+    Captured { capture: Capture<Box<dyn Link + Send>>, path: PathBuf },
+}
+
+/// Opens the link `wire` asks for; `robot` is simulated unless `wire` names an interface or another
+/// segment.
+pub(crate) fn open(robot: &Robot, wire: &Wire) -> Result<RobotLink, Failure> {
+    let (link, name): (Box<dyn Link + Send>, &str) = match (&wire.iface, &wire.segment) {
+        (Some(interface), _) => {
+            (Box::new(PacketLink::open(interface, CARRIER_PATIENCE)?), interface.as_str())
+        }
+        (None, Some(other)) => {
+            let other = Robot::read(other, Overrides { period: Some(robot.cycle.period) })?;
+            (Box::new(SimulatedLink::new(segment(&other)?)), "simulated")
+        }
+        (None, None) => (Box::new(SimulatedLink::new(segment(robot)?)), "simulated"),
+    };
+    let link = if wire.faults.any() { Box::new(Faulty::new(link, faults(&wire.faults))) } else { link };
+    match &wire.capture {
+        None => Ok(RobotLink::Plain(link)),
+        Some(path) => {
+            let capture = Capture::create(link, path, name).map_err(|error| cannot_write(path, &error))?;
+            Ok(RobotLink::Captured { capture, path: path.clone() })
+        }
+    }
+}
+
+impl RobotLink {
+    /// Completes the capture, if there is one, and says what is in it.
+    pub(crate) fn finish(self) -> Result<Option<String>, Failure> {
+        let Self::Captured { capture, path } = self else { return Ok(None) };
+        let summary = capture.finish().map_err(|error| cannot_write(&path, &error))?;
+        let missing = match summary.dropped {
+            0 => String::new(),
+            dropped => format!("; {dropped} more came too fast to be written"),
+        };
+        Ok(Some(format!("{} frames in {}{missing}", summary.written, path.display())))
+    }
+}
+
+impl Link for RobotLink {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(link) => link.transmit(frame),
+            Self::Captured { capture, .. } => capture.transmit(frame),
+        }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        match self {
+            Self::Plain(link) => link.receive(buffer, timeout),
+            Self::Captured { capture, .. } => capture.receive(buffer, timeout),
+        }
+    }
+}
+
+/// Frames are lost on either way; all else happens to replies, so that no SubDevice acts on it.
+fn faults(asked: &arguments::Faults) -> Faults {
+    let loss = asked.loss / 2.0;
+    let replies = FaultRates {
+        loss,
+        corrupt: asked.corrupt,
+        duplicate: asked.duplicate,
+        delay: asked.late,
+        delay_by: asked.delay,
+        reorder: asked.reorder,
+    };
+    Faults { requests: FaultRates { loss, ..FaultRates::default() }, replies, seed: asked.seed }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!(
+        "{}: the capture cannot be written ({error}), expected a place for a new file: choose another path",
+        path.display()
+    ))
+}

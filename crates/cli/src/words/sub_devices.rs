@@ -1,0 +1,170 @@
+//! SubDevices as people and programs read them.
+
+use std::fmt::Write as _;
+
+use ethercat::main_device::SubDevice;
+use ethercat::pdo::Pdo;
+use serde::Serialize;
+
+use super::tree::tree;
+
+/// The bus as a tree, one SubDevice a line; with `details`, what each one is made of below it.
+pub(crate) fn drawing(sub_devices: &[SubDevice], details: bool) -> String {
+    let upstream: Vec<_> = sub_devices
+        .iter()
+        .map(|it| it.upstream.map(|upstream| (upstream.position, upstream.port)))
+        .collect();
+    let branches = tree(&upstream);
+    let names =
+        branches.iter().zip(sub_devices).map(|(branch, it)| width(branch.indent.as_str(), &it.name));
+    let names = names.max().unwrap_or(0);
+    let mut text = String::new();
+    for (branch, it) in branches.iter().zip(sub_devices) {
+        if let Some(above) = &branch.above {
+            let _ = writeln!(text, "     {above}");
+        }
+        let placed = format!("{}{}", branch.indent, it.name);
+        let _ = write!(text, "{:>4} {placed:names$}  {:<8}", it.position, it.al_status.to_string());
+        let identity = it.identity;
+        let _ = writeln!(
+            text,
+            "  {:#010x} {:#010x} rev {:#010x}  {:>3}+{} bytes",
+            identity.vendor_id,
+            identity.product_code,
+            identity.revision,
+            it.mapping.output_bits().div_ceil(8),
+            it.mapping.input_bits().div_ceil(8),
+        );
+        if details {
+            let indent = format!("     {}  ", branch.indent);
+            for line in detail_lines(it) {
+                let _ = writeln!(text, "{indent}{line}");
+            }
+        }
+    }
+    text
+}
+
+fn width(indent: &str, name: &str) -> usize {
+    indent.chars().count() + name.chars().count()
+}
+
+fn detail_lines(it: &SubDevice) -> Vec<String> {
+    let mut lines = Vec::new();
+    let identity = it.identity;
+    lines.push(format!(
+        "vendor {:#010x}, product {:#010x}, revision {:#010x}, serial {:#010x}",
+        identity.vendor_id, identity.product_code, identity.revision, identity.serial
+    ));
+    let alias = match it.information.alias {
+        0 => "no alias".to_owned(),
+        alias => format!("alias {alias:#06x}"),
+    };
+    lines.push(format!("station address {:#06x}, {alias}", it.station_address));
+    lines.push(format!(
+        "ESC type {:#04x}: {} FMMUs, {} SyncManagers, {} KiB",
+        it.information.controller_type,
+        it.information.fmmu_count,
+        it.information.sync_manager_count,
+        it.information.ram_kib
+    ));
+    lines.push(match &it.mailbox {
+        None => "no mailbox".to_owned(),
+        Some(mailbox) => format!(
+            "mailbox {} bytes at {:#06x}, {} bytes at {:#06x}{}",
+            mailbox.out_length,
+            mailbox.out_address,
+            mailbox.in_length,
+            mailbox.in_address,
+            if mailbox.coe { ", CoE" } else { "" }
+        ),
+    });
+    if let Some(clock) = &it.clock {
+        lines.push(format!("distributed clock, {} ns behind the reference", clock.delay));
+    }
+    lines.extend(it.mapping.outputs.iter().flat_map(|pdo| pdo_lines("RxPDO", pdo)));
+    lines.extend(it.mapping.inputs.iter().flat_map(|pdo| pdo_lines("TxPDO", pdo)));
+    lines
+}
+
+fn pdo_lines(kind: &str, pdo: &Pdo) -> Vec<String> {
+    let mut lines = vec![format!("{kind} {:#06x} {}", pdo.index, pdo.name).trim_end().to_owned()];
+    for entry in &pdo.entries {
+        let line = match entry.index {
+            0 => format!("  {:>11} {:>3} bits  padding", "", entry.bit_length),
+            index => format!(
+                "  {index:#06x}:{:02x}   {:>3} bits  {}",
+                entry.sub_index, entry.bit_length, entry.name
+            ),
+        };
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// A SubDevice in `scan --json`.
+#[derive(Serialize)]
+pub(crate) struct SubDeviceObject<'a> {
+    position: u16,
+    vendor_id: u32,
+    product_code: u32,
+    revision: u32,
+    serial: u32,
+    alias: u16,
+    name: &'a str,
+    state: String,
+    upstream: Option<UpstreamObject>,
+    outputs: Vec<PdoObject<'a>>,
+    inputs: Vec<PdoObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct UpstreamObject {
+    position: u16,
+    port: u8,
+}
+
+#[derive(Serialize)]
+struct PdoObject<'a> {
+    index: u16,
+    name: &'a str,
+    entries: Vec<EntryObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct EntryObject<'a> {
+    index: u16,
+    sub_index: u8,
+    bits: u8,
+    name: &'a str,
+}
+
+impl<'a> SubDeviceObject<'a> {
+    pub(crate) fn new(it: &'a SubDevice) -> Self {
+        Self {
+            position: it.position,
+            vendor_id: it.identity.vendor_id,
+            product_code: it.identity.product_code,
+            revision: it.identity.revision,
+            serial: it.identity.serial,
+            alias: it.information.alias,
+            name: &it.name,
+            state: it.al_status.to_string(),
+            upstream: it.upstream.map(|it| UpstreamObject { position: it.position, port: it.port }),
+            outputs: it.mapping.outputs.iter().map(PdoObject::new).collect(),
+            inputs: it.mapping.inputs.iter().map(PdoObject::new).collect(),
+        }
+    }
+}
+
+impl<'a> PdoObject<'a> {
+    fn new(pdo: &'a Pdo) -> Self {
+        let entries = pdo.entries.iter().map(|entry| EntryObject {
+            index: entry.index,
+            sub_index: entry.sub_index,
+            bits: entry.bit_length,
+            name: &entry.name,
+        });
+        Self { index: pdo.index, name: &pdo.name, entries: entries.collect() }
+    }
+}

@@ -1,0 +1,95 @@
+//! `onbeat run`: six axes in Operation enabled, and the numbers at the end.
+
+use crate::common::{file, onbeat, run};
+
+#[test]
+fn six_axes_reach_operation_enabled_without_a_working_counter_error() {
+    let end = run(&["run", "--cycles", "500", "--json"]).json();
+    assert_eq!(end["cycles"], 500);
+    assert_eq!(end["period_ns"], 1_000_000);
+    assert_eq!(end["working_counter_errors"], 0);
+    let axes = end["axes"].as_array().expect("axes");
+    assert_eq!(axes.len(), 6);
+    for (number, axis) in axes.iter().enumerate() {
+        assert_eq!(axis["name"], format!("axis-{}", number + 1));
+        assert_eq!(axis["state"], "Operation enabled");
+        assert!(axis["position"].is_number());
+    }
+    for time in ["t_period_ns", "t_jitter_ns", "t_exec_ns"] {
+        for statistic in ["average", "maximum", "minimum", "standard_deviation"] {
+            assert!(end[time][statistic].is_number(), "{time} {statistic}");
+        }
+    }
+    assert!(end["lost_frames"].is_number() && end["overruns"].is_number());
+    assert!(end["conditions"]["kernel"].is_string(), "{}", end["conditions"]);
+}
+
+#[test]
+fn the_axes_follow_their_swings() {
+    let end = run(&["run", "--cycles", "1500", "--json"]).json();
+    let positions: Vec<f64> =
+        end["axes"].as_array().unwrap().iter().map(|axis| axis["position"].as_f64().unwrap()).collect();
+    assert!(positions.iter().any(|position| position.abs() > 0.05), "{positions:?}");
+    assert!(positions.iter().all(|position| position.abs() < 4.0), "{positions:?}");
+}
+
+#[test]
+fn the_table_has_the_papers_rows_and_the_conditions() {
+    let ran = run(&["run", "--cycles", "200"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for expected in ["T_period", "T_jitter", "T_exec", "average", "maximum", "Operation enabled"] {
+        assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn an_input_output_station_runs_beside_its_drive() {
+    let end = run(&["run", "examples/io-station.toml", "--cycles", "300", "--json"]).json();
+    assert_eq!(end["working_counter_errors"], 0);
+    assert_eq!(end["axes"][0]["state"], "Operation enabled");
+}
+
+#[test]
+fn a_run_stops_after_its_time() {
+    let end = run(&["run", "--for", "300ms", "--json"]).json();
+    assert_eq!(end["cycles"], 300);
+}
+
+#[test]
+fn a_capture_holds_the_frames() {
+    let path = file("run.pcapng", "");
+    let ran = run(&["run", "--cycles", "50", "--capture", path.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let capture = std::fs::read(&path).unwrap();
+    assert_eq!(capture[..4], [0x0A, 0x0D, 0x0D, 0x0A], "a pcapng section header");
+    assert!(capture.len() > 50 * 2 * 60);
+}
+
+#[test]
+fn lost_frames_are_counted_and_end_nothing() {
+    let end = run(&["run", "--cycles", "1000", "--loss", "2%", "--seed", "7", "--json"]).json();
+    assert!(end["lost_frames"].as_u64().unwrap() > 0);
+    assert_eq!(end["cycles"], 1000);
+    assert!(
+        end["axes"].as_array().unwrap().iter().all(|axis| axis["state"] == "Operation enabled"),
+        "{end}"
+    );
+}
+
+#[test]
+fn ctrl_c_stops_in_order_and_prints_the_table() {
+    let child = onbeat()
+        .args(["run", "--json"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let interrupted =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(interrupted.success());
+    let output = child.wait_with_output().expect("output");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let end: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(end["cycles"].as_u64().unwrap() > 0);
+}

@@ -1,0 +1,55 @@
+//! `onbeat sdo`: objects of a SubDevice, read, written and listed.
+
+use crate::common::run;
+
+#[test]
+fn reading_takes_the_type_from_the_object_dictionary() {
+    let ran = run(&["sdo", "read", "drive-1", "0x1018:1"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "4294904577 0xffff0b01"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_given_type_is_used_and_a_wrong_one_is_named() {
+    let ran = run(&["sdo", "read", "0", "0x1018:2", "--type", "uint32"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "1026 0x00000402"), "{}", ran.stderr);
+    let ran = run(&["sdo", "read", "0", "0x1018:2", "--type", "uint16"]);
+    assert!(ran.sentence().contains("4 bytes, expected 2 of uint16"), "{}", ran.stderr);
+    let ran = run(&["sdo", "read", "0", "0x1018:2", "--type", "octet_string"]);
+    assert!(ran.stdout.contains("02 04 00 00"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_abort_shows_its_code_and_its_text() {
+    let ran = run(&["sdo", "read", "drive-2", "0x5FFF"]);
+    let sentence = ran.sentence();
+    for part in ["drive-2", "0x5fff:00", "0x06020000", "does not exist"] {
+        assert!(sentence.contains(part), "{sentence}");
+    }
+}
+
+#[test]
+fn writing_is_answered_and_a_read_only_object_aborts() {
+    let ran = run(&["sdo", "write", "drive-1", "0x6060", "9", "--type", "int8"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = run(&["sdo", "write", "drive-1", "0x1018:1", "9"]);
+    assert!(ran.sentence().contains("0x06010002"), "{}", ran.stderr);
+    let ran = run(&["sdo", "write", "drive-1", "0x6060", "300", "--type", "int8"]);
+    assert!(ran.sentence().contains("300, expected a whole number from -128 to 127"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_list_shows_objects_types_and_names() {
+    let ran = run(&["sdo", "list", "drive-1"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for expected in ["0x1018", "0x6040", "0x607a", "uint16", "int32"] {
+        assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn an_unknown_sub_device_names_those_there_are() {
+    let ran = run(&["sdo", "read", "drive-9", "0x1018:1"]);
+    assert!(ran.sentence().contains("\"drive-9\"") && ran.stderr.contains("drive-1"), "{}", ran.stderr);
+    let ran = run(&["sdo", "read", "6", "0x1018:1"]);
+    assert!(ran.sentence().contains("0 to 5"), "{}", ran.stderr);
+}
