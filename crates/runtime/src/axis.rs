@@ -82,9 +82,10 @@ impl Axes {
         }
     }
 
-    /// Whether a power stage may still drive its motor.
+    /// Whether a drive is still on its way down to Switch on disabled, or to a fault.
     pub(crate) fn any_powered(&self) -> bool {
-        self.axes.iter().any(|axis| axis.drive.state().is_some_and(State::is_powered))
+        let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
+        self.axes.iter().any(|axis| axis.drive.state().is_some_and(|state| !off.contains(&state)))
     }
 
     /// Whether no drive was sent another target than on the beat before, and none a velocity or torque.

@@ -32,7 +32,7 @@ pub(crate) struct Situation {
     pub(crate) failed: bool,
     /// All targets have stood still on this beat.
     pub(crate) standing: bool,
-    /// A power stage may still drive its motor.
+    /// A drive is still on its way down to Switch on disabled.
     pub(crate) powered: bool,
     /// The bus is down.
     pub(crate) down: bool,

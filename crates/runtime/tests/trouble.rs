@@ -1,0 +1,132 @@
+//! What goes wrong before and during a cycle: said in a sentence, recorded, and ended in order.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ethercat::cia402::State;
+use ethercat::main_device::Stage;
+use onbeat_runtime::axis::AxisError;
+use onbeat_runtime::bring_up::{BringUpError, Pump};
+use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
+use onbeat_runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
+use onbeat_runtime::link::{DirectLink, SimulatedLink};
+use support::{PERIOD, Sway, axes, cycle, main_device, segment};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const ORDERLY: CycleConfiguration =
+    CycleConfiguration { period: PERIOD, order: FrameOrder::ReplyOfLastBeat, beats: None };
+
+fn bring_up(drives: usize, stop: bool) -> (Result<(), BringUpError>, Duration) {
+    let clock = VirtualClock::default();
+    let mut link = DirectLink::new(segment(drives), clock.clone(), Duration::from_micros(50));
+    let mut main_device = main_device(PERIOD);
+    let stop = AtomicBool::new(stop);
+    let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
+    let result = pump.bring_up(PATIENCE, |_| ());
+    (result, Duration::from_nanos(clock.now().as_nanos()))
+}
+
+#[test]
+fn a_bus_of_nobody_is_one_sentence_and_soon() {
+    let (result, took) = bring_up(0, false);
+    let error = result.unwrap_err();
+    assert!(matches!(error, BringUpError::Bus(_)), "{error:?}");
+    assert!(error.to_string().starts_with("no SubDevice answers"), "{error}");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_bring_up_ends_when_it_is_asked_to() {
+    let (result, took) = bring_up(3, true);
+    assert!(matches!(result, Err(BringUpError::Stopped)), "{result:?}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[test]
+fn more_drives_hardly_take_longer() {
+    let [few, many] = [6, 48].map(|drives| {
+        let (result, took) = bring_up(drives, false);
+        result.unwrap();
+        took
+    });
+    assert!(many < few * 4, "6 drives {few:?}, 48 drives {many:?}");
+}
+
+#[test]
+fn an_axis_without_a_drive_is_named() {
+    let clock = VirtualClock::default();
+    let mut link = DirectLink::new(segment(2), clock.clone(), Duration::from_micros(50));
+    let mut main_device = main_device(PERIOD);
+    let stop = AtomicBool::new(false);
+    Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
+        .bring_up(PATIENCE, |_| ())
+        .unwrap();
+    let error =
+        Cycle::new(main_device, link, clock, &axes(3), Box::new(Sway::new(3)), ORDERLY).unwrap_err();
+    let expected = AxisError::NoSubDevice { axis: "axis-2".into(), position: 2, found: 2 };
+    assert_eq!(error, expected);
+    assert_eq!(
+        error.to_string(),
+        "axis \"axis-2\": SubDevice 2 is its drive, but the bus has 2 SubDevices"
+    );
+}
+
+#[test]
+fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
+    let link = SimulatedLink::new(segment(6));
+    let control = link.control();
+    let (cycle, observer) = cycle(link, MonotonicClock, 6, Sway::new(6), ORDERLY);
+    let stop = Arc::new(AtomicBool::new(false));
+    let running = thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || cycle.run(&stop)
+    });
+    let moving = |axis: &onbeat_runtime::controller::AxisReport| {
+        axis.state == Some(State::OperationEnabled) && axis.feedback.velocity.0.abs() > 0.5
+    };
+    let begin = Instant::now();
+    while !observer.status().axes.iter().all(moving) {
+        assert!(begin.elapsed() < PATIENCE, "{:?}", observer.status());
+        thread::sleep(Duration::from_millis(5));
+    }
+    stop.store(true, Ordering::Relaxed);
+    let ended = running.join().unwrap();
+    assert_eq!((ended.failure, ended.status.stage), (None, Stage::Down));
+    for axis in &ended.status.axes {
+        assert_eq!(axis.state, Some(State::SwitchOnDisabled));
+        assert!(axis.feedback.velocity.0.abs() < 0.01, "{axis:?}");
+    }
+    let states = control.run(|segment| segment.sub_devices().iter().map(|it| it.al_status().state).max());
+    assert_eq!(states, Some(Some(1)), "every SubDevice is in Init");
+}
+
+#[test]
+fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
+    let link = SimulatedLink::new(segment(3));
+    let control = link.control();
+    let (cycle, mut observer) = cycle(link, MonotonicClock, 3, Sway::new(3), ORDERLY);
+    let stop = Arc::new(AtomicBool::new(false));
+    let running = thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || cycle.run(&stop)
+    });
+    let begin = Instant::now();
+    while observer.status().stage != Stage::Op {
+        assert!(begin.elapsed() < PATIENCE, "{:?}", observer.status());
+        thread::sleep(Duration::from_millis(5));
+    }
+    while observer.next_record().is_some() {}
+    assert!(control.run(|segment| segment.disconnect(1, 1)).unwrap());
+    thread::sleep(Duration::from_millis(100));
+    let bad = std::iter::from_fn(|| observer.next_record()).filter(|it| !it.working_counter_ok).count();
+    assert!(bad > 20, "{bad} beats with a wrong working counter");
+    stop.store(true, Ordering::Relaxed);
+    let ended = running.join().unwrap();
+    assert!(begin.elapsed() < 2 * PATIENCE, "{:?}", begin.elapsed());
+    assert_eq!(ended.status.stage, Stage::Down);
+}
