@@ -8,6 +8,8 @@ use std::time::Duration;
 use ethercat::link::Link;
 use robot::{Overrides, Robot};
 use runtime::link::{Capture, FaultRates, Faults, Faulty, PacketLink, SimulatedLink};
+use runtime::profile::RealTimeProfile;
+use simulator::Segment;
 
 use super::segment::segment;
 use crate::arguments::{self, Wire};
@@ -31,9 +33,9 @@ pub(crate) fn open(robot: &Robot, wire: &Wire) -> Result<RobotLink, Failure> {
         }
         (None, Some(other)) => {
             let other = Robot::read(other, Overrides { period: Some(robot.cycle.period) })?;
-            (Box::new(SimulatedLink::new(segment(&other)?)), "simulated")
+            (Box::new(simulated(segment(&other)?, robot)), "simulated")
         }
-        (None, None) => (Box::new(SimulatedLink::new(segment(robot)?)), "simulated"),
+        (None, None) => (Box::new(simulated(segment(robot)?, robot)), "simulated"),
     };
     let link = if wire.faults.any() { Box::new(Faulty::new(link, faults(&wire.faults))) } else { link };
     match &wire.capture {
@@ -43,6 +45,12 @@ pub(crate) fn open(robot: &Robot, wire: &Wire) -> Result<RobotLink, Failure> {
             Ok(RobotLink::Captured { capture, path: path.clone() })
         }
     }
+}
+
+/// A simulated network card is as punctual as the cycle: programs do not hold up a real one either.
+fn simulated(segment: Segment, robot: &Robot) -> SimulatedLink<Segment> {
+    let profile = RealTimeProfile { priority: robot.cycle.priority, ..RealTimeProfile::ORDINARY };
+    SimulatedLink::with_profile(segment, profile)
 }
 
 impl RobotLink {
