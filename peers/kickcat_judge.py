@@ -14,6 +14,7 @@ from six_axis import (
 
 TIMEOUT = 1.0  # s
 WATCHDOG = 0.1  # s
+LINK_TIMEOUT = 0.02  # s; 2 ms unless told, which a busy machine's scheduler can take
 LONGEST_TEXT = 64  # bytes
 
 
@@ -37,7 +38,9 @@ def main(interface):
 def scan(interface):
     deadline = time.monotonic() + 10  # the other end may still be starting
     while True:
-        bus = kickcat.Bus(kickcat.create_link(interface, ""))
+        link = kickcat.create_link(interface, "")
+        link.set_timeout(LINK_TIMEOUT)
+        bus = kickcat.Bus(link)
         try:
             bus.init(WATCHDOG)
         except Exception:

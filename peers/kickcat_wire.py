@@ -17,6 +17,7 @@ OVERHEAD = 14 + 2 + 12  # Ethernet, EtherCAT and datagram header, working counte
 SHORTEST = 60  # bytes of a frame
 TIMEOUT = 2.0  # s
 WATCHDOG = 0.1  # s
+LINK_TIMEOUT = 0.02  # s; 2 ms unless told, which a busy machine's scheduler can take
 
 
 def main(interface, sub_devices, bytes_each):
@@ -43,7 +44,9 @@ def main(interface, sub_devices, bytes_each):
 def scan(interface, sub_devices):
     deadline = time.monotonic() + 10  # the other end may still be starting
     while True:
-        bus = kickcat.Bus(kickcat.create_link(interface, ""))
+        link = kickcat.create_link(interface, "")
+        link.set_timeout(LINK_TIMEOUT)
+        bus = kickcat.Bus(link)
         try:
             bus.init(WATCHDOG)
         except Exception:

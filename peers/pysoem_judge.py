@@ -14,6 +14,8 @@ TIMEOUT_US = 50_000
 
 
 def main(interface):
+    # 2 ms unless told, which a busy machine's scheduler can take.
+    pysoem.settings.timeouts.ret = TIMEOUT_US
     master = pysoem.Master()
     master.open(interface)
     try:
