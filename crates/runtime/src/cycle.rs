@@ -128,10 +128,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// Frames to the process image.
     fn receive(&mut self, release: Release) {
-        // The other half of the period is for computing.
+        // The last quarter of the period is for computing.
         let patience = match self.configuration.order {
             FrameOrder::ReplyOfLastBeat => Duration::ZERO,
-            FrameOrder::WaitForReply => self.configuration.period / 2,
+            FrameOrder::WaitForReply => self.configuration.period * 3 / 4,
         };
         let end = release.instant + patience;
         for _ in 0..FRAMES_A_BEAT {
