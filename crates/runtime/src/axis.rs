@@ -31,6 +31,15 @@ pub struct AxisConfiguration {
     pub maximum_step: Radians,
 }
 
+/// Whether every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
+/// the same; ask here first to still have the bus in hand if the answer is no.
+///
+/// # Errors
+/// The first axis that does not, and what it lacks.
+pub fn check(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Result<(), AxisError> {
+    Axes::bind(configurations, main_device).map(drop)
+}
+
 /// All axes of a robot, bound to the process image.
 #[derive(Debug)]
 pub(crate) struct Axes {

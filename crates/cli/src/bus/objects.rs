@@ -70,7 +70,8 @@ impl Bus {
             ObjectCode::RECORD => ("record", object.maximum_sub_index),
             _ => ("object", object.maximum_sub_index),
         };
-        let mut text = format!("{index:#06x}     {kind:<9} {}\n", readable(object.name));
+        let heading = format!("{index:#06x}     {kind:<9} {}", readable(object.name));
+        let mut text = format!("{}\n", heading.trim_end());
         for sub_index in 0..=last {
             let address = ObjectAddress { index, sub_index };
             match self.ask_entry(position, address) {

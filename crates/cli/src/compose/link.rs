@@ -84,7 +84,8 @@ impl Link for RobotLink {
 
 /// Frames are lost on either way; all else happens to replies, so that no SubDevice acts on it.
 fn faults(asked: &arguments::Faults) -> Faults {
-    let loss = asked.loss / 2.0;
+    // A frame goes both ways and must survive each.
+    let loss = 1.0 - (1.0 - asked.loss).sqrt();
     let replies = FaultRates {
         loss,
         corrupt: asked.corrupt,

@@ -35,14 +35,16 @@ pub(crate) fn onbeat() -> Command {
     command
 }
 
-/// Runs the program with these arguments; one that takes longer than a minute is killed and fails.
+/// Runs the program with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Ran {
-    let mut child = onbeat()
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program");
+    let mut command = onbeat();
+    command.args(arguments);
+    finished(command)
+}
+
+/// What a command leaves behind; one that takes longer than a minute is killed and fails.
+pub(crate) fn finished(mut command: Command) -> Ran {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
     let pipes = (child.stdout.take().expect("stdout"), child.stderr.take().expect("stderr"));
     let read = |mut pipe: Box<dyn std::io::Read + Send>| {
         std::thread::spawn(move || {

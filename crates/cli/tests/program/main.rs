@@ -7,3 +7,4 @@ mod run;
 mod scan;
 mod sdo;
 mod simulate;
+mod wire;

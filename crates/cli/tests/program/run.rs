@@ -50,6 +50,21 @@ fn an_input_output_station_runs_beside_its_drive() {
 }
 
 #[test]
+fn an_axis_on_a_terminal_is_refused_with_the_terminals_name() {
+    let station = include_str!("../../../../examples/io-station.toml");
+    let path = file("axis.toml", &station.replace("sub_device = \"spindle\"", "sub_device = \"lamps\""));
+    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "10"]);
+    let sentence = ran.sentence();
+    assert!(sentence.contains("SubDevice 1 \"lamps\"") && sentence.contains("CoE"), "{sentence}");
+}
+
+#[test]
+fn a_cable_that_loses_everything_is_an_empty_bus() {
+    let ran = run(&["run", "--cycles", "400", "--loss", "100%"]);
+    assert!(ran.sentence().contains("no SubDevice answers"), "{}", ran.stderr);
+}
+
+#[test]
 fn a_run_stops_after_its_time() {
     let end = run(&["run", "--for", "300ms", "--json"]).json();
     assert_eq!(end["cycles"], 300);

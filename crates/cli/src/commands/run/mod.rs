@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use ethercat::al::AlState;
 use ethercat::main_device::MainDevice;
 use robot::Robot;
+use runtime::axis;
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
@@ -99,7 +100,13 @@ impl Run {
         if let Some(captured) = captured {
             live.say(&captured);
         }
-        Ok(())
+        match ran.measured.broken_beats {
+            0 => Ok(()),
+            beats => Err(Failure::new(format!(
+                "the last {beats} beats had no whole process data, expected every working counter right on \
+                 every beat: check cables and power; `onbeat scan` shows who answers"
+            ))),
+        }
     }
 
     /// The robot file's robot, with what the command line changes.
@@ -138,11 +145,16 @@ impl Run {
             stop: stop::flag(),
         };
         pump.bring_up(BRING_UP_PATIENCE, |_| ())?;
+        let axes = axes::axes(robot);
+        if let Err(error) = axis::check(&axes, pump.main_device) {
+            pump.take_down()?;
+            return Err(error.into());
+        }
         let (cycle, observer) = Cycle::new(
             main_device,
             link,
             MonotonicClock,
-            &axes::axes(robot),
+            &axes,
             controller::controller(robot),
             CycleConfiguration {
                 period: robot.cycle.period,

@@ -63,7 +63,8 @@ impl<'a> Outcome<'a> {
         let axes = robot.axes.iter().zip(&measured.status.axes).map(|(axis, report)| AxisOutcome {
             name: &axis.name,
             mode: robot::short_name(axis.mode),
-            state: state(report),
+            // Of a bus that does not answer only the past is known.
+            state: if measured.broken_beats > 0 { "no answer".to_owned() } else { state(report) },
             position: report.feedback.position.0,
             velocity: report.feedback.velocity.0,
             torque: report.feedback.torque.0,

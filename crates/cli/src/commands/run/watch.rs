@@ -23,6 +23,8 @@ pub(super) struct Watch {
     summary: RunSummary,
     /// When all SubDevices were in Op: records before it are of the bring-up.
     op_since: Option<Instant>,
+    /// Measured beats without whole process data, in a row, up to now.
+    broken_beats: u64,
     /// How things stood when the measurement ended.
     frozen: Option<Status>,
 }
@@ -31,7 +33,13 @@ pub(super) struct Watch {
 pub(super) struct Measured {
     pub(super) summary: RunSummary,
     pub(super) status: Status,
+    /// Beats without whole process data, in a row, at the end; 0 unless there were many.
+    pub(super) broken_beats: u64,
 }
+
+/// Time without whole process data after which the bus is said to be broken: a lost frame is not worth a
+/// word, and a drive's watchdog has expired by then.
+const BROKEN_AFTER: Duration = Duration::from_millis(100);
 
 impl Watch {
     /// Watches from the first beat in Op, for at most `limit` beats.
@@ -39,7 +47,7 @@ impl Watch {
         let period = u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX);
         let names = robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect();
         let summary = RunSummary::new(period);
-        Self { observer, names, limit, summary, op_since: None, frozen: None }
+        Self { observer, names, limit, summary, op_since: None, broken_beats: 0, frozen: None }
     }
 
     /// Whether the cycle is over.
@@ -71,14 +79,37 @@ impl Watch {
             let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
             if in_op && self.frozen.is_none() && !self.has_enough() {
                 self.summary.record(record);
+                self.watch_process_data(record, live);
             }
         }
         live.show(|| self.line());
     }
 
     pub(super) fn measured(self) -> Measured {
+        let broken_beats = if self.is_broken() { self.broken_beats } else { 0 };
         let status = self.frozen.unwrap_or_else(|| self.observer.status());
-        Measured { summary: self.summary, status }
+        Measured { summary: self.summary, status, broken_beats }
+    }
+
+    /// Tells when the bus breaks, and when it is whole again.
+    fn watch_process_data(&mut self, record: &CycleRecord, live: &mut LiveLine) {
+        let was_broken = self.is_broken();
+        if record.lost_frames > 0 || !record.working_counter_ok {
+            self.broken_beats += 1;
+            if self.is_broken() && !was_broken {
+                live.say(&format!("no whole process data for {} beats in a row", self.broken_beats));
+            }
+        } else {
+            if was_broken {
+                live.say(&format!("whole process data again after {} beats", self.broken_beats));
+            }
+            self.broken_beats = 0;
+        }
+    }
+
+    fn is_broken(&self) -> bool {
+        let longest = BROKEN_AFTER.as_nanos() / u128::from(self.summary.period_ns().max(1));
+        u128::from(self.broken_beats) > longest.max(2)
     }
 
     fn tell(&mut self, event: Event, live: &mut LiveLine) {
@@ -116,7 +147,7 @@ impl Watch {
             self.summary.working_counter_errors.count,
             self.summary.lost_frames.count,
             self.summary.overruns.count,
-            states(&status)
+            if self.is_broken() { "no answer".to_owned() } else { states(&status) }
         )
     }
 }
