@@ -33,6 +33,22 @@ pub(super) struct Beat {
     pub(super) whole_beats: u32,
     /// Whose diagnosis rides along next.
     diagnosed: u16,
+    cut: CutInputs,
+}
+
+/// Inputs of one SubDevice that take more than one datagram.
+///
+/// Reading the first byte of a SyncManager's buffer opens it, reading the last closes it. Between a first part
+/// that was read and a last part that was not, the buffer stays open, and the next beat reads it again: old
+/// data with right working counters. So such inputs are fresh only in a beat that came back in order and
+/// undisturbed, after one that did too.
+#[derive(Debug, Default)]
+struct CutInputs {
+    /// The beat before left the buffers closed.
+    closed_before: bool,
+    disturbed: bool,
+    /// The chunk that came back last.
+    newest: u16,
 }
 
 /// Service frames in one beat: bring-up and mailboxes share the wire with process data.
@@ -53,6 +69,10 @@ impl Beat {
         let number = usize::from(chunk);
         let chunk = &self.layout.chunks[number];
         self.received[number][usize::from(part == ChunkPart::Inputs)] = Some(working_counter);
+        self.cut.disturbed |= (number as u16) < self.cut.newest && chunk.is_cut;
+        if chunk.is_cut {
+            self.cut.newest = number as u16;
+        }
         if part == ChunkPart::Outputs || working_counter != expected(chunk, part) {
             return;
         }
@@ -62,14 +82,26 @@ impl Beat {
 
     /// Whether all these chunks' inputs came in with this beat.
     pub(super) fn are_fresh(&self, chunks: Range<usize>) -> bool {
-        self.running
-            && self.layout.chunks[chunks.clone()].iter().zip(&self.received[chunks]).all(
-                |(chunk, received)| {
-                    parts(chunk).filter(|&part| part != ChunkPart::Outputs).all(|part| {
-                        received[usize::from(part == ChunkPart::Inputs)] == Some(expected(chunk, part))
-                    })
-                },
-            )
+        let is_cut = self.layout.chunks[chunks.clone()].iter().any(|chunk| chunk.is_cut);
+        self.running && (!is_cut || self.cut_inputs_are_of_this_beat()) && self.are_complete(chunks)
+    }
+
+    /// Whether all these chunks' inputs came in with right working counters.
+    fn are_complete(&self, chunks: Range<usize>) -> bool {
+        self.layout.chunks[chunks.clone()].iter().zip(&self.received[chunks]).all(|(chunk, received)| {
+            parts(chunk)
+                .filter(|&part| part != ChunkPart::Outputs)
+                .all(|part| received[usize::from(part == ChunkPart::Inputs)] == Some(expected(chunk, part)))
+        })
+    }
+
+    fn cut_inputs_are_of_this_beat(&self) -> bool {
+        self.cut.closed_before && !self.cut.disturbed
+    }
+
+    /// A reply came that is late or a duplicate: its request may have opened buffers.
+    pub(super) fn disturbed(&mut self) {
+        self.cut.disturbed = true;
     }
 
     pub(super) fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
@@ -87,6 +119,11 @@ impl Beat {
         self.next_datagram = (0, ChunkPart::Both);
         self.frames_sent = 0;
         self.services = SERVICES_A_BEAT;
+        let cut = |chunk: &Chunk| chunk.is_cut;
+        let closed = (0..self.received.len())
+            .filter(|&number| cut(&self.layout.chunks[number]))
+            .all(|number| self.are_complete(number..number + 1));
+        self.cut = CutInputs { closed_before: closed && !self.cut.disturbed, disturbed: false, newest: 0 };
         self.received.fill([None; 2]);
     }
 
@@ -160,7 +197,8 @@ impl MainDevice {
         if !self.beat.running {
             return report;
         }
-        report.all_fresh = report.frames_lost == 0;
+        let cut = self.beat.layout.chunks.iter().any(|chunk| chunk.is_cut && !chunk.inputs.is_empty());
+        report.all_fresh = report.frames_lost == 0 && (!cut || self.beat.cut_inputs_are_of_this_beat());
         for working_counter in self.beat.working_counters() {
             report.all_fresh &= working_counter.is_complete();
             let wrong =

@@ -70,6 +70,8 @@ pub(super) struct Chunk {
     pub(super) inputs: Range<usize>,
     /// Whether one LRW carries it; otherwise an LWR and an LRD.
     pub(super) read_write: bool,
+    /// Whether it carries part of a SyncManager, and others the rest.
+    pub(super) is_cut: bool,
     /// SubDevices that take outputs from it.
     pub(super) writers: u16,
     /// SubDevices that put inputs into it.
@@ -135,7 +137,16 @@ impl Layout {
         }
         let read_write = !group.iter().any(|share| share.refuses_lrw);
         let inputs = input_start..self.input_bytes;
-        self.chunks.push(Chunk { logical_address, outputs, inputs, read_write, writers: 0, readers: 0 });
+        let is_cut = false;
+        self.chunks.push(Chunk {
+            logical_address,
+            outputs,
+            inputs,
+            read_write,
+            is_cut,
+            writers: 0,
+            readers: 0,
+        });
     }
 
     /// A share that does not fit a chunk with others: consecutive chunks of its own.
@@ -151,6 +162,7 @@ impl Layout {
                 outputs,
                 inputs,
                 read_write: false,
+                is_cut: image.len() > CHUNK_CAPACITY,
                 writers: 0,
                 readers: 0,
             });

@@ -128,7 +128,12 @@ impl MainDevice {
     pub fn handle_frame(&mut self, now: Instant, bytes: &[u8]) -> Reception {
         let index = match self.exchange.accept(bytes) {
             Ok((index, _)) => index,
-            Err(reception) => return reception,
+            Err(reception) => {
+                if matches!(reception, Reception::Late | Reception::Duplicate) {
+                    self.beat.disturbed();
+                }
+                return reception;
+            }
         };
         // Accepted means that it parses; the first datagram is the exchange's own.
         let Ok(frame) = Frame::parse(bytes) else { return Reception::Truncated };
@@ -191,6 +196,9 @@ impl MainDevice {
     }
 
     /// Whether the inputs of the SubDevice at `position` came in with the last beat, whole.
+    ///
+    /// Inputs that take more than one datagram also need the beat before to have been whole and undisturbed,
+    /// as an ESC keeps a buffer that was read in part for the next beat.
     #[must_use]
     pub fn inputs_fresh(&self, position: usize) -> bool {
         self.sub_devices.get(position).is_some_and(|it| self.beat.are_fresh(it.input_chunks.clone()))

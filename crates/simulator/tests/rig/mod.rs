@@ -1,6 +1,10 @@
 //! A MainDevice and a segment in one thread and in virtual time.
 #![allow(dead_code)]
 
+pub(crate) mod stamped;
+pub(crate) mod wire;
+
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use ethercat::al::AlState;
@@ -16,14 +20,20 @@ use onbeat_simulator::application::{ServoDescription, ServoDrive};
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
-/// What a round trip takes.
-const ROUND_TRIP: Duration = Duration::from_micros(20);
+use wire::{Direction, Wire};
+
+/// How long the process data of a beat is waited for, where it is waited for in the same beat.
+const RECEIVING: Duration = Duration::from_micros(600);
 
 /// One beat.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 
-/// What happens to a frame on its way back: `false` loses it.
-type Wire = Box<dyn FnMut(Instant, &mut Vec<u8>) -> bool>;
+/// When the replies of a beat are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replies {
+    SameBeat,
+    NextBeat,
+}
 
 /// Both ends and the time.
 pub(crate) struct Rig {
@@ -32,6 +42,11 @@ pub(crate) struct Rig {
     pub(crate) now: Instant,
     pub(crate) events: Vec<Event>,
     pub(crate) wire: Wire,
+    pub(crate) replies: Replies,
+    /// Beats so far.
+    pub(crate) beats: u64,
+    /// Replies that wait to be taken, as in a network interface's ring.
+    ring: VecDeque<Vec<u8>>,
 }
 
 impl Rig {
@@ -40,33 +55,67 @@ impl Rig {
     }
 
     pub(crate) fn on(configuration: Configuration, segment: Segment) -> Self {
-        let main_device = MainDevice::new(configuration).expect("a configuration that can be run");
-        let now = Instant::from_nanos(1_000_000_000);
-        Self { main_device, segment, now, events: Vec::new(), wire: Box::new(|_, _| true) }
-    }
-
-    /// Sends and receives without beats until `stage`, a failure, or ten seconds have gone by.
-    pub(crate) fn pump_to(&mut self, stage: Stage) {
-        let end = self.now + Duration::from_secs(10);
-        while self.main_device.stage() != stage && self.now < end {
-            self.exchange();
-            if self.failure().is_some() && self.main_device.stage() == Stage::Down {
-                return;
-            }
-            let due = self.main_device.poll_timeout().unwrap_or(self.now);
-            self.pass(due.since(self.now).clamp(ROUND_TRIP, Duration::from_millis(1)));
+        Self {
+            main_device: MainDevice::new(configuration).expect("a configuration that can be run"),
+            segment,
+            now: Instant::from_nanos(1_000_000_000),
+            events: Vec::new(),
+            wire: Wire::new(1),
+            replies: Replies::SameBeat,
+            beats: 0,
+            ring: VecDeque::new(),
         }
     }
 
-    /// One beat: replies of this beat's own frames, then the rest of the period.
+    /// Sends and receives without beats until `stage`, a failure, or 30 seconds have gone by.
+    pub(crate) fn pump_to(&mut self, stage: Stage) {
+        let end = self.now + Duration::from_secs(30);
+        while self.main_device.stage() != stage && self.now < end {
+            self.transmit();
+            if self.failure().is_some() && self.main_device.stage() == Stage::Down {
+                return;
+            }
+            let due =
+                self.main_device.poll_timeout().map(|due| due.max(self.now + Duration::from_micros(1)));
+            let latest = self.now + Duration::from_millis(1);
+            self.pass_to(due.map_or(latest, |due| due.min(latest)), true);
+        }
+    }
+
+    /// One beat, and its report; with [`Replies::NextBeat`] the report of the beat before.
     pub(crate) fn beat(&mut self) -> BeatReport {
-        let start = self.now;
-        self.main_device.begin_beat(self.now);
-        self.exchange();
-        let report = self.main_device.end_beat(self.now);
-        let elapsed = self.now.since(start);
-        self.pass(PERIOD.saturating_sub(elapsed));
-        report
+        match self.replies {
+            Replies::SameBeat => {
+                self.begin_beat();
+                let end_of_receiving = self.now + RECEIVING;
+                let end = self.now + PERIOD;
+                self.receive();
+                while self.main_device.in_flight() > 0 && self.now < end_of_receiving {
+                    let arrival = self.wire.next_arrival().unwrap_or(end_of_receiving);
+                    self.pass_to(arrival.min(end_of_receiving), true);
+                }
+                let report = self.main_device.end_beat(self.now);
+                self.pass_to(end, false);
+                report
+            }
+            Replies::NextBeat => {
+                let report = self.take_replies();
+                self.send_beat();
+                report
+            }
+        }
+    }
+
+    /// First half of a beat with [`Replies::NextBeat`]: the replies to the one before.
+    pub(crate) fn take_replies(&mut self) -> BeatReport {
+        self.receive();
+        self.main_device.end_beat(self.now)
+    }
+
+    /// Second half of a beat with [`Replies::NextBeat`]: sends this one and waits for the next.
+    pub(crate) fn send_beat(&mut self) {
+        self.begin_beat();
+        self.pass_to(self.now + PERIOD, false);
     }
 
     /// Beats until `stage`; panics with what happened if it takes more than `beats`.
@@ -80,22 +129,56 @@ impl Rig {
         panic!("{:?} after {beats} beats: {:?}", self.main_device.stage(), self.events);
     }
 
-    /// Sends all that is due, one frame after the other, each answered at once.
-    pub(crate) fn exchange(&mut self) {
+    fn begin_beat(&mut self) {
+        self.beats += 1;
+        self.main_device.begin_beat(self.now);
+        self.transmit();
+    }
+
+    /// Sends all that is due.
+    pub(crate) fn transmit(&mut self) {
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         while let Some(length) = self.main_device.poll_transmit(self.now, &mut buffer) {
-            let mut frame = buffer[..length].to_vec();
-            self.pass(ROUND_TRIP);
-            if self.segment.process_frame(self.now, &mut frame) && (self.wire)(self.now, &mut frame) {
-                self.main_device.handle_frame(self.now, &frame);
-            }
-            self.events.extend(std::iter::from_fn(|| self.main_device.poll_event()));
+            self.wire.request(self.now, self.beats, buffer[..length].to_vec());
+        }
+        self.events.extend(std::iter::from_fn(|| self.main_device.poll_event()));
+    }
+
+    /// Takes the replies that have come, and sends what they led to.
+    pub(crate) fn receive(&mut self) {
+        while let Some(bytes) = self.ring.pop_front() {
+            self.main_device.handle_frame(self.now, &bytes);
+            self.wire.delivered(self.beats, &bytes);
+            self.transmit();
         }
     }
 
-    pub(crate) fn pass(&mut self, time: Duration) {
-        self.now = self.now + time;
+    /// Time passes up to `end`; frames arrive. The MainDevice takes its replies at once if it `receives`.
+    pub(crate) fn pass_to(&mut self, end: Instant, receives: bool) {
+        while let Some(arrival) = self.wire.next_arrival().filter(|&arrival| arrival <= end) {
+            self.now = self.now.max(arrival);
+            let Some(mut frame) = self.wire.take(self.now) else { break };
+            match frame.direction {
+                Direction::Request => {
+                    if self.segment.process_frame(self.now, &mut frame.bytes) {
+                        self.wire.reply(self.now, frame.bytes);
+                    }
+                }
+                Direction::Reply => {
+                    self.ring.push_back(frame.bytes);
+                    if receives {
+                        self.receive();
+                    }
+                }
+            }
+        }
+        self.now = self.now.max(end);
         self.segment.advance(self.now);
+    }
+
+    /// Whether any frame is on its way or waits to be taken.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.wire.next_arrival().is_none() && self.ring.is_empty()
     }
 
     pub(crate) fn failure(&self) -> Option<&BusError> {

@@ -1,0 +1,179 @@
+//! A bad wire: frames are lost, late, doubled and overtaken. A beat is lost at most, never the bus, and
+//! never is old data taken for new.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::main_device::{Event, ProcessDataSource, Stage, SubDeviceConfiguration};
+use ethercat::time::Instant;
+use onbeat_simulator::application::servo::default_mapping;
+
+use rig::stamped::{STEP, stamp_of, stamped};
+use rig::wire::{Expected, Faults, Wire};
+use rig::{PERIOD, Replies, Rig, described, drives, to_op};
+
+/// Ten seconds.
+const BEATS: usize = 10_000;
+
+/// Three drives mapped by SDO, and three SubDevices with stamps, in two frames together.
+fn small_and_large() -> Rig {
+    let mut devices = drives(3);
+    devices.extend([stamped(1, 4), stamped(1, 150), stamped(2, 100)]);
+    let mut configuration = vec![SubDeviceConfiguration::default(); devices.len()];
+    for drive in &mut configuration[..3] {
+        drive.process_data = ProcessDataSource::Explicit(default_mapping());
+    }
+    Rig::new(described(configuration), devices)
+}
+
+/// The same with one whose inputs take two datagrams.
+fn one_with_cut_inputs() -> Rig {
+    let mut devices = drives(3);
+    devices.extend([stamped(1, 4), stamped(1, 250), stamped(2, 100)]);
+    Rig::new(to_op(), devices)
+}
+
+/// What the stamps of one SubDevice have shown so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    newest: Instant,
+    fresh: usize,
+}
+
+impl Watched {
+    /// Inputs that count as fresh after a beat sent at `sent`, received by `received`.
+    fn see(&mut self, inputs: &[u8], sent: Instant, received: Instant) {
+        let stamp = stamp_of(inputs).expect("all of one step");
+        assert!(stamp > self.newest, "{stamp:?} again or older than {:?}", self.newest);
+        assert!(stamp + STEP > sent && stamp <= received, "{stamp:?} is not of the beat sent at {sent:?}");
+        *self = Self { newest: stamp, fresh: self.fresh + 1 };
+    }
+}
+
+/// Brings the bus up and runs it on a wire with `faults`; everything must be counted, nothing stale fresh.
+/// Returns the watched SubDevices, how many beats were whole, and how many had a loss.
+fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 6], usize, usize) {
+    rig.wire = Wire::new(seed);
+    rig.wire.faults = faults;
+    rig.pump_to(Stage::PreOp);
+    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig.beat_to(Stage::Op, 3000);
+
+    let mut watched = [Watched::default(); 6];
+    let (mut whole, mut with_loss) = (0, 0);
+    for _ in 0..beats {
+        let (sent, report) = match rig.replies {
+            Replies::SameBeat => (rig.now, rig.beat()),
+            Replies::NextBeat => {
+                let sent = Instant::from_nanos((rig.now - Instant::EPOCH - PERIOD).as_nanos() as u64);
+                let report = rig.take_replies();
+                (sent, report)
+            }
+        };
+        for (position, watched) in watched.iter_mut().enumerate().skip(3) {
+            if rig.main_device.inputs_fresh(position) {
+                watched.see(rig.main_device.inputs(position), sent, sent + PERIOD);
+            }
+        }
+        if rig.replies == Replies::NextBeat {
+            rig.send_beat();
+        }
+        whole += usize::from(report.all_fresh);
+        with_loss += usize::from(report.frames_lost > 0);
+    }
+    assert_eq!(rig.main_device.stage(), Stage::Op, "{:?}", rig.events);
+    assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
+    let unrest = |event: &Event| matches!(event, Event::Failed(_) | Event::StateChanged { .. });
+    assert!(!rig.events.iter().any(unrest), "{:?}", rig.events);
+    check_counters(rig);
+    (watched, whole, with_loss)
+}
+
+/// The last frames come home; then both sides have counted the same.
+fn check_counters(rig: &mut Rig) {
+    rig.main_device.end_beat(rig.now);
+    rig.beats += 1;
+    rig.wire.faults = Faults::default();
+    while !rig.is_quiet() {
+        rig.receive();
+        rig.pass_to(rig.now + PERIOD, true);
+    }
+    let counted = rig.main_device.reception();
+    let expected = rig.wire.expected();
+    let found = Expected {
+        sent: counted.sent,
+        accepted: counted.accepted,
+        lost: counted.lost,
+        late: counted.late,
+        duplicate: counted.duplicate,
+    };
+    assert_eq!(found, expected);
+    assert_eq!(counted.foreign + counted.truncated + counted.mismatched, 0);
+}
+
+/// A frame lost or late costs its beat, and nothing else.
+fn costs_its_beat_only(seed: u64, replies: Replies, faults: Faults) {
+    let mut rig = small_and_large();
+    rig.replies = replies;
+    let (watched, whole, with_loss) = endure(&mut rig, BEATS, seed, faults);
+    println!("{whole} beats whole, {with_loss} with a loss, {watched:?}");
+    assert_eq!(whole + with_loss, BEATS);
+    assert!(watched[3..].iter().all(|it| it.fresh >= whole && it.fresh <= BEATS));
+}
+
+#[test]
+fn one_percent_of_requests_and_replies_lost() {
+    costs_its_beat_only(1, Replies::SameBeat, Faults { lost: 0.01, ..Faults::default() });
+}
+
+#[test]
+fn two_percent_five_beats_late() {
+    let delay = Duration::from_millis(5);
+    costs_its_beat_only(2, Replies::SameBeat, Faults { delayed: 0.02, delay, ..Faults::default() });
+}
+
+#[test]
+fn five_percent_doubled() {
+    costs_its_beat_only(3, Replies::SameBeat, Faults { doubled: 0.05, ..Faults::default() });
+}
+
+#[test]
+fn five_percent_overtaken() {
+    costs_its_beat_only(4, Replies::SameBeat, Faults { overtaken: 0.05, ..Faults::default() });
+}
+
+fn everything() -> Faults {
+    let delay = Duration::from_millis(5);
+    Faults { lost: 0.01, doubled: 0.02, overtaken: 0.05, delayed: 0.01, delay }
+}
+
+#[test]
+fn everything_at_once() {
+    for seed in 10..12 {
+        costs_its_beat_only(seed, Replies::SameBeat, everything());
+    }
+}
+
+#[test]
+fn everything_at_once_with_replies_taken_a_beat_later() {
+    costs_its_beat_only(20, Replies::NextBeat, everything());
+}
+
+#[test]
+fn inputs_cut_over_two_datagrams_are_never_those_of_a_buffer_left_open() {
+    let delay = Duration::from_millis(5);
+    let each = [
+        Faults { lost: 0.01, ..Faults::default() },
+        Faults { delayed: 0.02, delay, ..Faults::default() },
+        Faults { doubled: 0.05, ..Faults::default() },
+        Faults { overtaken: 0.05, ..Faults::default() },
+    ];
+    for (seed, faults) in (30..).zip(each) {
+        let mut rig = one_with_cut_inputs();
+        let (watched, whole, with_loss) = endure(&mut rig, 2_000, seed, faults);
+        println!("{faults:?}: {whole} beats whole, {with_loss} with a loss, {watched:?}");
+        assert!(watched[4].fresh > 1_000);
+    }
+}

@@ -1,0 +1,173 @@
+//! The wire between both ends: takes its time, and loses, delays, doubles and reorders frames as asked.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use ethercat::time::Instant;
+use ethercat::wire::{Command, Frame};
+
+/// One way, either way.
+const TRAVEL: Duration = Duration::from_micros(10);
+
+/// What goes wrong, each as a share of all frames in one direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Faults {
+    pub(crate) lost: f64,
+    pub(crate) doubled: f64,
+    /// Overtaken by the frames sent within the next 40 us.
+    pub(crate) overtaken: f64,
+    pub(crate) delayed: f64,
+    pub(crate) delay: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Request,
+    Reply,
+}
+
+/// A frame on its way.
+#[derive(Debug)]
+pub(crate) struct Travelling {
+    pub(crate) arrival: Instant,
+    number: u64,
+    pub(crate) direction: Direction,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What became of one frame the MainDevice sent, as the wire saw it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    answered_in_time: bool,
+    replies: u64,
+    is_process_data: bool,
+    beat: u64,
+}
+
+/// What a MainDevice must have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Expected {
+    pub(crate) sent: u64,
+    pub(crate) accepted: u64,
+    pub(crate) lost: u64,
+    pub(crate) late: u64,
+    pub(crate) duplicate: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(crate) faults: Faults,
+    random: Random,
+    travelling: Vec<Travelling>,
+    frames: u64,
+    /// By generation number, which makes every frame its own.
+    fates: HashMap<u32, Fate>,
+}
+
+impl Wire {
+    /// A wire without faults; `seed` decides on those it is given later.
+    pub(crate) fn new(seed: u64) -> Self {
+        let (travelling, fates) = (Vec::new(), HashMap::new());
+        Self { faults: Faults::default(), random: Random(seed), travelling, frames: 0, fates }
+    }
+
+    /// The MainDevice sends, in beat `beat`.
+    pub(crate) fn request(&mut self, now: Instant, beat: u64, bytes: Vec<u8>) {
+        let is_process_data = is_process_data(&bytes);
+        let fate = Fate { is_process_data, beat, ..Fate::default() };
+        self.fates.insert(generation(&bytes), fate);
+        self.put(now, Direction::Request, bytes);
+    }
+
+    /// The segment answers.
+    pub(crate) fn reply(&mut self, now: Instant, bytes: Vec<u8>) {
+        self.put(now, Direction::Reply, bytes);
+    }
+
+    /// The MainDevice gets this reply, in beat `beat`.
+    pub(crate) fn delivered(&mut self, beat: u64, bytes: &[u8]) {
+        let fate = self.fates.get_mut(&generation(bytes)).expect("a reply to what was sent");
+        fate.replies += 1;
+        // Bring-up and mailbox frames have longer than any delay here.
+        if fate.replies == 1 && (!fate.is_process_data || fate.beat == beat) {
+            fate.answered_in_time = true;
+        }
+    }
+
+    /// When the next frame arrives.
+    pub(crate) fn next_arrival(&self) -> Option<Instant> {
+        self.travelling.iter().map(|it| it.arrival).min()
+    }
+
+    /// The next frame that arrives up to `now`.
+    pub(crate) fn take(&mut self, now: Instant) -> Option<Travelling> {
+        let arrived = self.travelling.iter().enumerate().filter(|(_, it)| it.arrival <= now);
+        let (place, _) = arrived.min_by_key(|(_, it)| (it.arrival, it.number))?;
+        Some(self.travelling.swap_remove(place))
+    }
+
+    /// What must be counted once nothing is on its way.
+    pub(crate) fn expected(&self) -> Expected {
+        let mut expected = Expected { sent: self.fates.len() as u64, ..Expected::default() };
+        for fate in self.fates.values() {
+            if fate.answered_in_time {
+                expected.accepted += 1;
+                expected.duplicate += fate.replies - 1;
+            } else {
+                expected.lost += 1;
+                expected.late += fate.replies;
+            }
+        }
+        expected
+    }
+
+    fn put(&mut self, now: Instant, direction: Direction, bytes: Vec<u8>) {
+        let copies = if self.random.happens(self.faults.doubled) { 2 } else { 1 };
+        for _ in 0..copies {
+            if self.random.happens(self.faults.lost) {
+                continue;
+            }
+            let mut arrival = now + TRAVEL;
+            if self.random.happens(self.faults.delayed) {
+                arrival = arrival + self.faults.delay;
+            } else if self.random.happens(self.faults.overtaken) {
+                arrival = arrival + Duration::from_micros(40);
+            }
+            self.frames += 1;
+            self.travelling.push(Travelling {
+                arrival,
+                number: self.frames,
+                direction,
+                bytes: bytes.clone(),
+            });
+        }
+    }
+}
+
+/// The number in a frame's first datagram, a NOP.
+fn generation(bytes: &[u8]) -> u32 {
+    let frame = Frame::parse(bytes).expect("a whole frame");
+    let first = frame.datagrams().next().expect("a datagram");
+    u32::from_le_bytes(first.data.try_into().expect("four bytes"))
+}
+
+fn is_process_data(bytes: &[u8]) -> bool {
+    let frame = Frame::parse(bytes).expect("a whole frame");
+    let cyclic = [Command::Frmw, Command::Lrw, Command::Lrd, Command::Lwr];
+    frame.datagrams().any(|it| cyclic.contains(&it.header.command))
+}
+
+/// SplitMix64: the same faults on every machine.
+#[derive(Debug)]
+struct Random(u64);
+
+impl Random {
+    fn happens(&mut self, share: f64) -> bool {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut bits = self.0;
+        bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        bits ^= bits >> 31;
+        ((bits >> 11) as f64 / (1_u64 << 53) as f64) < share
+    }
+}
