@@ -24,36 +24,38 @@ pub(crate) struct Wire {
     pub(crate) faults: Faults,
 }
 
+/// Where the help lists them.
+const FAULTS: &str = "Faults put on the link, to see what they do";
+
 /// Faults put on the link on purpose.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
-#[command(next_help_heading = "Faults put on the link, to see what they do")]
 pub(crate) struct Faults {
     /// Lose this share of the frames: 1% or 0.01
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    #[arg(long, help_heading = FAULTS, value_name = "SHARE", value_parser = share, default_value = "0")]
     pub(crate) loss: f64,
 
     /// Hold back this share of the replies for --delay
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    #[arg(long, help_heading = FAULTS, value_name = "SHARE", value_parser = share, default_value = "0")]
     pub(crate) late: f64,
 
     /// How long a late reply is held back
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "5ms")]
+    #[arg(long, help_heading = FAULTS, value_name = "TIME", value_parser = time, default_value = "5ms")]
     pub(crate) delay: Duration,
 
     /// Deliver this share of the replies twice
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    #[arg(long, help_heading = FAULTS, value_name = "SHARE", value_parser = share, default_value = "0")]
     pub(crate) duplicate: f64,
 
     /// Let this share of the replies be overtaken by the next
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    #[arg(long, help_heading = FAULTS, value_name = "SHARE", value_parser = share, default_value = "0")]
     pub(crate) reorder: f64,
 
     /// Change a byte in this share of the replies
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
+    #[arg(long, help_heading = FAULTS, value_name = "SHARE", value_parser = share, default_value = "0")]
     pub(crate) corrupt: f64,
 
     /// Same seed, same faults
-    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    #[arg(long, help_heading = FAULTS, value_name = "NUMBER", default_value = "1")]
     pub(crate) seed: u64,
 }
 

@@ -27,7 +27,7 @@ fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
         let mapping = sub_device.explicit_mapping().expect("explicit");
         assert_eq!((mapping.output_bits(), mapping.input_bits()), (96, 96));
         let clock = sub_device.sync0.expect("SYNC0");
-        assert_eq!((clock.cycle, clock.shift), (Duration::from_millis(1), Duration::from_micros(250)));
+        assert_eq!((clock.cycle, clock.shift), (Duration::from_millis(1), Duration::from_micros(100)));
         assert_eq!(robot.axes[position].name, format!("axis-{}", position + 1));
         assert_eq!(robot.axes[position].sub_device, position);
     }

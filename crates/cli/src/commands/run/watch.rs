@@ -137,17 +137,17 @@ impl Watch {
     fn line(&self) -> String {
         let status = self.observer.status();
         if self.op_since.is_none() || self.frozen.is_some() {
-            return format!("{:?}; axes: {}", status.stage, states(&status));
+            return format!("{} ({:?})", states(&status), status.stage);
         }
+        let states = if self.is_broken() { "no answer".to_owned() } else { states(&status) };
         let jitter = self.summary.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
+        // What fits first on a narrow terminal matters most.
         format!(
-            "{} cycles, release jitter at most {jitter:.1} us, {} working counter errors, {} lost frames, \
-             {} overruns; axes: {}",
+            "{states} | {} cycles | release jitter <= {jitter:.1} us | WKC errors {} | lost {} | overruns {}",
             self.summary.cycles(),
             self.summary.working_counter_errors.count,
             self.summary.lost_frames.count,
             self.summary.overruns.count,
-            if self.is_broken() { "no answer".to_owned() } else { states(&status) }
         )
     }
 }
@@ -159,7 +159,7 @@ fn states(status: &Status) -> String {
         *counts.entry(super::outcome::state(axis)).or_insert(0_usize) += 1;
     }
     if counts.is_empty() {
-        return "none".to_owned();
+        return "no axes".to_owned();
     }
     let counts: Vec<String> = counts.iter().map(|(state, count)| format!("{count} {state}")).collect();
     counts.join(", ")
