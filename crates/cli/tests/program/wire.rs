@@ -1,60 +1,140 @@
-//! The same commands on a wire: one process simulates, another runs.
+//! `onbeat run` and `onbeat scan` on one end of a cable, `onbeat simulate` on the other: two processes, real
+//! sockets, network namespaces made for the test.
 
 use std::process::{Child, Command, Stdio};
 
 use testbed::{Side, Testbed};
 
-use crate::common::{finished, onbeat};
+use crate::common::{Ran, finished, onbeat, six_axis_with};
 
-/// `onbeat simulate` on the far side; gone when dropped.
-struct Simulated(Child);
+const SIX_AXIS: &str = "examples/six-axis.toml";
 
-impl Simulated {
-    fn start(testbed: &Testbed) -> Self {
-        let mut simulate = onbeat();
-        simulate.args(["simulate", "--iface", Side::Far.interface()]);
-        let child = testbed.run_in(Side::Far, simulate).stderr(Stdio::null()).spawn();
-        Self(child.expect("onbeat simulate"))
+/// A robot's SubDevices at the far end.
+struct Wire {
+    testbed: Testbed,
+    simulator: Child,
+}
+
+impl Wire {
+    /// `None`, with the reason on standard error, where test networks cannot be made.
+    fn with(robot: &str) -> Option<Self> {
+        let testbed = match Testbed::new() {
+            Ok(testbed) => testbed,
+            Err(skip) => {
+                eprintln!("skipped: {skip}");
+                return None;
+            }
+        };
+        let mut command = onbeat();
+        command.args(["simulate", robot, "--iface", Side::Far.interface()]);
+        let mut command = testbed.run_in(Side::Far, command);
+        let simulator = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the simulator");
+        let wire = Self { testbed, simulator };
+        wire.await_answer();
+        Some(wire)
+    }
+
+    fn onbeat(&self, arguments: &[&str]) -> Ran {
+        let mut command = onbeat();
+        command.args(arguments).args(["--iface", Side::Near.interface()]);
+        let command: Command = self.testbed.run_in(Side::Near, command);
+        finished(command)
+    }
+
+    /// The simulator needs a moment to open its interface.
+    fn await_answer(&self) {
+        for _ in 0..20 {
+            if self.onbeat(&["scan", "--json"]).code == Some(0) {
+                return;
+            }
+        }
+        panic!("nobody answers at the far end");
     }
 }
 
-impl Drop for Simulated {
+impl Drop for Wire {
     fn drop(&mut self) {
-        // It may be gone already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.simulator.kill();
+        let _ = self.simulator.wait();
     }
 }
 
-fn near(testbed: &Testbed, arguments: &[&str]) -> Command {
-    let mut command = onbeat();
-    command.args(arguments).args(["--iface", Side::Near.interface()]);
-    testbed.run_in(Side::Near, command)
+fn all_enabled(end: &serde_json::Value) -> bool {
+    end["axes"].as_array().expect("axes").iter().all(|axis| axis["state"] == "Operation enabled")
 }
 
 #[test]
-fn six_axes_run_over_a_cable_and_a_bus_that_dies_is_a_failure_without_states() {
-    let testbed = match Testbed::new() {
-        Ok(testbed) => testbed,
-        Err(skip) => return eprintln!("skipped: {skip}"),
-    };
-    let ran = finished(near(&testbed, &["scan"]));
-    assert!(ran.sentence().contains("no SubDevice answers"), "{}", ran.stderr);
+fn six_axes_run_over_a_cable() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let end = wire.onbeat(&["run", SIX_AXIS, "--cycles", "2000", "--json"]).json();
+    assert_eq!(end["cycles"], 2000);
+    assert_eq!(end["working_counter_errors"], 0);
+    assert!(all_enabled(&end), "{end}");
+    // The bus was left in Init and answers again.
+    assert_eq!(wire.onbeat(&["scan", "--json"]).json().as_array().map(Vec::len), Some(6));
+}
 
-    let mut simulated = Simulated::start(&testbed);
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    let found = finished(near(&testbed, &["scan", "--json"])).json();
-    assert_eq!(found.as_array().map(Vec::len), Some(6));
-    let end = finished(near(&testbed, &["run", "--cycles", "300", "--json"])).json();
-    assert_eq!(end["working_counter_errors"], 0, "{end}");
-    assert_eq!(end["axes"][5]["state"], "Operation enabled");
+#[test]
+fn ten_seconds_of_every_fault_end_in_op_with_each_anomaly_counted() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let faults = ["--loss", "1%", "--late", "1%", "--delay", "5ms", "--duplicate", "1%", "--reorder", "1%"];
+    let arguments = [&["run", SIX_AXIS, "--cycles", "10000", "--json"][..], &faults].concat();
+    let end = wire.onbeat(&arguments).json();
+    assert_eq!(end["cycles"], 10_000);
+    assert_eq!(end["working_counter_errors"], 0);
+    assert!(all_enabled(&end), "{end}");
+    // About 1 % lost and 1 % too late of ten thousand frames; the rest is up to the machine.
+    let count = |name: &str| end[name].as_u64().unwrap_or_else(|| panic!("{name} in {end}"));
+    assert!(count("lost_frames") >= 150, "{end}");
+    let reception = &end["frames"];
+    for kind in ["late", "duplicate"] {
+        assert!(reception[kind].as_u64().is_some_and(|it| it >= 50), "{kind} in {reception}");
+    }
+    let number = |name: &str| reception[name].as_u64().unwrap_or_else(|| panic!("{name} in {reception}"));
+    assert_eq!(number("sent"), number("accepted") + number("lost"), "every frame is answered or lost");
+}
 
-    let killer = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(1500));
-        simulated.0.kill().expect("kill");
-    });
-    let ran = finished(near(&testbed, &["run", "--cycles", "3000"]));
-    killer.join().expect("the killer");
+#[test]
+fn the_wire_shows_the_same_errors_as_the_simulation() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let seven = six_axis_with("seven-drives.toml", "count = 6\ndevice", "count = 7\ndevice");
+    let seven = seven.to_str().expect("UTF-8");
+    let ran = wire.onbeat(&["run", seven, "--cycles", "10"]);
+    assert_eq!(
+        ran.sentence(),
+        "onbeat: 6 SubDevices answer, expected 7: the first missing is SubDevice 6 \"drive-7\"; \
+         check its power and the cable to it"
+    );
+}
+
+#[test]
+fn sixty_four_drives_at_four_kilohertz_are_simulated_without_a_working_counter_error() {
+    let robot = six_axis_with("sixty-four.toml", "count = 6\ndevice", "count = 64\ndevice");
+    let text = std::fs::read_to_string(&robot).expect("just written").replace("\"250us\"", "\"100us\"");
+    std::fs::write(&robot, text).expect("just written");
+    let robot = robot.to_str().expect("UTF-8");
+    let Some(wire) = Wire::with(robot) else { return };
+    let end = wire.onbeat(&["run", robot, "--period", "250us", "--cycles", "4000", "--json"]).json();
+    assert_eq!(end["period_ns"], 250_000);
+    assert_eq!(end["working_counter_errors"], 0);
+    assert!(all_enabled(&end), "{end}");
+}
+
+#[test]
+fn a_bus_that_dies_is_a_failure_without_states() {
+    let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
+    let mut run = onbeat();
+    run.args(["run", "--cycles", "3000", "--iface", Side::Near.interface()]);
+    let run = wire.testbed.run_in(Side::Near, run);
+    let running = std::thread::spawn(move || finished(run));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    wire.simulator.kill().expect("kill");
+    let ran = running.join().expect("the run");
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("beats had no whole process data"), "{}", ran.stderr);
     assert!(
@@ -62,4 +142,16 @@ fn six_axes_run_over_a_cable_and_a_bus_that_dies_is_a_failure_without_states() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+fn a_cable_with_nobody_at_the_end_says_what_to_check() {
+    let testbed = match Testbed::new() {
+        Ok(testbed) => testbed,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let mut scan = onbeat();
+    scan.args(["scan", "--iface", Side::Near.interface()]);
+    let ran = finished(testbed.run_in(Side::Near, scan));
+    assert!(ran.sentence().contains("no SubDevice answers"), "{}", ran.stderr);
 }
