@@ -87,8 +87,9 @@ pub enum BusError {
     },
     /// Working counters never became whole in SafeOp.
     #[error(
-        "process data is incomplete in SafeOp for {after:?}: working counter {received:?} of datagram {datagram}, \
-         expected {expected}"
+        "process data has not been whole for {after:?} on the way to Op: datagram {datagram} came back with working \
+         counter {}, expected {expected}; check that the SubDevices answer within the period",
+        received.map_or("none".to_owned(), |it| it.to_string())
     )]
     IncompleteProcessData {
         /// How long.

@@ -121,6 +121,12 @@ impl MainDevice {
     /// Goes on to the next phase while everybody is done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
         self.serve_requests(now);
+        // SYNC0 waits for the reference clock's time, and that for a beat that comes back.
+        if self.phase == Phase::SafeOp && now.since(self.phase_since) > self.configuration.state_timeout * 2
+        {
+            let error = self.incomplete_process_data(now);
+            self.fail(error);
+        }
         while self.broadcasts.is_done() && self.workers.iter().all(Worker::is_done) {
             let before = self.phase;
             if let Err(error) = self.leave_phase(now) {
@@ -303,15 +309,15 @@ impl MainDevice {
         if after < self.configuration.state_timeout {
             return Ok(());
         }
+        Err(self.incomplete_process_data(now))
+    }
+
+    fn incomplete_process_data(&self, now: Instant) -> BusError {
         let mut counters = self.beat.working_counters().enumerate();
         let wrong = counters.find(|(_, it)| !it.is_complete());
         let (datagram, it) = wrong.unwrap_or_default();
-        Err(BusError::IncompleteProcessData {
-            after,
-            datagram,
-            expected: it.expected,
-            received: it.received,
-        })
+        let after = now.since(self.phase_since);
+        BusError::IncompleteProcessData { after, datagram, expected: it.expected, received: it.received }
     }
 
     fn start_plans(&mut self, select: impl Fn(&mut Plans) -> &mut Vec<Action>) {
