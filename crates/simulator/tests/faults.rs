@@ -174,6 +174,6 @@ fn inputs_cut_over_two_datagrams_are_never_those_of_a_buffer_left_open() {
         let mut rig = one_with_cut_inputs();
         let (watched, whole, with_loss) = endure(&mut rig, 2_000, seed, faults);
         println!("{faults:?}: {whole} beats whole, {with_loss} with a loss, {watched:?}");
-        assert!(watched[4].fresh > 1_000);
+        assert!(watched[4].fresh > 500);
     }
 }

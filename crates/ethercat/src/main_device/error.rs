@@ -68,7 +68,7 @@ pub enum BusError {
         position: u16,
     },
     /// One SubDevice fails.
-    #[error("SubDevice {position} \"{name}\": {error}")]
+    #[error("SubDevice {position} \"{name}\"{}{error}", error.joint())]
     SubDevice {
         /// Place in the segment, from 0.
         position: u16,
@@ -118,7 +118,10 @@ pub enum SubDeviceError {
         found: Identity,
     },
     /// It has another alias.
-    #[error("station alias {found}, expected {expected}; check the order or write the alias")]
+    #[error(
+        "found station alias {found}, expected {expected}; check the order of the SubDevices, or write the alias \
+         to its SII"
+    )]
     Alias {
         /// What it must be.
         expected: u16,
@@ -142,16 +145,19 @@ pub enum SubDeviceError {
         lost: u32,
     },
     /// The EEPROM does not answer.
-    #[error("SII does not answer at word {word_address:#06x}: the EEPROM is missing or defective")]
+    #[error(
+        "SII does not answer at word {word_address:#06x}: the EEPROM is missing, too small for its contents, or \
+         defective"
+    )]
     SiiSilent {
         /// Word address.
         word_address: u32,
     },
     /// The SII cannot be read.
-    #[error("SII: {0}")]
+    #[error("{0}; write its SII anew")]
     Sii(SiiError),
     /// It refuses a state.
-    #[error("refuses {requested}: stays in {found}, AL status code {code}")]
+    #[error("refuses {requested} and stays in {}: AL status code {code}{}", shown(*found), what_to_do(*code))]
     Refused {
         /// Asked for.
         requested: AlState,
@@ -161,7 +167,7 @@ pub enum SubDeviceError {
         code: AlStatusCode,
     },
     /// It takes too long.
-    #[error("does not reach {requested} within {timeout:?}: it shows {found}, AL status code {code}")]
+    #[error("does not reach {requested} within {timeout:?}: it stays in {}{}", shown(*found), reason(*code))]
     StateTimeout {
         /// Asked for.
         requested: AlState,
@@ -183,10 +189,14 @@ pub enum SubDeviceError {
         error: MailboxError,
     },
     /// SDOs are to be written, but there is no mailbox with CoE.
-    #[error("SDOs are configured but its SII declares no CoE mailbox; remove `startup` and explicit PDOs")]
+    #[error(
+        "SDOs are configured, but its SII declares no CoE mailbox; remove its start-up SDOs and its explicit PDOs"
+    )]
     NoCoe,
     /// A mailbox of an impossible size.
-    #[error("mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}")]
+    #[error(
+        "its SII declares a mailbox of {found} bytes at {address:#06x}, expected {minimum} to {maximum}; write its SII anew"
+    )]
     MailboxLength {
         /// Where.
         address: u16,
@@ -198,7 +208,9 @@ pub enum SubDeviceError {
         maximum: u16,
     },
     /// A PDO wants a SyncManager that is not there.
-    #[error("PDO {pdo:#06x} wants SyncManager {sync_manager}, its SII declares {count}")]
+    #[error(
+        "PDO {pdo:#06x} wants SyncManager {sync_manager}, its SII declares {count} of them; choose another"
+    )]
     SyncManager {
         /// Which PDO.
         pdo: u16,
@@ -208,13 +220,15 @@ pub enum SubDeviceError {
         count: usize,
     },
     /// An explicit mapping has a direction the SubDevice has no SyncManager for.
-    #[error("{direction} are mapped, but its SII declares no SyncManager for {direction}")]
+    #[error(
+        "{direction} are mapped, but its SII declares no SyncManager for {direction}; remove those PDOs"
+    )]
     NoSyncManager {
         /// "outputs" or "inputs".
         direction: &'static str,
     },
     /// More stretches of process data than FMMUs.
-    #[error("needs {needed} FMMUs, its ESC has {found}")]
+    #[error("its process data needs {needed} FMMUs, its ESC has {found}; map PDOs of one SyncManager only")]
     Fmmus {
         /// How many are needed.
         needed: usize,
@@ -222,8 +236,43 @@ pub enum SubDeviceError {
         found: u8,
     },
     /// SYNC0 is asked of a SubDevice without a clock.
-    #[error("SYNC0 is configured, but its ESC has no distributed clock, or clocks are off; remove `dc`")]
+    #[error("SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0")]
     NoClock,
+    /// SYNC0 is asked of a bus without distributed clocks.
+    #[error("SYNC0 is configured, but distributed clocks are off; switch them on or remove its SYNC0")]
+    ClocksOff,
+}
+
+impl SubDeviceError {
+    /// What stands between the SubDevice and what it does, or what is said of it.
+    fn joint(&self) -> &'static str {
+        match self {
+            Self::Refused { .. } | Self::StateTimeout { .. } => " ",
+            _ => ": ",
+        }
+    }
+}
+
+/// What helps against the refusals that mappings and clocks cause.
+fn what_to_do(code: AlStatusCode) -> &'static str {
+    match code {
+        AlStatusCode::INVALID_OUTPUT_CONFIGURATION
+        | AlStatusCode::INVALID_INPUT_CONFIGURATION
+        | AlStatusCode::INVALID_SYNC_MANAGER => "; check its PDO mapping",
+        _ => "",
+    }
+}
+
+/// The state without the error flag, which the code tells better.
+fn shown(status: AlStatus) -> AlStatus {
+    AlStatus { error: false, ..status }
+}
+
+fn reason(code: AlStatusCode) -> String {
+    match code {
+        AlStatusCode::NO_ERROR => " without saying why; restart it".to_owned(),
+        code => format!(", AL status code {code}{}", what_to_do(code)),
+    }
 }
 
 fn describe(expected: &ExpectedIdentity) -> String {

@@ -255,7 +255,11 @@ impl MainDevice {
                 return fail(sub_device, SubDeviceError::NoCoe);
             }
             if configuration.sync0.is_some() && sub_device.clock.is_none() {
-                return fail(sub_device, SubDeviceError::NoClock);
+                let error = match self.configuration.distributed_clocks {
+                    true => SubDeviceError::NoClock,
+                    false => SubDeviceError::ClocksOff,
+                };
+                return fail(sub_device, error);
             }
             self.plans[position] = Plans {
                 safe_op: plan::safe_op(configuration.sync0),

@@ -1,0 +1,295 @@
+//! Buses that are not as described or do not do as asked: one sentence that says where, what was expected,
+//! what was found and what to do, and everybody back in Init.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::main_device::{
+    Configuration, ExpectedIdentity, ProcessDataSource, Stage, StartupSdo, SubDeviceConfiguration, Sync0,
+};
+use ethercat::register::EscFeatures;
+use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use onbeat_simulator::application::servo::default_mapping;
+use onbeat_simulator::application::sii::{SiiDescription, digital_outputs, with_coe};
+use onbeat_simulator::application::{Application, GenericDevice, ProcessDataLengths, StateChange};
+use onbeat_simulator::{EscDescription, SubDevice};
+
+use rig::{DRIVE, Rig, described, drive, drives, to_op};
+
+/// Brings the bus up as far as it comes, and returns the sentence with which it fails.
+fn failure_of(configuration: Configuration, devices: Vec<SubDevice>) -> String {
+    let mut rig = Rig::new(configuration, devices);
+    rig.pump_to(Stage::PreOp);
+    for _ in 0..12_000 {
+        if rig.main_device.stage() == Stage::Down || rig.failure().is_some() {
+            break;
+        }
+        rig.beat();
+    }
+    rig.pump_to(Stage::Down);
+    assert_eq!(rig.main_device.stage(), Stage::Down, "{:?}", rig.events);
+    for (position, sub_device) in rig.segment.sub_devices().iter().enumerate() {
+        let found = sub_device.al_status().al_state();
+        assert_eq!(found, Some(AlState::Init), "SubDevice {position} at the end");
+    }
+    rig.failure().expect("it fails").to_string()
+}
+
+fn named(name: &str) -> SubDeviceConfiguration {
+    let identity = ExpectedIdentity {
+        vendor_id: DRIVE.vendor_id,
+        product_code: DRIVE.product_code,
+        revision: Some(DRIVE.revision),
+    };
+    SubDeviceConfiguration { name: name.into(), identity: Some(identity), ..Default::default() }
+}
+
+fn arm() -> Vec<SubDeviceConfiguration> {
+    ["base", "shoulder", "elbow"].map(named).to_vec()
+}
+
+/// Three drives of which the middle one is configured by `change`.
+fn shoulder_with(change: impl FnOnce(&mut SubDeviceConfiguration)) -> Configuration {
+    let mut arm = arm();
+    change(&mut arm[1]);
+    described(arm)
+}
+
+/// Three drives of which the middle one is another SubDevice.
+fn arm_with(shoulder: SubDevice) -> Vec<SubDevice> {
+    vec![drive(0), shoulder, drive(2)]
+}
+
+fn generic(description: &SiiDescription) -> SubDevice {
+    let image = description.image();
+    let application = GenericDevice::from_sii(&image).expect("a mapping that fits");
+    SubDevice::from_sii(&image.emit(), Box::new(application))
+}
+
+#[test]
+fn nobody_there() {
+    assert_eq!(
+        failure_of(to_op(), Vec::new()),
+        "no SubDevice answers: check the cable, the power of the first SubDevice and the interface"
+    );
+}
+
+#[test]
+fn fewer_than_described() {
+    assert_eq!(
+        failure_of(described(arm()), drives(2)),
+        "2 SubDevices answer, expected 3: the first missing is SubDevice 2 \"elbow\"; check its power and the \
+         cable to it"
+    );
+}
+
+#[test]
+fn more_than_described() {
+    assert_eq!(
+        failure_of(described(arm()), drives(4)),
+        "4 SubDevices answer, expected 3: SubDevice 3 (vendor 0xffff0b01 product 0x00000402 revision 0x00000001) \
+         is not described; add it to the robot file or unplug it"
+    );
+}
+
+#[test]
+fn another_than_described() {
+    let terminal = Identity { vendor_id: 2, product_code: 0x07D4_3052, revision: 7, serial: 0 };
+    assert_eq!(
+        failure_of(described(arm()), arm_with(generic(&digital_outputs(terminal, "EL2004", 4)))),
+        "SubDevice 1 \"shoulder\": found vendor 0x00000002 product 0x07d43052 revision 0x00000007, expected \
+         vendor 0xffff0b01 product 0x00000402 revision 0x00000001; check the order of the SubDevices and the \
+         robot file"
+    );
+}
+
+#[test]
+fn another_revision_than_described() {
+    let newer = Identity { revision: 2, ..DRIVE };
+    assert_eq!(
+        failure_of(described(arm()), arm_with(generic(&with_coe(newer, "drive", default_mapping())))),
+        "SubDevice 1 \"shoulder\": found vendor 0xffff0b01 product 0x00000402 revision 0x00000002, expected \
+         vendor 0xffff0b01 product 0x00000402 revision 0x00000001; check the order of the SubDevices and the \
+         robot file"
+    );
+}
+
+#[test]
+fn another_alias_than_described() {
+    let with_alias = SiiDescription { alias: 12, ..with_coe(DRIVE, "drive", default_mapping()) };
+    assert_eq!(
+        failure_of(shoulder_with(|it| it.alias = Some(7)), arm_with(generic(&with_alias))),
+        "SubDevice 1 \"shoulder\": found station alias 12, expected 7; check the order of the SubDevices, or write \
+         the alias to its SII"
+    );
+}
+
+#[test]
+fn sii_with_a_wrong_checksum() {
+    let mut image = with_coe(DRIVE, "drive", default_mapping()).image().emit();
+    image[2] ^= 0x40;
+    let broken = SubDevice::from_sii(&image, Box::new(Plain::default()));
+    let sentence = failure_of(described(arm()), arm_with(broken));
+    let (start, end) =
+        ("SubDevice 1 \"shoulder\": SII checksum 0x", " over bytes 0 to 13; write its SII anew");
+    assert!(sentence.starts_with(start) && sentence.ends_with(end), "{sentence}");
+}
+
+#[test]
+fn sii_cut_short() {
+    let mut image = with_coe(DRIVE, "drive", default_mapping()).image().emit();
+    image.truncate(0x90);
+    let broken = SubDevice::from_sii(&image, Box::new(Plain::default()));
+    assert_eq!(
+        failure_of(described(arm()), arm_with(broken)),
+        "SubDevice 1 \"shoulder\": SII category 10 ends at byte 160 of itself, inside a record that needs 274; write \
+         its SII anew"
+    );
+}
+
+#[test]
+fn sii_that_was_never_written() {
+    let broken = SubDevice::from_sii(&[0xFF; 2048], Box::new(Plain::default()));
+    let sentence = failure_of(described(arm()), arm_with(broken));
+    assert!(sentence.starts_with("SubDevice 1 \"shoulder\": SII checksum 0xff at byte 14, expected 0x"));
+}
+
+#[test]
+fn a_startup_sdo_that_is_aborted() {
+    let sdo = |index, data: &[u8]| StartupSdo {
+        index,
+        sub_index: 0,
+        complete_access: false,
+        data: data.to_vec(),
+    };
+    let configuration = shoulder_with(|it| it.startup = vec![sdo(0x6060, &[8]), sdo(0x5FFF, &[1])]);
+    assert_eq!(
+        failure_of(configuration, drives(3)),
+        "SubDevice 1 \"shoulder\": SDO 0x5fff:00: aborted, 0x06020000: object does not exist in the object \
+         dictionary"
+    );
+}
+
+#[test]
+fn a_mapping_the_drive_does_not_take() {
+    let mut mapping = default_mapping();
+    mapping.outputs[0].entries[0].index = 0x5FFE;
+    let configuration = shoulder_with(|it| it.process_data = ProcessDataSource::Explicit(mapping));
+    let sentence = failure_of(configuration, drives(3));
+    assert!(sentence.starts_with("SubDevice 1 \"shoulder\": SDO 0x1600:01: aborted, 0x06"), "{sentence}");
+}
+
+#[test]
+fn safe_op_refused_for_a_wrong_length() {
+    let image = with_coe(DRIVE, "drive", default_mapping()).image().emit();
+    let lengths = ProcessDataLengths { outputs: 14, inputs: 12 };
+    let other = SubDevice::from_sii(&image, Box::new(Plain { lengths, refuses: None }));
+    assert_eq!(
+        failure_of(described(arm()), arm_with(other)),
+        "SubDevice 1 \"shoulder\" refuses SafeOp and stays in PreOp: AL status code 0x001d: invalid output \
+         configuration; check its PDO mapping"
+    );
+}
+
+#[test]
+fn op_refused_by_the_application() {
+    let image = with_coe(DRIVE, "drive", default_mapping()).image().emit();
+    let lengths = ProcessDataLengths { outputs: 12, inputs: 12 };
+    let refuses = Some((AlState::Op, AlStatusCode::NO_SYNC));
+    let other = SubDevice::from_sii(&image, Box::new(Plain { lengths, refuses }));
+    let sentence = failure_of(described(arm()), arm_with(other));
+    assert!(
+        sentence
+            .starts_with("SubDevice 1 \"shoulder\" refuses Op and stays in SafeOp: AL status code 0x002d")
+    );
+}
+
+#[test]
+fn a_subdevice_that_never_gets_to_a_state() {
+    let devices = drives(3);
+    let mut rig =
+        Rig::new(Configuration { state_timeout: Duration::from_secs(1), ..described(arm()) }, devices);
+    rig.segment.sub_device_mut(1).expect("three").set_application_runs(false);
+    rig.pump_to(Stage::PreOp);
+    assert_eq!(
+        rig.failure().expect("it fails").to_string(),
+        "SubDevice 1 \"shoulder\" does not reach PreOp within 1s: it stays in Init without saying why; restart it"
+    );
+    rig.pump_to(Stage::Down);
+    assert_eq!(rig.main_device.stage(), Stage::Down);
+}
+
+#[test]
+fn explicit_pdos_without_coe() {
+    let terminal = digital_outputs(DRIVE, "terminal", 4);
+    let configuration =
+        shoulder_with(|it| it.process_data = ProcessDataSource::Explicit(default_mapping()));
+    assert_eq!(
+        failure_of(configuration, arm_with(generic(&terminal))),
+        "SubDevice 1 \"shoulder\": SDOs are configured, but its SII declares no CoE mailbox; remove its start-up \
+         SDOs and its explicit PDOs"
+    );
+}
+
+#[test]
+fn sync0_without_a_clock() {
+    let esc = EscDescription { features: EscFeatures { bits: 0 }, ..EscDescription::default() };
+    let description = with_coe(DRIVE, "drive", default_mapping()).image();
+    let application = GenericDevice::from_sii(&description).expect("a mapping that fits");
+    let without_clock = SubDevice::new(esc, description.emit(), Box::new(application));
+    let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::ZERO };
+    assert_eq!(
+        failure_of(shoulder_with(|it| it.sync0 = Some(sync0)), arm_with(without_clock)),
+        "SubDevice 1 \"shoulder\": SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0"
+    );
+}
+
+#[test]
+fn sync0_with_clocks_off() {
+    let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::ZERO };
+    let configuration =
+        Configuration { distributed_clocks: false, ..shoulder_with(|it| it.sync0 = Some(sync0)) };
+    assert_eq!(
+        failure_of(configuration, drives(3)),
+        "SubDevice 1 \"shoulder\": SYNC0 is configured, but distributed clocks are off; switch them on or remove \
+         its SYNC0"
+    );
+}
+
+#[test]
+fn more_process_data_than_fmmus() {
+    let esc = EscDescription { fmmus: 1, ..EscDescription::default() };
+    let image = with_coe(DRIVE, "drive", default_mapping()).image();
+    let application = GenericDevice::from_sii(&image).expect("a mapping that fits");
+    let one_fmmu = SubDevice::new(esc, image.emit(), Box::new(application));
+    assert_eq!(
+        failure_of(described(arm()), arm_with(one_fmmu)),
+        "SubDevice 1 \"shoulder\": its process data needs 2 FMMUs, its ESC has 1; map PDOs of one SyncManager only"
+    );
+}
+
+/// Expects what it is told to, and refuses one state.
+#[derive(Debug, Default)]
+struct Plain {
+    lengths: ProcessDataLengths,
+    refuses: Option<(AlState, AlStatusCode)>,
+}
+
+impl Application for Plain {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        self.lengths
+    }
+
+    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
+        match self.refuses {
+            Some((state, code)) if state == change.to => Err(code),
+            _ => Ok(()),
+        }
+    }
+
+    fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {}
+}
