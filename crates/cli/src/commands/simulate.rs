@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use runtime::profile::RealTimeProfile;
 use runtime::serve::Server;
 
 use crate::arguments::time;
@@ -35,8 +36,11 @@ impl Simulate {
         if let Some(duration) = self.duration {
             stop::after(duration);
         }
+        // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
+        let profile = RealTimeProfile { priority: robot.cycle.priority, ..RealTimeProfile::ORDINARY };
+        let granted = profile.apply();
         let count = robot.bus.sub_devices.len();
-        eprintln!("{}: {count} SubDevices answer on {}; Ctrl-C stops", robot.name, self.iface);
+        eprintln!("{}: {count} SubDevices answer on {}, {granted}; Ctrl-C stops", robot.name, self.iface);
         let served = server.run(&mut segment, stop::flag())?;
         eprintln!(
             "{} frames received, {} returned, {} refused by the interface",
