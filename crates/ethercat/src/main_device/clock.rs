@@ -62,7 +62,8 @@ pub fn settings(nodes: &[ClockNode], system_time: u64) -> Vec<Option<ClockSettin
 
 /// Delay of the nearest SubDevice upstream that has a clock, plus the way from there.
 ///
-/// SubDevices without a clock in between count as cable.
+/// SubDevices without a clock in between count as cable; what branches off at one is taken to be half way
+/// round.
 fn delay_from_ancestor(
     nodes: &[ClockNode],
     settings: &[Option<ClockSetting>],
