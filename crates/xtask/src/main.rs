@@ -31,7 +31,8 @@ cargo xtask check                          formatting, lints, documentation
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
-cargo xtask bench wire [--rounds N]        round trips side by side with the raw socket and the peers";
+cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
+cargo xtask bench clone                    time from a fresh clone to the first cycle";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -5,6 +5,7 @@ mod conditions;
 mod contestant;
 mod reflector;
 mod soem;
+mod start;
 mod statistics;
 mod wire;
 
@@ -18,12 +19,18 @@ use crate::report::Report;
 /// One sentence about what was expected.
 pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<(), String> {
     match words {
+        ["clone"] => start::fresh_clone(root, report),
         ["wire"] => wire::measure(root, &wire::Options::default(), report),
         ["wire", "--rounds", rounds] => {
             let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
             wire::measure(root, &wire::Options { rounds, ..wire::Options::default() }, report);
         }
-        _ => return Err(format!("`bench {}`: there is `bench wire [--rounds N]`", words.join(" "))),
+        _ => {
+            return Err(format!(
+                "`bench {}`: there are `bench wire [--rounds N]` and `bench clone`",
+                words.join(" ")
+            ));
+        }
     }
     Ok(())
 }

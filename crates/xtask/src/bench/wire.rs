@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::contestant::{Contestant, Round};
 use super::reflector::Reflector;
 use super::statistics::Sorted;
-use super::{conditions, soem};
+use super::{conditions, soem, start};
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
@@ -70,6 +70,7 @@ pub(crate) fn measure(root: &Path, options: &Options, report: &mut Report) {
             }
         });
     }
+    start::bring_up(root, &folder, report);
     println!("every single number: {}", folder.display());
 }
 
@@ -172,9 +173,13 @@ fn results_folder(root: &Path) -> PathBuf {
 /// A robot file of drives whose frames are as long as the load's.
 fn robot(folder: &Path, load: &Load) -> Result<PathBuf, String> {
     let path = folder.join(format!("robot-{}.toml", load.frame_bytes));
-    let text = ROBOT.replace("COUNT", &load.sub_devices.to_string());
-    fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    fs::write(&path, drives(load.sub_devices)).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
+}
+
+/// A robot file of `count` drives.
+pub(crate) fn drives(count: usize) -> String {
+    ROBOT.replace("COUNT", &count.to_string())
 }
 
 const ROBOT: &str = r#"# Written by `cargo xtask bench wire`: 16 bytes of outputs and of inputs each, four of them padding.
