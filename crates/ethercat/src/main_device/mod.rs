@@ -316,6 +316,7 @@ impl MainDevice {
                 self.fail(error);
             }
             Outcome::Mailbox(outcome) => self.tell(Event::Mailbox(outcome)),
+            Outcome::Unreachable => self.tell(Event::Unreachable { position }),
             Outcome::Emergency(emergency) => {
                 self.sub_devices[usize::from(position)].emergencies += 1;
                 self.tell(Event::Emergency {

@@ -144,6 +144,11 @@ pub enum Event {
         /// Why, if it shows an error.
         code: AlStatusCode,
     },
+    /// A SubDevice no longer answers to its station address: it was unplugged, or its power went away.
+    Unreachable {
+        /// Place in the segment, from 0.
+        position: u16,
+    },
     /// A SubDevice sent an emergency message.
     Emergency {
         /// Place in the segment, from 0.

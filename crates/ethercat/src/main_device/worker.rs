@@ -58,6 +58,8 @@ pub(super) enum Outcome {
     Mailbox(MailboxOutcome),
     /// The SubDevice sent an emergency.
     Emergency(Emergency),
+    /// The SubDevice, in Op, does not answer any more.
+    Unreachable,
 }
 
 /// Where the action being carried out stands.
@@ -330,7 +332,8 @@ impl Worker {
         self.not_before = now + PAUSE;
         if self.is_done() {
             self.look_at_status = self.attempts < ATTEMPTS;
-            return Outcome::Nothing;
+            let newly = self.attempts == ATTEMPTS;
+            return if newly { Outcome::Unreachable } else { Outcome::Nothing };
         }
         if self.attempts < ATTEMPTS {
             return Outcome::Nothing;

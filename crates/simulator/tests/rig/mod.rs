@@ -1,6 +1,7 @@
 //! A MainDevice and a segment in one thread and in virtual time.
 #![allow(dead_code)]
 
+pub(crate) mod echo;
 pub(crate) mod stamped;
 pub(crate) mod wire;
 

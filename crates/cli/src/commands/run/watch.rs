@@ -122,6 +122,12 @@ impl Watch {
                     name(position)
                 ));
             }
+            Event::Unreachable { position } if self.frozen.is_none() => {
+                live.say(&format!(
+                    "SubDevice {position} \"{}\" does not answer any more: check its power and the cable to it",
+                    name(position)
+                ));
+            }
             Event::Emergency { position, error_code, error_register, manufacturer } => {
                 live.say(&format!(
                     "SubDevice {position} \"{}\" sends emergency {error_code:#06x}, error register \

@@ -1,0 +1,263 @@
+//! Process data comes to the right place and back: over LRW, over LWR and LRD, over several frames, with the
+//! SIIs of real devices, and with a SubDevice that falls out.
+
+mod rig;
+
+use std::fs;
+use std::path::PathBuf;
+
+use ethercat::al::{AlState, AlStatus};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::main_device::{Event, ProcessDataSource, Stage, SubDeviceConfiguration};
+use ethercat::pdo::{Pdo, PdoMapping};
+use ethercat::register::EscFeatures;
+use ethercat::sii::Image;
+use onbeat_simulator::application::sii::pdos;
+use onbeat_simulator::application::{GenericDevice, ServoDescription, ServoDrive};
+use onbeat_simulator::{EscDescription, SubDevice};
+
+use rig::echo::{echo, echo_on};
+use rig::{Rig, described, drive, drives, to_op};
+
+/// Refuses LRW.
+fn no_lrw() -> EscDescription {
+    EscDescription {
+        features: EscFeatures { bits: EscDescription::FEATURES.bits | 1 << 9 },
+        ..EscDescription::default()
+    }
+}
+
+/// Bytes that no other SubDevice or beat has.
+fn pattern(position: usize, beat: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|byte| (position * 31 + beat * 97 + byte * 7) as u8).collect()
+}
+
+/// Writes a pattern to everybody's outputs, beat after beat; those in `echoes` must send it back.
+fn assert_echoed(rig: &mut Rig, echoes: impl Iterator<Item = usize> + Clone) {
+    for beat in 0..8 {
+        for position in echoes.clone() {
+            let outputs = rig.main_device.outputs_mut(position);
+            let pattern = pattern(position, beat, outputs.len());
+            outputs.copy_from_slice(&pattern);
+        }
+        // Out with one beat, back with the next.
+        rig.beat();
+        let report = rig.beat();
+        assert!(report.all_fresh, "{report:?}");
+        for position in echoes.clone() {
+            let inputs = rig.main_device.inputs(position);
+            assert!(rig.main_device.inputs_fresh(position) && !inputs.is_empty());
+            assert_eq!(inputs, pattern(position, beat, inputs.len()), "SubDevice {position}");
+        }
+    }
+}
+
+/// Expected working counters of one beat, all of which came back.
+fn working_counters(rig: &Rig) -> Vec<u16> {
+    let each = rig.main_device.working_counters();
+    each.map(|it| {
+        assert!(it.is_complete());
+        it.expected
+    })
+    .collect()
+}
+
+#[test]
+fn one_lrw_for_all() {
+    let mut rig = Rig::new(to_op(), vec![echo(1), echo(3), echo(2)]);
+    rig.run_up();
+    assert_echoed(&mut rig, 0..3);
+    assert_eq!(working_counters(&rig), [9]);
+}
+
+#[test]
+fn an_esc_that_refuses_lrw_gets_lwr_and_lrd() {
+    let mut rig = Rig::new(to_op(), vec![echo(1), echo_on(no_lrw(), 3), echo(2)]);
+    rig.run_up();
+    assert_echoed(&mut rig, 0..3);
+    assert_eq!(working_counters(&rig), [3, 3]);
+}
+
+#[test]
+fn fifty_nine_drives_and_large_ones_take_several_frames() {
+    let mut devices = drives(59);
+    devices.extend([echo(80), echo(80), echo(80)]);
+    let mut rig = Rig::new(to_op(), devices);
+    rig.run_up();
+    assert_echoed(&mut rig, 59..62);
+    assert_eq!(rig.main_device.process_image_bytes(), (59 * 12 + 1920, 59 * 12 + 1920));
+    assert!(rig.beat().frames_sent > 3);
+}
+
+#[test]
+fn two_hundred_subdevices() {
+    let mut rig = Rig::new(to_op(), (0..200).map(|it| echo(1 + it % 3)).collect());
+    rig.run_up();
+    assert_echoed(&mut rig, 0..200);
+    assert_eq!(working_counters(&rig).iter().sum::<u16>(), 600);
+}
+
+#[test]
+fn one_subdevice_larger_than_a_frame() {
+    let large = EscDescription { ram_kib: 32, ..EscDescription::default() };
+    let mut rig = Rig::new(to_op(), vec![echo(1), echo_on(large, 400), echo(2)]);
+    rig.run_up();
+    assert_echoed(&mut rig, 0..3);
+    assert_eq!(rig.main_device.inputs(1).len(), 3200);
+    // Outputs in three parts and inputs in three, between the two others.
+    assert_eq!(working_counters(&rig), [3, 1, 1, 1, 1, 1, 1, 3]);
+}
+
+/// The image of a real device, or `None` with a message where those files are not there.
+fn real(name: &str) -> Option<Image> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/real/sii").join(name);
+    let Ok(bytes) = fs::read(&path) else {
+        eprintln!("skipped: needs {}", path.display());
+        return None;
+    };
+    Some(Image::parse(&bytes).expect("a real device's image parses"))
+}
+
+fn akd(image: &Image) -> SubDevice {
+    let drive = ServoDrive::new(&ServoDescription::from_sii(image)).expect("it has the AKD's objects");
+    SubDevice::from_sii(&image.emit(), Box::new(drive))
+}
+
+#[test]
+fn an_akd_drive_with_its_own_mapping() {
+    let Some(image) = real("akd.bin") else { return };
+    let mut rig = Rig::new(to_op(), vec![drive(0), akd(&image), drive(2)]);
+    rig.run_up();
+    assert_eq!((rig.main_device.inputs(1).len(), rig.main_device.sub_devices()[1].output_bytes()), (6, 6));
+    assert!(rig.beat().all_fresh);
+}
+
+#[test]
+fn an_akd_drive_with_another_of_its_mappings() {
+    let Some(image) = real("akd.bin") else { return };
+    let all = pdos(&image);
+    // Target position, controlword, torque offset; and the cyclic inputs with ten objects.
+    let take = |pdos: &[Pdo], index, sync_manager| {
+        let pdo = pdos.iter().find(|pdo| pdo.index == index).expect("the AKD has it").clone();
+        vec![Pdo { sync_manager: Some(sync_manager), ..pdo }]
+    };
+    let mapping =
+        PdoMapping { outputs: take(&all.outputs, 0x1724, 2), inputs: take(&all.inputs, 0x1B20, 3) };
+    let configuration = SubDeviceConfiguration {
+        process_data: ProcessDataSource::Explicit(mapping),
+        ..SubDeviceConfiguration::default()
+    };
+    let mut rig = Rig::new(described(vec![configuration]), vec![akd(&image)]);
+    rig.run_up();
+    assert_eq!(rig.main_device.process_image_bytes(), (8, 32));
+    assert!(rig.beat().all_fresh);
+}
+
+#[test]
+fn a_coupler_with_three_terminals() {
+    let names = ["ek1100.bin", "el2004.bin", "el2828.bin", "el2889.bin"];
+    let images: Vec<_> = names.into_iter().map_while(real).collect();
+    if images.len() < names.len() {
+        return;
+    }
+    let device = |image: &Image| {
+        let application = GenericDevice::from_sii(image).expect("a terminal");
+        SubDevice::from_sii(&image.emit(), Box::new(application))
+    };
+    let mut rig = Rig::new(to_op(), images.iter().map(device).collect());
+    rig.run_up();
+    let lengths: Vec<_> = rig.main_device.sub_devices().iter().map(|it| it.output_bytes()).collect();
+    assert_eq!(lengths, [0, 1, 1, 2]);
+    assert_eq!(rig.main_device.sub_devices()[2].name, images[2].name());
+    assert!(rig.beat().all_fresh);
+    assert_eq!(working_counters(&rig), [3]);
+}
+
+/// Ten SubDevices of which two share a frame; everybody in Op.
+fn ten_in_five_frames() -> Rig {
+    let mut rig = Rig::new(to_op(), (0..10).map(|_| echo(40)).collect());
+    rig.run_up();
+    assert_eq!(working_counters(&rig), [6; 5]);
+    rig
+}
+
+fn freshness(rig: &Rig) -> Vec<bool> {
+    (0..10).map(|position| rig.main_device.inputs_fresh(position)).collect()
+}
+
+#[test]
+fn a_subdevice_that_loses_its_power_takes_nobody_along_but_who_shares_its_datagram() {
+    let mut rig = ten_in_five_frames();
+    let before = rig.main_device.inputs(4).to_vec();
+    rig.events.clear();
+    rig.segment.power_cycle(4);
+    for beat in 0..500 {
+        rig.main_device.outputs_mut(0).fill(beat as u8);
+        rig.main_device.outputs_mut(4).fill(0xEE);
+        let report = rig.beat();
+        assert_eq!((report.working_counter_errors, report.frames_lost), (1, 0));
+        // One working counter for both: nobody can tell whose inputs are missing.
+        assert_eq!(freshness(&rig), [true, true, true, true, false, false, true, true, true, true]);
+        assert_eq!(rig.main_device.inputs(4), before);
+    }
+    let told = |event: &&Event| matches!(event, Event::Unreachable { position: 4 });
+    assert_eq!(rig.events.iter().filter(told).count(), 1, "{:?}", rig.events);
+    assert_eq!(rig.events.len(), 1, "{:?}", rig.events);
+    assert_eq!(rig.main_device.stage(), Stage::Op);
+    assert_eq!(rig.main_device.inputs(0)[0], 498_u16 as u8);
+}
+
+#[test]
+fn a_cable_pulled_and_plugged_again() {
+    let mut rig = ten_in_five_frames();
+    rig.events.clear();
+    assert!(rig.segment.disconnect(5, 1));
+    for _ in 0..300 {
+        let report = rig.beat();
+        assert_eq!(report.working_counter_errors, 2);
+        assert_eq!(freshness(&rig), [true, true, true, true, true, true, false, false, false, false]);
+    }
+    let unreachable = |event: &Event| match event {
+        Event::Unreachable { position } => Some(*position),
+        _ => None,
+    };
+    let mut missing: Vec<_> = rig.events.iter().filter_map(unreachable).collect();
+    missing.sort_unstable();
+    assert_eq!(missing, [6, 7, 8, 9], "{:?}", rig.events);
+
+    rig.events.clear();
+    assert!(rig.segment.connect(5, 1));
+    for _ in 0..300 {
+        rig.beat();
+    }
+    // Their inputs are there again; their outputs fell back to the safe state, and they say so.
+    assert_eq!(freshness(&rig), [true; 10]);
+    let watchdog = |event: &Event| match event {
+        Event::StateChanged { position, status, code } => {
+            let safe = AlStatus { error: true, ..AlStatus::in_state(AlState::SafeOp) };
+            assert_eq!((*status, *code), (safe, AlStatusCode::SYNC_MANAGER_WATCHDOG));
+            Some(*position)
+        }
+        _ => None,
+    };
+    let mut fallen: Vec<_> = rig.events.iter().filter_map(watchdog).collect();
+    fallen.sort_unstable();
+    assert_eq!(fallen, [6, 7, 8, 9], "{:?}", rig.events);
+}
+
+#[test]
+fn a_first_cable_pulled_loses_every_frame_and_nothing_else() {
+    let mut rig = ten_in_five_frames();
+    assert!(rig.segment.disconnect(0, 0));
+    for _ in 0..50 {
+        let report = rig.beat();
+        assert_eq!(report.frames_lost, report.frames_sent);
+        assert_eq!(freshness(&rig), [false; 10]);
+    }
+    assert!(rig.segment.connect(0, 0));
+    rig.beat();
+    for _ in 0..50 {
+        assert!(rig.beat().all_fresh);
+    }
+    assert_eq!(rig.main_device.stage(), Stage::Op);
+}
