@@ -8,8 +8,9 @@
 use core::time::Duration;
 
 use crate::time::Instant;
-use crate::wire::frame::{self, Frame};
-use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress};
+use crate::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
+use crate::wire::frame::{self, FrameError};
+use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16};
 
 use super::report::{Reception, ReceptionCounters};
 
@@ -68,6 +69,8 @@ pub(super) struct Sent {
     command: Command,
     address: u32,
     length: u16,
+    /// Where its header stands in the frame: SubDevices change nothing about that.
+    offset: u16,
     /// Who gets the reply.
     pub(super) owner: Owner,
 }
@@ -149,24 +152,24 @@ impl Exchange {
     }
 
     fn matching_slot(&self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
-        let frame = match Frame::parse(bytes) {
-            Ok(frame) => frame,
-            Err(frame::FrameError::NotEtherCat { .. } | frame::FrameError::WrongType { .. }) => {
+        let end = match frame::checked_end(bytes) {
+            Ok(end) => end,
+            Err(FrameError::NotEtherCat { .. } | FrameError::WrongType { .. }) => {
                 return Err(Reception::Foreign);
             }
             Err(_) => return Err(Reception::Truncated),
         };
-        if !frame.source().is_processed() {
+        if bytes[SOURCE_OFFSET] & PROCESSED_BIT == 0 {
             return Err(Reception::Foreign);
         }
-        let mut datagrams = frame.datagrams();
-        let first = datagrams.next().ok_or(Reception::Truncated)?;
-        let generation = <[u8; 4]>::try_from(first.data).map_err(|_| Reception::Foreign)?;
-        if first.header.command != Command::Nop || first.header.address != 0 {
+        let place =
+            frame::place_at(bytes, frame::DATAGRAMS_OFFSET, end).map_err(|_| Reception::Truncated)?;
+        let first = place.header;
+        let generation = <[u8; 4]>::try_from(&bytes[place.data()]).map_err(|_| Reception::Foreign)?;
+        if first.command != Command::Nop || first.address != 0 {
             return Err(Reception::Foreign);
         }
-        let index = usize::from(first.header.index);
-        let slot = self.slots.get(index).ok_or(Reception::Foreign)?;
+        let slot = self.slots.get(usize::from(first.index)).ok_or(Reception::Foreign)?;
         if slot.generation != u32::from_le_bytes(generation) {
             // An older frame of this slot: long lost, or answered and now here again.
             return Err(if slot.state == SlotState::Unused { Reception::Foreign } else { Reception::Late });
@@ -177,14 +180,23 @@ impl Exchange {
             SlotState::Lost => return Err(Reception::Late),
             SlotState::Unused => return Err(Reception::Foreign),
         };
+        let mut before = place;
         for sent in &slot.datagrams {
-            let received = datagrams.next().ok_or(Reception::Truncated)?.header;
-            if received.circulating || received.index != first.header.index || !sent.is_echoed_by(&received)
-            {
+            if !before.header.more_follows {
+                return Err(Reception::Truncated);
+            }
+            let place = frame::place_at(bytes, before.end(), end).map_err(|_| Reception::Truncated)?;
+            let received = &place.header;
+            if received.circulating || received.index != first.index || !sent.is_echoed_by(received) {
                 return Err(Reception::Mismatched);
             }
+            before = place;
         }
-        if datagrams.next().is_some() { Err(Reception::Mismatched) } else { Ok((index, purpose)) }
+        if before.header.more_follows {
+            Err(Reception::Mismatched)
+        } else {
+            Ok((first.index.into(), purpose))
+        }
     }
 
     /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
@@ -218,6 +230,14 @@ impl Exchange {
 }
 
 impl Sent {
+    /// Data and working counter in an accepted reply.
+    pub(super) fn answer<'a>(&self, reply: &'a [u8]) -> (&'a [u8], u16) {
+        let start = usize::from(self.offset) + datagram::HEADER_LENGTH;
+        let end = start + usize::from(self.length);
+        // Accepted means that every datagram stands where it was sent.
+        (reply.get(start..end).unwrap_or_default(), read_u16(reply, end).unwrap_or(0))
+    }
+
     /// Whether `received` is what SubDevices make of this datagram. They count the position up in
     /// auto-increment and broadcast commands; station and logical addresses come back as sent.
     fn is_echoed_by(&self, received: &DatagramHeader) -> bool {
@@ -262,7 +282,13 @@ impl Outgoing<'_> {
         let length = u16::try_from(length).ok()?;
         let header = DatagramHeader::new(command, self.index as u8, address, length);
         let place = self.builder.push(header)?;
-        datagrams.push(Sent { command, address: address.raw(), length, owner });
+        datagrams.push(Sent {
+            command,
+            address: address.raw(),
+            length,
+            offset: place.offset as u16,
+            owner,
+        });
         Some(self.builder.data_mut(&place))
     }
 

@@ -40,7 +40,6 @@ use std::collections::VecDeque;
 
 use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
-use crate::wire::Frame;
 
 use beat::Beat;
 use exchange::{Exchange, Owner, Purpose};
@@ -116,12 +115,13 @@ impl MainDevice {
     /// The next frame to send, written into `buffer`, which holds at least
     /// [`crate::link::MAXIMUM_FRAME_LENGTH`] bytes; its length is returned. Call until `None`.
     pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        // Process data first: nothing that can wait stands before it.
+        if let Some(length) = self.transmit_process_data(now, buffer) {
+            return Some(length);
+        }
         self.expire_services(now);
         self.advance(now);
-        match self.transmit_process_data(now, buffer) {
-            Some(length) => Some(length),
-            None => self.transmit_service(now, buffer),
-        }
+        self.transmit_service(now, buffer)
     }
 
     /// Takes a received Ethernet frame, which may be anybody's.
@@ -135,11 +135,10 @@ impl MainDevice {
                 return reception;
             }
         };
-        // Accepted means that it parses; the first datagram is the exchange's own.
-        let Ok(frame) = Frame::parse(bytes) else { return Reception::Truncated };
         let sent = self.exchange.take_datagrams(index);
-        for (sent, received) in sent.iter().zip(frame.datagrams().skip(1)) {
-            self.deliver(now, sent.owner, received.data, received.working_counter);
+        for sent in &sent {
+            let (data, working_counter) = sent.answer(bytes);
+            self.deliver(now, sent.owner, data, working_counter);
         }
         self.exchange.put_back(index, sent);
         self.advance(now);

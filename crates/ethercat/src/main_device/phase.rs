@@ -121,6 +121,9 @@ impl MainDevice {
     /// Goes on to the next phase while everybody is done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
         self.serve_requests(now);
+        if matches!(self.phase, Phase::Running | Phase::Down) {
+            return;
+        }
         // SYNC0 waits for the reference clock's time, and that for a beat that comes back.
         if self.phase == Phase::SafeOp && now.since(self.phase_since) > self.configuration.state_timeout * 2
         {
@@ -358,7 +361,9 @@ impl MainDevice {
 
     /// Everything but process data: broadcasts, then the workers in turn.
     pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
-        if self.beat.running && self.beat.services == 0 {
+        let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
+        let nothing_due = self.broadcasts.due().is_none() && !self.workers.iter().any(is_due);
+        if nothing_due || (self.beat.running && self.beat.services == 0) {
             return None;
         }
         let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
@@ -371,9 +376,8 @@ impl MainDevice {
         for turn in 0..count {
             let position = (self.next_worker + turn) % count;
             let worker = &mut self.workers[position];
-            let wanted = worker.due().is_some_and(|due| due <= now);
             let sub_device = &self.sub_devices[position];
-            if wanted && !worker.emit(now, sub_device, self.reference_time, &mut outgoing) {
+            if is_due(worker) && !worker.emit(now, sub_device, self.reference_time, &mut outgoing) {
                 self.next_worker = position;
             }
         }
