@@ -180,7 +180,12 @@ pub(super) struct MailboxClient {
     out: Vec<u8>,
     counter_out: u8,
     counter_in: u8,
+    /// The repeat bit as it was written last.
     repeat: bool,
+    /// The repeat is not acknowledged yet.
+    awaits_repeat: bool,
+    /// An answer that is long in coming was asked for once more.
+    asked_again: bool,
     deadline: Instant,
     timeout: Duration,
 }
@@ -196,6 +201,8 @@ impl MailboxClient {
             counter_out: 0,
             counter_in: 0,
             repeat: false,
+            awaits_repeat: false,
+            asked_again: false,
             deadline: Instant::EPOCH,
             timeout,
         }
@@ -273,8 +280,7 @@ impl MailboxClient {
         if self.state == State::Read {
             // The SubDevice may think the message was read. A write is safe to send again: the counter
             // tells the SubDevice that it has it already.
-            self.repeat = !self.repeat;
-            self.state = State::RequestRepeat;
+            self.request_repeat();
         }
     }
 
@@ -292,13 +298,21 @@ impl MailboxClient {
                     self.state = State::Read;
                     return Progress::Continue;
                 }
+                if self.awaits_repeat {
+                    self.state = State::PollRepeat;
+                } else if !self.asked_again && now + self.timeout / 2 >= self.deadline {
+                    // A read that came out of order may have taken the answer with it.
+                    self.asked_again = true;
+                    self.request_repeat();
+                }
             }
             State::Read if answered => return self.received(now, data),
             State::Read if self.request.is_none() => {
                 self.state = State::Idle;
                 return Progress::Idle;
             }
-            State::Read => self.state = State::Poll,
+            // There was a message: another copy of this read has taken it.
+            State::Read => self.request_repeat(),
             State::RequestRepeat if answered => {
                 self.state = State::PollRepeat;
                 return Progress::Continue;
@@ -306,13 +320,18 @@ impl MailboxClient {
             State::PollRepeat if answered => {
                 let acknowledged = data[0] & PDI_CONTROL_REPEAT_ACK != 0;
                 if acknowledged == self.repeat {
+                    self.awaits_repeat = false;
                     self.state = if self.request.is_some() { State::Poll } else { State::Read };
                     return Progress::Continue;
+                }
+                // Whoever does not know repeats may answer all the same.
+                if self.request.is_some() {
+                    self.state = State::Poll;
                 }
             }
             State::Write | State::Poll | State::RequestRepeat | State::PollRepeat => {}
         }
-        if now < self.deadline { Progress::Wait } else { self.give_up(answered) }
+        if now < self.deadline { Progress::Wait } else { self.give_up() }
     }
 
     /// Whether the time of the message on its way is up.
@@ -320,10 +339,19 @@ impl MailboxClient {
         self.state != State::Idle && now >= self.deadline
     }
 
-    pub(super) fn give_up(&mut self, answered: bool) -> Progress {
+    fn request_repeat(&mut self) {
+        self.repeat = !self.repeat;
+        self.awaits_repeat = true;
+        self.state = State::RequestRepeat;
+    }
+
+    /// The time is up: for a message that was not taken, or for an answer that does not come.
+    pub(super) fn give_up(&mut self) -> Progress {
         let address = self.mailbox.map_or(0, |mailbox| mailbox.out_address);
-        let error =
-            if answered { MailboxError::Timeout(self.timeout) } else { MailboxError::NoAnswer { address } };
+        let error = match self.state {
+            State::Write => MailboxError::NoAnswer { address },
+            _ => MailboxError::Timeout(self.timeout),
+        };
         self.close(error).map_or(Progress::Idle, Progress::Done)
     }
 
@@ -391,6 +419,7 @@ impl MailboxClient {
         self.out[..mailbox::HEADER_LENGTH].copy_from_slice(&header.emit());
         self.out[mailbox::HEADER_LENGTH + length..].fill(0);
         self.state = State::Write;
+        (self.awaits_repeat, self.asked_again) = (false, false);
         self.deadline = now + self.timeout;
     }
 }

@@ -151,7 +151,7 @@ impl Worker {
         if self.awaiting || !self.mailbox.is_overdue(now) {
             return Outcome::Nothing;
         }
-        let progress = self.mailbox.give_up(false);
+        let progress = self.mailbox.give_up();
         self.mailbox_progress(now, progress)
     }
 

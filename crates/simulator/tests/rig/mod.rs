@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod echo;
+pub(crate) mod parameters;
 pub(crate) mod stamped;
 pub(crate) mod wire;
 
@@ -72,14 +73,25 @@ impl Rig {
     pub(crate) fn pump_to(&mut self, stage: Stage) {
         let end = self.now + Duration::from_secs(30);
         while self.main_device.stage() != stage && self.now < end {
-            self.transmit();
+            self.pump(Duration::ZERO);
             if self.failure().is_some() && self.main_device.stage() == Stage::Down {
                 return;
             }
+        }
+    }
+
+    /// Sends and receives without beats until the next thing happens, and for at least `time`.
+    pub(crate) fn pump(&mut self, time: Duration) {
+        let end = self.now + time;
+        loop {
+            self.transmit();
             let due =
                 self.main_device.poll_timeout().map(|due| due.max(self.now + Duration::from_micros(1)));
             let latest = self.now + Duration::from_millis(1);
             self.pass_to(due.map_or(latest, |due| due.min(latest)), true);
+            if self.now >= end {
+                return;
+            }
         }
     }
 

@@ -1,0 +1,244 @@
+//! Mailbox services through the MainDevice: in PreOp, and in Op beside beats that stay whole.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::main_device::{
+    Configuration, Event, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, Stage,
+};
+use ethercat::sdo_abort::AbortCode;
+use ethercat::wire::coe::{EntryDescription, ListType, ObjectCode, ObjectDescription, ValueInfo};
+use onbeat_simulator::SubDevice;
+use onbeat_simulator::application::servo::SIMULATION;
+
+use rig::parameters::{LONG, MANY, RECORD, SHORT, parameters};
+use rig::wire::{Faults, Wire};
+use rig::{Rig, drive, drives, to_op};
+
+const STATUSWORD: u16 = 0x6041;
+
+/// Two drives and a SubDevice with long objects at position 1.
+fn devices() -> Vec<SubDevice> {
+    vec![drive(0), parameters(), drive(2)]
+}
+
+fn pre_op() -> Rig {
+    let mut rig = Rig::new(Configuration::default(), devices());
+    rig.pump_to(Stage::PreOp);
+    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig
+}
+
+fn op() -> Rig {
+    let mut rig = Rig::new(to_op(), devices());
+    rig.run_up();
+    rig
+}
+
+fn upload(index: u16, sub_index: u8) -> MailboxService {
+    MailboxService::Upload { index, sub_index, complete_access: false }
+}
+
+fn download(index: u16, sub_index: u8) -> MailboxService {
+    MailboxService::Download { index, sub_index, complete_access: false }
+}
+
+fn bytes(length: usize, seed: usize) -> Vec<u8> {
+    (0..length).map(|byte| (byte * 13 + seed) as u8).collect()
+}
+
+/// Carries one request through: without beats, or with beats that must stay whole and send at most one more
+/// frame each.
+fn carry(rig: &mut Rig, position: u16, service: MailboxService, data: Vec<u8>) -> MailboxOutcome {
+    let request = MailboxRequest { position, service, data };
+    rig.main_device.submit(request).expect("there is room for it");
+    for _ in 0..20_000 {
+        if let Some(outcome) = take_outcome(rig) {
+            return outcome;
+        }
+        if rig.main_device.stage() == Stage::Op {
+            let before = rig.main_device.reception().sent;
+            let report = rig.beat();
+            assert!(report.all_fresh, "{report:?}");
+            let sent = rig.main_device.reception().sent - before;
+            assert!(sent <= u64::from(report.frames_sent) + 1, "{sent} frames in a beat");
+        } else {
+            rig.pump(Duration::from_millis(1));
+        }
+    }
+    panic!("no outcome: {:?}", rig.events)
+}
+
+fn take_outcome(rig: &mut Rig) -> Option<MailboxOutcome> {
+    let place = rig.events.iter().position(|event| matches!(event, Event::Mailbox(_)))?;
+    match rig.events.remove(place) {
+        Event::Mailbox(outcome) => Some(outcome),
+        _ => None,
+    }
+}
+
+/// The value read, or why not.
+fn read(rig: &mut Rig, position: u16, service: MailboxService) -> Result<Vec<u8>, MailboxError> {
+    let outcome = carry(rig, position, service, Vec::with_capacity(4096));
+    assert_eq!(outcome.request.service, service);
+    outcome.result.map(|()| outcome.request.data)
+}
+
+fn write(rig: &mut Rig, position: u16, service: MailboxService, data: &[u8]) -> Result<(), MailboxError> {
+    carry(rig, position, service, data.to_vec()).result
+}
+
+/// Everything a mailbox can do with objects of every length.
+fn assert_transfers(rig: &mut Rig) {
+    // Expedited.
+    assert_eq!(read(rig, 1, upload(RECORD, 3)), Ok(0x3333_3333_u32.to_le_bytes().to_vec()));
+    assert_eq!(write(rig, 1, download(RECORD, 2), &[0xCD, 0xAB]), Ok(()));
+    assert_eq!(read(rig, 1, upload(RECORD, 2)), Ok(vec![0xCD, 0xAB]));
+    // Normal, and in segments.
+    for (index, length) in [(SHORT, 40), (LONG, 1000)] {
+        let value = bytes(length, 5);
+        assert_eq!(write(rig, 1, download(index, 0), &value), Ok(()));
+        assert_eq!(read(rig, 1, upload(index, 0)), Ok(value));
+    }
+    // Complete access, sub-index 0 padded to 16 bits.
+    let whole = |sub_index| MailboxService::Upload { index: RECORD, sub_index, complete_access: true };
+    assert_eq!(read(rig, 1, whole(0)), Ok(vec![3, 0, 0x11, 0xCD, 0xAB, 0x33, 0x33, 0x33, 0x33]));
+    let service = MailboxService::Download { index: RECORD, sub_index: 1, complete_access: true };
+    assert_eq!(write(rig, 1, service, &[0x77, 0x22, 0x22, 0x44, 0x44, 0x44, 0x44]), Ok(()));
+    assert_eq!(read(rig, 1, whole(1)), Ok(vec![0x77, 0x22, 0x22, 0x44, 0x44, 0x44, 0x44]));
+    // Aborts.
+    let aborted = |code| Err(MailboxError::Aborted(code));
+    assert_eq!(read(rig, 1, upload(0x5FFF, 0)), aborted(AbortCode::NO_OBJECT));
+    assert_eq!(read(rig, 1, upload(RECORD, 9)), aborted(AbortCode::NO_SUB_INDEX));
+    assert_eq!(write(rig, 0, download(STATUSWORD, 0), &[0, 0]).err(), aborted(AbortCode::READ_ONLY).err());
+}
+
+#[test]
+fn objects_of_every_length_in_pre_op() {
+    assert_transfers(&mut pre_op());
+}
+
+#[test]
+fn objects_of_every_length_in_op_beside_whole_beats() {
+    assert_transfers(&mut op());
+}
+
+#[test]
+fn the_object_dictionary_is_described() {
+    let mut rig = op();
+    let mut many = MANY;
+    let list = read(&mut rig, 1, MailboxService::ObjectList(ListType::ALL)).expect("a list");
+    assert_eq!(list[..2], [1, 0]);
+    let indices: Vec<_> = list[2..].chunks_exact(2).map(|it| u16::from_le_bytes([it[0], it[1]])).collect();
+    assert!([0x1000, 0x1018, SHORT, LONG, RECORD].iter().all(|index| indices.contains(index)));
+    // In several fragments, all of them in their order.
+    assert!(many.all(|index| indices.contains(&index)));
+    assert!(indices.windows(2).all(|pair| pair[0] < pair[1]));
+
+    let service = MailboxService::DescribeObject { index: RECORD };
+    let answer = read(&mut rig, 1, service).expect("a description");
+    let object = ObjectDescription::parse(&answer).expect("one that parses");
+    assert_eq!((object.index, object.maximum_sub_index, object.name), (RECORD, 3, &b"Record"[..]));
+    assert_eq!(object.object_code, ObjectCode::RECORD);
+
+    let value_info = ValueInfo::default();
+    let service = MailboxService::DescribeEntry { index: RECORD, sub_index: 2, value_info };
+    let answer = read(&mut rig, 1, service).expect("a description");
+    let entry = EntryDescription::parse(&answer).expect("one that parses");
+    assert_eq!((entry.sub_index, entry.bit_length, entry.data), (2, 16, &b"Word"[..]));
+
+    let missing = read(&mut rig, 1, MailboxService::DescribeObject { index: 0x5FFF });
+    assert_eq!(missing, Err(MailboxError::Aborted(AbortCode::NO_OBJECT)));
+}
+
+#[test]
+fn requests_to_all_at_once_are_all_answered() {
+    let mut rig = Rig::new(to_op(), drives(20));
+    rig.run_up();
+    for position in 0..20 {
+        for index in [0x1000, 0x1008] {
+            let data = Vec::with_capacity(100);
+            let request = MailboxRequest { position, service: upload(index, 0), data };
+            rig.main_device.submit(request).expect("there is room for it");
+        }
+    }
+    for _ in 0..400 {
+        assert!(rig.beat().all_fresh);
+    }
+    let outcomes: Vec<_> = std::iter::from_fn(|| take_outcome(&mut rig)).collect();
+    assert_eq!(outcomes.len(), 40);
+    for MailboxOutcome { request, result } in outcomes {
+        assert_eq!(result, Ok(()));
+        if request.service == upload(0x1008, 0) {
+            assert_eq!(request.data, format!("drive {}", request.position).as_bytes());
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_with_the_request() {
+    let mut rig = op();
+    let request = |position| MailboxRequest { position, service: upload(0x1000, 0), data: vec![1, 2, 3] };
+    let refused = rig.main_device.submit(request(7)).expect_err("there are three");
+    assert_eq!(refused.result, Err(MailboxError::NoSubDevice { position: 7, count: 3 }));
+    assert_eq!(refused.request, request(7));
+
+    let too_small = carry(&mut rig, 1, upload(LONG, 0), Vec::with_capacity(999));
+    assert_eq!(too_small.result, Err(MailboxError::BufferTooSmall { needed: 1000, capacity: 999 }));
+    // The transfer that was broken off does not disturb the next one.
+    assert_eq!(read(&mut rig, 1, upload(RECORD, 1)), Ok(vec![0x11]));
+}
+
+#[test]
+fn an_application_that_is_dead_is_waited_for_in_vain_and_answers_once_it_lives_again() {
+    let patience = Duration::from_millis(200);
+    let mut rig =
+        Rig::new(Configuration { mailbox_timeout: patience, ..Configuration::default() }, devices());
+    rig.pump_to(Stage::PreOp);
+    rig.segment.sub_device_mut(1).expect("three").set_application_runs(false);
+    let start = rig.now;
+    let failed = read(&mut rig, 1, upload(RECORD, 1));
+    assert_eq!(failed, Err(MailboxError::Timeout(patience)));
+    let waited = rig.now.since(start);
+    assert!(waited >= patience && waited < patience * 2, "{waited:?}");
+    // The others are served meanwhile.
+    assert_eq!(read(&mut rig, 0, upload(0x1008, 0)), Ok(b"drive 0".to_vec()));
+
+    rig.segment.sub_device_mut(1).expect("three").set_application_runs(true);
+    assert_eq!(read(&mut rig, 1, upload(RECORD, 2)), Ok(vec![0x22, 0x22]));
+    assert_eq!(read(&mut rig, 1, upload(RECORD, 1)), Ok(vec![0x11]));
+}
+
+#[test]
+fn a_drive_that_faults_sends_an_emergency() {
+    let mut rig = op();
+    assert_eq!(write(&mut rig, 2, download(SIMULATION, 2), &0x8611_u16.to_le_bytes()), Ok(()));
+    for _ in 0..50 {
+        assert!(rig.beat().all_fresh);
+    }
+    let emergencies: Vec<_> = rig
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Emergency { position, error_code, .. } => Some((*position, *error_code)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(emergencies, [(2, 0x8611)]);
+    assert_eq!(rig.main_device.sub_devices()[2].emergencies, 1);
+}
+
+#[test]
+fn lost_and_doubled_mailbox_frames_are_made_up_for() {
+    for seed in 0..10 {
+        let mut rig = pre_op();
+        rig.wire = Wire::new(seed);
+        rig.wire.faults = Faults { lost: 0.05, doubled: 0.1, overtaken: 0.1, ..Faults::default() };
+        for round in 0..10 {
+            let value = bytes(1000, round);
+            assert_eq!(write(&mut rig, 1, download(LONG, 0), &value), Ok(()), "seed {seed}");
+            assert_eq!(read(&mut rig, 1, upload(LONG, 0)), Ok(value), "seed {seed}");
+        }
+    }
+}
