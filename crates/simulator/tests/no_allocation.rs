@@ -1,0 +1,141 @@
+//! From the first beat on the MainDevice asks no allocator for anything: through SafeOp and Op, beside lost
+//! frames, mailbox services and emergencies, and when a SubDevice falls out.
+
+mod rig;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::Duration;
+
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
+use ethercat::main_device::{
+    BeatReport, Event, MailboxRequest, MailboxService, ProcessDataSource, Stage, SubDeviceConfiguration,
+    Sync0,
+};
+use onbeat_simulator::application::servo::{SIMULATION, default_mapping};
+
+use rig::echo::echo;
+use rig::{PERIOD, Rig, described, drives};
+
+/// Counts what this thread asks for and gives back while it is watched.
+struct Counting;
+
+thread_local! {
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    if WATCHED.get() {
+        CALLS.set(CALLS.get() + 1);
+    }
+}
+
+// SAFETY: every call goes to the system's allocator unchanged; counting touches thread-local cells without
+// destructors, which do not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn watched<T>(action: impl FnOnce() -> T) -> T {
+    WATCHED.set(true);
+    let result = action();
+    WATCHED.set(false);
+    result
+}
+
+/// One beat in which only what the MainDevice does is watched. Every `losing`th frame is lost; 0: none.
+fn beat(rig: &mut Rig, sent: &mut u64, losing: u64) -> BeatReport {
+    let end = rig.now + PERIOD;
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    watched(|| rig.main_device.begin_beat(rig.now));
+    while let Some(length) = watched(|| rig.main_device.poll_transmit(rig.now, &mut buffer)) {
+        *sent += 1;
+        rig.now = rig.now + Duration::from_micros(20);
+        let frame = &mut buffer[..length];
+        if rig.segment.process_frame(rig.now, frame) && (losing == 0 || *sent % losing != 0) {
+            watched(|| rig.main_device.handle_frame(rig.now, frame));
+        }
+        while let Some(event) = watched(|| rig.main_device.poll_event()) {
+            rig.events.push(event);
+        }
+    }
+    let report = watched(|| rig.main_device.end_beat(rig.now));
+    rig.now = end;
+    rig.segment.advance(end);
+    report
+}
+
+fn rig() -> Rig {
+    let mut devices = drives(6);
+    devices.extend([echo(100), echo(150)]);
+    let drive = SubDeviceConfiguration {
+        process_data: ProcessDataSource::Explicit(default_mapping()),
+        sync0: Some(Sync0 { cycle: PERIOD, shift: Duration::from_micros(250) }),
+        ..SubDeviceConfiguration::default()
+    };
+    let mut configuration = vec![drive; 6];
+    configuration.extend([SubDeviceConfiguration::default(), SubDeviceConfiguration::default()]);
+    let mut rig = Rig::new(described(configuration), devices);
+    rig.pump_to(Stage::PreOp);
+    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig
+}
+
+#[test]
+fn from_the_first_beat_through_op_nothing_is_allocated() {
+    let mut rig = rig();
+    let (mut sent, mut beats_in_op) = (0, 0);
+    for number in 0..4000 {
+        beat(&mut rig, &mut sent, 53);
+        if rig.main_device.stage() != Stage::Op {
+            continue;
+        }
+        beats_in_op += 1;
+        // A name read, and a fault raised: an emergency, now and then.
+        let service = match number % 100 {
+            0 => MailboxService::Upload { index: 0x1008, sub_index: 0, complete_access: false },
+            50 => MailboxService::Download { index: SIMULATION, sub_index: 2, complete_access: false },
+            _ => continue,
+        };
+        let data = if number % 100 == 0 { Vec::with_capacity(200) } else { vec![0x11, 0x86] };
+        let request = MailboxRequest { position: 3, service, data };
+        watched(|| rig.main_device.submit(request)).expect("there is room for it");
+    }
+    assert!(beats_in_op > 2000, "{:?}", rig.events);
+    let count = |wanted: fn(&Event) -> bool| rig.events.iter().filter(|&it| wanted(it)).count();
+    assert!(count(|it| matches!(it, Event::Mailbox(outcome) if outcome.result.is_ok())) > 40);
+    assert!(count(|it| matches!(it, Event::Emergency { .. })) > 0);
+
+    rig.segment.power_cycle(2);
+    for _ in 0..200 {
+        beat(&mut rig, &mut sent, 0);
+    }
+    assert!(rig.events.iter().any(|it| matches!(it, Event::Unreachable { position: 2 })));
+    assert_eq!(CALLS.get(), 0, "calls of the allocator");
+}
+
+#[test]
+fn the_watch_sees_an_allocation() {
+    watched(|| drop(std::hint::black_box(vec![1_u8; 100])));
+    assert_eq!(CALLS.get(), 2);
+}
