@@ -177,3 +177,20 @@ fn inputs_cut_over_two_datagrams_are_never_those_of_a_buffer_left_open() {
         assert!(watched[4].fresh > 500);
     }
 }
+
+#[test]
+fn bring_up_on_a_bad_wire_ends_in_op_whatever_the_seed() {
+    for seed in 100..130 {
+        let mut rig = small_and_large();
+        rig.wire = Wire::new(seed);
+        rig.wire.faults = everything();
+        rig.pump_to(Stage::PreOp);
+        assert_eq!(rig.main_device.stage(), Stage::PreOp, "seed {seed}: {:?}", rig.events);
+        rig.beat_to(Stage::Op, 3000);
+        rig.main_device.request_state(AlState::Init);
+        rig.pump_to(Stage::Down);
+        assert_eq!(rig.main_device.stage(), Stage::Down, "seed {seed}");
+        let state = |it: &onbeat_simulator::SubDevice| it.al_status().al_state();
+        assert!(rig.segment.sub_devices().iter().all(|it| state(it) == Some(AlState::Init)), "seed {seed}");
+    }
+}

@@ -15,6 +15,7 @@ use onbeat_simulator::segment::Attachment;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 use rig::stamped::{STAMP, stamped_mapping};
+use rig::wire::{Faults, Wire};
 use rig::{Rig, described};
 
 /// From port to port of one ESC.
@@ -56,8 +57,8 @@ fn pulsed(drift_ppm: Option<f64>, number: u64) -> (SubDevice, Pulses) {
     (SubDevice::new(esc, image, Box::new(Pulsed(pulses.clone()))), pulses)
 }
 
-/// A tree whose SubDevices have these drifts, in Op; those with a clock have a SYNC0.
-fn run_up(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
+/// A tree whose SubDevices have these drifts; those with a clock have a SYNC0.
+fn tree(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
     let (devices, pulses) = (0..).zip(drifts).map(|(number, &drift)| pulsed(drift, number)).unzip();
     let sync0 = Some(Sync0 { cycle: Duration::from_millis(1), shift: SHIFT });
     let configuration = drifts.iter().map(|drift| SubDeviceConfiguration {
@@ -65,7 +66,12 @@ fn run_up(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulse
         ..SubDeviceConfiguration::default()
     });
     let segment = Segment::with_topology(devices, attachments).expect("a tree");
-    let mut rig = Rig::on(described(configuration.collect()), segment);
+    (Rig::on(described(configuration.collect()), segment), pulses)
+}
+
+/// The same, in Op.
+fn run_up(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
+    let (mut rig, pulses) = tree(drifts, attachments);
     rig.run_up();
     (rig, pulses)
 }
@@ -188,4 +194,31 @@ fn the_reference_is_the_first_with_a_clock() {
     let (mut rig, pulses) = run_up(&drifts, &line);
     assert_delays(&rig, &[None, Some(0), Some(400), Some(770)]);
     assert_one_time(&mut rig, &pulses, 1);
+}
+
+#[test]
+fn sync0_rises_everywhere_even_if_the_write_that_starts_it_was_lost() {
+    for seed in 0..20 {
+        let drifts = [Some(0.0); 6];
+        let (mut rig, pulses) = tree(&drifts, &branches());
+        rig.pump_to(Stage::PreOp);
+        rig.wire = Wire::new(seed);
+        rig.wire.faults = Faults { lost: 0.3, ..Faults::default() };
+        rig.beat_to(Stage::ToSafeOp, 10);
+        for _ in 0..10_000 {
+            if rig.main_device.stage() != Stage::ToSafeOp {
+                break;
+            }
+            rig.beat();
+        }
+        rig.wire.faults = Faults::default();
+        rig.beat_to(Stage::Op, 1000);
+        for _ in 0..100 {
+            rig.beat();
+        }
+        for (position, pulses) in pulses.iter().enumerate() {
+            let rose = pulses.lock().expect("one thread").len();
+            assert!(rose > 50, "seed {seed}: SYNC0 of SubDevice {position} rose {rose} times");
+        }
+    }
 }

@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `exchange` | frames on their way, and which reply belongs to which |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
-//! | `sii_reader`, `mailbox`, `dialogue` | what a worker does at length |
+//! | `sii_reader`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
 //! | `layout`, `beat` | where process data lies, and how it goes to and fro |
 
@@ -33,6 +33,7 @@ mod plan;
 mod report;
 mod sii_reader;
 mod sub_device;
+mod sync0;
 mod topology;
 mod worker;
 
@@ -80,7 +81,8 @@ pub struct MainDevice {
     next_worker: usize,
     beat: Beat,
     reference: Option<u16>,
-    reference_time: Option<u64>,
+    /// System time read last, and when it came.
+    reference_time: Option<(u64, Instant)>,
     requests: VecDeque<MailboxRequest>,
     events: VecDeque<Event>,
     events_dropped: u64,
@@ -236,7 +238,7 @@ impl MainDevice {
         let largest = differences.map(i32::unsigned_abs).max().unwrap_or(0);
         ClockReport {
             reference: self.reference,
-            reference_time: self.reference_time.unwrap_or(0),
+            reference_time: self.reference_time.map_or(0, |(time, _)| time),
             largest_difference: core::time::Duration::from_nanos(u64::from(largest)),
         }
     }
@@ -271,11 +273,17 @@ impl MainDevice {
         }
     }
 
+    /// About what the reference clock shows now, even if frames were lost for a while.
+    fn reference_time_at(&self, now: Instant) -> Option<u64> {
+        let elapsed = |since| u64::try_from(now.since(since).as_nanos()).unwrap_or(u64::MAX);
+        self.reference_time.map(|(time, at)| time.wrapping_add(elapsed(at)))
+    }
+
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
             Owner::Chunk(chunk, part) => self.beat.receive(chunk, part, data, working_counter),
             Owner::ReferenceTime if working_counter > 0 => {
-                self.reference_time = crate::wire::read_u64(data, 0);
+                self.reference_time = crate::wire::read_u64(data, 0).map(|time| (time, now));
             }
             Owner::ReferenceTime => {}
             Owner::BusStatus => {

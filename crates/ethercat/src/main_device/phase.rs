@@ -224,6 +224,7 @@ impl MainDevice {
         let patience = Patience {
             state: self.configuration.state_timeout,
             mailbox: self.configuration.mailbox_timeout,
+            period: self.configuration.period,
         };
         self.sub_devices = (0..count).map(SubDevice::new).collect();
         self.workers = self.sub_devices.iter().map(|it| Worker::new(it, patience)).collect();
@@ -366,6 +367,7 @@ impl MainDevice {
         if nothing_due || (self.beat.running && self.beat.services == 0) {
             return None;
         }
+        let reference_time = self.reference_time_at(now);
         let mut outgoing = self.exchange.open(Purpose::Service, buffer)?;
         if let (false, Some(broadcast)) =
             (self.broadcasts.awaiting, self.broadcasts.list.get(self.broadcasts.next))
@@ -377,7 +379,7 @@ impl MainDevice {
             let position = (self.next_worker + turn) % count;
             let worker = &mut self.workers[position];
             let sub_device = &self.sub_devices[position];
-            if is_due(worker) && !worker.emit(now, sub_device, self.reference_time, &mut outgoing) {
+            if is_due(worker) && !worker.emit(now, sub_device, reference_time, &mut outgoing) {
                 self.next_worker = position;
             }
         }

@@ -25,6 +25,9 @@ pub(super) enum Action {
     Write(u16, Vec<u8>),
     /// Write the start of SYNC0: a grid point of the reference clock, a little ahead.
     WriteSync0Start(Sync0),
+    /// Activate SYNC0. If it is lost, the start may have passed: back to the beginning of the plan, where
+    /// SYNC0 is switched off.
+    StartSync0,
     /// Ask for a state and wait until it is reached.
     RequestState(AlState),
     /// Download an object.
@@ -141,9 +144,10 @@ pub(super) fn safe_op(sync0: Option<Sync0>) -> Vec<Action> {
     let mut plan = Vec::new();
     if let Some(sync0) = sync0 {
         let cycle = u32::try_from(sync0.cycle.as_nanos()).unwrap_or(u32::MAX);
+        plan.push(Action::Write(dc::CYCLIC_UNIT_CONTROL, vec![0, 0]));
         plan.push(Action::Write(dc::SYNC0_CYCLE_TIME, cycle.to_le_bytes().to_vec()));
         plan.push(Action::WriteSync0Start(sync0));
-        plan.push(Action::Write(dc::CYCLIC_UNIT_CONTROL, vec![0, dc::ACTIVATE_SYNC0]));
+        plan.push(Action::StartSync0);
     }
     plan.push(Action::RequestState(AlState::SafeOp));
     plan
@@ -232,9 +236,9 @@ mod tests {
         let sync0 =
             Sync0 { cycle: core::time::Duration::from_millis(1), shift: core::time::Duration::ZERO };
         let plan = safe_op(Some(sync0));
-        assert_eq!(table(&plan)[0], "[09a0] := [40, 42, 0f, 00]");
-        assert!(matches!(plan[1], Action::WriteSync0Start(_)));
-        assert_eq!(table(&plan)[2..], ["[0980] := [00, 03]", "RequestState(SafeOp)"]);
+        assert_eq!(table(&plan)[..2], ["[0980] := [00, 00]", "[09a0] := [40, 42, 0f, 00]"]);
+        assert!(matches!(plan[2], Action::WriteSync0Start(_)));
+        assert_eq!(table(&plan)[3..], ["StartSync0", "RequestState(SafeOp)"]);
         assert_eq!(table(&safe_op(None)), ["RequestState(SafeOp)"]);
     }
 }

@@ -12,7 +12,7 @@ use crate::wire::coe::Emergency;
 use crate::wire::{Address, Command, read_u16, read_u32, read_u64};
 
 use super::clock::LatchedTimes;
-use super::configuration::{StartupSdo, Sync0};
+use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::exchange::{Outgoing, Owner};
 use super::mailbox::{
@@ -21,6 +21,7 @@ use super::mailbox::{
 use super::plan::{Action, Reading};
 use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
 use super::sub_device::{EscInformation, SubDevice};
+use super::sync0::sync0_start;
 
 /// Bytes read to see a state: AL status, two reserved, AL status code.
 const AL_STATUS_LENGTH: usize = 6;
@@ -37,14 +38,13 @@ const ACKNOWLEDGE_LOOKS: u32 = 20;
 /// Frames in a row that may be lost.
 const LOSSES: u32 = 50;
 
-/// SYNC0 starts this long after it is armed: well after the write has arrived, whatever the beat.
-const SYNC0_LEAD: Duration = Duration::from_millis(20);
-
 /// Limits a worker keeps to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     pub(super) state: Duration,
     pub(super) mailbox: Duration,
+    /// The time between two beats, of which each sends one datagram of a worker.
+    pub(super) period: Duration,
 }
 
 /// What a reply led to, besides the next datagram.
@@ -215,8 +215,11 @@ impl Worker {
             Action::WriteSync0Start(sync0) => {
                 // The reference clock's time is known from the first beat on.
                 let Some(reference_time) = reference_time else { return false };
-                let start = sync0_start(reference_time, *sync0).to_le_bytes();
+                let start = sync0_start(reference_time, *sync0, self.patience.period).to_le_bytes();
                 self.push_write(dc::START_TIME, &start, outgoing)
+            }
+            Action::StartSync0 => {
+                self.push_write(dc::CYCLIC_UNIT_CONTROL, &[0, dc::ACTIVATE_SYNC0], outgoing)
             }
             Action::RequestState(state) => {
                 let state = *state;
@@ -289,6 +292,9 @@ impl Worker {
         }
         self.losses += 1;
         self.mailbox.lost();
+        if matches!(self.plan.get(self.next), Some(Action::StartSync0)) {
+            self.next = 0;
+        }
         if self.losses > LOSSES && !self.is_done() {
             return Outcome::Failed(SubDeviceError::Lost { register: self.register(), lost: self.losses });
         }
@@ -355,6 +361,7 @@ impl Worker {
             Action::AssignStationAddress
             | Action::Write(..)
             | Action::WriteSync0Start(_)
+            | Action::StartSync0
             | Action::Download(_) => {}
         }
         self.action_done();
@@ -462,6 +469,7 @@ impl Worker {
             Some(Action::Read(reading)) => reading.registers().0,
             Some(Action::Write(register, _)) => *register,
             Some(Action::WriteSync0Start(_)) => dc::START_TIME,
+            Some(Action::StartSync0) => dc::CYCLIC_UNIT_CONTROL,
             Some(Action::ReadSii) => SiiRequest::REGISTER,
             Some(Action::Download(_)) => register::SYNC_MANAGER,
             Some(Action::RequestState(_)) | None => register::AL_STATUS,
@@ -515,25 +523,4 @@ fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
 fn note_status(sub_device: &mut SubDevice, data: &[u8]) {
     sub_device.al_status = AlStatus::from_bits(read_u16(data, 0).unwrap_or(0));
     sub_device.al_status_code = AlStatusCode(read_u16(data, 4).unwrap_or(0));
-}
-
-/// The first grid point of the reference clock at least [`SYNC0_LEAD`] ahead, plus the shift.
-fn sync0_start(reference_time: u64, sync0: Sync0) -> u64 {
-    let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    let earliest = reference_time.wrapping_add(nanoseconds(SYNC0_LEAD));
-    let cycle = nanoseconds(sync0.cycle).max(1);
-    earliest.wrapping_add(cycle - earliest % cycle).wrapping_add(nanoseconds(sync0.shift))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sync0_starts_on_the_grid_plus_shift_and_ahead() {
-        let sync0 = Sync0 { cycle: Duration::from_millis(1), shift: Duration::from_micros(250) };
-        let start = sync0_start(123_456_789, sync0);
-        assert_eq!(start % 1_000_000, 250_000);
-        assert!(start > 123_456_789 + 20_000_000 && start <= 123_456_789 + 21_250_000);
-    }
 }
