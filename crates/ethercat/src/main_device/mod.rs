@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `exchange` | frames on their way, and which reply belongs to which |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
-//! | `sii_reader`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
+//! | `state_change`, `sii_reader`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
 //! | `layout`, `beat` | where process data lies, and how it goes to and fro |
 
@@ -32,6 +32,7 @@ mod phase;
 mod plan;
 mod report;
 mod sii_reader;
+mod state_change;
 mod sub_device;
 mod sync0;
 mod topology;

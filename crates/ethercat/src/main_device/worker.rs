@@ -4,7 +4,7 @@
 
 use core::time::Duration;
 
-use crate::al::{AlControl, AlState, AlStatus};
+use crate::al::AlStatus;
 use crate::al_status_code::AlStatusCode;
 use crate::register::{self, DlStatus, dc};
 use crate::time::Instant;
@@ -20,6 +20,7 @@ use super::mailbox::{
 };
 use super::plan::{Action, Reading};
 use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
+use super::state_change::{Ask, StateChange, StateProgress};
 use super::sub_device::{EscInformation, SubDevice};
 use super::sync0::sync0_start;
 
@@ -31,9 +32,6 @@ const PAUSE: Duration = Duration::from_micros(500);
 
 /// Attempts at a register that does not answer, a pause apart.
 const ATTEMPTS: u32 = 20;
-
-/// Looks, a pause apart, at an error that was acknowledged and does not go.
-const ACKNOWLEDGE_LOOKS: u32 = 20;
 
 /// Frames in a row that may be lost.
 const LOSSES: u32 = 50;
@@ -68,23 +66,11 @@ enum Step {
     /// Not begun.
     Start,
     /// A change of state: the register written next.
-    State { deadline: Instant, phase: StatePhase, looks: u32 },
+    State(StateChange),
     /// The EEPROM.
     Sii(SiiReader),
     /// The mailbox client has it.
     Mailbox,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum StatePhase {
-    /// Look what is shown.
-    Look,
-    /// Acknowledge an error that was shown before.
-    Acknowledge,
-    /// Write the request.
-    Request,
-    /// Wait for it.
-    Poll,
 }
 
 /// The worker of one SubDevice.
@@ -222,12 +208,16 @@ impl Worker {
                 self.push_write(dc::CYCLIC_UNIT_CONTROL, &[0, dc::ACTIVATE_SYNC0], outgoing)
             }
             Action::RequestState(state) => {
-                let state = *state;
-                if !matches!(self.step, Step::State { .. }) {
-                    let deadline = now + self.patience.state;
-                    self.step = Step::State { deadline, phase: StatePhase::Look, looks: 0 };
+                if !matches!(self.step, Step::State(_)) {
+                    self.step = Step::State(StateChange::new(*state, now, self.patience.state));
                 }
-                self.emit_state(state, sub_device, outgoing)
+                let Step::State(change) = &self.step else { return false };
+                match change.ask(sub_device.al_status) {
+                    Ask::Read => self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing),
+                    Ask::Write(control) => {
+                        self.push_write(register::AL_CONTROL, &control.bits().to_le_bytes(), outgoing)
+                    }
+                }
             }
             Action::ReadSii => {
                 if !matches!(self.step, Step::Sii(_)) {
@@ -243,22 +233,6 @@ impl Worker {
             }
             Action::Download(_) => self.emit_download(now, outgoing),
         }
-    }
-
-    fn emit_state(&self, state: AlState, sub_device: &SubDevice, outgoing: &mut Outgoing<'_>) -> bool {
-        let Step::State { phase, .. } = self.step else { return false };
-        let control = match phase {
-            StatePhase::Look | StatePhase::Poll => {
-                return self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing);
-            }
-            StatePhase::Acknowledge => AlControl {
-                state: sub_device.al_status.state,
-                acknowledge: true,
-                request_identification: false,
-            },
-            StatePhase::Request => AlControl::request(state),
-        };
-        self.push_write(register::AL_CONTROL, &control.bits().to_le_bytes(), outgoing)
     }
 
     fn emit_download(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) -> bool {
@@ -356,7 +330,7 @@ impl Worker {
     ) -> Result<(), SubDeviceError> {
         match &self.plan[self.next] {
             Action::Read(reading) => note(*reading, data, sub_device),
-            Action::RequestState(state) => return self.advance_state(*state, now, data, sub_device),
+            Action::RequestState(_) => return self.advance_state(now, data, sub_device),
             Action::ReadSii => return self.advance_sii(now, data, sub_device),
             Action::AssignStationAddress
             | Action::Write(..)
@@ -370,47 +344,20 @@ impl Worker {
 
     fn advance_state(
         &mut self,
-        requested: AlState,
         now: Instant,
         data: &[u8],
         sub_device: &mut SubDevice,
     ) -> Result<(), SubDeviceError> {
-        let Step::State { deadline, ref mut phase, ref mut looks } = self.step else { return Ok(()) };
-        match *phase {
-            StatePhase::Acknowledge => *phase = StatePhase::Look,
-            StatePhase::Request => *phase = StatePhase::Poll,
-            StatePhase::Look => {
-                note_status(sub_device, data);
-                // An ESC that emulates its application shows the acknowledge bit as an error for as long as
-                // nothing else is asked of it: so ask, in the end.
-                *phase = match sub_device.al_status.error {
-                    true if *looks == 0 => StatePhase::Acknowledge,
-                    true if *looks < ACKNOWLEDGE_LOOKS => StatePhase::Look,
-                    _ => StatePhase::Request,
-                };
-                if *looks > 0 {
-                    self.not_before = now + PAUSE;
-                }
-                *looks += 1;
-            }
-            StatePhase::Poll => {
-                note_status(sub_device, data);
-                let (found, code) = (sub_device.al_status, sub_device.al_status_code);
-                if found.al_state() == Some(requested) && !found.error {
-                    self.action_done();
-                    return Ok(());
-                }
-                if found.error {
-                    return Err(SubDeviceError::Refused { requested, found, code });
-                }
-                self.not_before = now + PAUSE;
-            }
+        let Step::State(change) = &mut self.step else { return Ok(()) };
+        if change.ask(sub_device.al_status) == Ask::Read {
+            note_status(sub_device, data);
         }
-        if now < deadline {
-            return Ok(());
+        match change.answered(now, sub_device.al_status, sub_device.al_status_code)? {
+            StateProgress::Continue => {}
+            StateProgress::Wait => self.not_before = now + PAUSE,
+            StateProgress::Reached => self.action_done(),
         }
-        let (found, code) = (sub_device.al_status, sub_device.al_status_code);
-        Err(SubDeviceError::StateTimeout { requested, found, code, timeout: self.patience.state })
+        Ok(())
     }
 
     fn advance_sii(

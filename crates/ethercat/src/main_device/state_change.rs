@@ -1,0 +1,170 @@
+//! One change of state at one SubDevice (ETG.1000.6, 6.4.1): look, acknowledge, request, wait.
+//!
+//! Pure: what the AL registers show in, what to do with them out.
+
+use core::time::Duration;
+
+use crate::al::{AlControl, AlState, AlStatus};
+use crate::al_status_code::AlStatusCode;
+use crate::time::Instant;
+
+use super::error::SubDeviceError;
+
+/// Looks, a pause apart, at an error that was acknowledged and does not go.
+const ACKNOWLEDGE_LOOKS: u32 = 20;
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// Read AL status and its code.
+    Read,
+    /// Write AL control.
+    Write(AlControl),
+}
+
+/// What an answer led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StateProgress {
+    /// Go on at once.
+    Continue,
+    /// Go on after a pause.
+    Wait,
+    /// The state is reached.
+    Reached,
+}
+
+/// A change of state under way.
+#[derive(Debug)]
+pub(super) struct StateChange {
+    requested: AlState,
+    deadline: Instant,
+    timeout: Duration,
+    phase: Phase,
+    looks: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Look what is shown.
+    Look,
+    /// Acknowledge an error that was shown before.
+    Acknowledge,
+    /// Write the request.
+    Request,
+    /// Wait for it.
+    Poll,
+}
+
+impl StateChange {
+    pub(super) fn new(requested: AlState, now: Instant, timeout: Duration) -> Self {
+        Self { requested, deadline: now + timeout, timeout, phase: Phase::Look, looks: 0 }
+    }
+
+    /// What to do next, given what was shown last.
+    pub(super) fn ask(&self, shown: AlStatus) -> Ask {
+        match self.phase {
+            Phase::Look | Phase::Poll => Ask::Read,
+            Phase::Acknowledge => {
+                let (state, acknowledge) = (shown.state, true);
+                Ask::Write(AlControl { state, acknowledge, request_identification: false })
+            }
+            Phase::Request => Ask::Write(AlControl::request(self.requested)),
+        }
+    }
+
+    /// It is done; `shown` is what was read, or what was shown last.
+    pub(super) fn answered(
+        &mut self,
+        now: Instant,
+        found: AlStatus,
+        code: AlStatusCode,
+    ) -> Result<StateProgress, SubDeviceError> {
+        let requested = self.requested;
+        let progress = match self.phase {
+            Phase::Acknowledge => {
+                self.phase = Phase::Look;
+                StateProgress::Continue
+            }
+            Phase::Request => {
+                self.phase = Phase::Poll;
+                StateProgress::Continue
+            }
+            Phase::Look => self.looked(found),
+            Phase::Poll if found.error => {
+                return Err(SubDeviceError::Refused { requested, found, code });
+            }
+            Phase::Poll if found.al_state() == Some(requested) => return Ok(StateProgress::Reached),
+            Phase::Poll => StateProgress::Wait,
+        };
+        let timeout = self.timeout;
+        let late = SubDeviceError::StateTimeout { requested, found, code, timeout };
+        if now < self.deadline { Ok(progress) } else { Err(late) }
+    }
+
+    /// An ESC that emulates its application shows the acknowledge bit as an error for as long as nothing
+    /// else is asked of it: so ask, in the end.
+    fn looked(&mut self, found: AlStatus) -> StateProgress {
+        self.looks += 1;
+        self.phase = match found.error {
+            true if self.looks == 1 => Phase::Acknowledge,
+            true if self.looks <= ACKNOWLEDGE_LOOKS => Phase::Look,
+            _ => Phase::Request,
+        };
+        if self.phase == Phase::Look { StateProgress::Wait } else { StateProgress::Continue }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(1);
+
+    fn shown(state: AlState, error: bool) -> AlStatus {
+        AlStatus { error, ..AlStatus::in_state(state) }
+    }
+
+    fn answer(change: &mut StateChange, found: AlStatus) -> Result<StateProgress, SubDeviceError> {
+        change.answered(Instant::EPOCH, found, AlStatusCode(0x1B))
+    }
+
+    #[test]
+    fn a_shown_error_is_acknowledged_in_its_state_before_anything_is_asked() {
+        let fallen = shown(AlState::SafeOp, true);
+        let mut change = StateChange::new(AlState::Init, Instant::EPOCH, LIMIT);
+        assert_eq!(change.ask(fallen), Ask::Read);
+        answer(&mut change, fallen).unwrap();
+        assert_eq!(change.ask(fallen), Ask::Write(AlControl::acknowledge(AlState::SafeOp)));
+        answer(&mut change, fallen).unwrap();
+        assert_eq!(change.ask(fallen), Ask::Read);
+        answer(&mut change, shown(AlState::SafeOp, false)).unwrap();
+        assert_eq!(change.ask(fallen), Ask::Write(AlControl::request(AlState::Init)));
+        answer(&mut change, fallen).unwrap();
+        assert_eq!(answer(&mut change, shown(AlState::SafeOp, false)), Ok(StateProgress::Wait));
+        assert_eq!(answer(&mut change, shown(AlState::Init, false)), Ok(StateProgress::Reached));
+    }
+
+    #[test]
+    fn an_emulated_application_that_keeps_showing_the_error_is_asked_all_the_same() {
+        let stubborn = shown(AlState::Init, true);
+        let mut change = StateChange::new(AlState::Init, Instant::EPOCH, LIMIT);
+        for _ in 0..100 {
+            if change.ask(stubborn) == Ask::Write(AlControl::request(AlState::Init)) {
+                return;
+            }
+            answer(&mut change, stubborn).unwrap();
+        }
+        panic!("never asked");
+    }
+
+    #[test]
+    fn a_refusal_and_a_late_answer_are_errors_that_show_the_code() {
+        let mut change = StateChange::new(AlState::SafeOp, Instant::EPOCH, LIMIT);
+        answer(&mut change, shown(AlState::PreOp, false)).unwrap();
+        answer(&mut change, shown(AlState::PreOp, false)).unwrap();
+        let late = change.answered(Instant::EPOCH + LIMIT, shown(AlState::PreOp, false), AlStatusCode(0));
+        assert!(matches!(late, Err(SubDeviceError::StateTimeout { timeout: LIMIT, .. })));
+        let refused = answer(&mut change, shown(AlState::PreOp, true)).unwrap_err();
+        assert!(matches!(refused, SubDeviceError::Refused { code: AlStatusCode(0x1B), .. }));
+    }
+}
