@@ -5,7 +5,9 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, Stage, SubDeviceConfiguration, Sync0};
+use ethercat::main_device::{
+    Configuration, ExpectedIdentity, MainDevice, ProcessDataSource, Stage, SubDeviceConfiguration, Sync0,
+};
 use onbeat_simulator::application::servo::default_mapping;
 
 use rig::{DRIVE, Rig, described, drives, to_op};
@@ -60,6 +62,85 @@ fn the_bus_goes_back_to_init() {
     rig.main_device.request_state(AlState::Init);
     rig.pump_to(Stage::Down);
     assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Init)));
+}
+
+#[test]
+fn the_target_can_be_raised_step_by_step() {
+    let mut rig = Rig::new(Configuration { target: AlState::PreOp, ..described(six()) }, drives(6));
+    rig.pump_to(Stage::PreOp);
+    for (target, stage) in
+        [(AlState::PreOp, Stage::PreOp), (AlState::SafeOp, Stage::SafeOp), (AlState::Op, Stage::Op)]
+    {
+        rig.main_device.request_state(target);
+        for _ in 0..200 {
+            rig.beat();
+        }
+        assert_eq!(rig.main_device.stage(), stage, "{:?}", rig.events);
+        assert!(states(&rig).iter().all(|&state| state == Some(target)), "{:?}", states(&rig));
+    }
+}
+
+/// Whoever ran the bus before, and however it ended.
+#[test]
+fn a_bus_left_in_any_state_comes_up_again() {
+    for target in [AlState::PreOp, AlState::SafeOp, AlState::Op] {
+        for silence in [0, 50, 500].map(Duration::from_millis) {
+            let mut rig = Rig::new(Configuration { target, ..described(six()) }, drives(6));
+            rig.pump_to(Stage::PreOp);
+            for _ in 0..200 {
+                rig.beat();
+            }
+            rig.pass_to(rig.now + silence, false);
+            rig.main_device = MainDevice::new(described(six())).expect("as before");
+            rig.run_up();
+            assert!(rig.beat().all_fresh);
+        }
+    }
+}
+
+#[test]
+fn the_bus_goes_down_in_the_middle_of_a_beat() {
+    let mut rig = Rig::new(described(six()), drives(6));
+    rig.run_up();
+    rig.main_device.begin_beat(rig.now);
+    rig.transmit();
+    assert_eq!(rig.main_device.awaiting(), 1);
+    rig.main_device.request_state(AlState::Init);
+    rig.pump_to(Stage::Down);
+    assert!(states(&rig).iter().all(|&state| state == Some(AlState::Init)));
+    assert!(rig.failure().is_none());
+}
+
+/// However far it is when the cable is pulled, bring-up ends with a sentence and does not wait for ever.
+#[test]
+fn a_cable_pulled_during_bring_up_ends_it_with_a_sentence() {
+    let whole = {
+        let mut rig = Rig::new(described(six()), drives(6));
+        let start = rig.now;
+        rig.pump_to(Stage::PreOp);
+        rig.now.since(start)
+    };
+    for part in 1..10 {
+        for position in [0, 3] {
+            let mut rig = Rig::new(described(six()), drives(6));
+            let pulled = rig.now + whole * part / 10;
+            while rig.now < pulled {
+                rig.pump(Duration::ZERO);
+            }
+            assert!(rig.segment.disconnect(position, 0));
+            rig.pump_to(Stage::Down);
+            assert_eq!(rig.main_device.stage(), Stage::Down, "after {part} tenths: {:?}", rig.events);
+            let sentence = rig.failure().expect("it fails").to_string();
+            assert!(sentence.contains("check"), "after {part} tenths: {sentence}");
+            let reachable = if position == 0 { 0 } else { 3 };
+            let found = states(&rig);
+            assert!(found[..reachable].iter().all(|&state| state == Some(AlState::Init)), "{found:?}");
+        }
+    }
+}
+
+fn states(rig: &Rig) -> Vec<Option<AlState>> {
+    rig.segment.sub_devices().iter().map(|it| it.al_status().al_state()).collect()
 }
 
 #[test]

@@ -132,7 +132,7 @@ pub enum MailboxError {
     #[error("{0}")]
     Format(CoeFormatError),
     /// The mailbox does not take or give messages.
-    #[error("the mailbox at {address:#06x} does not answer: check power and cable")]
+    #[error("the mailbox at {address:#06x} does not answer: check power and cable, or restart it")]
     NoAnswer {
         /// Where.
         address: u16,
@@ -186,6 +186,8 @@ pub(super) struct MailboxClient {
     awaits_repeat: bool,
     /// An answer that is long in coming was asked for once more.
     asked_again: bool,
+    /// Whether the SubDevice answered the last datagram.
+    answered: bool,
     deadline: Instant,
     timeout: Duration,
 }
@@ -203,6 +205,7 @@ impl MailboxClient {
             repeat: false,
             awaits_repeat: false,
             asked_again: false,
+            answered: false,
             deadline: Instant::EPOCH,
             timeout,
         }
@@ -287,6 +290,7 @@ impl MailboxClient {
     /// The datagram came back.
     pub(super) fn reply(&mut self, now: Instant, data: &[u8], working_counter: u16) -> Progress {
         let answered = working_counter == 1;
+        self.answered = answered;
         match self.state {
             State::Idle => return Progress::Idle,
             State::Write if answered => {
@@ -345,12 +349,13 @@ impl MailboxClient {
         self.state = State::RequestRepeat;
     }
 
-    /// The time is up: for a message that was not taken, or for an answer that does not come.
+    /// The time is up: the mailbox is not there or takes nothing, or its answer does not come.
     pub(super) fn give_up(&mut self) -> Progress {
         let address = self.mailbox.map_or(0, |mailbox| mailbox.out_address);
-        let error = match self.state {
-            State::Write => MailboxError::NoAnswer { address },
-            _ => MailboxError::Timeout(self.timeout),
+        let error = if self.answered && self.state != State::Write {
+            MailboxError::Timeout(self.timeout)
+        } else {
+            MailboxError::NoAnswer { address }
         };
         self.close(error).map_or(Progress::Idle, Progress::Done)
     }
