@@ -5,7 +5,8 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::main_device::{
-    Configuration, Event, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, Stage,
+    Configuration, Event, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, Stage, StartupSdo,
+    SubDeviceConfiguration,
 };
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{EntryDescription, ListType, ObjectCode, ObjectDescription, ValueInfo};
@@ -14,7 +15,7 @@ use onbeat_simulator::application::servo::SIMULATION;
 
 use rig::parameters::{LONG, MANY, RECORD, SHORT, parameters};
 use rig::wire::{Faults, Wire};
-use rig::{Rig, drive, drives, to_op};
+use rig::{Replies, Rig, described, drive, drives, to_op};
 
 const STATUSWORD: u16 = 0x6041;
 
@@ -122,6 +123,27 @@ fn objects_of_every_length_in_pre_op() {
 #[test]
 fn objects_of_every_length_in_op_beside_whole_beats() {
     assert_transfers(&mut op());
+}
+
+#[test]
+fn objects_of_every_length_in_op_with_replies_taken_a_beat_later() {
+    let mut rig = op();
+    rig.replies = Replies::NextBeat;
+    rig.beat();
+    assert_transfers(&mut rig);
+}
+
+#[test]
+fn start_up_values_of_every_length_are_written_in_pre_op() {
+    let sdo = |index, sub_index, data| StartupSdo { index, sub_index, complete_access: false, data };
+    let startup =
+        vec![sdo(RECORD, 2, vec![0x34, 0x12]), sdo(SHORT, 0, bytes(40, 1)), sdo(LONG, 0, bytes(1000, 2))];
+    let configuration = SubDeviceConfiguration { startup, ..SubDeviceConfiguration::default() };
+    let mut rig = Rig::new(described(vec![configuration]), vec![parameters()]);
+    rig.run_up();
+    assert_eq!(read(&mut rig, 0, upload(RECORD, 2)), Ok(vec![0x34, 0x12]));
+    assert_eq!(read(&mut rig, 0, upload(SHORT, 0)), Ok(bytes(40, 1)));
+    assert_eq!(read(&mut rig, 0, upload(LONG, 0)), Ok(bytes(1000, 2)));
 }
 
 #[test]
