@@ -6,7 +6,7 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{Event, ProcessDataSource, Stage, SubDeviceConfiguration};
+use ethercat::main_device::{Event, MainDevice, ProcessDataSource, Stage, SubDeviceConfiguration};
 use ethercat::time::Instant;
 use onbeat_simulator::application::servo::default_mapping;
 
@@ -146,7 +146,7 @@ fn five_percent_overtaken() {
 
 fn everything() -> Faults {
     let delay = Duration::from_millis(5);
-    Faults { lost: 0.01, doubled: 0.02, overtaken: 0.05, delayed: 0.01, delay }
+    Faults { lost: 0.01, doubled: 0.02, overtaken: 0.05, delayed: 0.01, delay, ..Faults::default() }
 }
 
 #[test]
@@ -193,4 +193,28 @@ fn bring_up_on_a_bad_wire_ends_in_op_whatever_the_seed() {
         let state = |it: &onbeat_simulator::SubDevice| it.al_status().al_state();
         assert!(rig.segment.sub_devices().iter().all(|it| state(it) == Some(AlState::Init)), "seed {seed}");
     }
+}
+
+/// Without a frame check sequence anything can happen, to both ends, but a panic.
+#[test]
+fn changed_bytes_bring_neither_end_to_a_halt() {
+    let mut outcomes = [0; 2];
+    for seed in 200..215 {
+        let mut rig = small_and_large();
+        rig.wire = Wire::new(seed);
+        rig.wire.faults = Faults { corrupted: 0.1, ..Faults::default() };
+        rig.pump_to(Stage::PreOp);
+        for _ in 0..1_000 {
+            rig.beat();
+        }
+        let failed = rig.failure().is_some();
+        assert!(failed || rig.main_device.stage() == Stage::Op, "seed {seed}: {:?}", rig.events);
+        outcomes[usize::from(failed)] += 1;
+        // With whole frames again it comes up whatever was written where.
+        rig.wire.faults = Faults::default();
+        rig.events.clear();
+        rig.main_device = MainDevice::new(rig.main_device.configuration().clone()).expect("as before");
+        rig.run_up();
+    }
+    assert!(outcomes[0] > 0 && outcomes[1] > 0, "some come up, some do not: {outcomes:?}");
 }

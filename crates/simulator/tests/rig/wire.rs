@@ -18,6 +18,8 @@ pub(crate) struct Faults {
     pub(crate) overtaken: f64,
     pub(crate) delayed: f64,
     pub(crate) delay: Duration,
+    /// With one byte changed, and a frame check sequence that nobody looks at.
+    pub(crate) corrupted: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +77,7 @@ impl Wire {
     pub(crate) fn request(&mut self, now: Instant, beat: u64, bytes: Vec<u8>) {
         let is_process_data = is_process_data(&bytes);
         let fate = Fate { is_process_data, beat, ..Fate::default() };
-        self.fates.insert(generation(&bytes), fate);
+        self.fates.insert(generation(&bytes).expect("a generation number"), fate);
         self.put(now, Direction::Request, bytes);
     }
 
@@ -86,7 +88,7 @@ impl Wire {
 
     /// The MainDevice gets this reply, in beat `beat`.
     pub(crate) fn delivered(&mut self, beat: u64, bytes: &[u8]) {
-        let fate = self.fates.get_mut(&generation(bytes)).expect("a reply to what was sent");
+        let Some(fate) = generation(bytes).and_then(|it| self.fates.get_mut(&it)) else { return };
         fate.replies += 1;
         // Bring-up and mailbox frames have longer than any delay here.
         if fate.replies == 1 && (!fate.is_process_data || fate.beat == beat) {
@@ -133,22 +135,22 @@ impl Wire {
             } else if self.random.happens(self.faults.overtaken) {
                 arrival = arrival + Duration::from_micros(40);
             }
+            let mut bytes = bytes.clone();
+            if self.random.happens(self.faults.corrupted) {
+                let place = (self.random.share() * bytes.len() as f64) as usize;
+                bytes[place] ^= 1 << (self.random.share() * 8.0) as u8;
+            }
             self.frames += 1;
-            self.travelling.push(Travelling {
-                arrival,
-                number: self.frames,
-                direction,
-                bytes: bytes.clone(),
-            });
+            self.travelling.push(Travelling { arrival, number: self.frames, direction, bytes });
         }
     }
 }
 
 /// The number in a frame's first datagram, a NOP.
-fn generation(bytes: &[u8]) -> u32 {
-    let frame = Frame::parse(bytes).expect("a whole frame");
-    let first = frame.datagrams().next().expect("a datagram");
-    u32::from_le_bytes(first.data.try_into().expect("four bytes"))
+fn generation(bytes: &[u8]) -> Option<u32> {
+    let frame = Frame::parse(bytes).ok()?;
+    let first = frame.datagrams().next()?;
+    Some(u32::from_le_bytes(first.data.try_into().ok()?))
 }
 
 fn is_process_data(bytes: &[u8]) -> bool {
@@ -163,11 +165,16 @@ struct Random(u64);
 
 impl Random {
     fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && self.share() < share
+    }
+
+    /// 0 to 1, without 1.
+    fn share(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut bits = self.0;
         bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         bits ^= bits >> 31;
-        ((bits >> 11) as f64 / (1_u64 << 53) as f64) < share
+        (bits >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
