@@ -48,41 +48,41 @@ pub fn reference(nodes: &[ClockNode]) -> Option<usize> {
 /// the latching frame passed the reference clock.
 #[must_use]
 pub fn settings(nodes: &[ClockNode], system_time: u64) -> Vec<Option<ClockSetting>> {
-    let mut settings: Vec<Option<ClockSetting>> = Vec::with_capacity(nodes.len());
+    // Twice the delays: halving at every hop of a long line would round away many ns.
+    let mut twice: Vec<Option<u64>> = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let setting = node.latched.map(|latched| {
-            let delay = delay_from_ancestor(nodes, &settings, node, &latched);
-            let here = system_time.wrapping_add(u64::from(delay));
-            ClockSetting { offset: here.wrapping_sub(latched.processing_unit), delay }
-        });
-        settings.push(setting);
+        twice.push(node.latched.map(|latched| twice_the_delay(nodes, &twice, node, &latched)));
     }
-    settings
+    let setting = |(node, twice): (&ClockNode, Option<u64>)| {
+        let delay = u32::try_from(twice?.div_ceil(2)).unwrap_or(u32::MAX);
+        let here = system_time.wrapping_add(u64::from(delay));
+        Some(ClockSetting { offset: here.wrapping_sub(node.latched?.processing_unit), delay })
+    };
+    nodes.iter().zip(twice).map(setting).collect()
 }
 
-/// Delay of the nearest SubDevice upstream that has a clock, plus the way from there.
+/// Twice the delay of the nearest SubDevice upstream that has a clock, plus the way there and back.
 ///
 /// SubDevices without a clock in between count as cable; what branches off at one is taken to be half way
 /// round.
-fn delay_from_ancestor(
+fn twice_the_delay(
     nodes: &[ClockNode],
-    settings: &[Option<ClockSetting>],
+    twice: &[Option<u64>],
     node: &ClockNode,
     latched: &LatchedTimes,
-) -> u32 {
+) -> u64 {
     let mut link = node.upstream;
     while let Some(upstream) = link {
         let ancestor = &nodes[usize::from(upstream.position)];
-        if let (Some(times), Some(setting)) =
-            (ancestor.latched, settings.get(usize::from(upstream.position)).copied().flatten())
-        {
+        let before = twice.get(usize::from(upstream.position)).copied().flatten();
+        if let (Some(times), Some(twice)) = (ancestor.latched, before) {
             let port = usize::from(upstream.port);
             let before = port_before(ancestor.status, port);
             let beyond_port = times.ports[port].wrapping_sub(times.ports[before]);
             let beyond_here = time_beyond(node.status, latched);
-            let cable = beyond_port.saturating_sub(beyond_here) / 2;
+            let there_and_back = beyond_port.saturating_sub(beyond_here);
             let earlier_branches = times.ports[before].wrapping_sub(times.ports[0]);
-            return setting.delay.saturating_add(earlier_branches).saturating_add(cable);
+            return twice + 2 * u64::from(earlier_branches) + u64::from(there_and_back);
         }
         link = ancestor.upstream;
     }
