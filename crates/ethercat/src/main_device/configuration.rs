@@ -21,7 +21,8 @@ pub struct Configuration {
     pub distributed_clocks: bool,
     /// Source address of our frames; bit 1 of its first byte must be clear, it tells replies.
     pub source: MacAddress,
-    /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again.
+    /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
+    /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
     pub reply_timeout: Duration,
     /// How long a SubDevice may take for a change of state (ETG.1020 suggests 3 s to PreOp, 10 s to SafeOp
     /// and Op).
