@@ -17,15 +17,25 @@ pub struct Floor {
 
 impl Floor {
     /// Opens `interface` and builds the frame that `sub_devices` drives with `bytes` of outputs and as many
-    /// of inputs would share.
+    /// of inputs would share; with `riders` also the datagrams that Onbeat sends besides process data, so
+    /// that the reflector has as much to do.
     ///
     /// # Errors
     /// What the operating system says.
-    pub fn open(interface: &str, sub_devices: usize, bytes: usize) -> Result<Self, String> {
+    pub fn open(interface: &str, sub_devices: usize, bytes: usize, riders: bool) -> Result<Self, String> {
         let socket = packet_socket(interface).map_err(|error| format!("{interface}: {error}"))?;
         let length = 2 * sub_devices * bytes;
         let mut buffer = [0; 1514];
         let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);
+        let station = Address::Station { station: 0x1001, register: 0x080D };
+        let rider_headers = [
+            DatagramHeader::new(Command::Nop, 1, Address::Logical(0), 4),
+            DatagramHeader::new(Command::Brd, 1, Address::Broadcast { register: 0x0130 }, 2),
+            DatagramHeader::new(Command::Fprd, 1, station, 1),
+        ];
+        for header in rider_headers.into_iter().filter(|_| riders) {
+            builder.push(header).ok_or("the riders do not fit one frame")?;
+        }
         let header = DatagramHeader::new(Command::Lrw, 1, Address::Logical(0), length as u16);
         let place = builder.push(header).ok_or_else(|| format!("{length} bytes do not fit one frame"))?;
         let frame_length = builder.finish();
@@ -77,9 +87,8 @@ fn packet_socket(interface: &str) -> io::Result<OwnedFd> {
         let mut address: libc::sockaddr_ll = mem::zeroed();
         address.sll_family = libc::AF_PACKET as u16;
         address.sll_protocol = protocol;
-        address.sll_ifindex = checked(libc::if_nametoindex(name.as_ptr()) as i32).and_then(|index| {
-            if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) }
-        })?;
+        address.sll_ifindex = checked(libc::if_nametoindex(name.as_ptr()) as i32)
+            .and_then(|index| if index == 0 { Err(io::Error::last_os_error()) } else { Ok(index) })?;
         let size = mem::size_of::<libc::sockaddr_ll>() as u32;
         checked(libc::bind(descriptor, (&raw const address).cast(), size))?;
         let second = libc::timeval { tv_sec: 1, tv_usec: 0 };

@@ -1,6 +1,6 @@
 //! What `cargo xtask bench wire` measures: the raw socket's floor, and Onbeat.
 //!
-//! `wire floor|onbeat INTERFACE SUB_DEVICES BYTES_EACH` gets ready, prints `ready FRAME_BYTES`, and then
+//! `wire floor|riders|onbeat INTERFACE SUB_DEVICES BYTES_EACH` gets ready, prints `ready FRAME_BYTES`, and then
 //! answers each line on standard input, a number of cycles, with one line: the CPU time those cycles took
 //! together and each cycle's duration, all in nanoseconds.
 
@@ -17,13 +17,15 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
-        ["floor", interface, sub_devices, bytes] => numbers(sub_devices, bytes)
-            .and_then(|(sub_devices, bytes)| floor::Floor::open(interface, sub_devices, bytes))
+        [kind @ ("floor" | "riders"), interface, sub_devices, bytes] => numbers(sub_devices, bytes)
+            .and_then(|(sub_devices, bytes)| {
+                floor::Floor::open(interface, sub_devices, bytes, *kind == "riders")
+            })
             .and_then(|mut floor| serve(floor.frame_length(), || floor.exchange())),
         ["onbeat", interface, sub_devices, bytes] => numbers(sub_devices, bytes)
             .and_then(|(sub_devices, bytes)| onbeat::Onbeat::open(interface, sub_devices, bytes))
             .and_then(|mut onbeat| serve(onbeat.frame_length(), || onbeat.exchange())),
-        _ => Err("usage: wire floor|onbeat INTERFACE SUB_DEVICES BYTES_EACH".into()),
+        _ => Err("usage: wire floor|riders|onbeat INTERFACE SUB_DEVICES BYTES_EACH".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -25,7 +25,8 @@ impl Onbeat {
     /// # Errors
     /// What the link or the MainDevice says.
     pub fn open(interface: &str, sub_devices: usize, bytes: usize) -> Result<Self, String> {
-        let link = PacketLink::open(interface, Duration::from_secs(5)).map_err(|error| error.to_string())?;
+        let link =
+            PacketLink::open(interface, Duration::from_secs(5)).map_err(|error| error.to_string())?;
         let configuration =
             Configuration { target: AlState::Op, distributed_clocks: false, ..Configuration::default() };
         let main_device = MainDevice::new(configuration).map_err(|error| error.to_string())?;

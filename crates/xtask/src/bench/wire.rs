@@ -114,7 +114,8 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
     let _ = writeln!(
         table,
         "{} cycles each, in {} rounds taking turns, SCHED_FIFO 80 on one core, one cable each\n\
-         frame B: bytes sent a cycle; ethercrab reads every AL status too, KickCAT sends two frames in turn",
+         frame B: bytes sent a cycle; `raw, as ours` sends Onbeat's frame through the raw socket, ethercrab\n\
+         reads every AL status too, KickCAT sends two frames in turn",
         options.rounds * options.cycles,
         options.rounds
     );
@@ -135,6 +136,7 @@ fn programs(root: &Path) -> Vec<(&'static str, Result<Command, String>, bool)> {
     };
     vec![
         ("raw socket", program("peers/wire/target/release/wire", "floor"), false),
+        ("raw, as ours", program("peers/wire/target/release/wire", "riders"), false),
         ("Onbeat", program("peers/wire/target/release/wire", "onbeat"), true),
         ("SOEM", soem::build(root).map(Command::new), true),
         ("pysoem", script("pysoem_wire.py"), true),
