@@ -351,6 +351,7 @@ mod tests {
         }
         assert_eq!(exchange.accept(&frame), Err(Reception::Late));
         assert_eq!(exchange.in_flight(Purpose::ProcessData), SLOTS);
+        assert!(exchange.open(Purpose::ProcessData, &mut [0; 1514]).is_none(), "all slots are out");
     }
 
     #[test]
