@@ -8,7 +8,7 @@
 //! | [`check`] | formatting, lints, documentation |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | other people's programs judging ours |
-//! | [`bench`] | measurements |
+//! | [`mod@bench`] | measurements |
 #![forbid(unsafe_code)]
 
 mod bench;
