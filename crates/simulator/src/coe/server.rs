@@ -85,7 +85,7 @@ impl CoeServer {
         }
     }
 
-    /// Sends an emergency with the next [`poll`](Self::poll). It is dropped if [`EMERGENCY_LIMIT`] others
+    /// Sends an emergency with the next [`poll`](Self::poll). It is dropped if `EMERGENCY_LIMIT` others
     /// wait, or in Init, where there is no mailbox.
     pub fn send(&mut self, emergency: Emergency) {
         if self.emergencies.len() < EMERGENCY_LIMIT && self.state != AlState::Init {
