@@ -9,7 +9,7 @@
 //! | [`bus`] | a bus in PreOp, for commands that need no cycle |
 //! | [`stop`] | Ctrl-C |
 //! | [`failure`] | how a command ends when it cannot do its work |
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod arguments;
 mod bus;

@@ -1,30 +1,43 @@
 //! Ctrl-C and SIGTERM ask for an orderly stop; a second one ends the program at once.
-#![allow(unsafe_code)]
 
+use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-/// Set by the signal handler, read by whoever loops.
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::failure::Failure;
+
+/// Signals this close together are one wish: `timeout` and process managers send theirs twice.
+const ONE_WISH: Duration = Duration::from_millis(300);
+
+/// Set when a signal arrives, read by whoever loops.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From now on SIGINT and SIGTERM only raise the flag that [`asked`] reads.
-pub(crate) fn listen() {
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: an all-zero sigaction is valid: integers, an empty signal set and null pointers.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = raise_flag as *const () as libc::sighandler_t;
-        // SA_RESETHAND: the second signal finds the default action, which ends the program.
-        action.sa_flags = libc::SA_RESTART | libc::SA_RESETHAND;
-        // SAFETY: `action` is valid and outlives the call; the handler only stores to an atomic, which is
-        // async-signal-safe (POSIX.1-2017, 2.4.3).
-        unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) };
-    }
+/// From now on SIGINT and SIGTERM raise the flag that [`asked`] reads.
+pub(crate) fn listen() -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+        Failure::new(format!("signals cannot be caught ({error}): run it where they can"))
+    })?;
+    thread::spawn(move || {
+        let mut first = None;
+        for signal in signals.forever() {
+            ASKED.store(true, Ordering::Relaxed);
+            if first.get_or_insert_with(Instant::now).elapsed() > ONE_WISH {
+                // As a shell reports a program that a signal ended.
+                exit(128 + signal);
+            }
+        }
+    });
+    Ok(())
 }
 
 /// Asks for a stop by itself after `duration`.
 pub(crate) fn after(duration: Duration) {
-    std::thread::spawn(move || {
-        std::thread::sleep(duration);
+    thread::spawn(move || {
+        thread::sleep(duration);
         ASKED.store(true, Ordering::Relaxed);
     });
 }
@@ -38,8 +51,4 @@ pub(crate) fn asked() -> bool {
 /// The flag itself, for code that stops by flag.
 pub(crate) fn flag() -> &'static AtomicBool {
     &ASKED
-}
-
-extern "C" fn raise_flag(_signal: libc::c_int) {
-    ASKED.store(true, Ordering::Relaxed);
 }

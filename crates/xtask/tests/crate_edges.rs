@@ -36,7 +36,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// Crates whose every target forbids unsafe code.
-const SAFE: &[&str] = &["ethercat", "motion", "timing", "robot", "simulator", "testbed", "xtask"];
+const SAFE: &[&str] = &["ethercat", "motion", "timing", "robot", "simulator", "cli", "testbed", "xtask"];
 
 #[test]
 fn crates_import_only_what_the_map_allows() {

@@ -51,7 +51,7 @@ impl Bus {
         };
         let main_device = MainDevice::new(configuration)?;
         let mut bus = Self { main_device, link: link::open(&robot, wire)? };
-        stop::listen();
+        stop::listen()?;
         bus.pump().bring_up(BRING_UP_PATIENCE, |_| ())?;
         Ok(bus)
     }

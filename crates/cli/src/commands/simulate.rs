@@ -32,7 +32,7 @@ impl Simulate {
         let robot = robot_file::robot(self.robot.as_deref(), None)?;
         let mut segment = segment::segment(&robot)?;
         let server = Server::open(&self.iface)?;
-        stop::listen();
+        stop::listen()?;
         if let Some(duration) = self.duration {
             stop::after(duration);
         }

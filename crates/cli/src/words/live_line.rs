@@ -1,5 +1,4 @@
 //! The line that shows how a run is going: rewritten in place on a terminal, else repeated now and then.
-#![allow(unsafe_code)]
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -59,10 +58,8 @@ fn clipped(line: &str, columns: usize) -> String {
 }
 
 fn columns() -> usize {
-    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: TIOCGWINSZ writes one `winsize` to `size`, which outlives the call.
-    let result = unsafe { libc::ioctl(libc::STDERR_FILENO, libc::TIOCGWINSZ, &mut size) };
-    if result == 0 && size.ws_col > 0 { usize::from(size.ws_col) } else { 80 }
+    let size = rustix::termios::tcgetwinsize(io::stderr());
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(80)
 }
 
 #[cfg(test)]

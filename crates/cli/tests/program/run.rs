@@ -91,8 +91,8 @@ fn lost_frames_are_counted_and_end_nothing() {
     );
 }
 
-#[test]
-fn ctrl_c_stops_in_order_and_prints_the_table() {
+/// The JSON of a run that was sent SIGINT `times` times, one right behind the other.
+fn interrupted(times: usize) -> serde_json::Value {
     let child = onbeat()
         .args(["run", "--json"])
         .stdout(std::process::Stdio::piped())
@@ -100,11 +100,20 @@ fn ctrl_c_stops_in_order_and_prints_the_table() {
         .spawn()
         .expect("the program");
     std::thread::sleep(std::time::Duration::from_millis(1500));
-    let interrupted =
-        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
-    assert!(interrupted.success());
+    let number = child.id().to_string();
+    let kill = || std::process::Command::new("kill").args(["-INT", &number]).status().expect("kill");
+    assert!((0..times).all(|_| kill().success()));
     let output = child.wait_with_output().expect("output");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let end: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(end["cycles"].as_u64().unwrap() > 0);
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn ctrl_c_stops_in_order_and_prints_the_table() {
+    assert!(interrupted(1)["cycles"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_signal_sent_twice_at_once_is_one_wish() {
+    assert!(interrupted(2)["cycles"].as_u64().unwrap() > 0);
 }

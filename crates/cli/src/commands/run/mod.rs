@@ -82,7 +82,7 @@ impl Run {
         let robot = self.robot()?;
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::Op))?;
         let link = link::open(&robot, &self.wire)?;
-        stop::listen();
+        stop::listen()?;
         let mut live = LiveLine::new();
         let ran = self.run(&robot, main_device, link, &mut live)?;
         let captured = ran.ended.link.finish()?;
