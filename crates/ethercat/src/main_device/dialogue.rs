@@ -7,7 +7,7 @@ use crate::wire::coe::{
     CoeMessage, Emergency, SdoInformation, SdoInformationService, SdoPayload, SdoRequest, SdoResponse,
 };
 
-use super::mailbox::{MailboxError, MailboxRequest, MailboxService};
+use super::request::{MailboxError, MailboxRequest, MailboxService};
 
 /// Bytes before the data of a segment: CoE header and command byte.
 const SEGMENT_OVERHEAD: usize = 3;

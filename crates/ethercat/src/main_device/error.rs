@@ -9,7 +9,7 @@ use crate::al_status_code::AlStatusCode;
 use crate::sii::{Identity, SiiError};
 
 use super::configuration::ExpectedIdentity;
-use super::mailbox::MailboxError;
+use super::request::MailboxError;
 
 /// A bring-up that failed.
 #[derive(Clone, Debug, PartialEq, Error)]

@@ -1,143 +1,22 @@
-//! Mailbox requests, and the client that carries one through a SubDevice's SyncManagers 0 and 1
+//! The client that carries a mailbox request through a SubDevice's SyncManagers 0 and 1
 //! (ETG.1000.4, 6.10; ETG.1000.6, 5.6).
 
 use core::time::Duration;
-
-use thiserror::Error;
 
 use crate::register::SyncManager;
 use crate::register::sync_manager::{
     ACTIVATE_OFFSET, ACTIVATE_REPEAT, PDI_CONTROL_OFFSET, PDI_CONTROL_REPEAT_ACK, STATUS_MAILBOX_FULL,
     STATUS_OFFSET,
 };
-use crate::sdo_abort::AbortCode;
 use crate::time::Instant;
-use crate::wire::coe::{CoeFormatError, Emergency, ListType, ValueInfo};
-use crate::wire::mailbox::{self, Header, MailboxFormatError, MailboxType};
+use crate::wire::coe::Emergency;
+use crate::wire::mailbox::{self, Header, MailboxType};
 use crate::wire::{Address, Command};
 
 use super::dialogue::{Dialogue, Reaction};
 use super::exchange::{Outgoing, Owner};
+use super::request::{MailboxError, MailboxOutcome, MailboxRequest};
 use super::sub_device::Mailbox;
-
-/// A request to one SubDevice's mailbox. It comes back, with its data, in the outcome.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MailboxRequest {
-    /// Place of the SubDevice, from 0.
-    pub position: u16,
-    /// What is asked.
-    pub service: MailboxService,
-    /// A download's value; otherwise the buffer for what is read, filled up to its *capacity*: nothing
-    /// allocates here.
-    pub data: Vec<u8>,
-}
-
-/// What a mailbox can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MailboxService {
-    /// SDO upload: read an object.
-    Upload {
-        /// Object index.
-        index: u16,
-        /// Sub-index.
-        sub_index: u8,
-        /// All sub-indices from there on at once.
-        complete_access: bool,
-    },
-    /// SDO download: write an object.
-    Download {
-        /// Object index.
-        index: u16,
-        /// Sub-index.
-        sub_index: u8,
-        /// All sub-indices from there on at once.
-        complete_access: bool,
-    },
-    /// SDO information: which objects are there. The data is the list type, then indices of 2 bytes.
-    ObjectList(ListType),
-    /// SDO information: [`crate::wire::coe::ObjectDescription`].
-    DescribeObject {
-        /// Object index.
-        index: u16,
-    },
-    /// SDO information: [`crate::wire::coe::EntryDescription`].
-    DescribeEntry {
-        /// Object index.
-        index: u16,
-        /// Sub-index.
-        sub_index: u8,
-        /// Which values shall follow.
-        value_info: ValueInfo,
-    },
-}
-
-impl MailboxService {
-    /// The object it is about.
-    pub(super) fn index(self) -> Option<u16> {
-        match self {
-            Self::Upload { index, .. } | Self::Download { index, .. } => Some(index),
-            Self::DescribeObject { index } | Self::DescribeEntry { index, .. } => Some(index),
-            Self::ObjectList(_) => None,
-        }
-    }
-}
-
-/// A request that is done.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MailboxOutcome {
-    /// The request, with what was read in its data.
-    pub request: MailboxRequest,
-    /// How it went.
-    pub result: Result<(), MailboxError>,
-}
-
-/// Why a mailbox request failed.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum MailboxError {
-    /// The SubDevice ended the transfer.
-    #[error("aborted, {0}")]
-    Aborted(AbortCode),
-    /// No answer in time.
-    #[error("no mailbox answer within {0:?}")]
-    Timeout(Duration),
-    /// There is no such SubDevice.
-    #[error("no SubDevice at position {position}, the bus has {count}")]
-    NoSubDevice {
-        /// Asked for.
-        position: u16,
-        /// How many there are.
-        count: usize,
-    },
-    /// The SubDevice has no mailbox with CoE.
-    #[error("its SII declares no CoE mailbox")]
-    NoCoe,
-    /// The bus is not, or no longer, in PreOp or above.
-    #[error("the bus is not in PreOp or above")]
-    NotReady,
-    /// More data than the request's buffer holds.
-    #[error("{needed} bytes to read, the request's buffer holds {capacity}")]
-    BufferTooSmall {
-        /// Bytes needed.
-        needed: usize,
-        /// Bytes the buffer holds.
-        capacity: usize,
-    },
-    /// The SubDevice refuses the message.
-    #[error("refused, {0}")]
-    Refused(mailbox::MailboxError),
-    /// The answer is no mailbox message.
-    #[error("answer: {0}")]
-    Mailbox(MailboxFormatError),
-    /// The answer, or the request, is no CoE message.
-    #[error("{0}")]
-    Format(CoeFormatError),
-    /// The mailbox does not take or give messages.
-    #[error("the mailbox at {address:#06x} does not answer: check power and cable, or restart it")]
-    NoAnswer {
-        /// Where.
-        address: u16,
-    },
-}
 
 /// What a reply to the client's datagram led to.
 #[derive(Debug)]

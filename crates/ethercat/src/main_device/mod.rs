@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `exchange` | frames on their way, and which reply belongs to which |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
-//! | `state_change`, `sii_reader`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
+//! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
 //! | `layout`, `beat` | where process data lies, and how it goes to and fro |
 
@@ -31,6 +31,7 @@ mod mailbox;
 mod phase;
 mod plan;
 mod report;
+mod request;
 mod sii_reader;
 mod state_change;
 mod sub_device;
@@ -54,8 +55,8 @@ pub use configuration::{
     StartupSdo, SubDeviceConfiguration, Sync0,
 };
 pub use error::{BusError, SubDeviceError};
-pub use mailbox::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
+pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
 pub use topology::{Upstream, upstream_neighbours};
 

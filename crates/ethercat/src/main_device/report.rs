@@ -7,7 +7,7 @@ use crate::al_status_code::AlStatusCode;
 use crate::time::Instant;
 
 use super::error::BusError;
-use super::mailbox::MailboxOutcome;
+use super::request::MailboxOutcome;
 
 /// What became of a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,10 +15,9 @@ use super::clock::LatchedTimes;
 use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::exchange::{Outgoing, Owner};
-use super::mailbox::{
-    MailboxClient, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, Progress,
-};
+use super::mailbox::{MailboxClient, Progress};
 use super::plan::{Action, Reading};
+use super::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
 use super::state_change::{Ask, StateChange, StateProgress};
 use super::sub_device::{EscInformation, SubDevice};
