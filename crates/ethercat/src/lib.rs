@@ -26,5 +26,6 @@ pub mod pdo;
 pub mod register;
 pub mod sdo_abort;
 pub mod sii;
+mod table;
 pub mod time;
 pub mod wire;

@@ -2,26 +2,11 @@
 
 use core::fmt;
 
+use crate::table::codes;
+
 /// The code of an abort SDO transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AbortCode(pub u32);
-
-impl AbortCode {
-    /// What the code says; undefined codes are named as such.
-    #[must_use]
-    pub fn text(self) -> &'static str {
-        match TEXTS.binary_search_by_key(&self.0, |(code, _)| code.0) {
-            Ok(found) => TEXTS[found].1,
-            Err(_) => "code not defined by the standard",
-        }
-    }
-
-    /// Every code the standards define with its text, in ascending order.
-    #[must_use]
-    pub const fn all() -> &'static [(Self, &'static str)] {
-        TEXTS
-    }
-}
 
 impl fmt::Display for AbortCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -29,19 +14,8 @@ impl fmt::Display for AbortCode {
     }
 }
 
-/// Constants and the table of texts from one list, which stands in ascending order.
-macro_rules! codes {
-    ($($name:ident = $number:literal, $text:literal;)*) => {
-        impl AbortCode {
-            $(#[doc = concat!(stringify!($number), ": ", $text, ".")]
-            pub const $name: Self = Self($number);)*
-        }
-
-        const TEXTS: &[(AbortCode, &str)] = &[$((AbortCode::$name, $text),)*];
-    };
-}
-
 codes! {
+    AbortCode, |_| "code not defined by the standard";
     TOGGLE_NOT_ALTERNATED = 0x0503_0000, "toggle bit not alternated";
     TIMEOUT = 0x0504_0000, "SDO protocol timed out";
     UNKNOWN_COMMAND = 0x0504_0001, "command specifier not valid or unknown";
@@ -83,14 +57,6 @@ codes! {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_table_ascends_so_that_every_code_is_found() {
-        assert!(TEXTS.is_sorted_by(|(a, _), (b, _)| a < b));
-        for (code, text) in TEXTS {
-            assert_eq!(code.text(), *text);
-        }
-    }
 
     #[test]
     fn codes_read_as_number_and_text() {

@@ -1,6 +1,7 @@
 //! Words 0x00 to 0x3F of an SII image (ETG.1000.6, 5.4, Table 16).
 
 use super::{CHECKSUM_DISABLED, Identity, SiiError, crc8};
+use crate::table::bit_set;
 use crate::wire::{read_u16, read_u32};
 
 /// Where a SubDevice's mailboxes lie, as seen from it: it receives what the MainDevice writes.
@@ -33,19 +34,9 @@ impl MailboxProtocols {
     pub const SOE: Self = Self(0x0010);
     /// Vendor-specific protocol.
     pub const VOE: Self = Self(0x0020);
-
-    /// Both sets.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether every protocol of `other` is spoken.
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
+
+bit_set!(MailboxProtocols);
 
 /// The fixed first 128 bytes, kept whole: vendors use what the standard reserves.
 #[derive(Clone, PartialEq, Eq)]

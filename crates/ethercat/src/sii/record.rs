@@ -4,6 +4,7 @@
 //! re-emits byte for byte.
 
 use crate::pdo;
+use crate::table::bit_set;
 use crate::wire::read_u16;
 
 /// What the CoE server can do (general category).
@@ -23,19 +24,9 @@ impl CoeDetails {
     pub const UPLOAD_AT_STARTUP: Self = Self(0x10);
     /// SDO complete access.
     pub const COMPLETE_ACCESS: Self = Self(0x20);
-
-    /// Both sets.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether everything in `other` can be done.
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
+
+bit_set!(CoeDetails);
 
 /// The general category. String indices count from 1; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

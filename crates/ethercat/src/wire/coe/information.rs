@@ -6,6 +6,7 @@
 
 use super::{CoeFormatError, CoeHeader, CoeService, expect, field, read_u16, room};
 use crate::sdo_abort::AbortCode;
+use crate::table::bit_set;
 
 /// Bytes of CoE and SDO information header.
 pub const INFORMATION_HEADER_LENGTH: usize = 6;
@@ -83,13 +84,9 @@ impl ValueInfo {
     pub const MINIMUM: Self = Self(0x20);
     /// The maximum value.
     pub const MAXIMUM: Self = Self(0x40);
-
-    /// Whether every bit of `other` is set.
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
+
+bit_set!(ValueInfo);
 
 /// What kind of object it is (CiA 301, 7.4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -133,19 +130,9 @@ impl AccessRights {
     pub const BACKUP: Self = Self(0x0100);
     /// A start-up parameter.
     pub const SETTING: Self = Self(0x0200);
-
-    /// Both rights.
-    #[must_use]
-    pub const fn with(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether every bit of `other` is set.
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
 }
+
+bit_set!(AccessRights);
 
 impl<'a> SdoInformation<'a> {
     /// A message that is all there is: a request, or a response in one fragment.
