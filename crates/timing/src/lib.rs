@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`record`] | [`CycleRecord`]: what one beat of the cycle took, phase by phase |
+//! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: what a reader must know to judge the numbers |
@@ -13,12 +14,14 @@
 
 pub mod conditions;
 pub mod record;
+pub mod recording;
 pub mod statistics;
 pub mod summary;
 pub mod table;
 
 pub use conditions::{AskedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
+pub use recording::{Facts, Recording, RecordingWriter};
 pub use statistics::{Statistics, Summary};
 pub use summary::{Occurrences, RunSummary};
 pub use table::RunTable;

@@ -1,0 +1,1 @@
+//! The machine under the cycle: read, checked, prepared, put back.

@@ -1,0 +1,1 @@
+//! The papers' experiments: each runs, records, and reports beside the paper's own numbers.

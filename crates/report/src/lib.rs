@@ -1,0 +1,98 @@
+//! What a measurement found, for people.
+//!
+//! A [`Report`] is plain data: what was measured, on what, with which doubts, as tables and plots. It is saved as
+//! JSON and shown as text, Markdown or HTML.
+#![forbid(unsafe_code)]
+
+use serde::{Deserialize, Serialize};
+
+/// What a measurement found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Name on the command line: `tuning`.
+    pub experiment: String,
+    /// The title.
+    pub title: String,
+    /// Where the experiment comes from: the paper, its tables and figures.
+    pub source: Option<String>,
+    /// One line: what is measured.
+    pub measured: String,
+    /// One line: what is good.
+    pub good: String,
+    /// The conditions it was made under, in order.
+    pub conditions: Vec<Fact>,
+    /// What spoils the numbers, each with its remedy.
+    pub warnings: Vec<String>,
+    /// What was found, in order.
+    pub sections: Vec<Section>,
+}
+
+/// A name and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What it is.
+    pub name: String,
+    /// Its value, with its unit.
+    pub value: String,
+}
+
+/// One part of what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Section {
+    /// A paragraph.
+    Text(String),
+    /// Numbers side by side.
+    Table(Table),
+    /// How often each value came, on a logarithmic scale.
+    Histogram(Plot),
+    /// Values over time.
+    Trace(Plot),
+    /// The share of values above each value, on logarithmic scales.
+    Tail(Plot),
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// What it shows, with units.
+    pub caption: String,
+    /// Heads of the columns; the first is over the names of the rows.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Row {
+    /// What the row is of.
+    pub name: String,
+    /// One cell for each column but the first.
+    pub cells: Vec<String>,
+    /// Whether these are the paper's numbers, beside ours.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_paper: bool,
+}
+
+/// One or more lines in one picture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Plot {
+    /// What it shows.
+    pub caption: String,
+    /// What is along x, with its unit.
+    pub x: String,
+    /// What is along y, with its unit.
+    pub y: String,
+    /// The lines.
+    pub series: Vec<Series>,
+}
+
+/// A line of a plot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// Its name in the legend.
+    pub name: String,
+    /// Its points, x rising. In a histogram: lower edge of the bin and how many fell in.
+    pub points: Vec<(f64, f64)>,
+}

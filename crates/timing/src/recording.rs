@@ -1,0 +1,240 @@
+//! The one format of raw data: what was measured, under which conditions, row by row.
+//!
+//! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as JSON; then one
+//! row a line, whole numbers parted by commas, one for each column; at the end, if the measurement came so far,
+//! `# ` and the facts known only then (load, steal, counts) as one JSON object. Rows are written as they come, so
+//! that a measurement cut off keeps what it had: such a recording reads as [`Recording::complete`]` == false`.
+
+use std::io::{self, BufRead, Write};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// Facts by name: conditions, settings, counts. Units are in the names, as `period_ns`.
+pub type Facts = Map<String, Value>;
+
+/// What stands at the top of a recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// What a row is: `cycle`, `wakeup`, `bus`.
+    pub what: String,
+    /// Names of the columns, each with its unit, as `wakeup_latency_ns`.
+    pub columns: Vec<String>,
+    /// What was known when it began.
+    pub facts: Facts,
+}
+
+/// Writes a recording as it grows.
+#[derive(Debug)]
+pub struct RecordingWriter<W> {
+    file: W,
+    columns: usize,
+    line: String,
+}
+
+impl<W: Write> RecordingWriter<W> {
+    /// Writes the top.
+    ///
+    /// # Errors
+    /// What writing fails with.
+    pub fn begin(mut file: W, header: &Header) -> io::Result<Self> {
+        writeln!(file, "{MAGIC}")?;
+        writeln!(file, "# {}", serde_json::to_string(header)?)?;
+        Ok(Self { file, columns: header.columns.len(), line: String::new() })
+    }
+
+    /// Writes one row.
+    ///
+    /// # Errors
+    /// A row with more or fewer values than there are columns; what writing fails with.
+    pub fn row(&mut self, values: &[i64]) -> io::Result<()> {
+        if values.len() != self.columns {
+            let message = format!("a row of {} values, expected {}", values.len(), self.columns);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        self.line.clear();
+        for value in values {
+            if !self.line.is_empty() {
+                self.line.push(',');
+            }
+            self.line.push_str(&value.to_string());
+        }
+        self.line.push('\n');
+        self.file.write_all(self.line.as_bytes())
+    }
+
+    /// Writes what is known at the end, and gives the file back.
+    ///
+    /// # Errors
+    /// What writing fails with.
+    pub fn finish(mut self, facts: &Facts) -> io::Result<W> {
+        writeln!(self.file, "# {}", serde_json::to_string(facts)?)?;
+        self.file.flush()?;
+        Ok(self.file)
+    }
+}
+
+/// A recording, read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// What it is of.
+    pub header: Header,
+    /// What was known at the end; empty if it was cut off.
+    pub end: Facts,
+    /// Whether it was finished.
+    pub complete: bool,
+    values: Vec<i64>,
+}
+
+impl Recording {
+    /// Reads a recording. A last line cut off in the middle is left out.
+    ///
+    /// # Errors
+    /// The line that is not as the format says; what reading fails with.
+    pub fn read(file: impl BufRead) -> Result<Self, RecordingError> {
+        let mut lines = file.lines();
+        let mut take = || lines.next().transpose();
+        let first = take()?.unwrap_or_default();
+        if first != MAGIC {
+            return Err(RecordingError::new(1, format!("`{MAGIC}`"), &first));
+        }
+        let second = take()?.unwrap_or_default();
+        let header = second.strip_prefix("# ").and_then(|json| serde_json::from_str::<Header>(json).ok());
+        let Some(header) = header else {
+            return Err(RecordingError::new(2, "the header as JSON after `# `".into(), &second));
+        };
+        let (mut values, mut end) = (Vec::new(), None);
+        let mut number = 2;
+        let mut next = take()?;
+        while let Some(line) = next {
+            number += 1;
+            next = take()?;
+            let is_last = next.is_none();
+            if let Some(json) = line.strip_prefix("# ") {
+                match serde_json::from_str(json) {
+                    Ok(facts) => end = Some(facts),
+                    Err(_) if is_last => {}
+                    Err(_) => return Err(RecordingError::new(number, "facts as JSON".into(), &line)),
+                }
+                continue;
+            }
+            let before = values.len();
+            let mut whole = end.is_none();
+            for text in line.split(',') {
+                whole &= text.parse().is_ok_and(|value: i64| {
+                    values.push(value);
+                    true
+                });
+            }
+            if !whole || values.len() - before != header.columns.len() {
+                values.truncate(before);
+                if !is_last || end.is_some() {
+                    let expected = format!("{} whole numbers parted by commas", header.columns.len());
+                    return Err(RecordingError::new(number, expected, &line));
+                }
+            }
+        }
+        let complete = end.is_some();
+        Ok(Self { header, end: end.unwrap_or_default(), complete, values })
+    }
+
+    /// Rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len() / self.header.columns.len().max(1)
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The rows, each as long as there are columns.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[i64]> {
+        self.values.chunks_exact(self.header.columns.len().max(1))
+    }
+
+    /// The values of one column; `None` if there is no column of that name.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<impl ExactSizeIterator<Item = i64>> {
+        let place = self.header.columns.iter().position(|column| column == name)?;
+        Some(self.rows().map(move |row| row[place]))
+    }
+}
+
+/// A recording that cannot be read.
+#[derive(Debug, Error)]
+pub enum RecordingError {
+    /// A line is not as the format says.
+    #[error("line {line}: expected {expected}, found \"{found}\"")]
+    Line {
+        /// Number of the line, from 1.
+        line: usize,
+        /// What should be there.
+        expected: String,
+        /// How the line begins.
+        found: String,
+    },
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] io::Error),
+}
+
+impl RecordingError {
+    fn new(line: usize, expected: String, found: &str) -> Self {
+        Self::Line { line, expected, found: found.chars().take(60).collect() }
+    }
+}
+
+const MAGIC: &str = "# onbeat recording 1";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header() -> Header {
+        let facts = [("period_ns".to_owned(), Value::from(1_000_000))].into_iter().collect();
+        Header { what: "cycle".into(), columns: vec!["cycle".into(), "latency_ns".into()], facts }
+    }
+
+    fn written(finish: bool) -> String {
+        let mut writer = RecordingWriter::begin(Vec::new(), &header()).unwrap();
+        writer.row(&[1, 2000]).unwrap();
+        writer.row(&[2, -5]).unwrap();
+        assert!(writer.row(&[1]).is_err());
+        let end = [("steal_ns".to_owned(), Value::from(7))].into_iter().collect();
+        let bytes = if finish { writer.finish(&end).unwrap() } else { writer.file };
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let recording = Recording::read(written(true).as_bytes()).unwrap();
+        assert_eq!(recording.header, header());
+        assert_eq!(recording.column("latency_ns").unwrap().collect::<Vec<_>>(), [2000, -5]);
+        assert!(recording.column("none").is_none());
+        assert!(recording.complete && recording.len() == 2 && recording.end["steal_ns"] == 7);
+    }
+
+    #[test]
+    fn one_cut_off_anywhere_keeps_its_whole_rows() {
+        let text = written(false);
+        let top = text.find("\n1,").unwrap() + 1;
+        for end in top..text.len() {
+            let recording = Recording::read(&text.as_bytes()[..end]).unwrap();
+            assert!(!recording.complete && recording.len() <= 2);
+        }
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let error = |text: &str| Recording::read(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error("hello"), "line 1: expected `# onbeat recording 1`, found \"hello\"");
+        let text = written(true).replace("1,2000", "1,2000,3");
+        assert_eq!(error(&text), "line 3: expected 2 whole numbers parted by commas, found \"1,2000,3\"");
+        let text = format!("{}3,4\n", written(true));
+        assert!(error(&text).starts_with("line 6: "));
+    }
+}
