@@ -12,14 +12,12 @@
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
 //! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
-//! | [`conditions`] | the machine a measurement was made on |
 //! | [`clock`] | the monotonic clock, and a virtual one |
 #![deny(unsafe_code)]
 
 pub mod axis;
 pub mod bring_up;
 pub mod clock;
-pub mod conditions;
 pub mod controller;
 pub mod cycle;
 mod field;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ethercat::main_device::{MainDevice, ReceptionCounters};
 use robot::Robot;
-use runtime::conditions::Conditions;
+use machine::conditions::Conditions;
 use runtime::controller::AxisReport;
 use runtime::profile::Granted;
 use serde::Serialize;

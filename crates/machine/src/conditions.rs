@@ -1,8 +1,8 @@
 //! The machine a measurement was made on.
 
 use std::fmt;
-use std::fs;
-use std::path::Path;
+
+use crate::root::Root;
 
 /// What a reader needs to know about the machine to judge a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,16 +27,11 @@ impl Conditions {
     /// Reads them from `/proc` and `/sys`; what is not there stays empty.
     #[must_use]
     pub fn read() -> Self {
-        Self::read_below(Path::new("/"))
+        Self::read_below(&Root::machine())
     }
 
-    fn read_below(root: &Path) -> Self {
-        let read = |path: &str| {
-            fs::read_to_string(root.join(path))
-                .ok()
-                .map(|text| text.trim().to_owned())
-                .filter(|text| !text.is_empty())
-        };
+    fn read_below(root: &Root) -> Self {
+        let read = |path: &str| root.text(path);
         let processors = read("proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {
             let line = processors.lines().find(|line| line.split(':').next().map(str::trim) == Some(name));
@@ -44,7 +39,7 @@ impl Conditions {
         };
         Self {
             kernel: read("proc/sys/kernel/osrelease").unwrap_or_default(),
-            preempt_rt: read("sys/kernel/realtime").as_deref() == Some("1"),
+            preempt_rt: is_preempt_rt(root),
             // ARM and RISC-V name the board, not the processor.
             cpu_model: field("model name")
                 .or_else(|| read("proc/device-tree/model"))
@@ -56,6 +51,14 @@ impl Conditions {
             isolated_cpus: read("sys/devices/system/cpu/isolated").unwrap_or_default(),
         }
     }
+}
+
+/// Kernels with the real-time patch have a file for it; mainline, which took PREEMPT_RT in with 6.12, says it in its
+/// version alone.
+pub(crate) fn is_preempt_rt(root: &Root) -> bool {
+    let version = root.text("proc/sys/kernel/version").or_else(|| root.text("proc/version"));
+    root.number("sys/kernel/realtime") == Some(1)
+        || version.is_some_and(|version| version.contains("PREEMPT_RT") || version.contains("PREEMPT RT"))
 }
 
 impl fmt::Display for Conditions {
@@ -82,6 +85,6 @@ mod tests {
 
     #[test]
     fn a_machine_that_tells_nothing_is_no_error() {
-        assert_eq!(Conditions::read_below(Path::new("/nowhere")), Conditions::default());
+        assert_eq!(Conditions::read_below(&Root::at("/nowhere")), Conditions::default());
     }
 }
