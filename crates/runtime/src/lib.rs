@@ -12,6 +12,7 @@
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
 //! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
+//! | [`probe`] | wake-up latency of this machine, with nothing to do |
 //! | [`clock`] | the monotonic clock, and a virtual one |
 #![deny(unsafe_code)]
 
@@ -24,6 +25,7 @@ mod field;
 pub mod link;
 pub mod observer;
 pub mod pacer;
+pub mod probe;
 pub mod profile;
 pub mod serve;
 pub mod status;

@@ -17,6 +17,7 @@ struct Need {
 const NEEDS: &[Need] = &[
     Need { program: "ip", probe: &["-V"], package: "iproute2" },
     Need { program: "tshark", probe: &["--version"], package: "tshark" },
+    Need { program: "cyclictest", probe: &["--help"], package: "rt-tests" },
     Need { program: "strace", probe: &["-V"], package: "strace" },
     Need { program: "c++", probe: &["--version"], package: "g++" },
     Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },

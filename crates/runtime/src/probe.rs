@@ -1,0 +1,176 @@
+//! Wake-up latency of this machine: sleeping from release to release, with nothing to do in between.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use crate::clock::{Clock, MonotonicClock};
+use crate::pacer::{Overruns, Pacer};
+use crate::profile::RealTimeProfile;
+
+/// What to probe.
+#[derive(Clone, Debug)]
+pub struct ProbeConfiguration {
+    /// Time from release to release.
+    pub period: Duration,
+    /// Beats to measure; releases passed over are none.
+    pub beats: u64,
+    /// What the probing thread asks of the system before its first beat.
+    pub profile: RealTimeProfile,
+}
+
+/// How a probe went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Probed {
+    /// Beats measured: fewer than asked for if it was told to stop.
+    pub beats: u64,
+    /// Beats whose latency was dropped, because `each` had fallen behind.
+    pub dropped: u64,
+    /// Wake-ups so late that the next release had passed.
+    pub overruns: Overruns,
+    /// What the system granted, in words.
+    pub granted: String,
+    /// What it refused, each a sentence.
+    pub refusals: Vec<String>,
+}
+
+/// Measures how long after its release a thread with this profile runs, beat by beat.
+///
+/// The probing thread is one of its own. It sleeps, reads the clock and puts the difference into a ring, allocates
+/// nothing and asks the system for nothing else. `each` is called on the calling thread, with the number of the release
+/// and its latency in nanoseconds, in order, some milliseconds later; it may take its time. If it takes so much that the
+/// ring is full, beats are dropped and counted.
+///
+/// # Errors
+/// What starting a thread fails with.
+pub fn wakeup_latencies(
+    configuration: &ProbeConfiguration,
+    stop: &AtomicBool,
+    mut each: impl FnMut(u64, u64),
+) -> io::Result<Probed> {
+    let (producer, mut consumer) = resident_ring(configuration.beats);
+    thread::scope(|scope| {
+        let probe = thread::Builder::new()
+            .name("probe".into())
+            .spawn_scoped(scope, move || probe(configuration, stop, producer))?;
+        loop {
+            // Asked before the ring is emptied: what came until then is taken below.
+            let ended = probe.is_finished();
+            while let Ok((cycle, latency)) = consumer.pop() {
+                each(cycle, latency);
+            }
+            if ended {
+                return Ok(probe.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            thread::sleep(LOOK_AGAIN);
+        }
+    })
+}
+
+/// The probing thread: profile, then the loop, then the profile given back.
+fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<(u64, u64)>) -> Probed {
+    let granted = configuration.profile.apply();
+    let mut probed = Probed {
+        granted: granted.to_string(),
+        refusals: granted.refusals().collect(),
+        ..Probed::default()
+    };
+    let mut pacer = Pacer::new(MonotonicClock, configuration.period);
+    measure(&mut pacer, configuration.beats, stop, ring, &mut probed);
+    probed.overruns = pacer.overruns();
+    probed
+}
+
+/// The loop that is measured. It allocates nothing and cannot fail.
+fn measure<C: Clock>(
+    pacer: &mut Pacer<C>,
+    beats: u64,
+    stop: &AtomicBool,
+    mut ring: Producer<(u64, u64)>,
+    probed: &mut Probed,
+) {
+    // Relaxed: the flag carries nothing but itself.
+    while probed.beats < beats && !stop.load(Ordering::Relaxed) {
+        let release = pacer.wait();
+        let latency = pacer.clock().now().since(release.instant);
+        let latency = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        probed.beats += 1;
+        probed.dropped += u64::from(ring.push((release.cycle, latency)).is_err());
+    }
+}
+
+/// A ring whose every page has been touched: its first round faults none in.
+fn resident_ring(beats: u64) -> (Producer<(u64, u64)>, Consumer<(u64, u64)>) {
+    let slots = beats.clamp(1, RING_SLOTS) as usize;
+    let (mut producer, mut consumer) = RingBuffer::new(slots);
+    while producer.push((0, 0)).is_ok() {}
+    while consumer.pop().is_ok() {}
+    (producer, consumer)
+}
+
+/// Beats the ring holds at most: 16 s of a period of 250 us.
+const RING_SLOTS: u64 = 1 << 16;
+/// How often the calling thread empties the ring.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use crate::clock::VirtualClock;
+
+    fn configuration(beats: u64) -> ProbeConfiguration {
+        let profile = RealTimeProfile::ORDINARY;
+        ProbeConfiguration { period: Duration::from_micros(500), beats, profile }
+    }
+
+    #[test]
+    fn every_beat_is_given_once_in_order() {
+        let mut cycles = Vec::new();
+        let probed =
+            wakeup_latencies(&configuration(200), &AtomicBool::new(false), |cycle, _| cycles.push(cycle))
+                .unwrap();
+        assert_eq!((probed.beats, probed.dropped, cycles.len()), (200, 0, 200));
+        assert!(cycles.windows(2).all(|pair| pair[0] < pair[1]), "{cycles:?}");
+        // Numbers are places on the grid: those missing are the releases passed over.
+        assert_eq!(cycles[0], 0);
+        assert_eq!(cycles[199], 199 + probed.overruns.skipped);
+        assert_eq!(probed.refusals, Vec::<String>::new());
+    }
+
+    #[test]
+    fn it_stops_when_told() {
+        let stop = AtomicBool::new(false);
+        let probed = wakeup_latencies(&configuration(u64::MAX), &stop, |cycle, _| {
+            if cycle >= 20 {
+                stop.store(true, Ordering::Relaxed);
+            }
+        })
+        .unwrap();
+        assert!(probed.beats > 20, "{probed:?}");
+    }
+
+    /// In virtual time nobody is ever late, and a full ring drops and counts.
+    #[test]
+    fn a_full_ring_drops_and_counts() {
+        let (producer, mut consumer) = resident_ring(8);
+        let mut pacer = Pacer::new(VirtualClock::default(), Duration::from_millis(1));
+        let mut probed = Probed::default();
+        measure(&mut pacer, 20, &AtomicBool::new(false), producer, &mut probed);
+        assert_eq!((probed.beats, probed.dropped), (20, 12));
+        let kept: Vec<_> = std::iter::from_fn(|| consumer.pop().ok()).collect();
+        assert_eq!(kept, (0..8).map(|cycle| (cycle, 0)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_refused_is_said() {
+        let profile = RealTimeProfile { cpu: Some(1_000_000), ..RealTimeProfile::ORDINARY };
+        let configuration = ProbeConfiguration { profile, ..configuration(3) };
+        let probed = wakeup_latencies(&configuration, &AtomicBool::new(false), |_, _| ()).unwrap();
+        assert_eq!((probed.beats, probed.refusals.len()), (3, 1));
+        assert!(probed.refusals[0].contains("CPU 1000000"), "{:?}", probed.refusals);
+    }
+}
