@@ -71,7 +71,7 @@ pub fn wakeup_latencies(
 }
 
 /// The probing thread: profile, then the loop, then the profile given back.
-fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<(u64, u64)>) -> Probed {
+fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<Beat>) -> Probed {
     let granted = configuration.profile.apply();
     let mut probed = Probed {
         granted: granted.to_string(),
@@ -84,12 +84,15 @@ fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<(
     probed
 }
 
+/// Number of a release and how late it was, ns.
+type Beat = (u64, u64);
+
 /// The loop that is measured. It allocates nothing and cannot fail.
 fn measure<C: Clock>(
     pacer: &mut Pacer<C>,
     beats: u64,
     stop: &AtomicBool,
-    mut ring: Producer<(u64, u64)>,
+    mut ring: Producer<Beat>,
     probed: &mut Probed,
 ) {
     // Relaxed: the flag carries nothing but itself.
@@ -103,7 +106,7 @@ fn measure<C: Clock>(
 }
 
 /// A ring whose every page has been touched: its first round faults none in.
-fn resident_ring(beats: u64) -> (Producer<(u64, u64)>, Consumer<(u64, u64)>) {
+fn resident_ring(beats: u64) -> (Producer<Beat>, Consumer<Beat>) {
     let slots = beats.clamp(1, RING_SLOTS) as usize;
     let (mut producer, mut consumer) = RingBuffer::new(slots);
     while producer.push((0, 0)).is_ok() {}
