@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`analysis`] | whether tasks meet their deadlines |
 //! | [`record`] | [`CycleRecord`]: what one beat of the cycle took, phase by phase |
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
@@ -12,6 +13,7 @@
 //! Times are nanoseconds in `u64`, with the suffix `_ns` where a field leaves the process.
 #![forbid(unsafe_code)]
 
+pub mod analysis;
 pub mod conditions;
 pub mod record;
 pub mod recording;

@@ -1,0 +1,188 @@
+//! Response-time analysis under fixed priorities: [`response_times`].
+
+use super::blocking::{blocking, inverting};
+use super::effort::Effort;
+use super::level::{Level, Load, Worst};
+use super::task::{Task, TaskSet};
+
+/// The longest time from a release to the end of its job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseTime {
+    /// Never longer than this, ns.
+    Bounded(u64),
+    /// The processor is asked for more than there is: it grows for ever.
+    Unbounded,
+    /// At least this, ns; more was not found with the effort allowed.
+    AtLeast(u64),
+}
+
+impl ResponseTime {
+    /// The bound, ns.
+    #[must_use]
+    pub const fn ns(self) -> Option<u64> {
+        match self {
+            Self::Bounded(ns) => Some(ns),
+            Self::Unbounded | Self::AtLeast(_) => None,
+        }
+    }
+
+    /// Whether it is proven to be at most `deadline_ns`.
+    #[must_use]
+    pub const fn meets(self, deadline_ns: u64) -> bool {
+        matches!(self, Self::Bounded(ns) if ns <= deadline_ns)
+    }
+}
+
+/// The worst response time of each task, in their order, from their priorities, one processor at a time.
+///
+/// ```
+/// use onbeat_timing::analysis::{ResponseTime, Task, TaskSet, fixed_priority};
+///
+/// let tasks = vec![Task::new("tau1", 99, 1_000_000, 500_000), Task::new("tau2", 80, 5_000_000, 1_500_000)];
+/// let responses = fixed_priority::response_times(&TaskSet::new(tasks));
+/// assert_eq!(responses, [ResponseTime::Bounded(500_000), ResponseTime::Bounded(3_000_000)]);
+/// ```
+#[must_use]
+pub fn response_times(set: &TaskSet) -> Vec<ResponseTime> {
+    let effort = Effort::default();
+    (0..set.tasks.len()).map(|place| response_time(set, place, &effort)).collect()
+}
+
+/// The worst response time of one task.
+#[must_use]
+pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTime {
+    match level(set, place, Scale::ONE, &|_| Scale::ONE).worst(None, effort) {
+        Worst::Bounded(time) => {
+            u64::try_from(time).map_or(ResponseTime::AtLeast(u64::MAX), ResponseTime::Bounded)
+        }
+        Worst::Unbounded => ResponseTime::Unbounded,
+        Worst::AtLeast(time) => ResponseTime::AtLeast(u64::try_from(time).unwrap_or(u64::MAX)),
+    }
+}
+
+/// Whether a task is proven to meet its deadline when the execution time of each task is scaled.
+pub(crate) fn meets(set: &TaskSet, place: usize, scale: &impl Fn(usize) -> Scale, effort: &Effort) -> bool {
+    let unit = scale(place);
+    let deadline = u128::from(set.tasks[place].deadline_ns) * unit.denominator;
+    let worst = level(set, place, unit, scale).worst(Some(deadline), effort);
+    matches!(worst, Worst::Bounded(time) if time <= deadline)
+}
+
+/// A factor on execution times, as a fraction. All factors of one question share a denominator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    pub(crate) numerator: u128,
+    pub(crate) denominator: u128,
+}
+
+impl Scale {
+    pub(crate) const ONE: Self = Self { numerator: 1, denominator: 1 };
+}
+
+/// A task and all that delays it, in units of 1 ns over the denominator.
+fn level(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Scale) -> Level {
+    let task = &set.tasks[place];
+    let load = |task: &Task, scale: Scale| Load {
+        period: u128::from(task.period_ns) * unit.denominator,
+        jitter: u128::from(task.jitter_ns) * unit.denominator,
+        cost: u128::from(task.wcet_ns) * scale.numerator,
+    };
+    let middle = inverting(task, &set.tasks, set.protocol);
+    let others = set.tasks.iter().enumerate().filter(|&(other, above)| {
+        let goes_before = above.cpu == task.cpu && above.priority >= task.priority && other != place;
+        goes_before || middle.iter().any(|middle| std::ptr::eq(*middle, above))
+    });
+    Level {
+        own: load(task, unit),
+        blocking: scaled_blocking(set, place, unit, scale),
+        preemptive: task.preemptive,
+        farthest: u128::from(u64::MAX) * unit.denominator,
+        others: others.map(|(other, above)| load(above, scale(other))).collect(),
+    }
+}
+
+fn scaled_blocking(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Scale) -> u128 {
+    let task = &set.tasks[place];
+    let given = u128::from(task.blocking_ns);
+    let computed = u128::from(blocking(task, &set.tasks, set.protocol)) - given;
+    // Sections are part of execution times and grow with those of the tasks below; the largest factor is safe.
+    let below = set.tasks.iter().enumerate();
+    let below = below.filter(|(_, other)| other.cpu == task.cpu && other.priority < task.priority);
+    let largest = below.map(|(other, _)| scale(other).numerator).max().unwrap_or(unit.denominator);
+    given * unit.denominator + if computed == 0 { 0 } else { computed * largest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn responses(tasks: &[Task]) -> Vec<Option<u64>> {
+        response_times(&TaskSet::new(tasks.to_vec())).into_iter().map(ResponseTime::ns).collect()
+    }
+
+    #[test]
+    fn the_textbook_examples_come_out() {
+        // Joseph and Pandya's recurrence on the three tasks of Burns and Wellings' textbook.
+        let tasks = [Task::new("a", 3, 7, 3), Task::new("b", 2, 12, 3), Task::new("c", 1, 20, 5)];
+        assert_eq!(responses(&tasks), [Some(3), Some(6), Some(20)]);
+        // Lehoczky 1990: the worst job of the second task is the fifth of its busy period.
+        let tasks = [Task::new("a", 2, 70, 26), Task::new("b", 1, 100, 62)];
+        assert_eq!(responses(&tasks), [Some(26), Some(118)]);
+    }
+
+    #[test]
+    fn jitter_and_blocking_count() {
+        let mut tasks = [Task::new("a", 2, 10, 3), Task::new("b", 1, 20, 4)];
+        tasks[0].jitter_ns = 4;
+        // Two jobs of a in b's window: one late, one on time.
+        assert_eq!(responses(&tasks), [Some(7), Some(10)]);
+        tasks[1].jitter_ns = 5;
+        tasks[1].blocking_ns = 1;
+        assert_eq!(responses(&tasks), [Some(7), Some(16)]);
+    }
+
+    #[test]
+    fn jobs_that_cannot_be_preempted_follow_davis_and_others() {
+        // Davis, Burns, Bril and Lukkien 2007, the counter-example to the older CAN analysis: the second job of C.
+        let mut tasks =
+            [Task::new("A", 3, 250, 100), Task::new("B", 2, 350, 100), Task::new("C", 1, 350, 100)];
+        for task in &mut tasks {
+            task.preemptive = false;
+        }
+        assert_eq!(responses(&tasks), [Some(200), Some(300), Some(350)]);
+    }
+
+    #[test]
+    fn too_much_is_unbounded_for_those_it_hits() {
+        let tasks = [Task::new("a", 3, 10, 6), Task::new("b", 2, 10, 4), Task::new("c", 1, 1000, 1)];
+        let responses = response_times(&TaskSet::new(tasks.to_vec()));
+        let expected = [ResponseTime::Bounded(6), ResponseTime::Bounded(10), ResponseTime::Unbounded];
+        assert_eq!(responses, expected);
+    }
+
+    #[test]
+    fn absurd_sets_end() {
+        let last = super::super::task::LONGEST_NS;
+        let mut tasks = vec![Task::new("fast", 9, 1, 1), Task::new("slow", 1, last, last)];
+        assert_eq!(responses(&tasks), [Some(1), None]);
+        tasks[0] = Task::new("fast", 9, 1_000_000_007, 1_000_000_006);
+        tasks[1] = Task::new("slow", 1, last, 999_999_999);
+        tasks[1].jitter_ns = last;
+        assert!(responses(&tasks)[0].is_some());
+        let many: Vec<_> =
+            (0..1_500_u32).map(|n| Task::new(n.to_string(), n, 1_000_003 + 7 * u64::from(n), 99)).collect();
+        assert!(responses(&many).iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn other_processors_do_not_matter() {
+        let mut tasks = [Task::new("a", 2, 10, 6), Task::new("b", 1, 10, 6)];
+        tasks[1].cpu = 1;
+        assert_eq!(responses(&tasks), [Some(6), Some(6)]);
+    }
+
+    #[test]
+    fn equal_priorities_delay_each_other() {
+        assert_eq!(responses(&[Task::new("a", 1, 10, 3), Task::new("b", 1, 10, 4)]), [Some(7), Some(7)]);
+    }
+}

@@ -1,0 +1,168 @@
+//! What is analysed: tasks, and how they share a processor.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thiserror::Error;
+
+/// A task that is released again and again. All times are ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// What people call it; no two tasks of a set share one.
+    pub name: String,
+    /// Higher wins, as with `SCHED_FIFO`. Of tasks with the same priority each is taken to come after all others.
+    pub priority: u32,
+    /// Shortest time between two releases; above 0.
+    pub period_ns: u64,
+    /// Longest execution time of one job, alone on its processor.
+    pub wcet_ns: u64,
+    /// From the release to the latest end; above 0, and may exceed the period.
+    pub deadline_ns: u64,
+    /// Release jitter: how much later than on its grid a job may become ready.
+    pub jitter_ns: u64,
+    /// Longest time that lower-priority work may hold it up, beyond what [`Task::sections`] tell.
+    pub blocking_ns: u64,
+    /// The processor it runs on.
+    pub cpu: usize,
+    /// Whether its jobs can be preempted at all, outside of [`Task::sections`].
+    pub preemptive: bool,
+    /// Its critical sections, one entry for each time a job enters one. They do not nest.
+    pub sections: Vec<Section>,
+}
+
+impl Task {
+    /// A preemptive task on processor 0 whose deadline is its period.
+    #[must_use]
+    pub fn new(name: impl Into<String>, priority: u32, period_ns: u64, wcet_ns: u64) -> Self {
+        Self {
+            name: name.into(),
+            priority,
+            period_ns,
+            wcet_ns,
+            deadline_ns: period_ns,
+            jitter_ns: 0,
+            blocking_ns: 0,
+            cpu: 0,
+            preemptive: true,
+            sections: Vec::new(),
+        }
+    }
+}
+
+/// A piece of a job during which it holds something. Part of the task's execution time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// The lock it holds; `None` for the processor itself: it cannot be preempted.
+    pub resource: Option<String>,
+    /// How long at most, ns, at most the task's execution time.
+    pub length_ns: u64,
+}
+
+/// Who runs first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// The highest priority: `SCHED_FIFO`.
+    #[default]
+    FixedPriority,
+    /// The earliest deadline.
+    EarliestDeadline,
+    /// Reservations of `SCHED_DEADLINE`: earliest deadline, admitted by the kernel's own test.
+    Reservation,
+}
+
+/// What a lock does to the one who holds it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// The holder runs with the highest priority among those who wait: `PTHREAD_PRIO_INHERIT`.
+    #[default]
+    Inheritance,
+    /// The holder runs at once with the highest priority among all users: `PTHREAD_PRIO_PROTECT`.
+    Ceiling,
+    /// Nothing: tasks of middle priority can keep the holder from going on.
+    None,
+}
+
+/// Tasks and the rules they share processors by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskSet {
+    /// In any order.
+    pub tasks: Vec<Task>,
+    /// Who runs first.
+    pub policy: Policy,
+    /// What locks do.
+    pub protocol: Protocol,
+}
+
+impl TaskSet {
+    /// Preemptive tasks under fixed priorities.
+    #[must_use]
+    pub fn new(tasks: Vec<Task>) -> Self {
+        Self { tasks, ..Self::default() }
+    }
+
+    /// That it can be analysed.
+    ///
+    /// # Errors
+    /// The first task that cannot be, and why.
+    pub fn check(&self) -> Result<(), TaskError> {
+        let mut names = BTreeSet::new();
+        let mut homes = BTreeMap::new();
+        for task in &self.tasks {
+            let fail = |why: String| Err(TaskError { task: task.name.clone(), why });
+            if !names.insert(&task.name) {
+                return fail("another task has the same name".into());
+            }
+            if task.period_ns == 0 || task.deadline_ns == 0 {
+                return fail("found a period or a deadline of 0, expected at least 1ns".into());
+            }
+            for (what, time) in [
+                ("period", task.period_ns),
+                ("wcet", task.wcet_ns),
+                ("deadline", task.deadline_ns),
+                ("jitter", task.jitter_ns),
+                ("blocking", task.blocking_ns),
+            ] {
+                if time > LONGEST_NS {
+                    return fail(format!("found a {what} of {time} ns, expected at most {LONGEST_NS} ns"));
+                }
+            }
+            let in_sections =
+                task.sections.iter().map(|section| u128::from(section.length_ns)).sum::<u128>();
+            if in_sections > u128::from(task.wcet_ns) {
+                return fail(format!(
+                    "found critical sections of {in_sections} ns, expected at most its wcet, {} ns",
+                    task.wcet_ns
+                ));
+            }
+            for resource in task.sections.iter().filter_map(|section| section.resource.as_ref()) {
+                if *homes.entry(resource).or_insert(task.cpu) != task.cpu {
+                    return fail(format!(
+                        "found the resource \"{resource}\" on cpu {} and on others, expected it on one cpu only",
+                        task.cpu
+                    ));
+                }
+            }
+            if self.policy != Policy::FixedPriority
+                && self.protocol != Protocol::Ceiling
+                && task.sections.iter().any(|section| section.resource.is_some())
+            {
+                return fail(
+                    "found a lock under earliest deadline first, expected protocol \"ceiling\"".into(),
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The longest time there may be in a task: about 31 years.
+pub const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
+
+/// Why a set cannot be analysed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("task \"{task}\": {why}")]
+pub struct TaskError {
+    /// The task.
+    pub task: String,
+    /// What was found and what was expected.
+    pub why: String,
+}
