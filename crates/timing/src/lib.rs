@@ -8,6 +8,7 @@
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: what a reader must know to judge the numbers |
+//! | [`interference`] | period jitter of a bus, as an independent observer sees it |
 //! | [`table`] | [`RunTable`]: the text of both, as servo papers print it |
 //!
 //! Times are nanoseconds in `u64`, with the suffix `_ns` where a field leaves the process.
@@ -15,6 +16,7 @@
 
 pub mod analysis;
 pub mod conditions;
+pub mod interference;
 pub mod record;
 pub mod recording;
 pub mod statistics;

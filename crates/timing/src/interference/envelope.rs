@@ -1,0 +1,88 @@
+//! A series of any length, drawn in constant memory: the extremes of each stretch.
+
+/// Stretches kept at most; when there are more, neighbours become one.
+const STRETCHES: usize = 2_000;
+
+/// The extremes of one stretch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extremes {
+    /// Number of the first beat in it.
+    pub beat: u64,
+    /// The smallest.
+    pub minimum: f64,
+    /// The largest.
+    pub maximum: f64,
+}
+
+/// The smallest and the largest of every stretch of a series: what a plot of it shows, however long it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Envelope {
+    stretches: Vec<Extremes>,
+    /// Samples in a whole stretch.
+    length: u64,
+    /// Samples in the last one.
+    filled: u64,
+}
+
+impl Default for Envelope {
+    fn default() -> Self {
+        Self { stretches: Vec::with_capacity(STRETCHES), length: 1, filled: 1 }
+    }
+}
+
+impl Envelope {
+    /// The next sample.
+    pub fn record(&mut self, beat: u64, value: f64) {
+        if let Some(last) = self.stretches.last_mut().filter(|_| self.filled < self.length) {
+            last.minimum = last.minimum.min(value);
+            last.maximum = last.maximum.max(value);
+            self.filled += 1;
+            return;
+        }
+        if self.stretches.len() == STRETCHES {
+            let join = |pair: &[Extremes]| Extremes {
+                beat: pair[0].beat,
+                minimum: pair.iter().fold(f64::INFINITY, |least, one| least.min(one.minimum)),
+                maximum: pair.iter().fold(f64::NEG_INFINITY, |most, one| most.max(one.maximum)),
+            };
+            self.stretches = self.stretches.chunks(2).map(join).collect();
+            self.length *= 2;
+        }
+        self.stretches.push(Extremes { beat, minimum: value, maximum: value });
+        self.filled = 1;
+    }
+
+    /// The stretches, in order.
+    #[must_use]
+    pub fn stretches(&self) -> &[Extremes] {
+        &self.stretches
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_series_keeps_its_peaks_in_their_places() {
+        let mut envelope = Envelope::default();
+        for beat in 0..1_000_003_u64 {
+            envelope.record(beat, if beat == 700_001 { 50.0 } else { (beat % 3) as f64 - 1.0 });
+        }
+        let stretches = envelope.stretches();
+        assert!((STRETCHES / 2..=STRETCHES).contains(&stretches.len()), "{}", stretches.len());
+        let peak = stretches.iter().rposition(|one| one.maximum == 50.0).unwrap();
+        assert!(stretches[peak].beat <= 700_001 && stretches[peak + 1].beat > 700_001);
+        assert_eq!(stretches.iter().filter(|one| one.maximum == 50.0).count(), 1);
+        assert!(stretches.windows(2).all(|pair| pair[0].beat < pair[1].beat));
+        assert!(stretches[..10].iter().all(|one| (one.minimum, one.maximum) == (-1.0, 1.0)));
+    }
+
+    #[test]
+    fn a_short_series_is_itself() {
+        let mut envelope = Envelope::default();
+        (0..3_u32).for_each(|beat| envelope.record(beat.into(), f64::from(beat)));
+        let one = |beat: u32| Extremes { beat: beat.into(), minimum: beat.into(), maximum: beat.into() };
+        assert_eq!(envelope.stretches(), [one(0), one(1), one(2)]);
+    }
+}

@@ -1,0 +1,304 @@
+//! Period jitter of a bus, as somebody sees it who only stamps the frames that come by.
+//!
+//! The definitions of the master-performance paper (EtherCAT MainDevice under Linux, loads beside it):
+//!
+//! * `a_i`, *arrival*: when the frame of beat `i` came, by the observer's own clock. Beats have numbers; one whose
+//!   frame never came has no arrival and is counted as *missing*.
+//! * `S_i = a_i - a_(i-1)`, *measured period*: only where both beats have an arrival.
+//! * *Regression*: `a_i = alpha + beta i` by least squares. `beta` is the mean period on the observer's clock; what it
+//!   differs from the nominal period by is the difference of the two oscillators (and what either is steered by).
+//! * *Moving average*: `m_i`, the mean of the regression's residuals over the 16 000 samples about `i`. It takes away
+//!   what is slower: oscillators that warm up, a clock that is being slewed. At both ends of the series the window
+//!   stops at the end and keeps its length; a series shorter than that has one window, its whole.
+//! * `J_i`, *period jitter*: the residual of beat `i`, less `m_i`. How far the frame came from where an even grid would
+//!   have it, both ways.
+//! * *Identity*: `S_i` less the mean period is `J_i - J_(i-1)` (but for what `m` moves in one beat), and so
+//!   `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`. Only where the covariance is nothing can the jitter be told from the
+//!   periods alone. [`Identity`] has both sides.
+//!
+//! Variances and standard deviations are those of the samples (divided by their count). Everything but
+//! [`jitter_of`]'s slice takes constant memory, for runs of any length.
+
+mod envelope;
+mod histogram;
+mod line;
+mod moments;
+mod moving_average;
+mod numbering;
+
+pub use envelope::{Envelope, Extremes};
+pub use histogram::DeviationHistogram;
+pub use line::{Line, LineFit};
+pub use moments::{Moments, PairMoments};
+pub use numbering::{ByCounter, ByTime, Unnumbered};
+
+use moving_average::{Detrended, MovingAverage};
+
+/// Samples of the moving average, as the paper has it.
+pub const WINDOW: usize = 16_000;
+
+/// The frame of a beat has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Number of the beat.
+    pub beat: u64,
+    /// When it came, by the observer's clock, ns.
+    pub at_ns: i64,
+}
+
+/// What an observer found.
+#[derive(Clone, Debug)]
+pub struct BusJitter {
+    /// Nominal period, ns.
+    pub period_ns: u64,
+    /// Arrivals.
+    pub arrivals: u64,
+    /// Beats between the first and the last that have no arrival.
+    pub missing: u64,
+    /// The first beat after the longest row of missing ones, and how many they are.
+    pub longest_gap: Option<(u64, u64)>,
+    /// The regression over the whole series; `None` for fewer than two arrivals.
+    pub line: Option<Line>,
+    /// The measured periods S, ns.
+    pub periods: Moments,
+    /// How far S is from the nominal period.
+    pub period_histogram: DeviationHistogram,
+    /// The period jitter J, ns.
+    pub jitter: Moments,
+    /// J, as a histogram.
+    pub jitter_histogram: DeviationHistogram,
+    /// J over the beats.
+    pub trace: Envelope,
+    /// Both sides of the covariance identity; `None` without two arrivals of beats next to each other.
+    pub identity: Option<Identity>,
+}
+
+impl BusJitter {
+    /// Mean period on the observer's clock, ns: the regression's slope.
+    #[must_use]
+    pub fn mean_period_ns(&self) -> Option<f64> {
+        self.line.map(|line| self.period_ns as f64 + line.slope)
+    }
+
+    /// By how much the beats come slower than nominal on the observer's clock, in millionths.
+    #[must_use]
+    pub fn oscillator_difference_ppm(&self) -> Option<f64> {
+        self.line.map(|line| line.slope / self.period_ns as f64 * 1e6)
+    }
+}
+
+/// Both sides of `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`, over all beats whose beat before has an arrival too.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Identity {
+    /// `var(J)`, ns²: the mean of the variances of all `J_i` and of all `J_(i-1)`.
+    pub jitter_variance: f64,
+    /// `var(S) / 2`, ns².
+    pub half_period_variance: f64,
+    /// `cov(J_i, J_(i-1))`, ns².
+    pub covariance: f64,
+}
+
+impl Identity {
+    /// The right side, ns².
+    #[must_use]
+    pub fn right(&self) -> f64 {
+        self.half_period_variance + self.covariance
+    }
+
+    /// By how much the two sides differ, as a share of the larger of their terms; 0 where all are nothing.
+    #[must_use]
+    pub fn relative_difference(&self) -> f64 {
+        let size = self.jitter_variance.max(self.half_period_variance).max(self.covariance.abs());
+        if size > 0.0 { (self.jitter_variance - self.right()).abs() / size } else { 0.0 }
+    }
+
+    /// `cov(J_i, J_(i-1)) / var(J)`: near 1 where lateness lasts over many beats, near 0 where each beat is late by itself,
+    /// below 0 where a late beat is followed by an early one.
+    #[must_use]
+    pub fn correlation(&self) -> Option<f64> {
+        (self.jitter_variance > 0.0).then(|| self.covariance / self.jitter_variance)
+    }
+}
+
+/// Judges arrivals as they come, in constant memory.
+///
+/// The line that the residuals are taken from is fitted to the first window of samples; the moving average takes away
+/// what it misses of the whole. Only at the very ends that makes a difference to [`jitter_of`].
+#[derive(Debug)]
+pub struct BusObserver {
+    period_ns: u64,
+    window: usize,
+    origin: Option<Arrival>,
+    last: Option<Arrival>,
+    missing: u64,
+    longest_gap: Option<(u64, u64)>,
+    fit: LineFit,
+    /// The line residuals are taken from, once it is known; until then arrivals wait.
+    line: Option<Line>,
+    waiting: Vec<Arrival>,
+    average: MovingAverage,
+    periods: Moments,
+    period_histogram: DeviationHistogram,
+    residue: Residue,
+}
+
+/// What is known of J.
+#[derive(Debug, Default)]
+struct Residue {
+    jitter: Moments,
+    histogram: DeviationHistogram,
+    trace: Envelope,
+    pairs: PairMoments,
+    /// S of the same pairs.
+    pair_periods: Moments,
+    last: Option<Detrended>,
+}
+
+impl BusObserver {
+    /// An observer of a bus with this nominal period, ns, and a moving average over `window` samples
+    /// ([`WINDOW`]; at least 2).
+    #[must_use]
+    pub fn new(period_ns: u64, window: usize) -> Self {
+        let window = window.max(2);
+        Self {
+            period_ns,
+            window,
+            origin: None,
+            last: None,
+            missing: 0,
+            longest_gap: None,
+            fit: LineFit::default(),
+            line: None,
+            waiting: Vec::with_capacity(window),
+            average: MovingAverage::new(window),
+            periods: Moments::default(),
+            period_histogram: DeviationHistogram::default(),
+            residue: Residue::default(),
+        }
+    }
+
+    /// Takes the next arrival. One whose beat is not after the last one's is not counted: it returns `false`.
+    pub fn arrive(&mut self, arrival: Arrival) -> bool {
+        if self.last.is_some_and(|last| arrival.beat <= last.beat) {
+            return false;
+        }
+        if let Some(last) = self.last {
+            let gap = arrival.beat - last.beat - 1;
+            self.missing += gap;
+            if gap > self.longest_gap.map_or(0, |(_, longest)| longest) {
+                self.longest_gap = Some((arrival.beat, gap));
+            }
+            if gap == 0 {
+                let period = arrival.at_ns.saturating_sub(last.at_ns);
+                self.periods.record(period as f64);
+                self.period_histogram.record(period.saturating_sub_unsigned(self.period_ns));
+            }
+        }
+        self.last = Some(arrival);
+        let origin = *self.origin.get_or_insert(arrival);
+        let (x, y) = self.place(origin, arrival);
+        self.fit.record(x, y);
+        match self.line {
+            Some(line) => self.detrend(origin, line, arrival),
+            None => {
+                self.waiting.push(arrival);
+                if self.waiting.len() >= self.window {
+                    self.take_waiting(origin);
+                }
+            }
+        }
+        true
+    }
+
+    /// What was found.
+    #[must_use]
+    pub fn finish(mut self) -> BusJitter {
+        if let Some(origin) = self.origin {
+            self.take_waiting(origin);
+        }
+        let residue = &mut self.residue;
+        self.average.finish(|one| residue.record(one));
+        let identity = residue.identity();
+        BusJitter {
+            period_ns: self.period_ns,
+            arrivals: self.fit.count(),
+            missing: self.missing,
+            longest_gap: self.longest_gap,
+            line: self.fit.line(),
+            periods: self.periods,
+            period_histogram: self.period_histogram,
+            jitter: self.residue.jitter,
+            jitter_histogram: self.residue.histogram,
+            identity,
+            trace: self.residue.trace,
+        }
+    }
+
+    /// Beats since the first, and ns since the first less the nominal time of that many periods: small numbers, and
+    /// exact ones.
+    fn place(&self, origin: Arrival, arrival: Arrival) -> (f64, f64) {
+        let beats = arrival.beat - origin.beat;
+        let nominal = i128::from(beats) * i128::from(self.period_ns);
+        let late = i128::from(arrival.at_ns) - i128::from(origin.at_ns) - nominal;
+        (beats as f64, late as f64)
+    }
+
+    fn take_waiting(&mut self, origin: Arrival) {
+        let line = *self.line.get_or_insert_with(|| self.fit.line().unwrap_or_default());
+        for arrival in std::mem::take(&mut self.waiting) {
+            self.detrend(origin, line, arrival);
+        }
+    }
+
+    fn detrend(&mut self, origin: Arrival, line: Line, arrival: Arrival) {
+        let (x, y) = self.place(origin, arrival);
+        let residue = &mut self.residue;
+        self.average.push(arrival, y - line.at(x), |one| residue.record(one));
+    }
+}
+
+impl Residue {
+    fn record(&mut self, one: Detrended) {
+        self.jitter.record(one.jitter_ns);
+        self.histogram.record(one.jitter_ns.round() as i64);
+        self.trace.record(one.arrival.beat, one.jitter_ns);
+        if let Some(last) = self.last.filter(|last| last.arrival.beat + 1 == one.arrival.beat) {
+            self.pairs.record(one.jitter_ns, last.jitter_ns);
+            self.pair_periods.record(one.arrival.at_ns.saturating_sub(last.arrival.at_ns) as f64);
+        }
+        self.last = Some(one);
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        (self.pairs.count() > 0).then(|| Identity {
+            jitter_variance: (self.pairs.first_variance() + self.pairs.second_variance()) / 2.0,
+            half_period_variance: self.pair_periods.variance() / 2.0,
+            covariance: self.pairs.covariance(),
+        })
+    }
+}
+
+/// Judges a whole series: the regression is over all of it before J is taken. Arrivals out of order are left out.
+#[must_use]
+pub fn jitter_of(period_ns: u64, window: usize, arrivals: &[Arrival]) -> BusJitter {
+    let mut observer = BusObserver::new(period_ns, window);
+    if let Some(&origin) = arrivals.first() {
+        let mut fit = LineFit::default();
+        let mut last = None;
+        for &arrival in arrivals {
+            if last.is_none_or(|last| arrival.beat > last) {
+                last = Some(arrival.beat);
+                let (x, y) = observer.place(origin, arrival);
+                fit.record(x, y);
+            }
+        }
+        observer.line = fit.line();
+    }
+    for &arrival in arrivals {
+        observer.arrive(arrival);
+    }
+    observer.finish()
+}
+
+#[cfg(test)]
+mod tests;
