@@ -25,7 +25,7 @@ pub mod table;
 
 pub use conditions::{AskedAndGranted, RunConditions};
 pub use record::{CycleRecord, Phase};
-pub use recording::{Facts, Recording, RecordingWriter};
+pub use recording::{Facts, Recording, RecordingReader, RecordingWriter};
 pub use statistics::{Statistics, Summary};
 pub use summary::{Occurrences, RunSummary};
 pub use table::RunTable;

@@ -93,48 +93,12 @@ impl Recording {
     /// # Errors
     /// The line that is not as the format says; what reading fails with.
     pub fn read(file: impl BufRead) -> Result<Self, RecordingError> {
-        let mut lines = file.lines();
-        let mut take = || lines.next().transpose();
-        let first = take()?.unwrap_or_default();
-        if first != MAGIC {
-            return Err(RecordingError::new(1, format!("`{MAGIC}`"), &first));
+        let mut reader = RecordingReader::open(file)?;
+        let mut values = Vec::new();
+        while let Some(row) = reader.next_row()? {
+            values.extend_from_slice(row);
         }
-        let second = take()?.unwrap_or_default();
-        let header = second.strip_prefix("# ").and_then(|json| serde_json::from_str::<Header>(json).ok());
-        let Some(header) = header else {
-            return Err(RecordingError::new(2, "the header as JSON after `# `".into(), &second));
-        };
-        let (mut values, mut end) = (Vec::new(), None);
-        let mut number = 2;
-        let mut next = take()?;
-        while let Some(line) = next {
-            number += 1;
-            next = take()?;
-            let is_last = next.is_none();
-            if let Some(json) = line.strip_prefix("# ") {
-                match serde_json::from_str(json) {
-                    Ok(facts) => end = Some(facts),
-                    Err(_) if is_last => {}
-                    Err(_) => return Err(RecordingError::new(number, "facts as JSON".into(), &line)),
-                }
-                continue;
-            }
-            let before = values.len();
-            let mut whole = end.is_none();
-            for text in line.split(',') {
-                whole &= text.parse().is_ok_and(|value: i64| {
-                    values.push(value);
-                    true
-                });
-            }
-            if !whole || values.len() - before != header.columns.len() {
-                values.truncate(before);
-                if !is_last || end.is_some() {
-                    let expected = format!("{} whole numbers parted by commas", header.columns.len());
-                    return Err(RecordingError::new(number, expected, &line));
-                }
-            }
-        }
+        let RecordingReader { header, end, .. } = reader;
         let complete = end.is_some();
         Ok(Self { header, end: end.unwrap_or_default(), complete, values })
     }
@@ -161,6 +125,103 @@ impl Recording {
     pub fn column(&self, name: &str) -> Option<impl ExactSizeIterator<Item = i64>> {
         let place = self.header.columns.iter().position(|column| column == name)?;
         Some(self.rows().map(move |row| row[place]))
+    }
+}
+
+/// Reads a recording row by row, in constant memory, also while it is being written.
+#[derive(Debug)]
+pub struct RecordingReader<R> {
+    file: R,
+    header: Header,
+    end: Option<Facts>,
+    line: String,
+    number: usize,
+    row: Vec<i64>,
+}
+
+impl<R: BufRead> RecordingReader<R> {
+    /// Reads the top.
+    ///
+    /// # Errors
+    /// The line that is not as the format says; what reading fails with.
+    pub fn open(file: R) -> Result<Self, RecordingError> {
+        let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
+        let mut reader = Self { file, header, end: None, line: String::new(), number: 0, row: Vec::new() };
+        reader.take_line()?;
+        if reader.text() != MAGIC {
+            return Err(reader.wrong(format!("`{MAGIC}`")));
+        }
+        reader.take_line()?;
+        let header = reader.text().strip_prefix("# ").and_then(|json| serde_json::from_str(json).ok());
+        reader.header = header.ok_or_else(|| reader.wrong("the header as JSON after `# `".into()))?;
+        Ok(reader)
+    }
+
+    /// What the recording is of.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What was known at the end, once that has been read: after the last row.
+    #[must_use]
+    pub const fn end(&self) -> Option<&Facts> {
+        self.end.as_ref()
+    }
+
+    /// The next row, or `None` at the end. A last line cut off in the middle is left out.
+    ///
+    /// # Errors
+    /// The line that is not as the format says; what reading fails with.
+    pub fn next_row(&mut self) -> Result<Option<&[i64]>, RecordingError> {
+        while self.take_line()? {
+            // What was cut off while being written has no end of line; what stands before the last line has.
+            let is_last = !self.line.ends_with('\n') || self.file.fill_buf()?.is_empty();
+            if let Some(json) = self.text().strip_prefix("# ") {
+                match serde_json::from_str(json) {
+                    Ok(facts) => self.end = Some(facts),
+                    Err(_) if is_last => {}
+                    Err(_) => return Err(self.wrong("facts as JSON".into())),
+                }
+                continue;
+            }
+            // Half a number is a number, too: a row counts once its line has ended.
+            if self.end.is_none() && self.line.ends_with('\n') && self.parse_row() {
+                return Ok(Some(&self.row));
+            }
+            if !is_last || self.end.is_some() {
+                let columns = self.header.columns.len();
+                return Err(self.wrong(format!("{columns} whole numbers parted by commas")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn parse_row(&mut self) -> bool {
+        self.row.clear();
+        let text = self.line.trim_end_matches(['\n', '\r']);
+        for value in text.split(',') {
+            match value.parse() {
+                Ok(value) => self.row.push(value),
+                Err(_) => return false,
+            }
+        }
+        self.row.len() == self.header.columns.len()
+    }
+
+    /// `false` at the end of the file.
+    fn take_line(&mut self) -> Result<bool, RecordingError> {
+        self.line.clear();
+        self.number += 1;
+        Ok(self.file.read_line(&mut self.line)? > 0)
+    }
+
+    fn text(&self) -> &str {
+        self.line.trim_end_matches(['\n', '\r'])
+    }
+
+    fn wrong(&self, expected: String) -> RecordingError {
+        RecordingError::new(self.number, expected, self.text())
     }
 }
 
@@ -225,6 +286,8 @@ mod tests {
         for end in top..text.len() {
             let recording = Recording::read(&text.as_bytes()[..end]).unwrap();
             assert!(!recording.complete && recording.len() <= 2);
+            let latencies = recording.column("latency_ns").unwrap();
+            assert!(latencies.zip([2000, -5]).all(|(found, written)| found == written), "cut at {end}");
         }
     }
 
