@@ -1,0 +1,144 @@
+//! What the trace says, in our words.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// One event of the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    /// `CLOCK_MONOTONIC`, ns.
+    pub time_ns: u64,
+    /// CPU it happened on.
+    pub cpu: usize,
+    /// Thread that was current there; 0 is the idle task.
+    pub current: i32,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// `sched_switch`: another thread runs from now on.
+    Switch {
+        /// Who ran.
+        previous: Task,
+        /// Whether it would go on running: it was preempted and does not sleep.
+        preempted: bool,
+        /// Who runs now.
+        next: Task,
+    },
+    /// `sched_waking`: a thread is being woken; the event is of the CPU that wakes.
+    Waking {
+        /// Who.
+        thread: i32,
+    },
+    /// `sched_stat_runtime`: what a thread ran since it was last charged, ns, without time stolen from the CPU.
+    Charged {
+        /// Who.
+        thread: i32,
+        /// ns.
+        ran_ns: u64,
+    },
+    /// `irq_handler_entry`.
+    IrqEntry {
+        /// Number of the interrupt.
+        number: u32,
+        /// Name of the handler, as in `/proc/interrupts`.
+        name: Name,
+    },
+    /// `irq_handler_exit`.
+    IrqExit,
+    /// An entry of `irq_vectors`: interrupts of the CPU itself, by name as `local_timer`, `reschedule`.
+    VectorEntry {
+        /// Name without `_entry`.
+        name: &'static str,
+    },
+    /// An exit of `irq_vectors`.
+    VectorExit,
+    /// `softirq_entry`.
+    SoftirqEntry {
+        /// Its name, as in `/proc/softirqs`.
+        name: &'static str,
+    },
+    /// `softirq_exit`.
+    SoftirqExit,
+    /// `hrtimer_expire_entry`.
+    TimerEntry {
+        /// Address of its function.
+        function: u64,
+    },
+    /// `hrtimer_expire_exit`.
+    TimerExit,
+    /// `cpu_idle`: the CPU goes to sleep.
+    IdleEntry {
+        /// Number of the idle state.
+        state: u32,
+    },
+    /// `cpu_idle`: the CPU wakes up.
+    IdleExit,
+}
+
+/// A thread, as the scheduler's events name it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// Thread id; 0 is the idle task of its CPU.
+    pub thread: i32,
+    /// Its name.
+    pub name: Name,
+    /// Kernel priority: below 100 real-time, 99 - priority; 120 ordinary.
+    pub priority: i32,
+}
+
+/// A name of up to 23 bytes, in place: threads have at most 15, interrupt names are cut off.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Name([u8; 24]);
+
+impl Name {
+    /// The name in these bytes.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        let mut name = [0; 24];
+        let length = bytes.len().min(name.len() - 1);
+        name[..length].copy_from_slice(&bytes[..length]);
+        Self(name)
+    }
+}
+
+impl From<&str> for Name {
+    fn from(name: &str) -> Self {
+        Self::new(name.as_bytes())
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        f.pad(&String::from_utf8_lossy(&self.0[..end]))
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_any_bytes_are_shown() {
+        assert_eq!(Name::from("kworker/1:2").to_string(), "kworker/1:2");
+        assert_eq!(Name::new(&[b'x'; 40]).to_string(), "x".repeat(23));
+        assert_eq!(Name::new(&[0xFF, b'a']).to_string(), "\u{FFFD}a");
+    }
+}

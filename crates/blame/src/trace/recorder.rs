@@ -1,0 +1,217 @@
+//! The flight recorder: the kernel keeps the newest events in its rings; they are read only when somebody asks.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+
+use super::decoder::{Decoder, EVENTS};
+use super::event::TraceEvent;
+use super::tracefs::{Instance, Unavailable};
+
+/// Records some CPUs from when it is made to when it is dropped.
+///
+/// The cycle pays for the events on its CPU, nothing else: the rings are the kernel's, overwritten when full, and
+/// whoever reads them does so on a thread of its own.
+#[derive(Debug)]
+pub struct Recorder {
+    // Before the instance: one whose pipes are open cannot be removed.
+    pipes: Vec<Pipe>,
+    decoder: Decoder,
+    pages: VecDeque<KeptPage>,
+    most_pages: usize,
+    missing: Vec<String>,
+    instance: Instance,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    cpu: usize,
+    file: File,
+}
+
+#[derive(Debug)]
+struct KeptPage {
+    cpu: usize,
+    start_ns: u64,
+    missed: bool,
+    bytes: Box<[u8]>,
+}
+
+/// Ring of a CPU at most, in KiB: a quarter of a second of the densest load seen (`hackbench`), minutes of a quiet one.
+const RING_OF_ONE: usize = 8 << 10;
+
+/// Rings of all CPUs together, in KiB; read pages are kept up to the same size.
+const RING_OF_ALL: usize = 32 << 10;
+
+/// Ring of a CPU at least, in KiB.
+const RING_AT_LEAST: usize = 512;
+
+impl Recorder {
+    /// Records these CPUs.
+    ///
+    /// # Errors
+    /// What the kernel lacks or refuses.
+    pub fn start(cpus: &[usize]) -> Result<Self, Unavailable> {
+        let instance = Instance::create()?;
+        instance.set("tracing_on", "0")?;
+        instance.set("trace_clock", "mono")?;
+        instance.set("tracing_cpumask", &mask(cpus))?;
+        // Rings of CPUs that are not recorded take no room.
+        instance.set("buffer_size_kb", "8")?;
+        let ring = (RING_OF_ALL / cpus.len().max(1)).clamp(RING_AT_LEAST, RING_OF_ONE);
+        for cpu in cpus {
+            instance.set(&format!("per_cpu/cpu{cpu}/buffer_size_kb"), &ring.to_string())?;
+        }
+        let (decoder, missing) = enable(&instance)?;
+        let pipes = cpus.iter().map(|&cpu| Pipe::open(&instance, cpu)).collect::<Result<Vec<_>, _>>()?;
+        instance.set("tracing_on", "1")?;
+        let most_pages = ring * 1024 / decoder.page_size() * cpus.len().max(1);
+        Ok(Self { pipes, decoder, pages: VecDeque::new(), most_pages, missing, instance })
+    }
+
+    /// Events this kernel does not have and blame can be told without, as `irq_vectors:local_timer_entry`.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Name of its trace instance.
+    #[must_use]
+    pub fn instance(&self) -> &str {
+        self.instance.name()
+    }
+
+    /// CPUs that are recorded.
+    pub fn cpus(&self) -> impl Iterator<Item = usize> + '_ {
+        self.pipes.iter().map(|pipe| pipe.cpu)
+    }
+
+    /// Takes over what the kernel has. What is older than the room allows is forgotten.
+    ///
+    /// # Errors
+    /// What reading fails with.
+    pub fn drain(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; self.decoder.page_size()];
+        for pipe in &mut self.pipes {
+            // No more than the ring holds: a CPU may write as fast as it is read.
+            for _ in 0..self.most_pages {
+                let length = match pipe.file.read(&mut buffer) {
+                    Ok(0) => break,
+                    Ok(length) => length,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(error),
+                };
+                if let Some(page) = self.decoder.page(&buffer[..length]) {
+                    let (start_ns, missed) = (page.start_ns(), page.missed());
+                    // Of a page that is mostly empty only the used part is kept.
+                    let bytes = buffer[..page.end().min(length)].into();
+                    self.pages.push_back(KeptPage { cpu: pipe.cpu, start_ns, missed, bytes });
+                }
+                if self.pages.len() > self.most_pages {
+                    self.pages.pop_front();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is kept of this stretch of time, all CPUs, in order of time.
+    #[must_use]
+    pub fn events(&self, from_ns: u64, to_ns: u64) -> Vec<TraceEvent> {
+        let mut events = Vec::new();
+        for cpu in self.cpus() {
+            let mut pages = self.pages.iter().filter(|page| page.cpu == cpu).peekable();
+            while let Some(page) = pages.next() {
+                let ends_before = pages.peek().is_some_and(|next| next.start_ns < from_ns);
+                if ends_before || page.start_ns > to_ns {
+                    continue;
+                }
+                let Some(head) = self.decoder.page(&page.bytes) else { continue };
+                let within = |event: &TraceEvent| (from_ns..=to_ns).contains(&event.time_ns);
+                events.extend(self.decoder.events(cpu, head).filter(within));
+            }
+        }
+        // Stable: events of one CPU keep their order.
+        events.sort_by_key(|event| event.time_ns);
+        events
+    }
+
+    /// Since when nothing of any CPU is missing, up to `to_ns`; `None` if nothing is kept.
+    #[must_use]
+    pub fn complete_since(&self, to_ns: u64) -> Option<u64> {
+        let mut since: Option<u64> = None;
+        for cpu in self.cpus() {
+            let mut of_cpu = None;
+            for page in self.pages.iter().filter(|page| page.cpu == cpu && page.start_ns <= to_ns) {
+                if page.missed || of_cpu.is_none() {
+                    of_cpu = Some(page.start_ns);
+                }
+            }
+            since = since.max(of_cpu);
+        }
+        since
+    }
+}
+
+impl Pipe {
+    fn open(instance: &Instance, cpu: usize) -> Result<Self, Unavailable> {
+        let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(instance.path(&name))
+            .map_err(|error| Unavailable::Setting { what: name, error })?;
+        Ok(Self { cpu, file })
+    }
+}
+
+/// Switches the events on that there are; names those that are missed.
+fn enable(instance: &Instance) -> Result<(Decoder, Vec<String>), Unavailable> {
+    let mut formats = Vec::new();
+    let mut missing = Vec::new();
+    for &(group, event, needed) in EVENTS {
+        let folder = format!("events/{group}/{event}");
+        if !instance.has(&folder) {
+            if needed {
+                return Err(Unavailable::Event(format!("{group}:{event}")));
+            }
+            missing.push(format!("{group}:{event}"));
+            continue;
+        }
+        let read = |file: String| {
+            instance.tracefs().read(&file).map_err(|error| Unavailable::Setting { what: file, error })
+        };
+        formats.push(read(format!("{folder}/format"))?);
+        instance.set(&format!("{folder}/enable"), "1")?;
+    }
+    let header = instance
+        .tracefs()
+        .read("events/header_page")
+        .map_err(|error| Unavailable::Setting { what: "events/header_page".to_owned(), error })?;
+    let decoder = Decoder::new(&header, formats.iter().map(String::as_str)).map_err(Unavailable::Format)?;
+    Ok((decoder, missing))
+}
+
+/// CPUs as the kernel wants them: hexadecimal words of 32 bits, the highest first, parted by commas.
+fn mask(cpus: &[usize]) -> String {
+    let words = cpus.iter().max().map_or(1, |&cpu| cpu / 32 + 1);
+    let mut mask = vec![0_u32; words];
+    for &cpu in cpus {
+        mask[cpu / 32] |= 1 << (cpu % 32);
+    }
+    mask.iter().rev().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_words_of_32_bits() {
+        assert_eq!(mask(&[1]), "00000002");
+        assert_eq!(mask(&[0, 3, 33]), "00000002,00000009");
+        assert_eq!(mask(&[]), "00000000");
+    }
+}

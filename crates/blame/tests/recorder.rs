@@ -1,0 +1,91 @@
+//! The flight recorder on this very kernel; skipped where it may not be used.
+
+use std::thread;
+use std::time::Duration;
+
+use onbeat_blame::trace::tracefs::{Instance, Tracefs, Unavailable};
+use onbeat_blame::trace::{Name, Recorder, What};
+use rustix::process::getpid;
+use rustix::thread::{CpuSet, gettid, sched_setaffinity, set_name};
+use rustix::time::{ClockId, clock_gettime};
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What `make` gives, or `None` with the reason on stderr where the kernel's trace cannot be had.
+fn available<T>(made: Result<T, Unavailable>) -> Option<T> {
+    match made {
+        Ok(made) => Some(made),
+        Err(error @ (Unavailable::Tracefs(_) | Unavailable::Instance(_))) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_thread_that_sleeps_and_wakes_is_seen_by_name_at_the_time_it_did() {
+    let Some(mut recorder) = available(Recorder::start(&[0])) else { return };
+    assert!(recorder.missing().iter().all(|event| event.contains(':')));
+    let (thread, from, to) = thread::spawn(|| {
+        let mut cpus = CpuSet::new();
+        cpus.set(0);
+        sched_setaffinity(None, &cpus).unwrap();
+        set_name(c"blamed-sleeper").unwrap();
+        let from = now_ns();
+        for _ in 0..20 {
+            thread::sleep(Duration::from_millis(2));
+        }
+        (gettid().as_raw_nonzero().get(), from, now_ns())
+    })
+    .join()
+    .unwrap();
+    recorder.drain().unwrap();
+    let events = recorder.events(from, to);
+    assert!(events.is_sorted_by_key(|event| event.time_ns));
+    assert!(events.iter().all(|event| event.cpu == 0 && (from..=to).contains(&event.time_ns)));
+    let came = events.iter().filter(|event| {
+        matches!(event.what, What::Switch { next, .. }
+            if next.thread == thread && next.name == Name::from("blamed-sleeper"))
+    });
+    assert!(came.count() >= 20);
+    let slept = events.iter().filter(|event| {
+        matches!(event.what, What::Switch { previous, preempted: false, .. } if previous.thread == thread)
+    });
+    assert!(slept.count() >= 20);
+    let woken =
+        events.iter().filter(|event| matches!(event.what, What::Waking { thread: it } if it == thread));
+    assert!(woken.count() >= 20);
+    assert!(recorder.complete_since(to).is_some_and(|since| since <= from), "nothing was overwritten");
+}
+
+#[test]
+fn tracefs_is_left_as_it_was_found() {
+    let Some(tracefs) = available(Tracefs::open()) else { return };
+    let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
+    let ours = |instances: Vec<String>| -> Vec<String> {
+        let prefix = format!("onbeat-{}-", getpid().as_raw_nonzero());
+        instances.into_iter().filter(|name| name.starts_with(&prefix)).collect()
+    };
+    let Some(recorder) = available(Recorder::start(&[0])) else { return };
+    let name = recorder.instance().to_owned();
+    assert!(ours(tracefs.instances()).contains(&name));
+    assert_eq!(tracefs.remove_stale(), 0, "our own instance is not stale");
+    drop(recorder);
+    assert!(!ours(tracefs.instances()).contains(&name));
+    assert_eq!(std::fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
+}
+
+#[test]
+fn instances_of_dead_processes_are_removed_by_the_next() {
+    let Some(instance) = available(Instance::create()) else { return };
+    // As a process that was killed leaves it: its number is in use by nobody, its pipes are closed.
+    let stale = instance.path("../onbeat-4194999-5-0");
+    std::fs::create_dir(&stale).unwrap();
+    let Some(_next) = available(Instance::create()) else { return };
+    assert!(!stale.exists());
+    assert!(instance.path("").exists());
+}
