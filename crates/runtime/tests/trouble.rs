@@ -122,9 +122,12 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
     }
     while observer.next_record().is_some() {}
     assert!(control.run(|segment| segment.disconnect(1, 1)).unwrap());
-    thread::sleep(Duration::from_millis(100));
-    let bad = std::iter::from_fn(|| observer.next_record()).filter(|it| !it.working_counter_ok).count();
-    assert!(bad > 20, "{bad} beats with a wrong working counter");
+    let mut bad = 0;
+    while bad < 20 {
+        assert!(begin.elapsed() < PATIENCE, "{bad} beats with a wrong working counter");
+        bad += std::iter::from_fn(|| observer.next_record()).filter(|it| !it.working_counter_ok).count();
+        thread::sleep(Duration::from_millis(5));
+    }
     stop.store(true, Ordering::Relaxed);
     let ended = running.join().unwrap();
     assert!(begin.elapsed() < 2 * PATIENCE, "{:?}", begin.elapsed());

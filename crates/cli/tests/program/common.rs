@@ -1,7 +1,8 @@
 //! Runs the program as a user does.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a run of the program left behind.
@@ -35,16 +36,46 @@ pub(crate) fn onbeat() -> Command {
     command
 }
 
+/// One bus at a time: a cycle in real time beside another one is late through no fault of its own. Whoever
+/// holds this may start programs with [`finished`]; [`run`] takes it for itself.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static BUS: Mutex<()> = Mutex::new(());
+    // A test that failed has left nothing behind that could spoil the next.
+    BUS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs the program with these arguments.
 pub(crate) fn run(arguments: &[&str]) -> Ran {
+    let _alone = alone();
     let mut command = onbeat();
     command.args(arguments);
     finished(command)
 }
 
 /// What a command leaves behind; one that takes longer than a minute is killed and fails.
-pub(crate) fn finished(mut command: Command) -> Ran {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
+pub(crate) fn finished(command: Command) -> Ran {
+    Running::start(command).finish()
+}
+
+/// A program that runs.
+pub(crate) struct Running(Child);
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program"))
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// What it leaves behind; one that takes longer than a minute from now is killed and fails.
+    pub(crate) fn finish(self) -> Ran {
+        finish(self.0)
+    }
+}
+
+fn finish(mut child: Child) -> Ran {
     let pipes = (child.stdout.take().expect("stdout"), child.stderr.take().expect("stderr"));
     let read = |mut pipe: Box<dyn std::io::Read + Send>| {
         std::thread::spawn(move || {
@@ -66,6 +97,62 @@ pub(crate) fn finished(mut command: Command) -> Ran {
     };
     let (stdout, stderr) = (stdout.join().expect("stdout"), stderr.join().expect("stderr"));
     Ran { code: status.code(), stdout, stderr }
+}
+
+/// The JSON of a run that the machine did not disturb. One that stood still for longer than a drive's
+/// watchdog waits (100 ms) throws drives out of Op, as it must, and says nothing about the program.
+pub(crate) fn undisturbed(run: impl FnMut() -> Ran) -> serde_json::Value {
+    until_still(run, |end| longest_period(end).max(number(end, "lost_frames") * number(end, "period_ns")))
+}
+
+/// The same for a run that is to lose frames.
+pub(crate) fn undisturbed_with_losses(run: impl FnMut() -> Ran) -> serde_json::Value {
+    until_still(run, longest_period)
+}
+
+fn until_still(
+    mut run: impl FnMut() -> Ran,
+    disturbance_ns: impl Fn(&serde_json::Value) -> u64,
+) -> serde_json::Value {
+    for _ in 0..5 {
+        let end = run().json();
+        let disturbance = disturbance_ns(&end);
+        if disturbance < 90_000_000 {
+            return end;
+        }
+        eprintln!("the machine stood still for up to {} ms: once more", disturbance / 1_000_000);
+    }
+    panic!("the machine stands still all the time");
+}
+
+fn longest_period(end: &serde_json::Value) -> u64 {
+    number(&end["t_period_ns"], "maximum")
+}
+
+/// A whole number of an object.
+pub(crate) fn number(object: &serde_json::Value, name: &str) -> u64 {
+    object[name].as_u64().unwrap_or_else(|| panic!("{name} in {object}"))
+}
+
+/// Waits until the cycle of a running program has slept `beats` times, which it does once a beat.
+pub(crate) fn await_beats(process: u32, beats: u64) {
+    let started = Instant::now();
+    while slept(process).is_none_or(|slept| slept < beats) {
+        assert!(started.elapsed() < Duration::from_secs(60), "no {beats} beats within a minute");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// How often the program's thread "cycle" has slept; `None` while there is none.
+fn slept(process: u32) -> Option<u64> {
+    for thread in std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten() {
+        let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        if value("Name:") == Some("cycle") {
+            return value("voluntary_ctxt_switches:")?.parse().ok();
+        }
+    }
+    None
 }
 
 /// A file of this test run, with this content.

@@ -1,10 +1,10 @@
 //! `onbeat run`: six axes in Operation enabled, and the numbers at the end.
 
-use crate::common::{file, onbeat, run};
+use crate::common::{Running, alone, await_beats, file, onbeat, run, undisturbed, undisturbed_with_losses};
 
 #[test]
 fn six_axes_reach_operation_enabled_without_a_working_counter_error() {
-    let end = run(&["run", "--cycles", "500", "--json"]).json();
+    let end = undisturbed(|| run(&["run", "--cycles", "500", "--json"]));
     assert_eq!(end["cycles"], 500);
     assert_eq!(end["period_ns"], 1_000_000);
     assert_eq!(end["working_counter_errors"], 0);
@@ -44,7 +44,7 @@ fn the_table_has_the_papers_rows_and_the_conditions() {
 
 #[test]
 fn an_input_output_station_runs_beside_its_drive() {
-    let end = run(&["run", "examples/io-station.toml", "--cycles", "300", "--json"]).json();
+    let end = undisturbed(|| run(&["run", "examples/io-station.toml", "--cycles", "300", "--json"]));
     assert_eq!(end["working_counter_errors"], 0);
     assert_eq!(end["axes"][0]["state"], "Operation enabled");
 }
@@ -82,7 +82,8 @@ fn a_capture_holds_the_frames() {
 
 #[test]
 fn lost_frames_are_counted_and_end_nothing() {
-    let end = run(&["run", "--cycles", "1000", "--loss", "2%", "--seed", "7", "--json"]).json();
+    let arguments = ["run", "--cycles", "1000", "--loss", "2%", "--seed", "7", "--json"];
+    let end = undisturbed_with_losses(|| run(&arguments));
     assert!(end["lost_frames"].as_u64().unwrap() > 0);
     assert_eq!(end["cycles"], 1000);
     assert!(
@@ -93,19 +94,16 @@ fn lost_frames_are_counted_and_end_nothing() {
 
 /// The JSON of a run that was sent SIGINT `times` times, one right behind the other.
 fn interrupted(times: usize) -> serde_json::Value {
-    let child = onbeat()
-        .args(["run", "--json"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("the program");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
-    let number = child.id().to_string();
+    let _alone = alone();
+    let mut command = onbeat();
+    command.args(["run", "--json"]);
+    let running = Running::start(command);
+    // More than it takes to Op.
+    await_beats(running.id(), 1000);
+    let number = running.id().to_string();
     let kill = || std::process::Command::new("kill").args(["-INT", &number]).status().expect("kill");
     assert!((0..times).all(|_| kill().success()));
-    let output = child.wait_with_output().expect("output");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    running.finish().json()
 }
 
 #[test]

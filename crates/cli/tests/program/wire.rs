@@ -2,10 +2,13 @@
 //! sockets, network namespaces made for the test.
 
 use std::process::{Child, Command, Stdio};
+use std::sync::MutexGuard;
 
 use testbed::{Side, Testbed};
 
-use crate::common::{Ran, finished, onbeat, six_axis_with};
+use crate::common::{
+    Ran, Running, alone, await_beats, finished, onbeat, six_axis_with, undisturbed, undisturbed_with_losses,
+};
 
 const SIX_AXIS: &str = "examples/six-axis.toml";
 
@@ -13,11 +16,13 @@ const SIX_AXIS: &str = "examples/six-axis.toml";
 struct Wire {
     testbed: Testbed,
     simulator: Child,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Wire {
     /// `None`, with the reason on standard error, where test networks cannot be made.
     fn with(robot: &str) -> Option<Self> {
+        let alone = alone();
         let testbed = match Testbed::new() {
             Ok(testbed) => testbed,
             Err(skip) => {
@@ -34,7 +39,7 @@ impl Wire {
             .stderr(Stdio::null())
             .spawn()
             .expect("the simulator");
-        let wire = Self { testbed, simulator };
+        let wire = Self { testbed, simulator, _alone: alone };
         wire.await_answer();
         Some(wire)
     }
@@ -71,7 +76,7 @@ fn all_enabled(end: &serde_json::Value) -> bool {
 #[test]
 fn six_axes_run_over_a_cable() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
-    let end = wire.onbeat(&["run", SIX_AXIS, "--cycles", "2000", "--json"]).json();
+    let end = undisturbed(|| wire.onbeat(&["run", SIX_AXIS, "--cycles", "2000", "--json"]));
     assert_eq!(end["cycles"], 2000);
     assert_eq!(end["working_counter_errors"], 0);
     assert!(all_enabled(&end), "{end}");
@@ -84,7 +89,7 @@ fn ten_seconds_of_every_fault_end_in_op_with_each_anomaly_counted() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let faults = ["--loss", "1%", "--late", "1%", "--delay", "5ms", "--duplicate", "1%", "--reorder", "1%"];
     let arguments = [&["run", SIX_AXIS, "--cycles", "10000", "--json"][..], &faults].concat();
-    let end = wire.onbeat(&arguments).json();
+    let end = undisturbed_with_losses(|| wire.onbeat(&arguments));
     assert_eq!(end["cycles"], 10_000);
     assert_eq!(end["working_counter_errors"], 0);
     assert!(all_enabled(&end), "{end}");
@@ -119,8 +124,8 @@ fn sixty_four_drives_run_over_a_cable() {
     let robot = six_axis_with("sixty-four.toml", "count = 6\ndevice", "count = 64\ndevice");
     let robot = robot.to_str().expect("UTF-8");
     let Some(wire) = Wire::with(robot) else { return };
-    // Slow: this is a build without optimisation, on a machine that may be busy.
-    let end = wire.onbeat(&["run", robot, "--period", "5ms", "--cycles", "400", "--json"]).json();
+    // Slow: a machine that may be busy.
+    let end = undisturbed(|| wire.onbeat(&["run", robot, "--period", "5ms", "--cycles", "400", "--json"]));
     assert_eq!(end["cycles"], 400);
     assert_eq!(end["working_counter_errors"], 0);
     assert!(all_enabled(&end), "{end}");
@@ -131,11 +136,11 @@ fn a_bus_that_dies_is_a_failure_without_states() {
     let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
     let mut run = onbeat();
     run.args(["run", "--cycles", "3000", "--iface", Side::Near.interface()]);
-    let run = wire.testbed.run_in(Side::Near, run);
-    let running = std::thread::spawn(move || finished(run));
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let running = Running::start(wire.testbed.run_in(Side::Near, run));
+    // More than it takes to Op, and a second before the end.
+    await_beats(running.id(), 1500);
     wire.simulator.kill().expect("kill");
-    let ran = running.join().expect("the run");
+    let ran = running.finish();
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("beats had no whole process data"), "{}", ran.stderr);
     assert!(
@@ -147,6 +152,7 @@ fn a_bus_that_dies_is_a_failure_without_states() {
 
 #[test]
 fn a_cable_with_nobody_at_the_end_says_what_to_check() {
+    let _alone = alone();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),

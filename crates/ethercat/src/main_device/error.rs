@@ -129,20 +129,33 @@ pub enum SubDeviceError {
         found: u16,
     },
     /// A register access comes back without having been answered.
-    #[error("register {register:#06x} does not answer after {attempts} attempts: check power and cable")]
+    #[error(
+        "register {register:#06x} does not answer after {attempts} attempts within {} ms: check power and cable",
+        within.as_millis()
+    )]
     NoAnswer {
         /// First register.
         register: u16,
         /// How often it was tried.
         attempts: u32,
+        /// From the first attempt to the last.
+        within: Duration,
     },
     /// Frames come back neither way.
-    #[error("{lost} frames in a row were lost at register {register:#06x}: check the cable")]
+    #[error(
+        "{lost} frames in a row were lost within {} ms at register {register:#06x}: {}",
+        within.as_millis(),
+        why_lost(*late)
+    )]
     Lost {
         /// First register.
         register: u16,
         /// How many.
         lost: u32,
+        /// From the first loss noticed to the last.
+        within: Duration,
+        /// Replies that came too late meanwhile, to whomever.
+        late: u64,
     },
     /// The EEPROM does not answer.
     #[error(
@@ -250,6 +263,16 @@ impl SubDeviceError {
             Self::Refused { .. } | Self::StateTimeout { .. } => " ",
             _ => ": ",
         }
+    }
+}
+
+/// A dead cable brings nothing; one that brings replies too late is not to blame.
+fn why_lost(late: u64) -> String {
+    match late {
+        0 => "check the cable".to_owned(),
+        late => format!(
+            "{late} replies came too late meanwhile; check what keeps this machine or the SubDevices busy"
+        ),
     }
 }
 

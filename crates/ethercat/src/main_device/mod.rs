@@ -14,6 +14,7 @@
 //! | module | part |
 //! |---|---|
 //! | `exchange` | frames on their way, and which reply belongs to which |
+//! | `patience` | when one who does not answer is given up |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
@@ -28,6 +29,7 @@ mod error;
 mod exchange;
 mod layout;
 mod mailbox;
+mod patience;
 mod phase;
 mod plan;
 mod report;

@@ -10,19 +10,20 @@ use super::bring_up::{self, Broadcast};
 use super::error::{BusError, SubDeviceError};
 use super::exchange::{Owner, Purpose, SLOTS};
 use super::layout::Layout;
+use super::patience::{InVain, Patience};
 use super::plan::{self, Action};
 use super::report::{Event, Stage};
 use super::sub_device::SubDevice;
-use super::worker::{Outcome, Patience, Worker};
+use super::worker::{Limits, Worker};
 
 /// Beats in a row that must be whole before Op is asked for.
 const WHOLE_BEATS: u32 = 10;
 
 /// Broadcasts in a row that may be lost before nobody is there.
-const LOST_BROADCASTS: u32 = 25;
+const LOST_BROADCASTS: Patience = Patience { tries: 25, time: Duration::from_secs(1) };
 
 /// The same on the way down, where nobody may be there any more.
-const LOST_BROADCASTS_DOWN: u32 = 5;
+const LOST_BROADCASTS_DOWN: Patience = Patience { tries: 5, time: Duration::from_millis(250) };
 
 /// Pause between two looks at SubDevices that left their state.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
@@ -92,14 +93,14 @@ pub(super) struct Broadcasts {
     awaiting: bool,
     /// The reply on its way is to a broadcast given up since.
     stale: bool,
-    lost: u32,
+    lost: InVain,
     /// SubDevices that answered the first count.
     counted: Option<u16>,
 }
 
 impl Broadcasts {
     pub(super) fn new(list: &'static [Broadcast]) -> Self {
-        Self { list, next: 0, awaiting: false, stale: false, lost: 0, counted: None }
+        Self { list, next: 0, awaiting: false, stale: false, lost: InVain::default(), counted: None }
     }
 
     fn start(&mut self, list: &'static [Broadcast]) {
@@ -221,13 +222,13 @@ impl MainDevice {
         if found > super::MAXIMUM_SUB_DEVICES {
             return Err(BusError::TooMany { found, maximum: super::MAXIMUM_SUB_DEVICES });
         }
-        let patience = Patience {
+        let limits = Limits {
             state: self.configuration.state_timeout,
             mailbox: self.configuration.mailbox_timeout,
             period: self.configuration.period,
         };
         self.sub_devices = (0..count).map(SubDevice::new).collect();
-        self.workers = self.sub_devices.iter().map(|it| Worker::new(it, patience)).collect();
+        self.workers = self.sub_devices.iter().map(|it| Worker::new(it, limits)).collect();
         self.plans =
             self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
         let names = self.configuration.sub_devices.iter().flatten().map(|it| &it.name);
@@ -395,9 +396,10 @@ impl MainDevice {
             let sent = self.exchange.take_datagrams(index);
             for sent in &sent {
                 match sent.owner {
-                    Owner::Bus => self.broadcast_lost(),
+                    Owner::Bus => self.broadcast_lost(now),
                     Owner::Worker(position) => {
-                        let outcome = self.workers[usize::from(position)].lost();
+                        let late = self.exchange.counters.late;
+                        let outcome = self.workers[usize::from(position)].lost(now, late);
                         self.handle_outcome(position, outcome);
                     }
                     _ => {}
@@ -406,10 +408,8 @@ impl MainDevice {
             self.exchange.put_back(index, sent);
         }
         for position in 0..self.workers.len() {
-            match self.workers[position].expire_mailbox(now) {
-                Outcome::Nothing => {}
-                outcome => self.handle_outcome(position as u16, outcome),
-            }
+            let outcome = self.workers[position].expire_mailbox(now);
+            self.handle_outcome(position as u16, outcome);
         }
     }
 
@@ -419,7 +419,7 @@ impl MainDevice {
         if core::mem::take(&mut broadcasts.stale) {
             return;
         }
-        broadcasts.lost = 0;
+        broadcasts.lost = InVain::default();
         let answered = broadcasts.list.get(broadcasts.next).copied();
         broadcasts.next = (broadcasts.next + 1).min(broadcasts.list.len());
         if answered != Some(Broadcast::Count) {
@@ -438,18 +438,18 @@ impl MainDevice {
         }
     }
 
-    fn broadcast_lost(&mut self) {
+    fn broadcast_lost(&mut self, now: Instant) {
         self.broadcasts.awaiting = false;
         if core::mem::take(&mut self.broadcasts.stale) {
             return;
         }
-        self.broadcasts.lost += 1;
+        self.broadcasts.lost.count(now);
         if self.phase.is_going_down() {
-            if self.broadcasts.lost > LOST_BROADCASTS_DOWN {
+            if self.broadcasts.lost.exhausts(LOST_BROADCASTS_DOWN) {
                 self.broadcasts.next = self.broadcasts.list.len();
                 self.phase = Phase::Down;
             }
-        } else if self.broadcasts.lost > LOST_BROADCASTS {
+        } else if self.broadcasts.lost.exhausts(LOST_BROADCASTS) {
             self.fail(BusError::Empty);
         }
     }

@@ -16,6 +16,7 @@ use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::exchange::{Outgoing, Owner};
 use super::mailbox::{MailboxClient, Progress};
+use super::patience::{InVain, Patience};
 use super::plan::{Action, Reading};
 use super::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
@@ -29,15 +30,19 @@ const AL_STATUS_LENGTH: usize = 6;
 /// Pause before something is asked again that is not ready yet.
 const PAUSE: Duration = Duration::from_micros(500);
 
-/// Attempts at a register that does not answer, a pause apart.
+/// Attempts at a register that does not answer, a pause apart, before it is told in Op.
 const ATTEMPTS: u32 = 20;
 
-/// Frames in a row that may be lost.
-const LOSSES: u32 = 50;
+/// The same on the way up, where it ends the bring-up.
+const UNANSWERED: Patience = Patience { tries: ATTEMPTS - 1, time: Duration::from_millis(500) };
+
+/// Frames in a row that may be lost on the way up. Shorter than a mailbox is waited for by default, so that
+/// a dead cable is called one.
+const LOSSES: Patience = Patience { tries: 50, time: Duration::from_millis(1500) };
 
 /// Limits a worker keeps to.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct Limits {
     pub(super) state: Duration,
     pub(super) mailbox: Duration,
     /// The time between two beats, of which each sends one datagram of a worker.
@@ -77,7 +82,7 @@ enum Step {
 pub(super) struct Worker {
     position: u16,
     station: u16,
-    patience: Patience,
+    limits: Limits,
     plan: Vec<Action>,
     next: usize,
     step: Step,
@@ -85,28 +90,31 @@ pub(super) struct Worker {
     /// The datagram on its way belongs to something given up since.
     stale: bool,
     not_before: Instant,
-    attempts: u32,
-    losses: u32,
+    unanswered: InVain,
+    losses: InVain,
+    /// Replies that had come too late before the first of the losses.
+    late_before: u64,
     pub(super) mailbox: MailboxClient,
     /// The AL status shall be read once.
     look_at_status: bool,
 }
 
 impl Worker {
-    pub(super) fn new(sub_device: &SubDevice, patience: Patience) -> Self {
+    pub(super) fn new(sub_device: &SubDevice, limits: Limits) -> Self {
         Self {
             position: sub_device.position,
             station: sub_device.station_address,
-            patience,
+            limits,
             plan: Vec::new(),
             next: 0,
             step: Step::Start,
             awaiting: false,
             stale: false,
             not_before: Instant::EPOCH,
-            attempts: 0,
-            losses: 0,
-            mailbox: MailboxClient::new(patience.mailbox),
+            unanswered: InVain::default(),
+            losses: InVain::default(),
+            late_before: 0,
+            mailbox: MailboxClient::new(limits.mailbox),
             look_at_status: false,
         }
     }
@@ -122,7 +130,7 @@ impl Worker {
         let dropped = self.mailbox.close(MailboxError::NotReady).filter(|_| !is_own);
         self.step = Step::Start;
         self.not_before = Instant::EPOCH;
-        (self.attempts, self.losses) = (0, 0);
+        (self.unanswered, self.losses) = (InVain::default(), InVain::default());
         dropped
     }
 
@@ -200,7 +208,7 @@ impl Worker {
             Action::WriteSync0Start(sync0) => {
                 // The reference clock's time is known from the first beat on.
                 let Some(reference_time) = reference_time else { return false };
-                let start = sync0_start(reference_time, *sync0, self.patience.period).to_le_bytes();
+                let start = sync0_start(reference_time, *sync0, self.limits.period).to_le_bytes();
                 self.push_write(dc::START_TIME, &start, outgoing)
             }
             Action::StartSync0 => {
@@ -208,7 +216,7 @@ impl Worker {
             }
             Action::RequestState(state) => {
                 if !matches!(self.step, Step::State(_)) {
-                    self.step = Step::State(StateChange::new(*state, now, self.patience.state));
+                    self.step = Step::State(StateChange::new(*state, now, self.limits.state));
                 }
                 let Step::State(change) = &self.step else { return false };
                 match change.ask(sub_device.al_status) {
@@ -257,19 +265,27 @@ impl Worker {
         push(Command::Fpwr, address, data, self.position, outgoing)
     }
 
-    /// The datagram on its way was lost.
-    pub(super) fn lost(&mut self) -> Outcome {
+    /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.
+    pub(super) fn lost(&mut self, now: Instant, late: u64) -> Outcome {
         self.awaiting = false;
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
         }
-        self.losses += 1;
+        if self.losses.tries == 0 {
+            self.late_before = late;
+        }
+        self.losses.count(now);
         self.mailbox.lost();
         if matches!(self.plan.get(self.next), Some(Action::StartSync0)) {
             self.next = 0;
         }
-        if self.losses > LOSSES && !self.is_done() {
-            return Outcome::Failed(SubDeviceError::Lost { register: self.register(), lost: self.losses });
+        if self.losses.exhausts(LOSSES) && !self.is_done() {
+            return Outcome::Failed(SubDeviceError::Lost {
+                register: self.register(),
+                lost: self.losses.tries,
+                within: self.losses.lasted(),
+                late: late - self.late_before,
+            });
         }
         Outcome::Nothing
     }
@@ -286,7 +302,7 @@ impl Worker {
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
         }
-        self.losses = 0;
+        self.losses = InVain::default();
         if !self.mailbox.is_idle() {
             let progress = self.mailbox.reply(now, data, working_counter);
             return self.mailbox_progress(now, progress);
@@ -294,7 +310,7 @@ impl Worker {
         if working_counter != 1 {
             return self.unanswered(now);
         }
-        self.attempts = 0;
+        self.unanswered = InVain::default();
         if self.is_done() {
             self.look_at_status = false;
             note_status(sub_device, data);
@@ -307,17 +323,21 @@ impl Worker {
     }
 
     fn unanswered(&mut self, now: Instant) -> Outcome {
-        self.attempts += 1;
+        self.unanswered.count(now);
         self.not_before = now + PAUSE;
         if self.is_done() {
-            self.look_at_status = self.attempts < ATTEMPTS;
-            let newly = self.attempts == ATTEMPTS;
+            self.look_at_status = self.unanswered.tries < ATTEMPTS;
+            let newly = self.unanswered.tries == ATTEMPTS;
             return if newly { Outcome::Unreachable } else { Outcome::Nothing };
         }
-        if self.attempts < ATTEMPTS {
+        if !self.unanswered.exhausts(UNANSWERED) {
             return Outcome::Nothing;
         }
-        Outcome::Failed(SubDeviceError::NoAnswer { register: self.register(), attempts: self.attempts })
+        Outcome::Failed(SubDeviceError::NoAnswer {
+            register: self.register(),
+            attempts: self.unanswered.tries,
+            within: self.unanswered.lasted(),
+        })
     }
 
     /// The current action's datagram was answered with `data`.

@@ -1,0 +1,85 @@
+//! A bus that says nothing for a while during bring-up, as when a machine or a switch stands still: it is
+//! waited for. One that says nothing for good is given up with how long it was waited for.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::main_device::Stage;
+
+use rig::wire::Faults;
+use rig::{Rig, drives, to_op};
+
+/// Everything sent within this time is lost.
+fn silence(rig: &mut Rig, time: Duration, beats: bool) {
+    let end = rig.now + time;
+    rig.wire.faults = Faults { lost: 1.0, ..Faults::default() };
+    while rig.now < end {
+        if beats {
+            rig.beat();
+        } else {
+            rig.pump(Duration::from_millis(1));
+        }
+    }
+    rig.wire.faults = Faults::default();
+}
+
+#[test]
+fn nine_hundred_milliseconds_of_silence_are_borne_before_the_first_answer() {
+    let mut rig = Rig::new(to_op(), drives(3));
+    silence(&mut rig, Duration::from_millis(900), false);
+    rig.run_up();
+}
+
+#[test]
+fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_pre_op() {
+    for stage in [Stage::Clocks, Stage::Configuration] {
+        let mut rig = Rig::new(to_op(), drives(3));
+        rig.pump_to(stage);
+        silence(&mut rig, Duration::from_millis(1200), false);
+        assert_eq!(rig.failure(), None, "{stage:?}");
+        rig.run_up();
+    }
+}
+
+#[test]
+fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_op() {
+    for stage in [Stage::ToSafeOp, Stage::SafeOp] {
+        let mut rig = Rig::new(to_op(), drives(3));
+        rig.pump_to(Stage::PreOp);
+        rig.beat_to(stage, 2000);
+        silence(&mut rig, Duration::from_millis(1200), true);
+        assert_eq!(rig.failure(), None, "{stage:?}");
+        rig.beat_to(Stage::Op, 2000);
+    }
+}
+
+/// The sentence with which the way to SafeOp fails on a wire with these faults.
+fn failure_with(faults: Faults) -> String {
+    let mut rig = Rig::new(to_op(), drives(3));
+    rig.pump_to(Stage::PreOp);
+    rig.beat_to(Stage::ToSafeOp, 10);
+    rig.wire.faults = faults;
+    for _ in 0..5000 {
+        rig.beat();
+        if let Some(failure) = rig.failure() {
+            return failure.to_string();
+        }
+    }
+    panic!("it goes on for ever: {:?}", rig.events);
+}
+
+#[test]
+fn a_dead_cable_is_given_up_with_how_long_it_was_dead() {
+    assert_eq!(
+        failure_with(Faults { lost: 1.0, ..Faults::default() }),
+        "SubDevice 0 \"drive 0\": 76 frames in a row were lost within 1500 ms at register 0x0130: check the cable"
+    );
+}
+
+#[test]
+fn replies_that_all_come_too_late_are_not_put_down_to_the_cable() {
+    let delay = Duration::from_millis(30);
+    let sentence = failure_with(Faults { delayed: 1.0, delay, ..Faults::default() });
+    assert!(sentence.contains("replies came too late meanwhile; check what keeps"), "{sentence}");
+}
