@@ -10,6 +10,7 @@ use ethercat::main_device::{BusError, Event, MainDevice, Stage};
 use ethercat::time::Instant;
 use timing::{CycleRecord, Phase};
 
+use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::axis::{Axes, AxisConfiguration, AxisError};
 use crate::clock::Clock;
 use crate::controller::{Beat, Controller};
@@ -48,6 +49,7 @@ pub struct Cycle<L, C> {
     link: L,
     pacer: Pacer<C>,
     axes: Axes,
+    beat_numbers: BeatNumbers,
     controller: Box<dyn Controller>,
     configuration: CycleConfiguration,
     publisher: Publisher,
@@ -75,6 +77,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let (publisher, observer) = publication(axes.len());
         let cycle = Self {
             axes: Axes::bind(axes, &main_device)?,
+            beat_numbers: BeatNumbers::default(),
             main_device,
             link,
             pacer: Pacer::new(clock, configuration.period),
@@ -91,6 +94,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         Ok((cycle, observer))
     }
 
+    /// Puts the number of the beat on the outputs of the SubDevices at `positions`, lowest bit first, at most 32 bits.
+    ///
+    /// # Errors
+    /// A SubDevice that is not there or has no outputs.
+    pub fn with_beat_numbers(self, positions: &[usize]) -> Result<Self, BeatNumberError> {
+        let beat_numbers = BeatNumbers::bind(positions, &self.main_device)?;
+        Ok(Self { beat_numbers, ..self })
+    }
+
     /// Runs on the calling thread: to Op, on until `stop` is set or the beats have run, then the axes to
     /// rest, the drives disabled, the bus to Init.
     pub fn run(mut self, stop: &AtomicBool) -> Ended<L> {
@@ -99,7 +111,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             let release = self.pacer.wait();
             self.begin(release);
             if self.configuration.order == FrameOrder::WaitForReply {
-                self.transmit();
+                self.transmit(release);
             }
             self.receive(release);
             self.read(release);
@@ -107,7 +119,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.update(release);
             self.write();
             if self.configuration.order == FrameOrder::ReplyOfLastBeat {
-                self.transmit();
+                self.transmit(release);
             }
             self.publish(release);
         }
@@ -215,7 +227,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     /// Process image to frames; all of them leave before the first is awaited.
-    fn transmit(&mut self) {
+    fn transmit(&mut self, release: Release) {
+        self.beat_numbers.write(&mut self.main_device, release.cycle);
         let now = self.now();
         self.main_device.begin_beat(now);
         while let Some(length) = self.main_device.poll_transmit(now, &mut self.frame) {

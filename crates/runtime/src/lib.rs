@@ -6,6 +6,7 @@
 //! | [`controller`] | what moves the axes, in SI units |
 //! | [`axis`] | axes bound to the process image |
 //! | [`observer`] | what a running cycle tells the rest of the program |
+//! | [`beat_number`] | the number of the beat on digital outputs |
 //! | [`status`] | how it stands, read from any thread |
 //! | [`bring_up`] | a MainDevice on its link before the cycle, and without one |
 //! | [`pacer`] | absolute releases on a fixed grid |
@@ -17,6 +18,7 @@
 #![deny(unsafe_code)]
 
 pub mod axis;
+pub mod beat_number;
 pub mod bring_up;
 pub mod clock;
 pub mod controller;

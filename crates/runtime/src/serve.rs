@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::clock::{Clock, MonotonicClock};
 use crate::link::OpenError;
 use crate::link::packet::open_socket;
-use crate::sys::packet_socket::PacketSocket;
+use crate::sys::packet_socket::{PacketSocket, Stamp};
 
 /// The longest a segment goes without being told the time.
 const ADVANCE_EVERY: Duration = Duration::from_micros(250);
@@ -32,6 +32,14 @@ pub enum ServeError {
     /// The interface could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// Arrivals cannot be stamped.
+    #[error("interface {interface}: the kernel does not stamp arriving frames: {source}")]
+    Stamp {
+        /// The interface.
+        interface: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// The interface went away.
     #[error("interface {interface}: it stopped receiving: {source}")]
     Receive {
@@ -40,6 +48,18 @@ pub enum ServeError {
         /// What the operating system said.
         source: io::Error,
     },
+}
+
+/// A frame that has come, as the kernel saw it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its number among all frames that came, from 0.
+    pub frame: u64,
+    /// When the kernel took it from the driver, ns of CLOCK_REALTIME (SO_TIMESTAMPNS). On a veth pair that is inside the
+    /// sender's own system call; behind a network card it is after the interrupt, in the receive softirq.
+    pub stamp_ns: u64,
+    /// Frames the kernel has had no room for so far, modulo 2^32.
+    pub dropped: u32,
 }
 
 /// A segment that answers on an interface.
@@ -64,15 +84,44 @@ impl Server {
     /// # Errors
     /// [`ServeError::Receive`] if the interface is removed. One that goes down and comes back is no error.
     pub fn run(&self, segment: &mut dyn Segment, stop: &AtomicBool) -> Result<Served, ServeError> {
+        let mut receive =
+            |buffer: &mut [u8]| Ok(self.socket.receive(buffer)?.map(|length| (length, Stamp::default())));
+        self.serve(segment, stop, &mut receive, &mut |_, _, _| ())
+    }
+
+    /// As [`Server::run`], with a kernel time stamp for each frame: `watch` sees the segment, the arrival, and the frame
+    /// as it went back, after it went back. It must not block.
+    ///
+    /// # Errors
+    /// As [`Server::run`], and if the kernel cannot stamp.
+    pub fn run_watched<S: Segment>(
+        &self,
+        segment: &mut S,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(&S, Arrival, &[u8]),
+    ) -> Result<Served, ServeError> {
+        let fail = |source| ServeError::Stamp { interface: self.interface.clone(), source };
+        self.socket.stamp_arrivals().map_err(fail)?;
+        self.serve(segment, stop, &mut |buffer| self.socket.receive_stamped(buffer), watch)
+    }
+
+    fn serve<S: Segment + ?Sized>(
+        &self,
+        segment: &mut S,
+        stop: &AtomicBool,
+        receive: &mut dyn FnMut(&mut [u8]) -> io::Result<Option<(usize, Stamp)>>,
+        watch: &mut dyn FnMut(&S, Arrival, &[u8]),
+    ) -> Result<Served, ServeError> {
         let clock = MonotonicClock;
         let mut served = Served::default();
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         let mut advanced = clock.now();
         // Relaxed: nothing but the flag itself is passed through it.
         while !stop.load(Ordering::Relaxed) {
-            let received = self.socket.receive(&mut buffer).or_else(|error| self.survive(error))?;
+            let received = receive(&mut buffer).or_else(|error| self.survive(error).map(|()| None))?;
             let now = clock.now();
-            if let Some(length) = received {
+            if let Some((length, stamp)) = received {
+                let frame = served.received;
                 served.received += 1;
                 if segment.process_frame(now, &mut buffer[..length]) {
                     match self.socket.send(&buffer[..length]) {
@@ -80,6 +129,8 @@ impl Server {
                         Err(_) => served.refused += 1,
                     }
                 }
+                let arrival = Arrival { frame, stamp_ns: stamp.realtime_ns, dropped: stamp.dropped };
+                watch(segment, arrival, &buffer[..length]);
             }
             // Also between two frames of a long burst.
             if now.since(advanced) >= ADVANCE_EVERY {
@@ -88,16 +139,16 @@ impl Server {
             }
             if received.is_none() {
                 let left = ADVANCE_EVERY.saturating_sub(clock.now().since(advanced));
-                self.socket.wait(left).or_else(|error| self.survive(error).map(|_| ()))?;
+                self.socket.wait(left).or_else(|error| self.survive(error))?;
             }
         }
         Ok(served)
     }
 
     /// An interface that went down says so once and may come up again.
-    fn survive(&self, source: io::Error) -> Result<Option<usize>, ServeError> {
+    fn survive(&self, source: io::Error) -> Result<(), ServeError> {
         match source.raw_os_error() {
-            Some(libc::ENETDOWN) => Ok(None),
+            Some(libc::ENETDOWN) => Ok(()),
             _ => Err(ServeError::Receive { interface: self.interface.clone(), source }),
         }
     }

@@ -5,12 +5,14 @@
 //! | [`application`] | what sits behind an ESC: the trait and its implementations |
 //! | [`coe`] | CANopen over EtherCAT: object dictionary, SDO, SDO information, emergencies |
 //! | [`sub_device`] | one SubDevice: ESC, EtherCAT state machine, mailbox, application |
+//! | [`output_probe`] | what passing frames tell a SubDevice's outputs |
 //! | [`segment`] | SubDevices joined by cables: what answers frames |
 #![forbid(unsafe_code)]
 
 pub mod application;
 pub mod coe;
 mod esc;
+pub mod output_probe;
 pub mod segment;
 pub mod sub_device;
 

@@ -64,6 +64,14 @@ impl<W: Write> RecordingWriter<W> {
         self.file.write_all(self.line.as_bytes())
     }
 
+    /// Passes on what is still in the file's own buffer.
+    ///
+    /// # Errors
+    /// What writing fails with.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+
     /// Writes what is known at the end, and gives the file back.
     ///
     /// # Errors

@@ -15,3 +15,9 @@ pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
     };
     robot.axes.iter().map(axis).collect()
 }
+
+/// Places of the SubDevices whose outputs carry the number of the beat.
+pub(crate) fn beat_numbers(robot: &Robot) -> Vec<usize> {
+    let sub_devices = robot.bus.sub_devices.iter().enumerate();
+    sub_devices.filter(|(_, it)| it.beat_number).map(|(position, _)| position).collect()
+}

@@ -73,6 +73,7 @@ impl SubDevices {
                 startup: kind.startup.clone(),
                 sync0: kind.sync0,
                 parent,
+                beat_number: sub_device.beat_number.as_ref().is_some_and(|it| *it.get_ref()),
                 simulation: kind.simulation.clone(),
             });
         }
@@ -123,6 +124,7 @@ impl Kind {
         let startup = entry.startup.as_ref().or(device.and_then(|it| it.startup.as_ref()));
         let clock = entry.dc.as_ref().or(device.and_then(|it| it.dc.as_ref()));
         let simulate = entry.simulate.as_ref().or(device.and_then(|it| it.simulate.as_ref()));
+        check_beat_number(entry.beat_number.as_ref(), simulate)?;
         Ok(Self {
             identity: identity.map(|it| ExpectedIdentity {
                 vendor_id: it.vendor_id,
@@ -134,6 +136,21 @@ impl Kind {
             sync0: clock.map(|clock| clock::sync0(clock, distributed_clocks, cycle)).transpose()?,
             simulation: simulate.map(simulation::simulation).transpose()?,
         })
+    }
+}
+
+/// A number that counts up is nothing to send to a drive.
+fn check_beat_number(
+    beat_number: Option<&Spanned<bool>>,
+    simulate: Option<&Spanned<file::Simulate>>,
+) -> Checked<()> {
+    let has_outputs = simulate.is_none_or(|it| matches!(it.get_ref().kind, file::SimulateKind::DigitalOutputs));
+    match beat_number.filter(|it| *it.get_ref() && !has_outputs) {
+        None => Ok(()),
+        Some(beat_number) => {
+            let found = "beat_number on a SubDevice that is no terminal with digital outputs";
+            Err(Problem::new(beat_number.span(), found, "beat_number only on digital outputs", "remove it"))
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub struct SubDevice {
     pub sync0: Option<Sync0>,
     /// Where it hangs; `None` for the first.
     pub parent: Option<Parent>,
+    /// Whether its outputs carry the number of the beat, for those who measure from outside.
+    pub beat_number: bool,
     /// How to simulate it; `None` where the file does not say.
     pub simulation: Option<Simulation>,
 }

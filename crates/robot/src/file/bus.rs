@@ -41,6 +41,7 @@ pub(crate) struct SubDevice {
     pub(crate) startup: Option<Vec<Startup>>,
     pub(crate) dc: Option<Spanned<DistributedClock>>,
     pub(crate) simulate: Option<Spanned<Simulate>>,
+    pub(crate) beat_number: Option<Spanned<bool>>,
 }
 
 /// `[device.NAME]`: what SubDevices of one kind share.

@@ -51,6 +51,15 @@ pub(crate) struct InterfaceState {
     pub(crate) carrier: bool,
 }
 
+/// What the kernel says of a frame's arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp {
+    /// When, ns of CLOCK_REALTIME; 0 if it was not stamped.
+    pub(crate) realtime_ns: u64,
+    /// Frames the socket's queue has had no room for so far, modulo 2^32.
+    pub(crate) dropped: u32,
+}
+
 /// Non-blocking, bound to one interface and to EtherCAT's EtherType; sees no frame it sent itself.
 #[derive(Debug)]
 pub(crate) struct PacketSocket {
@@ -141,6 +150,75 @@ impl PacketSocket {
             Some(libc::EAGAIN | libc::EINTR) => Ok(None),
             _ => Err(error),
         }
+    }
+
+    /// From now on frames come with the instant at which the kernel took them from the driver (SO_TIMESTAMPNS,
+    /// socket(7)), and with how many the socket's queue had no room for (SO_RXQ_OVFL). The queue is made long.
+    ///
+    /// # Errors
+    /// ENOPROTOOPT on a kernel too old.
+    pub(crate) fn stamp_arrivals(&self) -> io::Result<()> {
+        const QUEUE: libc::c_int = 8 << 20;
+        let yes: libc::c_int = 1;
+        self.set_socket_option(libc::SO_TIMESTAMPNS, yes)?;
+        self.set_socket_option(libc::SO_RXQ_OVFL, yes)?;
+        // Longer is better, not needed: without CAP_NET_ADMIN as long as the machine allows.
+        let _ = self
+            .set_socket_option(libc::SO_RCVBUFFORCE, QUEUE)
+            .or_else(|_| self.set_socket_option(libc::SO_RCVBUF, QUEUE));
+        Ok(())
+    }
+
+    /// As [`PacketSocket::receive`], with what [`PacketSocket::stamp_arrivals`] asked for.
+    pub(crate) fn receive_stamped(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Stamp)>> {
+        let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // Of u64, so that control messages lie as their headers must.
+        let mut control = [0_u64; 16];
+        // SAFETY: an all-zero msghdr is valid: null pointers and lengths of zero.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_iov = &raw mut vector;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        // SAFETY: `message` names one live buffer and one live control buffer, each with its own length.
+        let length = unsafe { libc::recvmsg(self.raw(), &mut message, 0) };
+        if length < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+                _ => Err(error),
+            };
+        }
+        let mut stamp = Stamp::default();
+        // SAFETY: `message` is as recvmsg left it: its control length covers whole messages in `control`, which lives
+        // on; CMSG_NXTHDR gives null behind the last. Data is read unaligned, of the type its kind has (socket(7)).
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(&message);
+            while !header.is_null() {
+                let data = libc::CMSG_DATA(header);
+                match ((*header).cmsg_level, (*header).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let time = data.cast::<libc::timespec>().read_unaligned();
+                        stamp.realtime_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+                    }
+                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                        stamp.dropped = data.cast::<u32>().read_unaligned();
+                    }
+                    _ => {}
+                }
+                header = libc::CMSG_NXTHDR(&message, header);
+            }
+        }
+        Ok(Some((length as usize, stamp)))
+    }
+
+    fn set_socket_option(&self, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        let length = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: pointer and length are those of a live integer, which the kernel only reads.
+        let result = unsafe {
+            libc::setsockopt(self.raw(), libc::SOL_SOCKET, option, (&raw const value).cast(), length)
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Waits until a frame is there or `timeout` has passed; a signal ends it early.

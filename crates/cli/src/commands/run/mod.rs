@@ -166,6 +166,7 @@ impl Run {
                 beats: None,
             },
         )?;
+        let cycle = cycle.with_beat_numbers(&axes::beat_numbers(robot))?;
         let profile = RealTimeProfile {
             priority: robot.cycle.priority,
             lock_memory: robot.cycle.memory_lock,

@@ -1,5 +1,7 @@
 //! `onbeat simulate`: the robot's SubDevices on a network interface.
 
+mod record;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use crate::arguments::time;
 use crate::compose::{robot_file, segment};
 use crate::failure::Failure;
 use crate::stop;
+use record::FrameRecorder;
 
 #[derive(Args, Debug)]
 pub(crate) struct Simulate {
@@ -25,27 +28,49 @@ pub(crate) struct Simulate {
     /// Stop after this time; without it Ctrl-C stops
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
+
+    /// Record every process data frame with its kernel time stamp, to judge any MainDevice's timing from outside
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// Period of the MainDevice, where the robot file has another; only --record notes it
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "record")]
+    period: Option<Duration>,
+
+    /// CPU to answer on: another one than the MainDevice's, where both are on one machine
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
 }
 
 impl Simulate {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let robot = robot_file::robot(self.robot.as_deref(), None)?;
+        let robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         let mut segment = segment::segment(&robot)?;
         let server = Server::open(&self.iface)?;
         stop::listen()?;
         if let Some(duration) = self.duration {
             stop::after(duration);
         }
+        let record = self.record.as_deref();
+        let mut recorder = record.map(|path| FrameRecorder::create(path, &robot, &self.iface)).transpose()?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
-        let profile = RealTimeProfile { priority: robot.cycle.priority, ..RealTimeProfile::ORDINARY };
+        let profile = RealTimeProfile { priority: robot.cycle.priority, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = profile.apply();
         let count = robot.bus.sub_devices.len();
         eprintln!("{}: {count} SubDevices answer on {}, {granted}; Ctrl-C stops", robot.name, self.iface);
-        let served = server.run(&mut segment, stop::flag())?;
+        let served = match &mut recorder {
+            None => server.run(&mut segment, stop::flag())?,
+            Some(recorder) => server.run_watched(&mut segment, stop::flag(), &mut |segment, arrival, frame| {
+                recorder.watch(segment, arrival, frame);
+            })?,
+        };
         eprintln!(
             "{} frames received, {} returned, {} refused by the interface",
             served.received, served.returned, served.refused
         );
+        if let Some(recorder) = recorder {
+            eprintln!("{}", recorder.finish(served)?);
+        }
         Ok(())
     }
 }

@@ -1,0 +1,240 @@
+//! `onbeat simulate --record`: every process data frame that comes, with the kernel's time stamp.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ethercat::wire::Command;
+use ethercat::wire::frame::places;
+use machine::conditions::Conditions;
+use machine::usage::Usage;
+use robot::{Application, Robot};
+use rtrb::{Consumer, Producer, RingBuffer};
+use runtime::clock::{Clock, MonotonicClock};
+use runtime::serve::{Arrival, Served};
+use serde_json::{Value, json};
+use simulator::Segment;
+use simulator::output_probe::OutputProbe;
+use timing::recording::Header;
+use timing::{Facts, RecordingWriter};
+
+use crate::failure::Failure;
+use crate::stop;
+
+/// What a recording of arrivals is of.
+const WHAT: &str = "bus";
+
+/// Its columns; -1 stands for what a frame does not have.
+///
+/// | column | meaning |
+/// |---|---|
+/// | `frame` | number of the frame among all that came, from 0; frames without process data leave gaps |
+/// | `arrival_ns` | kernel receive time stamp, CLOCK_REALTIME |
+/// | `bytes` | length without the frame check sequence |
+/// | `generation` | Onbeat's number of the frame, modulo 2^32; other MainDevices have none |
+/// | `logical_address` | of the first logical datagram: the lowest in a recording begins a beat |
+/// | `outputs` | the watched outputs while the SubDevice is in Op; bit 0 of a beat number is the fast output, and changes with every beat |
+const COLUMNS: [&str; 6] = ["frame", "arrival_ns", "bytes", "generation", "logical_address", "outputs"];
+
+type Row = [i64; COLUMNS.len()];
+
+/// Rows between the serving thread and the writer: sixteen seconds of 4 kHz and more.
+const ROWS: usize = 1 << 16;
+
+/// How often the writer looks.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Takes rows from the thread that serves the segment, which it never holds up; another thread writes them.
+pub(super) struct FrameRecorder {
+    path: PathBuf,
+    ring: Producer<Row>,
+    writer: JoinHandle<io::Result<RecordingWriter<BufWriter<File>>>>,
+    probe: Option<OutputProbe>,
+    rows: u64,
+    dropped: u64,
+    kernel_dropped: u32,
+    usage: Option<Usage>,
+    offset_ns: i128,
+}
+
+impl FrameRecorder {
+    /// Begins a recording of what comes for `robot` on `interface`. Called before the thread gets its priority, which the
+    /// writer shall not have.
+    pub(super) fn create(path: &Path, robot: &Robot, interface: &str) -> Result<Self, Failure> {
+        let fail = |error: io::Error| cannot_write(path, &error);
+        let watched = watched_outputs(robot);
+        let header = Header {
+            what: WHAT.into(),
+            columns: COLUMNS.map(str::to_owned).into(),
+            facts: facts(robot, interface, watched),
+        };
+        let file = BufWriter::with_capacity(1 << 16, File::create(path).map_err(fail)?);
+        let mut file = RecordingWriter::begin(file, &header).map_err(fail)?;
+        file.flush().map_err(fail)?;
+        let (ring, rows) = RingBuffer::new(ROWS);
+        let writer = thread::Builder::new().name("record".into()).spawn(move || {
+            let result = write(file, rows);
+            if result.is_err() {
+                // Nobody needs SubDevices whose record is lost: end and say so.
+                stop::flag().store(true, Ordering::Relaxed);
+            }
+            result
+        });
+        Ok(Self {
+            path: path.to_owned(),
+            ring,
+            writer: writer.map_err(fail)?,
+            probe: watched.map(|watched| OutputProbe::new(watched.position, watched.channels)),
+            rows: 0,
+            dropped: 0,
+            kernel_dropped: 0,
+            usage: Usage::now().ok(),
+            offset_ns: clock_offset_ns(),
+        })
+    }
+
+    /// A frame has come and gone. Neither allocates nor waits.
+    pub(super) fn watch(&mut self, segment: &Segment, arrival: Arrival, frame: &[u8]) {
+        self.kernel_dropped = arrival.dropped;
+        let Some(logical_address) = logical_address(frame) else { return };
+        let outputs = self.probe.as_mut().and_then(|probe| probe.levels(segment, frame));
+        let row = [
+            arrival.frame as i64,
+            arrival.stamp_ns as i64,
+            frame.len() as i64,
+            generation(frame).map_or(-1, i64::from),
+            logical_address.into(),
+            outputs.map_or(-1, |levels| levels as i64),
+        ];
+        match self.ring.push(row) {
+            Ok(()) => self.rows += 1,
+            Err(_) => self.dropped += 1,
+        }
+    }
+
+    /// Writes what is left and how it went.
+    pub(super) fn finish(self, served: Served) -> Result<String, Failure> {
+        let Self { path, ring, writer, rows, dropped, kernel_dropped, usage, offset_ns, .. } = self;
+        // The writer ends when the ring is empty and nobody can fill it any more.
+        drop(ring);
+        let fail = |error: io::Error| cannot_write(&path, &error);
+        let file = writer.join().map_err(|_| Failure::new("the recording's writer panicked"))?.map_err(fail)?;
+        let moved_ns = clock_offset_ns() - offset_ns;
+        let mut end = match json!({
+            "frames_received": served.received,
+            "frames_returned": served.returned,
+            "frames_refused": served.refused,
+            "rows_dropped": dropped,
+            "kernel_dropped": kernel_dropped,
+            // CLOCK_REALTIME against CLOCK_MONOTONIC: how far it was set or leapt (slewing moves both).
+            "clock_moved_ns": i64::try_from(moved_ns).unwrap_or(i64::MAX),
+        }) {
+            Value::Object(end) => end,
+            _ => Facts::new(),
+        };
+        if let (Some(before), Ok(now)) = (usage, Usage::now()) {
+            end.insert("machine".into(), serde_json::to_value(now.since(&before))?);
+        }
+        file.finish(&end).map_err(fail)?;
+        let lost = match dropped + u64::from(kernel_dropped) {
+            0 => String::new(),
+            lost => format!("; {lost} more came too fast to be recorded"),
+        };
+        Ok(format!("{rows} process data frames in {}{lost}", path.display()))
+    }
+}
+
+/// Empties the ring into the file until nobody fills it any more.
+fn write<W: Write>(
+    mut file: RecordingWriter<W>,
+    mut rows: Consumer<Row>,
+) -> io::Result<RecordingWriter<W>> {
+    loop {
+        // Asked before emptying: what was stored before it is found below.
+        let last = rows.is_abandoned();
+        let mut written = false;
+        while let Ok(row) = rows.pop() {
+            file.row(&row)?;
+            written = true;
+        }
+        if last {
+            return Ok(file);
+        }
+        if written {
+            // A process killed at any time leaves what came up to now.
+            file.flush()?;
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// The terminal whose outputs are recorded.
+#[derive(Clone, Copy)]
+struct Watched<'a> {
+    position: usize,
+    name: &'a str,
+    channels: u32,
+    beat_number: bool,
+}
+
+/// The outputs that carry the number of the beat, or else the first digital outputs.
+fn watched_outputs(robot: &Robot) -> Option<Watched<'_>> {
+    let outputs = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
+        let Application::DigitalOutputs { channels } = it.simulation.as_ref()?.application else { return None };
+        // Of a beat number only 32 bits are written.
+        let most = if it.beat_number { 32 } else { 63 };
+        let channels = u32::from(channels).min(most);
+        Some(Watched { position, name: &it.name, channels, beat_number: it.beat_number })
+    });
+    let outputs: Vec<_> = outputs.collect();
+    outputs.iter().find(|it| it.beat_number).or(outputs.first()).copied()
+}
+
+fn facts(robot: &Robot, interface: &str, watched: Option<Watched<'_>>) -> Facts {
+    let machine = Conditions::read();
+    let mut facts = Facts::new();
+    let mut add = |name: &str, value: Value| facts.insert(name.into(), value);
+    add("robot", robot.name.as_str().into());
+    add("sub_devices", robot.bus.sub_devices.len().into());
+    add("period_ns", u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX).into());
+    add("interface", interface.into());
+    add("stamps", "kernel receive time stamps (SO_TIMESTAMPNS), CLOCK_REALTIME".into());
+    add("outputs", watched.map(|it| it.name).into());
+    // Bits of `outputs` that count the beats; 0 if they do something else.
+    add("beat_number_bits", watched.filter(|it| it.beat_number).map_or(0, |it| it.channels).into());
+    add("kernel", machine.kernel.into());
+    add("preempt_rt", machine.preempt_rt.into());
+    add("cpu_model", machine.cpu_model.into());
+    add("cpus", machine.cpus.into());
+    add("governor", machine.governor.into());
+    facts
+}
+
+/// Address of the first logical datagram; `None` for frames without process data.
+fn logical_address(frame: &[u8]) -> Option<u32> {
+    places(frame).find(|place| place.header.command.is_logical()).map(|place| place.header.address)
+}
+
+/// The number that Onbeat's MainDevice gives every frame, in a NOP datagram of four bytes before all others.
+fn generation(frame: &[u8]) -> Option<u32> {
+    let first = places(frame).next()?;
+    let is_number = first.header.command == Command::Nop && first.header.length == 4;
+    let data = frame.get(first.data()).filter(|_| is_number)?;
+    data.try_into().map(u32::from_le_bytes).ok()
+}
+
+/// What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns.
+fn clock_offset_ns() -> i128 {
+    let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    realtime as i128 - i128::from(MonotonicClock.now().as_nanos())
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+    Failure::new(format!(
+        "{}: the recording cannot be written ({error}), expected a place for a new file: choose another path",
+        path.display()
+    ))
+}

@@ -1,0 +1,61 @@
+//! The number of the beat on digital outputs: what an observer outside tells beats apart by.
+
+use ethercat::main_device::MainDevice;
+use thiserror::Error;
+
+/// Most bytes of a number: more bits than an observer needs to see what is missing.
+const LONGEST: usize = 4;
+
+/// SubDevices whose outputs carry the low bits of the beat's number, lowest first: the first output changes with every
+/// beat. At most 32 bits of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BeatNumbers {
+    positions: Vec<usize>,
+}
+
+impl BeatNumbers {
+    pub(crate) fn bind(positions: &[usize], main_device: &MainDevice) -> Result<Self, BeatNumberError> {
+        let sub_devices = main_device.sub_devices();
+        for &position in positions {
+            let Some(sub_device) = sub_devices.get(position) else {
+                return Err(BeatNumberError::NoSubDevice { position, found: sub_devices.len() });
+            };
+            if sub_device.output_bytes() == 0 {
+                return Err(BeatNumberError::NoOutputs { position, name: sub_device.name.clone() });
+            }
+        }
+        Ok(Self { positions: positions.to_vec() })
+    }
+
+    pub(crate) fn write(&self, main_device: &mut MainDevice, beat: u64) {
+        for &position in &self.positions {
+            let image = main_device.outputs_mut(position);
+            let length = image.len().min(LONGEST);
+            image[..length].copy_from_slice(&beat.to_le_bytes()[..length]);
+        }
+    }
+}
+
+/// Why a SubDevice cannot carry the number of the beat.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BeatNumberError {
+    /// It is not there.
+    #[error("SubDevice {position} is to carry the number of the beat, but the bus has {found} SubDevices")]
+    NoSubDevice {
+        /// Its place, from 0.
+        position: usize,
+        /// SubDevices there are.
+        found: usize,
+    },
+    /// It has no outputs.
+    #[error(
+        "SubDevice {position} \"{name}\" is to carry the number of the beat, expected digital outputs, found none; \
+         take beat_number from it"
+    )]
+    NoOutputs {
+        /// Its place, from 0.
+        position: usize,
+        /// Its name.
+        name: String,
+    },
+}
