@@ -300,6 +300,11 @@ fn simulations_get_what_they_need_and_nothing_else() {
         sentence("{ kind = \"coupler\" }", "{ kind = \"digital_inputs\" }"),
         "r.toml:19:12: a simulated terminal without channels, expected channels = 1 to 64: add channels"
     );
+    assert_eq!(
+        sentence("{ kind = \"coupler\" }", "{ kind = \"coupler\" }\nbeat_number = true"),
+        "r.toml:20:15: beat_number on a SubDevice that is no terminal with digital outputs, expected beat_number only \
+         on digital outputs: remove it"
+    );
 }
 
 #[test]

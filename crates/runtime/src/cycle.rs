@@ -10,8 +10,8 @@ use ethercat::main_device::{BusError, Event, MainDevice, Stage};
 use ethercat::time::Instant;
 use timing::{CycleRecord, Phase};
 
-use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::axis::{Axes, AxisConfiguration, AxisError};
+use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::clock::Clock;
 use crate::controller::{Beat, Controller};
 use crate::observer::{Observer, Publisher, publication};

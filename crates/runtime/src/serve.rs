@@ -62,6 +62,9 @@ pub struct Arrival {
     pub dropped: u32,
 }
 
+/// Takes a frame that is there: its length, and what the kernel says of its arrival.
+type Receive<'a> = dyn FnMut(&mut [u8]) -> io::Result<Option<(usize, Stamp)>> + 'a;
+
 /// A segment that answers on an interface.
 #[derive(Debug)]
 pub struct Server {
@@ -109,7 +112,7 @@ impl Server {
         &self,
         segment: &mut S,
         stop: &AtomicBool,
-        receive: &mut dyn FnMut(&mut [u8]) -> io::Result<Option<(usize, Stamp)>>,
+        receive: &mut Receive<'_>,
         watch: &mut dyn FnMut(&S, Arrival, &[u8]),
     ) -> Result<Served, ServeError> {
         let clock = MonotonicClock;

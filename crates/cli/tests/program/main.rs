@@ -3,6 +3,7 @@
 mod bad_robot_files;
 mod common;
 mod missing_interface;
+mod observer;
 mod real_images;
 mod run;
 mod scan;

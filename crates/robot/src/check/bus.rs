@@ -144,7 +144,8 @@ fn check_beat_number(
     beat_number: Option<&Spanned<bool>>,
     simulate: Option<&Spanned<file::Simulate>>,
 ) -> Checked<()> {
-    let has_outputs = simulate.is_none_or(|it| matches!(it.get_ref().kind, file::SimulateKind::DigitalOutputs));
+    let has_outputs =
+        simulate.is_none_or(|it| matches!(it.get_ref().kind, file::SimulateKind::DigitalOutputs));
     match beat_number.filter(|it| *it.get_ref() && !has_outputs) {
         None => Ok(()),
         Some(beat_number) => {

@@ -52,17 +52,21 @@ impl Simulate {
             stop::after(duration);
         }
         let record = self.record.as_deref();
-        let mut recorder = record.map(|path| FrameRecorder::create(path, &robot, &self.iface)).transpose()?;
+        let mut recorder =
+            record.map(|path| FrameRecorder::create(path, &robot, &self.iface)).transpose()?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
-        let profile = RealTimeProfile { priority: robot.cycle.priority, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
+        let profile =
+            RealTimeProfile { priority: robot.cycle.priority, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = profile.apply();
         let count = robot.bus.sub_devices.len();
         eprintln!("{}: {count} SubDevices answer on {}, {granted}; Ctrl-C stops", robot.name, self.iface);
         let served = match &mut recorder {
             None => server.run(&mut segment, stop::flag())?,
-            Some(recorder) => server.run_watched(&mut segment, stop::flag(), &mut |segment, arrival, frame| {
-                recorder.watch(segment, arrival, frame);
-            })?,
+            Some(recorder) => {
+                server.run_watched(&mut segment, stop::flag(), &mut |segment, arrival, frame| {
+                    recorder.watch(segment, arrival, frame);
+                })?
+            }
         };
         eprintln!(
             "{} frames received, {} returned, {} refused by the interface",

@@ -121,7 +121,8 @@ impl FrameRecorder {
         // The writer ends when the ring is empty and nobody can fill it any more.
         drop(ring);
         let fail = |error: io::Error| cannot_write(&path, &error);
-        let file = writer.join().map_err(|_| Failure::new("the recording's writer panicked"))?.map_err(fail)?;
+        let file =
+            writer.join().map_err(|_| Failure::new("the recording's writer panicked"))?.map_err(fail)?;
         let moved_ns = clock_offset_ns() - offset_ns;
         let mut end = match json!({
             "frames_received": served.received,
@@ -183,7 +184,9 @@ struct Watched<'a> {
 /// The outputs that carry the number of the beat, or else the first digital outputs.
 fn watched_outputs(robot: &Robot) -> Option<Watched<'_>> {
     let outputs = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
-        let Application::DigitalOutputs { channels } = it.simulation.as_ref()?.application else { return None };
+        let Application::DigitalOutputs { channels } = it.simulation.as_ref()?.application else {
+            return None;
+        };
         // Of a beat number only 32 bits are written.
         let most = if it.beat_number { 32 } else { 63 };
         let channels = u32::from(channels).min(most);

@@ -1,0 +1,77 @@
+//! `onbeat simulate --record`: what an observer at the other end of the cable writes down.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use testbed::{Side, Testbed};
+use timing::interference::ByCounter;
+use timing::recording::Recording;
+
+use crate::common::{alone, finished, onbeat};
+
+const ROBOT: &str = "examples/fast-output.toml";
+
+/// Ends a simulator as Ctrl-C does, and waits for it.
+fn stop(mut simulator: Child) -> Option<i32> {
+    let process = Pid::from_child(&simulator);
+    kill_process(process, Signal::INT).expect("a signal");
+    simulator.wait().expect("the simulator ends").code()
+}
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn every_beat_is_recorded_with_its_number_and_its_stamp() {
+    let _alone = alone();
+    let testbed = match Testbed::new() {
+        Ok(testbed) => testbed,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let file = path("observed.onbeat");
+    let mut simulate = onbeat();
+    simulate.args(["simulate", ROBOT, "--iface", Side::Far.interface(), "--record"]).arg(&file);
+    let mut simulate = testbed.run_in(Side::Far, simulate);
+    let simulator = simulate.stderr(Stdio::null()).spawn().expect("the simulator");
+    let mut run = onbeat();
+    run.args(["run", ROBOT, "--cycles", "1000", "--json", "--iface", Side::Near.interface()]);
+    let end = finished(testbed.run_in(Side::Near, run)).json();
+    assert_eq!(stop(simulator), Some(0));
+
+    let recording =
+        Recording::read(BufReader::new(File::open(&file).expect("the recording"))).expect("whole");
+    assert!(recording.complete && recording.header.what == "bus", "{:?}", recording.header);
+    assert_eq!(recording.header.facts["beat_number_bits"], 16);
+    assert_eq!(recording.header.facts["period_ns"], 1_000_000);
+    assert_eq!((&recording.end["rows_dropped"], &recording.end["kernel_dropped"]), (&0.into(), &0.into()));
+    let column = |name: &str| recording.column(name).expect("the column").collect::<Vec<_>>();
+    let rising = |values: &[i64]| values.windows(2).all(|pair| pair[0] < pair[1]);
+    let (stamps, outputs) = (column("arrival_ns"), column("outputs"));
+    assert!(rising(&stamps) && rising(&column("frame")) && rising(&column("generation")));
+    // In Op the outputs count the beats, one by one but for those that overran.
+    let mut numbering = ByCounter::new(1_000_000, 1 << 16);
+    let arrivals = outputs.iter().zip(&stamps).filter(|(levels, _)| **levels >= 0);
+    let arrivals =
+        arrivals.map(|(&levels, &at)| numbering.number(levels.unsigned_abs(), at).expect("a new beat"));
+    let beats: Vec<u64> = arrivals.map(|arrival| arrival.beat).collect();
+    assert!(beats.len() >= 1000, "{} beats in Op", beats.len());
+    let missing = beats[beats.len() - 1] - beats[0] + 1 - beats.len() as u64;
+    let overruns = end["overruns"]["count"].as_u64().or(end["overruns"].as_u64()).expect("overruns");
+    assert!(missing == 0 || overruns > 0, "{missing} beats are missing and none overran: {end}");
+    // The fast output changes with every frame but where beats are missing.
+    let edges = outputs.windows(2).filter(|pair| pair[0] >= 0 && (pair[0] ^ pair[1]) & 1 == 1).count();
+    assert!(edges as u64 + missing + 1 >= beats.len() as u64, "{edges} edges, {missing} missing");
+}
+
+#[test]
+fn a_recording_that_cannot_be_written_is_refused_at_the_start() {
+    let ran = crate::common::run(&["simulate", ROBOT, "--iface", "lo", "--record", "/nowhere/at/all"]);
+    let sentence = ran.sentence();
+    // Without the right to open the interface that is what it says first.
+    let reasons = ["/nowhere/at/all: the recording cannot be written", "CAP_NET_RAW"];
+    assert!(reasons.iter().any(|reason| sentence.contains(reason)), "{sentence}");
+}
