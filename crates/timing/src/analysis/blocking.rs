@@ -57,7 +57,7 @@ fn inheritance(task: &Task, all: &[Task]) -> u64 {
 
 fn unprotected(task: &Task, all: &[Task]) -> u64 {
     let longest = |resource: Option<&str>| {
-        let sections = lower(task, all).flat_map(|lower| sections(lower));
+        let sections = lower(task, all).flat_map(sections);
         sections.filter(|(name, _)| *name == resource).map(|(_, length)| length).max().unwrap_or(0)
     };
     let waits = task.sections.iter().filter_map(|section| section.resource.as_deref());

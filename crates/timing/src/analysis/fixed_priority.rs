@@ -68,6 +68,27 @@ pub(crate) fn meets(set: &TaskSet, place: usize, scale: &impl Fn(usize) -> Scale
     matches!(worst, Worst::Bounded(time) if time <= deadline)
 }
 
+/// The first job of a busy period that is late, and what runs until its deadline has passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LateWindow {
+    /// Its number, from 0.
+    pub(crate) job: u64,
+    pub(crate) blocking_ns: u64,
+    /// Places of other tasks, and how many jobs of each go before it.
+    pub(crate) others: Vec<(usize, u64)>,
+}
+
+/// What the first late job of a task waits for; `None` if none is late, or none was found.
+pub(crate) fn late_window(set: &TaskSet, place: usize, effort: &Effort) -> Option<LateWindow> {
+    let task = &set.tasks[place];
+    let level = level(set, place, Scale::ONE, &|_| Scale::ONE);
+    let (job, end) = effort.spend(|effort| level.first_late(u128::from(task.deadline_ns), effort))?;
+    let short = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+    let others = others(set, place).into_iter().enumerate();
+    let others = others.map(|(row, other)| (other, short(level.jobs_before(row, end))));
+    Some(LateWindow { job: short(job), blocking_ns: short(level.blocking), others: others.collect() })
+}
+
 /// A factor on execution times, as a fraction. All factors of one question share a denominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
@@ -87,18 +108,25 @@ fn level(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Sca
         jitter: u128::from(task.jitter_ns) * unit.denominator,
         cost: u128::from(task.wcet_ns) * scale.numerator,
     };
-    let middle = inverting(task, &set.tasks, set.protocol);
-    let others = set.tasks.iter().enumerate().filter(|&(other, above)| {
-        let goes_before = above.cpu == task.cpu && above.priority >= task.priority && other != place;
-        goes_before || middle.iter().any(|middle| std::ptr::eq(*middle, above))
-    });
     Level {
         own: load(task, unit),
         blocking: scaled_blocking(set, place, unit, scale),
         preemptive: task.preemptive,
         farthest: u128::from(u64::MAX) * unit.denominator,
-        others: others.map(|(other, above)| load(above, scale(other))).collect(),
+        others: others(set, place).into_iter().map(|other| load(&set.tasks[other], scale(other))).collect(),
     }
+}
+
+/// Places of the tasks whose jobs go before those of the one at `place`.
+fn others(set: &TaskSet, place: usize) -> Vec<usize> {
+    let task = &set.tasks[place];
+    let middle = inverting(task, &set.tasks, set.protocol);
+    let goes_before = |&other: &usize| {
+        let above = &set.tasks[other];
+        let higher = above.cpu == task.cpu && above.priority >= task.priority && other != place;
+        higher || middle.iter().any(|middle| std::ptr::eq(*middle, above))
+    };
+    (0..set.tasks.len()).filter(goes_before).collect()
 }
 
 fn scaled_blocking(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Scale) -> u128 {

@@ -53,50 +53,82 @@ impl Level {
             return Worst::Unbounded;
         }
         let enough = enough.unwrap_or(u128::MAX);
-        effort.spend(|effort| match self.preemptive {
-            true => self.worst_preemptive(enough, effort),
-            false => self.worst_at_start(enough, effort),
-        })
+        effort.spend(|effort| self.walk(enough, effort, |_, _| {}))
     }
 
-    fn worst_preemptive(&self, enough: u128, effort: &Effort) -> Worst {
+    /// The first job later than `enough`, and the time from the start of the busy period to its end.
+    pub(crate) fn first_late(&self, enough: u128, effort: &Effort) -> Option<(u128, u128)> {
+        let mut late = None;
+        self.walk(u128::MAX, effort, |job, end| {
+            if late.is_none() && self.response(job, end) > enough {
+                late = Some((job, end));
+            }
+        });
+        late
+    }
+
+    /// How many jobs of the task that is `other`th before this one run until one of ours, that needs until `end`, ends.
+    pub(crate) fn jobs_before(&self, other: usize, end: u128) -> u128 {
+        let Load { period, jitter, .. } = self.others[other];
+        if self.preemptive {
+            (end + jitter).div_ceil(period)
+        } else {
+            (end - self.own.cost + jitter) / period + 1
+        }
+    }
+
+    fn response(&self, job: u128, end: u128) -> u128 {
+        (end + self.own.jitter).saturating_sub(job * self.own.period)
+    }
+
+    /// Goes through the jobs of the busy period until it is over or one is later than `enough`.
+    fn walk(&self, enough: u128, effort: &Effort, mut each: impl FnMut(u128, u128)) -> Worst {
+        let jobs = if self.preemptive {
+            None
+        } else {
+            self.busy_period(effort).map(|busy| self.released_in(busy))
+        };
         let (mut worst, mut job) = (0, 0);
-        let mut window = self.earliest(self.own.cost);
+        let mut from = self.earliest(if self.preemptive { self.own.cost } else { 0 });
         loop {
-            let before = job * self.own.period;
-            let base = self.blocking + self.own.cost * (job + 1);
-            let bound = enough.saturating_add(before).saturating_sub(self.own.jitter);
-            let (end, settled) = self.settle(base, window, bound, u128::div_ceil, effort);
-            worst = worst.max((end + self.own.jitter).saturating_sub(before));
+            let bound = enough.saturating_add(job * self.own.period).saturating_sub(self.own.jitter);
+            let (end, settled) = self.end_of(job, from, bound, effort);
+            each(job, end);
+            worst = worst.max(self.response(job, end));
             if !settled || worst > enough {
                 return Worst::AtLeast(worst);
             }
             job += 1;
-            // Nothing of higher priority is left at `end`; is there a job of ours that came before it?
-            if (end + self.own.jitter).div_ceil(self.own.period) <= job {
+            // Where jobs can be preempted nothing of higher priority is left at `end`: only ours can go on.
+            let over = if self.preemptive {
+                self.released_in(end) <= job
+            } else {
+                jobs.is_some_and(|all| all <= job)
+            };
+            if over {
                 return Worst::Bounded(worst);
             }
-            window = end + self.own.cost;
+            if !self.preemptive && jobs.is_none() {
+                return Worst::AtLeast(worst);
+            }
+            from = if self.preemptive { end + self.own.cost } else { end };
         }
     }
 
-    fn worst_at_start(&self, enough: u128, effort: &Effort) -> Worst {
-        let busy = self.busy_period(effort);
-        let jobs = busy.map_or(1, |busy| (busy + self.own.jitter).div_ceil(self.own.period).max(1));
-        let (mut worst, mut window) = (0, self.earliest(0));
-        for job in 0..jobs {
-            let before = job * self.own.period;
-            let base = self.blocking + self.own.cost * job;
-            let bound = enough.saturating_add(before).saturating_sub(self.own.jitter + self.own.cost);
-            let releases = |time, period| time / period + 1;
-            let (start, settled) = self.settle(base, window, bound, releases, effort);
-            worst = worst.max((start + self.own.cost + self.own.jitter).saturating_sub(before));
-            if !settled || worst > enough {
-                return Worst::AtLeast(worst);
-            }
-            window = start + self.own.cost;
+    /// Jobs of this task released within a time from the start of the busy period on.
+    fn released_in(&self, time: u128) -> u128 {
+        (time + self.own.jitter).div_ceil(self.own.period)
+    }
+
+    /// When a job ends, counted from the start of the busy period; and whether that was found at or below `bound`.
+    fn end_of(&self, job: u128, from: u128, bound: u128, effort: &Effort) -> (u128, bool) {
+        let before = self.blocking + self.own.cost * job;
+        if self.preemptive {
+            return self.settle(before + self.own.cost, from, bound, u128::div_ceil, effort);
         }
-        if busy.is_some() { Worst::Bounded(worst) } else { Worst::AtLeast(worst) }
+        let bound = bound.saturating_sub(self.own.cost);
+        let (start, settled) = self.settle(before, from, bound, |time, period| time / period + 1, effort);
+        (start + self.own.cost, settled)
     }
 
     /// How long the processor can be busy with this level at most; `None` if that was not found.

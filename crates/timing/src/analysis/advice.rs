@@ -1,0 +1,198 @@
+//! Why tasks miss their deadlines, and what would help.
+
+use super::assignment::{audsley, deadline_monotonic};
+use super::earliest_deadline::Feasibility;
+use super::effort::Effort;
+use super::fixed_priority::{ResponseTime, late_window};
+use super::sensitivity::largest_wcet;
+use super::task::{Policy, TaskSet};
+use super::verdict::{Analysis, meets_deadlines};
+
+/// A task that is not proven to meet its deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Miss {
+    /// Place of the task.
+    pub place: usize,
+    /// How much too late it may be, ns; `None` if there is no bound.
+    pub late_ns: Option<u64>,
+    /// What its response is made of, the largest first. Empty where there is no first late job to look at.
+    pub causes: Vec<(Cause, u64)>,
+}
+
+/// A part of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Its own execution; with its earlier jobs, if these still ran when it was released.
+    Own,
+    /// Its release jitter.
+    Jitter,
+    /// Lower-priority work that held something.
+    Blocking,
+    /// Jobs of the task at this place, so many.
+    Task {
+        /// Place of the task.
+        place: usize,
+        /// Jobs.
+        jobs: u64,
+    },
+}
+
+/// A change after which all tasks of a processor meet their deadlines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Other priorities: of each task of the set, in their order.
+    Priorities(Vec<u32>),
+    /// A shorter execution time.
+    Wcet {
+        /// Place of the task.
+        place: usize,
+        /// The longest that helps, ns.
+        wcet_ns: u64,
+    },
+    /// A later deadline.
+    Deadline {
+        /// Place of the task.
+        place: usize,
+        /// The earliest that helps, ns.
+        deadline_ns: u64,
+    },
+}
+
+/// The tasks of a processor that are not proven to meet their deadlines.
+#[must_use]
+pub fn misses(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Miss> {
+    let effort = Effort::new(STEPS);
+    let here = set.tasks.iter().zip(&found.tasks).enumerate().filter(|(_, (task, _))| task.cpu == cpu);
+    here.filter(|(_, (_, verdict))| !verdict.schedulable)
+        .map(|(place, (task, verdict))| {
+            let late_ns = verdict.response.ns().map(|response| response.saturating_sub(task.deadline_ns));
+            let looked_at =
+                set.policy == Policy::FixedPriority && verdict.response != ResponseTime::Unbounded;
+            let causes = if looked_at { causes(set, place, &effort) } else { Vec::new() };
+            Miss { place, late_ns: late_ns.filter(|&late| late > 0), causes }
+        })
+        .collect()
+}
+
+/// Changes that each help alone, the smallest first: priorities cost nothing, then the shortest cut of an execution
+/// time, then a later deadline. Empty if none of these helps.
+#[must_use]
+pub fn changes(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Change> {
+    let effort = Effort::new(STEPS);
+    let mut changes = Vec::new();
+    if set.policy == Policy::FixedPriority {
+        changes.extend(better_priorities(set, cpu, &effort).map(Change::Priorities));
+    }
+    let here = || set.tasks.iter().enumerate().filter(|(_, task)| task.cpu == cpu);
+    let shorter = here().filter_map(|(place, task)| {
+        let wcet_ns = largest_wcet(set, place, &effort).ok()?;
+        (0 < wcet_ns && wcet_ns < task.wcet_ns)
+            .then_some((task.wcet_ns - wcet_ns, Change::Wcet { place, wcet_ns }))
+    });
+    let mut shorter: Vec<_> = shorter.collect();
+    shorter.sort_by_key(|&(less, _)| less);
+    changes.extend(shorter.into_iter().map(|(_, change)| change));
+    let mut late = here().filter(|&(place, _)| !found.tasks[place].schedulable);
+    if let (Some((place, task)), None) = (late.next(), late.next()) {
+        if let Some(deadline_ns) = found.tasks[place].response.ns().filter(|&ns| ns > task.deadline_ns) {
+            let mut extended = set.clone();
+            extended.tasks[place].deadline_ns = deadline_ns;
+            if meets_deadlines(&extended, cpu, &effort) {
+                changes.push(Change::Deadline { place, deadline_ns });
+            }
+        }
+    }
+    changes
+}
+
+/// Why an interval is too short under earliest deadline first: its length and what must be done in it, ns.
+#[must_use]
+pub fn overfull_interval(found: &Analysis, cpu: usize) -> Option<(u64, u64)> {
+    let processor = found.processors.iter().find(|processor| processor.cpu == cpu)?;
+    match processor.feasibility {
+        Some(Feasibility::Misses { interval_ns, demand_ns }) => Some((interval_ns, demand_ns)),
+        _ => None,
+    }
+}
+
+fn better_priorities(set: &TaskSet, cpu: usize, effort: &Effort) -> Option<Vec<u32>> {
+    let mut here = TaskSet { tasks: Vec::new(), ..*set };
+    here.tasks = set.tasks.iter().filter(|task| task.cpu == cpu).cloned().collect();
+    let mut better = here.clone();
+    deadline_monotonic(&mut better);
+    let found = meets_deadlines(&better, cpu, effort) || {
+        better = here;
+        audsley(&mut better, effort)
+    };
+    let mut given = better.tasks.iter().map(|task| task.priority);
+    let each =
+        set.tasks.iter().map(|task| if task.cpu == cpu { given.next() } else { Some(task.priority) });
+    found.then(|| each.collect())?
+}
+
+fn causes(set: &TaskSet, place: usize, effort: &Effort) -> Vec<(Cause, u64)> {
+    let task = &set.tasks[place];
+    let Some(window) = late_window(set, place, effort) else { return Vec::new() };
+    let mut causes = vec![
+        (Cause::Own, task.wcet_ns.saturating_mul(window.job + 1)),
+        (Cause::Jitter, task.jitter_ns),
+        (Cause::Blocking, window.blocking_ns),
+    ];
+    causes.extend(window.others.iter().map(|&(place, jobs)| {
+        (Cause::Task { place, jobs }, set.tasks[place].wcet_ns.saturating_mul(jobs))
+    }));
+    causes.retain(|&(_, ns)| ns > 0);
+    causes.sort_by_key(|&(_, ns)| std::cmp::Reverse(ns));
+    causes
+}
+
+/// Steps that looking for changes may take.
+const STEPS: u64 = 100_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Task, analyse};
+
+    #[test]
+    fn a_miss_is_explained_and_each_change_helps() {
+        let mut tasks =
+            vec![Task::new("tau1", 3, 10, 3), Task::new("tau2", 2, 20, 6), Task::new("tau3", 1, 40, 10)];
+        tasks[2].deadline_ns = 21;
+        let set = TaskSet::new(tasks);
+        let found = analyse(&set).unwrap();
+        let misses = misses(&set, &found, 0);
+        assert_eq!(misses.len(), 1);
+        assert_eq!((misses[0].place, misses[0].late_ns), (2, Some(13)));
+        let from = |place, jobs| Cause::Task { place, jobs };
+        let expected = [(from(0, 4), 12), (from(1, 2), 12), (Cause::Own, 10)];
+        assert_eq!(misses[0].causes, expected, "they add up to the response");
+        let changes = changes(&set, &found, 0);
+        assert!(
+            matches!(changes.last(), Some(Change::Deadline { place: 2, deadline_ns: 34 })),
+            "{changes:?}"
+        );
+        assert!(changes.iter().any(|change| matches!(change, Change::Wcet { place: 2, .. })));
+        for change in changes {
+            let mut changed = set.clone();
+            match change {
+                Change::Priorities(priorities) => {
+                    for (task, priority) in changed.tasks.iter_mut().zip(priorities) {
+                        task.priority = priority;
+                    }
+                }
+                Change::Wcet { place, wcet_ns } => changed.tasks[place].wcet_ns = wcet_ns,
+                Change::Deadline { place, deadline_ns } => changed.tasks[place].deadline_ns = deadline_ns,
+            }
+            assert!(analyse(&changed).unwrap().schedulable);
+        }
+    }
+
+    #[test]
+    fn wrong_priorities_are_put_right_first() {
+        let set = TaskSet::new(vec![Task::new("slow", 2, 100, 20), Task::new("fast", 1, 10, 2)]);
+        let found = analyse(&set).unwrap();
+        assert!(!found.schedulable);
+        assert_eq!(changes(&set, &found, 0)[0], Change::Priorities(vec![1, 2]));
+    }
+}

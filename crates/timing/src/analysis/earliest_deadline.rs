@@ -1,0 +1,366 @@
+//! Earliest deadline first on one processor: the demand of every interval, and worst response times.
+//!
+//! Tasks are schedulable if and only if no interval of length `t` asks for more than `t`, where the demand is that of
+//! jobs released and due inside (Baruah, Mok and Rosier 1990), plus one section of a job due later (Baker 1991):
+//!
+//! ```text
+//! B(t) + sum over D_i - J_i <= t of (floor((t - D_i + J_i) / P_i) + 1) C_i  <=  t
+//! ```
+//!
+//! Only deadlines up to the longest busy period need looking at, and of these few: from the last one, step back to
+//! the demand found (quick processor-demand analysis, Zhang and Burns 2009). Blocking changes only at the tasks' own
+//! deadlines, so the interval is searched piece by piece with constant blocking.
+
+use super::effort::Effort;
+use super::fixed_priority::{ResponseTime, Scale};
+use super::task::{Task, TaskSet};
+use super::utilisation::compare_with_one;
+
+/// What the demand test found on one processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feasibility {
+    /// Every deadline is met.
+    Schedulable,
+    /// More is asked for than there is, in the long run.
+    Overloaded,
+    /// In an interval of this length more is asked for than its length, both ns.
+    Misses {
+        /// The interval.
+        interval_ns: u64,
+        /// What must be done in it.
+        demand_ns: u64,
+    },
+    /// Not found with the effort allowed.
+    Unknown,
+}
+
+/// Whether the tasks of processor `cpu` meet their deadlines.
+#[must_use]
+pub fn feasibility(set: &TaskSet, cpu: usize, effort: &Effort) -> Feasibility {
+    Demand::of(set, cpu, &|_| Scale::ONE).feasibility(effort)
+}
+
+/// The same, with execution times scaled.
+pub(crate) fn meets(set: &TaskSet, cpu: usize, scale: &impl Fn(usize) -> Scale, effort: &Effort) -> bool {
+    let demand = Demand::of(set, cpu, scale);
+    effort.spend(|effort| demand.feasibility(effort)) == Feasibility::Schedulable
+}
+
+/// The worst response time of one task (Spuri 1996): of all instants a job of it may come within a busy period, those
+/// where its deadline coincides with another's are looked at.
+#[must_use]
+pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTime {
+    let demand = Demand::of(set, set.tasks[place].cpu, &|_| Scale::ONE);
+    let own = demand.tasks.iter().position(|task| task.place == place);
+    own.map_or(ResponseTime::AtLeast(0), |own| effort.spend(|effort| demand.response_time(own, effort)))
+}
+
+/// One task, times in units of 1 ns over the denominator.
+#[derive(Clone, Debug)]
+struct Asking {
+    place: usize,
+    period: u128,
+    jitter: u128,
+    cost: u128,
+    /// Deadline less jitter: what is left of it in the worst case.
+    due: u128,
+    /// Given, beyond the sections of others.
+    blocking: u128,
+    /// Lengths of its sections, each with the shortest `due` among the users of what it holds; 0 for the processor.
+    sections: Vec<(u128, u128)>,
+}
+
+#[derive(Clone, Debug)]
+struct Demand {
+    tasks: Vec<Asking>,
+    /// A task has no time at all between its latest release and its deadline.
+    hopeless: bool,
+    farthest: u128,
+}
+
+impl Demand {
+    fn of(set: &TaskSet, cpu: usize, scale: &impl Fn(usize) -> Scale) -> Self {
+        let here = || set.tasks.iter().enumerate().filter(move |(_, task)| task.cpu == cpu);
+        let unit = here().next().map_or(1, |(place, _)| scale(place).denominator);
+        let due = |task: &Task| u128::from(task.deadline_ns.saturating_sub(task.jitter_ns)) * unit;
+        let ceiling = |resource: &Option<String>| match resource {
+            None => 0,
+            Some(_) => {
+                let users = here()
+                    .filter(|(_, task)| task.sections.iter().any(|other| other.resource == *resource));
+                users.map(|(_, task)| due(task)).min().unwrap_or(0)
+            }
+        };
+        let asking = |(place, task): (usize, &Task)| {
+            let factor = scale(place).numerator;
+            let section = |length_ns: u64, ceiling| (u128::from(length_ns) * factor, ceiling);
+            let mut sections: Vec<_> =
+                task.sections.iter().map(|each| section(each.length_ns, ceiling(&each.resource))).collect();
+            if !task.preemptive {
+                sections.push(section(task.wcet_ns, 0));
+            }
+            Asking {
+                place,
+                period: u128::from(task.period_ns) * unit,
+                jitter: u128::from(task.jitter_ns) * unit,
+                cost: u128::from(task.wcet_ns) * factor,
+                due: due(task),
+                blocking: u128::from(task.blocking_ns) * unit,
+                sections,
+            }
+        };
+        let tasks: Vec<_> = here().map(asking).collect();
+        let hopeless = tasks.iter().any(|task| task.due == 0 && task.cost > 0);
+        Self { tasks, hopeless, farthest: u128::from(u64::MAX) * unit }
+    }
+
+    fn feasibility(&self, effort: &Effort) -> Feasibility {
+        let load = compare_with_one(self.tasks.iter().map(|task| (task.cost, task.period)));
+        if load.is_some_and(|order| order.is_gt()) {
+            return Feasibility::Overloaded;
+        }
+        if self.hopeless {
+            return Feasibility::Misses { interval_ns: 0, demand_ns: 1 };
+        }
+        let simple =
+            |task: &Asking| task.due >= task.period && task.sections.is_empty() && task.blocking == 0;
+        if load.is_some() && self.tasks.iter().all(simple) {
+            return Feasibility::Schedulable; // Liu and Layland 1973
+        }
+        let Some(end) = self.horizon(effort) else { return Feasibility::Unknown };
+        let mut edges: Vec<u128> =
+            self.tasks.iter().map(|task| task.due).filter(|&due| due < end).collect();
+        edges.extend([0, end]);
+        edges.sort_unstable();
+        edges.dedup();
+        for piece in edges.windows(2).rev() {
+            match self.check_piece(piece[0], piece[1], effort) {
+                Feasibility::Schedulable => {}
+                other => return other,
+            }
+        }
+        Feasibility::Schedulable
+    }
+
+    /// That demand and blocking fit at every deadline from `low` on and before `high`.
+    fn check_piece(&self, low: u128, high: u128, effort: &Effort) -> Feasibility {
+        let blocking = self.blocking(low);
+        let mut next = self.last_deadline_before(high);
+        while let Some(time) = next.filter(|&time| time >= low) {
+            if !effort.take(2 * self.tasks.len()) {
+                return Feasibility::Unknown;
+            }
+            let demand = self.demand(time).saturating_add(blocking);
+            if demand > time {
+                let unit = (self.farthest / u128::from(u64::MAX)).max(1);
+                let ns = |time: u128| u64::try_from(time / unit).unwrap_or(u64::MAX);
+                return Feasibility::Misses { interval_ns: ns(time), demand_ns: ns(demand) };
+            }
+            next = if demand < time { Some(demand) } else { self.last_deadline_before(time) };
+        }
+        Feasibility::Schedulable
+    }
+
+    fn demand(&self, time: u128) -> u128 {
+        let due = self.tasks.iter().filter(|task| task.due <= time);
+        due.map(|task| ((time - task.due) / task.period + 1).saturating_mul(task.cost))
+            .fold(0, u128::saturating_add)
+    }
+
+    fn last_deadline_before(&self, time: u128) -> Option<u128> {
+        let each = self.tasks.iter().filter(|task| task.due < time);
+        each.map(|task| task.due + (time - 1 - task.due) / task.period * task.period).max()
+    }
+
+    /// The longest section of a job due after `time` that can delay one due at `time` or before, or what is given.
+    fn blocking(&self, time: u128) -> u128 {
+        let later = self.tasks.iter().filter(|task| task.due > time);
+        let harmful = later.flat_map(|task| &task.sections).filter(|&&(_, ceiling)| ceiling <= time);
+        let given = self.tasks.iter().filter(|task| task.due <= time).map(|task| task.blocking);
+        harmful.map(|&(length, _)| length).chain(given).max().unwrap_or(0)
+    }
+
+    /// A time from which on no deadline can be the first one missed: one more than the longest busy period, or, if
+    /// that is shorter, what the demand's straight upper bound gives.
+    fn horizon(&self, effort: &Effort) -> Option<u128> {
+        let latest = self.tasks.iter().map(|task| task.due).max().unwrap_or(0);
+        let by_busy = self.busy_period(effort);
+        let by_slope = self.slope_bound();
+        let end = match (by_busy, by_slope) {
+            (Some(busy), Some(slope)) => busy.min(slope.max(latest)),
+            (busy, slope) => busy.or(slope.map(|slope| slope.max(latest)))?,
+        };
+        (end < self.farthest).then_some(end + 1)
+    }
+
+    /// The longest time the processor can be busy.
+    fn busy_period(&self, effort: &Effort) -> Option<u128> {
+        let blocking = self.longest_blocking();
+        let mut time = 1;
+        loop {
+            if !effort.take(self.tasks.len()) || time > self.farthest {
+                return None;
+            }
+            let each = self.tasks.iter();
+            let each =
+                each.map(|task| (time + task.jitter).div_ceil(task.period).saturating_mul(task.cost));
+            let next = each.fold(blocking, u128::saturating_add);
+            if next <= time {
+                return Some(time);
+            }
+            time = next;
+        }
+    }
+
+    fn longest_blocking(&self) -> u128 {
+        let sections = self.tasks.iter().flat_map(|task| &task.sections).map(|&(length, _)| length);
+        sections.chain(self.tasks.iter().map(|task| task.blocking)).max().unwrap_or(0)
+    }
+
+    /// `t < h(t) + B <= U t + B + sum (P_i - due_i) U_i` can hold only for `t` below
+    /// `(B + sum (P_i - due_i) U_i) / (1 - U)`, rounded up; `None` when the processor is as good as full.
+    fn slope_bound(&self) -> Option<u128> {
+        const BITS: u32 = 40;
+        let (mut used, mut early) = (0_u128, self.longest_blocking().checked_mul(1 << BITS)?);
+        for task in &self.tasks {
+            let share = task.cost.checked_mul(1 << BITS)?.div_ceil(task.period);
+            used = used.checked_add(share)?;
+            early = early.checked_add(task.period.saturating_sub(task.due).checked_mul(share)?)?;
+        }
+        let free = (1_u128 << BITS).checked_sub(used).filter(|&free| free > 0)?;
+        Some(early.div_ceil(free) + 1)
+    }
+
+    fn response_time(&self, own: usize, effort: &Effort) -> ResponseTime {
+        let load = compare_with_one(self.tasks.iter().map(|task| (task.cost, task.period)));
+        if load.is_some_and(|order| order.is_gt()) {
+            return ResponseTime::Unbounded;
+        }
+        let task = &self.tasks[own];
+        let mut worst = task.cost + task.jitter;
+        let bounded = |worst: u128| u64::try_from(worst).ok();
+        let at_least = |worst| ResponseTime::AtLeast(bounded(worst).unwrap_or(u64::MAX));
+        let Some(busy) = self.busy_period(effort) else { return at_least(worst) };
+        for other in &self.tasks {
+            // From the first deadline of the other at which ours can fall.
+            let first = task.due.saturating_sub(other.due).div_ceil(other.period);
+            for count in first.. {
+                let deadline = other.due + count * other.period;
+                let arrival = deadline.saturating_sub(task.due);
+                if arrival >= busy {
+                    break;
+                }
+                let Some(end) = self.end_of_job(own, arrival, busy, effort) else { return at_least(worst) };
+                worst = worst.max(end.saturating_sub(arrival) + task.jitter);
+            }
+        }
+        bounded(worst).map_or(ResponseTime::AtLeast(u64::MAX), ResponseTime::Bounded)
+    }
+
+    /// When the busy period of jobs due no later than one that arrives at `arrival` ends.
+    fn end_of_job(&self, own: usize, arrival: u128, busy: u128, effort: &Effort) -> Option<u128> {
+        let task = &self.tasks[own];
+        let deadline = arrival + task.due;
+        let base = self.blocking(deadline) + (arrival / task.period + 1) * task.cost;
+        let mut time = base.max(1);
+        loop {
+            if !effort.take(self.tasks.len()) {
+                return None;
+            }
+            let others = self.tasks.iter().enumerate();
+            let others = others.filter(|&(place, other)| place != own && other.due <= deadline);
+            let next = others.fold(base, |sum, (_, other)| {
+                let released = (time + other.jitter).div_ceil(other.period);
+                let due = (deadline - other.due) / other.period + 1;
+                sum + released.min(due) * other.cost
+            });
+            if next <= time {
+                return Some(time);
+            }
+            time = next;
+            debug_assert!(time <= busy, "a part of the busy period is no longer than it");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::task::{Policy, Protocol, Section};
+
+    fn set(tasks: &[(u64, u64, u64)]) -> TaskSet {
+        let tasks = tasks.iter().enumerate().map(|(n, &(wcet, deadline, period))| {
+            let mut task = Task::new(n.to_string(), 1, period, wcet);
+            task.deadline_ns = deadline;
+            task
+        });
+        TaskSet { tasks: tasks.collect(), policy: Policy::EarliestDeadline, protocol: Protocol::Ceiling }
+    }
+
+    fn verdict(set: &TaskSet) -> Feasibility {
+        feasibility(set, 0, &Effort::default())
+    }
+
+    #[test]
+    fn full_processors_are_schedulable_with_deadlines_at_the_periods() {
+        assert_eq!(verdict(&set(&[(1, 2, 2), (1, 3, 3), (1, 6, 6)])), Feasibility::Schedulable);
+        assert_eq!(verdict(&set(&[(1, 2, 2), (1, 3, 3), (2, 6, 6)])), Feasibility::Overloaded);
+        assert_eq!(verdict(&set(&[])), Feasibility::Schedulable);
+    }
+
+    #[test]
+    fn short_deadlines_are_searched() {
+        assert_eq!(verdict(&set(&[(1, 2, 4), (1, 2, 4), (2, 8, 8)])), Feasibility::Schedulable);
+        let short = set(&[(1, 1, 4), (1, 1, 4)]);
+        assert_eq!(verdict(&short), Feasibility::Misses { interval_ns: 1, demand_ns: 2 });
+    }
+
+    #[test]
+    fn sections_of_jobs_due_later_block() {
+        let mut blocked = set(&[(2, 4, 10), (6, 20, 20)]);
+        assert_eq!(verdict(&blocked), Feasibility::Schedulable);
+        blocked.tasks[1].sections = vec![Section { resource: None, length_ns: 3 }];
+        assert_eq!(verdict(&blocked), Feasibility::Misses { interval_ns: 4, demand_ns: 5 });
+        blocked.tasks[1].sections[0].resource = Some("bus".into());
+        assert_eq!(verdict(&blocked), Feasibility::Schedulable, "nobody else wants the bus");
+    }
+
+    #[test]
+    fn every_interval_is_as_the_definition_says() {
+        let mut random = 12345_u64;
+        let mut below = |n: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % n
+        };
+        let (mut good, mut bad) = (0, 0);
+        for _ in 0..2_000 {
+            let tasks: Vec<_> = (0..3)
+                .map(|_| {
+                    let period = [4, 5, 6, 8, 10, 12][below(6) as usize];
+                    let wcet = 1 + below(3);
+                    (wcet, wcet + below(period), period)
+                })
+                .collect();
+            let set = set(&tasks);
+            let full = super::super::utilisation::compare(&set.tasks, 1, 1).unwrap();
+            let demand = |t: u64| -> u64 {
+                let due = tasks.iter().filter(|&&(_, deadline, _)| deadline <= t);
+                due.map(|&(wcet, deadline, period)| ((t - deadline) / period + 1) * wcet).sum()
+            };
+            let expected = full.is_le() && (1..=300).all(|t| demand(t) <= t);
+            assert_eq!(verdict(&set) == Feasibility::Schedulable, expected, "{tasks:?}");
+            if expected {
+                good += 1;
+                for (place, task) in set.tasks.iter().enumerate() {
+                    assert!(
+                        response_time(&set, place, &Effort::default()).meets(task.deadline_ns),
+                        "{tasks:?}"
+                    );
+                }
+            } else {
+                bad += 1;
+            }
+        }
+        assert!(good > 100 && bad > 100);
+    }
+}

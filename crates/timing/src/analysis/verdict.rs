@@ -1,0 +1,157 @@
+//! The whole answer for a task set: [`analyse`].
+
+use super::blocking::blocking;
+use super::earliest_deadline;
+use super::effort::Effort;
+use super::fixed_priority::{self, ResponseTime, Scale};
+use super::reservation;
+use super::sensitivity::{self, Growing, Slack, affected_processors};
+use super::task::{Policy, TaskError, TaskSet};
+use super::utilisation::{compare_with_one, utilisation};
+
+/// What an analysis found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// Of each task, in their order.
+    pub tasks: Vec<TaskVerdict>,
+    /// Of each processor that has tasks, in rising order.
+    pub processors: Vec<Processor>,
+    /// Whether every task of every processor is proven to meet its deadlines.
+    pub schedulable: bool,
+    /// How far all execution times may grow together, exact.
+    pub slack: Slack,
+    /// The same as MAST finds it.
+    pub mast_slack: Slack,
+}
+
+/// What was found of one task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskVerdict {
+    /// The longest response.
+    pub response: ResponseTime,
+    /// Whether it is proven to meet every deadline.
+    pub schedulable: bool,
+    /// How long lower-priority work can hold it up, ns.
+    pub blocking_ns: u64,
+    /// How far its execution time may grow, exact.
+    pub slack: Slack,
+    /// The same as MAST finds it.
+    pub mast_slack: Slack,
+}
+
+/// What was found of one processor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Processor {
+    /// Its number.
+    pub cpu: usize,
+    /// The share of it that is asked for; above 1 is too much.
+    pub utilisation: f64,
+    /// How many tasks it has.
+    pub tasks: usize,
+    /// Under earliest deadline first: what the demand test says.
+    pub feasibility: Option<earliest_deadline::Feasibility>,
+    /// Under reservations: whether the kernel admits them.
+    pub admitted: Option<bool>,
+}
+
+/// Analyses a task set.
+///
+/// ```
+/// use onbeat_timing::analysis::{Task, TaskSet, analyse};
+///
+/// let tasks = vec![Task::new("tau1", 99, 1_000_000, 500_000), Task::new("tau2", 80, 5_000_000, 1_500_000)];
+/// let found = analyse(&TaskSet::new(tasks))?;
+/// assert!(found.schedulable);
+/// assert_eq!(found.slack.percent(), Some(25.0));
+/// # Ok::<(), onbeat_timing::analysis::TaskError>(())
+/// ```
+///
+/// # Errors
+/// [`TaskSet::check`]'s.
+pub fn analyse(set: &TaskSet) -> Result<Analysis, TaskError> {
+    set.check()?;
+    let effort = Effort::default();
+    let processors: Vec<_> = affected_processors(set, Growing::System)
+        .into_iter()
+        .map(|cpu| processor(set, cpu, &effort))
+        .collect();
+    let mut tasks: Vec<_> =
+        (0..set.tasks.len()).map(|place| task(set, place, &processors, &effort)).collect();
+    let schedulable = tasks.iter().all(|task| task.schedulable);
+    // Slack comes last, with an effort of its own: whatever it costs, the verdict is there.
+    let effort = Effort::new(SLACK_STEPS);
+    let slack = sensitivity::slack(set, Growing::System, &effort);
+    let mast_slack = sensitivity::mast_slack(set, Growing::System, &effort);
+    for (place, task) in tasks.iter_mut().enumerate() {
+        task.slack = sensitivity::slack(set, Growing::Task(place), &effort);
+        task.mast_slack = sensitivity::mast_slack(set, Growing::Task(place), &effort);
+    }
+    Ok(Analysis { tasks, processors, schedulable, slack, mast_slack })
+}
+
+fn processor(set: &TaskSet, cpu: usize, effort: &Effort) -> Processor {
+    let tasks: Vec<_> = set.tasks.iter().filter(|task| task.cpu == cpu).cloned().collect();
+    let by_deadline = set.policy != Policy::FixedPriority;
+    Processor {
+        cpu,
+        utilisation: utilisation(&tasks),
+        tasks: tasks.len(),
+        feasibility: by_deadline.then(|| earliest_deadline::feasibility(set, cpu, effort)),
+        admitted: (set.policy == Policy::Reservation)
+            .then(|| reservation::is_admitted(&tasks, 1, reservation::DEFAULT_LIMIT)),
+    }
+}
+
+fn task(set: &TaskSet, place: usize, processors: &[Processor], effort: &Effort) -> TaskVerdict {
+    let task = &set.tasks[place];
+    let (response, schedulable, blocking_ns) = if set.policy == Policy::FixedPriority {
+        let response = fixed_priority::response_time(set, place, effort);
+        (response, response.meets(task.deadline_ns), blocking(task, &set.tasks, set.protocol))
+    } else {
+        let response = earliest_deadline::response_time(set, place, effort);
+        let processor = processors.iter().find(|processor| processor.cpu == task.cpu);
+        let feasible = processor.is_some_and(|processor| {
+            processor.feasibility == Some(earliest_deadline::Feasibility::Schedulable)
+                && processor.admitted != Some(false)
+        });
+        // Where the demand does not fit, those whose own bound fits are still safe, unless admission is refused.
+        let admitted = processor.is_none_or(|processor| processor.admitted != Some(false));
+        (response, feasible || admitted && response.meets(task.deadline_ns), task.blocking_ns)
+    };
+    TaskVerdict { response, schedulable, blocking_ns, slack: Slack::Unknown, mast_slack: Slack::Unknown }
+}
+
+/// Whether all tasks of a processor are proven to meet their deadlines.
+#[must_use]
+pub fn meets_deadlines(set: &TaskSet, cpu: usize, effort: &Effort) -> bool {
+    meets_when_scaled(set, cpu, &|_| Scale::ONE, effort)
+}
+
+/// The same, with execution times scaled.
+pub(crate) fn meets_when_scaled(
+    set: &TaskSet,
+    cpu: usize,
+    scale: &impl Fn(usize) -> Scale,
+    effort: &Effort,
+) -> bool {
+    let here = || set.tasks.iter().enumerate().filter(|(_, task)| task.cpu == cpu);
+    match set.policy {
+        Policy::FixedPriority => here().all(|(place, _)| fixed_priority::meets(set, place, scale, effort)),
+        Policy::EarliestDeadline => earliest_deadline::meets(set, cpu, scale, effort),
+        Policy::Reservation => {
+            let (numerator, denominator) = reservation::DEFAULT_LIMIT;
+            let shares: Vec<_> = here()
+                .map(|(place, task)| {
+                    let Scale { numerator: factor, denominator: unit } = scale(place);
+                    let cost = u128::from(task.wcet_ns) * factor * u128::from(denominator);
+                    (cost, u128::from(task.period_ns) * unit * u128::from(numerator))
+                })
+                .collect();
+            compare_with_one(shares.iter().copied()).is_some_and(std::cmp::Ordering::is_le)
+                && earliest_deadline::meets(set, cpu, scale, effort)
+        }
+    }
+}
+
+/// Steps that all the searches for slack may take together.
+const SLACK_STEPS: u64 = 300_000_000;
