@@ -1,1 +1,16 @@
 //! The papers' experiments: each runs, records, and reports beside the paper's own numbers.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`runner`] | what an experiment is given, and how it fails |
+//! | [`surroundings`] | the machine before and over a measurement, and the doubts it raises |
+//! | [`onbeat_run`] | a run of the bus in a process of its own |
+//! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
+#![deny(unsafe_code)]
+
+pub mod onbeat_run;
+pub mod runner;
+pub mod servo;
+pub mod surroundings;
+
+pub use runner::{Context, Error};

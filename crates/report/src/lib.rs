@@ -2,9 +2,29 @@
 //!
 //! A [`Report`] is plain data: what was measured, on what, with which doubts, as tables and plots. It is saved as
 //! JSON and shown as text, Markdown or HTML.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this one | the data, and [`save`] |
+//! | `text`, `markdown` | the tables, for a terminal and for a page |
+//! | [`plots`] | from values to the lines of a plot |
+//! | [`cycle`] | the beats of a run as tables and plots |
+//! | [`numbers`] | numbers as text |
 #![forbid(unsafe_code)]
 
+pub mod cycle;
+mod json;
+mod markdown;
+pub mod numbers;
+pub mod plots;
+mod save;
+mod text;
+
+pub use json::NotAReport;
+pub use save::{Saved, save};
+
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// What a measurement found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,6 +45,25 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// What was found, in order.
     pub sections: Vec<Section>,
+    /// The same numbers for programs, with units in their names, as `maximum_ns`. Each experiment says what it puts
+    /// here.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub values: Map<String, Value>,
+}
+
+impl Report {
+    /// One more condition.
+    pub fn condition(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.conditions.push(Fact { name: name.into(), value: value.into() });
+    }
+
+    /// One more doubt, with its remedy; the same one is said once.
+    pub fn warn(&mut self, warning: impl Into<String>) {
+        let warning = warning.into();
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
 }
 
 /// A name and its value.

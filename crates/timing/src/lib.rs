@@ -5,6 +5,7 @@
 //! | [`analysis`] | whether tasks meet their deadlines |
 //! | [`record`] | [`CycleRecord`]: what one beat of the cycle took, phase by phase |
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
+//! | [`beats`] | cycle records as a recording |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: what a reader must know to judge the numbers |
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
+pub mod beats;
 pub mod conditions;
 pub mod interference;
 pub mod record;

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod measure;
 mod run;
 mod scan;
 mod sdo;
@@ -20,6 +21,9 @@ pub(crate) enum Command {
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
     Sdo(sdo::Sdo),
+    /// Make a measurement as a paper made it, with its tables and plots
+    #[command(subcommand)]
+    Measure(measure::Measure),
 }
 
 impl Command {
@@ -29,6 +33,7 @@ impl Command {
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),
             Self::Sdo(sdo) => sdo.execute(),
+            Self::Measure(measure) => measure.execute(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `onbeat run`: a robot's cycle.
 
 mod outcome;
+mod recorder;
 mod watch;
 
 use std::path::PathBuf;
@@ -17,8 +18,8 @@ use runtime::axis;
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
-use runtime::observer::Observer;
-use runtime::profile::{Granted, RealTimeProfile};
+use runtime::profile::RealTimeProfile;
+use timing::RunConditions;
 
 use crate::arguments::{Wire, time};
 use crate::bus::BRING_UP_PATIENCE;
@@ -27,7 +28,8 @@ use crate::compose::{axes, configuration, controller, link, robot_file};
 use crate::failure::Failure;
 use crate::stop;
 use crate::words::live_line::LiveLine;
-use outcome::Outcome;
+use outcome::{Bus, Outcome};
+use recorder::Recorder;
 use watch::{Measured, Watch};
 
 #[derive(Args, Debug)]
@@ -64,6 +66,14 @@ pub(crate) struct Run {
     #[arg(long)]
     json: bool,
 
+    /// Write every measured beat to this file, for `onbeat report` and `onbeat analyse`
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+
+    /// Stop when the process that started this one is gone (experiments run their columns so)
+    #[arg(long, hide = true)]
+    with_parent: bool,
+
     #[command(flatten)]
     wire: Wire,
 }
@@ -79,19 +89,21 @@ enum Order {
 
 impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        if self.with_parent {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
+        }
         let robot = self.robot()?;
+        let file = self.record.as_deref().map(recorder::create).transpose()?;
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::Op))?;
         let link = link::open(&robot, &self.wire)?;
         stop::listen()?;
         let mut live = LiveLine::new();
-        let ran = self.run(&robot, main_device, link, &mut live)?;
+        let ran = self.run(&robot, main_device, link, file, &mut live)?;
         let captured = ran.ended.link.finish()?;
         if let Some(error) = ran.ended.failure {
             return Err(Failure::new(error));
         }
-        let link =
-            self.wire.iface.clone().map_or("simulated".to_owned(), |nic| format!("{nic} (AF_PACKET)"));
-        let outcome = Outcome::new(&robot, &ran.measured, &ran.granted, &ran.ended.main_device, link);
+        let outcome = Outcome::new(&robot, &ran.measured, ran.conditions);
         if self.json {
             println!("{}", outcome.json()?);
         } else {
@@ -99,6 +111,9 @@ impl Run {
         }
         if let Some(captured) = captured {
             live.say(&captured);
+        }
+        if let Some(recorded) = ran.recorded.transpose()? {
+            live.say(&recorded);
         }
         match ran.measured.broken_beats {
             0 => Ok(()),
@@ -136,6 +151,7 @@ impl Run {
         robot: &Robot,
         mut main_device: MainDevice,
         mut link: RobotLink,
+        file: Option<recorder::NewFile>,
         live: &mut LiveLine,
     ) -> Result<Ran, Failure> {
         let mut pump = Pump {
@@ -150,6 +166,7 @@ impl Run {
             pump.take_down()?;
             return Err(error.into());
         }
+        let bus = Bus::of(&main_device, self.link());
         let (cycle, observer) = Cycle::new(
             main_device,
             link,
@@ -183,33 +200,46 @@ impl Run {
                     let _ = tell.send(profile.apply());
                     cycle.run(stop)
                 })?;
-            let measured = self.watch(robot, observer, stop, live);
+            // The first thing the thread does; nothing comes only if it has panicked, which `join` tells.
+            let conditions = told.recv().map(|granted| outcome::conditions(robot, &granted, bus));
+            let recorder = file.zip(conditions.as_ref().ok());
+            let recorder =
+                recorder.map(|(file, conditions)| Recorder::begin(file, conditions, robot.cycle.period));
+            let watch = Watch::new(robot, observer, self.limit(robot), recorder);
+            let (measured, recorder) = watch_over(watch, stop, live);
             let ended = thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
-            let granted = told.recv()?;
-            Ok(Ran { measured, granted, ended })
+            let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            Ok(Ran { measured, conditions: conditions?, recorded, ended })
         })
     }
 
-    fn watch(&self, robot: &Robot, observer: Observer, stop: &AtomicBool, live: &mut LiveLine) -> Measured {
-        let mut watch = Watch::new(robot, observer, self.limit(robot));
-        while !watch.is_over() {
-            thread::sleep(watch::LOOK_EVERY);
-            watch.look(live);
-            if watch.has_enough() || stop::asked() {
-                watch.freeze();
-                // Relaxed: nothing but the flag itself is passed through it.
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-        watch.look(live);
-        live.finish();
-        watch.measured()
+    /// The wire's name for people.
+    fn link(&self) -> String {
+        self.wire.iface.as_ref().map_or("simulated".to_owned(), |nic| format!("{nic} (AF_PACKET)"))
     }
+}
+
+/// Looks until the cycle is over; ends the measurement when it is long enough or the user asks.
+fn watch_over(mut watch: Watch, stop: &AtomicBool, live: &mut LiveLine) -> (Measured, Option<Recorder>) {
+    while !watch.is_over() {
+        thread::sleep(watch::LOOK_EVERY);
+        watch.look(live);
+        if watch.has_enough() || stop::asked() {
+            watch.freeze();
+            // Relaxed: nothing but the flag itself is passed through it.
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+    watch.look(live);
+    live.finish();
+    watch.measured()
 }
 
 /// A run that is over.
 struct Ran {
     measured: Measured,
-    granted: Granted,
+    conditions: RunConditions,
+    /// The recording, if one was asked for: a sentence on it, or why it is not whole.
+    recorded: Option<Result<String, Failure>>,
     ended: Ended<RobotLink>,
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use ethercat::main_device::{MainDevice, ReceptionCounters};
-use robot::Robot;
 use machine::conditions::Conditions;
+use robot::Robot;
 use runtime::controller::AxisReport;
 use runtime::profile::Granted;
 use serde::Serialize;
@@ -53,13 +53,7 @@ struct Frames {
 }
 
 impl<'a> Outcome<'a> {
-    pub(super) fn new(
-        robot: &'a Robot,
-        measured: &'a Measured,
-        granted: &Granted,
-        main_device: &MainDevice,
-        link: String,
-    ) -> Self {
+    pub(super) fn new(robot: &'a Robot, measured: &'a Measured, conditions: RunConditions) -> Self {
         let axes = robot.axes.iter().zip(&measured.status.axes).map(|(axis, report)| AxisOutcome {
             name: &axis.name,
             mode: robot::short_name(axis.mode),
@@ -75,7 +69,7 @@ impl<'a> Outcome<'a> {
             frames: Frames::new(&measured.status.reception),
             clock_difference_ns: u64::try_from(measured.status.clock_difference.as_nanos())
                 .unwrap_or(u64::MAX),
-            conditions: conditions(robot, granted, main_device, link),
+            conditions,
         }
     }
 
@@ -118,9 +112,29 @@ pub(super) fn state(axis: &AxisReport) -> String {
     axis.state.map_or("no state".to_owned(), |state| state.to_string())
 }
 
-fn conditions(robot: &Robot, granted: &Granted, main_device: &MainDevice, link: String) -> RunConditions {
+/// The bus of a run.
+pub(super) struct Bus {
+    sub_devices: usize,
+    output_bytes: usize,
+    input_bytes: usize,
+    link: String,
+}
+
+impl Bus {
+    /// What a MainDevice in PreOp knows of it.
+    pub(super) fn of(main_device: &MainDevice, link: String) -> Self {
+        let sub_devices = main_device.sub_devices();
+        Self {
+            sub_devices: sub_devices.len(),
+            output_bytes: sub_devices.iter().map(|it| it.output_bytes()).sum(),
+            input_bytes: sub_devices.iter().map(|it| it.input_bytes()).sum(),
+            link,
+        }
+    }
+}
+
+pub(super) fn conditions(robot: &Robot, granted: &Granted, bus: Bus) -> RunConditions {
     let machine = Conditions::read();
-    let sub_devices = main_device.sub_devices();
     let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
     let priority = granted.priority.asked();
     let cpu = granted.cpu.asked();
@@ -141,10 +155,10 @@ fn conditions(robot: &Robot, granted: &Granted, main_device: &MainDevice, link: 
             asked: memory_lock,
             granted: memory_lock && granted.memory_lock.is_granted(),
         },
-        sub_devices: sub_devices.len(),
-        output_bytes: sub_devices.iter().map(|it| it.output_bytes()).sum(),
-        input_bytes: sub_devices.iter().map(|it| it.input_bytes()).sum(),
-        link,
+        sub_devices: bus.sub_devices,
+        output_bytes: bus.output_bytes,
+        input_bytes: bus.input_bytes,
+        link: bus.link,
         frame_order: match robot.cycle.frame_order {
             robot::FrameOrder::ReplyOfLastBeat => "reply_of_last_beat".to_owned(),
             robot::FrameOrder::WaitForReply => "wait_for_reply".to_owned(),

@@ -10,6 +10,7 @@ use runtime::observer::Observer;
 use runtime::status::Status;
 use timing::{CycleRecord, RunSummary};
 
+use super::recorder::Recorder;
 use crate::words::live_line::LiveLine;
 
 /// How often the watch looks: the cycle's rings hold seconds.
@@ -27,6 +28,7 @@ pub(super) struct Watch {
     broken_beats: u64,
     /// How things stood when the measurement ended.
     frozen: Option<Status>,
+    recorder: Option<Recorder>,
 }
 
 /// What a run came to.
@@ -43,11 +45,16 @@ const BROKEN_AFTER: Duration = Duration::from_millis(100);
 
 impl Watch {
     /// Watches from the first beat in Op, for at most `limit` beats.
-    pub(super) fn new(robot: &Robot, observer: Observer, limit: Option<u64>) -> Self {
+    pub(super) fn new(
+        robot: &Robot,
+        observer: Observer,
+        limit: Option<u64>,
+        recorder: Option<Recorder>,
+    ) -> Self {
         let period = u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX);
         let names = robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect();
         let summary = RunSummary::new(period);
-        Self { observer, names, limit, summary, op_since: None, broken_beats: 0, frozen: None }
+        Self { observer, names, limit, summary, op_since: None, broken_beats: 0, frozen: None, recorder }
     }
 
     /// Whether the cycle is over.
@@ -79,16 +86,22 @@ impl Watch {
             let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
             if in_op && self.frozen.is_none() && !self.has_enough() {
                 self.summary.record(record);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.record(record, live);
+                }
                 self.watch_process_data(record, live);
             }
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush(live);
         }
         live.show(|| self.line());
     }
 
-    pub(super) fn measured(self) -> Measured {
+    pub(super) fn measured(self) -> (Measured, Option<Recorder>) {
         let broken_beats = if self.is_broken() { self.broken_beats } else { 0 };
         let status = self.frozen.unwrap_or_else(|| self.observer.status());
-        Measured { summary: self.summary, status, broken_beats }
+        (Measured { summary: self.summary, status, broken_beats }, self.recorder)
     }
 
     /// Tells when the bus breaks, and when it is whole again.

@@ -1,0 +1,55 @@
+//! `onbeat measure servo`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Common;
+use crate::arguments::time;
+use crate::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Servo {
+    /// Robot file; without one the built-in six servo drives
+    #[arg(long, value_name = "ROBOT.toml")]
+    robot: Option<PathBuf>,
+
+    /// How long beats are measured; the paper's 60 s by default
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    duration: Duration,
+
+    /// Run at this period instead of the robot file's
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    period: Option<Duration>,
+
+    /// SCHED_FIFO priority instead of the robot file's
+    #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: Option<u8>,
+
+    /// CPU for the cycle instead of the robot file's
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Servo {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let mut options = Vec::new();
+        let given = [("--priority", self.priority.map(usize::from)), ("--cpu", self.cpu)];
+        for (name, value) in given {
+            if let Some(value) = value {
+                options.extend([name.into(), value.to_string().into()]);
+            }
+        }
+        let experiment = measure::servo::Servo {
+            robot: self.robot,
+            period: self.period,
+            duration: self.duration,
+            options,
+        };
+        self.common.conduct("servo", |context| experiment.run(context))
+    }
+}

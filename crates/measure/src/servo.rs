@@ -1,0 +1,106 @@
+//! Six servo drives: the actual period, its jitter, and the execution time (servo paper, Table 3 and Figure 8).
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use report::{Report, Section, cycle};
+use serde_json::Value;
+use timing::beats;
+
+use crate::onbeat_run::OnbeatRun;
+use crate::surroundings::Surroundings;
+use crate::{Context, Error, runner};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Servo {
+    /// The robot file; `None` is the built-in six drives at 1 ms.
+    pub robot: Option<PathBuf>,
+    /// Instead of the robot file's period.
+    pub period: Option<Duration>,
+    /// How long beats are measured.
+    pub duration: Duration,
+    /// More options of `onbeat run`: profile, priority, CPU.
+    pub options: Vec<OsString>,
+}
+
+impl Default for Servo {
+    /// As the paper: six drives for 60 s.
+    fn default() -> Self {
+        Self { robot: None, period: None, duration: Duration::from_secs(60), options: Vec::new() }
+    }
+}
+
+impl Servo {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// A run that failed, or a recording that cannot be read.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        let surroundings = Surroundings::begin(context);
+        let run =
+            OnbeatRun { robot: self.robot.clone(), period: self.period, options: self.options.clone() };
+        let path = context.path("servo");
+        context.say(format_args!("servo: {} s of beats", self.duration.as_secs_f64()));
+        let mut running = run.start(context, &path, self.duration)?;
+        if running.wait_until_measuring(context)? {
+            while !running.is_over() && context.wait(Duration::from_millis(100)) {}
+        }
+        let outcome = running.finish()?;
+        let recording = runner::read(&path)?;
+        let (period, beats) = beats::beats(&recording)
+            .map_err(|why| Error::other(format_args!("{}: {why}", path.display())))?;
+        let summary = cycle::summary(&beats, period);
+        let mut report = self.report(&outcome, period);
+        surroundings.end(&mut report);
+        report.warnings.extend(refusals(&outcome));
+        if summary.dropped_records.count > 0 {
+            let count = summary.dropped_records.count;
+            report.warn(format!("{count} beats are missing in the numbers: the recorder did not keep up"));
+        }
+        report.condition("samples", beats.len().to_string());
+        report.sections.push(Section::Table(cycle::servo_table(&summary)));
+        report.sections.push(Section::Text(
+            "The paper's own values are not reproduced here: it measured other drives on another machine, and this \
+             project does not have its numbers at hand. The rows are its rows."
+                .to_owned(),
+        ));
+        report.sections.push(Section::Table(cycle::percentiles(&summary)));
+        report.sections.push(Section::Table(cycle::health(&summary)));
+        report.sections.extend(cycle::plots(&beats, period));
+        if let Ok(Value::Object(values)) = serde_json::to_value(&summary) {
+            report.values = values;
+        }
+        Ok(report)
+    }
+
+    fn report(&self, outcome: &Value, period_ns: u64) -> Report {
+        let period = period_ns as f64 / 1e6;
+        let mut report = Report {
+            experiment: "servo".to_owned(),
+            title: "Servo drives: T_period, T_jitter, T_exec".to_owned(),
+            source: Some("the servo paper, Table 3 and Figure 8: six drives, 60 s".to_owned()),
+            measured: "for every beat: T_period, from its start to the next; T_jitter = |T_period - period|; T_exec = \
+                       C + P + T, the time to collect inputs, process and transmit outputs, without the wire"
+                .to_owned(),
+            good: "T_period close to the period with a small deviation, T_jitter of a few per cent of the period at \
+                   most, and T_exec far below the period"
+                .to_owned(),
+            ..Report::default()
+        };
+        let conditions = &outcome["conditions"];
+        let text = |name: &str| conditions[name].as_str().unwrap_or("not known").to_owned();
+        report.condition("robot", format!("{}, {} SubDevices", text("robot"), conditions["sub_devices"]));
+        report.condition("link", format!("{}, {}", text("link"), text("frame_order")));
+        report.condition("period", format!("{period} ms"));
+        report.condition("duration", format!("{} s", self.duration.as_secs_f64()));
+        report
+    }
+}
+
+/// What was asked for and refused, as the run says it.
+pub(crate) fn refusals(outcome: &Value) -> Vec<String> {
+    let warnings = outcome["conditions"]["warnings"].as_array().into_iter().flatten();
+    warnings.filter_map(Value::as_str).filter(|it| it.contains("refused")).map(str::to_owned).collect()
+}

@@ -1,0 +1,107 @@
+//! The machine before and over a measurement, and the doubts it raises.
+
+use std::time::Duration;
+
+use machine::conditions::Conditions;
+use machine::usage::{Busy, Usage};
+use report::Report;
+
+use crate::Context;
+
+/// Looks at the machine while a measurement runs, and says what spoils it.
+#[derive(Debug)]
+pub struct Surroundings {
+    conditions: Conditions,
+    before: Option<Busy>,
+    begin: Option<Usage>,
+}
+
+impl Surroundings {
+    /// Looks for a second at what the machine does before anything is started, then begins.
+    #[must_use]
+    pub fn begin(context: &Context) -> Self {
+        let first = Usage::now().ok();
+        context.wait(LOOK);
+        let begin = Usage::now().ok();
+        let before = begin.as_ref().zip(first.as_ref()).map(|(now, first)| now.since(first));
+        Self { conditions: Conditions::read(), before, begin }
+    }
+
+    /// Puts the conditions and what spoils the numbers into a report; to be called when the measurement is over.
+    pub fn end(&self, report: &mut Report) {
+        let it = &self.conditions;
+        let kind = if it.preempt_rt { " PREEMPT_RT" } else { "" };
+        report.condition("kernel", format!("Linux {}{kind}", it.kernel));
+        let governor =
+            it.governor.as_ref().map_or_else(String::new, |governor| format!(", governor {governor}"));
+        report.condition("processor", format!("{} x {}{governor}", it.cpus, it.cpu_model));
+        let over = self.begin.as_ref().and_then(|begin| Some(Usage::now().ok()?.since(begin)));
+        for (name, busy) in [("machine before", &self.before), ("machine meanwhile", &over)] {
+            report.condition(name, busy.as_ref().map_or("not known".to_owned(), Busy::to_string));
+        }
+        self.doubt(over.as_ref(), report);
+    }
+
+    fn doubt(&self, over: Option<&Busy>, report: &mut Report) {
+        let percent = |share: f64| (share * 100.0).round();
+        if let Some(busy) = self.before.as_ref().map(|it| it.whole.busy).filter(|&busy| busy > BUSY) {
+            report.warn(format!(
+                "the machine was {} % busy before the measurement began: stop what else runs, and measure again",
+                percent(busy)
+            ));
+        }
+        if let Some(steal) = over.map(|it| it.whole.steal).filter(|&steal| steal > STOLEN) {
+            report.warn(format!(
+                "the hypervisor ran something else for {:.1} % of the time: the tails are its own; measure on \
+                 hardware or on a machine with CPUs of its own",
+                steal * 100.0
+            ));
+        }
+        if !self.conditions.preempt_rt {
+            report.warn("the kernel is not a PREEMPT_RT one; install one for bounded latencies");
+        }
+        if let Some(governor) = self.conditions.governor.as_deref().filter(|&it| it != "performance") {
+            report.warn(format!("the CPU frequency governor is {governor}; set it to performance"));
+        }
+    }
+}
+
+/// How long the machine is looked at before a measurement.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Share of busy time before a measurement above which the machine was not idle.
+const BUSY: f64 = 0.1;
+
+/// Share of stolen time above which the hypervisor shows in the numbers: one beat in a thousand.
+const STOLEN: f64 = 0.001;
+
+#[cfg(test)]
+mod tests {
+    use machine::usage::Shares;
+
+    use super::*;
+
+    fn busy(busy: f64, steal: f64) -> Busy {
+        let whole = Shares { busy, idle: 1.0 - busy - steal, steal };
+        Busy { whole, ..Busy::default() }
+    }
+
+    fn warnings(before: Busy, over: Busy) -> Vec<String> {
+        let conditions = Conditions { preempt_rt: true, ..Conditions::default() };
+        let mut report = Report::default();
+        Surroundings { conditions, before: Some(before), begin: None }.doubt(Some(&over), &mut report);
+        report.warnings
+    }
+
+    #[test]
+    fn a_quiet_machine_of_its_own_raises_no_doubt() {
+        assert_eq!(warnings(busy(0.02, 0.0), busy(0.9, 0.0)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_ran_before_and_what_was_stolen_is_said() {
+        let said = warnings(busy(0.4, 0.0), busy(0.9, 0.02));
+        assert!(said[0].contains("40 % busy before") && said[1].contains("2.0 % of the time"), "{said:?}");
+        assert_eq!(said.len(), 2);
+    }
+}

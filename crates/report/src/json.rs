@@ -1,0 +1,27 @@
+//! A report as JSON, there and back.
+
+use thiserror::Error;
+
+use crate::Report;
+
+impl Report {
+    /// The report as JSON; [`Report::from_json`] reads it.
+    #[must_use]
+    pub fn json(&self) -> String {
+        // Plain data with text as keys: nothing in it can fail to be written.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// Reads what [`Report::json`] wrote.
+    ///
+    /// # Errors
+    /// The line and what was expected there.
+    pub fn from_json(text: &str) -> Result<Self, NotAReport> {
+        serde_json::from_str(text).map_err(NotAReport)
+    }
+}
+
+/// JSON that is no report, or no JSON at all.
+#[derive(Debug, Error)]
+#[error("expected a report as `report.json` holds it, found: {0}")]
+pub struct NotAReport(serde_json::Error);

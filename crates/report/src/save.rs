@@ -1,0 +1,37 @@
+//! A report in a folder.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Report;
+
+/// Where a report was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// `report.md`.
+    pub markdown: PathBuf,
+    /// `report.json`.
+    pub json: PathBuf,
+}
+
+/// Writes `report.md` and `report.json` into `folder`, which is made if it is not there.
+///
+/// # Errors
+/// The file that cannot be written, and why.
+pub fn save(report: &Report, folder: &Path) -> io::Result<Saved> {
+    fs::create_dir_all(folder).map_err(|error| named(folder, &error))?;
+    let write = |name: &str, text: String| {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| named(&path, &error))?;
+        Ok::<_, io::Error>(path)
+    };
+    Ok(Saved {
+        json: write("report.json", report.json())?,
+        markdown: write("report.md", report.markdown())?,
+    })
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
