@@ -147,13 +147,15 @@ mod tests {
     #[test]
     fn it_stops_when_told() {
         let stop = AtomicBool::new(false);
-        let probed = wakeup_latencies(&configuration(u64::MAX), &stop, |cycle, _| {
-            if cycle >= 20 {
+        let mut seen = 0;
+        let probed = wakeup_latencies(&configuration(u64::MAX), &stop, |_, _| {
+            seen += 1;
+            if seen == 20 {
                 stop.store(true, Ordering::Relaxed);
             }
         })
         .unwrap();
-        assert!(probed.beats > 20, "{probed:?}");
+        assert!(probed.beats >= 20 && probed.beats == seen, "{seen}: {probed:?}");
     }
 
     /// In virtual time nobody is ever late, and a full ring drops and counts.

@@ -8,6 +8,7 @@
 //! | [`check`] | formatting, lints, documentation |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | other people's programs judging ours |
+//! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod command;
 mod fuzz;
 mod judges;
 mod report;
+mod rt;
 mod setup;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +32,7 @@ cargo xtask test                           everything CI runs; installs what it 
 cargo xtask check                          formatting, lints, documentation
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
+cargo xtask rt                             Debian's PREEMPT_RT kernel, booted in qemu with our program in it
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
 cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
 cargo xtask bench clone                    time from a fresh clone to the first cycle";
@@ -44,6 +47,10 @@ fn main() -> ExitCode {
         ["check"] => check::all(&root, &mut report),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => judges::all(&root, &mut report),
+        ["rt"] => {
+            setup::debian_packages(&mut report);
+            rt::all(&root, &mut report);
+        }
         ["fuzz", options @ ..] => match fuzz::Options::parse(options) {
             Ok(options) => fuzz::all(&root, &options, &mut report),
             Err(error) => return misused(&error),
@@ -66,6 +73,7 @@ fn test(root: &Path, report: &mut Report) {
     check::clippy(root, report);
     report.step("cargo test", || Outcome::of(&mut command::cargo(root, &["test", "--workspace"])));
     judges::all(root, report);
+    rt::all(root, report);
     fuzz::all(root, &fuzz::Options { seconds: Duration::from_secs(60), target: None }, report);
 }
 

@@ -20,6 +20,9 @@ const NEEDS: &[Need] = &[
     Need { program: "cyclictest", probe: &["--help"], package: "rt-tests" },
     Need { program: "strace", probe: &["-V"], package: "strace" },
     Need { program: "c++", probe: &["--version"], package: "g++" },
+    Need { program: "qemu-system-x86_64", probe: &["--version"], package: "qemu-system-x86" },
+    Need { program: "/bin/busybox", probe: &["true"], package: "busybox-static" },
+    Need { program: "cpio", probe: &["--version"], package: "cpio" },
     Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
 ];
 

@@ -1,0 +1,197 @@
+//! A machine that boots, does what a script says, and hands its results back.
+//!
+//! The first serial port is the kernel's console and goes to a log. The second one carries the results: what
+//! the script writes, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::archive::Archive;
+use super::kernel::Kernel;
+use super::program::Programs;
+
+pub(super) const QEMU: &str = "qemu-system-x86_64";
+pub(super) const BUSYBOX: &str = "/bin/busybox";
+
+/// What a guest runs.
+#[derive(Debug)]
+pub(super) struct Image {
+    /// Where logs and results go.
+    pub(super) folder: PathBuf,
+    pub(super) kernel: Kernel,
+    pub(super) programs: Programs,
+}
+
+/// One boot.
+#[derive(Debug)]
+pub(super) struct Boot<'a> {
+    /// Names the log and the results.
+    pub(super) name: &'a str,
+    /// CPUs, and how their time passes.
+    pub(super) machine: &'a [&'a str],
+    /// Kernel parameters besides the console.
+    pub(super) parameters: &'a str,
+    /// What the shell does once everything is mounted.
+    pub(super) script: &'a str,
+    /// Files by path, besides the programs.
+    pub(super) files: &'a [(&'a str, &'a [u8])],
+    /// Wall-clock time after which it is killed.
+    pub(super) longest: Duration,
+}
+
+/// What a guest said, by section.
+#[derive(Debug)]
+pub(super) struct Results(BTreeMap<String, String>);
+
+impl Results {
+    /// The text of a section, trimmed.
+    ///
+    /// # Errors
+    /// That there is no such section.
+    pub(super) fn section(&self, name: &str) -> Result<&str, String> {
+        self.0
+            .get(name)
+            .map(|text| text.trim())
+            .ok_or_else(|| format!("the guest's results have no `{name}`"))
+    }
+
+    /// The JSON of a section.
+    ///
+    /// # Errors
+    /// That there is no such section, or what is wrong with it.
+    pub(super) fn json(&self, name: &str) -> Result<serde_json::Value, String> {
+        let text = self.section(name)?;
+        serde_json::from_str(text).map_err(|error| format!("the guest's `{name}`: {error}: {text}"))
+    }
+
+    fn parse(text: &str) -> Self {
+        let mut sections: BTreeMap<String, String> = BTreeMap::new();
+        let mut current = String::new();
+        for line in text.lines() {
+            match line.strip_prefix("@ ") {
+                Some(name) => current = name.trim().to_owned(),
+                None => {
+                    let section = sections.entry(current.clone()).or_default();
+                    section.push_str(line);
+                    section.push('\n');
+                    continue;
+                }
+            }
+            sections.entry(current.clone()).or_default();
+        }
+        Self(sections)
+    }
+}
+
+impl Image {
+    /// Boots, waits for the end, and returns what was said.
+    ///
+    /// # Errors
+    /// That it did not start, or did not end in time or in order; with the kernel's last lines.
+    pub(super) fn boot(&self, boot: &Boot<'_>) -> Result<Results, String> {
+        let file = |ending: &str| self.folder.join(format!("{}.{ending}", boot.name));
+        let (initramfs, log, results) = (file("cpio"), file("log"), file("out"));
+        self.write_initramfs(boot, &initramfs)?;
+        for stale in [&log, &results] {
+            let _ = fs::remove_file(stale);
+        }
+        let mut qemu = Command::new(QEMU);
+        qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+        qemu.args(["-machine", "q35", "-cpu", "max", "-m", "768"]).args(boot.machine);
+        qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
+        // A panic ends the machine at once, which ends qemu.
+        qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 {}", boot.parameters)]);
+        for port in [&log, &results] {
+            qemu.arg("-serial").arg(format!("file:{}", port.display()));
+        }
+        let ended = run_until(&mut qemu, boot.longest);
+        let _ = fs::remove_file(&initramfs);
+        let said = fs::read(&results).unwrap_or_default();
+        let said = Results::parse(&String::from_utf8_lossy(&said));
+        match ended {
+            Ok(()) if said.section("end").is_ok() => Ok(said),
+            Ok(()) => Err(format!("the guest ended before its script did{}", tail(&log, &results))),
+            Err(why) => Err(format!("{why}{}", tail(&log, &results))),
+        }
+    }
+
+    fn write_initramfs(&self, boot: &Boot<'_>, path: &Path) -> Result<(), String> {
+        let mut archive = Archive::default();
+        for directory in ["bin", "dev", "proc", "sys", "tmp", "run", "lib", "root"] {
+            archive.directory(directory);
+        }
+        let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
+        archive.program("init", INIT.as_bytes());
+        archive.program("bin/busybox", &read(Path::new(BUSYBOX))?);
+        archive.program("bin/onbeat", &read(&self.programs.onbeat)?);
+        archive.program("bin/culprit", &read(&self.programs.culprit)?);
+        archive.file("script", boot.script.as_bytes());
+        for (number, module) in self.kernel.modules.iter().enumerate() {
+            // In the order in which `init` finds them.
+            archive.file(&format!("lib/{number}.ko"), &read(module)?);
+        }
+        for (path, content) in boot.files {
+            archive.file(path, content);
+        }
+        fs::write(path, archive.finish()).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+const INIT: &str = include_str!("init.sh");
+
+/// Runs qemu for `longest` at most.
+fn run_until(qemu: &mut Command, longest: Duration) -> Result<(), String> {
+    println!("$ {}", crate::command::words(qemu));
+    let child = qemu.stdin(Stdio::null()).spawn();
+    let mut child = Machine(child.map_err(|error| format!("{QEMU} does not start: {error}"))?);
+    let deadline = Instant::now() + longest;
+    loop {
+        match child.0.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("{QEMU} ended with {status}")),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(50)),
+            Ok(None) => return Err(format!("the guest was not done after {} s", longest.as_secs())),
+            Err(error) => return Err(format!("{QEMU}: {error}")),
+        }
+    }
+}
+
+/// A running qemu, ended when dropped.
+struct Machine(Child);
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The last lines of both ports.
+fn tail(log: &Path, results: &Path) -> String {
+    let mut said = String::new();
+    for (what, path) in [("results", results), ("kernel log", log)] {
+        let text = fs::read(path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        said += &format!("\n--- end of its {what} ({})\n", path.display());
+        said += &lines[lines.len().saturating_sub(25)..].join("\n");
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_found_by_section() {
+        let results = Results::parse("@ kernel\n6.1\n@ run\n{\"a\":\n1}\n@ end\n");
+        assert_eq!(results.section("kernel"), Ok("6.1"));
+        assert_eq!(results.json("run").map(|it| it["a"].clone()), Ok(1.into()));
+        assert_eq!(results.section("end"), Ok(""));
+        assert_eq!(results.section("x"), Err("the guest's results have no `x`".into()));
+    }
+}

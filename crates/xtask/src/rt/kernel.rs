@@ -1,0 +1,126 @@
+//! Debian's real-time kernel package: fetched and unpacked below `target/`, never installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::command;
+
+/// Depends on the newest real-time kernel, whatever that is called at the time.
+const META_PACKAGE: &str = "linux-image-rt-amd64";
+
+/// What the guest loads; others only if one of these depends on them.
+const MODULES: &[&str] = &["veth"];
+
+/// A kernel and what belongs to it.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    /// Name of the package.
+    pub(super) package: String,
+    /// The image qemu boots.
+    pub(super) image: PathBuf,
+    /// Modules in the order they are loaded in.
+    pub(super) modules: Vec<PathBuf>,
+}
+
+/// Fetches the kernel of today into `folder`, unless it is there.
+///
+/// # Errors
+/// Why it cannot be had.
+pub(super) fn fetch(folder: &Path) -> Result<Kernel, String> {
+    let package = resolve()?;
+    let unpacked = folder.join(&package);
+    if !unpacked.join("complete").exists() {
+        println!("fetching {package} (apt-get download), not installing it");
+        let made = fs::remove_dir_all(&unpacked).or(Ok(())).and_then(|()| fs::create_dir_all(&unpacked));
+        made.map_err(|error| format!("{}: {error}", unpacked.display()))?;
+        command::output(Command::new("apt-get").args(["-q", "download", &package]).current_dir(&unpacked))?;
+        let archive = only_file(&unpacked, |name| name.ends_with(".deb"))?;
+        command::output(Command::new("dpkg-deb").arg("-x").arg(&archive).arg(&unpacked))?;
+        let done = fs::remove_file(&archive).and_then(|()| fs::write(unpacked.join("complete"), ""));
+        done.map_err(|error| format!("{}: {error}", unpacked.display()))?;
+    }
+    let image = only_file(&unpacked.join("boot"), |name| name.starts_with("vmlinuz-"))?;
+    let mut modules = Vec::new();
+    // Debian 13 moved /lib below /usr.
+    let libraries = [unpacked.join("lib/modules"), unpacked.join("usr/lib/modules")];
+    for module in MODULES {
+        with_dependencies(module, &libraries, &mut modules)?;
+    }
+    Ok(Kernel { package, image, modules })
+}
+
+/// The package that the meta-package depends on.
+fn resolve() -> Result<String, String> {
+    let depends = || command::output(Command::new("apt-cache").args(["depends", META_PACKAGE]));
+    let name = |text: &str| {
+        let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+        lines.find(|name| name.starts_with("linux-image-")).map(str::to_owned)
+    };
+    if let Some(name) = depends().ok().and_then(|text| name(&text)) {
+        return Ok(name);
+    }
+    command::output(Command::new("apt-get").args(["-q", "update"]))?;
+    name(&depends()?).ok_or_else(|| format!("apt knows no kernel behind {META_PACKAGE}"))
+}
+
+/// Puts a module's dependencies before it. The package has no `modules.dep` (that is made when it is
+/// installed), but every module names what it needs.
+fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBuf>) -> Result<(), String> {
+    let file = format!("{module}.ko");
+    // In file names and in lists of dependencies `-` and `_` are the same.
+    let is_it = |name: &str| name.replace('-', "_") == file.replace('-', "_");
+    let path = libraries.iter().find_map(|library| find(library, &is_it));
+    let path =
+        path.ok_or_else(|| format!("the kernel package has no module {module}, or it is compressed"))?;
+    if found.contains(&path) {
+        return Ok(());
+    }
+    let bytes = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    for dependency in dependencies(&bytes) {
+        with_dependencies(&dependency, libraries, found)?;
+    }
+    found.push(path);
+    Ok(())
+}
+
+/// The names behind `depends=` in a module's information, which is text that zeroes end.
+fn dependencies(module: &[u8]) -> Vec<String> {
+    const KEY: &[u8] = b"\0depends=";
+    let start = module.windows(KEY.len()).position(|window| window == KEY);
+    let Some(rest) = start.and_then(|start| module.get(start + KEY.len()..)) else { return Vec::new() };
+    let text = String::from_utf8_lossy(rest.split(|&byte| byte == 0).next().unwrap_or_default());
+    text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+fn find(folder: &Path, wanted: &impl Fn(&str) -> bool) -> Option<PathBuf> {
+    let entries = fs::read_dir(folder).ok()?.flatten();
+    entries.map(|entry| entry.path()).find_map(|path| {
+        if path.is_dir() {
+            return find(&path, wanted);
+        }
+        path.file_name()?.to_str().is_some_and(wanted).then_some(path.clone())
+    })
+}
+
+fn only_file(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<PathBuf, String> {
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let is_wanted = |path: &PathBuf| path.file_name().and_then(|name| name.to_str()).is_some_and(&wanted);
+    let found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_wanted).collect();
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        _ => Err(format!("{}: expected one such file, found {}", folder.display(), found.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_modules_dependencies_are_read_from_its_information() {
+        assert_eq!(dependencies(b"\x7fELF..license=GPL\0depends=stp,llc\0retpoline=Y\0"), ["stp", "llc"]);
+        assert_eq!(dependencies(b"license=GPL\0depends=\0vermagic=6.1"), [""; 0]);
+        assert_eq!(dependencies(b"nothing of the kind"), [""; 0]);
+    }
+}

@@ -1,0 +1,70 @@
+//! Debian's PREEMPT_RT kernel, booted in qemu without hardware support (TCG), with our program in it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
+//! | [`program`] | our program and the culprit, linked statically |
+//! | [`archive`] | the initramfs, a cpio archive |
+//! | [`guest`] | a machine that boots, does what a script says, and hands its results back |
+//! | [`two_cpus`] | the robot on a cable between two CPUs |
+//! | [`virtual_time`] | latencies on one CPU whose clock counts instructions |
+
+mod archive;
+mod guest;
+mod kernel;
+mod program;
+mod two_cpus;
+mod virtual_time;
+
+use std::path::Path;
+
+use crate::command;
+use crate::report::{Outcome, Report};
+use guest::Image;
+
+/// Both machines, each a step of its own.
+pub(crate) fn all(root: &Path, report: &mut Report) {
+    let mut image = None;
+    report.step("rt prepare", || {
+        if let Err(lack) = possible() {
+            return Outcome::Skipped(lack);
+        }
+        let folder = root.join("target/rt");
+        let kernel = match kernel::fetch(&folder) {
+            Ok(kernel) => kernel,
+            Err(why) => return Outcome::Skipped(why),
+        };
+        match program::build(root, &folder) {
+            Ok(programs) => {
+                println!("{}, {}", kernel.package, programs.describe());
+                image = Some(Image { folder, kernel, programs });
+                Outcome::Passed
+            }
+            Err(why) => Outcome::Failed(why),
+        }
+    });
+    let Some(image) = image else { return };
+    report.step("rt two CPUs", || outcome(two_cpus::judge(root, &image)));
+    report.step("rt virtual time", || outcome(virtual_time::judge(&image)));
+}
+
+fn outcome(judged: Result<(), String>) -> Outcome {
+    judged.map_or_else(Outcome::Failed, |()| Outcome::Passed)
+}
+
+/// What of it this machine can do at all.
+fn possible() -> Result<(), String> {
+    if std::env::consts::ARCH != "x86_64" {
+        return Err(format!("the booted kernel is x86_64's, this machine is {}", std::env::consts::ARCH));
+    }
+    if !command::works(guest::QEMU, &["--version"]) {
+        return Err(format!("no {} (Debian: qemu-system-x86)", guest::QEMU));
+    }
+    if !Path::new(guest::BUSYBOX).exists() {
+        return Err(format!("no {} (Debian: busybox-static)", guest::BUSYBOX));
+    }
+    if !command::works("dpkg-deb", &["--version"]) {
+        return Err("no dpkg-deb: this is not Debian".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,2 @@
+result kernel
+uname -srv >&3
