@@ -1,0 +1,90 @@
+//! IRQ: blocks of 512 bytes read with direct I/O, as `dd bs=512 iflag=direct` does: each waits for the disk, and each
+//! brings an interrupt.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Done, LoadError};
+
+/// Bytes of a block, as the paper has them.
+const BLOCK: usize = 512;
+
+/// A disk with larger sectors takes no smaller blocks.
+const LARGE_BLOCK: usize = 4096;
+
+/// Bytes of the file: more than a disk's own cache is not needed, the interrupts come all the same.
+const FILE: u64 = 16 << 20;
+
+/// Memory as direct I/O wants it: on a page's boundary.
+#[repr(align(4096))]
+struct Page([u8; LARGE_BLOCK]);
+
+/// Reads a file of its own below `directory` block by block, over and over, until `stop` is set; then the file is gone.
+///
+/// # Errors
+/// A file system that has no direct I/O, or takes no file.
+pub fn run(directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
+    let path = directory.join(format!("onbeat-blocks-{}", std::process::id()));
+    let fail = |error: io::Error| {
+        LoadError(format!(
+            "{}: blocks cannot be read with direct I/O ({error}): use a folder on a disk, with --out",
+            path.display()
+        ))
+    };
+    let blocks = Blocks::create(&path).map_err(fail)?;
+    blocks.read_until(stop).map_err(fail)
+}
+
+/// The file, which goes when this goes.
+struct Blocks<'a> {
+    file: File,
+    path: &'a PathBuf,
+}
+
+impl<'a> Blocks<'a> {
+    fn create(path: &'a PathBuf) -> io::Result<Self> {
+        let filled = File::create(path).and_then(|mut file| {
+            let chunk = vec![0x5A; 1 << 20];
+            for _ in 0..FILE >> 20 {
+                file.write_all(&chunk)?;
+            }
+            file.sync_all()
+        });
+        let opened = filled.and_then(|()| {
+            let direct = libc::O_DIRECT;
+            OpenOptions::new().read(true).custom_flags(direct).open(path)
+        });
+        match opened {
+            Ok(file) => Ok(Self { file, path }),
+            Err(error) => {
+                let _ = fs::remove_file(path);
+                Err(error)
+            }
+        }
+    }
+
+    fn read_until(&self, stop: &AtomicBool) -> io::Result<Done> {
+        let mut page = Box::new(Page([0; LARGE_BLOCK]));
+        let small = self.file.read_at(&mut page.0[..BLOCK], 0).is_ok();
+        let (block, what) =
+            if small { (BLOCK, "blocks of 512 bytes") } else { (LARGE_BLOCK, "blocks of 4096 bytes") };
+        let (mut count, mut offset) = (0, 0);
+        // Relaxed: the flag carries nothing but itself.
+        while !stop.load(Ordering::Relaxed) {
+            self.file.read_exact_at(&mut page.0[..block], offset)?;
+            offset = (offset + block as u64) % FILE;
+            count += 1;
+        }
+        Ok(Done { count, what })
+    }
+}
+
+impl Drop for Blocks<'_> {
+    fn drop(&mut self) {
+        // It may be gone already, and nothing can be done about one that stays.
+        let _ = fs::remove_file(self.path);
+    }
+}

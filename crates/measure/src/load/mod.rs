@@ -1,0 +1,158 @@
+//! Loads beside a measurement: what else the machine does while the cycle runs.
+//!
+//! Each is a loop in a process of its own (`onbeat load NAME`), at ordinary priority, on whatever CPU the kernel gives it,
+//! until it is told to stop; it never outlives the experiment that started it.
+//!
+//! | load | as in the papers |
+//! |---|---|
+//! | [`cpu`] | CPU: a floating-point loop, no system calls |
+//! | [`kernel_lock`] | K-lock: a reader of `/proc` at full speed, inside the kernel most of the time |
+//! | [`block_io`] | IRQ: `dd` of 512-byte blocks with direct I/O, an interrupt for each |
+//! | [`memory`] | memory bandwidth: copies far larger than the caches |
+//! | [`gpu`] | GPU: CUDA copies of 0.5 to 2.6 MB, from pinned and from ordinary memory |
+
+pub mod block_io;
+pub mod cpu;
+pub mod gpu;
+pub mod kernel_lock;
+pub mod memory;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use thiserror::Error;
+
+pub use gpu::HostMemory;
+
+/// A load of our own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// [`cpu`].
+    Cpu,
+    /// [`kernel_lock`].
+    KernelLock,
+    /// [`block_io`].
+    BlockIo,
+    /// [`memory`].
+    Memory,
+    /// [`gpu`].
+    Gpu(HostMemory),
+}
+
+impl Load {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Cpu,
+        Self::KernelLock,
+        Self::BlockIo,
+        Self::Memory,
+        Self::Gpu(HostMemory::Both),
+        Self::Gpu(HostMemory::Pinned),
+        Self::Gpu(HostMemory::Pageable),
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::KernelLock => "k-lock",
+            Self::BlockIo => "irq",
+            Self::Memory => "memory",
+            Self::Gpu(HostMemory::Both) => "gpu",
+            Self::Gpu(HostMemory::Pinned) => "gpu-pinned",
+            Self::Gpu(HostMemory::Pageable) => "gpu-pageable",
+        }
+    }
+
+    /// The load of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// What it does, in a few words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Cpu => "a floating-point loop",
+            Self::KernelLock => "a reader of /proc at full speed",
+            Self::BlockIo => "512-byte blocks with direct I/O",
+            Self::Memory => "copies of 64 MiB from memory to memory",
+            Self::Gpu(HostMemory::Both) => "CUDA copies of 0.5 to 2.6 MB, pinned and not, in turn",
+            Self::Gpu(HostMemory::Pinned) => "CUDA copies of 0.5 to 2.6 MB from pinned memory",
+            Self::Gpu(HostMemory::Pageable) => {
+                "CUDA copies of 0.5 to 2.6 MB from memory that is not pinned"
+            }
+        }
+    }
+
+    /// Puts the load on the machine until `stop` is set; files go below `directory`.
+    ///
+    /// # Errors
+    /// A machine that lacks what the load needs: each says what.
+    pub fn run(self, directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
+        match self {
+            Self::Cpu => Ok(cpu::run(stop)),
+            Self::KernelLock => kernel_lock::run(stop),
+            Self::BlockIo => block_io::run(directory, stop),
+            Self::Memory => Ok(memory::run(stop)),
+            Self::Gpu(memory) => gpu::run(memory, stop),
+        }
+    }
+}
+
+/// How much a load has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// How many.
+    pub count: u64,
+    /// Of what, in the plural: `blocks of 512 bytes`.
+    pub what: &'static str,
+}
+
+/// A load that this machine cannot bear.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct LoadError(pub(crate) String);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_load_has_a_name_of_its_own() {
+        for load in Load::ALL {
+            assert_eq!(Load::named(load.name()), Some(load));
+        }
+        assert_eq!(Load::named("coffee"), None);
+    }
+
+    #[test]
+    fn every_load_works_until_it_is_told_to_stop() {
+        let directory = std::env::temp_dir();
+        for load in [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory] {
+            let stop = AtomicBool::new(false);
+            let done = thread::scope(|scope| {
+                let running = scope.spawn(|| load.run(&directory, &stop));
+                thread::sleep(Duration::from_millis(300));
+                stop.store(true, Ordering::Relaxed);
+                running.join().expect("no panic")
+            });
+            match done {
+                Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),
+                // A file system without direct I/O.
+                Err(error) if load == Load::BlockIo => eprintln!("skipped: {error}"),
+                Err(error) => panic!("{load:?}: {error}"),
+            }
+        }
+        let left = std::fs::read_dir(&directory).expect("the folder").flatten();
+        let left = left.filter(|it| it.file_name().to_string_lossy().starts_with("onbeat-blocks-"));
+        let own = format!("-{}", std::process::id());
+        assert!(!left.into_iter().any(|it| it.file_name().to_string_lossy().ends_with(&own)));
+    }
+}
