@@ -1,0 +1,274 @@
+//! From events and a beat to what made it late: a pure function.
+
+use crate::beat::{Beat, Late, phase_name};
+use crate::cause::{Cause, Causes, Kind};
+use crate::steal::{Charges, STEAL_AT_LEAST, TICK_NS};
+use crate::timeline::{Doing, Slice, Timeline};
+use crate::trace::{TraceEvent, What};
+
+/// What is known besides the events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// The machine is a virtual one.
+    pub virtual_machine: bool,
+    /// Since when no event is missing, ns; `None` if there are none.
+    pub complete_since_ns: Option<u64>,
+    /// By how much the kernel's steal counter of the cycle's CPU rose around the beat, ns, in ticks of 10 ms.
+    pub steal_rise_ns: u64,
+    /// Events of all CPUs are recorded, not only of the cycle's.
+    pub all_cpus: bool,
+}
+
+/// What made this beat late; the shares add up to its lateness exactly.
+///
+/// `events` are in order of time and reach from before the release (best: from before the last beat's end) to behind
+/// the end. A late start is taken apart moment by moment. A late end is shared among all that took time since the
+/// release besides the cycle itself, in proportion if together they took more than the lateness; what remains is the
+/// cycle's own, by phase.
+#[must_use]
+pub fn attribute(events: &[TraceEvent], beat: &Beat, evidence: &Evidence) -> Vec<Cause> {
+    let (late, late_ns) = beat.lateness();
+    let timeline = Timeline::new(events);
+    let mut blame = Blame { timeline, beat, evidence, causes: Causes::default(), own: Causes::default() };
+    blame.start();
+    if late == Late::Start {
+        let Blame { mut causes, own, .. } = blame;
+        own.iter().for_each(|cause| causes.add(cause.kind, &cause.name, cause.ns));
+        return causes.adding_up_to(late_ns);
+    }
+    blame.execution();
+    let Blame { mut causes, own, .. } = blame;
+    let rest = late_ns.saturating_sub(causes.total());
+    own.adding_up_to(rest).iter().for_each(|cause| causes.add(cause.kind, &cause.name, cause.ns));
+    causes.adding_up_to(late_ns)
+}
+
+/// Blame being gathered.
+struct Blame<'a> {
+    timeline: Timeline<'a>,
+    beat: &'a Beat,
+    evidence: &'a Evidence,
+    causes: Causes,
+    own: Causes,
+}
+
+/// What the cycle was waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Its thread was still in the beat before.
+    Before,
+    /// For the timer interrupt that was due.
+    Timer,
+    /// For the CPU: its thread was woken, or is being woken.
+    Cpu,
+    /// For nothing: its thread ran, up to the first stamp.
+    Stamp,
+    /// For nothing: the beat itself.
+    Beat,
+}
+
+impl Blame<'_> {
+    /// From the release to the start.
+    fn start(&mut self) {
+        let record = &self.beat.record;
+        let (release, start) = (record.release_ns, record.start_ns.max(record.release_ns));
+        let mut now = release;
+        if let Some((end, _)) = self.beat.previous {
+            // The beat before ended after this release.
+            self.follow(now, end.min(start), Stage::Before);
+            now = now.max(end.min(start));
+        }
+        let Some((cpu, woken)) = self.woken(start) else {
+            return self.follow(now, start, Stage::Stamp);
+        };
+        let interrupt = self.timeline.interrupt_began(cpu, woken).unwrap_or(woken);
+        for (end, stage) in [(interrupt, Stage::Timer), (woken, Stage::Cpu)] {
+            let end = end.clamp(now, start);
+            self.take(cpu, now, end, stage);
+            now = end;
+        }
+        let (ran, runs_on) = self.comes(woken).unwrap_or((start, cpu));
+        let ran = ran.clamp(now, start);
+        self.take(runs_on, now, ran, Stage::Cpu);
+        self.follow(ran, start, Stage::Stamp);
+    }
+
+    /// From the start to the end.
+    fn execution(&mut self) {
+        let record = &self.beat.record;
+        self.follow(record.start_ns.max(record.release_ns), record.end_ns, Stage::Beat);
+    }
+
+    /// The waking that led to the start: the first one since the thread went to sleep; with its CPU.
+    fn woken(&self, start: u64) -> Option<(usize, u64)> {
+        let thread = self.beat.thread;
+        let mut woken = None;
+        for event in self.timeline.events().take_while(|event| event.time_ns <= start) {
+            match event.what {
+                What::Switch { previous, preempted: false, .. } if previous.thread == thread => {
+                    woken = None
+                }
+                What::Waking { thread: it } if it == thread => {
+                    woken.get_or_insert((event.cpu, event.time_ns));
+                }
+                _ => {}
+            }
+        }
+        // That of an earlier beat led to an earlier start.
+        let after = self.beat.previous.map_or(0, |(end, _)| end);
+        woken.filter(|&(_, time)| time >= after)
+    }
+
+    /// When the thread first comes on a CPU at `from_ns` or later, and which.
+    fn comes(&self, from_ns: u64) -> Option<(u64, usize)> {
+        self.timeline.events().filter(|event| event.time_ns >= from_ns).find_map(|event| match event.what {
+            What::Switch { next, .. } if next.thread == self.beat.thread => {
+                Some((event.time_ns, event.cpu))
+            }
+            _ => None,
+        })
+    }
+
+    /// Takes a stretch in which the cycle's thread should run, from CPU to CPU if it moves.
+    fn follow(&mut self, from_ns: u64, to_ns: u64, stage: Stage) {
+        let mut now = from_ns;
+        let mut cpu = self.timeline.last_on(self.beat.thread, from_ns);
+        while now < to_ns {
+            // It is where it comes next if it is not running, and where it is if it is.
+            let next = self.comes(now.saturating_add(1)).filter(|&(time, _)| time < to_ns);
+            let here = cpu.or(next.map(|(_, cpu)| cpu)).or(self.timeline.any_cpu());
+            let end = next.map_or(to_ns, |(time, _)| time);
+            match here {
+                Some(here) => self.take(here, now, end, stage),
+                None => self.causes.add(Kind::Unknown, OVERWRITTEN, end - now),
+            }
+            cpu = next.map(|(_, cpu)| cpu).or(cpu);
+            now = end;
+        }
+    }
+
+    /// Takes what one CPU did.
+    fn take(&mut self, cpu: usize, from_ns: u64, to_ns: u64, stage: Stage) {
+        if from_ns >= to_ns {
+            return;
+        }
+        let complete = self.evidence.complete_since_ns.unwrap_or(u64::MAX).clamp(from_ns, to_ns);
+        self.causes.add(Kind::Unknown, OVERWRITTEN, complete - from_ns);
+        let believed = self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
+        let charges = Charges::of(&self.timeline, cpu, believed);
+        for slice in self.timeline.slices(cpu, complete, to_ns) {
+            for piece in cut(slice, &charges) {
+                self.blame(&piece, charges.cover(piece.from_ns, piece.to_ns), stage);
+            }
+        }
+    }
+
+    /// Blames one slice.
+    fn blame(&mut self, slice: &Slice, accounted: bool, stage: Stage) {
+        let ns = slice.length_ns();
+        match slice.doing {
+            Doing::Irq { number, name } => self.causes.add(Kind::Irq, &format!("{number} {name}"), ns),
+            Doing::Vector(TIMER) => self.causes.add(Kind::Timer, TIMER, ns),
+            Doing::Vector(name) => self.causes.add(Kind::Irq, name, ns),
+            Doing::Timer(function) => self.causes.add(Kind::Timer, &timer_name(function), ns),
+            Doing::Stolen => self.causes.add(Kind::Steal, HYPERVISOR, ns),
+            Doing::Unrecorded => self.causes.add(Kind::Unknown, OVERWRITTEN, ns),
+            Doing::Softirq(_) if stage == Stage::Timer => self.silence(ns, "late timer interrupt"),
+            Doing::Softirq(name) => self.causes.add(Kind::Softirq, name, ns),
+            Doing::Idle(state) => {
+                let state = state.map_or("idle".to_owned(), |state| format!("idle state {state}"));
+                self.silence(ns, &format!("leaving {state}"));
+            }
+            Doing::Task(task) if task.thread == self.beat.thread => self.own(slice, accounted, stage),
+            Doing::Task(task) if stage == Stage::Timer => {
+                // A timer interrupt that was due did not come: the kernel had interrupts off, or the CPU was away.
+                let name = task.name.to_string();
+                match () {
+                    () if accounted => self.causes.add(Kind::Task, &name, ns),
+                    () if ns < STEAL_AT_LEAST => self.silence(ns, "late timer interrupt"),
+                    () if self.stolen_by_counter(ns) => self.causes.add(Kind::Steal, HYPERVISOR, ns),
+                    () => {
+                        self.causes.add(Kind::Unknown, &format!("{name} with interrupts off, or steal"), ns)
+                    }
+                }
+            }
+            Doing::Task(task) => self.causes.add(Kind::Task, &task.name.to_string(), ns),
+        }
+    }
+
+    /// The cycle's own thread.
+    fn own(&mut self, slice: &Slice, accounted: bool, stage: Stage) {
+        let ns = slice.length_ns();
+        match stage {
+            Stage::Before => {
+                let phase = self.beat.previous.map_or("code", |(_, phase)| phase_name(phase));
+                self.own.add(Kind::Own, phase, ns);
+            }
+            Stage::Timer | Stage::Cpu | Stage::Stamp if accounted => self.own.add(Kind::Own, "wake-up", ns),
+            Stage::Timer | Stage::Cpu | Stage::Stamp => self.silence(ns, "waking up"),
+            Stage::Beat if !accounted && self.stolen_by_counter(ns) => {
+                self.causes.add(Kind::Steal, HYPERVISOR, ns);
+            }
+            Stage::Beat => {
+                let mut now = slice.from_ns;
+                for (phase, end) in self.beat.phase_ends() {
+                    let end = end.clamp(now, slice.to_ns);
+                    self.own.add(Kind::Own, phase_name(phase), end - now);
+                    now = end;
+                }
+                self.own.add(Kind::Own, "code", slice.to_ns - now);
+            }
+        }
+    }
+
+    /// A stretch in which something was due and no event came.
+    fn silence(&mut self, ns: u64, name: &str) {
+        if self.evidence.virtual_machine && ns >= STEAL_AT_LEAST {
+            self.causes.add(Kind::Steal, HYPERVISOR, ns);
+        } else {
+            self.causes.add(Kind::Unknown, name, ns);
+        }
+    }
+
+    /// Whether the kernel's steal counter rose enough for a silence of this length, as far as its ticks tell.
+    fn stolen_by_counter(&self, ns: u64) -> bool {
+        let rise = self.evidence.steal_rise_ns;
+        ns >= STEAL_AT_LEAST && rise > 0 && rise + TICK_NS >= ns
+    }
+}
+
+/// Cuts out of a slice of a thread what was stolen.
+fn cut(slice: Slice, charges: &Charges) -> Vec<Slice> {
+    let mut pieces = Vec::new();
+    let mut now = slice.from_ns;
+    if matches!(slice.doing, Doing::Task(_)) {
+        for stolen in &charges.stolen {
+            let (from_ns, to_ns) =
+                (stolen.from_ns.clamp(now, slice.to_ns), stolen.to_ns.clamp(now, slice.to_ns));
+            if from_ns < to_ns {
+                pieces.push(Slice { from_ns: now, to_ns: from_ns, ..slice });
+                pieces.push(Slice { from_ns, to_ns, doing: Doing::Stolen });
+                now = to_ns;
+            }
+        }
+    }
+    pieces.push(Slice { from_ns: now, ..slice });
+    pieces.retain(|piece| piece.from_ns < piece.to_ns);
+    pieces
+}
+
+/// The vector of the CPU's timer interrupt.
+const TIMER: &str = "local_timer";
+
+/// Name of the one thing that steals.
+pub(crate) const HYPERVISOR: &str = "hypervisor";
+
+/// Name of what is unknown because the ring was overwritten.
+pub(crate) const OVERWRITTEN: &str = "trace overwritten";
+
+/// What the name of a timer starts with until its function's name is looked up.
+pub(crate) const TIMER_AT: &str = "at 0x";
+
+fn timer_name(function: u64) -> String {
+    format!("{TIMER_AT}{function:x}")
+}

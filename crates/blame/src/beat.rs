@@ -1,0 +1,106 @@
+//! A beat, as far as blame needs to know it.
+
+use serde::Serialize;
+use timing::{CycleRecord, Phase};
+
+/// A beat and what came just before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beat {
+    /// Its own record.
+    pub record: CycleRecord,
+    /// When the beat before it ended, ns, and its longest phase; `None` if that is not known.
+    pub previous: Option<(u64, Phase)>,
+    /// Time between two releases, ns.
+    pub period_ns: u64,
+    /// Thread of the cycle.
+    pub thread: i32,
+    /// Whether it transmits first and waits for the reply.
+    pub waits_for_reply: bool,
+}
+
+/// What was late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Late {
+    /// The beat started after its release: by its wake-up latency.
+    Start,
+    /// The beat ended after the next release: by the time since that.
+    End,
+}
+
+impl Beat {
+    /// How late it was, and what: its start after its release, or its end after the next release, whichever is more.
+    #[must_use]
+    pub fn lateness(&self) -> (Late, u64) {
+        let start = self.record.wakeup_latency();
+        let end = self.record.end_ns.saturating_sub(self.record.release_ns.saturating_add(self.period_ns));
+        if end > start { (Late::End, end) } else { (Late::Start, start) }
+    }
+
+    /// The longest phase, time of the wire aside.
+    #[must_use]
+    pub fn longest_phase(record: &CycleRecord) -> Phase {
+        let phases = Phase::ALL.into_iter().filter(|&phase| phase != Phase::Wait);
+        phases.max_by_key(|&phase| record.duration(phase)).unwrap_or(Phase::Update)
+    }
+
+    /// Each phase with its end, in the order in which they are taken. Where one comes in pieces (receiving, between
+    /// waits for the wire) they are put together.
+    pub(crate) fn phase_ends(&self) -> Vec<(Phase, u64)> {
+        let order = if self.waits_for_reply { &TRANSMIT_FIRST } else { &Phase::ALL };
+        let mut end = self.record.start_ns;
+        order
+            .iter()
+            .map(|&phase| {
+                end = end.saturating_add(self.record.duration(phase));
+                (phase, end)
+            })
+            .collect()
+    }
+}
+
+const TRANSMIT_FIRST: [Phase; Phase::ALL.len()] = [
+    Phase::Transmit,
+    Phase::Wait,
+    Phase::Receive,
+    Phase::Read,
+    Phase::Command,
+    Phase::Update,
+    Phase::Write,
+    Phase::Publish,
+];
+
+/// A phase, as causes name it.
+#[must_use]
+pub fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Receive => "receive",
+        Phase::Read => "read",
+        Phase::Command => "command",
+        Phase::Update => "controller",
+        Phase::Write => "write",
+        Phase::Transmit => "transmit",
+        Phase::Wait => "wait for the reply",
+        Phase::Publish => "publish",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_beat_is_late_by_its_start_or_by_its_end() {
+        let beat = |start, end| Beat {
+            record: CycleRecord { end_ns: end, ..CycleRecord::begin(1, 1_000, start) },
+            previous: None,
+            period_ns: 1_000,
+            thread: 7,
+            waits_for_reply: false,
+        };
+        assert_eq!(beat(1_050, 1_900).lateness(), (Late::Start, 50));
+        assert_eq!(beat(1_050, 2_040).lateness(), (Late::Start, 50));
+        assert_eq!(beat(1_050, 2_300).lateness(), (Late::End, 300));
+        assert_eq!(beat(1_000, 1_000).lateness(), (Late::Start, 0));
+    }
+}

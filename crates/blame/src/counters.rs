@@ -1,0 +1,161 @@
+//! What the kernel counts for everybody: the fallback where its trace cannot be had.
+//!
+//! Counters say that a thread was preempted, which interrupts came and that time was stolen; not when, nor for how
+//! long. Of a late beat only steal is measured in time, in ticks of 10 ms; all else stays unknown, with what was
+//! counted around the beat as its name.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+
+use crate::beat::Beat;
+use crate::cause::{Cause, Causes, Kind};
+
+/// Counters of the cycle's thread and CPU, sampled at each look.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    thread: i32,
+    cpu: Option<usize>,
+    samples: VecDeque<Sample>,
+}
+
+/// Samples that are kept.
+const SAMPLES: usize = 256;
+
+/// Interrupts that are named, the most frequent.
+const NAMED: usize = 3;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sample {
+    time_ns: u64,
+    voluntary: u64,
+    involuntary: u64,
+    interrupts: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    pub(crate) fn new(thread: i32, cpu: Option<usize>) -> Self {
+        Self { thread, cpu, samples: VecDeque::new() }
+    }
+
+    pub(crate) fn sample(&mut self, time_ns: u64) {
+        let status =
+            fs::read_to_string(format!("/proc/self/task/{}/status", self.thread)).unwrap_or_default();
+        let interrupts = fs::read_to_string("/proc/interrupts").unwrap_or_default();
+        self.samples.push_back(Sample {
+            time_ns,
+            voluntary: switches(&status, "voluntary_ctxt_switches:"),
+            involuntary: switches(&status, "nonvoluntary_ctxt_switches:"),
+            interrupts: interrupts_on(&interrupts, self.cpu),
+        });
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
+        }
+    }
+
+    /// What was counted around the beat.
+    pub(crate) fn attribute(&self, beat: &Beat, steal_rise_ns: u64) -> Vec<Cause> {
+        let (_, late_ns) = beat.lateness();
+        let mut causes = Causes::default();
+        let stolen = steal_rise_ns.min(late_ns);
+        causes.add(Kind::Steal, crate::attribute::HYPERVISOR, stolen);
+        causes.add(Kind::Unknown, &self.counted(beat), late_ns - stolen);
+        causes.adding_up_to(late_ns)
+    }
+
+    fn counted(&self, beat: &Beat) -> String {
+        let (release, end) = (beat.record.release_ns, beat.record.end_ns);
+        let before = self.samples.iter().rev().find(|it| it.time_ns <= release).or(self.samples.front());
+        let after = self.samples.iter().find(|it| it.time_ns >= end).or(self.samples.back());
+        let (Some(before), Some(after)) = (before, after) else { return "nothing counted".to_owned() };
+        let risen = |from: u64, to: u64| to.saturating_sub(from);
+        let span = risen(before.time_ns, after.time_ns) / 1_000_000;
+        let mut interrupts: Vec<(u64, &String)> = after
+            .interrupts
+            .iter()
+            .map(|(name, &count)| (risen(before.interrupts.get(name).copied().unwrap_or(0), count), name))
+            .filter(|&(count, _)| count > 0)
+            .collect();
+        interrupts.sort_unstable_by(|a, b| b.cmp(a));
+        let interrupts: Vec<String> =
+            interrupts.iter().take(NAMED).map(|(count, name)| format!("{count} of {name}")).collect();
+        format!(
+            "in the {span} ms around it: {} preemptions, {} sleeps, interrupts: {}",
+            risen(before.involuntary, after.involuntary),
+            risen(before.voluntary, after.voluntary),
+            if interrupts.is_empty() { "none".to_owned() } else { interrupts.join(", ") }
+        )
+    }
+}
+
+/// A number in `/proc/…/status`.
+fn switches(status: &str, name: &str) -> u64 {
+    let number = status.lines().find_map(|line| line.strip_prefix(name));
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+/// How often each interrupt came on a CPU, or on all of them, by number and name as `24 eth0`.
+fn interrupts_on(table: &str, cpu: Option<usize>) -> BTreeMap<String, u64> {
+    let mut lines = table.lines();
+    let cpus: Vec<usize> = lines
+        .next()
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .filter_map(|name| name.strip_prefix("CPU")?.parse().ok())
+        .collect();
+    let mut counts = BTreeMap::new();
+    for line in lines {
+        let Some((number, rest)) = line.split_once(':') else { continue };
+        let words: Vec<&str> = rest.split_ascii_whitespace().collect();
+        let counted = words.iter().map_while(|word| word.parse::<u64>().ok()).take(cpus.len());
+        let count =
+            counted.zip(&cpus).filter(|(_, it)| cpu.is_none_or(|cpu| cpu == **it)).map(|(n, _)| n).sum();
+        let number = number.trim();
+        let name = match number.parse::<u32>() {
+            Ok(_) => words.last().copied().unwrap_or_default().to_owned(),
+            // "LOC: 1 2 Local timer interrupts"
+            Err(_) => words.get(cpus.len()..).unwrap_or_default().join(" "),
+        };
+        counts.insert(format!("{number} {name}"), count);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERRUPTS: &str = "           CPU0       CPU2       \n\
+        \x20 24:          7          9  PCI-MSIX-0000:00:03.0   0-edge      eth0\n\
+        \x20LOC:        100        200   Local timer interrupts\n\
+        \x20ERR:          0\n";
+
+    #[test]
+    fn interrupts_are_counted_by_cpu_and_name() {
+        let on = |cpu| interrupts_on(INTERRUPTS, cpu);
+        assert_eq!(on(Some(2))["24 eth0"], 9);
+        assert_eq!(on(Some(2))["LOC Local timer interrupts"], 200);
+        assert_eq!(on(None)["24 eth0"], 16);
+        assert!(interrupts_on("", None).is_empty());
+    }
+
+    #[test]
+    fn a_late_beat_is_told_what_was_counted_around_it() {
+        let sample = |time_ns, involuntary, eth0| Sample {
+            time_ns,
+            voluntary: 5,
+            involuntary,
+            interrupts: BTreeMap::from([("24 eth0".to_owned(), eth0)]),
+        };
+        let samples = VecDeque::from([sample(0, 1, 1), sample(10_000_000, 2, 1), sample(30_000_000, 5, 8)]);
+        let counters = Counters { thread: 1, cpu: None, samples };
+        let record = timing::CycleRecord::begin(4, 12_000_000, 27_000_000);
+        let beat = Beat { record, previous: None, period_ns: 1_000_000, thread: 1, waits_for_reply: false };
+        let causes = counters.attribute(&beat, 10_000_000);
+        assert_eq!((causes[0].kind, causes[0].ns), (Kind::Steal, 10_000_000));
+        assert_eq!((causes[1].kind, causes[1].ns), (Kind::Unknown, 5_000_000));
+        assert_eq!(
+            causes[1].name,
+            "in the 20 ms around it: 3 preemptions, 0 sleeps, interrupts: 7 of 24 eth0"
+        );
+    }
+}

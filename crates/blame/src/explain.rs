@@ -1,0 +1,426 @@
+//! A run watched: its late beats, each with its causes, the worst of them with all that happened around.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::thread;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use timing::CycleRecord;
+
+use crate::attribute::{Evidence, TIMER_AT, attribute};
+use crate::beat::{Beat, Late};
+use crate::cause::{Cause, Kind};
+use crate::counters::Counters;
+use crate::steal::{StealCounter, is_virtual};
+use crate::trace::{Recorder, TraceEvent, symbols};
+
+/// What is to be explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Beats that were later than this are explained, ns.
+    pub late_above_ns: u64,
+    /// Time between two releases, ns.
+    pub period_ns: u64,
+    /// Whether a beat transmits first and waits for its reply.
+    pub waits_for_reply: bool,
+    /// The CPU the cycle is bound to; `None`: any.
+    pub cpu: Option<usize>,
+}
+
+/// Watches a run.
+#[derive(Debug)]
+pub struct Explainer {
+    settings: Settings,
+    /// The cycle's thread, once it is known.
+    thread: Option<i32>,
+    source: Source,
+    virtual_machine: bool,
+    steal: StealCounter,
+    previous: Option<CycleRecord>,
+    /// Late beats of the last look: by the next one what happened behind their end is recorded, too.
+    pending: Vec<Beat>,
+    late: BinaryHeap<Reverse<LateBeat>>,
+    late_beats: u64,
+    overwritten_beats: u64,
+    by_cause: BTreeMap<(Kind, String), CauseTotal>,
+    worst: Vec<Explained>,
+    failure: Option<String>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Trace(Box<Recorder>),
+    Counters { why: String, counters: Option<Counters> },
+}
+
+/// A late beat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LateBeat {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// How late, ns.
+    pub late_ns: u64,
+    /// What was late: its start, or its end.
+    pub late: Late,
+    /// Its release, ns of `CLOCK_MONOTONIC`.
+    pub release_ns: u64,
+    /// Its start.
+    pub start_ns: u64,
+    /// Its end.
+    pub end_ns: u64,
+    /// What made it late, largest first; adding up to `late_ns`.
+    pub causes: Vec<Cause>,
+}
+
+impl Ord for LateBeat {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.late_ns, self.cycle).cmp(&(other.late_ns, other.cycle))
+    }
+}
+
+impl PartialOrd for LateBeat {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A late beat with what happened around it.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The beat.
+    pub late: LateBeat,
+    /// Its record.
+    pub beat: Beat,
+    /// Events from one period before its release to one period behind its end, in order of time.
+    pub events: Vec<TraceEvent>,
+}
+
+/// What one cause took from all late beats together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CauseTotal {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Which.
+    pub name: String,
+    /// Beats it made later.
+    pub beats: u64,
+    /// Its shares of all of them, ns.
+    pub ns: u64,
+    /// Its largest share of one, ns.
+    pub largest_ns: u64,
+}
+
+/// What a run's late beats came from.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// Late beats in order; of very many, the latest [`MOST_LATE`].
+    #[serde(skip)]
+    pub late: Vec<LateBeat>,
+    /// `trace`, or `counters` where the trace could not be had.
+    pub source: &'static str,
+    /// Beats later than this are late, ns.
+    pub late_above_ns: u64,
+    /// How many there were.
+    pub late_beats: u64,
+    /// Beats whose events were overwritten before they could be read, at least in part.
+    pub overwritten_beats: u64,
+    /// What the kernel counted as stolen from the cycle's CPUs over the run, ns, in ticks of 10 ms.
+    pub steal_ns: u64,
+    /// What all late beats together were made of, largest first.
+    pub by_cause: Vec<CauseTotal>,
+    /// What a reader must know: what is missing, and how steal was inferred.
+    pub notes: Vec<String>,
+    /// The worst beats with their events, worst first.
+    #[serde(skip)]
+    pub worst: Vec<Explained>,
+}
+
+/// Late beats that are kept.
+pub const MOST_LATE: usize = 10_000;
+
+/// The worst beats, that are kept with their events.
+pub const WORST: usize = 10;
+
+/// Events kept with one of them.
+const MOST_EVENTS: usize = 20_000;
+
+/// Different causes that are summed up; what comes after them is "others".
+const MOST_CAUSES: usize = 1_000;
+
+impl Explainer {
+    /// Starts to record. Before the cycle begins: to switch events on and off disturbs all CPUs.
+    #[must_use]
+    pub fn start(settings: Settings) -> Self {
+        let cpus = settings.cpu.map_or_else(online_cpus, |cpu| vec![cpu]);
+        let source = match Recorder::start(&cpus) {
+            Ok(recorder) => Source::Trace(Box::new(recorder)),
+            Err(error) => Source::Counters { why: error.to_string(), counters: None },
+        };
+        let mut steal = StealCounter::default();
+        steal.sample(now_ns());
+        Self {
+            settings,
+            thread: None,
+            source,
+            virtual_machine: is_virtual(),
+            steal,
+            previous: None,
+            pending: Vec::new(),
+            late: BinaryHeap::new(),
+            late_beats: 0,
+            overwritten_beats: 0,
+            by_cause: BTreeMap::new(),
+            worst: Vec::new(),
+            failure: None,
+        }
+    }
+
+    /// Which thread the cycle runs on.
+    pub fn follow(&mut self, thread: i32) {
+        self.thread = Some(thread);
+        if let Source::Counters { counters, .. } = &mut self.source {
+            *counters = Some(Counters::new(thread, self.settings.cpu));
+        }
+    }
+
+    /// Why the kernel's trace is not used, if it is not.
+    #[must_use]
+    pub fn trace_is_missing(&self) -> Option<&str> {
+        match &self.source {
+            Source::Trace(_) => None,
+            Source::Counters { why, .. } => Some(why),
+        }
+    }
+
+    /// Takes the beats since the last look, in order. Call it some tens of times a second: what the kernel has
+    /// recorded of a late beat is fetched at the next look.
+    pub fn look(&mut self, records: &[CycleRecord]) {
+        self.sample();
+        self.explain_pending();
+        let thread = self.thread.unwrap_or_default();
+        for record in records {
+            let previous = self.previous.replace(*record);
+            let beat = Beat {
+                record: *record,
+                previous: previous.map(|it| (it.end_ns, Beat::longest_phase(&it))),
+                period_ns: self.settings.period_ns,
+                thread,
+                waits_for_reply: self.settings.waits_for_reply,
+            };
+            if beat.lateness().1 > self.settings.late_above_ns {
+                self.pending.push(beat);
+            }
+        }
+    }
+
+    /// Ends the recording.
+    #[must_use]
+    pub fn finish(mut self) -> Explanation {
+        self.look(&[]);
+        self.explain_pending();
+        let notes = self.notes();
+        let cpus: Vec<usize> = self.settings.cpu.map_or_else(online_cpus, |cpu| vec![cpu]);
+        let mut explanation = Explanation {
+            source: if self.trace_is_missing().is_none() { "trace" } else { "counters" },
+            late_above_ns: self.settings.late_above_ns,
+            late_beats: self.late_beats,
+            overwritten_beats: self.overwritten_beats,
+            steal_ns: self.steal.whole(&cpus),
+            late: self.late.into_iter().map(|Reverse(late)| late).collect(),
+            by_cause: self.by_cause.into_values().collect(),
+            notes,
+            worst: self.worst,
+        };
+        explanation.late.sort_by_key(|late| late.cycle);
+        explanation.by_cause.sort_by_key(|total| Reverse(total.ns));
+        explanation.name_timers();
+        explanation
+    }
+
+    fn sample(&mut self) {
+        let now = now_ns();
+        self.steal.sample(now);
+        if let Source::Counters { counters: Some(counters), .. } = &mut self.source {
+            counters.sample(now);
+        }
+    }
+
+    fn explain_pending(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        if let Source::Trace(recorder) = &mut self.source {
+            if let Err(error) = recorder.drain() {
+                self.failure = Some(format!("the trace could not be read on: {error}"));
+            }
+        }
+        for beat in std::mem::take(&mut self.pending) {
+            self.explain(&beat);
+        }
+    }
+
+    fn explain(&mut self, beat: &Beat) {
+        let CycleRecord { cycle, release_ns, start_ns, end_ns, .. } = beat.record;
+        let steal_rise_ns = match self.settings.cpu {
+            Some(cpu) => self.steal.rise(cpu, release_ns, end_ns),
+            None => online_cpus()
+                .into_iter()
+                .map(|cpu| self.steal.rise(cpu, release_ns, end_ns))
+                .max()
+                .unwrap_or(0),
+        };
+        let (causes, events) = match &self.source {
+            Source::Trace(recorder) => {
+                // From before the last beat's sleep, to behind this one's.
+                let from = beat.previous.map_or(release_ns, |(end, _)| end.min(release_ns));
+                let margin = beat.period_ns.clamp(1_000_000, 10_000_000);
+                let from = from.saturating_sub(margin);
+                let events = recorder.events(from, end_ns.saturating_add(margin));
+                let complete_since_ns = recorder.complete_since(release_ns.max(start_ns));
+                if complete_since_ns.is_none_or(|since| since > release_ns) {
+                    self.overwritten_beats += 1;
+                }
+                let evidence = Evidence {
+                    virtual_machine: self.virtual_machine,
+                    complete_since_ns,
+                    steal_rise_ns,
+                    all_cpus: self.settings.cpu.is_none(),
+                };
+                (attribute(&events, beat, &evidence), events)
+            }
+            Source::Counters { counters, .. } => {
+                let causes = counters.as_ref().map(|counters| counters.attribute(beat, steal_rise_ns));
+                (causes.unwrap_or_default(), Vec::new())
+            }
+        };
+        let (late, late_ns) = beat.lateness();
+        let late = LateBeat { cycle, late_ns, late, release_ns, start_ns, end_ns, causes };
+        self.keep(late, beat, events);
+    }
+
+    fn keep(&mut self, late: LateBeat, beat: &Beat, mut events: Vec<TraceEvent>) {
+        self.late_beats += 1;
+        for cause in &late.causes {
+            // Each beat counted differently: what the counters say is told with each.
+            let name = if cause.kind == Kind::Unknown && self.trace_is_missing().is_some() {
+                "no trace"
+            } else {
+                cause.name.as_str()
+            };
+            let mut key = (cause.kind, name.to_owned());
+            if self.by_cause.len() >= MOST_CAUSES && !self.by_cause.contains_key(&key) {
+                key.1 = "others".to_owned();
+            }
+            let total = self.by_cause.entry(key.clone()).or_insert_with(|| CauseTotal {
+                kind: key.0,
+                name: key.1,
+                beats: 0,
+                ns: 0,
+                largest_ns: 0,
+            });
+            total.beats += 1;
+            total.ns = total.ns.saturating_add(cause.ns);
+            total.largest_ns = total.largest_ns.max(cause.ns);
+        }
+        if self.worst.len() < WORST || self.worst.last().is_some_and(|last| last.late < late) {
+            events.truncate(MOST_EVENTS);
+            self.worst.push(Explained { late: late.clone(), beat: *beat, events });
+            self.worst.sort_by(|a, b| b.late.cmp(&a.late));
+            self.worst.truncate(WORST);
+        }
+        self.late.push(Reverse(late));
+        if self.late.len() > MOST_LATE {
+            self.late.pop();
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        match &self.source {
+            Source::Counters { why, .. } => notes.push(format!(
+                "no trace: {why}; context switches, interrupts and steal were counted instead, which name no culprit"
+            )),
+            Source::Trace(recorder) if !recorder.missing().is_empty() => {
+                notes.push(format!("this kernel has no {}: their share is unknown", recorder.missing().join(", ")));
+            }
+            Source::Trace(_) => {}
+        }
+        notes.extend(self.failure.clone());
+        if self.overwritten_beats > 0 {
+            notes.push(format!(
+                "of {} late beats the kernel's ring had been overwritten before it was read, at least in part",
+                self.overwritten_beats
+            ));
+        }
+        if self.late_beats > MOST_LATE as u64 {
+            notes.push(format!("{} beats were late; the latest {MOST_LATE} are listed", self.late_beats));
+        }
+        if self.by_cause.keys().any(|(kind, _)| *kind == Kind::Steal) {
+            notes.push(
+                "steal is inferred: time in which a thread had the CPU and was not charged for it, an idle CPU that \
+                 slept past its timer in a virtual machine, or the kernel's steal counter rising around the beat"
+                    .to_owned(),
+            );
+        }
+        notes
+    }
+}
+
+impl Explanation {
+    /// Timers by the names of their functions, where the kernel tells them.
+    fn name_timers(&mut self) {
+        let mut causes: Vec<&mut String> = self.by_cause.iter_mut().map(|total| &mut total.name).collect();
+        causes.extend(self.late.iter_mut().flat_map(|late| &mut late.causes).map(|cause| &mut cause.name));
+        causes
+            .extend(self.worst.iter_mut().flat_map(|it| &mut it.late.causes).map(|cause| &mut cause.name));
+        let address = |name: &String| u64::from_str_radix(name.strip_prefix(TIMER_AT)?, 16).ok();
+        let addresses: BTreeSet<u64> = causes.iter().filter_map(|name| address(name)).collect();
+        if addresses.is_empty() {
+            return;
+        }
+        let names = symbols::names(&addresses.into_iter().collect::<Vec<_>>());
+        for cause in causes {
+            if let Some(name) = address(cause).and_then(|address| names.get(&address)) {
+                cause.clone_from(name);
+            }
+        }
+    }
+}
+
+/// `CLOCK_MONOTONIC`, ns: the clock of cycles and of the trace.
+pub(crate) fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// CPUs that are switched on; the kernel's list, as `0-3,5`.
+fn online_cpus() -> Vec<usize> {
+    let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    let cpus = cpu_list(&list);
+    if cpus.is_empty() {
+        (0..thread::available_parallelism().map_or(1, usize::from)).collect()
+    } else {
+        cpus
+    }
+}
+
+fn cpu_list(list: &str) -> Vec<usize> {
+    let ranges = list.trim().split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.parse::<usize>().ok()?..=last.parse::<usize>().ok()?)
+    });
+    ranges.flatten().take(4_096).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus_are_ranges() {
+        assert_eq!(cpu_list("0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(cpu_list("7"), [7]);
+        assert!(cpu_list("").is_empty() && cpu_list("x-y").is_empty());
+    }
+}

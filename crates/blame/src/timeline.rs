@@ -1,0 +1,220 @@
+//! What a CPU did, moment by moment.
+
+use std::collections::HashMap;
+
+use crate::trace::{Name, Task, TraceEvent, What};
+
+/// A stretch of time in which a CPU did one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    /// ns.
+    pub from_ns: u64,
+    /// ns.
+    pub to_ns: u64,
+    /// What it did.
+    pub doing: Doing,
+}
+
+impl Slice {
+    /// Its length, ns.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.to_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// What a CPU does: the innermost of what is nested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// A thread runs.
+    Task(Task),
+    /// It idles, in this idle state if that is known.
+    Idle(Option<u32>),
+    /// An interrupt handler.
+    Irq {
+        /// Its number.
+        number: u32,
+        /// Its name.
+        name: Name,
+    },
+    /// An interrupt of the CPU itself.
+    Vector(&'static str),
+    /// A softirq.
+    Softirq(&'static str),
+    /// The function of a timer, by its address.
+    Timer(u64),
+    /// Somebody else has the CPU: the hypervisor took it away.
+    Stolen,
+    /// No event tells.
+    Unrecorded,
+}
+
+/// What CPUs did, rebuilt from events in order of time.
+#[derive(Debug)]
+pub struct Timeline<'a> {
+    events: &'a [TraceEvent],
+    names: HashMap<i32, Task>,
+}
+
+impl<'a> Timeline<'a> {
+    /// A timeline over these events, in order of time.
+    #[must_use]
+    pub fn new(events: &'a [TraceEvent]) -> Self {
+        let mut names = HashMap::new();
+        for event in events {
+            if let What::Switch { previous, next, .. } = event.what {
+                names.insert(previous.thread, previous);
+                names.insert(next.thread, next);
+            }
+        }
+        Self { events, names }
+    }
+
+    /// All events, in order of time.
+    pub fn events(&self) -> impl Iterator<Item = &'a TraceEvent> + use<'a> {
+        self.events.iter()
+    }
+
+    /// The CPU on which this thread ran last, as far as events up to `at_ns` tell.
+    #[must_use]
+    pub fn last_on(&self, thread: i32, at_ns: u64) -> Option<usize> {
+        let runs = |event: &&TraceEvent| match event.what {
+            What::Switch { previous, next, .. } => previous.thread == thread || next.thread == thread,
+            _ => event.current == thread,
+        };
+        self.events
+            .iter()
+            .take_while(|event| event.time_ns <= at_ns)
+            .filter(runs)
+            .last()
+            .map(|event| event.cpu)
+    }
+
+    /// A CPU of which there are events.
+    #[must_use]
+    pub fn any_cpu(&self) -> Option<usize> {
+        self.events.first().map(|event| event.cpu)
+    }
+
+    /// All events of one CPU, in order of time.
+    pub fn events_of(&self, cpu: usize) -> impl Iterator<Item = &'a TraceEvent> + use<'a> {
+        self.events.iter().filter(move |event| event.cpu == cpu)
+    }
+
+    /// What this CPU did between two times: slices without gaps, in order.
+    #[must_use]
+    pub fn slices(&self, cpu: usize, from_ns: u64, to_ns: u64) -> Vec<Slice> {
+        let mut slices = Vec::new();
+        let mut state = State::before(self, cpu);
+        let mut now = from_ns;
+        for event in self.events_of(cpu) {
+            if event.time_ns > now {
+                let end = event.time_ns.min(to_ns);
+                slices.push(Slice { from_ns: now, to_ns: end, doing: state.doing() });
+                now = end;
+            }
+            if now >= to_ns {
+                break;
+            }
+            state.step(event, &self.names);
+        }
+        if now < to_ns {
+            slices.push(Slice { from_ns: now, to_ns, doing: state.doing() });
+        }
+        slices.retain(|slice| slice.from_ns < slice.to_ns);
+        slices
+    }
+
+    /// When the interrupt began in which this CPU was at `at_ns`; `None` if it was in none.
+    #[must_use]
+    pub fn interrupt_began(&self, cpu: usize, at_ns: u64) -> Option<u64> {
+        let mut state = State::before(self, cpu);
+        for event in self.events_of(cpu).take_while(|event| event.time_ns <= at_ns) {
+            state.step(event, &self.names);
+        }
+        state.nested.iter().find(|(doing, _)| !matches!(doing, Doing::Timer(_))).map(|&(_, began)| began)
+    }
+}
+
+/// What a CPU is at.
+#[derive(Debug)]
+struct State {
+    current: Option<Task>,
+    idle_state: Option<u32>,
+    /// Interrupts and timers within each other, each with its begin.
+    nested: Vec<(Doing, u64)>,
+    /// Softirqs by thread: with PREEMPT_RT they can be preempted.
+    softirqs: HashMap<i32, &'static str>,
+}
+
+impl State {
+    /// At the first event: who was current then is told by that event.
+    fn before(timeline: &Timeline<'_>, cpu: usize) -> Self {
+        let current = timeline.events_of(cpu).next().map(|event| match event.what {
+            What::Switch { previous, .. } => previous,
+            _ => named(event.current, &timeline.names),
+        });
+        Self { current, idle_state: None, nested: Vec::new(), softirqs: HashMap::new() }
+    }
+
+    fn doing(&self) -> Doing {
+        if let Some(&(doing, _)) = self.nested.last() {
+            return doing;
+        }
+        let Some(task) = self.current else { return Doing::Unrecorded };
+        match self.softirqs.get(&task.thread) {
+            Some(name) => Doing::Softirq(name),
+            None if task.thread == 0 => Doing::Idle(self.idle_state),
+            None => Doing::Task(task),
+        }
+    }
+
+    fn step(&mut self, event: &TraceEvent, names: &HashMap<i32, Task>) {
+        if self.current.is_none_or(|task| task.thread != event.current)
+            && !matches!(event.what, What::Switch { .. })
+        {
+            // A switch is missing: each event says who is current.
+            self.current = Some(named(event.current, names));
+            self.nested.clear();
+        }
+        let now = event.time_ns;
+        match event.what {
+            What::Switch { next, .. } => {
+                // Nobody switches within an interrupt: an exit was lost.
+                self.nested.clear();
+                self.current = Some(next);
+                self.idle_state = None;
+            }
+            What::IrqEntry { number, name } => self.nested.push((Doing::Irq { number, name }, now)),
+            What::IrqExit => self.leave(|doing| matches!(doing, Doing::Irq { .. })),
+            What::VectorEntry { name } => self.nested.push((Doing::Vector(name), now)),
+            What::VectorExit => self.leave(|doing| matches!(doing, Doing::Vector(_))),
+            What::TimerEntry { function } => self.nested.push((Doing::Timer(function), now)),
+            What::TimerExit => self.leave(|doing| matches!(doing, Doing::Timer(_))),
+            What::SoftirqEntry { name } => {
+                self.softirqs.insert(event.current, name);
+            }
+            What::SoftirqExit => {
+                self.softirqs.remove(&event.current);
+            }
+            What::IdleEntry { state } => self.idle_state = Some(state),
+            What::IdleExit => self.idle_state = None,
+            What::Waking { .. } | What::Charged { .. } => {}
+        }
+    }
+
+    /// Leaves the innermost of this kind and what is still within it.
+    fn leave(&mut self, kind: impl Fn(&Doing) -> bool) {
+        if let Some(place) = self.nested.iter().rposition(|(doing, _)| kind(doing)) {
+            self.nested.truncate(place);
+        }
+    }
+}
+
+fn named(thread: i32, names: &HashMap<i32, Task>) -> Task {
+    names.get(&thread).copied().unwrap_or_else(|| Task {
+        thread,
+        name: Name::from(format!("thread {thread}").as_str()),
+        priority: 120,
+    })
+}
