@@ -154,7 +154,9 @@ impl Blame<'_> {
         }
         let complete = self.evidence.complete_since_ns.unwrap_or(u64::MAX).clamp(from_ns, to_ns);
         self.causes.add(Kind::Unknown, OVERWRITTEN, complete - from_ns);
-        let believed = self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
+        // That an ordinary thread was charged elsewhere, unseen, is no reason for a timer interrupt to be late: where
+        // one is, its charges are believed.
+        let believed = stage == Stage::Timer || self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
         let charges = Charges::of(&self.timeline, cpu, believed);
         for slice in self.timeline.slices(cpu, complete, to_ns) {
             for piece in cut(slice, &charges) {
@@ -186,7 +188,11 @@ impl Blame<'_> {
                 match () {
                     () if accounted => self.causes.add(Kind::Task, &name, ns),
                     () if ns < STEAL_AT_LEAST => self.silence(ns, "late timer interrupt"),
-                    () if self.stolen_by_counter(ns) => self.causes.add(Kind::Steal, HYPERVISOR, ns),
+                    () if self.stolen_by_counter(ns)
+                        || self.evidence.virtual_machine && ns >= NEVER_OFF =>
+                    {
+                        self.causes.add(Kind::Steal, HYPERVISOR, ns);
+                    }
                     () => {
                         self.causes.add(Kind::Unknown, &format!("{name} with interrupts off, or steal"), ns)
                     }
@@ -256,6 +262,10 @@ fn cut(slice: Slice, charges: &Charges) -> Vec<Slice> {
     pieces.retain(|piece| piece.from_ns < piece.to_ns);
     pieces
 }
+
+/// In a virtual machine a timer interrupt that is later than this, ns, is the hypervisor's: no kernel code keeps
+/// interrupts off so long.
+const NEVER_OFF: u64 = 1_000_000;
 
 /// The vector of the CPU's timer interrupt.
 const TIMER: &str = "local_timer";

@@ -8,6 +8,7 @@
 //! | [`timeline`] | what a CPU did, moment by moment |
 //! | [`attribute`](mod@attribute) | events and a beat to causes: pure |
 //! | [`cause`] | what lateness is made of, for people and programs |
+//! | [`perfetto`] | a late beat as a trace to look at |
 //! | [`culprit`] | somebody to blame, for tests and for trying it out |
 //! | `steal`, `counters` | what the kernel counts: time stolen, and the fallback without a trace |
 #![deny(unsafe_code)]
@@ -18,6 +19,7 @@ pub mod cause;
 mod counters;
 pub mod culprit;
 pub mod explain;
+pub mod perfetto;
 mod steal;
 mod sys;
 pub mod timeline;

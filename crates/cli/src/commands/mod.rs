@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod culprit;
 mod measure;
 mod run;
 mod scan;
@@ -14,6 +15,9 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     /// Run a robot: bring up its bus, enable its axes, follow its controller, measure its timing
     Run(run::Run),
+    /// Take a CPU from a cycle now and then, to try out `run --explain`
+    #[command(hide = true)]
+    Culprit(culprit::Culprit),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
     /// Show who is on the bus, with identities, states and process data
@@ -30,6 +34,7 @@ impl Command {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.execute(),
+            Self::Culprit(culprit) => culprit.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),
             Self::Sdo(sdo) => sdo.execute(),

@@ -1,5 +1,6 @@
 //! `onbeat run`: a robot's cycle.
 
+mod explain;
 mod outcome;
 mod recorder;
 mod watch;
@@ -10,6 +11,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use blame::Explainer;
 use clap::{Args, ValueEnum};
 use ethercat::al::AlState;
 use ethercat::main_device::MainDevice;
@@ -75,6 +77,9 @@ pub(crate) struct Run {
     with_parent: bool,
 
     #[command(flatten)]
+    explain: explain::Explain,
+
+    #[command(flatten)]
     wire: Wire,
 }
 
@@ -115,6 +120,11 @@ impl Run {
         if let Some(recorded) = ran.recorded.transpose()? {
             live.say(&recorded);
         }
+        if let Some(explanation) = &ran.measured.explanation {
+            if let Some(exported) = self.explain.export(explanation)? {
+                live.say(&exported);
+            }
+        }
         match ran.measured.broken_beats {
             0 => Ok(()),
             beats => Err(Failure::new(format!(
@@ -154,6 +164,10 @@ impl Run {
         file: Option<recorder::NewFile>,
         live: &mut LiveLine,
     ) -> Result<Ran, Failure> {
+        let mut explainer = self.explain.start(robot)?;
+        if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
+            live.say(&format!("late beats are explained by counters only: {why}"));
+        }
         let mut pump = Pump {
             main_device: &mut main_device,
             link: &mut link,
@@ -191,21 +205,27 @@ impl Run {
             ..RealTimeProfile::default()
         };
         let stop = AtomicBool::new(false);
+        let (tell_thread, told_thread) = mpsc::channel();
         let (tell, told) = mpsc::channel();
         thread::scope(|scope| {
             let stop = &stop;
             let thread =
                 thread::Builder::new().name("cycle".to_owned()).spawn_scoped(scope, move || {
                     // Nobody listens any more only if the watch has panicked.
+                    let _ = tell_thread.send(rustix::thread::gettid().as_raw_nonzero().get());
                     let _ = tell.send(profile.apply());
                     cycle.run(stop)
                 })?;
+            if let (Some(explainer), Ok(thread)) = (&mut explainer, told_thread.recv()) {
+                explainer.follow(thread);
+            }
             // The first thing the thread does; nothing comes only if it has panicked, which `join` tells.
             let conditions = told.recv().map(|granted| outcome::conditions(robot, &granted, bus));
             let recorder = file.zip(conditions.as_ref().ok());
             let recorder =
                 recorder.map(|(file, conditions)| Recorder::begin(file, conditions, robot.cycle.period));
             let watch = Watch::new(robot, observer, self.limit(robot), recorder);
+            let watch = watch.explained_by(explainer);
             let (measured, recorder) = watch_over(watch, stop, live);
             let ended = thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));

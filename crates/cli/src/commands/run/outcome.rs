@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use blame::{Explanation, LateBeat};
 use ethercat::main_device::{MainDevice, ReceptionCounters};
 use machine::conditions::Conditions;
 use robot::Robot;
@@ -23,6 +24,12 @@ pub(super) struct Outcome<'a> {
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
     conditions: RunConditions,
+    /// Beats later than `--late-above`, with their causes; only with `--explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    late: Option<&'a [LateBeat]>,
+    /// What all of them came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<&'a Explanation>,
 }
 
 /// An axis on the last measured beat.
@@ -70,6 +77,8 @@ impl<'a> Outcome<'a> {
             clock_difference_ns: u64::try_from(measured.status.clock_difference.as_nanos())
                 .unwrap_or(u64::MAX),
             conditions,
+            late: measured.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
+            explain: measured.explanation.as_ref(),
         }
     }
 
@@ -94,6 +103,9 @@ impl<'a> Outcome<'a> {
                 text,
                 "{name:<width$}  {mode:<4}  {state:<22}{position:>14.4}{velocity:>18.4}{torque:>14.4}"
             );
+        }
+        if let Some(explanation) = self.explain {
+            let _ = write!(text, "\n{explanation}");
         }
         text
     }

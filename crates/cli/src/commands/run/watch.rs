@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use blame::{Explainer, Explanation};
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
 use robot::Robot;
@@ -22,6 +23,7 @@ pub(super) struct Watch {
     names: Vec<String>,
     limit: Option<u64>,
     summary: RunSummary,
+    explainer: Option<Explainer>,
     /// When all SubDevices were in Op: records before it are of the bring-up.
     op_since: Option<Instant>,
     /// Measured beats without whole process data, in a row, up to now.
@@ -34,6 +36,8 @@ pub(super) struct Watch {
 /// What a run came to.
 pub(super) struct Measured {
     pub(super) summary: RunSummary,
+    /// Why beats were late, if that was asked for.
+    pub(super) explanation: Option<Explanation>,
     pub(super) status: Status,
     /// Beats without whole process data, in a row, at the end; 0 unless there were many.
     pub(super) broken_beats: u64,
@@ -54,7 +58,23 @@ impl Watch {
         let period = u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX);
         let names = robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect();
         let summary = RunSummary::new(period);
-        Self { observer, names, limit, summary, op_since: None, broken_beats: 0, frozen: None, recorder }
+        Self {
+            observer,
+            names,
+            limit,
+            summary,
+            explainer: None,
+            op_since: None,
+            broken_beats: 0,
+            frozen: None,
+            recorder,
+        }
+    }
+
+    /// Lets late beats be explained.
+    pub(super) fn explained_by(mut self, explainer: Option<Explainer>) -> Self {
+        self.explainer = explainer;
+        self
     }
 
     /// Whether the cycle is over.
@@ -82,10 +102,12 @@ impl Watch {
         while let Some(event) = self.observer.next_event() {
             self.tell(event, live);
         }
+        let mut measured = Vec::new();
         for record in &records {
             let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
             if in_op && self.frozen.is_none() && !self.has_enough() {
                 self.summary.record(record);
+                measured.push(*record);
                 if let Some(recorder) = &mut self.recorder {
                     recorder.record(record, live);
                 }
@@ -95,13 +117,17 @@ impl Watch {
         if let Some(recorder) = &mut self.recorder {
             recorder.flush(live);
         }
+        if let Some(explainer) = &mut self.explainer {
+            explainer.look(&measured);
+        }
         live.show(|| self.line());
     }
 
     pub(super) fn measured(self) -> (Measured, Option<Recorder>) {
         let broken_beats = if self.is_broken() { self.broken_beats } else { 0 };
         let status = self.frozen.unwrap_or_else(|| self.observer.status());
-        (Measured { summary: self.summary, status, broken_beats }, self.recorder)
+        let explanation = self.explainer.map(Explainer::finish);
+        (Measured { summary: self.summary, explanation, status, broken_beats }, self.recorder)
     }
 
     /// Tells when the bus breaks, and when it is whole again.

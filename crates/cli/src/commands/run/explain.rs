@@ -1,0 +1,66 @@
+//! `onbeat run --explain`: why beats were late.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use blame::{Explainer, Explanation, Settings};
+use clap::Args;
+use robot::Robot;
+
+use crate::arguments::time;
+use crate::failure::Failure;
+
+/// Where the help lists them.
+const EXPLAIN: &str = "Why beats are late";
+
+#[derive(Args, Clone, Debug)]
+pub(super) struct Explain {
+    /// Name what made beats late, by the kernel's own trace (needs root; counters are told without)
+    #[arg(long, help_heading = EXPLAIN)]
+    explain: bool,
+
+    /// Also write the worst beats with all that happened around them into this folder, for ui.perfetto.dev
+    #[arg(long, help_heading = EXPLAIN, value_name = "DIR", requires = "explain")]
+    explain_out: Option<PathBuf>,
+
+    /// Beats later than this are late
+    #[arg(long, help_heading = EXPLAIN, value_name = "TIME", value_parser = time, default_value = "50us")]
+    late_above: Duration,
+}
+
+impl Explain {
+    /// Starts to record, if that was asked for: to be done before the cycle starts.
+    pub(super) fn start(&self, robot: &Robot) -> Result<Option<Explainer>, Failure> {
+        if !self.explain {
+            return Ok(None);
+        }
+        // A folder that cannot be made is told now, not after an hour.
+        if let Some(folder) = &self.explain_out {
+            fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+        }
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Some(Explainer::start(Settings {
+            late_above_ns: nanos(self.late_above),
+            period_ns: nanos(robot.cycle.period),
+            waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
+            cpu: robot.cycle.cpu,
+        })))
+    }
+
+    /// Writes the worst beats where they were asked for; says how many and where.
+    pub(super) fn export(&self, explanation: &Explanation) -> Result<Option<String>, Failure> {
+        let Some(folder) = &self.explain_out else { return Ok(None) };
+        for explained in &explanation.worst {
+            let path = folder.join(format!("cycle-{}.json", explained.late.cycle));
+            let trace = serde_json::to_string(&blame::perfetto::trace(explained))?;
+            fs::write(&path, trace).map_err(|error| cannot_write(&path, &error))?;
+        }
+        let count = explanation.worst.len();
+        Ok(Some(format!("{count} late beats are in {}: open them in ui.perfetto.dev", folder.display())))
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} cannot be written: {error}", path.display()))
+}
