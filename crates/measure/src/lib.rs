@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`runner`] | what an experiment is given, and how it fails |
 //! | [`surroundings`] | the machine before and over a measurement, and the doubts it raises |
+//! | [`load`] | what else the machine is made to do |
 //! | [`onbeat_run`] | a run of the bus in a process of its own |
 //! | [`load`] | what else the machine does meanwhile |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod culprit;
+mod load;
 mod measure;
 mod run;
 mod scan;
@@ -25,6 +26,9 @@ pub(crate) enum Command {
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
     Sdo(sdo::Sdo),
+    /// Put one of the experiments' loads on this machine until it is ended
+    #[command(hide = true)]
+    Load(load::Load),
     /// Make a measurement as a paper made it, with its tables and plots
     #[command(subcommand)]
     Measure(measure::Measure),
@@ -38,6 +42,7 @@ impl Command {
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),
             Self::Sdo(sdo) => sdo.execute(),
+            Self::Load(load) => load.execute(),
             Self::Measure(measure) => measure.execute(),
         }
     }

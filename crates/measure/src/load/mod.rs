@@ -1,21 +1,31 @@
 //! Loads beside a measurement: what else the machine does while the cycle runs.
 //!
 //! Each is a loop in a process of its own (`onbeat load NAME`), at ordinary priority, on whatever CPU the kernel gives it,
-//! until it is told to stop; it never outlives the experiment that started it.
+//! until it is told to stop; it never outlives the experiment that started it ([`processes`]). All are our own, so that
+//! they are the same on every machine and nothing needs to be installed.
 //!
 //! | load | as in the papers |
 //! |---|---|
 //! | [`cpu`] | CPU: a floating-point loop, no system calls |
 //! | [`kernel_lock`] | K-lock: a reader of `/proc` at full speed, inside the kernel most of the time |
 //! | [`block_io`] | IRQ: `dd` of 512-byte blocks with direct I/O, an interrupt for each |
+//! | [`dd`] | a file written and read, block by block |
+//! | [`hackbench`] | 400 threads that send each other messages |
+//! | [`ping`] | a flood of echo requests on the loopback interface |
+//! | [`du`] | a walk over every file there is |
 //! | [`memory`] | memory bandwidth: copies far larger than the caches |
 //! | [`gpu`] | GPU: CUDA copies of 0.5 to 2.6 MB, from pinned and from ordinary memory |
 
 pub mod block_io;
 pub mod cpu;
+pub mod dd;
+pub mod du;
 pub mod gpu;
+pub mod hackbench;
 pub mod kernel_lock;
 pub mod memory;
+pub mod ping;
+pub mod processes;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -23,6 +33,7 @@ use std::sync::atomic::AtomicBool;
 use thiserror::Error;
 
 pub use gpu::HostMemory;
+pub use processes::Loads;
 
 /// A load of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +48,19 @@ pub enum Load {
     Memory,
     /// [`gpu`].
     Gpu(HostMemory),
+    /// [`dd`].
+    Dd,
+    /// [`hackbench`].
+    Hackbench,
+    /// [`ping`].
+    Ping,
+    /// [`du`].
+    Du,
 }
 
 impl Load {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Cpu,
         Self::KernelLock,
         Self::BlockIo,
@@ -49,7 +68,14 @@ impl Load {
         Self::Gpu(HostMemory::Both),
         Self::Gpu(HostMemory::Pinned),
         Self::Gpu(HostMemory::Pageable),
+        Self::Dd,
+        Self::Hackbench,
+        Self::Ping,
+        Self::Du,
     ];
+
+    /// The load of the humanoid paper: all of these at the same time.
+    pub const HUMANOID_PAPER: [Self; 4] = [Self::Dd, Self::Hackbench, Self::Ping, Self::Du];
 
     /// Its name on the command line.
     #[must_use]
@@ -62,6 +88,10 @@ impl Load {
             Self::Gpu(HostMemory::Both) => "gpu",
             Self::Gpu(HostMemory::Pinned) => "gpu-pinned",
             Self::Gpu(HostMemory::Pageable) => "gpu-pageable",
+            Self::Dd => "dd",
+            Self::Hackbench => "hackbench",
+            Self::Ping => "ping",
+            Self::Du => "du",
         }
     }
 
@@ -84,6 +114,10 @@ impl Load {
             Self::Gpu(HostMemory::Pageable) => {
                 "CUDA copies of 0.5 to 2.6 MB from memory that is not pinned"
             }
+            Self::Dd => "32 MiB written, brought to the disk, and read again",
+            Self::Hackbench => "400 threads that send each other messages",
+            Self::Ping => "echo requests on the loopback interface as fast as they are answered",
+            Self::Du => "a walk over every file there is",
         }
     }
 
@@ -98,6 +132,10 @@ impl Load {
             Self::BlockIo => block_io::run(directory, stop),
             Self::Memory => Ok(memory::run(stop)),
             Self::Gpu(memory) => gpu::run(memory, stop),
+            Self::Dd => dd::run(directory, stop),
+            Self::Hackbench => hackbench::run(stop),
+            Self::Ping => ping::run(stop),
+            Self::Du => Ok(du::run(stop)),
         }
     }
 }
@@ -135,7 +173,8 @@ mod tests {
     #[test]
     fn every_load_works_until_it_is_told_to_stop() {
         let directory = std::env::temp_dir();
-        for load in [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory] {
+        let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory];
+        for load in loads.into_iter().chain(Load::HUMANOID_PAPER) {
             let stop = AtomicBool::new(false);
             let done = thread::scope(|scope| {
                 let running = scope.spawn(|| load.run(&directory, &stop));
@@ -145,8 +184,8 @@ mod tests {
             });
             match done {
                 Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),
-                // A file system without direct I/O.
-                Err(error) if load == Load::BlockIo => eprintln!("skipped: {error}"),
+                // A file system without direct I/O; no right to raw sockets.
+                Err(error) if matches!(load, Load::BlockIo | Load::Ping) => eprintln!("skipped: {error}"),
                 Err(error) => panic!("{load:?}: {error}"),
             }
         }

@@ -1,0 +1,40 @@
+//! `onbeat load`: one load of an experiment, in a process of its own. Experiments start it; people may, too.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use rustix::process::{Signal, set_parent_process_death_signal};
+
+use crate::failure::Failure;
+use crate::stop;
+
+#[derive(Args, Debug)]
+pub(crate) struct Load {
+    /// Which load
+    #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(measure::load::Load::ALL.map(|it| it.name())))]
+    load: String,
+
+    /// Where its files go; they never stay. Without it the system's folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
+
+    /// End when the process that started this one is gone
+    #[arg(long)]
+    with_parent: bool,
+}
+
+impl Load {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        if self.with_parent {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+        }
+        stop::listen()?;
+        let load =
+            measure::load::Load::named(&self.load).ok_or_else(|| Failure::new("no load of this name"))?;
+        let directory = self.directory.unwrap_or_else(std::env::temp_dir);
+        let done = load.run(&directory, stop::flag())?;
+        println!("{} {}", done.count, done.what);
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Loads in processes of their own: `onbeat load NAME`.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::Load;
+use crate::{Context, Error};
+
+/// Loads that are on, until this is dropped.
+#[derive(Debug)]
+pub struct Loads {
+    running: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    load: Load,
+    child: Child,
+    complaint: Receiver<String>,
+}
+
+impl Loads {
+    /// Starts all of them, and waits until they are well under way.
+    ///
+    /// # Errors
+    /// A process that cannot be started.
+    pub fn start(context: &Context, loads: &[Load]) -> Result<Self, Error> {
+        let mut all = Self { running: Vec::new() };
+        for &load in loads {
+            let mut command = Command::new(&context.onbeat);
+            command.args(["load", load.name(), "--with-parent"]).process_group(0);
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            let mut child = command.spawn().map_err(|error| Error::Process {
+                command: format!("onbeat load {}", load.name()),
+                how: format!("cannot be started: {error}"),
+            })?;
+            let (tell, complaint) = mpsc::channel();
+            if let Some(pipe) = child.stderr.take() {
+                // Ends with the process, which the drop below ends.
+                thread::spawn(move || {
+                    for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+                        let _ = tell.send(line);
+                    }
+                });
+            }
+            all.running.push(Running { load, child, complaint });
+        }
+        if !loads.is_empty() {
+            context.wait(UNDER_WAY);
+        }
+        Ok(all)
+    }
+
+    /// The loads that are not on any more, each with what it said: the machine has not what they need.
+    pub fn ended(&mut self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        for it in &mut self.running {
+            if !matches!(it.child.try_wait(), Ok(None)) {
+                let why =
+                    it.complaint.recv_timeout(UNDER_WAY).unwrap_or_else(|_| "without a word".to_owned());
+                sentences.push(format!("the load {} ended: {why}", it.load.name()));
+            }
+        }
+        sentences
+    }
+}
+
+impl Drop for Loads {
+    fn drop(&mut self) {
+        for it in &self.running {
+            let pid = i32::try_from(it.child.id()).ok().and_then(Pid::from_raw);
+            // One that has ended needs no telling.
+            let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+        }
+        let begin = Instant::now();
+        for it in &mut self.running {
+            while matches!(it.child.try_wait(), Ok(None)) && begin.elapsed() < ORDERLY {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let _ = it.child.kill();
+            let _ = it.child.wait();
+        }
+    }
+}
+
+/// Time for the loads to end by themselves, and take their files with them.
+const ORDERLY: Duration = Duration::from_secs(5);
+
+/// Time for a load to start.
+const UNDER_WAY: Duration = Duration::from_millis(500);
