@@ -183,22 +183,21 @@ impl Blame<'_> {
             }
             Doing::Task(task) if task.thread == self.beat.thread => self.own(slice, accounted, stage),
             Doing::Task(task) if stage == Stage::Timer => {
-                // A timer interrupt that was due did not come: the kernel had interrupts off, or the CPU was away.
-                let name = task.name.to_string();
-                match () {
-                    () if accounted => self.causes.add(Kind::Task, &name, ns),
-                    () if ns < STEAL_AT_LEAST => self.silence(ns, "late timer interrupt"),
-                    () if self.stolen_by_counter(ns)
-                        || self.evidence.virtual_machine && ns >= NEVER_OFF =>
-                    {
-                        self.causes.add(Kind::Steal, HYPERVISOR, ns);
-                    }
-                    () => {
-                        self.causes.add(Kind::Unknown, &format!("{name} with interrupts off, or steal"), ns)
-                    }
-                }
+                self.masked(&task.name.to_string(), ns);
             }
             Doing::Task(task) => self.causes.add(Kind::Task, &task.name.to_string(), ns),
+        }
+    }
+
+    /// A timer interrupt that was due did not come while a thread ran: the kernel had interrupts off, or in a
+    /// virtual machine the host delivered it late.
+    fn masked(&mut self, name: &str, ns: u64) {
+        let stolen = self.stolen_by_counter(ns) || ns >= NEVER_OFF;
+        match () {
+            () if ns < STEAL_AT_LEAST => self.causes.add(Kind::Unknown, "late timer interrupt", ns),
+            () if !self.evidence.virtual_machine => self.causes.add(Kind::Task, name, ns),
+            () if stolen => self.causes.add(Kind::Steal, HYPERVISOR, ns),
+            () => self.causes.add(Kind::Unknown, &format!("{name} with interrupts off, or steal"), ns),
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod bad_robot_files;
 mod common;
+mod explain;
 mod missing_interface;
 mod observer;
 mod real_images;
