@@ -1,0 +1,247 @@
+//! One change to the machine, and how it is undone.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cpus::Cpus;
+use crate::task::{self, Task};
+
+/// A change, with all that is needed to undo it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Change {
+    /// A file was written; `None`: it was not there.
+    File { path: PathBuf, before: Option<String> },
+    /// A file that holds a set of CPUs was written.
+    Cpus { path: PathBuf, format: CpuFormat, before: String, after: String },
+    /// A thread was given other CPUs.
+    Affinity { tid: i32, started: u64, before: String, after: String },
+    /// Threads started from now on have what their parents were given: they get what their parents get back.
+    Descendants,
+    /// A folder was made.
+    Directory { path: PathBuf },
+    /// Threads were moved from a control group's list to another: all that are found there go back.
+    Moved { from: PathBuf, to: PathBuf },
+    /// A process or thread was written to the list of a control group.
+    Attached { id: i32, started: u64, from: PathBuf },
+    /// A CPU was taken for one process; nothing to undo.
+    Claim { cpu: usize },
+    /// A command was run; this one undoes it.
+    Command { undo: Vec<String> },
+}
+
+/// How a file writes a set of CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuFormat {
+    /// `0-3,8`
+    List,
+    /// `0000010f`
+    Mask,
+}
+
+impl CpuFormat {
+    /// The set in a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds something else.
+    pub fn read(self, path: &Path) -> io::Result<Cpus> {
+        let text = fs::read_to_string(path)?;
+        let cpus = match self {
+            Self::List => text.parse(),
+            Self::Mask => Cpus::from_mask(&text),
+        };
+        cpus.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    pub(crate) fn write(self, cpus: &Cpus) -> String {
+        match self {
+            Self::List => cpus.to_string(),
+            Self::Mask => cpus.mask(),
+        }
+    }
+}
+
+/// A change that could not be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The change.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} could not be put back: {}", self.what, self.why)
+    }
+}
+
+impl Change {
+    /// Undoes this one of `all` changes. What is not there any more needs no undoing.
+    pub(crate) fn undo(&self, all: &[Self]) -> Result<(), Failure> {
+        match self.try_undo(all) {
+            Ok(()) => Ok(()),
+            Err(error) if gone(&error) => Ok(()),
+            Err(error) => Err(Failure { what: self.to_string(), why: error.to_string() }),
+        }
+    }
+
+    fn try_undo(&self, all: &[Self]) -> io::Result<()> {
+        match self {
+            Self::File { path, before: None } => fs::remove_file(path),
+            Self::File { path, before: Some(before) } => fs::write(path, before),
+            Self::Cpus { path, format, before, after } => {
+                let now = format.read(path)?;
+                let then = given_back(&now, before, after)?;
+                if then == now { Ok(()) } else { fs::write(path, format.write(&then)) }
+            }
+            Self::Affinity { tid, started, before, after } => {
+                if !Task::lives(*tid, *started) {
+                    return Ok(());
+                }
+                let now = task::affinity(*tid)?;
+                let then = given_back(&now, before, after)?;
+                if then == now { Ok(()) } else { task::set_affinity(*tid, &then) }
+            }
+            Self::Descendants => Families::of(all).restore(),
+            Self::Directory { path } => fs::remove_dir(path),
+            Self::Moved { from, to } => move_all(to, from),
+            Self::Attached { id, started, from } => match Task::lives(*id, *started) {
+                true => fs::write(from, id.to_string()),
+                false => Ok(()),
+            },
+            Self::Claim { .. } => Ok(()),
+            Self::Command { undo } => match undo.split_first() {
+                Some((program, arguments)) => succeed(Command::new(program).args(arguments)),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File { path, .. } | Self::Cpus { path, .. } => write!(f, "{}", path.display()),
+            Self::Affinity { tid, .. } => write!(f, "the CPUs of thread {tid}"),
+            Self::Descendants => write!(f, "the CPUs of threads started meanwhile"),
+            Self::Directory { path } => write!(f, "the folder {}", path.display()),
+            Self::Moved { to, .. } => write!(f, "the threads in {}", to.display()),
+            Self::Attached { id, .. } => write!(f, "the control group of thread {id}"),
+            Self::Claim { cpu } => write!(f, "CPU {cpu}"),
+            Self::Command { undo } => write!(f, "`{}`", undo.join(" ")),
+        }
+    }
+}
+
+/// `now` with what was taken between `before` and `after`, without what was given.
+fn given_back(now: &Cpus, before: &str, after: &str) -> io::Result<Cpus> {
+    let parse = |text: &str| {
+        text.parse::<Cpus>().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    };
+    let (before, after) = (parse(before)?, parse(after)?);
+    if *now == after {
+        return Ok(before);
+    }
+    let then = now.without(&after.without(&before)).with(&before.without(&after));
+    Ok(if then.is_empty() { before } else { then })
+}
+
+/// Who was given which CPUs instead of which: threads started meanwhile have inherited the change.
+struct Families {
+    changed: BTreeMap<i32, (Cpus, Cpus)>,
+}
+
+impl Families {
+    fn of(changes: &[Change]) -> Self {
+        let mut changed = BTreeMap::new();
+        for change in changes {
+            if let Change::Affinity { tid, before, after, .. } = change {
+                if let (Ok(before), Ok(after)) = (before.parse(), after.parse()) {
+                    changed.insert(*tid, (before, after));
+                }
+            }
+        }
+        Self { changed }
+    }
+
+    /// Threads that were not changed themselves, but still have what their process or its nearest ancestor was given.
+    fn restore(&self) -> io::Result<()> {
+        for task in Task::all() {
+            if self.changed.contains_key(&task.tid) || task.bound {
+                continue;
+            }
+            let Some((before, after)) = self.inherited(&task) else { continue };
+            // Threads end while we look at them.
+            if task::affinity(task.tid).is_ok_and(|now| now == *after) {
+                let _ = task::set_affinity(task.tid, before);
+            }
+        }
+        Ok(())
+    }
+
+    fn inherited(&self, task: &Task) -> Option<&(Cpus, Cpus)> {
+        let mut pid = task.pid;
+        for _ in 0..LONGEST_LINE {
+            if let Some(found) = self.changed.get(&pid) {
+                return Some(found);
+            }
+            pid = Task::read(pid).map(|task| task.parent).filter(|&parent| parent > 0)?;
+        }
+        None
+    }
+}
+
+/// Generations looked back at most.
+const LONGEST_LINE: usize = 64;
+
+/// Moves every thread listed in `from` to `to`, until none is left that can be moved.
+pub(crate) fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+    for _ in 0..PASSES {
+        let listed = fs::read_to_string(from)?;
+        let mut moved = false;
+        for id in listed.lines() {
+            moved |= fs::write(to, id).is_ok();
+        }
+        if !moved {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Threads may start others while they are moved.
+const PASSES: usize = 8;
+
+/// Of `always [madvise] never` the middle; any other text as it is, without the line's end.
+pub(crate) fn chosen(text: &str) -> &str {
+    let marked = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    match marked {
+        Some((word, _)) if text.lines().count() == 1 && !word.is_empty() => word,
+        _ => text.strip_suffix('\n').unwrap_or(text),
+    }
+}
+
+/// Runs a command to its end, its output kept for the error.
+pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or_default();
+    Err(io::Error::other(format!("{:?}: {}: {said}", command.get_program(), output.status)))
+}
+
+/// Whether what was changed is not there any more.
+fn gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV))
+}

@@ -1,0 +1,116 @@
+//! Journals whose process is dead.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::DIRECTORY;
+use super::change::Failure;
+use super::record::{self, EXTENSION, Record};
+
+/// A journal that was undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// What its changes were for.
+    pub what: String,
+    /// The process that made them.
+    pub pid: u32,
+    /// They were meant to outlive it.
+    pub persistent: bool,
+    /// How many there were.
+    pub changes: usize,
+    /// What could not be undone.
+    pub failures: Vec<Failure>,
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, pid, persistent, changes, failures } = self;
+        let ended = if *persistent { "made by" } else { "left behind by" };
+        write!(f, "{what}, {ended} process {pid}: {} of {changes} changes undone", changes - failures.len())
+    }
+}
+
+/// Undoes what dead processes left behind, and what was made to outlive its process.
+///
+/// # Errors
+/// The journals cannot be read, or lie in a folder that others may write to.
+pub fn restore() -> io::Result<Vec<Restored>> {
+    restore_in(Path::new(DIRECTORY), true)
+}
+
+/// Undoes what processes left behind that were killed; what was made to outlive its process stays.
+///
+/// # Errors
+/// As [`restore`].
+pub fn restore_crashed() -> io::Result<Vec<Restored>> {
+    restore_in(Path::new(DIRECTORY), false)
+}
+
+/// [`restore`] (`persistent`) or [`restore_crashed`] in another folder.
+///
+/// # Errors
+/// As [`restore`].
+pub fn restore_in(directory: &Path, persistent: bool) -> io::Result<Vec<Restored>> {
+    let mut restored = Vec::new();
+    for path in journals(directory)? {
+        let (mut record, changes) = match Record::take_over(&path) {
+            Ok(Some(taken)) => taken,
+            Ok(None) => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let header = record.header().clone();
+        if header.boot != record::boot() {
+            record.remove();
+        } else if persistent || !header.persistent {
+            let failures = record.undo(&changes);
+            restored.push(Restored {
+                what: header.what,
+                pid: header.pid,
+                persistent: header.persistent,
+                changes: changes.len(),
+                failures,
+            });
+        }
+    }
+    Ok(restored)
+}
+
+/// Undoes one journal of this process.
+pub(super) fn undo_file(path: &Path) -> Vec<Failure> {
+    let Ok((_, changes)) = fs::File::open(path).and_then(|file| record::read(&file, path)) else {
+        return Vec::new();
+    };
+    let failures: Vec<_> = changes.iter().rev().filter_map(|change| change.undo(&changes).err()).collect();
+    if failures.is_empty() {
+        let _ = fs::remove_file(path);
+    }
+    failures
+}
+
+/// The journals in a folder. What stands in them is done as root: nobody else may have written them.
+pub(super) fn journals(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let metadata = match fs::metadata(directory) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    if metadata.uid() != rustix::process::geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "{}: found a folder that others own or may write to, expected one of this user's alone: \
+                 look what is in it and remove it",
+                directory.display()
+            ),
+        ));
+    }
+    let entries = fs::read_dir(directory)?.flatten().map(|entry| entry.path());
+    let mut paths: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|it| it == EXTENSION)).collect();
+    paths.sort();
+    Ok(paths)
+}

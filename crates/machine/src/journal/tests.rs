@@ -1,0 +1,201 @@
+//! Journals in a folder of their own.
+
+use super::*;
+use crate::task;
+
+/// A folder of this test, removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("onbeat-journal-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn journals(&self) -> usize {
+        restore::journals(&self.0).unwrap().len()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn changes_are_undone_in_reverse_and_the_file_is_gone() {
+    let folder = Folder::new("undone");
+    let (number, choice) =
+        (folder.file("number", "0\n"), folder.file("choice", "always [madvise] never\n"));
+    let fresh = folder.0.join("fresh");
+    let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
+    journal.write(&number, "1").unwrap();
+    journal.write(&number, "2").unwrap();
+    journal.write(&choice, "never").unwrap();
+    journal.write(&fresh, "here").unwrap();
+    journal.make_directory(&folder.0.join("group")).unwrap();
+    assert_eq!((text(&number).as_str(), journal.len(), folder.journals()), ("2", 5, 1));
+    assert_eq!(journal.undo(), []);
+    assert_eq!((text(&number).as_str(), text(&choice).as_str()), ("0", "madvise"));
+    assert!(!fresh.exists() && !folder.0.join("group").exists());
+    assert_eq!(folder.journals(), 0);
+}
+
+#[test]
+fn a_drop_undoes_too_and_a_panic_drops() {
+    let folder = Folder::new("dropped");
+    let number = folder.file("number", "7");
+    let panicked = std::panic::catch_unwind(|| {
+        let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
+        journal.write(&number, "8").unwrap();
+        assert_eq!(text(&number), "8");
+        panic!("as a controller might");
+    });
+    assert!(panicked.is_err());
+    assert_eq!((text(&number).as_str(), folder.journals()), ("7", 0));
+}
+
+#[test]
+fn a_change_that_fails_is_forgotten() {
+    let folder = Folder::new("failing");
+    let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
+    assert!(journal.write(&folder.0.join("no/such/folder"), "1").is_err());
+    assert!(journal.make_directory(&folder.0).is_err());
+    assert!(journal.run(&mut Command::new("false"), &["touch", "never"]).is_err());
+    let code = journal.set_affinity(-5, &Cpus::one(0)).unwrap_err().raw_os_error();
+    assert_eq!((code, journal.len()), (Some(libc::ESRCH), 0));
+    let number = folder.file("number", "1");
+    journal.write(&number, "2").unwrap();
+    assert_eq!(journal.undo(), []);
+    assert_eq!(text(&number), "1");
+}
+
+#[test]
+fn a_living_process_is_left_alone_and_a_persistent_journal_waits_for_restore() {
+    let folder = Folder::new("living");
+    let (mine, kept) = (folder.file("mine", "1"), folder.file("kept", "1"));
+    let mut journal = Journal::begin_in(&folder.0, "mine").unwrap();
+    journal.write(&mine, "2").unwrap();
+    let mut persistent = Journal::persistent_in(&folder.0, "kept").unwrap();
+    persistent.write(&kept, "2").unwrap();
+    drop(persistent);
+    assert_eq!(restore_in(&folder.0, false).unwrap(), []);
+    assert_eq!((text(&mine).as_str(), text(&kept).as_str()), ("2", "2"));
+    let restored = restore_in(&folder.0, true).unwrap();
+    assert_eq!(restored.len(), 1);
+    let expected = format!("kept, made by process {}: 1 of 1 changes undone", std::process::id());
+    assert_eq!(restored[0].to_string(), expected);
+    assert_eq!((text(&mine).as_str(), text(&kept).as_str()), ("2", "1"));
+    assert_eq!(journal.undo(), []);
+}
+
+/// What a process leaves behind that was killed in the middle of a line.
+#[test]
+fn a_line_cut_short_is_a_change_that_was_not_made() {
+    let folder = Folder::new("cut");
+    let number = folder.file("number", "2");
+    let header = format!(r#"{{"what":"test","pid":1,"persistent":false,"boot":"{}"}}"#, record::boot());
+    let change = format!(r#"{{"file":{{"path":"{}","before":"1"}}}}"#, number.display());
+    folder.file("1-2-3.journal", &format!("{header}\n{change}\n{{\"file\":{{\"pa"));
+    let restored = restore_in(&folder.0, false).unwrap();
+    assert_eq!((restored[0].changes, restored[0].failures.len()), (1, 0));
+    assert_eq!((text(&number).as_str(), folder.journals()), ("1", 0));
+
+    folder.file("1-2-4.journal", &header.replace(&record::boot(), "another"));
+    assert_eq!(restore_in(&folder.0, true).unwrap(), []);
+    assert_eq!(folder.journals(), 0);
+    folder.file("1-2-5.journal", "no journal\n");
+    let error = restore_in(&folder.0, true).unwrap_err().to_string();
+    assert!(error.contains("1-2-5.journal: line 1 is no line of a journal"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_undone_is_named_and_stays_in_the_file() {
+    let folder = Folder::new("stuck");
+    let number = folder.file("number", "1");
+    let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
+    journal.write(&number, "2").unwrap();
+    let group = folder.0.join("group");
+    journal.make_directory(&group).unwrap();
+    let guest = folder.file("group/guest", "");
+    let failures = journal.undo();
+    assert_eq!(failures.len(), 1);
+    assert!(failures[0].to_string().contains("group could not be put back"), "{}", failures[0]);
+    assert_eq!(text(&number), "1");
+    fs::remove_file(guest).unwrap();
+    let restored = restore_in(&folder.0, false).unwrap();
+    assert_eq!((restored.len(), restored[0].changes, folder.journals()), (1, 1, 0));
+    assert!(!group.exists());
+}
+
+#[test]
+fn a_folder_others_may_write_to_is_not_believed() {
+    let folder = Folder::new("open");
+    fs::set_permissions(&folder.0, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let error = restore_in(&folder.0, true).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+}
+
+#[test]
+fn sets_of_cpus_keep_what_others_changed_meanwhile() {
+    let folder = Folder::new("sets");
+    let (list, mask) = (folder.file("list", "0-3\n"), folder.file("mask", "0000000f\n"));
+    let three: Cpus = "0,2-3".parse().unwrap();
+    let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
+    journal.set_cpus(&list, CpuFormat::List, &three).unwrap();
+    journal.set_cpus(&mask, CpuFormat::Mask, &three).unwrap();
+    assert_eq!((text(&list).as_str(), text(&mask).as_str()), ("0,2-3", "0000000d"));
+    // Somebody takes CPU 2 as well.
+    fs::write(&list, "0,3").unwrap();
+    assert_eq!(journal.undo(), []);
+    assert_eq!((text(&list).as_str(), text(&mask).as_str()), ("0-1,3", "0000000f"));
+}
+
+#[test]
+fn affinities_come_back_also_to_threads_started_meanwhile() {
+    let all = Cpus::online();
+    if all.count() < 2 {
+        return eprintln!("skipped: needs two CPUs");
+    }
+    let folder = Folder::new("affinity");
+    std::thread::spawn(move || {
+        task::set_affinity(task::current(), &all).unwrap();
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        let child_tid = child.id() as i32;
+        let fewer = all.without(&Cpus::one(all.last().unwrap()));
+        let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
+        journal.remember(Change::Descendants).unwrap();
+        journal.set_affinity(child_tid, &fewer).unwrap();
+        // This process itself: a grandchild starts from its main thread's family.
+        let leader = std::process::id() as i32;
+        let before = task::affinity(leader).unwrap();
+        journal.set_affinity(leader, &fewer).unwrap();
+        task::set_affinity(task::current(), &fewer).unwrap();
+        let mut late = Command::new("sleep").arg("30").spawn().unwrap();
+        let late_tid = late.id() as i32;
+        assert_eq!(task::affinity(late_tid).unwrap(), fewer);
+        assert_eq!(journal.undo(), []);
+        assert_eq!(task::affinity(child_tid).unwrap(), all);
+        assert_eq!(task::affinity(leader).unwrap(), before);
+        assert_eq!(task::affinity(late_tid).unwrap(), before);
+        for mut child in [child.kill().map(|()| child), late.kill().map(|()| late)].into_iter().flatten() {
+            child.wait().unwrap();
+        }
+    })
+    .join()
+    .unwrap();
+}
