@@ -5,6 +5,7 @@
 //! | [`conditions`] | the machine a measurement was made on |
 //! | [`usage`] | what its CPUs did between two instants: busy, idle, stolen |
 //! | [`journal`] | every change to the machine, remembered before it is made, and undone |
+//! | [`shield`] | a CPU of its own for one thread |
 //! | [`cpus`] | sets of CPUs as the kernel writes them |
 //! | [`task`] | threads of the machine and the CPUs they may use |
 //! | [`root`] | files below a root folder, read without trust |
@@ -14,5 +15,6 @@ pub mod conditions;
 pub mod cpus;
 pub mod journal;
 pub mod root;
+pub mod shield;
 pub mod task;
 pub mod usage;

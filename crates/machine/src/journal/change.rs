@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +86,10 @@ impl fmt::Display for Failure {
 }
 
 impl Change {
+    pub(crate) fn command(undo: &[&str]) -> Self {
+        Self::Command { undo: undo.iter().map(|&word| word.to_owned()).collect() }
+    }
+
     /// Undoes this one of `all` changes. What is not there any more needs no undoing.
     pub(crate) fn undo(&self, all: &[Self]) -> Result<(), Failure> {
         match self.try_undo(all) {
@@ -111,7 +117,7 @@ impl Change {
                 if then == now { Ok(()) } else { task::set_affinity(*tid, &then) }
             }
             Self::Descendants => Families::of(all).restore(),
-            Self::Directory { path } => fs::remove_dir(path),
+            Self::Directory { path } => remove_group(path),
             Self::Moved { from, to } => move_all(to, from),
             Self::Attached { id, started, from } => match Task::lives(*id, *started) {
                 true => fs::write(from, id.to_string()),
@@ -219,6 +225,19 @@ pub(crate) fn move_all(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Threads may start others while they are moved.
 const PASSES: usize = 8;
+
+/// A control group can be busy a moment longer, with threads that are just ending.
+fn remove_group(path: &Path) -> io::Result<()> {
+    for _ in 0..PASSES {
+        match fs::remove_dir(path) {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            done => return done,
+        }
+    }
+    fs::remove_dir(path)
+}
 
 /// Of `always [madvise] never` the middle; any other text as it is, without the line's end.
 pub(crate) fn chosen(text: &str) -> &str {

@@ -33,8 +33,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-pub(crate) use change::Change;
+pub(crate) use change::{Change, move_all};
 pub use change::{CpuFormat, Failure};
+pub(crate) use restore::claimed;
 pub use restore::{Restored, restore, restore_crashed, restore_in};
 
 use crate::cpus::Cpus;
@@ -124,7 +125,7 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        self.make(Change::File { path: path.to_owned(), before }, || fs::write(path, value))
+        self.make_with(Change::File { path: path.to_owned(), before }, || fs::write(path, value))
     }
 
     /// Lets a thread run on these CPUs only. Undoing gives back what this took and takes what this gave; a change that
@@ -141,7 +142,7 @@ impl Journal {
             before: before.to_string(),
             after: cpus.to_string(),
         };
-        self.make(change, || task::set_affinity(tid, cpus))
+        self.make_with(change, || task::set_affinity(tid, cpus))
     }
 
     /// Writes a set of CPUs to a file that holds one. Undone as [`Journal::set_affinity`].
@@ -156,7 +157,7 @@ impl Journal {
             before: before.to_string(),
             after: cpus.to_string(),
         };
-        self.make(change, || fs::write(path, format.write(cpus)))
+        self.make_with(change, || fs::write(path, format.write(cpus)))
     }
 
     /// Makes a folder (a control group), which is removed later.
@@ -164,7 +165,7 @@ impl Journal {
     /// # Errors
     /// It cannot be made.
     pub fn make_directory(&mut self, path: &Path) -> io::Result<()> {
-        self.make(Change::Directory { path: path.to_owned() }, || fs::create_dir(path))
+        self.make_with(Change::Directory { path: path.to_owned() }, || fs::create_dir(path))
     }
 
     /// Runs a command; `undo`, program and arguments, is run later.
@@ -172,12 +173,11 @@ impl Journal {
     /// # Errors
     /// It cannot be started, or ends with anything but success.
     pub fn run(&mut self, command: &mut Command, undo: &[&str]) -> io::Result<()> {
-        let undo = undo.iter().map(|&word| word.to_owned()).collect();
-        self.make(Change::Command { undo }, || change::succeed(command))
+        self.make_with(Change::command(undo), || change::succeed(command))
     }
 
     /// Remembers `change`, then makes it; one that fails is forgotten.
-    pub(crate) fn make<T>(
+    pub(crate) fn make_with<T>(
         &mut self,
         change: Change,
         make: impl FnOnce() -> io::Result<T>,

@@ -6,8 +6,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
+
 use super::DIRECTORY;
-use super::change::Failure;
+use super::change::{Change, Failure};
 use super::record::{self, EXTENSION, Record};
 
 /// A journal that was undone.
@@ -89,6 +91,18 @@ pub(super) fn undo_file(path: &Path) -> Vec<Failure> {
         let _ = fs::remove_file(path);
     }
     failures
+}
+
+/// The living process that has claimed `cpu`, if there is one.
+pub(crate) fn claimed(cpu: usize) -> Option<u32> {
+    journals(Path::new(DIRECTORY)).ok()?.into_iter().find_map(|path| {
+        let file = fs::File::open(&path).ok()?;
+        if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+            return None;
+        }
+        let (header, changes) = record::read(&file, &path).ok()?;
+        changes.contains(&Change::Claim { cpu }).then_some(header.pid)
+    })
 }
 
 /// The journals in a folder. What stands in them is done as root: nobody else may have written them.

@@ -1,0 +1,73 @@
+//! Everything, by a cpuset of cgroup v1: cpuset(7).
+//!
+//! Two groups are made below the root: one for the CPU, with the calling thread, and one for all others. Groups that
+//! somebody else has made lose the CPU. Load balancing of the root is switched off, so that the scheduler of the CPU
+//! has nobody to balance with.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::mounts;
+use crate::cpus::Cpus;
+use crate::journal::{Change, CpuFormat, Journal, move_all};
+use crate::task::{self, Task};
+
+pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
+    let root = mounts::mount(Some("cpuset")).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let memory = fs::read_to_string(root.join("cpuset.mems"))?;
+    let tasks = root.join("tasks");
+    let here = task::current();
+    remember_masks(journal, online)?;
+
+    for group in groups_below(&root) {
+        let path = group.join("cpuset.cpus");
+        let now = CpuFormat::List.read(&path)?;
+        let fewer = now.without(&Cpus::one(cpu));
+        // A group with this CPU alone is somebody's own shield, or empty.
+        if now.contains(cpu) && !fewer.is_empty() {
+            journal.set_cpus(&path, CpuFormat::List, &fewer)?;
+        }
+    }
+    let rest = root.join(format!("onbeat-rest-{}-{here}", std::process::id()));
+    let own = root.join(format!("onbeat-cpu-{cpu}-{here}"));
+    for (group, cpus) in [(&rest, online.without(&Cpus::one(cpu))), (&own, Cpus::one(cpu))] {
+        journal.make_directory(group)?;
+        fs::write(group.join("cpuset.mems"), memory.trim())?;
+        fs::write(group.join("cpuset.cpus"), cpus.to_string())?;
+    }
+    // Undone before the folders are removed: what is in them goes back.
+    journal.remember(Change::Moved { from: tasks.clone(), to: rest.join("tasks") })?;
+    move_all(&tasks, &rest.join("tasks"))?;
+    let before = root.join(mounts::own(Some("cpuset")).unwrap_or_default().trim_start_matches('/'));
+    journal.remember(Change::Moved { from: before.join("tasks"), to: own.join("tasks") })?;
+    fs::write(own.join("tasks"), here.to_string())?;
+    // Refused where somebody else's groups overlap: the threads are away all the same.
+    let _ = fs::write(own.join("cpuset.cpu_exclusive"), "1");
+    let _ = journal.write(&root.join("cpuset.sched_load_balance"), "0");
+    Ok(())
+}
+
+/// Masks that are not everything: kernels before 6.2 forget them when a thread changes its group.
+fn remember_masks(journal: &mut Journal, online: &Cpus) -> io::Result<()> {
+    for task in Task::all().iter().filter(|task| !task.bound) {
+        if let Some(mask) = task::affinity(task.tid).ok().filter(|mask| mask != online) {
+            let (before, after) = (mask.to_string(), online.to_string());
+            let change = Change::Affinity { tid: task.tid, started: task.started, before, after };
+            journal.remember(change)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every group below `root`, the innermost first.
+fn groups_below(root: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let below = |folder: PathBuf| {
+        let mut groups = groups_below(&folder);
+        groups.push(folder);
+        groups
+    };
+    folders.flat_map(|entry| below(entry.path())).collect()
+}

@@ -1,0 +1,84 @@
+//! Interrupts, and the kernel's unbound workers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Left;
+use crate::cpus::Cpus;
+use crate::journal::{CpuFormat, Journal};
+
+/// What came of moving interrupts.
+pub(super) struct Moved {
+    pub(super) moved: usize,
+    pub(super) left: Vec<Left>,
+}
+
+/// Takes `cpu` from every interrupt, from those that will be set up later, and from the kernel's unbound workers and
+/// its watchdog.
+pub(super) fn move_away(journal: &mut Journal, cpu: usize) -> Moved {
+    for (path, format) in [
+        ("/proc/irq/default_smp_affinity", CpuFormat::Mask),
+        ("/sys/devices/virtual/workqueue/cpumask", CpuFormat::Mask),
+        ("/proc/sys/kernel/watchdog_cpumask", CpuFormat::List),
+    ] {
+        // Not every kernel has each of them, and an unbound worker is in the report if it stays.
+        let _ = take(journal, Path::new(path), format, cpu);
+    }
+    for path in workqueues() {
+        let _ = take(journal, &path, CpuFormat::Mask, cpu);
+    }
+    let mut moved = 0;
+    let mut left = Vec::new();
+    for number in numbers() {
+        let path = PathBuf::from(format!("/proc/irq/{number}/smp_affinity_list"));
+        match take(journal, &path, CpuFormat::List, cpu) {
+            Taken::Moved => moved += 1,
+            Taken::NotThere => {}
+            Taken::Refused => left.push(name(number)),
+        }
+    }
+    let why = "interrupts the kernel does not let go".to_owned();
+    let left = if left.is_empty() { Vec::new() } else { vec![Left { what: left, why }] };
+    Moved { moved, left }
+}
+
+enum Taken {
+    Moved,
+    NotThere,
+    Refused,
+}
+
+fn take(journal: &mut Journal, path: &Path, format: CpuFormat, cpu: usize) -> Taken {
+    let Ok(now) = format.read(path) else { return Taken::NotThere };
+    if !now.contains(cpu) {
+        return Taken::NotThere;
+    }
+    let fewer = now.without(&Cpus::one(cpu));
+    let fewer = if fewer.is_empty() { Cpus::online().without(&Cpus::one(cpu)) } else { fewer };
+    match journal.set_cpus(path, format, &fewer) {
+        Ok(()) => Taken::Moved,
+        Err(_) => Taken::Refused,
+    }
+}
+
+/// Workqueues with a mask of their own.
+fn workqueues() -> Vec<PathBuf> {
+    let entries = fs::read_dir("/sys/devices/virtual/workqueue").into_iter().flatten().flatten();
+    entries.map(|entry| entry.path().join("cpumask")).filter(|path| path.is_file()).collect()
+}
+
+fn numbers() -> Vec<u32> {
+    let entries = fs::read_dir("/proc/irq").into_iter().flatten().flatten();
+    let mut numbers: Vec<_> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// `24 eth0`: the number, and who handles it.
+fn name(number: u32) -> String {
+    let entries = fs::read_dir(format!("/proc/irq/{number}")).into_iter().flatten().flatten();
+    let handlers = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let names = handlers.filter_map(|entry| entry.file_name().into_string().ok());
+    std::iter::once(number.to_string()).chain(names).collect::<Vec<_>>().join(" ")
+}
