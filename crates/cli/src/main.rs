@@ -35,11 +35,22 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match Arguments::parse().command.execute() {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let _ = error.print();
+            let wrong = error.use_stderr();
+            let code = commands::usage_exit_code(std::env::args_os().nth(1).as_deref());
+            return if wrong { ExitCode::from(code) } else { ExitCode::SUCCESS };
+        }
+    };
+    match arguments.command.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("onbeat: {failure}");
-            ExitCode::FAILURE
+            if !failure.is_silent() {
+                eprintln!("onbeat: {failure}");
+            }
+            failure.exit_code()
         }
     }
 }

@@ -69,6 +69,13 @@ impl Usage {
         found.then_some(usage)
     }
 
+    /// What was done from boot until now.
+    #[must_use]
+    pub fn since_boot(&self) -> Busy {
+        let cpus = self.cpus.iter().map(|&(cpu, _)| (cpu, Ticks::default())).collect();
+        self.since(&Self { cpus, ..Self::default() })
+    }
+
     /// What was done from `before` until now.
     #[must_use]
     pub fn since(&self, before: &Self) -> Busy {

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod culprit;
+mod doctor;
 mod load;
 mod measure;
 mod run;
@@ -19,6 +20,8 @@ pub(crate) enum Command {
     /// Take a CPU from a cycle now and then, to try out `run --explain`
     #[command(hide = true)]
     Culprit(culprit::Culprit),
+    /// Check whether this machine can hold a real-time cycle: what was found, what is wanted, why, how to fix it
+    Doctor(doctor::Doctor),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
     /// Show who is on the bus, with identities, states and process data
@@ -39,6 +42,7 @@ impl Command {
         match self {
             Self::Run(run) => run.execute(),
             Self::Culprit(culprit) => culprit.execute(),
+            Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),
             Self::Sdo(sdo) => sdo.execute(),
@@ -46,4 +50,9 @@ impl Command {
             Self::Measure(measure) => measure.execute(),
         }
     }
+}
+
+/// The exit code for a command line that cannot be read: 2, as usual, but the doctor means something by that.
+pub(crate) fn usage_exit_code(command: Option<&std::ffi::OsStr>) -> u8 {
+    if command.is_some_and(|name| name == "doctor") { doctor::COULD_NOT_WORK } else { 2 }
 }

@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use super::columns;
+
 /// How often the line is rewritten on a terminal.
 const ON_A_TERMINAL: Duration = Duration::from_millis(100);
 /// How often it is repeated in a file or pipe.
@@ -30,7 +32,8 @@ impl LiveLine {
         let mut error = io::stderr().lock();
         // Nobody to show it to is no reason to stop.
         let _ = match self.terminal {
-            true => write!(error, "\r\x1b[2K{}", clipped(&line, columns())).and_then(|()| error.flush()),
+            true => write!(error, "\r\x1b[2K{}", clipped(&line, columns(&io::stderr())))
+                .and_then(|()| error.flush()),
             false => writeln!(error, "{line}"),
         };
     }
@@ -55,11 +58,6 @@ fn clipped(line: &str, columns: usize) -> String {
         return line.to_owned();
     }
     line.chars().take(columns.saturating_sub(2)).chain(['…']).collect()
-}
-
-fn columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0).unwrap_or(80)
 }
 
 #[cfg(test)]

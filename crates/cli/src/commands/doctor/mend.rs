@@ -1,0 +1,74 @@
+//! What the doctor changes, and how it is put back.
+
+use machine::check::Finding;
+use machine::journal::{self, Journal, Restored};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::failure::Failure;
+
+/// One change that was tried.
+#[derive(Debug, Serialize)]
+pub(super) struct Mended {
+    /// The check it is for.
+    pub(super) name: &'static str,
+    /// What was to be changed.
+    pub(super) change: String,
+    /// Why it was not; `None` if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refused: Option<String>,
+}
+
+/// Makes every change the findings know, through a journal that outlives us. A refused change does not stop the others.
+pub(super) fn mend(findings: &[Finding]) -> Result<Vec<Mended>, Failure> {
+    let changes: Vec<_> = findings
+        .iter()
+        .flat_map(|finding| finding.changes.iter().map(|change| (finding.name, change)))
+        .collect();
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut journal = Journal::persistent("onbeat doctor --fix").map_err(|error| {
+        Failure::new(format!(
+            "--fix: nothing was changed, for it could not be remembered ({error}); it needs root"
+        ))
+    })?;
+    let mended: Vec<Mended> = changes
+        .into_iter()
+        .map(|(name, change)| {
+            let refused = change.make(&mut journal).err().map(|error| error.to_string());
+            Mended { name, change: change.to_string(), refused }
+        })
+        .collect();
+    if journal.is_empty() {
+        // Nothing to put back: no empty journal stays.
+        let _ = journal.undo();
+    }
+    Ok(mended)
+}
+
+/// Undoes what [`mend`] did, and what runs that crashed left behind.
+pub(super) fn restore(json: bool) -> Result<(), Failure> {
+    let restored = journal::restore().map_err(|error| Failure::new(format!("--restore: {error}")))?;
+    let failures: Vec<String> =
+        restored.iter().flat_map(|it| &it.failures).map(|failure| failure.to_string()).collect();
+    if json {
+        let list: Vec<_> = restored.iter().map(object).collect();
+        println!("{}", serde_json::to_string_pretty(&json!({ "restored": list }))?);
+    } else if restored.is_empty() {
+        println!("Nothing to put back.");
+    } else {
+        restored.iter().for_each(|it| println!("{it}"));
+    }
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(failures.join("; "))),
+    }
+}
+
+fn object(restored: &Restored) -> serde_json::Value {
+    let Restored { what, pid, persistent, changes, failures } = restored;
+    let failures: Vec<_> =
+        failures.iter().map(|failure| json!({ "what": failure.what, "why": failure.why })).collect();
+    json!({ "what": what, "pid": pid, "persistent": persistent, "changes": changes, "failures": failures })
+}

@@ -1,0 +1,197 @@
+//! `onbeat doctor`: can this machine hold a real-time cycle?
+
+mod mend;
+mod probe;
+mod table;
+mod verdict;
+
+use std::time::Duration;
+
+use clap::Args;
+use machine::check::{self, Finding, Severity, Subject};
+use machine::conditions::Conditions;
+use machine::cpus::Cpus;
+use machine::ethtool::Ethtool;
+use machine::root::Root;
+use serde::Serialize;
+
+use self::mend::Mended;
+use self::probe::Probed;
+use self::verdict::Verdict;
+use crate::arguments::time;
+use crate::failure::Failure;
+
+/// Each check says what it found, what a cycle wants, why it matters and how to fix it.
+///
+/// Exit code: 0 nothing worse than a note, 1 a warning, 2 critical or the verdict is "does not", 3 the doctor could
+/// not do its work.
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// CPU of the cycle; by default the first isolated one, or else the last
+    #[arg(long, value_name = "NUMBER")]
+    cpu: Option<usize>,
+
+    /// Priority of the cycle under SCHED_FIFO
+    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: u8,
+
+    /// Check the network interface of the bus, too
+    #[arg(long, value_name = "NIC")]
+    iface: Option<String>,
+
+    /// Probe the machine and say whether it holds a cycle of this period
+    #[arg(long = "for", value_name = "PERIOD", value_parser = period)]
+    period: Option<Duration>,
+
+    /// How long to probe
+    #[arg(long, value_name = "TIME", value_parser = probe_time, default_value = "1min", requires = "period")]
+    probe_time: Duration,
+
+    /// Mend what can be mended now and undone later; needs root
+    #[arg(long)]
+    fix: bool,
+
+    /// Undo what --fix did, and what a crashed run left behind
+    #[arg(long, conflicts_with_all = ["fix", "period", "iface", "cpu", "all"])]
+    restore: bool,
+
+    /// Say why and how for checks that are fine, too
+    #[arg(long, conflicts_with = "json")]
+    all: bool,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        self.consult().map_err(|failure| failure.or_code(COULD_NOT_WORK))
+    }
+
+    fn consult(self) -> Result<(), Failure> {
+        if self.restore {
+            return mend::restore(self.json);
+        }
+        let subject = || self.subject();
+        let mut findings = check::all(&subject()?);
+        let mended = match self.fix {
+            true => Some(mend::mend(&findings)?),
+            false => None,
+        };
+        if mended.is_some() {
+            findings = check::all(&subject()?);
+        }
+        let cpu = subject()?.cpu();
+        let diagnosis = Diagnosis {
+            cpu,
+            priority: self.priority,
+            interface: self.iface.clone(),
+            conditions: Conditions::read().to_string(),
+            severity: severity(&findings),
+            checks: findings,
+            mended,
+            probe: None,
+            verdict: None,
+        };
+        self.conclude(diagnosis)
+    }
+
+    /// Table, then the probe, then the verdict: who reads along has something to read for a minute.
+    fn conclude(&self, mut diagnosis: Diagnosis) -> Result<(), Failure> {
+        if !self.json {
+            print!("{}", table::text(&diagnosis, self.all));
+        }
+        if let Some(period) = self.period {
+            let probed = probe::run(period, self.probe_time, diagnosis.cpu, diagnosis.priority)?;
+            let verdict = Verdict::new(&probed, &diagnosis.checks);
+            if !self.json {
+                print!("{}", table::verdict(&probed, &verdict));
+            }
+            if !verdict.holds {
+                diagnosis.severity = Severity::Critical;
+            }
+            diagnosis.verdict = Some(verdict.words);
+            diagnosis.probe = Some(probed);
+        }
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&diagnosis)?);
+        }
+        match diagnosis.severity {
+            Severity::Ok | Severity::Note => Ok(()),
+            Severity::Warning => Err(Failure::silent(1)),
+            Severity::Critical => Err(Failure::silent(2)),
+        }
+    }
+
+    fn subject(&self) -> Result<Subject, Failure> {
+        let root = Root::machine();
+        let possible: Option<Cpus> =
+            root.text("/sys/devices/system/cpu/possible").and_then(|text| text.parse().ok());
+        if let Some((cpu, possible)) = self.cpu.zip(possible) {
+            if !possible.contains(cpu) {
+                return Err(Failure::new(format!(
+                    "--cpu: found {cpu}, expected one of this machine's CPUs: {possible}"
+                )));
+            }
+        }
+        let subject = Subject::new(root, self.cpu).with_priority(self.priority);
+        let Some(name) = &self.iface else { return Ok(subject) };
+        let ethtool = Ethtool::read(name).map_err(|error| {
+            Failure::new(format!("interface \"{name}\": {error}; `ip link` lists the names"))
+        })?;
+        Ok(subject.with_interface(name, ethtool))
+    }
+}
+
+/// The exit code of a doctor that could not do its work, as monitoring plug-ins use it.
+pub(crate) const COULD_NOT_WORK: u8 = 3;
+
+/// What the doctor says.
+#[derive(Serialize)]
+struct Diagnosis {
+    cpu: usize,
+    priority: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interface: Option<String>,
+    conditions: String,
+    /// The worst of all.
+    severity: Severity,
+    checks: Vec<Finding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mended: Option<Vec<Mended>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<Probed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<String>,
+}
+
+fn severity(findings: &[Finding]) -> Severity {
+    findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Ok)
+}
+
+/// The period of a cycle.
+fn period(text: &str) -> Result<Duration, String> {
+    within(text, Duration::from_micros(20), Duration::from_secs(1), "20us to 1s")
+}
+
+/// As elsewhere, and `1m` and `12h`, too: here nobody means metres.
+fn probe_time(text: &str) -> Result<Duration, String> {
+    let number =
+        |unit| text.strip_suffix(unit).filter(|it| it.ends_with(|last: char| last.is_ascii_digit()));
+    if let Some(hours) = number("h") {
+        let minutes =
+            within(&format!("{hours}min"), Duration::ZERO, Duration::from_secs(168 * 60), "up to 168h")?;
+        return Ok(minutes * 60);
+    }
+    let text = &number("m").map_or(text.to_owned(), |minutes| format!("{minutes}min"));
+    within(text, Duration::from_millis(100), Duration::from_secs(7 * 24 * 3600), "100ms to seven days")
+}
+
+fn within(text: &str, least: Duration, most: Duration, range: &str) -> Result<Duration, String> {
+    let duration = time(text)?;
+    match (least..=most).contains(&duration) {
+        true => Ok(duration),
+        false => Err(format!("found \"{text}\", expected {range}")),
+    }
+}

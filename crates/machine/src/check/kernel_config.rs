@@ -1,0 +1,58 @@
+//! How the kernel was built: `/proc/config.gz`, or the file a distribution puts into `/boot`.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+
+use crate::root::{LIMIT, Root};
+
+/// The options of the kernel that are set, if the machine tells.
+#[derive(Debug, Default)]
+pub(super) struct KernelConfig(HashMap<String, String>);
+
+impl KernelConfig {
+    pub(super) fn read(root: &Root) -> Self {
+        let built_in = root.bytes("/proc/config.gz").and_then(|bytes| {
+            let mut text = Vec::new();
+            // What unpacks to more than the limit is no kernel configuration.
+            GzDecoder::new(&bytes[..]).take(LIMIT).read_to_end(&mut text).ok()?;
+            Some(String::from_utf8_lossy(&text).into_owned())
+        });
+        let of_release = || {
+            let release = root.text("/proc/sys/kernel/osrelease")?;
+            root.text(format!("/boot/config-{release}"))
+                .or_else(|| root.text(format!("/lib/modules/{release}/config")))
+        };
+        Self::parse(&built_in.or_else(of_release).unwrap_or_default())
+    }
+
+    fn parse(text: &str) -> Self {
+        let options = text.lines().filter_map(|line| line.strip_prefix("CONFIG_")?.split_once('='));
+        Self(options.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect())
+    }
+
+    /// Whether anything is known.
+    pub(super) fn is_known(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Whether an option (without `CONFIG_`) is built in.
+    pub(super) fn has(&self, option: &str) -> bool {
+        self.0.get(option).is_some_and(|value| value == "y")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read() {
+        let config =
+            KernelConfig::parse("# CONFIG_KASAN is not set\nCONFIG_PREEMPT_RT=y\nCONFIG_X=m\nrubbish");
+        assert!(config.has("PREEMPT_RT") && config.is_known());
+        assert!(!config.has("KASAN") && !config.has("X"));
+        assert!(!KernelConfig::parse("").is_known());
+    }
+}

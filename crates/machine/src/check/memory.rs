@@ -1,0 +1,172 @@
+//! Who moves pages, and when.
+
+use super::{Area, Check, Finding, Subject};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "vm-statistics",
+        area: Area::Memory,
+        wanted: "every 10 s or less often",
+        why: "A worker on every CPU folds memory statistics together, each second by default.",
+        look: statistics,
+    },
+    Check {
+        name: "transparent-huge-pages",
+        area: Area::Memory,
+        wanted: "never, or only on request",
+        why: "The kernel collects small pages into huge ones behind the program's back: the page moves, and who \
+              touches it waits. onbeat run switches it off for itself.",
+        look: huge_pages,
+    },
+    Check {
+        name: "same-page-merging",
+        area: Area::Memory,
+        wanted: "off",
+        why: "KSM makes equal pages one; writing to such a page faults and copies it, even if it is locked.",
+        look: same_pages,
+    },
+    Check {
+        name: "numa-balancing",
+        area: Area::Memory,
+        wanted: "off",
+        why: "The kernel takes pages away for a moment to see who uses them: a fault in the middle of a beat.",
+        look: numa_balancing,
+    },
+    Check {
+        name: "swap",
+        area: Area::Memory,
+        wanted: "none, or compressed in memory",
+        why: "Pages of programs the cycle depends on, and of the kernel's callers, come back from disk after \
+              milliseconds. The cycle's own are locked.",
+        look: swap,
+    },
+    Check {
+        name: "compaction",
+        area: Area::Memory,
+        wanted: "only on demand",
+        why: "A background thread moves pages together, locked ones too, and interrupts every CPU that has them mapped.",
+        look: compaction,
+    },
+    Check {
+        name: "zone-reclaim",
+        area: Area::Memory,
+        wanted: "off",
+        why: "With it, whoever asks for memory may have to free some first, on this node.",
+        look: zone_reclaim,
+    },
+    Check {
+        name: "free-memory",
+        area: Area::Memory,
+        wanted: "a tenth or more available",
+        why: "When memory runs short, every program that asks for a page helps to free some, and the disk is busy.",
+        look: free_memory,
+    },
+    Check {
+        name: "memory-errors",
+        area: Area::Memory,
+        wanted: "none corrected since boot",
+        why: "A corrected memory error is often reported by the firmware, which stops all CPUs to do so.",
+        look: memory_errors,
+    },
+];
+
+fn statistics(check: &Check, subject: &Subject) -> Finding {
+    const FILE: &str = "/proc/sys/vm/stat_interval";
+    match subject.root.number(FILE) {
+        Some(seconds) if (0..10).contains(&seconds) => {
+            check.note(format!("every {seconds} s"), "sysctl vm.stat_interval=120").writing(FILE, "120")
+        }
+        Some(seconds) => check.ok(format!("every {seconds} s")),
+        None => check.ok("none to be seen"),
+    }
+}
+
+fn huge_pages(check: &Check, subject: &Subject) -> Finding {
+    const FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+    match subject.root.chosen(FILE).as_deref() {
+        Some("always") => check
+            .note("always", format!("echo madvise > {FILE}, or boot with transparent_hugepage=never"))
+            .writing(FILE, "madvise"),
+        Some(chosen) => check.ok(chosen),
+        None => check.ok("none"),
+    }
+}
+
+fn same_pages(check: &Check, subject: &Subject) -> Finding {
+    const FILE: &str = "/sys/kernel/mm/ksm/run";
+    match subject.root.number(FILE) {
+        // 0 is off; 2 is off, and everything merged is parted again.
+        Some(1) => check.warning("on", format!("echo 0 > {FILE}; stop ksmtuned")).writing(FILE, "0"),
+        _ => check.ok("off"),
+    }
+}
+
+fn numa_balancing(check: &Check, subject: &Subject) -> Finding {
+    const FILE: &str = "/proc/sys/kernel/numa_balancing";
+    match subject.root.number(FILE) {
+        Some(on) if on != 0 => check.warning("on", "sysctl kernel.numa_balancing=0").writing(FILE, "0"),
+        _ => check.ok("off"),
+    }
+}
+
+fn swap(check: &Check, subject: &Subject) -> Finding {
+    let text = subject.root.text("/proc/swaps").unwrap_or_default();
+    let devices = text.lines().skip(1).filter_map(|line| line.split_ascii_whitespace().next());
+    let on_disk: Vec<&str> = devices.filter(|device| !device.contains("zram")).collect();
+    match on_disk.is_empty() {
+        true => check.ok("none on a disk"),
+        false => check.note(on_disk.join(", "), "swapoff -a, and take it out of /etc/fstab."),
+    }
+}
+
+fn compaction(check: &Check, subject: &Subject) -> Finding {
+    const FILE: &str = "/proc/sys/vm/compaction_proactiveness";
+    match subject.root.number(FILE) {
+        Some(degree) if degree > 0 => check
+            .note(
+                format!("in the background, degree {degree} of 100"),
+                "sysctl vm.compaction_proactiveness=0",
+            )
+            .writing(FILE, "0"),
+        _ => check.ok("only on demand"),
+    }
+}
+
+fn zone_reclaim(check: &Check, subject: &Subject) -> Finding {
+    const FILE: &str = "/proc/sys/vm/zone_reclaim_mode";
+    match subject.root.number(FILE) {
+        Some(mode) if mode != 0 => {
+            check.note(format!("mode {mode}"), "sysctl vm.zone_reclaim_mode=0").writing(FILE, "0")
+        }
+        _ => check.ok("off"),
+    }
+}
+
+fn free_memory(check: &Check, subject: &Subject) -> Finding {
+    let text = subject.root.text("/proc/meminfo").unwrap_or_default();
+    let kibibytes = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    };
+    let Some((available, total)) = kibibytes("MemAvailable").zip(kibibytes("MemTotal")) else {
+        return check.ok("none to be seen");
+    };
+    let found = format!("{} of {} MiB available", available >> 10, total >> 10);
+    match available < total / 10 {
+        true => check.warning(found, "Stop what needs so much, or add memory."),
+        false => check.ok(found),
+    }
+}
+
+fn memory_errors(check: &Check, subject: &Subject) -> Finding {
+    const FOLDER: &str = "/sys/devices/system/edac/mc";
+    let counts = subject.root.names(FOLDER).into_iter();
+    let counts = counts.filter_map(|name| subject.root.number(format!("{FOLDER}/{name}/ce_count")));
+    match counts.fold(0_i64, i64::saturating_add) {
+        0 => check.ok("none"),
+        count => check.warning(
+            format!("{count} since boot"),
+            "Find the module (ras-mc-ctl, dmidecode) and replace it.",
+        ),
+    }
+}

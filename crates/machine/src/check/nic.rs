@@ -1,0 +1,371 @@
+//! The interface the bus hangs on: link, driver, interrupts, and what holds frames back.
+
+use super::threads::Policy;
+use super::{Area, Check, Finding, Subject, irqs, some_of};
+use crate::ethtool::Coalescing;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        name: "nic-link",
+        area: Area::Nic,
+        wanted: "up, with a carrier",
+        why: "Without a carrier no frame leaves: no cable, no power at the first SubDevice, or the interface is down.",
+        look: link,
+    },
+    Check {
+        name: "nic-speed",
+        area: Area::Nic,
+        wanted: "100 Mbit/s or more, full duplex",
+        why: "EtherCAT runs at 100 Mbit/s in both directions at once. At half duplex replies collide with requests.",
+        look: speed,
+    },
+    Check {
+        name: "nic-driver",
+        area: Area::Nic,
+        wanted: "a PCIe card",
+        why: "A card on USB is polled once in 125 us at best; a wireless one sends when the air is free; a virtual one \
+              hands frames to another program.",
+        look: driver,
+    },
+    Check {
+        name: "nic-mtu",
+        area: Area::Nic,
+        wanted: "1500 bytes or more",
+        why: "The largest EtherCAT frame carries 1500 bytes, like any Ethernet frame.",
+        look: mtu,
+    },
+    Check {
+        name: "nic-coalescing",
+        area: Area::Nic,
+        wanted: "off: 0 us",
+        why: "The card holds its interrupt back to save some: each reply is that much late, and the frame after it.",
+        look: coalescing,
+    },
+    Check {
+        name: "nic-offloads",
+        area: Area::Nic,
+        wanted: "gro and lro off",
+        why: "They wait for more frames to join them into one. EtherCAT frames are never joined, so it is work for \
+              nothing.",
+        look: offloads,
+    },
+    Check {
+        name: "nic-energy-efficient",
+        area: Area::Nic,
+        wanted: "off",
+        why: "Between two beats the link falls asleep (EEE) and takes 17 to 30 us to wake, at each end of each cable.",
+        look: energy_efficient,
+    },
+    Check {
+        name: "nic-queues",
+        area: Area::Nic,
+        wanted: "one",
+        why: "With several queues, each with an interrupt on a CPU of its own, replies come by way of any of these CPUs.",
+        look: queues,
+    },
+    Check {
+        name: "nic-interrupt",
+        area: Area::Nic,
+        wanted: "on one CPU; as a thread, between other interrupts and the cycle",
+        why: "The reply reaches the cycle through this interrupt. At the priority all interrupt threads have by default \
+              (50) it queues behind disks and other cards.",
+        look: interrupt,
+    },
+    Check {
+        name: "nic-threaded-napi",
+        area: Area::Nic,
+        wanted: "off on PREEMPT_RT; elsewhere on, its thread under SCHED_FIFO",
+        why: "An ordinary kernel takes frames from the card in a soft interrupt, which it leaves to ksoftirqd, at \
+              ordinary priority, when there is much to do. A NAPI thread of its own can be given a priority.",
+        look: threaded_napi,
+    },
+    Check {
+        name: "nic-deferral",
+        area: Area::Nic,
+        wanted: "none",
+        why: "gro_flush_timeout and napi_defer_hard_irqs keep the card's interrupt off and look for frames by a timer.",
+        look: deferral,
+    },
+    Check {
+        name: "nic-pause",
+        area: Area::Nic,
+        wanted: "off",
+        why: "A pause frame makes the card hold back what it has to send. SubDevices know none.",
+        look: pause,
+    },
+    Check {
+        name: "nic-power",
+        area: Area::Nic,
+        wanted: "always on",
+        why: "With runtime power management the card may be put to sleep when it has had nothing to do.",
+        look: power,
+    },
+    Check {
+        name: "nic-errors",
+        area: Area::Nic,
+        wanted: "none",
+        why: "A damaged frame is a lost beat. Errors on an EtherCAT line mean a bad cable, plug or earth.",
+        look: errors,
+    },
+    Check {
+        name: "nic-memory-node",
+        area: Area::Nic,
+        wanted: "on the cycle's own NUMA node",
+        why: "Frames to and from a card on the other processor's bus go through the link between the two.",
+        look: memory_node,
+    },
+];
+
+/// The path of a file of the bus's interface.
+pub(super) fn file(subject: &Subject, name: &str) -> String {
+    format!("/sys/class/net/{}/{name}", interface(subject))
+}
+
+pub(super) fn interface(subject: &Subject) -> &str {
+    subject.interface.as_deref().unwrap_or_default()
+}
+
+fn link(check: &Check, subject: &Subject) -> Finding {
+    let name = interface(subject);
+    if !subject.root.exists(format!("/sys/class/net/{name}")) {
+        return check.critical("there is no such interface", "See the names: ip link");
+    }
+    let flags = subject.root.text(file(subject, "flags")).unwrap_or_default();
+    let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or(0);
+    // IFF_UP, linux/if.h
+    if flags & 1 == 0 {
+        return check
+            .critical("down", format!("ip link set {name} up"))
+            .running(&format!("ip link set {name} up"), &format!("ip link set {name} down"));
+    }
+    match subject.root.number(file(subject, "carrier")) {
+        Some(1) => check.ok("up, with a carrier"),
+        _ => check.critical("no carrier", "Plug in the cable, switch on the first SubDevice."),
+    }
+}
+
+fn speed(check: &Check, subject: &Subject) -> Finding {
+    let duplex = subject.root.text(file(subject, "duplex")).unwrap_or_default();
+    let fix =
+        format!("ethtool -s {} speed 100 duplex full autoneg on; try another cable", interface(subject));
+    match subject.root.number(file(subject, "speed")) {
+        Some(speed) if speed > 0 => {
+            let found = format!("{speed} Mbit/s, {duplex} duplex");
+            match speed >= 100 && duplex != "half" {
+                true => check.ok(found),
+                false => check.critical(found, fix),
+            }
+        }
+        _ => check.note("not known", "See nic-link; a virtual interface has no speed."),
+    }
+}
+
+fn driver(check: &Check, subject: &Subject) -> Finding {
+    let wireless = ["wireless", "phy80211"].iter().any(|it| subject.root.exists(file(subject, it)));
+    let driver = subject.root.link_name(file(subject, "device/driver"));
+    let bus = subject.root.link_name(file(subject, "device/subsystem"));
+    let name = driver.clone().unwrap_or_else(|| "no device behind it".to_owned());
+    match (wireless, bus.as_deref()) {
+        (true, _) => check.critical(format!("{name}, wireless"), "Use a wired card."),
+        (_, Some("usb")) => check.warning(
+            format!("{name}, on USB"),
+            "Use a card on PCIe; Intel's i210 and i225 are well proven.",
+        ),
+        (_, Some("virtio" | "vmbus" | "xen")) => {
+            check.note(format!("{name}, virtual"), "For real SubDevices pass the host's card through.")
+        }
+        (_, None) => check.note(format!("{name}: a virtual interface"), "For real SubDevices use a card."),
+        (_, Some(bus)) => check.ok(format!("{name}, on {bus}")),
+    }
+}
+
+fn mtu(check: &Check, subject: &Subject) -> Finding {
+    let path = file(subject, "mtu");
+    match subject.root.number(&path) {
+        Some(mtu) if mtu < 1500 => check
+            .warning(format!("{mtu} bytes"), format!("ip link set {} mtu 1500", interface(subject)))
+            .writing(path, "1500"),
+        Some(mtu) => check.ok(format!("{mtu} bytes")),
+        None => check.note("not known", "See nic-link."),
+    }
+}
+
+fn coalescing(check: &Check, subject: &Subject) -> Finding {
+    let name = interface(subject);
+    let Some(coalescing) = subject.ethtool.coalescing else { return check.ok("the driver has none") };
+    let Coalescing { receive_us, transmit_us, adaptive_receive, adaptive_transmit } = coalescing;
+    let (mut off, mut back) = (format!("ethtool -C {name}"), format!("ethtool -C {name}"));
+    // Only what is on is named: a driver refuses the whole command for one word it does not know.
+    for (word, on) in [("adaptive-rx", adaptive_receive), ("adaptive-tx", adaptive_transmit)] {
+        if on {
+            off += &format!(" {word} off");
+            back += &format!(" {word} on");
+        }
+    }
+    for (word, wait) in [("rx-usecs", receive_us), ("tx-usecs", transmit_us)] {
+        if wait > 0 {
+            off += &format!(" {word} 0");
+            back += &format!(" {word} {wait}");
+        }
+    }
+    let found = match (adaptive_receive || adaptive_transmit, receive_us.max(transmit_us)) {
+        (true, _) => "as the card likes (adaptive)".to_owned(),
+        (false, 0) => return check.ok("off"),
+        (false, _) => format!("{receive_us} us received, {transmit_us} us sent"),
+    };
+    check.warning(found, &off).running(&off, &back)
+}
+
+fn offloads(check: &Check, subject: &Subject) -> Finding {
+    let on = |name: &&str| subject.ethtool.offloads.iter().any(|it| it.name == *name && it.on);
+    let on: Vec<&str> = ["gro", "lro"].into_iter().filter(|name| on(name)).collect();
+    if on.is_empty() {
+        return check.ok("off");
+    }
+    let command = |state: &str| {
+        let words = on.iter().map(|name| format!(" {name} {state}"));
+        words.fold(format!("ethtool -K {}", interface(subject)), |command, word| command + &word)
+    };
+    check.note(format!("{} on", on.join(", ")), command("off")).running(&command("off"), &command("on"))
+}
+
+fn energy_efficient(check: &Check, subject: &Subject) -> Finding {
+    match subject.ethtool.energy_efficient {
+        Some(true) => {
+            let command = |state| format!("ethtool --set-eee {} eee {state}", interface(subject));
+            check.warning("on", command("off")).running(&command("off"), &command("on"))
+        }
+        Some(false) => check.ok("off"),
+        None => check.ok("the driver has none"),
+    }
+}
+
+fn queues(check: &Check, subject: &Subject) -> Finding {
+    let name = interface(subject);
+    match subject.ethtool.receive_queues {
+        Some(count) if count > 1 => check.note(
+            format!("{count} receive"),
+            format!("ethtool -L {name} combined 1 (for some drivers: rx 1 tx 1)"),
+        ),
+        Some(_) => check.ok("one receives"),
+        None => check.ok("the driver has one"),
+    }
+}
+
+fn interrupt(check: &Check, subject: &Subject) -> Finding {
+    let numbers = irqs::of_interface(subject);
+    if numbers.is_empty() {
+        return check.ok("none: a virtual interface");
+    }
+    let mut places = Vec::new();
+    let mut scattered = false;
+    let mut ordinary = false;
+    for &number in &numbers {
+        let cpus = irqs::cpus_of(subject, number).unwrap_or_default();
+        scattered |= cpus.count() != 1;
+        let prefix = format!("irq/{number}-");
+        let priority = subject.threads().iter().filter(|it| it.name.starts_with(&prefix)).find_map(|it| {
+            match it.policy {
+                Policy::Fixed(priority) => Some(priority),
+                _ => None,
+            }
+        });
+        let words = priority.map_or(String::new(), |priority| format!(", priority {priority}"));
+        ordinary |= priority.is_some_and(|priority| priority <= 50);
+        places.push(format!("{number} on CPU {cpus}{words}"));
+    }
+    let found = some_of(&places, 3);
+    let mut fixes = Vec::new();
+    if scattered {
+        fixes.push(format!("echo {} > /proc/irq/NUMBER/smp_affinity_list", subject.cpu));
+    }
+    if ordinary {
+        let priority = subject.priority.saturating_sub(1).clamp(51, 98);
+        fixes.push(format!("chrt -f -p {priority} $(pgrep irq/{}-)", numbers[0]));
+    }
+    match fixes.is_empty() {
+        true => check.ok(found),
+        false => check.note(found, fixes.join("; ")),
+    }
+}
+
+fn threaded_napi(check: &Check, subject: &Subject) -> Finding {
+    let path = file(subject, "threaded");
+    let on = subject.root.number(&path).map(|it| it != 0);
+    // The kernel takes no other value for an interface without NAPI.
+    let has_napi = subject.root.exists(file(subject, "device"));
+    match (on, subject.has_interrupt_threads()) {
+        (None, _) => check.ok("the kernel has none"),
+        (Some(false), true) => check.ok("off: the interrupt's thread does it"),
+        (Some(true), true) => check.note("on", format!("echo 0 > {path}")).writing(path, "0"),
+        (Some(true), false) => check.ok("on"),
+        (Some(false), false) if !has_napi => check.ok("off: a virtual interface"),
+        (Some(false), false) => check
+            .note(
+                "off",
+                format!("echo 1 > {path}, then chrt -f -p 50 $(pgrep napi/{})", interface(subject)),
+            )
+            .writing(path, "1"),
+    }
+}
+
+fn deferral(check: &Check, subject: &Subject) -> Finding {
+    let files = ["gro_flush_timeout", "napi_defer_hard_irqs"];
+    let on: Vec<&str> = files
+        .into_iter()
+        .filter(|name| subject.root.number(file(subject, name)).is_some_and(|value| value != 0))
+        .collect();
+    if on.is_empty() {
+        return check.ok("none");
+    }
+    let finding = check.warning(on.join(", "), format!("echo 0 > {}", file(subject, on[0])));
+    on.iter().fold(finding, |finding, name| finding.writing(file(subject, name), "0"))
+}
+
+fn pause(check: &Check, subject: &Subject) -> Finding {
+    match subject.ethtool.pause {
+        Some(true) => {
+            check.note("on", format!("ethtool -A {} autoneg off rx off tx off", interface(subject)))
+        }
+        Some(false) => check.ok("off"),
+        None => check.ok("the driver has none"),
+    }
+}
+
+fn power(check: &Check, subject: &Subject) -> Finding {
+    let path = file(subject, "device/power/control");
+    match subject.root.text(&path).as_deref() {
+        Some("auto") => check.note("managed", format!("echo on > {path}")).writing(path, "on"),
+        Some(_) => check.ok("always on"),
+        None => check.ok("no power management"),
+    }
+}
+
+fn errors(check: &Check, subject: &Subject) -> Finding {
+    let kinds = ["rx_crc_errors", "rx_errors", "tx_errors", "tx_carrier_errors"];
+    let count = |kind: &str| subject.root.number(file(subject, &format!("statistics/{kind}"))).unwrap_or(0);
+    let found: Vec<String> = kinds
+        .into_iter()
+        .filter(|kind| count(kind) > 0)
+        .map(|kind| format!("{} {kind}", count(kind)))
+        .collect();
+    match found.is_empty() {
+        true => check.ok("none"),
+        false => check.warning(
+            found.join(", "),
+            "Try another cable; onbeat scan shows which SubDevice counts errors.",
+        ),
+    }
+}
+
+fn memory_node(check: &Check, subject: &Subject) -> Finding {
+    let node = subject.root.number(file(subject, "device/numa_node")).filter(|node| *node >= 0);
+    let Some(node) = node else { return check.ok("one node in all") };
+    match subject.root.exists(subject.of_cpu(&format!("node{node}"))) {
+        true => check.ok(format!("node {node}, as CPU {}", subject.cpu)),
+        false => check.note(
+            format!("node {node}; CPU {} is on another", subject.cpu),
+            format!("Choose a CPU of node {node}: cat /sys/devices/system/node/node{node}/cpulist"),
+        ),
+    }
+}

@@ -1,0 +1,82 @@
+//! The threads of the machine, read from `/proc` (proc_pid_stat(5), proc_pid_status(5)).
+
+use crate::cpus::Cpus;
+use crate::root::Root;
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Thread {
+    pub(super) process: i32,
+    pub(super) thread: i32,
+    pub(super) name: String,
+    /// Of the kernel.
+    pub(super) kernel: bool,
+    /// The kernel lets nobody move it.
+    pub(super) bound: bool,
+    pub(super) policy: Policy,
+    /// Where it may run.
+    pub(super) cpus: Cpus,
+}
+
+/// How a thread is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Ordinary,
+    /// SCHED_FIFO or SCHED_RR, at this priority.
+    Fixed(u8),
+    Deadline,
+}
+
+/// Every thread that can be seen. Those that end meanwhile are left out.
+pub(super) fn read(root: &Root) -> Vec<Thread> {
+    let processes = root.names("/proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
+    let mut threads = Vec::new();
+    for process in processes {
+        for thread in root.names(format!("/proc/{process}/task")) {
+            threads.extend(thread.parse().ok().and_then(|thread| read_thread(root, process, thread)));
+        }
+    }
+    threads
+}
+
+fn read_thread(root: &Root, process: i32, thread: i32) -> Option<Thread> {
+    let folder = format!("/proc/{process}/task/{thread}");
+    let stat = root.text(format!("{folder}/stat"))?;
+    // The name may hold spaces and parentheses: it ends at the last one.
+    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    // The first field of `rest` is number 3 of the manual page.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u32>().ok();
+    let flags = number(9)?;
+    let status = root.text(format!("{folder}/status"))?;
+    let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(Thread {
+        process,
+        thread,
+        name: name.to_owned(),
+        kernel: flags & PF_KTHREAD != 0,
+        bound: flags & PF_NO_SETAFFINITY != 0,
+        policy: match number(41)? {
+            1 | 2 => Policy::Fixed(number(40)?.try_into().ok()?),
+            6 => Policy::Deadline,
+            _ => Policy::Ordinary,
+        },
+        cpus: cpus.parse().ok()?,
+    })
+}
+
+// include/linux/sched.h
+const PF_KTHREAD: u32 = 0x0020_0000;
+const PF_NO_SETAFFINITY: u32 = 0x0400_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_are_among_the_threads() {
+        let threads = read(&Root::machine());
+        let me = threads.iter().find(|it| it.process == std::process::id() as i32).expect("this process");
+        assert!(!me.kernel && !me.bound && !me.cpus.is_empty(), "{me:?}");
+    }
+}

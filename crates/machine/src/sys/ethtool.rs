@@ -1,0 +1,46 @@
+//! The ethtool ioctl (`SIOCETHTOOL`, linux/ethtool.h): one command, one block of 32-bit words.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+/// A socket to ask through.
+#[derive(Debug)]
+pub(crate) struct EthtoolSocket(OwnedFd);
+
+impl EthtoolSocket {
+    /// Opens it; any kind of socket will do.
+    pub(crate) fn open() -> io::Result<Self> {
+        // SAFETY: takes no pointer; the result is checked below.
+        let number = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if number < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: `number` is a file descriptor just opened, and nobody else has it.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
+    }
+
+    /// Carries out the command in the first word of `block` on an interface; the driver answers into the rest.
+    ///
+    /// `N` words must be as long as the command's structure: the commands in `crate::ethtool` are.
+    pub(crate) fn ask<const N: usize>(&self, interface: &str, block: &mut [u32; N]) -> io::Result<()> {
+        // SAFETY: all-zero bytes are a valid `ifreq`.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        if interface.is_empty() || interface.len() >= request.ifr_name.len() {
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
+        for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = block.as_mut_ptr().cast();
+        // SAFETY: `request` is a whole `ifreq` with a terminated name; its data points at `block`, which lives past
+        // the call, is aligned for 32-bit words, and is as long as the structure of its command, so the kernel writes
+        // within it. No pointer is kept after the call.
+        match unsafe { libc::ioctl(self.0.as_fd().as_raw_fd(), SIOCETHTOOL as _, &raw mut request) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// linux/sockios.h.
+const SIOCETHTOOL: u32 = 0x8946;
