@@ -7,6 +7,7 @@
 //! | [`load`] | what else the machine is made to do |
 //! | [`onbeat_run`] | a run of the bus in a process of its own |
 //! | [`load`] | what else the machine does meanwhile |
+//! | [`tuning`] | what each real-time tuning is worth |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
 #![deny(unsafe_code)]
 
@@ -16,5 +17,6 @@ pub mod runner;
 pub mod servo;
 pub mod surroundings;
 mod sys;
+pub mod tuning;
 
 pub use runner::{Context, Error};

@@ -5,6 +5,7 @@
 //! | [`analysis`] | whether tasks meet their deadlines |
 //! | [`record`] | [`CycleRecord`]: what one beat of the cycle took, phase by phase |
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
+//! | [`lowest`] | the lowest so many per cent of samples |
 //! | [`beats`] | cycle records as a recording |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
@@ -19,6 +20,7 @@ pub mod analysis;
 pub mod beats;
 pub mod conditions;
 pub mod interference;
+pub mod lowest;
 pub mod record;
 pub mod recording;
 pub mod statistics;

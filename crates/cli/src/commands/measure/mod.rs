@@ -1,6 +1,7 @@
 //! `onbeat measure`: the papers' experiments, one file each.
 
 mod servo;
+mod tuning;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,8 @@ use crate::stop;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Measure {
+    /// What priority, memory lock, CPU shield and spinning sleep are each worth, unloaded and under load
+    Tuning(tuning::Tuning),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),
 }
@@ -22,6 +25,7 @@ pub(crate) enum Measure {
 impl Measure {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         match self {
+            Self::Tuning(it) => it.execute(),
             Self::Servo(it) => it.execute(),
         }
     }

@@ -1,0 +1,163 @@
+//! One run: a column under a load.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use machine::usage::{Busy, Usage};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value;
+use timing::lowest::{Lowest, Share};
+use timing::{CycleRecord, RunSummary, beats};
+
+use super::{Background, Column};
+use crate::load::Loads;
+use crate::onbeat_run::OnbeatRun;
+use crate::servo::refusals;
+use crate::{Context, Error, runner};
+
+/// What is measured.
+pub(super) struct Cell {
+    pub(super) column: Column,
+    pub(super) load: Background,
+    pub(super) period: Duration,
+    pub(super) duration: Duration,
+}
+
+/// What came out.
+pub(super) struct Measured {
+    pub(super) column: Column,
+    pub(super) load: Background,
+    /// Release to start of every beat, rising, ns.
+    pub(super) latency: Vec<u64>,
+    /// Start to start, rising, ns.
+    pub(super) period: Vec<u64>,
+    pub(super) beats: Vec<CycleRecord>,
+    pub(super) summary: RunSummary,
+    /// What was asked and refused.
+    pub(super) refused: Vec<String>,
+    /// Loads that ended by themselves.
+    pub(super) ended_loads: Vec<String>,
+    pub(super) conditions: Value,
+    pub(super) busy: Option<Busy>,
+    pub(super) recording: PathBuf,
+}
+
+impl Cell {
+    /// Brings the bus up on the unloaded machine, puts the load on, and takes the beats from then on: the load shall
+    /// disturb the cycle, not its start. `None` if the user stopped it before there were any.
+    pub(super) fn measure(
+        &self,
+        context: &Context,
+        robot: &Path,
+        cpu: Option<usize>,
+        options: &[OsString],
+    ) -> Result<Option<Measured>, Error> {
+        let path = context.path(&format!("{}-{}", self.column.profile(), self.load.name()));
+        let run = OnbeatRun {
+            robot: Some(robot.to_owned()),
+            period: Some(self.period),
+            options: self.options(cpu, options),
+        };
+        // Told when to stop; the limit is for a parent that forgets.
+        let mut running = run.start(context, &path, self.duration * 2 + Duration::from_secs(120))?;
+        if !running.wait_until_measuring(context)? {
+            return Ok(None);
+        }
+        let mut loads = Loads::start(context, self.load.loads())?;
+        context.wait(SETTLE);
+        let usage = Usage::now().ok();
+        let begin = monotonic_ns();
+        while monotonic_ns() < begin.saturating_add(nanoseconds(self.duration)) && !running.is_over() {
+            if !context.wait(LOOK_EVERY.min(self.duration)) {
+                break;
+            }
+        }
+        let end = monotonic_ns().min(begin.saturating_add(nanoseconds(self.duration)));
+        let busy = usage.and_then(|before| Some(Usage::now().ok()?.since(&before)));
+        let ended_loads = loads.ended();
+        drop(loads);
+        let outcome = running.finish()?;
+        let recording = runner::read(&path)?;
+        let (period, all) = beats::beats(&recording)
+            .map_err(|why| Error::other(format_args!("{}: {why}", path.display())))?;
+        let beats: Vec<CycleRecord> =
+            all.into_iter().filter(|beat| (begin..end).contains(&beat.release_ns)).collect();
+        if beats.is_empty() {
+            return if context.stopped() {
+                Ok(None)
+            } else {
+                Err(Error::other("no beat while it was measured: the cycle had stopped"))
+            };
+        }
+        let mut measured = Measured::new(self, period, beats, path);
+        measured.refused = refusals(&outcome);
+        measured.ended_loads = ended_loads;
+        measured.conditions = outcome["conditions"].clone();
+        measured.busy = busy;
+        Ok(Some(measured))
+    }
+
+    fn options(&self, cpu: Option<usize>, options: &[OsString]) -> Vec<OsString> {
+        let mut all: Vec<OsString> = vec!["--profile".into(), self.column.profile().into()];
+        if let Some(cpu) = cpu {
+            all.extend(["--cpu".into(), cpu.to_string().into()]);
+        }
+        all.extend_from_slice(options);
+        all
+    }
+}
+
+impl Measured {
+    fn new(cell: &Cell, period_ns: u64, beats: Vec<CycleRecord>, recording: PathBuf) -> Self {
+        let mut latency: Vec<u64> = beats.iter().map(CycleRecord::wakeup_latency).collect();
+        let mut period: Vec<u64> =
+            beats.windows(2).filter_map(|pair| pair[1].actual_period(&pair[0])).collect();
+        latency.sort_unstable();
+        period.sort_unstable();
+        Self {
+            column: cell.column,
+            load: cell.load,
+            latency,
+            period,
+            summary: report::cycle::summary(&beats, period_ns),
+            beats,
+            refused: Vec::new(),
+            ended_loads: Vec::new(),
+            conditions: Value::Null,
+            busy: None,
+            recording,
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let worst = self.latency.last().map_or(0.0, |&it| it as f64 / 1e3);
+        let low = Lowest::of(&self.latency, Share::PAPER[0]).map_or(worst, |it| it.maximum as f64 / 1e3);
+        write!(
+            f,
+            "{} under load {}: {} beats, wakeup latency up to {worst:.1} us, 99 % up to {low:.1} us",
+            self.column.title(),
+            self.load.name(),
+            self.beats.len()
+        )
+    }
+}
+
+/// The clock of the cycle's instants.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Between the load's start and the first beat that counts.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// How often a cell looks whether its run is over.
+const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -1,0 +1,147 @@
+//! What each tuning is worth: the wake-up latency and the period of a 1 ms cycle with 59 SubDevices, under every
+//! combination of real-time tunings, unloaded and under load (humanoid paper, Figures 7 and 8).
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | this one | the experiment: columns and loads, one run each |
+//! | `column` | a combination of tunings |
+//! | `cell` | one run: measured only while its load is on |
+//! | `table` | the cells as tables, plots and values |
+
+mod cell;
+mod column;
+mod table;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use report::Report;
+
+pub use column::{Column, ColumnError};
+
+use crate::load::Load;
+use crate::surroundings::Surroundings;
+use crate::{Context, Error};
+use cell::Cell;
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// The combinations, in the order of the tables.
+    pub columns: Vec<Column>,
+    /// What else the machine does, one table each.
+    pub loads: Vec<Background>,
+    /// How long beats are measured in each cell.
+    pub duration: Duration,
+    /// The period.
+    pub period: Duration,
+    /// The robot file; `None` is the humanoid of 59 SubDevices, simulated.
+    pub robot: Option<PathBuf>,
+    /// The CPU of the cycle where it has one of its own (C); `None` is the machine's last.
+    pub cpu: Option<usize>,
+    /// More options of `onbeat run`, for every column.
+    pub options: Vec<std::ffi::OsString>,
+}
+
+/// What the machine does besides the cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// Nothing.
+    None,
+    /// The humanoid paper's load.
+    Paper,
+}
+
+impl Background {
+    /// In tables and file names.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Paper => "paper",
+        }
+    }
+
+    const fn loads(self) -> &'static [Load] {
+        match self {
+            Self::None => &[],
+            Self::Paper => &Load::HUMANOID_PAPER,
+        }
+    }
+}
+
+impl Default for Tuning {
+    /// The paper's columns, unloaded and loaded, 30 s a cell.
+    fn default() -> Self {
+        Self {
+            columns: Column::paper(),
+            loads: vec![Background::None, Background::Paper],
+            duration: Duration::from_secs(30),
+            period: Duration::from_millis(1),
+            robot: None,
+            cpu: None,
+            options: Vec::new(),
+        }
+    }
+}
+
+impl Tuning {
+    /// Runs every cell in a process of its own, one after the other.
+    ///
+    /// # Errors
+    /// No cell that could be measured; a file that cannot be written. A single cell that fails is a warning.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        let surroundings = Surroundings::begin(context);
+        let robot = self.robot_file(context)?;
+        let count = self.loads.len() * self.columns.len();
+        context.say(format_args!("tuning: {count} cells of {} s each", self.duration.as_secs_f64()));
+        let (mut cells, mut failures) = (Vec::new(), Vec::new());
+        'all: for &load in &self.loads {
+            for &column in &self.columns {
+                if context.stopped() {
+                    break 'all;
+                }
+                let cell = Cell { column, load, period: self.period, duration: self.duration };
+                match cell.measure(context, &robot, self.cpu(column), &self.options) {
+                    Ok(Some(measured)) => {
+                        context.say(format_args!("tuning: {measured}"));
+                        cells.push(measured);
+                    }
+                    Ok(None) => break 'all,
+                    Err(error) => {
+                        let sentence = format!("{} under load {}: {error}", column.title(), load.name());
+                        context.say(format_args!("tuning: {sentence}"));
+                        failures.push(sentence);
+                    }
+                }
+            }
+        }
+        if cells.is_empty() {
+            let why = failures.into_iter().next().unwrap_or_else(|| "stopped before the first".to_owned());
+            return Err(Error::other(format_args!("no cell was measured: {why}")));
+        }
+        let mut report = table::report(self, &cells);
+        surroundings.end(&mut report);
+        failures.into_iter().for_each(|failure| report.warn(failure));
+        Ok(report)
+    }
+
+    /// The file of the robot; ours is written beside the recordings, so that they can be made again.
+    fn robot_file(&self, context: &Context) -> Result<PathBuf, Error> {
+        if let Some(path) = &self.robot {
+            return Ok(path.clone());
+        }
+        let path = context.directory.join("humanoid-59.toml");
+        fs::write(&path, HUMANOID).map_err(|error| Error::file(&path, error))?;
+        Ok(path)
+    }
+
+    fn cpu(&self, column: Column) -> Option<usize> {
+        let last = || std::thread::available_parallelism().map_or(0, |count| count.get() - 1);
+        self.cpu.or_else(|| column.shield().then(last))
+    }
+}
+
+/// 59 SubDevices, 52 of them drives.
+const HUMANOID: &str = include_str!("../../../../examples/humanoid-59.toml");

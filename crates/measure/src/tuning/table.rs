@@ -1,0 +1,238 @@
+//! The cells as tables, plots and values.
+
+use report::numbers::microseconds;
+use report::plots::{self, Samples};
+use report::{Report, Row, Section, Table};
+use serde_json::{Map, Value, json};
+use timing::lowest::{Lowest, Share};
+
+use super::cell::Measured;
+use super::{Background, Tuning};
+
+pub(super) fn report(settings: &Tuning, cells: &[Measured]) -> Report {
+    let mut report = head(settings, cells);
+    for &load in &settings.loads {
+        let cells: Vec<&Measured> = cells.iter().filter(|cell| cell.load == load).collect();
+        if cells.is_empty() {
+            continue;
+        }
+        let (words, name) = (described(load), load.name());
+        report.sections.push(Section::Table(lowest_table(
+            &format!("Wakeup latency, us, {words}: the lower the better"),
+            &cells,
+            |cell| &cell.latency,
+        )));
+        report.sections.push(Section::Table(lowest_table(
+            &format!("T_period, us, {words}: the closer to the period the better"),
+            &cells,
+            |cell| &cell.period,
+        )));
+        report.sections.push(Section::Table(health(
+            &format!("What went wrong, and what the machine did, {words}"),
+            &cells,
+        )));
+        report.sections.extend(pictures(name, &cells));
+    }
+    for cell in cells {
+        doubts(&mut report, cell);
+    }
+    report.values = values(settings, cells);
+    report
+}
+
+fn head(settings: &Tuning, cells: &[Measured]) -> Report {
+    let mut report = Report {
+        experiment: "tuning".to_owned(),
+        title: "What each real-time tuning is worth".to_owned(),
+        source: Some("the humanoid paper, Figures 7 and 8: 1 ms, 59 SubDevices, 10 min a column".to_owned()),
+        measured: "for every beat of the cycle: the wakeup latency, from the instant it should have started to the one \
+                   it did; and T_period, from start to start. Each row is of the lowest so many per cent of the beats, \
+                   so that the rare worst ones show by what they add"
+            .to_owned(),
+        good: "a 100 % maximum far below the period, and rows that hardly differ: then the worst beat is like any other"
+            .to_owned(),
+        ..Report::default()
+    };
+    let conditions = cells.first().map(|cell| &cell.conditions);
+    if let Some(conditions) = conditions {
+        let text = |name: &str| conditions[name].as_str().unwrap_or("not known").to_owned();
+        report.condition("robot", format!("{}, {} SubDevices", text("robot"), conditions["sub_devices"]));
+        report.condition("link", format!("{}, {}", text("link"), text("frame_order")));
+    }
+    report.condition("period", format!("{} ms", settings.period.as_secs_f64() * 1e3));
+    report
+        .condition("duration", format!("{} s a cell (the paper: 600 s)", settings.duration.as_secs_f64()));
+    let letters =
+        "P SCHED_FIFO, M memory locked and pre-faulted, C a CPU of its own, S spins for the last stretch";
+    report.condition("letters", letters);
+    if settings.loads.contains(&Background::Paper) {
+        report.condition(
+            "load",
+            "the paper's kinds (dd, hackbench, flood ping on loopback, du), by processes of our own",
+        );
+    }
+    report.sections.push(Section::Text(
+        "The paper's own values are not reproduced here: they are in its figures, and this project does not have them \
+         as numbers. The columns and rows are its own. A dash stands where too few beats were measured for the row, or \
+         where the column was not measured; (refused) over a column says that the machine did not grant all of it."
+            .to_owned(),
+    ));
+    report
+}
+
+fn described(load: Background) -> &'static str {
+    match load {
+        Background::None => "unloaded",
+        Background::Paper => "under the paper's load",
+    }
+}
+
+fn heads(cells: &[&Measured]) -> Vec<String> {
+    let head = |cell: &&Measured| {
+        let refused = if cell.refused.is_empty() { "" } else { " (refused)" };
+        format!("{}{refused}", cell.column.title())
+    };
+    std::iter::once(String::new()).chain(cells.iter().map(head)).collect()
+}
+
+/// Maximum, average and standard deviation of each share, then the minimum and the count.
+fn lowest_table(caption: &str, cells: &[&Measured], values: fn(&Measured) -> &Vec<u64>) -> Table {
+    let mut rows = Vec::new();
+    let figures: [(&str, Of<Lowest, f64>); 3] = [
+        ("maximum", |it| it.maximum as f64),
+        ("average", |it| it.average),
+        ("standard deviation", |it| it.standard_deviation),
+    ];
+    for share in Share::PAPER {
+        for (name, figure) in figures {
+            let cell =
+                |cell: &&Measured| microseconds(Lowest::of(values(cell), share).as_ref().map(figure));
+            rows.push(row(format!("{}: {name}", share.name), cells.iter().map(cell)));
+        }
+    }
+    let minimum = |cell: &&Measured| microseconds(values(cell).first().map(|&it| it as f64));
+    rows.push(row("minimum".to_owned(), cells.iter().map(minimum)));
+    rows.push(row("samples".to_owned(), cells.iter().map(|cell| values(cell).len().to_string())));
+    Table { caption: caption.to_owned(), columns: heads(cells), rows }
+}
+
+fn health(caption: &str, cells: &[&Measured]) -> Table {
+    let counts: [(&str, Of<Measured, u64>); 5] = [
+        ("overruns", |it| it.summary.overruns.count),
+        ("skipped releases", |it| it.summary.skipped_releases.count),
+        ("lost frames", |it| it.summary.lost_frames.count),
+        ("beats with a wrong working counter", |it| it.summary.working_counter_errors.count),
+        ("dropped records", |it| it.summary.dropped_records.count),
+    ];
+    let mut rows: Vec<Row> = counts
+        .into_iter()
+        .map(|(name, count)| row(name.to_owned(), cells.iter().map(|cell| count(cell).to_string())))
+        .collect();
+    for (index, name) in ["machine busy, %", "machine idle, %", "machine stolen, %"].into_iter().enumerate()
+    {
+        let share = |cell: &&Measured| {
+            let whole = cell.busy.as_ref().map(|it| [it.whole.busy, it.whole.idle, it.whole.steal][index]);
+            whole.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", share * 100.0))
+        };
+        rows.push(row(name.to_owned(), cells.iter().map(share)));
+    }
+    Table { caption: caption.to_owned(), columns: heads(cells), rows }
+}
+
+fn row(name: String, cells: impl Iterator<Item = String>) -> Row {
+    Row { name, cells: cells.collect(), from_paper: false }
+}
+
+fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
+    let in_order: Vec<(String, Vec<f64>)> = cells
+        .iter()
+        .map(|cell| {
+            (cell.column.title(), cell.beats.iter().map(|it| it.wakeup_latency() as f64 / 1e3).collect())
+        })
+        .collect();
+    let samples: Vec<Samples> =
+        in_order.iter().map(|(name, values)| Samples { name, values: values.as_slice() }).collect();
+    let longest = cells.iter().map(|cell| &cell.beats).max_by_key(|beats| beats.len());
+    let times: Vec<f64> = longest.map_or_else(Vec::new, |beats| {
+        let first = beats.first().map_or(0, |beat| beat.release_ns);
+        beats.iter().map(|beat| beat.release_ns.saturating_sub(first) as f64 / 1e9).collect()
+    });
+    let about = |what: &str| format!("Wakeup latency, load {load}: {what}");
+    vec![
+        Section::Tail(plots::tail(
+            &about("share of beats above each value; a steep fall far left is good"),
+            "us",
+            &samples,
+        )),
+        Section::Histogram(plots::histogram(
+            &about("how often each value came; far right is late"),
+            "us",
+            &samples,
+        )),
+        Section::Trace(plots::trace(&about("over time; peaks are late beats"), "us", &times, &samples)),
+    ]
+}
+
+fn doubts(report: &mut Report, cell: &Measured) {
+    let what = format!("{} under load {}", cell.column.title(), cell.load.name());
+    for refusal in &cell.refused {
+        report.warn(format!("{what}: {refusal}"));
+    }
+    for ended in &cell.ended_loads {
+        report.warn(format!("{what}: {ended}"));
+    }
+    let dropped = cell.summary.dropped_records.count;
+    if dropped > 0 {
+        report.warn(format!(
+            "{what}: {dropped} beats are missing in the numbers: the recorder did not keep up"
+        ));
+    }
+}
+
+/// Picks one number.
+type Of<T, N> = fn(&T) -> N;
+
+/// `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`, `granted`, `refused`,
+/// `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum` and, by share, `maximum`, `average`,
+/// `standard_deviation`), the counts, `machine`, `recording`.
+fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
+    let cells: Vec<Value> = cells
+        .iter()
+        .map(|cell| {
+            json!({
+                "column": cell.column.profile(),
+                "load": cell.load.name(),
+                "granted": cell.refused.is_empty(),
+                "refused": cell.refused,
+                "ended_loads": cell.ended_loads,
+                "samples": cell.beats.len(),
+                "wakeup_latency_ns": shares(&cell.latency),
+                "t_period_ns": shares(&cell.period),
+                "overruns": cell.summary.overruns.count,
+                "skipped_releases": cell.summary.skipped_releases.count,
+                "lost_frames": cell.summary.lost_frames.count,
+                "working_counter_errors": cell.summary.working_counter_errors.count,
+                "dropped_records": cell.summary.dropped_records.count,
+                "machine": cell.busy,
+                "conditions": cell.conditions,
+                "recording": cell.recording.file_name().map(|it| it.to_string_lossy()),
+            })
+        })
+        .collect();
+    let whole =
+        |duration: std::time::Duration| Value::from(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
+    let mut values = Map::new();
+    values.insert("period_ns".to_owned(), whole(settings.period));
+    values.insert("duration_ns".to_owned(), whole(settings.duration));
+    values.insert("cells".to_owned(), cells.into());
+    values
+}
+
+fn shares(sorted: &[u64]) -> Value {
+    let mut values = Map::new();
+    values.insert("minimum".to_owned(), json!(sorted.first()));
+    for share in Share::PAPER {
+        values.insert(share.key.to_owned(), json!(Lowest::of(sorted, share)));
+    }
+    values.into()
+}
