@@ -5,18 +5,23 @@
 //! | [`runner`] | what an experiment is given, and how it fails |
 //! | [`surroundings`] | the machine before and over a measurement, and the doubts it raises |
 //! | [`load`] | what else the machine is made to do |
+//! | [`thread`] | what the threads of an experiment ask of the system |
 //! | [`onbeat_run`] | a run of the bus in a process of its own |
-//! | [`load`] | what else the machine does meanwhile |
 //! | [`tuning`] | what each real-time tuning is worth |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
+//! | [`ipc`] | what it costs threads to tell each other something |
 #![deny(unsafe_code)]
 
+mod distribution;
+pub mod ipc;
 pub mod load;
 pub mod onbeat_run;
+mod peers;
 pub mod runner;
 pub mod servo;
 pub mod surroundings;
 mod sys;
+pub mod thread;
 pub mod tuning;
 
 pub use runner::{Context, Error};

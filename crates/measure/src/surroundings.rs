@@ -40,6 +40,9 @@ impl Surroundings {
             report.condition(name, busy.as_ref().map_or("not known".to_owned(), Busy::to_string));
         }
         self.doubt(over.as_ref(), report);
+        if cfg!(debug_assertions) {
+            report.warn("this program was built without optimisation; measure with one built by `cargo build --release`");
+        }
     }
 
     fn doubt(&self, over: Option<&Busy>, report: &mut Report) {

@@ -36,7 +36,8 @@ pub struct Status {
 
 impl Status {
     /// Before the first beat.
-    pub(crate) fn initial(axes: usize) -> Self {
+    #[must_use]
+    pub fn initial(axes: usize) -> Self {
         Self {
             cycle: 0,
             stage: Stage::Scan,
@@ -146,7 +147,8 @@ const STAGES: [Stage; 10] = [
 ];
 
 /// A writer and a reader of a status with this many axes.
-pub(crate) fn status_cell(axes: usize) -> (StatusWriter, StatusReader) {
+#[must_use]
+pub fn status_cell(axes: usize) -> (StatusWriter, StatusReader) {
     let length = BUS_WORDS + axes * AXIS_WORDS;
     let mut scratch = vec![0; length].into_boxed_slice();
     Status::initial(axes).encode(&mut scratch);
@@ -164,14 +166,14 @@ struct Cell {
 
 /// The real-time side's end.
 #[derive(Debug)]
-pub(crate) struct StatusWriter {
+pub struct StatusWriter {
     cell: Arc<Cell>,
     scratch: Box<[u64]>,
 }
 
 impl StatusWriter {
     /// Replaces the status; `status` has the number of axes the cell was made for.
-    pub(crate) fn publish(&mut self, status: &Status) {
+    pub fn publish(&mut self, status: &Status) {
         status.encode(&mut self.scratch);
         let cell = &*self.cell;
         // Relaxed: this is the only writer.

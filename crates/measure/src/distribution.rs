@@ -1,0 +1,130 @@
+//! Many durations as rows of tables, lines of plots and recordings.
+
+use report::plots::{self, Samples};
+use report::{Row, Section, Table};
+use timing::recording::{Facts, Header};
+use timing::{Statistics, Summary};
+
+use crate::{Context, Error};
+
+/// Durations of one kind, in the order they were measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Durations {
+    /// What they are of.
+    pub(crate) name: String,
+    /// Nanoseconds.
+    pub(crate) ns: Vec<u64>,
+}
+
+impl Durations {
+    pub(crate) fn new(name: impl Into<String>, ns: Vec<u64>) -> Self {
+        Self { name: name.into(), ns }
+    }
+
+    /// Their statistics; the cycle of the largest is its place.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let mut statistics = Statistics::new();
+        for (place, &duration) in self.ns.iter().enumerate() {
+            statistics.record(duration, place as u64);
+        }
+        statistics
+    }
+
+    /// A row of median, average, standard deviation, tail and extremes, in microseconds.
+    pub(crate) fn row(&self) -> Row {
+        Row { name: self.name.clone(), cells: spread(&self.statistics().summary()), from_paper: false }
+    }
+}
+
+/// The heads of what [`Durations::row`] gives, below `name`.
+pub(crate) fn columns(name: &str) -> Vec<String> {
+    heads(name, &["median", "average", "SD", "99 %", "99.9 %", "maximum", "minimum"])
+}
+
+/// `name` and the other heads of a table.
+pub(crate) fn heads(name: &str, others: &[&str]) -> Vec<String> {
+    std::iter::once(name).chain(others.iter().copied()).map(str::to_owned).collect()
+}
+
+fn spread(it: &Summary) -> Vec<String> {
+    let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
+    // Fewer samples than that have no such tail.
+    let tail = |ns: Option<u64>, samples: u64| whole(ns).filter(|_| it.count >= samples);
+    [
+        whole(it.p50),
+        it.average,
+        it.standard_deviation,
+        tail(it.p99, 100),
+        tail(it.p99_9, 1_000),
+        whole(it.maximum),
+        whole(it.minimum),
+    ]
+    .map(report::numbers::microseconds)
+    .into()
+}
+
+/// A table of such rows.
+pub(crate) fn table(caption: &str, name: &str, cells: &[Durations]) -> Section {
+    let rows = cells.iter().map(Durations::row).collect();
+    Section::Table(Table { caption: caption.into(), columns: columns(name), rows })
+}
+
+/// Histogram and tail of some durations, each a line of its own.
+pub(crate) fn plots(caption: &str, cells: &[Durations]) -> [Section; 2] {
+    let micros = |it: &Durations| it.ns.iter().map(|&ns| ns as f64 / 1e3).collect::<Vec<f64>>();
+    let values: Vec<Vec<f64>> = cells.iter().map(micros).collect();
+    let samples: Vec<Samples> =
+        cells.iter().zip(&values).map(|(cell, values)| Samples { name: &cell.name, values }).collect();
+    [
+        Section::Histogram(plots::histogram(caption, "us", &samples)),
+        Section::Tail(plots::tail(caption, "us", &samples)),
+    ]
+}
+
+/// Writes columns of equal length as one recording, with the settings among its facts.
+///
+/// # Errors
+/// The file that cannot be written.
+pub(crate) fn record(
+    context: &Context,
+    name: &str,
+    what: &str,
+    columns: &[(&str, &[u64])],
+    facts: Facts,
+) -> Result<(), Error> {
+    let heads = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
+    let mut writer = context.record(name, &Header { what: what.into(), columns: heads, facts })?;
+    let rows = columns.iter().map(|(_, values)| values.len()).min().unwrap_or(0);
+    let failed = |error| Error::file(&context.path(name), error);
+    let mut row = vec![0; columns.len()];
+    for place in 0..rows {
+        for (cell, (_, values)) in row.iter_mut().zip(columns) {
+            *cell = i64::try_from(values[place]).unwrap_or(i64::MAX);
+        }
+        writer.row(&row).map_err(failed)?;
+    }
+    let end = [("rows".to_owned(), rows.into())].into_iter().collect();
+    writer.finish(&end).map_err(failed)?;
+    Ok(())
+}
+
+/// Facts from pairs.
+pub(crate) fn facts<const N: usize>(pairs: [(&str, serde_json::Value); N]) -> Facts {
+    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_in_microseconds_and_keeps_silent_about_tails_of_few_samples() {
+        let durations = Durations::new("x", (1..=200).map(|it| it * 1_000).collect());
+        let cells = durations.row().cells;
+        assert_eq!(cells.len() + 1, columns("of").len());
+        assert_eq!((&*cells[1], &*cells[5], &*cells[6]), ("100.500", "200.000", "1.000"));
+        // Percentiles are off by 0.1 % at most.
+        assert!(cells[3].starts_with("198.") && cells[4] == "-", "{cells:?}");
+        assert!(Durations::new("x", Vec::new()).row().cells.iter().all(|cell| cell == "-"));
+    }
+}

@@ -1,0 +1,253 @@
+//! What threads use to tell each other something, each in the same shape.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::thread::futex;
+
+use crate::sys::message_queue::MessageQueue;
+use crate::sys::mutex::{Held, InheritingMutex};
+use crate::sys::semaphore::Semaphore;
+
+/// Two threads that take turns by one mechanism.
+pub(super) trait Mechanism: Sync {
+    /// Calls it so often, while nobody waits for it and it needs not wait.
+    fn calls(&self, times: u32) -> io::Result<()>;
+
+    /// A party, made on the thread that it stays on. The caller has the first turn.
+    fn party(&self, role: Role) -> io::Result<Box<dyn Party + '_>>;
+}
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Has the first turn.
+    Caller,
+    /// Answers.
+    Callee,
+}
+
+/// One of two threads that take turns.
+pub(super) trait Party {
+    /// Gives the turn away, and wakes the other if it sleeps.
+    fn give(&mut self) -> io::Result<()>;
+
+    /// Sleeps until the turn is given back.
+    fn take(&mut self) -> io::Result<()>;
+}
+
+/// One direction between two threads: a thing that can be sent, and slept for.
+trait Signal: Sync {
+    fn send(&self) -> io::Result<()>;
+    fn receive(&self) -> io::Result<()>;
+}
+
+/// A mechanism that is one [`Signal`] there and one back.
+pub(super) struct ThereAndBack<S> {
+    there: S,
+    back: S,
+}
+
+impl<S: Signal> Mechanism for ThereAndBack<S> {
+    fn calls(&self, times: u32) -> io::Result<()> {
+        for _ in 0..times {
+            self.there.send()?;
+            self.there.receive()?;
+        }
+        Ok(())
+    }
+
+    fn party(&self, role: Role) -> io::Result<Box<dyn Party + '_>> {
+        Ok(match role {
+            Role::Caller => Box::new(Ends { gives: &self.there, takes: &self.back }),
+            Role::Callee => Box::new(Ends { gives: &self.back, takes: &self.there }),
+        })
+    }
+}
+
+struct Ends<'a, S> {
+    gives: &'a S,
+    takes: &'a S,
+}
+
+impl<S: Signal> Party for Ends<'_, S> {
+    fn give(&mut self) -> io::Result<()> {
+        self.gives.send()
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        self.takes.receive()
+    }
+}
+
+/// `sem_post` and `sem_wait`.
+pub(super) fn semaphore() -> io::Result<ThereAndBack<Semaphore>> {
+    Ok(ThereAndBack { there: Semaphore::new()?, back: Semaphore::new()? })
+}
+
+impl Signal for Semaphore {
+    fn send(&self) -> io::Result<()> {
+        self.post()
+    }
+
+    fn receive(&self) -> io::Result<()> {
+        self.wait()
+    }
+}
+
+/// `mq_send` and `mq_receive` of eight bytes.
+pub(super) fn message_queue() -> io::Result<ThereAndBack<MessageQueue>> {
+    Ok(ThereAndBack { there: MessageQueue::new(MESSAGE.len())?, back: MessageQueue::new(MESSAGE.len())? })
+}
+
+/// What is sent where bytes are: as much as an eventfd takes.
+const MESSAGE: [u8; 8] = 1_u64.to_ne_bytes();
+
+impl Signal for MessageQueue {
+    fn send(&self) -> io::Result<()> {
+        self.send(&MESSAGE)
+    }
+
+    fn receive(&self) -> io::Result<()> {
+        self.receive(&mut [0; MESSAGE.len()])
+    }
+}
+
+/// `write` and `read` of eight bytes of a pipe.
+pub(super) fn pipe() -> io::Result<ThereAndBack<Descriptors>> {
+    let one =
+        || pipe_with(PipeFlags::CLOEXEC).map(|(read, write)| Descriptors { write: Some(write), read });
+    Ok(ThereAndBack { there: one()?, back: one()? })
+}
+
+/// `write` and `read` of an eventfd.
+pub(super) fn event() -> io::Result<ThereAndBack<Descriptors>> {
+    let one = || eventfd(0, EventfdFlags::CLOEXEC).map(|read| Descriptors { write: None, read });
+    Ok(ThereAndBack { there: one()?, back: one()? })
+}
+
+/// What eight bytes are written to and read from.
+pub(super) struct Descriptors {
+    /// `None` where one descriptor does both.
+    write: Option<OwnedFd>,
+    read: OwnedFd,
+}
+
+impl Signal for Descriptors {
+    fn send(&self) -> io::Result<()> {
+        again(|| rustix::io::write(self.write.as_ref().unwrap_or(&self.read), &MESSAGE))
+    }
+
+    fn receive(&self) -> io::Result<()> {
+        let mut bytes = MESSAGE;
+        again(|| rustix::io::read(&self.read, &mut bytes))
+    }
+}
+
+/// Eight bytes are written and read whole or not at all; only signals come in between.
+fn again(mut work: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<()> {
+    loop {
+        match work() {
+            Ok(length) if length == MESSAGE.len() => return Ok(()),
+            Ok(length) => {
+                let message = format!("moved {length} bytes, expected {}", MESSAGE.len());
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, message));
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// A word that is set and cleared, and a sleep on it.
+pub(super) fn bare_futex() -> ThereAndBack<Word> {
+    ThereAndBack { there: Word::default(), back: Word::default() }
+}
+
+/// One while there is something to take.
+#[derive(Default)]
+pub(super) struct Word(AtomicU32);
+
+impl Signal for Word {
+    /// Always asks the kernel to wake: that is the call whose cost is looked for.
+    fn send(&self) -> io::Result<()> {
+        // Partner: the Acquire in `receive`.
+        self.0.store(1, Ordering::Release);
+        futex::wake(&self.0, futex::Flags::PRIVATE, 1)?;
+        Ok(())
+    }
+
+    fn receive(&self) -> io::Result<()> {
+        loop {
+            // Partner: the Release in `send`.
+            if self.0.swap(0, Ordering::Acquire) == 1 {
+                return Ok(());
+            }
+            match futex::wait(&self.0, futex::Flags::PRIVATE, 0, None) {
+                Ok(()) | Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Three mutexes for two parties: each holds one it will let go of, and waits for one the other holds.
+///
+/// The caller starts with 0 and 1, the callee with 2. Whoever has the turn holds two, and gives the turn by letting
+/// one go that the other waits for; then it waits for the third. Every hand-over is of a mutex somebody sleeps on.
+pub(super) struct Mutexes([InheritingMutex; 3]);
+
+/// `pthread_mutex_lock` and `_unlock` with priority inheritance.
+pub(super) fn mutex() -> io::Result<Mutexes> {
+    Ok(Mutexes([InheritingMutex::new()?, InheritingMutex::new()?, InheritingMutex::new()?]))
+}
+
+impl Mechanism for Mutexes {
+    fn calls(&self, times: u32) -> io::Result<()> {
+        for _ in 0..times {
+            drop(self.0[0].lock()?);
+        }
+        Ok(())
+    }
+
+    fn party(&self, role: Role) -> io::Result<Box<dyn Party + '_>> {
+        let mut held = [None, None, None];
+        let (holds, gives, takes): (&[usize], _, _) = match role {
+            Role::Caller => (&[0, 1], 1, 2),
+            Role::Callee => (&[2], 2, 1),
+        };
+        for &mutex in holds {
+            held[mutex] = Some(self.0[mutex].lock()?);
+        }
+        Ok(Box::new(Holder { mutexes: &self.0, held, gives: gives, takes: takes }))
+    }
+}
+
+struct Holder<'a> {
+    mutexes: &'a [InheritingMutex; 3],
+    held: [Option<Held<'a>>; 3],
+    gives: usize,
+    takes: usize,
+}
+
+impl Party for Holder<'_> {
+    fn give(&mut self) -> io::Result<()> {
+        self.held[self.gives] = None;
+        self.gives = before(self.gives);
+        Ok(())
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        let next = self.takes;
+        self.held[next] = Some(self.mutexes[next].lock()?);
+        self.takes = before(next);
+        Ok(())
+    }
+}
+
+fn before(mutex: usize) -> usize {
+    (mutex + 2) % 3
+}

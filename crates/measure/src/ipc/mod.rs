@@ -1,0 +1,371 @@
+//! What it costs threads to tell each other something (controllers paper, Tables 4 and 5).
+
+mod mechanism;
+mod round_trip;
+mod seam;
+
+use std::io;
+use std::time::Duration;
+
+use report::{Report, Row, Section, Table};
+use serde_json::{Map, Value, json};
+
+use self::mechanism::Mechanism;
+use self::round_trip::{Taken, Turns, call_batches, take_turns};
+use crate::distribution::{self, Durations};
+use crate::peers::hand_over::{HandOver, HandedOver};
+use crate::surroundings::Surroundings;
+use crate::thread::{default_cpu, real_time};
+use crate::{Context, Error};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ipc {
+    /// Round trips of each mechanism at each priority.
+    pub samples: usize,
+    /// Time from one round trip to the next.
+    pub interval: Duration,
+    /// Parts each measurement is cut into, so that ours and the peers' take turns.
+    pub rounds: usize,
+    /// `SCHED_FIFO` priority of the thread that asks, and of both where they are the same.
+    pub priority: u8,
+    /// Priority of the thread that answers, where it is higher.
+    pub higher: u8,
+    /// The CPU of all threads.
+    pub cpu: usize,
+}
+
+impl Default for Ipc {
+    fn default() -> Self {
+        Self {
+            samples: 6_000,
+            interval: Duration::from_micros(200),
+            rounds: 3,
+            priority: 80,
+            higher: 90,
+            cpu: default_cpu(),
+        }
+    }
+}
+
+/// Calls in one batch that is timed as a whole: reading the clock twice costs more than one call of the cheapest.
+const BATCH: u32 = 64;
+
+impl Ipc {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// A mechanism that this system lacks, or a file that cannot be written.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        let surroundings = Surroundings::begin(context);
+        let mut found = Found::default();
+        let mechanisms = mechanisms().map_err(|error| Error::other(format_args!("ipc: {error}")))?;
+        let mut cells: Vec<Cell> = mechanisms.iter().map(|(name, _)| Cell::named(name)).collect();
+        for round in 0..self.rounds.max(1) {
+            context.say(format_args!("ipc: round {} of {}", round + 1, self.rounds.max(1)));
+            for ((name, mechanism), cell) in mechanisms.iter().zip(&mut cells) {
+                self.measure(&**mechanism, cell, context, &mut found)
+                    .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
+            }
+            self.seam(context, &mut found)?;
+            self.peers(context, &mut found);
+        }
+        for cell in &cells {
+            self.record(context, cell)?;
+        }
+        let mut report = self.report(&cells, &found);
+        surroundings.end(&mut report);
+        report.warnings.extend(found.refusals);
+        report.warnings.extend(found.no_peers);
+        Ok(report)
+    }
+
+    fn measure(
+        &self,
+        mechanism: &dyn Mechanism,
+        cell: &mut Cell,
+        context: &Context,
+        found: &mut Found,
+    ) -> io::Result<()> {
+        let caller = real_time(Some(self.priority), self.cpu);
+        let (calls, refusals) = {
+            let mut work = |times| mechanism.calls(times);
+            call_batches(&mut work, &caller, self.share(), BATCH, context.stop)?
+        };
+        cell.calls.extend(calls);
+        found.refused(refusals);
+        for (priority, taken) in [(self.priority, &mut cell.same), (self.higher, &mut cell.higher)] {
+            let turns = Turns {
+                rounds: self.share(),
+                interval: self.interval,
+                caller: caller.clone(),
+                callee: real_time(Some(priority), self.cpu),
+            };
+            let more = take_turns(mechanism, &turns, context.stop)?;
+            taken.round_trips.extend(more.round_trips);
+            taken.one_ways.extend(more.one_ways);
+            found.refused(more.refusals);
+        }
+        Ok(())
+    }
+
+    fn seam(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+        let profile = real_time(Some(self.priority), self.cpu);
+        for (place, (name, mut calls)) in seam::ours().into_iter().enumerate() {
+            let (batches, refusals) =
+                call_batches(&mut *calls, &profile, self.share(), BATCH, context.stop)
+                    .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
+            found.refused(refusals);
+            if found.seam.len() == place {
+                found.seam.push(Durations::new(name, Vec::new()));
+            }
+            found.seam[place].ns.extend(batches);
+        }
+        Ok(())
+    }
+
+    fn peers(&self, context: &Context, found: &mut Found) {
+        for program in PEERS {
+            if context.stopped() {
+                return;
+            }
+            let peer = HandOver {
+                program,
+                priority: self.priority,
+                cpu: self.cpu,
+                interval: self.interval,
+                rounds: self.share() as u64,
+            };
+            match peer.run(context.stop) {
+                Ok(handed) => found.peers.push((program, handed)),
+                Err(why) => found.no_peer(why.to_string()),
+            }
+        }
+    }
+
+    /// Samples in each round.
+    fn share(&self) -> usize {
+        self.samples.div_ceil(self.rounds.max(1))
+    }
+
+    fn record(&self, context: &Context, cell: &Cell) -> Result<(), Error> {
+        let slug = cell.name.replace(' ', "-");
+        for (priority, taken) in [("same", &cell.same), ("higher", &cell.higher)] {
+            let callee = if priority == "same" { self.priority } else { self.higher };
+            let facts = distribution::facts([
+                ("mechanism", cell.name.as_str().into()),
+                ("caller_priority", self.priority.into()),
+                ("callee_priority", callee.into()),
+                ("cpu", self.cpu.into()),
+                ("interval_ns", (self.interval.as_nanos() as u64).into()),
+            ]);
+            let columns: [(&str, &[u64]); 2] =
+                [("round_trip_ns", &taken.round_trips), ("one_way_ns", &taken.one_ways)];
+            let name = format!("{slug}-{priority}-priority");
+            distribution::record(context, &name, "round_trip", &columns, facts)?;
+        }
+        let facts = distribution::facts([
+            ("mechanism", cell.name.as_str().into()),
+            ("calls_in_a_batch", BATCH.into()),
+            ("priority", self.priority.into()),
+            ("cpu", self.cpu.into()),
+        ]);
+        let name = format!("{slug}-calls");
+        distribution::record(context, &name, "calls", &[("batch_ns", &cell.calls)], facts)
+    }
+
+    fn report(&self, cells: &[Cell], found: &Found) -> Report {
+        let mut report = Report {
+            experiment: "ipc".into(),
+            title: "What it costs threads to tell each other something".into(),
+            source: Some("the controllers paper, Tables 4 and 5".into()),
+            measured: "the cost of a call that nobody waits for, and the time from one thread's call to the other \
+                       thread's running: there and back again, halved"
+                .into(),
+            good: "a call of well under a microsecond, a wake-up of a few, and maxima not far above the medians; our \
+                   own seam wakes nobody, so that its call must cost least of all"
+                .into(),
+            ..Report::default()
+        };
+        report.condition("CPU of all threads", self.cpu.to_string());
+        report.condition("priorities", format!("SCHED_FIFO {} and {}", self.priority, self.higher));
+        report.condition("interval between round trips", format!("{} us", self.interval.as_micros()));
+        let samples = cells.first().map_or(0, |cell| cell.same.round_trips.len());
+        report
+            .condition("samples", format!("{samples} round trips a row, in {} rounds", self.rounds.max(1)));
+        self.tables(cells, found, &mut report);
+        report.values = values(cells, found);
+        report
+    }
+
+    fn tables(&self, cells: &[Cell], found: &Found, report: &mut Report) {
+        let calls: Vec<Durations> = cells
+            .iter()
+            .map(|cell| Durations::new(&cell.name, cell.calls.clone()))
+            .chain(found.seam.iter().cloned())
+            .collect();
+        report.sections.push(calls_table(&calls));
+        let halves = |of: fn(&Cell) -> &Taken| -> Vec<Durations> {
+            cells.iter().map(|cell| Durations::new(&cell.name, halved(&of(cell).round_trips))).collect()
+        };
+        let (same, higher) = (halves(|cell| &cell.same), halves(|cell| &cell.higher));
+        let caption = format!("Round trip / 2, us: both threads at priority {}", self.priority);
+        report.sections.push(distribution::table(&caption, "mechanism", &same));
+        let caption = format!("Round trip / 2, us: {} asks, {} answers", self.priority, self.higher);
+        report.sections.push(distribution::table(&caption, "mechanism", &higher));
+        report.sections.push(self.peer_table(cells, found));
+        report.sections.push(Section::Text(PAPER.into()));
+        report.sections.extend(distribution::plots("Round trip / 2 at the same priority", &same));
+        report.sections.extend(distribution::plots("Round trip / 2 with a higher answering", &higher));
+    }
+
+    /// Ours and the peers', in what the peers print.
+    fn peer_table(&self, cells: &[Cell], found: &Found) -> Section {
+        let ours = |name: &str, shown: &str| {
+            let cell = cells.iter().find(|cell| cell.name == name)?;
+            let it = Durations::new(shown, cell.same.one_ways.clone()).statistics().summary();
+            let whole = |ns: Option<u64>| report::numbers::microseconds(ns.map(|ns| ns as f64));
+            let average = report::numbers::microseconds(it.average);
+            let cells = vec![whole(it.minimum), average, whole(it.maximum), it.count.to_string()];
+            Some(Row { name: shown.into(), cells, from_paper: false })
+        };
+        let peer = |program: &str| {
+            let all = found.peers.iter().filter(|(name, _)| *name == program).map(|(_, handed)| *handed);
+            let it = all.reduce(HandedOver::and)?;
+            let cells = [it.minimum, it.average, it.maximum, it.rounds].map(|it| it.to_string()).into();
+            Some(Row { name: format!("{program} (rt-tests)"), cells, from_paper: false })
+        };
+        let rows =
+            [ours(MUTEX, "our mutex"), peer(PEERS[0]), ours(QUEUE, "our message queue"), peer(PEERS[1])];
+        Section::Table(Table {
+            caption: format!(
+                "One way, us, both threads at priority {}, beside rt-tests in the same run (it prints whole \
+                 microseconds, rounded down)",
+                self.priority
+            ),
+            columns: distribution::heads("", &["minimum", "average", "maximum", "samples"]),
+            rows: rows.into_iter().flatten().collect(),
+        })
+    }
+}
+
+const MUTEX: &str = "mutex (priority inheritance)";
+const QUEUE: &str = "POSIX message queue";
+
+/// The peers, in the order of the table: the mutex's, the queue's.
+const PEERS: [&str; 2] = ["ptsematest", "pmqtest"];
+
+const PAPER: &str = "The paper's own values are not reproduced here: it measured other mechanisms on another machine, \
+                     and this project does not have its numbers at hand. A call is the pair of both halves: post \
+                     and wait, lock and unlock, send and receive, write and read; for the futex, a wake-up that finds \
+                     nobody, and taking the word. The seqlock and the ring are what the cycle tells the rest of the \
+                     program by; their other side looks when it likes, so there is no wake-up to measure.";
+
+type Named = (&'static str, Box<dyn Mechanism>);
+
+fn mechanisms() -> io::Result<Vec<Named>> {
+    Ok(vec![
+        ("semaphore", Box::new(mechanism::semaphore()?)),
+        (MUTEX, Box::new(mechanism::mutex()?)),
+        (QUEUE, Box::new(mechanism::message_queue()?)),
+        ("pipe", Box::new(mechanism::pipe()?)),
+        ("futex", Box::new(mechanism::bare_futex())),
+        ("eventfd", Box::new(mechanism::event()?)),
+    ])
+}
+
+/// What was measured of one mechanism.
+#[derive(Debug, Default)]
+struct Cell {
+    name: String,
+    /// Batches of calls, ns.
+    calls: Vec<u64>,
+    same: Taken,
+    higher: Taken,
+}
+
+impl Cell {
+    fn named(name: &str) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+}
+
+/// What was found besides.
+#[derive(Debug, Default)]
+struct Found {
+    seam: Vec<Durations>,
+    peers: Vec<(&'static str, HandedOver)>,
+    refusals: Vec<String>,
+    no_peers: Vec<String>,
+}
+
+impl Found {
+    fn refused(&mut self, refusals: Vec<String>) {
+        self.refusals.extend(refusals);
+        self.refusals.sort();
+        self.refusals.dedup();
+    }
+
+    fn no_peer(&mut self, why: String) {
+        if !self.no_peers.contains(&why) {
+            self.no_peers.push(why);
+        }
+    }
+}
+
+fn halved(round_trips: &[u64]) -> Vec<u64> {
+    round_trips.iter().map(|ns| ns / 2).collect()
+}
+
+/// Nanoseconds a call, from batches.
+fn calls_table(batches: &[Durations]) -> Section {
+    let row = |it: &Durations| {
+        let summary = it.statistics().summary();
+        let each =
+            |ns: Option<f64>| ns.map_or_else(|| "-".into(), |ns| format!("{:.1}", ns / f64::from(BATCH)));
+        let whole = |ns: Option<u64>| each(ns.map(|ns| ns as f64));
+        let cells = vec![
+            whole(summary.p50),
+            each(summary.average),
+            each(summary.standard_deviation),
+            whole(summary.p99),
+            whole(summary.maximum),
+            whole(summary.minimum),
+        ];
+        Row { name: it.name.clone(), cells, from_paper: false }
+    };
+    Section::Table(Table {
+        caption: format!("A call that nobody waits for, ns; means of batches of {BATCH} calls"),
+        columns: distribution::heads(
+            "mechanism",
+            &["median", "average", "SD", "99 %", "maximum", "minimum"],
+        ),
+        rows: batches.iter().map(row).collect(),
+    })
+}
+
+fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
+    let mechanism = |cell: &Cell| {
+        json!({
+            "name": cell.name,
+            "batch_of_calls_ns": Durations::new("", cell.calls.clone()).statistics(),
+            "round_trip_same_priority_ns": Durations::new("", cell.same.round_trips.clone()).statistics(),
+            "one_way_same_priority_ns": Durations::new("", cell.same.one_ways.clone()).statistics(),
+            "round_trip_higher_priority_ns": Durations::new("", cell.higher.round_trips.clone()).statistics(),
+            "one_way_higher_priority_ns": Durations::new("", cell.higher.one_ways.clone()).statistics(),
+        })
+    };
+    let seam = |it: &Durations| json!({ "name": it.name, "batch_of_calls_ns": it.statistics() });
+    let peer = |(program, it): &(&str, HandedOver)| {
+        json!({
+            "name": program, "samples": it.rounds,
+            "minimum_us": it.minimum, "average_us": it.average, "maximum_us": it.maximum,
+        })
+    };
+    distribution::facts([
+        ("calls_in_a_batch", BATCH.into()),
+        ("mechanisms", cells.iter().map(mechanism).collect()),
+        ("seam", found.seam.iter().map(seam).collect()),
+        ("peers", found.peers.iter().map(peer).collect()),
+    ])
+}

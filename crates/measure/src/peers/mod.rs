@@ -1,0 +1,144 @@
+//! Other people's measuring programs, run beside ours: they say whether our numbers are right.
+//!
+//! All are from rt-tests (<https://git.kernel.org/pub/scm/utils/rt-tests/rt-tests.git>, Debian: rt-tests).
+
+pub(crate) mod cyclictest;
+pub(crate) mod hand_over;
+
+use std::fmt;
+use std::io::{self, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Why a peer gave no numbers; a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoPeer(String);
+
+impl fmt::Display for NoPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What `program` writes to its standard output until it ends. It is killed when `stop` is raised or `patience` ends.
+///
+/// # Errors
+/// That it is not installed, was refused something, or took too long.
+fn output_of(
+    program: &str,
+    arguments: &[String],
+    patience: Duration,
+    stop: &AtomicBool,
+) -> Result<String, NoPeer> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = Killed(command.spawn().map_err(|error| no_start(program, &error))?);
+    let (out, err) = (child.0.stdout.take(), child.0.stderr.take());
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        let out = scope.spawn(move || text(out));
+        let err = scope.spawn(move || text(err));
+        let status = loop {
+            match child.0.try_wait() {
+                Ok(Some(status)) => break Ok(status),
+                Ok(None) if stop.load(Ordering::Relaxed) => break Err("was told to stop".to_owned()),
+                Ok(None) if begin.elapsed() > patience => {
+                    break Err(format!("had not ended after {} s", patience.as_secs()));
+                }
+                Ok(None) => thread::sleep(LOOK_AGAIN),
+                Err(error) => break Err(error.to_string()),
+            }
+        };
+        // Its pipes must close for the readers to end.
+        drop(child);
+        let said = |reader: thread::ScopedJoinHandle<'_, String>| reader.join().unwrap_or_default();
+        let (out, err) = (said(out), said(err));
+        match status {
+            Ok(status) if status.success() => Ok(out),
+            Ok(status) => Err(NoPeer(format!("{program} failed ({status}): {}", last_words(&err, &out)))),
+            Err(why) => Err(NoPeer(format!("{program} {why}"))),
+        }
+    })
+}
+
+/// How long a program may take that does something `times` times, one `interval` apart: twice that, and half a minute.
+fn patience(interval: Duration, times: u64) -> Duration {
+    let twice = u32::try_from(times.saturating_mul(2)).unwrap_or(u32::MAX);
+    interval.saturating_mul(twice).saturating_add(Duration::from_secs(30))
+}
+
+/// A child that does not outlive its owner.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way it is gone afterwards.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn no_start(program: &str, error: &io::Error) -> NoPeer {
+    NoPeer(match error.kind() {
+        io::ErrorKind::NotFound => {
+            format!("{program} is not installed (Debian: apt-get install rt-tests); its rows are missing")
+        }
+        _ => format!("{program} does not start: {error}"),
+    })
+}
+
+fn text(pipe: Option<impl Read>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        // What was read until an error is still what it said.
+        let _ = pipe.read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// The last line that says something, of what it complained about or else of what it printed.
+fn last_words(err: &str, out: &str) -> String {
+    let last = |text: &str| {
+        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().take(200).collect::<String>())
+    };
+    last(err).or_else(|| last(out)).unwrap_or_else(|| "it said nothing".into())
+}
+
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(program: &str, arguments: &[&str], patience: Duration) -> Result<String, NoPeer> {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        output_of(program, &arguments, patience, &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named_with_its_package() {
+        let why = run("onbeat-no-such-program", &[], Duration::from_secs(5)).unwrap_err().to_string();
+        assert!(
+            why.starts_with("onbeat-no-such-program is not installed (Debian: apt-get install rt-tests)")
+        );
+    }
+
+    #[test]
+    fn a_program_that_fails_is_quoted_and_one_that_hangs_is_killed() {
+        let why = run("sh", &["-c", "echo first; echo no such luck >&2; exit 3"], Duration::from_secs(30));
+        let why = why.unwrap_err().to_string();
+        assert!(why.starts_with("sh failed (") && why.ends_with(": no such luck"), "{why}");
+        let begin = Instant::now();
+        let why = run("sleep", &["1000"], Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(why.starts_with("sleep had not ended after"), "{why}");
+        assert!(begin.elapsed() < Duration::from_secs(100));
+    }
+
+    #[test]
+    fn what_it_prints_is_what_is_read() {
+        assert_eq!(run("echo", &["a", "b"], Duration::from_secs(30)), Ok("a b\n".into()));
+    }
+}

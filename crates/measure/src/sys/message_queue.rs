@@ -1,0 +1,83 @@
+//! A POSIX message queue without a name (mq_overview(7)), over `nix`, which leaves closing to its users.
+
+use std::io;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::mqueue::{MQ_OFlag, MqAttr, MqdT, mq_close, mq_open, mq_receive, mq_send, mq_unlink};
+use nix::sys::stat::Mode;
+
+/// A queue of one message that only this process knows.
+pub(crate) struct MessageQueue {
+    /// `None` once closed.
+    descriptor: Option<MqdT>,
+}
+
+impl MessageQueue {
+    /// A queue for messages of `size` bytes. Its name is taken away at once: nothing remains of it, whatever happens.
+    ///
+    /// # Errors
+    /// EMFILE past the user's `ulimit -q`; ENOSYS on a kernel without message queues.
+    pub(crate) fn new(size: usize) -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        // Relaxed: only uniqueness counts.
+        let name = format!("/onbeat-{}-{}", process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let size = size.try_into().map_err(|_| io::ErrorKind::InvalidInput)?;
+        let flags = MQ_OFlag::O_RDWR | MQ_OFlag::O_CREAT | MQ_OFlag::O_EXCL | MQ_OFlag::O_CLOEXEC;
+        let attributes = MqAttr::new(0, 1, size, 0);
+        let descriptor = mq_open(name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR, Some(&attributes))?;
+        let queue = Self { descriptor: Some(descriptor) };
+        mq_unlink(name.as_str())?;
+        Ok(queue)
+    }
+
+    /// Sends a message, and sleeps while the queue is full. A signal does not end it.
+    ///
+    /// # Errors
+    /// EMSGSIZE for one that is too long.
+    pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
+        self.with(|queue| mq_send(queue, message, 0))
+    }
+
+    /// Takes a message, and sleeps while there is none. A signal does not end it.
+    ///
+    /// # Errors
+    /// EMSGSIZE for a buffer shorter than the queue's messages.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<()> {
+        self.with(|queue| mq_receive(queue, buffer, &mut 0).map(drop))
+    }
+
+    fn with(&self, mut work: impl FnMut(&MqdT) -> nix::Result<()>) -> io::Result<()> {
+        let queue = self.descriptor.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        loop {
+            match work(queue) {
+                Err(nix::Error::EINTR) => {}
+                other => return Ok(other?),
+            }
+        }
+    }
+}
+
+impl Drop for MessageQueue {
+    fn drop(&mut self) {
+        // Closing what is open cannot fail.
+        let _ = self.descriptor.take().map(mq_close);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_is_received() {
+        let queue = MessageQueue::new(8).unwrap();
+        for number in 0..50_u64 {
+            queue.send(&number.to_ne_bytes()).unwrap();
+            let mut message = [0; 8];
+            queue.receive(&mut message).unwrap();
+            assert_eq!(u64::from_ne_bytes(message), number);
+        }
+        assert_eq!(queue.send(&[0; 9]).unwrap_err().raw_os_error(), Some(libc::EMSGSIZE));
+    }
+}

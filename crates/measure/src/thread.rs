@@ -1,0 +1,16 @@
+//! What the threads of an experiment ask of the system.
+
+use runtime::profile::RealTimeProfile;
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// A `SCHED_FIFO` thread on one CPU with its memory locked.
+pub(crate) fn real_time(priority: Option<u8>, cpu: usize) -> RealTimeProfile {
+    RealTimeProfile { priority, lock_memory: true, cpu: Some(cpu), heap: 1 << 20, stack: 64 << 10 }
+}
+
+/// The CPU measured on where none is named: the last this process may use, for the first serves most interrupts.
+#[must_use]
+pub fn default_cpu() -> usize {
+    let Ok(allowed) = sched_getaffinity(None) else { return 0 };
+    (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)).unwrap_or(0)
+}
