@@ -8,7 +8,9 @@ use super::task::{Protocol, Section, Task};
 /// * Inheritance: each lower task blocks once at most, and each resource once at most; the smaller of the two sums
 ///   (Sha, Rajkumar and Lehoczky 1990).
 /// * Ceiling: one section of one lower task (the same paper; Baker 1991).
-/// * None: one section of a lower task each time the task itself wants the resource.
+/// * None: one section of a lower task each time the task itself wants the resource. Tasks of middle priority come
+///   before it too, and what it does after it slept comes to others like a job released up to a period later; that
+///   holds while such tasks end within their periods, and otherwise there is no bound.
 ///
 /// A section that cannot be preempted counts as a resource everyone uses.
 #[must_use]
@@ -33,6 +35,13 @@ pub(crate) fn inverting<'a>(task: &Task, all: &'a [Task], protocol: Protocol) ->
     let lowest = lower(task, all).filter(|holder| shared(holder)).map(|holder| holder.priority).min();
     let Some(lowest) = lowest else { return Vec::new() };
     lower(task, all).filter(|middle| middle.priority > lowest).collect()
+}
+
+/// Whether a task may have to sleep until a lower one lets go of a lock, and then runs later than its release says.
+/// Only without a protocol: with one, the holder runs in its stead.
+pub(crate) fn is_deferred(task: &Task, all: &[Task], protocol: Protocol) -> bool {
+    let waits_for = |holder: &Task| holder.sections.iter().any(|section| wants(task, section));
+    protocol == Protocol::None && lower(task, all).any(waits_for)
 }
 
 fn inheritance(task: &Task, all: &[Task]) -> u64 {

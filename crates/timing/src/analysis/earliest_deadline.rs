@@ -73,7 +73,7 @@ struct Asking {
 #[derive(Clone, Debug)]
 struct Demand {
     tasks: Vec<Asking>,
-    /// A task has no time at all between its latest release and its deadline.
+    /// A task has no time at all between its latest release and its deadline: what is `due` is then not exact.
     hopeless: bool,
     farthest: u128,
 }
@@ -110,7 +110,7 @@ impl Demand {
             }
         };
         let tasks: Vec<_> = here().map(asking).collect();
-        let hopeless = tasks.iter().any(|task| task.due == 0 && task.cost > 0);
+        let hopeless = here().any(|(_, task)| task.deadline_ns <= task.jitter_ns && task.wcet_ns > 0);
         Self { tasks, hopeless, farthest: u128::from(u64::MAX) * unit }
     }
 
@@ -240,7 +240,9 @@ impl Demand {
         let mut worst = task.cost + task.jitter;
         let bounded = |worst: u128| u64::try_from(worst).ok();
         let at_least = |worst| ResponseTime::AtLeast(bounded(worst).unwrap_or(u64::MAX));
-        let Some(busy) = self.busy_period(effort) else { return at_least(worst) };
+        let Some(busy) = self.busy_period(effort).filter(|_| !self.hopeless) else {
+            return at_least(worst);
+        };
         for other in &self.tasks {
             // From the first deadline of the other at which ours can fall.
             let first = task.due.saturating_sub(other.due).div_ceil(other.period);

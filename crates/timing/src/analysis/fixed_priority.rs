@@ -1,9 +1,9 @@
 //! Response-time analysis under fixed priorities: [`response_times`].
 
-use super::blocking::{blocking, inverting};
+use super::blocking::{blocking, inverting, is_deferred};
 use super::effort::Effort;
 use super::level::{Level, Load, Worst};
-use super::task::{Task, TaskSet};
+use super::task::{Protocol, Task, TaskSet};
 
 /// The longest time from a release to the end of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub fn response_times(set: &TaskSet) -> Vec<ResponseTime> {
 /// The worst response time of one task.
 #[must_use]
 pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTime {
-    match level(set, place, Scale::ONE, &|_| Scale::ONE).worst(None, effort) {
+    match worst(set, place, &|_| Scale::ONE, None, effort) {
         Worst::Bounded(time) => {
             u64::try_from(time).map_or(ResponseTime::AtLeast(u64::MAX), ResponseTime::Bounded)
         }
@@ -64,8 +64,7 @@ pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTi
 pub(crate) fn meets(set: &TaskSet, place: usize, scale: &impl Fn(usize) -> Scale, effort: &Effort) -> bool {
     let unit = scale(place);
     let deadline = u128::from(set.tasks[place].deadline_ns) * unit.denominator;
-    let worst = level(set, place, unit, scale).worst(Some(deadline), effort);
-    matches!(worst, Worst::Bounded(time) if time <= deadline)
+    matches!(worst(set, place, scale, Some(deadline), effort), Worst::Bounded(time) if time <= deadline)
 }
 
 /// The first job of a busy period that is late, and what runs until its deadline has passed.
@@ -100,6 +99,24 @@ impl Scale {
     pub(crate) const ONE: Self = Self { numerator: 1, denominator: 1 };
 }
 
+fn worst(
+    set: &TaskSet,
+    place: usize,
+    scale: &impl Fn(usize) -> Scale,
+    enough: Option<u128>,
+    effort: &Effort,
+) -> Worst {
+    // Jobs that sleep for a lock are counted as released up to a period late: so they must end within it.
+    let deferred = |&other: &usize| is_deferred(&set.tasks[other], &set.tasks, set.protocol);
+    let ends_in_its_period = |other: usize| {
+        let level = level(set, other, scale(other), scale);
+        matches!(level.worst(Some(level.own.period), effort), Worst::Bounded(time) if time <= level.own.period)
+    };
+    let holds =
+        set.protocol != Protocol::None || (0..set.tasks.len()).filter(deferred).all(ends_in_its_period);
+    if holds { level(set, place, scale(place), scale).worst(enough, effort) } else { Worst::Unbounded }
+}
+
 /// A task and all that delays it, in units of 1 ns over the denominator.
 fn level(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Scale) -> Level {
     let task = &set.tasks[place];
@@ -108,12 +125,19 @@ fn level(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Sca
         jitter: u128::from(task.jitter_ns) * unit.denominator,
         cost: u128::from(task.wcet_ns) * scale.numerator,
     };
+    let other = |other: usize| {
+        let mut load = load(&set.tasks[other], scale(other));
+        if is_deferred(&set.tasks[other], &set.tasks, set.protocol) {
+            load.jitter += load.period;
+        }
+        load
+    };
     Level {
         own: load(task, unit),
         blocking: scaled_blocking(set, place, unit, scale),
         preemptive: task.preemptive,
         farthest: u128::from(u64::MAX) * unit.denominator,
-        others: others(set, place).into_iter().map(|other| load(&set.tasks[other], scale(other))).collect(),
+        others: others(set, place).into_iter().map(other).collect(),
     }
 }
 

@@ -1,0 +1,103 @@
+//! Our bounds beside those of the `response-time-analysis` crate, whose analyses were verified in Coq.
+
+use onbeat_timing::analysis::{Effort, Policy, Protocol, Task, TaskSet, earliest_deadline, fixed_priority};
+use proptest::prelude::*;
+use response_time_analysis::arrival::Sporadic;
+use response_time_analysis::demand::RBF;
+use response_time_analysis::time::{Duration, Service};
+use response_time_analysis::{edf, fixed_priority as judge, wcet::Scalar};
+
+/// Where both give up.
+const LIMIT: u64 = 50_000;
+
+/// Where we do: enough for every busy period below that.
+fn effort() -> Effort {
+    Effort::new(1_000_000)
+}
+
+fn sporadic(task: &Task) -> Sporadic {
+    Sporadic::new(Duration::from(task.period_ns), Duration::from(task.jitter_ns))
+}
+
+fn demand(task: &Task) -> RBF<Sporadic, Scalar> {
+    RBF::new(sporadic(task), Scalar::new(Service::from(task.wcet_ns)))
+}
+
+/// Ours for the task at `place`, without jitter of its own: the judge counts from the release, we from the grid.
+fn punctual(tasks: &[Task], place: usize) -> TaskSet {
+    let mut tasks = tasks.to_vec();
+    tasks[place].jitter_ns = 0;
+    TaskSet::new(tasks)
+}
+
+fn tasks() -> impl Strategy<Value = Vec<Task>> {
+    let one = (2_u64..60, 1_u64..100, 0_u64..30, 1_u64..120);
+    prop::collection::vec(one, 1..6).prop_map(|rows| {
+        let count = rows.len() as u64;
+        let each = rows.into_iter().enumerate().map(|(place, (period, share, jitter, deadline))| {
+            // On the average a little less than the whole processor.
+            let wcet = (period * share / 50 / count).clamp(1, period);
+            let mut task = Task::new(place.to_string(), 100 - place as u32, period, wcet);
+            (task.jitter_ns, task.deadline_ns) = (jitter, deadline);
+            task
+        });
+        each.collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn preemptive_fixed_priorities(tasks in tasks()) {
+        for place in 0..tasks.len() {
+            let set = punctual(&tasks, place);
+            let above: Vec<_> = set.tasks[..place].iter().map(demand).collect();
+            let theirs = judge::fully_preemptive::dedicated_uniproc_rta(
+                &demand(&set.tasks[place]), &above, Duration::from(LIMIT),
+            );
+            let ours = fixed_priority::response_time(&set, place, &effort()).ns();
+            prop_assert_eq!(ours, theirs.ok().map(u64::from), "task {} of {:?}", place, set);
+        }
+    }
+
+    #[test]
+    fn fixed_priorities_without_preemption(tasks in tasks()) {
+        for place in 0..tasks.len() {
+            let mut set = punctual(&tasks, place);
+            for task in &mut set.tasks {
+                task.preemptive = false;
+            }
+            let above: Vec<_> = set.tasks[..place].iter().map(demand).collect();
+            let blocking = set.tasks[place + 1..].iter().map(|task| task.wcet_ns).max().unwrap_or(0);
+            let task = judge::fully_nonpreemptive::TaskUnderAnalysis {
+                wcet: Scalar::new(Service::from(set.tasks[place].wcet_ns)),
+                arrivals: &sporadic(&set.tasks[place]),
+                blocking_bound: Service::from(blocking),
+            };
+            let theirs = judge::fully_nonpreemptive::dedicated_uniproc_rta(&task, &above, Duration::from(LIMIT));
+            let ours = fixed_priority::response_time(&set, place, &effort()).ns();
+            prop_assert_eq!(ours, theirs.ok().map(u64::from), "task {} of {:?}", place, set);
+        }
+    }
+
+    #[test]
+    fn earliest_deadline_first(mut tasks in tasks()) {
+        for task in &mut tasks {
+            task.jitter_ns = 0;
+        }
+        let set = TaskSet { tasks, policy: Policy::EarliestDeadline, protocol: Protocol::Ceiling };
+        let demands: Vec<_> = set.tasks.iter().map(demand).collect();
+        let judged = |place: usize| {
+            let deadline = Duration::from(set.tasks[place].deadline_ns);
+            edf::fully_preemptive::Task { rbf: &demands[place], deadline }
+        };
+        for place in 0..demands.len() {
+            let others: Vec<_> = (0..demands.len()).filter(|&other| other != place).map(judged).collect();
+            let limit = Duration::from(LIMIT);
+            let theirs = edf::fully_preemptive::dedicated_uniproc_rta(&judged(place), &others, limit);
+            let ours = earliest_deadline::response_time(&set, place, &effort()).ns();
+            prop_assert_eq!(ours, theirs.ok().map(u64::from), "task {} of {:?}", place, set);
+        }
+    }
+}
