@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use onbeat_runtime::clock::{Clock, MonotonicClock};
-use onbeat_runtime::profile::RealTimeProfile;
+use onbeat_runtime::profile::{RealTimeProfile, Scheduling};
 
 fn main() -> ExitCode {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
@@ -25,8 +25,7 @@ fn main() -> ExitCode {
         }
     };
     let profile = RealTimeProfile {
-        priority: Some(99),
-        lock_memory: true,
+        scheduling: Some(Scheduling::Fifo { priority: 99 }),
         cpu: usize::try_from(cpu).ok(),
         ..RealTimeProfile::default()
     };

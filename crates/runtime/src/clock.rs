@@ -15,6 +15,13 @@ pub trait Clock {
 
     /// Returns at `instant` or later, at once if it has passed.
     fn sleep_until(&self, instant: Instant);
+
+    /// Returns at `instant` or later without letting the CPU go: later by the time it takes to read the clock.
+    fn spin_until(&self, instant: Instant) {
+        while self.now() < instant {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// `CLOCK_MONOTONIC`: the epoch is the machine's start.
@@ -55,5 +62,9 @@ impl Clock for VirtualClock {
 
     fn sleep_until(&self, instant: Instant) {
         self.nanoseconds.fetch_max(instant.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn spin_until(&self, instant: Instant) {
+        self.sleep_until(instant);
     }
 }

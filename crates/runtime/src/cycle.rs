@@ -15,7 +15,7 @@ use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::clock::Clock;
 use crate::controller::{Beat, Controller};
 use crate::observer::{Observer, Publisher, publication};
-use crate::pacer::{Overruns, Pacer, Release};
+use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
 use crate::status::Status;
 use crate::stop::{Course, Situation};
 
@@ -39,6 +39,17 @@ pub struct CycleConfiguration {
     pub order: FrameOrder,
     /// Beats in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
     pub beats: Option<u64>,
+    /// What becomes of releases that a beat ran past.
+    pub overrun: OverrunPolicy,
+}
+
+impl CycleConfiguration {
+    /// At this period until it is asked to stop: each beat takes the reply to the last, and releases that are missed
+    /// are skipped.
+    #[must_use]
+    pub fn every(period: Duration) -> Self {
+        Self { period, order: FrameOrder::default(), beats: None, overrun: OverrunPolicy::default() }
+    }
 }
 
 /// A MainDevice on its link, run beat by beat.
@@ -58,6 +69,7 @@ pub struct Cycle<L, C> {
     course: Course,
     beats_in_op: u64,
     failure: Option<BusError>,
+    stopped_by_overrun: Option<u64>,
     frame: [u8; MAXIMUM_FRAME_LENGTH],
 }
 
@@ -80,7 +92,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             beat_numbers: BeatNumbers::default(),
             main_device,
             link,
-            pacer: Pacer::new(clock, configuration.period),
+            pacer: Pacer::new(clock, configuration.period).with_policy(configuration.overrun),
             controller,
             configuration,
             publisher,
@@ -89,6 +101,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             course: Course::Running,
             beats_in_op: 0,
             failure: None,
+            stopped_by_overrun: None,
             frame: [0; MAXIMUM_FRAME_LENGTH],
         };
         Ok((cycle, observer))
@@ -101,6 +114,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn with_beat_numbers(self, positions: &[usize]) -> Result<Self, BeatNumberError> {
         let beat_numbers = BeatNumbers::bind(positions, &self.main_device)?;
         Ok(Self { beat_numbers, ..self })
+    }
+
+    /// The same with a spinning sleep, see [`Pacer`]: what [`crate::profile::Grants::spin_margin`] says.
+    #[must_use]
+    pub fn with_spin(self, margin: Duration) -> Self {
+        Self { pacer: self.pacer.with_spin(margin), ..self }
     }
 
     /// Runs on the calling thread: to Op, on until `stop` is set or the beats have run, then the axes to
@@ -125,6 +144,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         Ended {
             failure: self.failure,
+            stopped_by_overrun: self.stopped_by_overrun,
             overruns: self.pacer.overruns(),
             status: self.status,
             main_device: self.main_device,
@@ -136,16 +156,26 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let now = self.now();
         self.record = CycleRecord::begin(release.cycle, release.instant.as_nanos(), now.as_nanos());
         self.record.skipped = u32::try_from(release.skipped).unwrap_or(u32::MAX);
+        // An overrun on the way to Op moves nothing: it is counted only.
+        let stops = self.configuration.overrun == OverrunPolicy::Stop
+            && release.after_overrun
+            && self.course == Course::Running
+            && self.main_device.stage() == Stage::Op;
+        if stops {
+            self.stopped_by_overrun = self.pacer.overruns().last;
+        }
     }
 
     /// Frames to the process image.
     fn receive(&mut self, release: Release) {
         // The last quarter of the period is for computing.
-        let patience = match self.configuration.order {
-            FrameOrder::ReplyOfLastBeat => Duration::ZERO,
-            FrameOrder::WaitForReply => self.configuration.period * 3 / 4,
+        let patience = self.configuration.period * 3 / 4;
+        let end = match self.configuration.order {
+            // Right behind the last beat its reply cannot be there yet.
+            _ if release.caught_up => self.now() + patience,
+            FrameOrder::ReplyOfLastBeat => release.instant,
+            FrameOrder::WaitForReply => release.instant + patience,
         };
-        let end = release.instant + patience;
         for _ in 0..FRAMES_A_BEAT {
             if self.main_device.in_flight() == 0 {
                 break;
@@ -189,7 +219,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let enough = self.configuration.beats.is_some_and(|beats| self.beats_in_op > beats);
         let situation = Situation {
             // Relaxed: nothing but the flag itself is passed through it.
-            asked: enough || stop.load(Ordering::Relaxed),
+            asked: enough || self.stopped_by_overrun.is_some() || stop.load(Ordering::Relaxed),
             failed: self.failure.is_some(),
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
@@ -276,6 +306,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 pub struct Ended<L> {
     /// Why the bus failed, if that ended the cycle.
     pub failure: Option<BusError>,
+    /// The beat whose overrun ended the cycle, under [`OverrunPolicy::Stop`].
+    pub stopped_by_overrun: Option<u64>,
     /// Cycles that ran past their next release.
     pub overruns: Overruns,
     /// How the last beat stood.

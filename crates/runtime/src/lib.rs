@@ -12,11 +12,13 @@
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
+//! | [`always_on`] | what every cycle wants and nobody has to ask for |
 //! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
 //! | [`probe`] | wake-up latency of this machine, with nothing to do |
 //! | [`clock`] | the monotonic clock, and a virtual one |
 #![deny(unsafe_code)]
 
+pub mod always_on;
 pub mod axis;
 pub mod beat_number;
 pub mod bring_up;

@@ -54,7 +54,28 @@ pub struct Release {
     pub instant: Instant,
     /// Releases passed over since the last one, because the cycle before ran past them.
     pub skipped: u64,
+    /// It comes after its instant, to catch up with the grid: nobody slept before it.
+    pub caught_up: bool,
+    /// The cycle just before it ran past its next release.
+    pub after_overrun: bool,
 }
+
+/// What becomes of the releases that a cycle has run past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OverrunPolicy {
+    /// They are skipped: the next cycle starts at the next grid point.
+    #[default]
+    Skip,
+    /// They are run back to back until the grid is caught up with, [`CATCH_UP_LIMIT`] in a row at most; what is missing
+    /// then is skipped.
+    CatchUp,
+    /// They are skipped, and whoever runs the cycle brings it to an end.
+    Stop,
+}
+
+/// Cycles run back to back at most before the thread sleeps again: a machine that is too slow for its period must still
+/// let others run.
+pub const CATCH_UP_LIMIT: u64 = 10;
 
 /// Cycles that ran past the next release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +84,8 @@ pub struct Overruns {
     pub count: u64,
     /// Releases passed over because of them.
     pub skipped: u64,
+    /// Releases run late because of them.
+    pub caught_up: u64,
     /// Number of the first cycle that overran.
     pub first: Option<u64>,
     /// Number of the last cycle that overran.
@@ -71,49 +94,108 @@ pub struct Overruns {
 
 /// Sleeps from release to release.
 ///
-/// A cycle that runs past the next release is an overrun: it is counted with its number, the releases it
-/// passed are skipped, and the next cycle starts on the grid. The phase is never lost.
+/// A cycle that runs past the next release is an overrun: it is counted with its number, the [`OverrunPolicy`] says what
+/// becomes of the releases it passed, and all goes on upon the grid. The phase is never lost.
+///
+/// With a *spinning sleep* the pacer wakes up a margin before the release and reads the clock until it has come: the
+/// wake-up's own latency is spent before the release instead of after it. Spinning takes the CPU from everybody of lower
+/// priority, so every wait is a real sleep first, of at least a [`SLEEP_SHARE`] of the period or, if less than that is
+/// left, of all that is left without a spin. A cycle that leaves its CPU any time at all so leaves lower tasks as much
+/// of it as it would without the spin, up to that share. Beats that are caught up with do not sleep; there are at most
+/// [`CATCH_UP_LIMIT`] of them in a row.
 #[derive(Debug)]
 pub struct Pacer<C> {
     clock: C,
     grid: Grid,
+    policy: OverrunPolicy,
+    spin: Duration,
     next: u64,
+    /// Releases run without a sleep since the last one.
+    hurried: u64,
     overruns: Overruns,
 }
+
+/// One part in this many of the period is slept in every wait, if it is left.
+pub const SLEEP_SHARE: u32 = 10;
 
 impl<C: Clock> Pacer<C> {
     /// A grid with this period that starts one period from now.
     pub fn new(clock: C, period: Duration) -> Self {
         let grid = Grid::new(clock.now() + period, period);
-        Self { clock, grid, next: 0, overruns: Overruns::default() }
+        let (policy, spin) = (OverrunPolicy::Skip, Duration::ZERO);
+        Self { clock, grid, policy, spin, next: 0, hurried: 0, overruns: Overruns::default() }
+    }
+
+    /// The same with another overrun policy.
+    #[must_use]
+    pub fn with_policy(self, policy: OverrunPolicy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// The same with a spinning sleep that wakes up `margin` before each release; zero is none.
+    #[must_use]
+    pub fn with_spin(self, margin: Duration) -> Self {
+        Self { spin: margin, ..self }
     }
 
     /// Begins anew: the grid starts one period from now, and nothing was overrun yet.
     pub fn restart(&mut self) {
         self.grid = Grid::new(self.clock.now() + self.grid.period, self.grid.period);
         self.next = 0;
+        self.hurried = 0;
         self.overruns = Overruns::default();
     }
 
-    /// Sleeps until the next release on the grid.
+    /// Waits for the next release.
     pub fn wait(&mut self) -> Release {
+        let now = self.clock.now();
         // The first cycle cannot be late for itself: the grid starts where it stands.
-        let index = match self.next {
+        let ahead = match self.next {
             0 => 0,
-            next => next.max(self.grid.next_index(self.clock.now())),
+            next => next.max(self.grid.next_index(now)),
         };
-        let skipped = index - self.next;
-        if skipped > 0 {
-            let overrun = self.next - 1;
-            self.overruns.count += 1;
-            self.overruns.skipped += skipped;
-            self.overruns.first.get_or_insert(overrun);
-            self.overruns.last = Some(overrun);
+        let missed = ahead - self.next;
+        if missed > 0 {
+            self.overrun(self.next - 1);
         }
+        let index = ahead - self.to_catch_up(missed);
+        let (skipped, caught_up) = (index - self.next, index < ahead);
+        self.overruns.skipped += skipped;
+        self.overruns.caught_up += u64::from(caught_up);
         self.next = index.saturating_add(1);
         let instant = self.grid.release(index);
-        self.clock.sleep_until(instant);
-        Release { cycle: index, instant, skipped }
+        if caught_up {
+            self.hurried += 1;
+        } else {
+            self.hurried = 0;
+            self.sleep(now, instant);
+        }
+        Release { cycle: index, instant, skipped, caught_up, after_overrun: missed > 0 }
+    }
+
+    /// How many of `missed` releases are still to be run.
+    fn to_catch_up(&self, missed: u64) -> u64 {
+        match self.policy {
+            OverrunPolicy::CatchUp => missed.min(CATCH_UP_LIMIT - self.hurried),
+            OverrunPolicy::Skip | OverrunPolicy::Stop => 0,
+        }
+    }
+
+    fn overrun(&mut self, cycle: u64) {
+        self.overruns.count += 1;
+        self.overruns.first.get_or_insert(cycle);
+        self.overruns.last = Some(cycle);
+    }
+
+    /// Sleeps, and spins what is left.
+    fn sleep(&self, now: Instant, release: Instant) {
+        if self.spin.is_zero() {
+            return self.clock.sleep_until(release);
+        }
+        let left = release.since(now);
+        let least = self.grid.period / SLEEP_SHARE;
+        self.clock.sleep_until(now + left.saturating_sub(self.spin).max(least).min(left));
+        self.clock.spin_until(release);
     }
 
     /// The clock it sleeps by.
@@ -145,7 +227,8 @@ mod tests {
         let mut pacer = Pacer::new(clock.clone(), PERIOD);
         for cycle in 0..1_000 {
             let release = pacer.wait();
-            assert_eq!(release, Release { cycle, instant: pacer.grid().release(cycle), skipped: 0 });
+            assert_eq!((release.cycle, release.skipped, release.after_overrun), (cycle, 0, false));
+            assert_eq!(release.instant, pacer.grid().release(cycle));
             assert_eq!(clock.now(), release.instant);
             clock.advance(Duration::from_micros(cycle % 1_000));
         }
@@ -164,7 +247,10 @@ mod tests {
         assert_eq!(release.instant, pacer.grid().release(4));
         assert_eq!(clock.now(), release.instant);
         assert_eq!(pacer.wait().cycle, 5);
-        assert_eq!(pacer.overruns(), Overruns { count: 1, skipped: 2, first: Some(1), last: Some(1) });
+        assert_eq!(
+            pacer.overruns(),
+            Overruns { count: 1, skipped: 2, caught_up: 0, first: Some(1), last: Some(1) }
+        );
     }
 
     #[test]

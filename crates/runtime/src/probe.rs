@@ -78,7 +78,7 @@ fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<B
         refusals: granted.refusals().collect(),
         ..Probed::default()
     };
-    let mut pacer = Pacer::new(MonotonicClock, configuration.period);
+    let mut pacer = Pacer::new(MonotonicClock, configuration.period).with_spin(granted.spin_margin());
     measure(&mut pacer, configuration.beats, stop, ring, &mut probed);
     probed.overruns = pacer.overruns();
     probed

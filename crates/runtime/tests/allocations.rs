@@ -107,7 +107,8 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let link = Faulty::new(SimulatedLink::new(segment(6)), faults);
     let link = Capture::to_writer(link, std::io::sink(), "simulated").unwrap();
     let controller = Watching { sway: Sway::new(6), leaks, beats: &BEATS, stop: &STOP };
-    let configuration = CycleConfiguration { period: PERIOD, order, beats: Some(TOO_MANY) };
+    let configuration =
+        CycleConfiguration { order, beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle(link, MonotonicClock, 6, controller, configuration);
     let ended = cycle.run(&STOP);
     assert_eq!(ended.failure, None);

@@ -19,7 +19,7 @@ const DRIVES: usize = 6;
 const ROUND_TRIP: Duration = Duration::from_micros(60);
 
 fn configuration(order: FrameOrder, beats: u64) -> CycleConfiguration {
-    CycleConfiguration { period: PERIOD, order, beats: Some(beats) }
+    CycleConfiguration { order, beats: Some(beats), ..CycleConfiguration::every(PERIOD) }
 }
 
 type See = dyn FnMut(&[AxisReport]) + Send;

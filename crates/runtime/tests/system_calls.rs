@@ -13,7 +13,7 @@ use std::time::Duration;
 use ethercat::cia402::State;
 use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
-use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
+use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::PacketLink;
 use onbeat_runtime::serve::Server;
 use support::{Sway, cycle, segment};
@@ -120,7 +120,7 @@ fn cycle_under_strace() {
     let link = PacketLink::open(Side::Near.interface(), Duration::from_secs(5)).unwrap();
     let controller = Marking { sway: Sway::new(DRIVES), enabled: 0 };
     let configuration =
-        CycleConfiguration { period: PERIOD, order: FrameOrder::ReplyOfLastBeat, beats: Some(BEATS + 100) };
+        CycleConfiguration { beats: Some(BEATS + 100), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle(link, MonotonicClock, DRIVES, controller, configuration);
     assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
 }

@@ -15,11 +15,16 @@ use onbeat_runtime::bring_up::{BringUpError, Pump};
 use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, SimulatedLink};
+use onbeat_runtime::pacer::OverrunPolicy;
 use support::{PERIOD, Sway, axes, cycle, main_device, segment};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const ORDERLY: CycleConfiguration =
-    CycleConfiguration { period: PERIOD, order: FrameOrder::ReplyOfLastBeat, beats: None };
+const ORDERLY: CycleConfiguration = CycleConfiguration {
+    period: PERIOD,
+    order: FrameOrder::ReplyOfLastBeat,
+    beats: None,
+    overrun: OverrunPolicy::Skip,
+};
 
 fn bring_up(drives: usize, stop: bool) -> (Result<(), BringUpError>, Duration) {
     let clock = VirtualClock::default();

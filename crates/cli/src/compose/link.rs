@@ -8,7 +8,7 @@ use std::time::Duration;
 use ethercat::link::Link;
 use robot::{Overrides, Robot};
 use runtime::link::{Capture, FaultRates, Faults, Faulty, PacketLink, SimulatedLink};
-use runtime::profile::RealTimeProfile;
+use runtime::profile::Scheduling;
 use simulator::Segment;
 
 use super::segment::segment;
@@ -49,8 +49,8 @@ pub(crate) fn open(robot: &Robot, wire: &Wire) -> Result<RobotLink, Failure> {
 
 /// A simulated network card is as punctual as the cycle: programs do not hold up a real one either.
 fn simulated(segment: Segment, robot: &Robot) -> SimulatedLink<Segment> {
-    let profile = RealTimeProfile { priority: robot.cycle.priority, ..RealTimeProfile::ORDINARY };
-    SimulatedLink::with_profile(segment, profile)
+    let scheduling = robot.cycle.priority.map(|priority| Scheduling::Fifo { priority });
+    SimulatedLink::with_scheduling(segment, scheduling)
 }
 
 impl RobotLink {

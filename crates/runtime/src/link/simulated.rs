@@ -12,9 +12,9 @@ use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH, Segment};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::profile::RealTimeProfile;
+use crate::profile::Scheduling;
+use crate::sys;
 use crate::sys::futex::Doorbell;
-use crate::sys::scheduling;
 
 /// Frames that can be under way at once; a network card has a few hundred.
 const FRAMES: usize = 256;
@@ -41,12 +41,12 @@ impl<S: Segment + 'static> SimulatedLink<S> {
     /// Starts the segment's thread with the ordinary scheduling policy.
     #[must_use]
     pub fn new(segment: S) -> Self {
-        Self::with_profile(segment, RealTimeProfile::ORDINARY)
+        Self::with_scheduling(segment, None)
     }
 
-    /// Starts the segment's thread under `profile`; what is refused is left out.
+    /// Starts the segment's thread with this policy; one that is refused is left out.
     #[must_use]
-    pub fn with_profile(segment: S, profile: RealTimeProfile) -> Self {
+    pub fn with_scheduling(segment: S, scheduling: Option<Scheduling>) -> Self {
         let (outgoing, requests) = RingBuffer::new(FRAMES);
         let (replies, incoming) = RingBuffer::new(FRAMES);
         let (sender, calls) = mpsc::channel();
@@ -57,9 +57,9 @@ impl<S: Segment + 'static> SimulatedLink<S> {
             .name("segment".into())
             .spawn(move || {
                 // Ignored: there is no privilege needed to leave a real-time policy.
-                let _ = scheduling::set_ordinary();
-                let _ = profile.apply();
-                scheduling::set_timer_slack(1);
+                let _ = sys::scheduling::set_ordinary();
+                let _ = scheduling.map(Scheduling::apply);
+                sys::scheduling::set_timer_slack(1);
                 wire.run()
             })
             .ok();

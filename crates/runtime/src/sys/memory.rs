@@ -14,6 +14,18 @@ pub(crate) fn lock_all() -> io::Result<()> {
     }
 }
 
+/// Ends [`lock_all`].
+///
+/// # Errors
+/// None that is known.
+pub(crate) fn unlock_all() -> io::Result<()> {
+    // SAFETY: takes nothing; changes how pages are kept, not what they hold.
+    match unsafe { libc::munlockall() } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// The memory-lock limit of this process in bytes, or `None` if there is none.
 pub(crate) fn lock_limit() -> Option<u64> {
     super::scheduling::soft_limit(libc::RLIMIT_MEMLOCK)

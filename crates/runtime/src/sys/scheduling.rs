@@ -1,7 +1,9 @@
 //! Priority, CPU affinity and timer slack of the calling thread.
 
+use std::fmt;
 use std::io;
 use std::mem;
+use std::time::Duration;
 
 /// Gives the calling thread `SCHED_FIFO` at `priority` (1 to 99).
 ///
@@ -41,16 +43,71 @@ pub(crate) fn set_cpu(cpu: usize) -> io::Result<()> {
     check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) })
 }
 
-/// The CPUs the calling thread may run on.
-pub(crate) fn allowed_cpus() -> Vec<usize> {
-    // SAFETY: as in `set_cpu`.
-    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
-    // SAFETY: `set` is valid for its size; 0 names the calling thread.
-    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
-        return Vec::new();
+/// Reserves `runtime` in every `period` for the calling thread, to be had before `deadline`: `SCHED_DEADLINE`.
+///
+/// # Errors
+/// EPERM without `CAP_SYS_NICE`, or for a thread that is bound to a part of its scheduling domain; EBUSY if less is left;
+/// EINVAL unless 1024 ns <= runtime <= deadline <= period.
+pub(crate) fn set_deadline(runtime: Duration, deadline: Duration, period: Duration) -> io::Result<()> {
+    let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    // SAFETY: an all-zero sched_attr is valid: it holds integers only.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    attributes.size = size_of_val(&attributes) as u32;
+    attributes.sched_policy = libc::SCHED_DEADLINE as u32;
+    attributes.sched_runtime = nanoseconds(runtime);
+    attributes.sched_deadline = nanoseconds(deadline);
+    attributes.sched_period = nanoseconds(period);
+    Attributes(attributes).restore()
+}
+
+/// How the calling thread is scheduled.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes(libc::sched_attr);
+
+/// How the calling thread is scheduled.
+pub(crate) fn attributes() -> io::Result<Attributes> {
+    // SAFETY: an all-zero sched_attr is valid: it holds integers only.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    let size = size_of_val(&attributes) as u32;
+    // SAFETY: `attributes` is valid to write to for the size given; 0 names the calling thread; no flags.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+    if result == 0 { Ok(Attributes(attributes)) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Attributes {
+    /// Schedules the calling thread so.
+    pub(crate) fn restore(&self) -> io::Result<()> {
+        let Self(attributes) = self;
+        // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads it; 0 names the
+        // calling thread; no flags.
+        let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
-    // SAFETY: every number asked for is below CPU_SETSIZE.
-    (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
+
+    fn parts(&self) -> (u32, u64, i32, u32, u64, u64, u64) {
+        let it = &self.0;
+        (
+            it.sched_policy,
+            it.sched_flags,
+            it.sched_nice,
+            it.sched_priority,
+            it.sched_runtime,
+            it.sched_deadline,
+            it.sched_period,
+        )
+    }
+}
+
+impl PartialEq for Attributes {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Attributes").field(&self.parts()).finish()
+    }
 }
 
 /// How late the kernel may make this thread's ordinary sleeps to save wake-ups, in nanoseconds.

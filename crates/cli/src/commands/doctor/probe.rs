@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use machine::usage::{Shares, Usage};
 use runtime::probe::{ProbeConfiguration, wakeup_latencies};
-use runtime::profile::RealTimeProfile;
+use runtime::profile::{RealTimeProfile, Scheduling};
 use serde::Serialize;
 use timing::Statistics;
 
@@ -61,7 +61,11 @@ pub(super) fn run(
     let configuration = ProbeConfiguration {
         period,
         beats: u64::try_from(beats).unwrap_or(u64::MAX),
-        profile: RealTimeProfile { priority: Some(priority), cpu: Some(cpu), ..RealTimeProfile::default() },
+        profile: RealTimeProfile {
+            scheduling: Some(Scheduling::Fifo { priority }),
+            cpu: Some(cpu),
+            ..RealTimeProfile::default()
+        },
     };
     let mut latencies = Statistics::new();
     let mut line = LiveLine::new();

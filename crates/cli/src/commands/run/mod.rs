@@ -20,7 +20,8 @@ use runtime::axis;
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
-use runtime::profile::RealTimeProfile;
+use runtime::pacer::OverrunPolicy;
+use runtime::profile::{RealTimeProfile, Residency, Scheduling};
 use timing::RunConditions;
 
 use crate::arguments::{Wire, time};
@@ -195,12 +196,13 @@ impl Run {
                 },
                 // The watch stops it, once it has measured them.
                 beats: None,
+                overrun: OverrunPolicy::Skip,
             },
         )?;
         let cycle = cycle.with_beat_numbers(&axes::beat_numbers(robot))?;
         let profile = RealTimeProfile {
-            priority: robot.cycle.priority,
-            lock_memory: robot.cycle.memory_lock,
+            scheduling: robot.cycle.priority.map(|priority| Scheduling::Fifo { priority }),
+            memory: robot.cycle.memory_lock.then(Residency::default),
             cpu: robot.cycle.cpu,
             ..RealTimeProfile::default()
         };
@@ -213,7 +215,9 @@ impl Run {
                 thread::Builder::new().name("cycle".to_owned()).spawn_scoped(scope, move || {
                     // Nobody listens any more only if the watch has panicked.
                     let _ = tell_thread.send(rustix::thread::gettid().as_raw_nonzero().get());
-                    let _ = tell.send(profile.apply());
+                    let granted = profile.apply();
+                    let cycle = cycle.with_spin(granted.spin_margin());
+                    let _ = tell.send(granted.grants().clone());
                     cycle.run(stop)
                 })?;
             if let (Some(explainer), Ok(thread)) = (&mut explainer, told_thread.recv()) {

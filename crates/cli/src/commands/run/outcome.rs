@@ -7,7 +7,7 @@ use ethercat::main_device::{MainDevice, ReceptionCounters};
 use machine::conditions::Conditions;
 use robot::Robot;
 use runtime::controller::AxisReport;
-use runtime::profile::Granted;
+use runtime::profile::{Grants, Scheduling};
 use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
 
@@ -145,12 +145,16 @@ impl Bus {
     }
 }
 
-pub(super) fn conditions(robot: &Robot, granted: &Granted, bus: Bus) -> RunConditions {
+pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunConditions {
     let machine = Conditions::read();
     let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
-    let priority = granted.priority.asked();
+    let fifo = |scheduling| match scheduling {
+        Scheduling::Fifo { priority } => Some(priority),
+        Scheduling::Deadline { .. } => None,
+    };
+    let priority = granted.scheduling.asked().and_then(fifo);
     let cpu = granted.cpu.asked();
-    let memory_lock = granted.memory_lock.asked().is_some();
+    let memory_lock = granted.memory.asked().is_some();
     RunConditions {
         robot: robot.name.clone(),
         kernel: format!("{}{kind}", machine.kernel),
@@ -161,11 +165,11 @@ pub(super) fn conditions(robot: &Robot, granted: &Granted, bus: Bus) -> RunCondi
         cpu: AskedAndGranted { asked: cpu, granted: cpu.filter(|_| granted.cpu.is_granted()) },
         priority: AskedAndGranted {
             asked: priority,
-            granted: priority.filter(|_| granted.priority.is_granted()),
+            granted: priority.filter(|_| granted.scheduling.is_granted()),
         },
         memory_lock: AskedAndGranted {
             asked: memory_lock,
-            granted: memory_lock && granted.memory_lock.is_granted(),
+            granted: memory_lock && granted.memory.is_granted(),
         },
         sub_devices: bus.sub_devices,
         output_bytes: bus.output_bytes,
@@ -180,7 +184,7 @@ pub(super) fn conditions(robot: &Robot, granted: &Granted, bus: Bus) -> RunCondi
 }
 
 /// What makes the numbers worse than they could be, each with its remedy.
-fn warnings(machine: &Conditions, granted: &Granted) -> Vec<String> {
+fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
     let mut warnings: Vec<String> = granted.refusals().collect();
     if !machine.preempt_rt {
         warnings.push("the kernel is not a PREEMPT_RT one; install one for bounded latencies".to_owned());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runtime::profile::RealTimeProfile;
+use runtime::profile::{RealTimeProfile, Scheduling};
 use runtime::serve::Server;
 
 use crate::arguments::time;
@@ -55,8 +55,8 @@ impl Simulate {
         let mut recorder =
             record.map(|path| FrameRecorder::create(path, &robot, &self.iface)).transpose()?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
-        let profile =
-            RealTimeProfile { priority: robot.cycle.priority, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
+        let scheduling = robot.cycle.priority.map(|priority| Scheduling::Fifo { priority });
+        let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = profile.apply();
         let count = robot.bus.sub_devices.len();
         eprintln!("{}: {count} SubDevices answer on {}, {granted}; Ctrl-C stops", robot.name, self.iface);

@@ -1,0 +1,199 @@
+//! What every cycle wants and nobody has to ask for.
+//!
+//! * `/dev/cpu_dma_latency` held at 0: idle CPUs stay in states they leave at once (PM QoS, kernel documentation).
+//! * Timer slack of 1 ns: an ordinary thread's sleep may otherwise end 50 us late to save wake-ups.
+//! * Transparent huge pages off for this process: the kernel would stop it to merge its pages.
+//! * The kernel's limit on real-time threads is read and told: [`Throttling`].
+//!
+//! All of it ends with the thread that holds it, and with the process whatever ends that.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::num::NonZeroU64;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::thread::{
+    current_timer_slack, disable_transparent_huge_pages, set_current_timer_slack,
+    transparent_huge_pages_are_disabled,
+};
+
+use crate::profile::Grant;
+
+/// What is on, and what was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlwaysOn {
+    /// `/dev/cpu_dma_latency` held at 0.
+    pub latency: Grant<()>,
+    /// Timer slack 1 ns.
+    pub timer_slack: Grant<()>,
+    /// No transparent huge pages.
+    pub huge_pages_off: Grant<()>,
+    /// What the kernel leaves to others.
+    pub throttling: Throttling,
+}
+
+impl AlwaysOn {
+    /// What was refused, and how the kernel limits real-time threads, each a sentence.
+    pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
+        let refused = [
+            ("/dev/cpu_dma_latency could not be held at 0", &self.latency),
+            ("the timer slack could not be set", &self.timer_slack),
+            ("transparent huge pages could not be switched off", &self.huge_pages_off),
+        ];
+        let refused = refused
+            .into_iter()
+            .filter_map(|(what, grant)| grant.refusal().map(|((), why)| format!("{what} ({why})")));
+        refused.chain((self.throttling != Throttling::Off).then(|| self.throttling.to_string()))
+    }
+}
+
+/// How the kernel keeps real-time threads from taking everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Throttling {
+    /// Not at all, or it does not say.
+    Off,
+    /// `sched_rt_runtime_us` in every `sched_rt_period_us`; what is used up is waited for.
+    Limited {
+        /// us.
+        runtime: u64,
+        /// us.
+        period: u64,
+    },
+}
+
+impl Throttling {
+    /// As the machine says it now.
+    #[must_use]
+    pub fn read() -> Self {
+        let number = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?;
+            text.trim().parse::<i64>().ok()
+        };
+        Self::of(number("sched_rt_runtime_us"), number("sched_rt_period_us"))
+    }
+
+    fn of(runtime: Option<i64>, period: Option<i64>) -> Self {
+        match (runtime.map(u64::try_from), period.map(u64::try_from)) {
+            (Some(Ok(runtime)), Some(Ok(period))) if runtime < period => Self::Limited { runtime, period },
+            _ => Self::Off,
+        }
+    }
+}
+
+impl fmt::Display for Throttling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => write!(f, "real-time threads are not throttled"),
+            Self::Limited { runtime, period } => write!(
+                f,
+                "real-time threads that use more than {} % of a CPU wait until {} us have passed \
+                 (sched_rt_runtime_us {runtime}): -1 switches that off",
+                100.0 * *runtime as f64 / *period as f64,
+                period
+            ),
+        }
+    }
+}
+
+/// Holds it for the calling thread and its process, until it is dropped there.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _latency: Option<File>,
+    slack: Option<NonZeroU64>,
+    huge_pages: bool,
+}
+
+/// Asks for all of it.
+pub(crate) fn hold() -> (AlwaysOn, Held) {
+    let mut held = Held { _latency: None, slack: None, huge_pages: false };
+    let latency = Grant::ask(Some(()), |()| {
+        held._latency = Some(hold_latency().map_err(|error| why(&error))?);
+        Ok(())
+    });
+    let timer_slack = Grant::ask(Some(()), |()| {
+        let before = current_timer_slack().map_err(|error| why(&error.into()))?;
+        set_current_timer_slack(Some(NonZeroU64::MIN)).map_err(|error| why(&error.into()))?;
+        held.slack = NonZeroU64::new(before);
+        Ok(())
+    });
+    let huge_pages_off = Grant::ask(Some(()), |()| {
+        held.huge_pages = huge_pages_off().map_err(|error| why(&error))?;
+        Ok(())
+    });
+    (AlwaysOn { latency, timer_slack, huge_pages_off, throttling: Throttling::read() }, held)
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(slack) = self.slack {
+            // It was set a moment ago: setting it again is not refused.
+            let _ = set_current_timer_slack(Some(slack));
+        }
+        if self.huge_pages {
+            let mut holders = HUGE_PAGE_HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+            *holders -= 1;
+            if *holders == 0 {
+                let _ = disable_transparent_huge_pages(false);
+            }
+        }
+    }
+}
+
+/// The kernel keeps to it as long as the file is open.
+fn hold_latency() -> io::Result<File> {
+    let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency")?;
+    file.write_all(&0_i32.to_ne_bytes())?;
+    Ok(file)
+}
+
+/// Whether it was this that switched them off, and has to switch them on.
+fn huge_pages_off() -> io::Result<bool> {
+    let mut holders = HUGE_PAGE_HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if *holders == 0 && transparent_huge_pages_are_disabled()? {
+        return Ok(false);
+    }
+    disable_transparent_huge_pages(true)?;
+    *holders += 1;
+    Ok(true)
+}
+
+/// Threads of this process that hold huge pages off, which is the process's.
+static HUGE_PAGE_HOLDERS: Mutex<usize> = Mutex::new(0);
+
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "this kernel has none".to_owned(),
+        io::ErrorKind::PermissionDenied => "it needs root".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_on_while_it_is_held_and_off_after() {
+        std::thread::spawn(|| {
+            let before = current_timer_slack().unwrap();
+            let (on, held) = hold();
+            assert!(on.timer_slack.is_granted() && on.huge_pages_off.is_granted(), "{on:?}");
+            assert_eq!(current_timer_slack().unwrap(), 1);
+            assert!(transparent_huge_pages_are_disabled().unwrap());
+            drop(held);
+            assert_eq!(current_timer_slack().unwrap(), before);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn throttling_is_told_in_per_cent() {
+        let limited = Throttling::of(Some(950_000), Some(1_000_000));
+        assert!(limited.to_string().contains("more than 95 %"), "{limited}");
+        for (runtime, period) in [(Some(-1), Some(1_000_000)), (None, None), (Some(5), Some(5))] {
+            assert_eq!(Throttling::of(runtime, period), Throttling::Off);
+        }
+    }
+}

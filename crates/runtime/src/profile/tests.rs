@@ -1,0 +1,98 @@
+//! Profiles on this machine, with whatever privilege the test has.
+
+use super::*;
+
+/// Policy and affinity stay with the thread they were given.
+fn on_a_thread_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| scope.spawn(work).join().unwrap())
+}
+
+#[test]
+fn asking_for_nothing_changes_nothing_and_says_so() {
+    on_a_thread_of_its_own(|| {
+        let granted = RealTimeProfile::ORDINARY.apply();
+        assert_eq!(granted.to_string(), "SCHED_OTHER, memory not locked, any CPU");
+        assert_eq!(granted.refusals().count(), 0);
+        assert_eq!((granted.asked(), granted.letters()), ("none".to_owned(), "none".to_owned()));
+        assert_eq!(granted.release(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_cannot_be_granted_is_refused_with_a_reason_and_the_rest_still_holds() {
+    on_a_thread_of_its_own(|| {
+        let scheduling = Some(Scheduling::Fifo { priority: 100 });
+        let profile = RealTimeProfile { scheduling, cpu: Some(1_000_000), ..RealTimeProfile::ORDINARY };
+        let granted = profile.apply();
+        assert_eq!(granted.scheduling.asked(), scheduling);
+        let text = granted.to_string();
+        assert!(text.contains("SCHED_FIFO 100 refused (EINVAL: priorities are 1 to 99)"), "{text}");
+        assert!(text.contains("CPU 1000000 refused (EINVAL: this process may use CPUs "), "{text}");
+        assert_eq!(granted.refusals().count(), 2);
+        assert_eq!((granted.asked(), granted.letters()), ("P".to_owned(), "none".to_owned()));
+    });
+}
+
+#[test]
+fn each_letter_is_asked_for_alone() {
+    let fifo = Some(Scheduling::Fifo { priority: 10 });
+    let all = RealTimeProfile {
+        scheduling: fifo,
+        memory: Some(Residency::default()),
+        shield: true,
+        spin: Some(SPIN_MARGIN),
+        cpu: None,
+    };
+    assert_eq!(all.letters(), "PMCS");
+    assert_eq!(RealTimeProfile { scheduling: None, ..all }.letters(), "MCS");
+    assert_eq!(RealTimeProfile { memory: None, ..all }.letters(), "PCS");
+    assert_eq!(RealTimeProfile { shield: false, ..all }.letters(), "PMS");
+    assert_eq!(RealTimeProfile { spin: None, ..all }.letters(), "PMC");
+}
+
+#[test]
+fn what_was_granted_is_given_back() {
+    on_a_thread_of_its_own(|| {
+        let before = (scheduling::attributes().unwrap(), task::affinity(task::current()).unwrap());
+        let cpu = before.1.last();
+        let granted = RealTimeProfile { cpu, ..RealTimeProfile::default() }.apply();
+        if granted.scheduling.is_granted() {
+            assert_ne!(scheduling::attributes().unwrap(), before.0);
+        } else {
+            eprintln!("skipped in part: {granted}");
+        }
+        assert_eq!(task::affinity(task::current()).unwrap(), Cpus::one(cpu.unwrap()));
+        assert_eq!(granted.release(), Vec::<String>::new());
+        let after = (scheduling::attributes().unwrap(), task::affinity(task::current()).unwrap());
+        assert_eq!(after, before);
+    });
+}
+
+#[test]
+fn a_spin_longer_than_the_reservation_is_refused() {
+    on_a_thread_of_its_own(|| {
+        let (runtime, period) = (Duration::from_micros(40), Duration::from_millis(1));
+        let scheduling = Some(Scheduling::Deadline { runtime, deadline: period, period });
+        let profile = RealTimeProfile { scheduling, spin: Some(SPIN_MARGIN), ..RealTimeProfile::ORDINARY };
+        let granted = profile.apply();
+        assert!(granted.spin.refusal().unwrap().1.contains("40µs would be spun away"), "{granted}");
+        assert_eq!(granted.spin_margin(), Duration::ZERO);
+    });
+}
+
+#[test]
+fn a_reservation_is_granted_or_says_why_not() {
+    on_a_thread_of_its_own(|| {
+        let (runtime, period) = (Duration::from_micros(100), Duration::from_millis(10));
+        let scheduling = Scheduling::Deadline { runtime, deadline: period, period };
+        let profile = RealTimeProfile { scheduling: Some(scheduling), ..RealTimeProfile::ORDINARY };
+        let granted = profile.apply();
+        match granted.scheduling.refusal() {
+            None => assert!(granted.to_string().starts_with("SCHED_DEADLINE 100µs in 10ms"), "{granted}"),
+            Some((asked, why)) => {
+                eprintln!("skipped in part: {why}");
+                assert_eq!(asked, scheduling);
+            }
+        }
+    });
+}
