@@ -1,11 +1,16 @@
 //! What the threads of an experiment ask of the system.
 
-use runtime::profile::RealTimeProfile;
+use runtime::profile::{RealTimeProfile, Residency, Scheduling};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// A `SCHED_FIFO` thread on one CPU with its memory locked.
 pub(crate) fn real_time(priority: Option<u8>, cpu: usize) -> RealTimeProfile {
-    RealTimeProfile { priority, lock_memory: true, cpu: Some(cpu), heap: 1 << 20, stack: 64 << 10 }
+    RealTimeProfile {
+        scheduling: priority.map(|priority| Scheduling::Fifo { priority }),
+        memory: Some(Residency { heap: 1 << 20, stack: 64 << 10 }),
+        cpu: Some(cpu),
+        ..RealTimeProfile::ORDINARY
+    }
 }
 
 /// The CPU measured on where none is named: the last this process may use, for the first serves most interrupts.
