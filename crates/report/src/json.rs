@@ -9,7 +9,7 @@ impl Report {
     #[must_use]
     pub fn json(&self) -> String {
         // Plain data with text as keys: nothing in it can fail to be written.
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Reads what [`Report::json`] wrote.

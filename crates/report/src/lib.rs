@@ -7,16 +7,21 @@
 //! |---|---|
 //! | this one | the data, and [`save`] |
 //! | `text`, `markdown` | the tables, for a terminal and for a page |
+//! | `html`, `picture` | one page with everything in it, its plots as SVG |
 //! | [`plots`] | from values to the lines of a plot |
+//! | `recorded` | any recording as a report |
 //! | [`cycle`] | the beats of a run as tables and plots |
 //! | [`numbers`] | numbers as text |
 #![forbid(unsafe_code)]
 
 pub mod cycle;
+mod html;
 mod json;
 mod markdown;
 pub mod numbers;
+mod picture;
 pub mod plots;
+mod recorded;
 mod save;
 mod text;
 

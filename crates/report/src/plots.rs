@@ -106,7 +106,7 @@ fn shares_above(values: &[f64]) -> Vec<(f64, f64)> {
         }
     }
     points.reverse();
-    points
+    points.iter().map(|&(value, share)| (rounded(value), share)).collect()
 }
 
 fn thinned(times: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
@@ -120,10 +120,16 @@ fn thinned(times: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let extremes = part.iter().min_by(by_value).zip(part.iter().max_by(by_value));
         if let Some((&low, &high)) = extremes {
-            thin.extend(if low.0 <= high.0 { [low, high] } else { [high, low] });
+            let pair = if low.0 <= high.0 { [low, high] } else { [high, low] };
+            thin.extend(pair.map(|(time, value)| (rounded(time), rounded(value))));
         }
     }
     thin
+}
+
+/// Seven digits: more than a picture shows, and short in a file.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
 }
 
 /// Bins of a histogram.

@@ -13,9 +13,11 @@ pub struct Saved {
     pub markdown: PathBuf,
     /// `report.json`.
     pub json: PathBuf,
+    /// `report.html`.
+    pub html: PathBuf,
 }
 
-/// Writes `report.md` and `report.json` into `folder`, which is made if it is not there.
+/// Writes `report.md`, `report.json` and `report.html` into `folder`, which is made if it is not there.
 ///
 /// # Errors
 /// The file that cannot be written, and why.
@@ -29,6 +31,7 @@ pub fn save(report: &Report, folder: &Path) -> io::Result<Saved> {
     Ok(Saved {
         json: write("report.json", report.json())?,
         markdown: write("report.md", report.markdown())?,
+        html: write("report.html", report.html())?,
     })
 }
 

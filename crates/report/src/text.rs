@@ -22,8 +22,12 @@ impl Report {
         for (label, value) in lines {
             let _ = writeln!(text, "{label:<width$}{value}");
         }
-        for section in &self.sections {
-            text.push('\n');
+        let is_plot = |section: &Section| !matches!(section, Section::Text(_) | Section::Table(_));
+        for (index, section) in self.sections.iter().enumerate() {
+            let follows = index.checked_sub(1).is_some_and(|before| is_plot(&self.sections[before]));
+            if !(follows && is_plot(section)) {
+                text.push('\n');
+            }
             match section {
                 Section::Text(paragraph) => text.push_str(&format!("{paragraph}\n")),
                 Section::Table(table) => write_table(&mut text, table),

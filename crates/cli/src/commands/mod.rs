@@ -4,6 +4,7 @@ mod culprit;
 mod doctor;
 mod load;
 mod measure;
+mod report;
 mod run;
 mod scan;
 mod sdo;
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     /// Read, write and list the objects of a SubDevice
     #[command(subcommand)]
     Sdo(sdo::Sdo),
+    /// Show tables and plots of a recorded run or an experiment
+    Report(report::Report),
     /// Put one of the experiments' loads on this machine until it is ended
     #[command(hide = true)]
     Load(load::Load),
@@ -46,6 +49,7 @@ impl Command {
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),
             Self::Sdo(sdo) => sdo.execute(),
+            Self::Report(report) => report.execute(),
             Self::Load(load) => load.execute(),
             Self::Measure(measure) => measure.execute(),
         }

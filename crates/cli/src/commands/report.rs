@@ -1,0 +1,96 @@
+//! `onbeat report`: tables and plots of what was measured.
+
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use report::{Report as Found, Section};
+use timing::Recording;
+
+use crate::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Report {
+    /// A recording (`onbeat run --record`), a report.json, or the folder of an experiment
+    #[arg(value_name = "FILE|DIR")]
+    path: PathBuf,
+
+    /// Write a page with tables and plots to this file: nothing else is needed to read it
+    #[arg(long, value_name = "FILE.html")]
+    html: Option<PathBuf>,
+
+    /// Print Markdown instead of text
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Report {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let report = if self.path.is_dir() { of_folder(&self.path) } else { of_file(&self.path) }?;
+        if let Some(page) = &self.html {
+            fs::write(page, report.html()).map_err(|error| at(page, error))?;
+            eprintln!("tables and plots in {}", page.display());
+        }
+        if self.json {
+            println!("{}", report.json());
+        } else if self.markdown {
+            print!("{}", report.markdown());
+        } else {
+            print!("{}", report.text());
+        }
+        Ok(())
+    }
+}
+
+/// The report an experiment left in its folder; without one, its recordings one after the other.
+fn of_folder(folder: &Path) -> Result<Found, Failure> {
+    let whole = folder.join("report.json");
+    if whole.exists() {
+        return of_file(&whole);
+    }
+    let entries = fs::read_dir(folder).map_err(|error| at(folder, error))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|it| it == "onbeat"));
+    files.sort();
+    if files.is_empty() {
+        return Err(at(folder, "found no report.json and no recording (*.onbeat), expected one"));
+    }
+    let mut all = Found { title: format!("Recordings in {}", folder.display()), ..Found::default() };
+    for file in &files {
+        let one = of_file(file)?;
+        all.measured.clone_from(&one.measured);
+        all.good.clone_from(&one.good);
+        let name = name(file);
+        one.warnings.iter().for_each(|warning| all.warn(format!("{name}: {warning}")));
+        let facts: Vec<String> =
+            one.conditions.iter().map(|it| format!("{} {}", it.name, it.value)).collect();
+        all.sections.push(Section::Text(format!("{}. {}", one.title, facts.join(", "))));
+        all.sections.extend(one.sections);
+    }
+    Ok(all)
+}
+
+fn of_file(path: &Path) -> Result<Found, Failure> {
+    let open = || File::open(path).map_err(|error| at(path, error));
+    let mut first = [0];
+    let found = open()?.read(&mut first).map_err(|error| at(path, error))?;
+    if found == 1 && first == *b"{" {
+        let text = fs::read_to_string(path).map_err(|error| at(path, error))?;
+        return Found::from_json(&text).map_err(|error| at(path, error));
+    }
+    let recording = Recording::read(BufReader::new(open()?)).map_err(|error| at(path, error))?;
+    Found::of_recording(&name(path), &recording).map_err(|error| at(path, error))
+}
+
+fn name(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn at(path: &Path, what: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("{}: {what}", path.display()))
+}

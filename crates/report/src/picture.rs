@@ -1,0 +1,241 @@
+//! A plot as SVG.
+
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{AsRangedCoord, Ranged, ValueFormatter};
+use plotters::prelude::*;
+
+use crate::{Plot, Series};
+
+/// How the points of a plot are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Steps; counts on a logarithmic scale.
+    Histogram,
+    /// A line over time.
+    Trace,
+    /// Steps; both scales logarithmic where values span enough.
+    Tail,
+}
+
+/// The picture as an `svg` element; `None` without values.
+///
+/// # Errors
+/// What the drawing fails with.
+pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String> {
+    let series: Vec<Series> = plot.series.iter().map(|it| drawable(kind, it)).collect();
+    let all = || series.iter().flat_map(|it| it.points.iter().copied());
+    let (Some(x), Some(y)) = (Range::of(all().map(|it| it.0)), Range::of(all().map(|it| it.1))) else {
+        return Ok(None);
+    };
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+        let parts = Parts { plot, series: &series, area: &area };
+        let log_x = kind != Kind::Trace && x.is_wide();
+        let log_y = kind != Kind::Trace || y.is_wide();
+        let drawn = match (log_x, log_y) {
+            (false, false) => parts.draw(x.linear(), y.linear()),
+            (false, true) => parts.draw(x.linear(), y.logarithmic().log_scale()),
+            (true, false) => parts.draw(x.logarithmic().log_scale(), y.linear()),
+            (true, true) => parts.draw(x.logarithmic().log_scale(), y.logarithmic().log_scale()),
+        };
+        drawn.map_err(|error| error.to_string())?;
+    }
+    Ok(Some(svg))
+}
+
+/// Points as they are joined by straight lines, without what has no place on the scales.
+fn drawable(kind: Kind, series: &Series) -> Series {
+    let finite = series.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
+    let points: Vec<(f64, f64)> = match kind {
+        Kind::Trace => finite.collect(),
+        // No samples in a bin: below one, where the scale ends.
+        Kind::Histogram => steps(finite.map(|(x, y)| (x, y.max(NONE)))),
+        Kind::Tail => steps(finite.filter(|&(x, y)| x > 0.0 && y > 0.0)),
+    };
+    Series { name: series.name.clone(), points }
+}
+
+/// Each value holds until the next begins.
+fn steps(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
+    let mut joined: Vec<(f64, f64)> = Vec::new();
+    for (x, y) in points {
+        if let Some(&(_, before)) = joined.last() {
+            joined.push((x, before));
+        }
+        joined.push((x, y));
+    }
+    joined
+}
+
+struct Parts<'a, 'b> {
+    plot: &'a Plot,
+    series: &'a [Series],
+    area: &'a DrawingArea<SVGBackend<'b>, Shift>,
+}
+
+impl Parts<'_, '_> {
+    fn draw<X, Y>(&self, x: X, y: Y) -> Result<(), Box<dyn std::error::Error>>
+    where
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+        Y::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    {
+        self.area.fill(&WHITE)?;
+        let mut chart = ChartBuilder::on(self.area)
+            .margin(12)
+            .x_label_area_size(42)
+            .y_label_area_size(72)
+            .build_cartesian_2d(x, y)?;
+        chart
+            .configure_mesh()
+            .x_desc(self.plot.x.as_str())
+            .y_desc(self.plot.y.as_str())
+            .x_label_formatter(&|value| label(*value))
+            .y_label_formatter(&|value| label(*value))
+            .light_line_style(WHITE)
+            .label_style(("sans-serif", 13))
+            .draw()?;
+        for (index, series) in self.series.iter().enumerate() {
+            let color = COLORS[index % COLORS.len()];
+            let line = LineSeries::new(series.points.iter().copied(), color.stroke_width(1));
+            chart
+                .draw_series(line)?
+                .label(series.name.as_str())
+                .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], color.stroke_width(3)));
+        }
+        if self.series.len() > 1 {
+            chart
+                .configure_series_labels()
+                .position(SeriesLabelPosition::UpperRight)
+                .background_style(WHITE.mix(0.85))
+                .border_style(RGBColor(200, 200, 200))
+                .label_font(("sans-serif", 13))
+                .draw()?;
+        }
+        self.area.present()?;
+        Ok(())
+    }
+}
+
+/// From the smallest to the largest value.
+#[derive(Clone, Copy)]
+struct Range {
+    low: f64,
+    high: f64,
+    smallest_above_zero: f64,
+}
+
+impl Range {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut range: Option<Self> = None;
+        for value in values {
+            let it =
+                range.get_or_insert(Self { low: value, high: value, smallest_above_zero: f64::INFINITY });
+            it.low = it.low.min(value);
+            it.high = it.high.max(value);
+            if value > 0.0 {
+                it.smallest_above_zero = it.smallest_above_zero.min(value);
+            }
+        }
+        range
+    }
+
+    /// Whether the values need a logarithmic scale, and have one.
+    fn is_wide(self) -> bool {
+        self.low >= 0.0 && self.high > self.smallest_above_zero * WIDE
+    }
+
+    fn linear(self) -> std::ops::Range<f64> {
+        let room = ((self.high - self.low) * 0.03).max(self.high.abs() * 1e-6).max(1e-9);
+        self.low - room..self.high + room
+    }
+
+    fn logarithmic(self) -> std::ops::Range<f64> {
+        let low = self.smallest_above_zero.min(self.high).max(f64::MIN_POSITIVE * 1e10);
+        low * 0.8..(self.high * 1.5).max(low * 1.6)
+    }
+}
+
+/// A number at an axis: short, exact enough to be read.
+fn label(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        "0".to_owned()
+    } else if (1e-3..1e6).contains(&size) {
+        let text = format!("{value:.3}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        format!("{value:.0e}")
+    }
+}
+
+/// Where a count of none is drawn.
+const NONE: f64 = 0.7;
+
+/// A span of this factor is shown on a logarithmic scale.
+const WIDE: f64 = 50.0;
+
+const SIZE: (u32, u32) = (960, 420);
+
+/// Told apart by people with any colour vision (Okabe and Ito), then darker ones.
+const COLORS: [RGBColor; 10] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+    RGBColor(120, 94, 240),
+    RGBColor(150, 40, 30),
+    RGBColor(110, 110, 110),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plots::{Samples, histogram, tail, trace};
+
+    fn with(values: &[f64]) -> [(Kind, Plot); 3] {
+        let samples = [Samples { name: "a <b>", values }, Samples { name: "other", values }];
+        let times: Vec<f64> = (0..values.len()).map(|index| index as f64).collect();
+        [
+            (Kind::Histogram, histogram("", "us", &samples)),
+            (Kind::Tail, tail("", "us", &samples)),
+            (Kind::Trace, trace("", "us", &times, &samples)),
+        ]
+    }
+
+    #[test]
+    fn lines_of_every_kind_are_drawn() {
+        for values in [&[1.0, 2.0, 5.0][..], &[0.001, 1.0, 1e6], &[7.0], &[0.0], &[-3.0, 4.0], &[0.0, 1e18]]
+        {
+            for (kind, plot) in with(values) {
+                let svg = picture(kind, &plot).unwrap();
+                // A tail has no place for what is not above zero.
+                let Some(svg) = svg else {
+                    assert!(kind == Kind::Tail && values == [0.0], "{kind:?} of {values:?}");
+                    continue;
+                };
+                assert!(roxmltree::Document::parse(&svg).is_ok(), "{svg}");
+                assert!(svg.matches("<polyline").count() >= 4, "{kind:?} of {values:?}: {svg}");
+                assert!(svg.contains("a &lt;b&gt;"), "{svg}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_left_out() {
+        for (kind, plot) in with(&[f64::NAN, f64::INFINITY]) {
+            assert_eq!(picture(kind, &plot), Ok(None));
+        }
+    }
+
+    #[test]
+    fn labels_are_short() {
+        let labels = [0.0, 1.0, 250.5, 0.01, 1e-7, 2e9].map(label);
+        assert_eq!(labels, ["0", "1", "250.5", "0.01", "1e-7", "2e9"]);
+    }
+}
