@@ -8,11 +8,17 @@
 //! | [`thread`] | what the threads of an experiment ask of the system |
 //! | [`onbeat_run`] | a run of the bus in a process of its own |
 //! | [`tuning`] | what each real-time tuning is worth |
+//! | [`child`] | a process of ours, which never outlives us |
+//! | [`cable`] | two network namespaces and a veth pair |
+//! | [`interference`] | period jitter of the bus under load, seen by an independent observer |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
 //! | [`ipc`] | what it costs threads to tell each other something |
 #![deny(unsafe_code)]
 
+pub mod cable;
+pub mod child;
 mod distribution;
+pub mod interference;
 pub mod ipc;
 pub mod load;
 pub mod onbeat_run;

@@ -1,4 +1,4 @@
-//! Durations as people write them: `250ns`, `500us`, `1ms`, `1.5s`, `2min`.
+//! Durations as people write them: `250ns`, `500us`, `1ms`, `1.5s`, `2min`, `24h`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("found \"{found}\", expected a number and a unit (ns, us, ms, s, min) as in \"500us\"")]
+#[error("found \"{found}\", expected a number and a unit (ns, us, ms, s, min, h) as in \"500us\"")]
 pub struct DurationError {
     /// The text.
     pub found: String,
@@ -42,13 +42,14 @@ pub fn format(duration: Duration) -> String {
 }
 
 /// Nanoseconds of each unit.
-const UNITS: [(&str, u64); 6] = [
+const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000),
     ("ms", 1_000_000),
     ("s", 1_000_000_000),
     ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
 ];
 
 fn nanoseconds(text: &str) -> Option<u64> {
@@ -87,6 +88,7 @@ mod tests {
             ("0.000000001s", 1),
             ("1.50s", 1_500_000_000),
             ("2min", 120_000_000_000),
+            ("24h", 86_400_000_000_000),
         ] {
             assert_eq!(parse(text), Ok(Duration::from_nanos(nanoseconds)), "{text}");
         }
@@ -102,7 +104,7 @@ mod tests {
             "1.ms",
             "-1ms",
             "1 ms ms",
-            "1h",
+            "1d",
             "0.5ns",
             "1e3ms",
             "1..5ms",

@@ -110,7 +110,7 @@ fn what_is_no_toml_is_shown_where_it_stops_being_it() {
 
 #[test]
 fn durations_say_their_units() {
-    let expected = "expected a number and a unit (ns, us, ms, s, min) in quotes, as in \"500us\": \
+    let expected = "expected a number and a unit (ns, us, ms, s, min, h) in quotes, as in \"500us\": \
                     correct the file here";
     assert_eq!(sentence("\"1ms\"", "\"1 hour\""), format!("r.toml:3:10: string \"1 hour\", {expected}"));
     assert_eq!(sentence("\"1ms\"", "1"), format!("r.toml:3:10: integer `1`, {expected}"));

@@ -19,6 +19,10 @@ pub(crate) struct Load {
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 
+    /// Say which GPU there is, and end
+    #[arg(long)]
+    find: bool,
+
     /// End when the process that started this one is gone
     #[arg(long)]
     with_parent: bool,
@@ -26,6 +30,10 @@ pub(crate) struct Load {
 
 impl Load {
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        if self.find {
+            println!("{}", measure::load::gpu::find()?);
+            return Ok(());
+        }
         if self.with_parent {
             set_parent_process_death_signal(Some(Signal::KILL))?;
         }

@@ -3,6 +3,7 @@
 mod bad_robot_files;
 mod common;
 mod explain;
+mod interference;
 mod missing_interface;
 mod observer;
 mod real_images;

@@ -4,7 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Done, LoadError};
@@ -34,57 +34,36 @@ pub fn run(directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
             path.display()
         ))
     };
-    let blocks = Blocks::create(&path).map_err(fail)?;
-    blocks.read_until(stop).map_err(fail)
+    let file = create(&path).map_err(fail)?;
+    read_until(&file, stop).map_err(fail)
 }
 
-/// The file, which goes when this goes.
-struct Blocks<'a> {
-    file: File,
-    path: &'a PathBuf,
-}
-
-impl<'a> Blocks<'a> {
-    fn create(path: &'a PathBuf) -> io::Result<Self> {
-        let filled = File::create(path).and_then(|mut file| {
-            let chunk = vec![0x5A; 1 << 20];
-            for _ in 0..FILE >> 20 {
-                file.write_all(&chunk)?;
-            }
-            file.sync_all()
-        });
-        let opened = filled.and_then(|()| {
-            let direct = libc::O_DIRECT;
-            OpenOptions::new().read(true).custom_flags(direct).open(path)
-        });
-        match opened {
-            Ok(file) => Ok(Self { file, path }),
-            Err(error) => {
-                let _ = fs::remove_file(path);
-                Err(error)
-            }
+/// A file for direct I/O, which has no name any more: it goes with its last user, however that ends.
+fn create(path: &Path) -> io::Result<File> {
+    let filled = File::create(path).and_then(|mut file| {
+        let chunk = vec![0x5A; 1 << 20];
+        for _ in 0..FILE >> 20 {
+            file.write_all(&chunk)?;
         }
-    }
-
-    fn read_until(&self, stop: &AtomicBool) -> io::Result<Done> {
-        let mut page = Box::new(Page([0; LARGE_BLOCK]));
-        let small = self.file.read_at(&mut page.0[..BLOCK], 0).is_ok();
-        let (block, what) =
-            if small { (BLOCK, "blocks of 512 bytes") } else { (LARGE_BLOCK, "blocks of 4096 bytes") };
-        let (mut count, mut offset) = (0, 0);
-        // Relaxed: the flag carries nothing but itself.
-        while !stop.load(Ordering::Relaxed) {
-            self.file.read_exact_at(&mut page.0[..block], offset)?;
-            offset = (offset + block as u64) % FILE;
-            count += 1;
-        }
-        Ok(Done { count, what })
-    }
+        file.sync_all()
+    });
+    let opened =
+        filled.and_then(|()| OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path));
+    let _ = fs::remove_file(path);
+    opened
 }
 
-impl Drop for Blocks<'_> {
-    fn drop(&mut self) {
-        // It may be gone already, and nothing can be done about one that stays.
-        let _ = fs::remove_file(self.path);
+fn read_until(file: &File, stop: &AtomicBool) -> io::Result<Done> {
+    let mut page = Box::new(Page([0; LARGE_BLOCK]));
+    let small = file.read_at(&mut page.0[..BLOCK], 0).is_ok();
+    let (block, what) =
+        if small { (BLOCK, "blocks of 512 bytes") } else { (LARGE_BLOCK, "blocks of 4096 bytes") };
+    let (mut count, mut offset) = (0, 0);
+    // Relaxed: the flag carries nothing but itself.
+    while !stop.load(Ordering::Relaxed) {
+        file.read_exact_at(&mut page.0[..block], offset)?;
+        offset = (offset + block as u64) % FILE;
+        count += 1;
     }
+    Ok(Done { count, what })
 }

@@ -35,6 +35,7 @@ impl Loads {
         for &load in loads {
             let mut command = Command::new(&context.onbeat);
             command.args(["load", load.name(), "--with-parent"]).process_group(0);
+            command.arg("--directory").arg(&context.directory);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|error| Error::Process {
                 command: format!("onbeat load {}", load.name()),

@@ -58,7 +58,7 @@ impl Device {
         // SAFETY: loading runs the library's initialisers; it is the machine's own CUDA driver, by its name, which is
         // made to be loaded so.
         let library = unsafe { Library::new(library) }
-            .map_err(|error| format!("no GPU that can be used: {library}: {error}"))?;
+            .map_err(|error| format!("no GPU that can be used: {error}"))?;
         macro_rules! symbol {
             ($name:literal) => {
                 // SAFETY: the type is the one the CUDA Driver API gives this name; it is kept only beside the library.

@@ -7,6 +7,7 @@
 //! | [`semaphore`] | POSIX semaphores within a process |
 //! | [`mutex`] | a mutex with priority inheritance |
 //! | [`message_queue`] | POSIX message queues |
+//! | [`network`] | network namespaces |
 //! | [`posix_timer`] | a timer that ends with a signal to one thread |
 //! | [`stamped`] | Ethernet frames, each with the instant at which the kernel took it in |
 #![allow(unsafe_code)]
@@ -14,6 +15,7 @@
 pub(crate) mod cuda;
 pub(crate) mod message_queue;
 pub(crate) mod mutex;
+pub(crate) mod network;
 pub(crate) mod posix_timer;
 pub(crate) mod semaphore;
 pub(crate) mod stamped;

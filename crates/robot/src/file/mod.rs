@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Length {
             type Value = Length;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a number and a unit (ns, us, ms, s, min) in quotes, as in \"500us\"")
+                f.write_str("a number and a unit (ns, us, ms, s, min, h) in quotes, as in \"500us\"")
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Length, E> {

@@ -71,13 +71,21 @@ impl DeviationHistogram {
             let bin = ((value - low) / width).max(0.0) as usize;
             counts[bin.min(bins - 1)].1 += count;
         };
-        for it in self.below.iter_recorded() {
-            add(-(self.below.median_equivalent(it.value_iterated_to()) as f64), it.count_at_value());
-        }
-        for it in self.above.iter_recorded() {
-            add(self.above.median_equivalent(it.value_iterated_to()) as f64, it.count_at_value());
+        for (deviation_ns, count) in self.entries() {
+            add(deviation_ns as f64, count);
         }
         counts
+    }
+
+    /// Every deviation that came, to 0.1 %, and how often; of one sign from the smallest size to the largest.
+    pub fn entries(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
+        let side = |histogram: &Histogram<u64>, value: u64| {
+            i64::try_from(histogram.median_equivalent(value)).unwrap_or(i64::MAX)
+        };
+        let below = self.below.iter_recorded();
+        let below = below.map(move |it| (-side(&self.below, it.value_iterated_to()), it.count_at_value()));
+        let above = self.above.iter_recorded();
+        below.chain(above.map(move |it| (side(&self.above, it.value_iterated_to()), it.count_at_value())))
     }
 
     /// The share of deviations whose size is above each of `points` sizes, from the smallest to the largest on a

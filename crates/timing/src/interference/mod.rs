@@ -210,6 +210,18 @@ impl BusObserver {
         true
     }
 
+    /// Nominal period, ns.
+    #[must_use]
+    pub const fn period_ns(&self) -> u64 {
+        self.period_ns
+    }
+
+    /// How far the measured periods so far are from the nominal one.
+    #[must_use]
+    pub const fn period_histogram(&self) -> &DeviationHistogram {
+        &self.period_histogram
+    }
+
     /// What was found.
     #[must_use]
     pub fn finish(mut self) -> BusJitter {

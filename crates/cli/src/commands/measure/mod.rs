@@ -1,5 +1,6 @@
 //! `onbeat measure`: the papers' experiments, one file each.
 
+mod interference;
 mod ipc;
 mod servo;
 mod tuning;
@@ -19,6 +20,8 @@ use crate::stop;
 pub(crate) enum Measure {
     /// What priority, memory lock, CPU shield and spinning sleep are each worth, unloaded and under load
     Tuning(tuning::Tuning),
+    /// Period jitter of the bus under load, seen by an independent observer at the other end of the cable
+    Interference(interference::Interference),
     /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own seam cost
     Ipc(ipc::Ipc),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
@@ -29,6 +32,7 @@ impl Measure {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         match self {
             Self::Tuning(it) => it.execute(),
+            Self::Interference(it) => it.execute(),
             Self::Ipc(it) => it.execute(),
             Self::Servo(it) => it.execute(),
         }

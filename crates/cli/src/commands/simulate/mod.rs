@@ -37,6 +37,10 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "TIME", value_parser = time, requires = "record")]
     period: Option<Duration>,
 
+    /// Stop when the process that started this one is gone (experiments run it so)
+    #[arg(long, hide = true)]
+    with_parent: bool,
+
     /// CPU to answer on: another one than the MainDevice's, where both are on one machine
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
@@ -44,6 +48,9 @@ pub(crate) struct Simulate {
 
 impl Simulate {
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        if self.with_parent {
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
+        }
         let robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         let mut segment = segment::segment(&robot)?;
         let server = Server::open(&self.iface)?;

@@ -1,0 +1,215 @@
+//! `onbeat measure interference`: the whole system, and what is left of it when one of its parts dies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::common::{Ran, alone, finished, onbeat};
+
+fn folder(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+fn interference(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = onbeat();
+    command
+        .args(["measure", "interference", "--json", "--period", "1ms", "--out"])
+        .arg(folder)
+        .args(arguments);
+    command
+}
+
+/// Whether the machine takes no cable; then it has said so.
+fn refused(ran: &Ran) -> bool {
+    let refused = ran.code == Some(1) && ran.stderr.contains("a network namespace for the near end");
+    if refused {
+        eprintln!("skipped: {}", ran.stderr.trim());
+    }
+    refused
+}
+
+#[test]
+fn two_loads_are_measured_and_the_identity_holds() {
+    let _alone = alone();
+    let folder = folder("interference");
+    let ran = finished(interference(&folder, &["--samples", "2000", "--load", "none,cpu"]));
+    if refused(&ran) {
+        return;
+    }
+    let report = ran.json();
+    let cells = report["values"]["cells"].as_array().expect("cells");
+    assert_eq!(cells.iter().map(|cell| &cell["load"]).collect::<Vec<_>>(), ["none", "cpu"]);
+    for cell in cells {
+        assert_eq!((&cell["beats"], &cell["jitter"]["count"]), (&2000.into(), &2000.into()), "{cell}");
+        assert_eq!(
+            (&cell["observer"]["kernel_dropped"], &cell["observer"]["rows_dropped"]),
+            (&0.into(), &0.into())
+        );
+        assert!(cell["oscillator_difference_ppm"].is_number() && cell["cycle"]["cycles"] == 2000, "{cell}");
+        let number = |value: &Value| value.as_f64().expect("a number");
+        assert!(number(&cell["identity"]["relative_difference"]) < 1e-6, "{cell}");
+        assert!(number(&cell["jitter"]["minimum_ns"]) < 0.0 && number(&cell["jitter"]["maximum_ns"]) > 0.0);
+    }
+    for name in ["none", "none-cycle", "cpu", "cpu-cycle"] {
+        let text = fs::read_to_string(folder.join(format!("interference-1000us-{name}.onbeat")))
+            .expect("raw data");
+        assert!(text.lines().count() >= 2000, "{name}");
+    }
+    // The same from the recording alone.
+    let recording = folder.join("interference-1000us-none.onbeat");
+    let mut again = onbeat();
+    again.args(["measure", "interference", "--json", "--recording"]).arg(&recording);
+    again.arg("--out").arg(folder.join("again"));
+    let again = finished(again).json();
+    let judged = &again["values"]["cells"][0];
+    assert!(judged["beats"].as_u64().expect("beats") >= 2000, "the stop is recorded, too: {judged}");
+    assert_eq!(judged["period_ns"], 1_000_000);
+}
+
+#[test]
+fn a_series_too_long_to_keep_is_judged_as_it_comes() {
+    let _alone = alone();
+    let folder = folder("interference-stream");
+    let arguments =
+        ["--duration", "1500ms", "--load", "k-lock", "--load-processes", "1", "--most-rows", "100"];
+    let ran = finished(interference(&folder, &arguments));
+    if refused(&ran) {
+        return;
+    }
+    let report = ran.json();
+    let cell = &report["values"]["cells"][0];
+    assert_eq!((&cell["beats"], &cell["load"]), (&1500.into(), &"k-lock".into()));
+    assert!(!folder.join("interference-1000us-k-lock.onbeat").exists(), "rows are not kept");
+    let histogram = fs::read_to_string(folder.join("interference-1000us-k-lock-histogram.onbeat"));
+    let histogram = histogram.expect("the histogram of the periods");
+    let rows = histogram.lines().filter(|line| !line.starts_with('#'));
+    let counts: u64 =
+        rows.map(|row| row.split(',').nth(1).expect("a count").parse::<u64>().expect("whole")).sum();
+    assert_eq!(cell["measured_period"]["count"], counts);
+}
+
+/// An experiment that goes on for minutes, with its observer at work; `None` if the machine takes no cable.
+fn going_on(folder: &Path) -> Option<(Child, Vec<i32>)> {
+    let mut command =
+        interference(folder, &["--samples", "1000000", "--load", "cpu", "--load-processes", "1"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
+    let begin = Instant::now();
+    loop {
+        let recorded =
+            fs::read_to_string(folder.join("interference-1000us-cpu.onbeat")).unwrap_or_default();
+        let children = children(child.id());
+        if recorded.lines().count() > 200 && children.len() == 3 {
+            return Some((child, children));
+        }
+        if child.try_wait().expect("status").is_some() {
+            let ran = ended(child);
+            assert!(refused(&ran), "{}", ran.stderr);
+            return None;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "no beats within a minute");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn ended(child: Child) -> Ran {
+    let output = child.wait_with_output().expect("the program ends");
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    Ran { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+}
+
+/// Processes that a process has started and that go on.
+fn children(process: u32) -> Vec<i32> {
+    let tasks = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
+fn words(process: i32) -> String {
+    let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).replace('\0', " ")
+}
+
+fn send(process: i32, signal: Signal) {
+    kill_process(Pid::from_raw(process).expect("a process"), signal).expect("a signal");
+}
+
+/// All of them end within a minute.
+fn all_gone(processes: &[i32]) {
+    let begin = Instant::now();
+    let alive = |process: &i32| words(*process).contains("onbeat");
+    while processes.iter().any(alive) {
+        assert!(
+            begin.elapsed() < Duration::from_secs(60),
+            "{:?}",
+            processes.iter().map(|it| words(*it)).collect::<Vec<_>>()
+        );
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_observer_that_dies_ends_the_experiment_with_its_name() {
+    let _alone = alone();
+    let Some((child, children)) = going_on(&folder("interference-killed")) else { return };
+    let observer = children.iter().find(|it| words(**it).contains(" simulate ")).expect("the observer");
+    send(*observer, Signal::KILL);
+    let ran = ended(child);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    assert!(last.starts_with("onbeat: `onbeat simulate ") && last.contains("SIGKILL"), "{}", ran.stderr);
+    all_gone(&children);
+}
+
+#[test]
+fn ctrl_c_reports_what_there_is_and_leaves_nothing_behind() {
+    let _alone = alone();
+    let Some((child, children)) = going_on(&folder("interference-stopped")) else { return };
+    send(i32::try_from(child.id()).expect("a process number"), Signal::INT);
+    let ran = ended(child);
+    let report = ran.json();
+    let cell = &report["values"]["cells"][0];
+    assert!(cell["beats"].as_u64().is_some_and(|beats| (100..1_000_000).contains(&beats)), "{cell}");
+    assert!(report["warnings"].to_string().contains("stopped before its end"), "{}", report["warnings"]);
+    all_gone(&children);
+}
+
+#[test]
+fn nothing_outlives_an_experiment_that_is_killed() {
+    let _alone = alone();
+    let Some((mut child, children)) = going_on(&folder("interference-crashed")) else { return };
+    child.kill().expect("kill");
+    child.wait().expect("the program ends");
+    all_gone(&children);
+}
+
+#[test]
+fn wrong_arguments_are_named() {
+    for (arguments, expected) in [
+        (&["--load", "coffee"][..], "found \"coffee\", expected none, cpu, k-lock, irq, memory, gpu"),
+        (&["--iface", "lo"], "--observer-iface"),
+        (&["--samples", "0"], "0 is not in 1.."),
+    ] {
+        let mut command = onbeat();
+        command.args(["measure", "interference"]).args(arguments);
+        let ran = finished(command);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+    let mut command = onbeat();
+    command.args(["measure", "interference", "--recording", "Cargo.toml", "--out"]).arg(folder("judged"));
+    let ran = finished(command);
+    assert!(
+        ran.sentence().contains("Cargo.toml: line 1: expected `# onbeat recording 1`"),
+        "{}",
+        ran.stderr
+    );
+}

@@ -1,0 +1,215 @@
+//! One cell: one period under one load, with the cycle, the observer and the load in processes of their own.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use timing::interference::BusObserver;
+use timing::recording::{Header, RecordingWriter};
+
+use super::judge::{Judgement, judge_file, judge_stream};
+use super::{Beside, Interference, Places};
+use crate::child::ChildProcess;
+use crate::load::{Load, Loads};
+use crate::{Context, Error};
+
+/// What came of a cell.
+#[derive(Debug)]
+pub(super) struct Cell {
+    pub(super) period: Duration,
+    pub(super) load: String,
+    pub(super) judgement: Judgement,
+    /// What the cycle says of itself; null if it was stopped before it could say.
+    pub(super) run: Value,
+}
+
+/// Runs the cell.
+pub(super) fn run(
+    experiment: &Interference,
+    context: &Context,
+    places: &Places,
+    robot: &Path,
+    (period, beside): (Duration, &Beside),
+) -> Result<Cell, Error> {
+    let samples = experiment.samples(period);
+    let name = format!("interference-{}us-{}", period.as_nanos() as f64 / 1e3, beside.name);
+    let children = Children { experiment, context, places, robot, period, samples };
+    if samples > experiment.most_rows {
+        return children.stream(&name, beside);
+    }
+    let path = context.path(&name);
+    let mut observer = children.observe(&path)?;
+    await_file(context, &mut observer, &path)?;
+    let run = children.run_cycle(&name, beside, &mut observer)?;
+    observer.finish()?;
+    let judgement = judge_file(&path, samples)?;
+    Ok(Cell { period, load: beside.title.clone(), judgement, run })
+}
+
+/// The processes of a cell, and what they have in common.
+struct Children<'a> {
+    experiment: &'a Interference,
+    context: &'a Context<'a>,
+    places: &'a Places,
+    robot: &'a Path,
+    period: Duration,
+    samples: u64,
+}
+
+impl Children<'_> {
+    /// As [`run`] for a series too long to keep.
+    fn stream(&self, name: &str, beside: &Beside) -> Result<Cell, Error> {
+        // It writes into a pipe.
+        let output = Path::new("/dev/stdout");
+        let mut observer = self.observe(output)?;
+        let stream = observer.take_output().ok_or_else(|| Error::other("the observer has no output"))?;
+        let histogram = self.context.path(&format!("{name}-histogram"));
+        let samples = self.samples;
+        let judge = thread::spawn(move || {
+            let mut saved = Instant::now();
+            let mut failed = None;
+            let judged = judge_stream(BufReader::new(stream), samples, |observer| {
+                if saved.elapsed() >= SAVE_EVERY && failed.is_none() {
+                    failed = save(observer, &histogram).err();
+                    saved = Instant::now();
+                }
+            });
+            (judged, failed, histogram)
+        });
+        let run = self.run_cycle(name, beside, &mut observer)?;
+        observer.finish()?;
+        let (judged, failed, histogram) =
+            judge.join().map_err(|_| Error::other("the reader of the observer panicked"))?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let judgement = judged.map_err(|error| Error::Recording { path: output.to_owned(), error })?;
+        save_periods(&judgement.jitter.period_histogram, judgement.jitter.period_ns, &histogram)?;
+        Ok(Cell { period: self.period, load: beside.title.clone(), judgement, run })
+    }
+
+    /// Starts the observer, which answers as the SubDevices.
+    fn observe(&self, recording: &Path) -> Result<ChildProcess, Error> {
+        // What an earlier cell of this name left behind must not be taken for this one's.
+        if recording.extension().is_some() {
+            let _ = std::fs::remove_file(recording);
+        }
+        let mut command = Command::new(&self.context.onbeat);
+        command.arg("simulate").arg(self.robot).args(["--with-parent", "--iface", &self.places.observer]);
+        command.args(["--period", &nanoseconds(self.period)]);
+        command.arg("--record").arg(recording);
+        if let Some(cpu) = self.experiment.observer_cpu {
+            command.args(["--cpu", &cpu.to_string()]);
+        }
+        self.places.at_observer(move || ChildProcess::start(command))
+    }
+
+    /// Starts the load, runs the cycle to its end, and stops the load.
+    fn run_cycle(&self, name: &str, beside: &Beside, observer: &mut ChildProcess) -> Result<Value, Error> {
+        let loads: Vec<Load> = beside.load.into_iter().cycle().take(beside.processes).collect();
+        let mut loads = Loads::start(self.context, &loads)?;
+        let mut command = Command::new(&self.context.onbeat);
+        command.arg("run").arg(self.robot).args(["--json", "--with-parent", "--iface", &self.places.cycle]);
+        command.args(["--period", &nanoseconds(self.period), "--cycles", &self.samples.to_string()]);
+        if let Some(cpu) = self.experiment.cpu {
+            command.args(["--cpu", &cpu.to_string()]);
+        }
+        if self.samples <= self.experiment.most_rows {
+            command.arg("--record").arg(self.context.path(&format!("{name}-cycle")));
+        }
+        command.args(&self.experiment.options);
+        let mut cycle = self.places.at_cycle(move || ChildProcess::start_and_listen(command))?;
+        let begin = Instant::now();
+        let longest = self.period.mul_f64(self.samples as f64 * 4.0) + PATIENCE;
+        while !cycle.is_over() {
+            observer.still_goes_on()?;
+            if let Some(why) = loads.ended().first() {
+                return Err(Error::other(format_args!("{name}: {why}")));
+            }
+            if begin.elapsed() > longest {
+                return Err(Error::other(format_args!(
+                    "{name}: {} beats of {:?} have not come to an end within {longest:?}: the machine is too busy for \
+                     this period",
+                    self.samples, self.period
+                )));
+            }
+            if !self.context.wait(Duration::from_millis(50)) {
+                break;
+            }
+        }
+        drop(loads);
+        let said = match cycle.finish() {
+            // One that is stopped before it is in Op has nothing to say.
+            Err(_) if self.context.stopped() => String::new(),
+            said => said?,
+        };
+        Ok(serde_json::from_str(&said).unwrap_or(Value::Null))
+    }
+}
+
+/// Waits until the observer has opened its interface and begun its file.
+fn await_file(context: &Context, observer: &mut ChildProcess, path: &Path) -> Result<(), Error> {
+    let begin = Instant::now();
+    while !path.exists() {
+        observer.still_goes_on()?;
+        if begin.elapsed() > PATIENCE || !context.wait(Duration::from_millis(10)) {
+            return Err(Error::other(format_args!(
+                "{}: the observer has not begun its recording",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Saves the periods of a series that goes on.
+fn save(observer: &BusObserver, path: &Path) -> Result<(), Error> {
+    save_periods(observer.period_histogram(), observer.period_ns(), path)
+}
+
+/// Writes how often each period came, whole or not at all.
+fn save_periods(
+    periods: &timing::interference::DeviationHistogram,
+    period_ns: u64,
+    path: &Path,
+) -> Result<(), Error> {
+    let unfinished: PathBuf = path.with_extension("unfinished");
+    let mut facts = timing::Facts::new();
+    facts.insert("period_ns".into(), period_ns.into());
+    facts.insert("resolution".into(), "each deviation is known to 0.1 %".into());
+    let header = Header {
+        what: "period-histogram".into(),
+        columns: ["deviation_ns", "count"].map(str::to_owned).into(),
+        facts,
+    };
+    let write = || {
+        let file = std::io::BufWriter::new(std::fs::File::create(&unfinished)?);
+        let mut file = RecordingWriter::begin(file, &header)?;
+        for (deviation_ns, count) in periods.entries() {
+            file.row(&[deviation_ns, i64::try_from(count).unwrap_or(i64::MAX)])?;
+        }
+        let mut end = timing::Facts::new();
+        if let Some((minimum, maximum)) = periods.extremes() {
+            end.insert("minimum_ns".into(), minimum.into());
+            end.insert("maximum_ns".into(), maximum.into());
+        }
+        end.insert("periods".into(), periods.count().into());
+        file.finish(&end)?;
+        std::fs::rename(&unfinished, path)
+    };
+    write().map_err(|error| Error::file(path, error))
+}
+
+/// A period as the command line takes it, exactly.
+fn nanoseconds(period: Duration) -> String {
+    format!("{}ns", period.as_nanos())
+}
+
+/// How often a long series saves what it has.
+const SAVE_EVERY: Duration = Duration::from_secs(600);
+
+/// Time for a bring-up, also on a machine under load.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,361 @@
+//! How evenly frames leave, under load, as an independent observer sees it (master-performance paper, Tables I to III,
+//! Figures 2 to 4 and 6).
+//!
+//! `onbeat run` is the MainDevice, on one CPU. `onbeat simulate --record` is the observer, another process on another CPU:
+//! it answers as a coupler, a terminal whose first output changes with every beat, and an input terminal, and notes the
+//! kernel's receive time stamp of every frame. Between them is a veth pair made for the purpose, or a real cable. The loads
+//! are processes beside them. [`timing::interference`] has the definitions of what is computed.
+
+mod cell;
+mod judge;
+mod tables;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use report::Report;
+
+pub use judge::{Judgement, judge_file, judge_stream};
+
+use crate::cable::{Cable, FAR, NEAR};
+use crate::load::{HostMemory, Load};
+use crate::surroundings::Surroundings;
+use crate::{Context, Error};
+use cell::Cell;
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interference {
+    /// The robot file; `None` is the one with the fast output.
+    pub robot: Option<PathBuf>,
+    /// The periods, in order.
+    pub periods: Vec<Duration>,
+    /// The loads, in order; `None` is none.
+    pub loads: Vec<Option<Load>>,
+    /// How long each cell is.
+    pub length: Length,
+    /// Beats above which a cell's rows are judged as they come and not kept, but for a histogram of the periods.
+    pub most_rows: u64,
+    /// Processes of each load; `None` is one for each CPU.
+    pub load_processes: Option<usize>,
+    /// Interfaces of the cycle and of the observer, which a cable joins; `None` makes a veth pair.
+    pub interfaces: Option<(String, String)>,
+    /// CPU of the cycle; `None` leaves it to the robot file.
+    pub cpu: Option<usize>,
+    /// CPU of the observer; `None` leaves it to the kernel.
+    pub observer_cpu: Option<usize>,
+    /// More options of `onbeat run`: profile, priority, frame order.
+    pub options: Vec<OsString>,
+}
+
+/// Five million beats: a file of a third of a gigabyte.
+const MOST_ROWS: u64 = 5_000_000;
+
+/// How long a cell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// So many beats.
+    Samples(u64),
+    /// So long.
+    Duration(Duration),
+}
+
+impl Default for Interference {
+    /// As the paper: every load at 1000, 500 and 250 us, a million samples each.
+    fn default() -> Self {
+        let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory, Load::Gpu(HostMemory::Both)];
+        Self {
+            robot: None,
+            periods: [1000, 500, 250].map(Duration::from_micros).into(),
+            loads: std::iter::once(None).chain(loads.map(Some)).collect(),
+            length: Length::Samples(1_000_000),
+            most_rows: MOST_ROWS,
+            load_processes: None,
+            interfaces: None,
+            cpu: None,
+            observer_cpu: None,
+            options: Vec::new(),
+        }
+    }
+}
+
+impl Interference {
+    /// Runs it. One that is stopped reports the cells it has.
+    ///
+    /// # Errors
+    /// No right to make a cable, a process that failed, or a recording that cannot be read or written.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        if self.periods.is_empty() || self.loads.is_empty() {
+            return Err(Error::other("nothing to measure: name at least one period and one load"));
+        }
+        let places = Places::new(self.interfaces.as_ref())?;
+        let robot = match &self.robot {
+            Some(path) => path.clone(),
+            None => built_in_robot(&context.directory)?,
+        };
+        let surroundings = Surroundings::begin(context);
+        let mut report = self.heading(&places);
+        let besides = self.besides(context, &mut report);
+        let count = self.periods.len() * besides.len();
+        let mut cells = Vec::new();
+        for &period in &self.periods {
+            for beside in &besides {
+                if context.stopped() {
+                    continue;
+                }
+                let number = cells.len() + 1;
+                context.say(format_args!(
+                    "{number} of {count}: period {period:?}, load {}, {} beats",
+                    beside.title,
+                    self.samples(period)
+                ));
+                let cell = cell::run(self, context, &places, &robot, (period, beside))?;
+                context.say(format_args!("  {}", tables::line(&cell)));
+                cells.push(cell);
+            }
+        }
+        doubts(&cells, &mut report);
+        surroundings.end(&mut report);
+        tables::fill(&cells, &mut report);
+        Ok(report)
+    }
+
+    /// Beats of a cell.
+    fn samples(&self, period: Duration) -> u64 {
+        match self.length {
+            Length::Samples(samples) => samples,
+            Length::Duration(duration) => {
+                let beats = duration.as_nanos().div_ceil(period.as_nanos().max(1));
+                u64::try_from(beats).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// What runs beside the cycle in each row.
+    fn besides(&self, context: &Context, report: &mut Report) -> Vec<Beside> {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let processes = self.load_processes.unwrap_or(cpus);
+        let mut besides = Vec::new();
+        for &load in &self.loads {
+            let Some(load) = load else {
+                besides.push(Beside {
+                    name: "none".into(),
+                    title: "none".into(),
+                    load: None,
+                    processes: 0,
+                });
+                continue;
+            };
+            let name = load.name().to_owned();
+            let Load::Gpu(_) = load else {
+                besides.push(Beside { title: name.clone(), name, load: Some(load), processes });
+                continue;
+            };
+            match find_gpu(context) {
+                Ok(gpu) => {
+                    report.condition("GPU", gpu);
+                    besides.push(Beside { title: name.clone(), name, load: Some(load), processes: 1 });
+                }
+                Err(why) => {
+                    report.condition("GPU", format!("none: {why}"));
+                    // One stand-in is enough, and none is needed beside the load itself.
+                    let memory = Some(Load::Memory);
+                    if !self.loads.contains(&memory) && !besides.iter().any(|it: &Beside| it.load == memory)
+                    {
+                        let title = format!("memory (stands in for {name})");
+                        besides.push(Beside { name: "memory".into(), title, load: memory, processes });
+                    }
+                    report.warn(format!(
+                        "load {name} was not put on: {why}; the row of the load memory (bandwidth) stands in for it"
+                    ));
+                }
+            }
+        }
+        besides
+    }
+
+    fn heading(&self, places: &Places) -> Report {
+        let mut report = Report {
+            experiment: "interference".to_owned(),
+            title: "Period jitter of the bus under load".to_owned(),
+            source: Some("the master-performance paper, Tables I to III, Figures 2 to 4 and 6".to_owned()),
+            measured: "when the frame of every beat reaches the other end of the cable, by the clock of an observer there: S, \
+                       the time from one frame to the next, and J, how far each frame is from an even grid"
+                .to_owned(),
+            good: "J of a few us under every load, the same at every period, and no missing beats: then loads do not reach \
+                   the cycle"
+                .to_owned(),
+            ..Report::default()
+        };
+        let cpu = |cpu: Option<usize>| cpu.map_or("any CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+        report.condition("cycle", format!("onbeat run on {}, {}", places.cycle, cpu(self.cpu)));
+        report.condition(
+            "observer",
+            format!("onbeat simulate on {}, {}", places.observer, cpu(self.observer_cpu)),
+        );
+        let cable = match &places.cable {
+            Some(_) => {
+                "a veth pair between two network namespaces: a stamp is taken inside the sender's system call"
+            }
+            None => "real: a stamp is taken in the observer's receive softirq, with its interrupt latency",
+        };
+        report.condition("cable", cable);
+        report.condition("stamps", "kernel receive time stamps (SO_TIMESTAMPNS), CLOCK_REALTIME");
+        if self.cpu.is_some() && self.cpu == self.observer_cpu {
+            report.warn(
+                "the cycle and its observer share a CPU: give them two with --cpu and --observer-cpu",
+            );
+        }
+        report
+    }
+}
+
+/// What runs beside the cycle.
+#[derive(Clone, Debug)]
+struct Beside {
+    /// For files.
+    name: String,
+    /// For tables.
+    title: String,
+    load: Option<Load>,
+    processes: usize,
+}
+
+/// Where the cycle and the observer are.
+#[derive(Debug)]
+struct Places {
+    cycle: String,
+    observer: String,
+    cable: Option<Cable>,
+}
+
+impl Places {
+    fn new(interfaces: Option<&(String, String)>) -> Result<Self, Error> {
+        Ok(match interfaces {
+            Some((cycle, observer)) => {
+                Self { cycle: cycle.clone(), observer: observer.clone(), cable: None }
+            }
+            None => Self { cycle: NEAR.into(), observer: FAR.into(), cable: Some(Cable::lay()?) },
+        })
+    }
+
+    fn at_cycle<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        match &self.cable {
+            Some(cable) => cable.near.within(work),
+            None => work(),
+        }
+    }
+
+    fn at_observer<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        match &self.cable {
+            Some(cable) => cable.far.within(work),
+            None => work(),
+        }
+    }
+}
+
+/// Judges a recording made by `onbeat simulate --record`, of any MainDevice.
+///
+/// # Errors
+/// A file that cannot be read or is no such recording.
+pub fn judge(path: &Path) -> Result<Report, Error> {
+    let judgement = judge_file(path, u64::MAX)?;
+    let period = Duration::from_nanos(judgement.jitter.period_ns);
+    let mut report = Report {
+        experiment: "interference".to_owned(),
+        title: "Period jitter of a bus".to_owned(),
+        source: Some("definitions of the master-performance paper".to_owned()),
+        measured: "when the frame of every beat reached the observer that recorded it: S, the time from one frame to the \
+                   next, and J, how far each frame is from an even grid"
+            .to_owned(),
+        good: "J of a few us, and no missing beats".to_owned(),
+        ..Report::default()
+    };
+    report.condition("recording", path.display().to_string());
+    for (name, fact) in &judgement.facts {
+        let text = fact.as_str().map_or_else(|| fact.to_string(), str::to_owned);
+        report.condition(name.clone(), text);
+    }
+    let cell = Cell { period, load: "as recorded".to_owned(), judgement, run: serde_json::Value::Null };
+    if cell.judgement.end.is_empty() {
+        report.warn("the recording was cut off: the numbers are of what it had by then");
+    }
+    let cells = [cell];
+    doubts(&cells, &mut report);
+    tables::fill(&cells, &mut report);
+    Ok(report)
+}
+
+/// What spoils the cells.
+fn doubts(cells: &[Cell], report: &mut Report) {
+    for cell in cells {
+        let place = format!("period {:?}, load {}", cell.period, cell.load);
+        let number =
+            |name: &str| cell.judgement.end.get(name).and_then(serde_json::Value::as_i64).unwrap_or(0);
+        let lost = number("rows_dropped") + number("kernel_dropped");
+        if lost > 0 {
+            report.warn(format!("{place}: the observer missed {lost} frames: they count as missing beats"));
+        }
+        let moved = number("clock_moved_ns");
+        if moved.abs() > 1_000_000 {
+            report.warn(format!(
+                "{place}: the observer's clock was set by {:.3} ms meanwhile: stop what sets it, and measure again",
+                moved as f64 / 1e6
+            ));
+        }
+        if !cell.judgement.numbered {
+            report.warn(
+                "the frames carry no number of the beat: beats are told apart by their time alone, and one late by more \
+                 than half a period may count for the next",
+            );
+        }
+        for warning in crate::servo::refusals(&cell.run) {
+            report.warn(warning);
+        }
+        if let Some(identity) = cell.judgement.jitter.identity.filter(|it| it.relative_difference() > 0.01)
+        {
+            report.warn(format!(
+                "{place}: the two sides of the covariance identity differ by {:.1} %: the drift is too fast for the moving \
+                 average",
+                identity.relative_difference() * 100.0
+            ));
+        }
+    }
+}
+
+/// The robot with the fast output, as a file both sides read.
+fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
+    let path = directory.join("fast-output.toml");
+    fs::write(&path, include_str!("../../../../examples/fast-output.toml"))
+        .map_err(|error| Error::file(&path, error))?;
+    Ok(path)
+}
+
+/// Name of the CUDA device; or why there is none. Asked of a process of its own, for the driver starts threads.
+fn find_gpu(context: &Context) -> Result<String, String> {
+    let output = Command::new(&context.onbeat).args(["load", "gpu", "--find"]).output();
+    let output = output.map_err(|error| format!("it cannot be looked for: {error}"))?;
+    let text =
+        |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().trim_start_matches("onbeat: ").to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// The first and the last CPU this process may use: for the observer, and for the cycle, for the first serves most
+/// interrupts.
+#[must_use]
+pub fn cpus() -> (usize, usize) {
+    use rustix::thread::{CpuSet, sched_getaffinity};
+    let Ok(allowed) = sched_getaffinity(None) else { return (0, 0) };
+    let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
+    let first = cpus.next().unwrap_or(0);
+    (first, cpus.next_back().unwrap_or(first))
+}

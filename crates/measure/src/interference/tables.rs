@@ -1,0 +1,245 @@
+//! The cells as tables, plots and numbers.
+
+use report::numbers::microseconds;
+use report::{Plot, Report, Row, Section, Series, Table};
+use serde_json::{Value, json};
+use timing::interference::{BusJitter, Moments};
+
+use super::cell::Cell;
+
+/// Everything the cells have come to.
+pub(super) fn fill(cells: &[Cell], report: &mut Report) {
+    let mut periods: Vec<_> = cells.iter().map(|cell| cell.period).collect();
+    periods.dedup();
+    for period in periods {
+        let of_period: Vec<&Cell> = cells.iter().filter(|cell| cell.period == period).collect();
+        let at = format!("at a period of {} us", period.as_nanos() as f64 / 1e3);
+        report.sections.push(Section::Table(jitter_table(&of_period, &at)));
+        report.sections.push(Section::Table(period_table(&of_period, &at)));
+        report.sections.push(Section::Table(identity_table(&of_period, &at)));
+        report.sections.push(Section::Table(circumstances(&of_period, &at)));
+        report.sections.push(Section::Histogram(histogram(&of_period, &at)));
+        report.sections.push(Section::Tail(tail(&of_period, &at)));
+        report.sections.push(Section::Trace(trace(&of_period, &at)));
+    }
+    report.sections.push(Section::Text(NOT_REPRODUCED.to_owned()));
+    report.values.insert("cells".into(), cells.iter().map(values).collect());
+}
+
+const NOT_REPRODUCED: &str = "The rows and columns are the paper's (memory and GPU loads, shares and missing beats are \
+    ours); its own values are not printed beside them, for this project does not have them at hand: it measured other \
+    MainDevices, on real SubDevices, with another kernel.";
+
+/// A cell in one line.
+pub(super) fn line(cell: &Cell) -> String {
+    let jitter = &cell.judgement.jitter;
+    format!(
+        "{} beats: J {} to {} us, SD {} us; S SD {} us; {} missing",
+        jitter.arrivals,
+        microseconds(some(&jitter.jitter, Moments::minimum)),
+        microseconds(some(&jitter.jitter, Moments::maximum)),
+        microseconds(some(&jitter.jitter, Moments::standard_deviation)),
+        microseconds(some(&jitter.periods, Moments::standard_deviation)),
+        jitter.missing
+    )
+}
+
+fn jitter_table(cells: &[&Cell], at: &str) -> Table {
+    let row = |cell: &&Cell| {
+        let it = &cell.judgement.jitter;
+        let size = |share| it.jitter_histogram.size_at(share).map(|size| size as f64);
+        let mut cells: Vec<String> = four(&it.jitter).into();
+        cells.extend([size(0.99), size(0.999), size(0.9999)].map(microseconds));
+        Row { name: cell.load.clone(), cells, ..Row::default() }
+    };
+    Table {
+        caption: format!("Period jitter J {at}, us"),
+        columns: columns(["load", "min", "max", "mean", "SD", "99 % within ±", "99.9 %", "99.99 %"]),
+        rows: cells.iter().map(row).collect(),
+    }
+}
+
+fn period_table(cells: &[&Cell], at: &str) -> Table {
+    let row = |cell: &&Cell| {
+        let it = &cell.judgement.jitter;
+        let mut cells: Vec<String> = four(&it.periods).into();
+        cells.extend([it.arrivals.to_string(), it.missing.to_string()]);
+        cells.push(it.longest_gap.map_or("0".to_owned(), |(_, beats)| beats.to_string()));
+        Row { name: cell.load.clone(), cells, ..Row::default() }
+    };
+    Table {
+        caption: format!("Measured period S {at}, us, and beats without a frame"),
+        columns: columns(["load", "min", "max", "mean", "SD", "beats", "missing", "in a row"]),
+        rows: cells.iter().map(row).collect(),
+    }
+}
+
+fn identity_table(cells: &[&Cell], at: &str) -> Table {
+    let row = |cell: &&Cell| {
+        let it = &cell.judgement.jitter;
+        let dash = || "-".to_owned();
+        let mut cells = vec![it.oscillator_difference_ppm().map_or_else(dash, |ppm| format!("{ppm:.3}"))];
+        match it.identity {
+            None => cells.extend(std::iter::repeat_with(dash).take(5)),
+            Some(identity) => {
+                let square = |it: f64| format!("{:.4}", it / 1e6);
+                cells.push(square(identity.jitter_variance));
+                cells.push(square(identity.half_period_variance));
+                cells.push(square(identity.covariance));
+                cells.push(format!("{:.4} %", identity.relative_difference() * 100.0));
+                cells.push(identity.correlation().map_or_else(dash, |it| format!("{it:.3}")));
+            }
+        }
+        Row { name: cell.load.clone(), cells, ..Row::default() }
+    };
+    Table {
+        caption: format!(
+            "Oscillator difference {at}, and the identity var(J) = var(S)/2 + cov(J_i, J_i-1), in us²: a correlation near 1 \
+             is lateness that lasts, near 0 beats late by themselves"
+        ),
+        columns: columns(["load", "ppm", "var(J)", "var(S)/2", "cov", "sides differ by", "correlation"]),
+        rows: cells.iter().map(row).collect(),
+    }
+}
+
+fn circumstances(cells: &[&Cell], at: &str) -> Table {
+    let row = |cell: &&Cell| {
+        let machine = cell.judgement.end.get("machine");
+        let share = |name: &str| {
+            let share = machine.and_then(|it| it.get(name).or_else(|| it.get("whole")?.get(name)));
+            share.and_then(Value::as_f64).map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0))
+        };
+        let count = |names: [&str; 2]| {
+            let value = &cell.run[names[0]];
+            let value = if names[1].is_empty() { value } else { value.get(names[1]).unwrap_or(value) };
+            value.as_u64().map_or("-".to_owned(), |count| count.to_string())
+        };
+        let cells = vec![
+            share("busy"),
+            share("idle"),
+            share("steal"),
+            count(["overruns", "count"]),
+            count(["lost_frames", "count"]),
+            count(["working_counter_errors", "count"]),
+        ];
+        Row { name: cell.load.clone(), cells, ..Row::default() }
+    };
+    Table {
+        caption: format!("The machine meanwhile, and what the cycle says of itself, {at}"),
+        columns: columns([
+            "load",
+            "busy",
+            "idle",
+            "steal",
+            "overruns",
+            "lost frames",
+            "working counters wrong",
+        ]),
+        rows: cells.iter().map(row).collect(),
+    }
+}
+
+/// Bins of a histogram.
+const BINS: usize = 120;
+
+fn histogram(cells: &[&Cell], at: &str) -> Plot {
+    let series = cells.iter().map(|cell| {
+        let bins = cell.judgement.jitter.period_histogram.bins(BINS);
+        let width = bins.get(1).zip(bins.first()).map_or(1.0, |(second, first)| second.0 - first.0);
+        let end = bins.last().map(|last| (last.0 + width, 0));
+        let points = bins.iter().copied().chain(end);
+        let points = points.map(|(edge, count)| (edge / 1e3, count as f64)).collect();
+        Series { name: cell.load.clone(), points }
+    });
+    Plot {
+        caption: format!(
+            "S - T, measured period less the nominal one, {at} (the outermost bins hold what is beyond)"
+        ),
+        x: "us".to_owned(),
+        y: "periods".to_owned(),
+        series: series.collect(),
+    }
+}
+
+/// Points of a tail.
+const TAIL_POINTS: usize = 200;
+
+fn tail(cells: &[&Cell], at: &str) -> Plot {
+    let series = cells.iter().map(|cell| {
+        let points = cell.judgement.jitter.jitter_histogram.tail(TAIL_POINTS);
+        let points = points.into_iter().map(|(size, share)| (size / 1e3, share)).collect();
+        Series { name: cell.load.clone(), points }
+    });
+    Plot {
+        caption: format!("|J|, the size of the period jitter, {at}"),
+        x: "us".to_owned(),
+        y: "share of beats above".to_owned(),
+        series: series.collect(),
+    }
+}
+
+fn trace(cells: &[&Cell], at: &str) -> Plot {
+    let series = cells.iter().map(|cell| {
+        let it = &cell.judgement.jitter;
+        let stretches = it.trace.stretches();
+        let first = stretches.first().map_or(0, |one| one.beat);
+        let time = |beat: u64| (beat - first) as f64 * it.period_ns as f64 / 1e9;
+        let points = stretches.iter().flat_map(|one| {
+            let at = time(one.beat);
+            [(at, one.minimum / 1e3), (at, one.maximum / 1e3)]
+        });
+        Series { name: cell.load.clone(), points: points.collect() }
+    });
+    Plot {
+        caption: format!("Period jitter J {at}: the smallest and the largest of each stretch"),
+        x: "s".to_owned(),
+        y: "us".to_owned(),
+        series: series.collect(),
+    }
+}
+
+/// The numbers of a cell for programs.
+fn values(cell: &Cell) -> Value {
+    let it: &BusJitter = &cell.judgement.jitter;
+    let moments = |it: &Moments| {
+        json!({
+            "count": it.count(),
+            "minimum_ns": it.minimum(),
+            "maximum_ns": it.maximum(),
+            "mean_ns": it.mean(),
+            "standard_deviation_ns": it.standard_deviation(),
+        })
+    };
+    json!({
+        "period_ns": it.period_ns,
+        "load": cell.load,
+        "beats": it.arrivals,
+        "missing": it.missing,
+        "jitter": moments(&it.jitter),
+        "measured_period": moments(&it.periods),
+        "mean_period_ns": it.mean_period_ns(),
+        "oscillator_difference_ppm": it.oscillator_difference_ppm(),
+        "identity": it.identity.map(|identity| json!({
+            "jitter_variance_ns2": identity.jitter_variance,
+            "half_period_variance_ns2": identity.half_period_variance,
+            "covariance_ns2": identity.covariance,
+            "relative_difference": identity.relative_difference(),
+        })),
+        "observer": cell.judgement.end,
+        "cycle": cell.run,
+    })
+}
+
+fn four(moments: &Moments) -> [String; 4] {
+    [Moments::minimum, Moments::maximum, Moments::mean, Moments::standard_deviation]
+        .map(|which| microseconds(some(moments, which)))
+}
+
+/// One of the moments, if there are samples.
+fn some<T>(moments: &Moments, which: impl FnOnce(&Moments) -> T) -> Option<T> {
+    (moments.count() > 0).then(|| which(moments))
+}
+
+fn columns<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(str::to_owned).into()
+}
