@@ -13,6 +13,8 @@
 //! | [`interference`] | period jitter of the bus under load, seen by an independent observer |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
 //! | [`ipc`] | what it costs threads to tell each other something |
+//! | [`tasks`] | two periodic tasks beside their computed response times |
+//! | [`wakeup`] | our pacer beside `cyclictest` |
 #![deny(unsafe_code)]
 
 pub mod cable;
@@ -27,7 +29,9 @@ pub mod runner;
 pub mod servo;
 pub mod surroundings;
 mod sys;
+pub mod tasks;
 pub mod thread;
 pub mod tuning;
+pub mod wakeup;
 
 pub use runner::{Context, Error};

@@ -1,5 +1,7 @@
 //! What the threads of an experiment ask of the system.
 
+use std::time::Duration;
+
 use runtime::profile::{RealTimeProfile, Residency, Scheduling};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -11,6 +13,11 @@ pub(crate) fn real_time(priority: Option<u8>, cpu: usize) -> RealTimeProfile {
         cpu: Some(cpu),
         ..RealTimeProfile::ORDINARY
     }
+}
+
+/// The same, waking up `margin` before each release and spinning until it has come.
+pub(crate) fn spinning(profile: RealTimeProfile, margin: Duration) -> RealTimeProfile {
+    RealTimeProfile { spin: Some(margin), ..profile }
 }
 
 /// The CPU measured on where none is named: the last this process may use, for the first serves most interrupts.

@@ -222,7 +222,7 @@ impl Mechanism for Mutexes {
         for &mutex in holds {
             held[mutex] = Some(self.0[mutex].lock()?);
         }
-        Ok(Box::new(Holder { mutexes: &self.0, held, gives: gives, takes: takes }))
+        Ok(Box::new(Holder { mutexes: &self.0, held, gives, takes }))
     }
 }
 

@@ -3,7 +3,9 @@
 mod interference;
 mod ipc;
 mod servo;
+mod tasks;
 mod tuning;
+mod wakeup;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -22,6 +24,10 @@ pub(crate) enum Measure {
     Tuning(tuning::Tuning),
     /// Period jitter of the bus under load, seen by an independent observer at the other end of the cable
     Interference(interference::Interference),
+    /// Two periodic tasks on one CPU beside their computed response times
+    Tasks(tasks::Tasks),
+    /// Our pacer beside cyclictest: the same priority, CPU and period, in turns
+    Wakeup(wakeup::Wakeup),
     /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own seam cost
     Ipc(ipc::Ipc),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
@@ -33,6 +39,8 @@ impl Measure {
         match self {
             Self::Tuning(it) => it.execute(),
             Self::Interference(it) => it.execute(),
+            Self::Tasks(it) => it.execute(),
+            Self::Wakeup(it) => it.execute(),
             Self::Ipc(it) => it.execute(),
             Self::Servo(it) => it.execute(),
         }

@@ -1,0 +1,34 @@
+//! `onbeat measure tasks`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Common;
+use crate::arguments::time;
+use crate::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Tasks {
+    /// How long the tasks run
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
+    duration: Duration,
+
+    /// CPU of both tasks; without it the last one this process may use
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Tasks {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let experiment = measure::tasks::Tasks {
+            duration: self.duration,
+            cpu: self.cpu.unwrap_or_else(measure::thread::default_cpu),
+            ..measure::tasks::Tasks::default()
+        };
+        self.common.conduct("tasks", |context| experiment.run(context))
+    }
+}
