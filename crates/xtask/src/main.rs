@@ -35,6 +35,7 @@ cargo xtask judges                         other people's MainDevices and dissec
 cargo xtask rt                             Debian's PREEMPT_RT kernel, booted in qemu with our program in it
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
 cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
+cargo xtask bench explain [--rounds N]     what `onbeat run --explain` costs the cycle
 cargo xtask bench clone                    time from a fresh clone to the first cycle";
 
 fn main() -> ExitCode {

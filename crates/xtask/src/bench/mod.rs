@@ -3,6 +3,7 @@
 
 mod conditions;
 mod contestant;
+mod explain;
 mod reflector;
 mod soem;
 mod start;
@@ -25,9 +26,14 @@ pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<()
             let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
             wire::measure(root, &wire::Options { rounds, ..wire::Options::default() }, report);
         }
+        ["explain"] => explain::measure(root, 20, report),
+        ["explain", "--rounds", rounds] => {
+            let rounds = rounds.parse().map_err(|error| format!("--rounds `{rounds}`: {error}"))?;
+            explain::measure(root, rounds, report);
+        }
         _ => {
             return Err(format!(
-                "`bench {}`: there are `bench wire [--rounds N]` and `bench clone`",
+                "`bench {}`: there are `bench wire [--rounds N]`, `bench explain [--rounds N]` and `bench clone`",
                 words.join(" ")
             ));
         }

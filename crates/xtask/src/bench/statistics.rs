@@ -11,6 +11,11 @@ impl Sorted {
         Self(durations)
     }
 
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// The smallest duration that at least `share` (0 to 1) of all do not exceed (nearest rank); 0 if there
     /// are none.
     pub(crate) fn quantile(&self, share: f64) -> u64 {

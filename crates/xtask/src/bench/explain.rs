@@ -1,0 +1,121 @@
+//! `cargo xtask bench explain`: what `onbeat run --explain` costs the cycle.
+//!
+//! Short runs without and with it take turns, so that what disturbs the machine disturbs both alike. Compare the
+//! medians: the tails are the machine's.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::conditions;
+use super::statistics::Sorted;
+use crate::command;
+use crate::report::{Outcome, Report};
+
+/// Cycles of a run: with one a millisecond, three seconds.
+const CYCLES: &str = "3000";
+
+/// Measures so many turns of both.
+pub(crate) fn measure(root: &Path, rounds: usize, report: &mut Report) {
+    report.step("bench explain", || match compare(root, rounds) {
+        Ok(table) => {
+            println!("{}{table}", conditions::describe());
+            conditions::doubts().iter().for_each(|doubt| println!("warning: {doubt}"));
+            Outcome::Passed
+        }
+        Err(why) => Outcome::Failed(why),
+    });
+}
+
+fn compare(root: &Path, rounds: usize) -> Result<String, String> {
+    command::run(&mut command::cargo(root, &["build", "--release", "--quiet", "--package", "onbeat"]))?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+    let folder = root.join(format!("bench-results/explain-{now}"));
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut sides = [Side::new("without"), Side::new("--explain")];
+    for round in 0..rounds {
+        for turn in 0..2 {
+            // Who goes first changes, too.
+            let side = (round + turn) % 2;
+            let recording = folder.join(format!("{side}-{round}.recording"));
+            run(root, side == 1, &recording)?;
+            sides[side].take(&recording)?;
+        }
+    }
+    let mut table = String::from("\n1 ms cycle, six axes        cycles   median us    99 % us\n");
+    let [without, with] = sides.map(Side::sorted);
+    for (place, what) in WHATS.iter().enumerate() {
+        for (name, side) in [("without", &without), ("--explain", &with)] {
+            let (median, tail) =
+                (side[place].quantile(0.5) as f64 / 1e3, side[place].quantile(0.99) as f64 / 1e3);
+            let count = side[place].len();
+            let _ = writeln!(table, "{what:<16}{name:<12}{count:>6}{median:>12.2}{tail:>11.2}");
+        }
+        let cost = with[place].quantile(0.5) as f64 - without[place].quantile(0.5) as f64;
+        let _ = writeln!(table, "{what:<16}{:<12}{:>6}{:>12.2}", "cost", "", cost / 1e3);
+    }
+    let _ = writeln!(table, "every single number: {}", folder.display());
+    Ok(table)
+}
+
+/// What is compared.
+const WHATS: [&str; 3] = ["wakeup latency", "T_exec", "response time"];
+
+struct Side {
+    name: &'static str,
+    durations: [Vec<u64>; WHATS.len()],
+}
+
+impl Side {
+    fn new(name: &'static str) -> Self {
+        Self { name, durations: Default::default() }
+    }
+
+    /// Reads the beats of a recording.
+    fn take(&mut self, recording: &Path) -> Result<(), String> {
+        let text = fs::read_to_string(recording).map_err(|error| format!("{}: {error}", self.name))?;
+        let header = text.lines().nth(1).and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
+        let header: serde_json::Value = serde_json::from_str(header).map_err(|error| error.to_string())?;
+        let columns: Vec<&str> =
+            header["columns"].as_array().into_iter().flatten().filter_map(|it| it.as_str()).collect();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let values: Vec<u64> = line.split(',').map(|value| value.parse().unwrap_or(0)).collect();
+            let value = |name: &str| {
+                columns
+                    .iter()
+                    .position(|it| *it == name)
+                    .and_then(|place| values.get(place))
+                    .copied()
+                    .unwrap_or(0)
+            };
+            let release = value("release_ns");
+            let execution = ["receive_ns", "read_ns", "command_ns", "update_ns", "write_ns", "transmit_ns"];
+            self.durations[0].push(value("start_ns").saturating_sub(release));
+            self.durations[1].push(execution.iter().map(|name| value(name)).sum());
+            self.durations[2].push(value("end_ns").saturating_sub(release));
+        }
+        Ok(())
+    }
+
+    fn sorted(self) -> [Sorted; WHATS.len()] {
+        self.durations.map(Sorted::new)
+    }
+}
+
+fn run(root: &Path, explain: bool, recording: &Path) -> Result<(), String> {
+    let cpu = std::thread::available_parallelism().map_or(1, usize::from) - 1;
+    let mut command = Command::new(root.join("target/release/onbeat"));
+    command.args(["run", "--cycles", CYCLES, "--period", "1ms", "--priority", "80", "--json"]);
+    command.args(["--cpu", &cpu.to_string()]).arg("--record").arg(recording);
+    if explain {
+        command.arg("--explain");
+    }
+    let end = command::output(&mut command)?;
+    let end: serde_json::Value = serde_json::from_str(&end).map_err(|error| error.to_string())?;
+    match end["explain"]["source"].as_str() {
+        Some("counters") => Err(format!("no trace here: {}", end["explain"]["notes"])),
+        _ => Ok(()),
+    }
+}
