@@ -153,10 +153,19 @@ impl Explainer {
     #[must_use]
     pub fn start(settings: Settings) -> Self {
         let cpus = settings.cpu.map_or_else(online_cpus, |cpu| vec![cpu]);
-        let source = match Recorder::start(&cpus) {
-            Ok(recorder) => Source::Trace(Box::new(recorder)),
-            Err(error) => Source::Counters { why: error.to_string(), counters: None },
-        };
+        match Recorder::start(&cpus) {
+            Ok(recorder) => Self::new(settings, Source::Trace(Box::new(recorder))),
+            Err(error) => Self::by_counters(settings, error.to_string()),
+        }
+    }
+
+    /// Does without the kernel's trace, and tells why: what everybody may count is counted.
+    #[must_use]
+    pub fn by_counters(settings: Settings, why: String) -> Self {
+        Self::new(settings, Source::Counters { why, counters: None })
+    }
+
+    fn new(settings: Settings, source: Source) -> Self {
         let mut steal = StealCounter::default();
         steal.sample(now_ns());
         Self {
