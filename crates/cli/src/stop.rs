@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
@@ -16,9 +16,9 @@ const ONE_WISH: Duration = Duration::from_millis(300);
 /// Set when a signal arrives, read by whoever loops.
 static ASKED: AtomicBool = AtomicBool::new(false);
 
-/// From now on SIGINT and SIGTERM raise the flag that [`asked`] reads.
+/// From now on SIGINT, SIGTERM and SIGHUP raise the flag that [`asked`] reads.
 pub(crate) fn listen() -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(|error| {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| {
         Failure::new(format!("signals cannot be caught ({error}): run it where they can"))
     })?;
     thread::spawn(move || {
@@ -26,6 +26,8 @@ pub(crate) fn listen() -> Result<(), Failure> {
         for signal in signals.forever() {
             ASKED.store(true, Ordering::Relaxed);
             if first.get_or_insert_with(Instant::now).elapsed() > ONE_WISH {
+                // What was changed on the machine is put back even so.
+                let _ = machine::journal::undo_own();
                 // As a shell reports a program that a signal ended.
                 exit(128 + signal);
             }

@@ -106,6 +106,9 @@ impl Problem {
 
 fn unknown(span: Range<usize>, what: &str, word: &str, known: &[&str], nearest: Option<&str>) -> Problem {
     let remedy = match nearest {
+        _ if word == "memory_lock" => {
+            "a cycle's memory lock is now the letter M of its profile, as in profile = \"PM\"".to_owned()
+        }
         Some(nearest) => format!("did you mean \"{nearest}\"?"),
         None => format!("correct or remove the {what}"),
     };

@@ -63,8 +63,8 @@ fn the_good_file_is_good() {
 fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("period", "perod"),
-        "r.toml:3:1: unknown key \"perod\", expected one of period, priority, cpu, memory_lock, \
-         frame_order: did you mean \"period\"?"
+        "r.toml:3:1: unknown key \"perod\", expected one of period, profile, priority, \
+         deadline_runtime, cpu, spin_margin, overrun, frame_order: did you mean \"period\"?"
     );
     assert_eq!(
         sentence("[controller]", "[controler]"),
@@ -330,4 +330,54 @@ fn a_missing_file_is_named() {
         "/no/such/robot.toml: cannot be read (No such file or directory (os error 2)), expected a robot \
          file in TOML: check the path"
     );
+}
+
+#[test]
+fn a_cycle_asks_for_what_there_is() {
+    for (bad, sentence_of_it) in [
+        (
+            "profile = \"PQ\"",
+            "r.toml:4:11: profile = \"PQ\", expected letters of PMCS, each once, or \"none\": P is priority, \
+             M memory lock, C CPU shield, S spinning sleep, as in \"PM\"",
+        ),
+        (
+            "memory_lock = true",
+            "r.toml:4:1: unknown key \"memory_lock\", expected one of period, profile, priority, \
+             deadline_runtime, cpu, spin_margin, overrun, frame_order: a cycle's memory lock is now the letter M \
+             of its profile, as in profile = \"PM\"",
+        ),
+        (
+            "overrun = \"catchup\"",
+            "r.toml:4:11: unknown value \"catchup\", expected one of skip, catch-up, stop: did you mean \
+             \"catch-up\"?",
+        ),
+        (
+            "spin_margin = \"2s\"",
+            "r.toml:4:15: spin_margin 2s, expected 1us to 1s: choose a little more than the machine's usual \
+             wake-up latency, as \"50us\"",
+        ),
+        (
+            "deadline_runtime = \"2ms\"",
+            "r.toml:4:20: deadline_runtime 2ms, expected 1024ns to 1ms: reserve what a beat takes at most, and \
+             no more than the period",
+        ),
+    ] {
+        assert_eq!(sentence("priority = 80", bad), sentence_of_it);
+    }
+}
+
+#[test]
+fn a_value_asks_for_its_letter_unless_the_profile_says_otherwise() {
+    for (cycle, letters) in [
+        ("cpu = 1", "M"),
+        ("priority = 80", "PM"),
+        ("deadline_runtime = \"100us\"", "PM"),
+        ("spin_margin = \"20us\"", "MS"),
+        ("profile = \"C\"\npriority = 80", "C"),
+        ("profile = \"none\"\nspin_margin = \"20us\"", "none"),
+        ("profile = \"PMCS\"", "PMCS"),
+    ] {
+        let robot = Robot::parse(&GOOD.replacen("priority = 80", cycle, 1), "r.toml").unwrap();
+        assert_eq!(robot.cycle.profile.to_string(), letters, "{cycle}");
+    }
 }

@@ -26,10 +26,16 @@ pub struct RunConditions {
     pub governor: Option<String>,
     /// The kernel's clock source, where it says one.
     pub clock_source: Option<String>,
+    /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning sleep; `none`.
+    pub profile: AskedAndGranted<String>,
+    /// What was done to keep all else off the cycle's CPU, if it is shielded.
+    pub shield: Option<String>,
     /// The CPU the cycle is bound to; `None` is any.
     pub cpu: AskedAndGranted<Option<usize>>,
     /// SCHED_FIFO priority, 1 to 99; `None` is SCHED_OTHER.
     pub priority: AskedAndGranted<Option<u8>>,
+    /// SCHED_DEADLINE instead: what is reserved in every period, ns.
+    pub deadline_runtime_ns: AskedAndGranted<Option<u64>>,
     /// Memory locked against paging.
     pub memory_lock: AskedAndGranted<bool>,
     /// SubDevices on the bus.

@@ -40,13 +40,26 @@ impl RunTable<'_> {
             }
         }
         line("processor", &machine)?;
+        line("profile", &granted(it.profile.asked.clone(), it.profile.granted.clone()))?;
+        if let Some(shield) = &it.shield {
+            line("shield", shield)?;
+        }
         let cpu = |cpu: Option<usize>| cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
         line("CPU", &granted(cpu(it.cpu.asked), cpu(it.cpu.granted)))?;
-        let policy = |priority: Option<u8>| match priority {
-            Some(priority) => format!("SCHED_FIFO {priority}"),
-            None => "SCHED_OTHER".to_owned(),
+        let policy = |priority: Option<u8>, runtime: Option<u64>| match (priority, runtime) {
+            (_, Some(runtime)) => {
+                format!(
+                    "SCHED_DEADLINE {} us in every period",
+                    runtime as f64 / NANOSECONDS_PER_MICROSECOND
+                )
+            }
+            (Some(priority), None) => format!("SCHED_FIFO {priority}"),
+            (None, None) => "SCHED_OTHER".to_owned(),
         };
-        line("scheduling", &granted(policy(it.priority.asked), policy(it.priority.granted)))?;
+        let (priority, runtime) = (it.priority, it.deadline_runtime_ns);
+        let (asked, got) =
+            (policy(priority.asked, runtime.asked), policy(priority.granted, runtime.granted));
+        line("scheduling", &granted(asked, got))?;
         let locked = |locked: bool| if locked { "locked" } else { "not locked" }.to_owned();
         line("memory", &granted(locked(it.memory_lock.asked), locked(it.memory_lock.granted)))?;
         let (out, into) = (it.output_bytes, it.input_bytes);
@@ -174,6 +187,9 @@ mod tests {
             cpus: 4,
             governor: Some("performance".into()),
             clock_source: Some("tsc".into()),
+            profile: AskedAndGranted { asked: "PMC".into(), granted: "MC".into() },
+            shield: Some("CPU 3 by cpuset (cgroup v1): 40 threads and 7 interrupts moved, 5 left".into()),
+            deadline_runtime_ns: AskedAndGranted::default(),
             cpu: AskedAndGranted { asked: Some(3), granted: Some(3) },
             priority: AskedAndGranted { asked: Some(80), granted: None },
             memory_lock: AskedAndGranted { asked: true, granted: true },

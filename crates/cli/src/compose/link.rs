@@ -8,9 +8,9 @@ use std::time::Duration;
 use ethercat::link::Link;
 use robot::{Overrides, Robot};
 use runtime::link::{Capture, FaultRates, Faults, Faulty, PacketLink, SimulatedLink};
-use runtime::profile::Scheduling;
 use simulator::Segment;
 
+use super::profile;
 use super::segment::segment;
 use crate::arguments::{self, Wire};
 use crate::failure::Failure;
@@ -49,8 +49,7 @@ pub(crate) fn open(robot: &Robot, wire: &Wire) -> Result<RobotLink, Failure> {
 
 /// A simulated network card is as punctual as the cycle: programs do not hold up a real one either.
 fn simulated(segment: Segment, robot: &Robot) -> SimulatedLink<Segment> {
-    let scheduling = robot.cycle.priority.map(|priority| Scheduling::Fifo { priority });
-    SimulatedLink::with_scheduling(segment, scheduling)
+    SimulatedLink::with_scheduling(segment, profile::simulated(robot))
 }
 
 impl RobotLink {

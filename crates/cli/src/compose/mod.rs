@@ -4,5 +4,6 @@ pub(crate) mod axes;
 pub(crate) mod configuration;
 pub(crate) mod controller;
 pub(crate) mod link;
+pub(crate) mod profile;
 pub(crate) mod robot_file;
 pub(crate) mod segment;

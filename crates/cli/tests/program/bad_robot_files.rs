@@ -4,11 +4,11 @@ use crate::common::{file, run, six_axis_with};
 
 #[test]
 fn an_unknown_key_stops_every_command_with_its_place() {
-    let path = six_axis_with("unknown-key.toml", "priority = 80", "prioriy = 80");
+    let path = six_axis_with("unknown-key.toml", "profile = \"PM\"", "profil = \"PM\"");
     let path = path.to_str().unwrap();
     let expected = format!(
-        "onbeat: {path}:11:1: unknown key \"prioriy\", expected one of period, priority, cpu, memory_lock, \
-         frame_order: did you mean \"priority\"?"
+        "onbeat: {path}:11:1: unknown key \"profil\", expected one of period, profile, priority, \
+         deadline_runtime, cpu, spin_margin, overrun, frame_order: did you mean \"profile\"?"
     );
     assert_eq!(run(&["run", path, "--cycles", "1"]).sentence(), expected);
     assert_eq!(run(&["scan", path]).sentence(), expected);

@@ -1,18 +1,103 @@
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
+
+use thiserror::Error;
 
 /// The real-time cycle: how often, and what it asks of the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
     /// Time from release to release; 50 us to 1 s.
     pub period: Duration,
-    /// SCHED_FIFO priority, 1 to 99; `None` leaves the ordinary scheduling alone.
-    pub priority: Option<u8>,
-    /// CPU the cycle is bound to; `None` leaves it to the scheduler.
+    /// What the cycle asks of the operating system.
+    pub profile: Profile,
+    /// SCHED_FIFO priority for P, 1 to 99.
+    pub priority: u8,
+    /// SCHED_DEADLINE instead, for P: what is reserved in every period.
+    pub deadline_runtime: Option<Duration>,
+    /// CPU the cycle is bound to; `None` leaves it to the scheduler, or to C.
     pub cpu: Option<usize>,
-    /// Whether all memory is locked, so that no page fault enters the cycle.
-    pub memory_lock: bool,
+    /// How long before a release S wakes up and spins.
+    pub spin_margin: Duration,
+    /// What becomes of releases that a beat ran past.
+    pub overrun: Overrun,
     /// Which reply a beat works with.
     pub frame_order: FrameOrder,
+}
+
+impl Cycle {
+    /// SCHED_FIFO priority, if P is asked for.
+    #[must_use]
+    pub fn fifo_priority(&self) -> Option<u8> {
+        self.profile.priority.then_some(self.priority)
+    }
+}
+
+/// What the cycle asks of the operating system, a letter each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// P: a real-time scheduling policy.
+    pub priority: bool,
+    /// M: all memory locked, stack and heap pre-faulted.
+    pub memory: bool,
+    /// C: a CPU of its own.
+    pub shield: bool,
+    /// S: a spinning sleep.
+    pub spin: bool,
+}
+
+/// A text that is no profile.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("found \"{found}\", expected letters of PMCS, each once, as in \"PM\", or \"none\"")]
+pub struct ProfileError {
+    /// The text.
+    pub found: String,
+}
+
+impl FromStr for Profile {
+    type Err = ProfileError;
+
+    fn from_str(text: &str) -> Result<Self, ProfileError> {
+        let wrong = || ProfileError { found: text.chars().take(40).collect() };
+        let mut profile = Self::default();
+        if text == "none" {
+            return Ok(profile);
+        }
+        for letter in text.chars() {
+            let asked = match letter {
+                'P' => &mut profile.priority,
+                'M' => &mut profile.memory,
+                'C' => &mut profile.shield,
+                'S' => &mut profile.spin,
+                _ => return Err(wrong()),
+            };
+            if std::mem::replace(asked, true) {
+                return Err(wrong());
+            }
+        }
+        if text.is_empty() { Err(wrong()) } else { Ok(profile) }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has = [self.priority, self.memory, self.shield, self.spin];
+        let letters: String =
+            "PMCS".chars().zip(has).filter(|(_, has)| *has).map(|(letter, _)| letter).collect();
+        f.write_str(if letters.is_empty() { "none" } else { &letters })
+    }
+}
+
+/// What becomes of releases that a beat ran past.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overrun {
+    /// They are skipped: the next beat is at the next grid point.
+    #[default]
+    Skip,
+    /// They are run back to back, a bounded number of them.
+    CatchUp,
+    /// The axes are brought to rest, and the run ends with an error.
+    Stop,
 }
 
 /// Which reply a beat works with.
@@ -23,4 +108,22 @@ pub enum FrameOrder {
     ReplyOfLastBeat,
     /// Send, then wait for this beat's own reply.
     WaitForReply,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subset_of_the_letters_reads_back() {
+        for bits in 0..16_u8 {
+            let bit = |place: u8| bits >> place & 1 != 0;
+            let profile = Profile { priority: bit(0), memory: bit(1), shield: bit(2), spin: bit(3) };
+            assert_eq!(profile.to_string().parse(), Ok(profile));
+        }
+        assert_eq!("SCMP".parse::<Profile>().map(|profile| profile.to_string()), Ok("PMCS".to_owned()));
+        for wrong in ["", "PP", "PX", "pm", "NONE", "P M", "noneP"] {
+            assert!(wrong.parse::<Profile>().is_err(), "{wrong}");
+        }
+    }
 }

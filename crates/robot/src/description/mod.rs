@@ -11,7 +11,7 @@ mod cycle;
 pub use axis::{Axis, AxisLimits, ModeObject, ObjectDirection, OnStale, mode_objects, short_name};
 pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
 pub use controller::{Controller, Sinusoid};
-pub use cycle::{Cycle, FrameOrder};
+pub use cycle::{Cycle, FrameOrder, Overrun, Profile, ProfileError};
 
 /// A robot.
 #[derive(Clone, Debug, PartialEq)]

@@ -37,11 +37,24 @@ pub(crate) struct Document {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cycle {
     pub(crate) period: Spanned<Length>,
+    pub(crate) profile: Option<Spanned<String>>,
     pub(crate) priority: Option<Spanned<i64>>,
+    pub(crate) deadline_runtime: Option<Spanned<Length>>,
     pub(crate) cpu: Option<Spanned<i64>>,
-    pub(crate) memory_lock: Option<bool>,
+    pub(crate) spin_margin: Option<Spanned<Length>>,
+    #[serde(default)]
+    pub(crate) overrun: Overrun,
     #[serde(default)]
     pub(crate) frame_order: FrameOrder,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Overrun {
+    #[default]
+    Skip,
+    CatchUp,
+    Stop,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

@@ -1,6 +1,7 @@
 //! `onbeat run`: a robot's cycle.
 
 mod explain;
+mod hold;
 mod outcome;
 mod recorder;
 mod watch;
@@ -15,22 +16,22 @@ use blame::Explainer;
 use clap::{Args, ValueEnum};
 use ethercat::al::AlState;
 use ethercat::main_device::MainDevice;
-use robot::Robot;
+use robot::{Overrun, Robot};
 use runtime::axis;
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
-use runtime::pacer::OverrunPolicy;
-use runtime::profile::{RealTimeProfile, Residency, Scheduling};
+use runtime::profile::Grants;
 use timing::RunConditions;
 
 use crate::arguments::{Wire, time};
 use crate::bus::BRING_UP_PATIENCE;
 use crate::compose::link::RobotLink;
-use crate::compose::{axes, configuration, controller, link, robot_file};
+use crate::compose::{axes, configuration, controller, link, profile, robot_file};
 use crate::failure::Failure;
 use crate::stop;
 use crate::words::live_line::LiveLine;
+use hold::Hold;
 use outcome::{Bus, Outcome};
 use recorder::Recorder;
 use watch::{Measured, Watch};
@@ -53,14 +54,6 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = time)]
     period: Option<Duration>,
 
-    /// SCHED_FIFO priority instead of the robot file's
-    #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
-    priority: Option<u8>,
-
-    /// CPU for the cycle instead of the robot file's
-    #[arg(long, value_name = "CPU")]
-    cpu: Option<usize>,
-
     /// Which reply a beat works with, instead of the robot file's
     #[arg(long, value_enum, value_name = "ORDER")]
     frame_order: Option<Order>,
@@ -76,6 +69,9 @@ pub(crate) struct Run {
     /// Stop when the process that started this one is gone (experiments run their columns so)
     #[arg(long, hide = true)]
     with_parent: bool,
+
+    #[command(flatten)]
+    hold: Hold,
 
     #[command(flatten)]
     explain: explain::Explain,
@@ -99,6 +95,7 @@ impl Run {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
         let robot = self.robot()?;
+        hold::restore_crashed();
         let file = self.record.as_deref().map(recorder::create).transpose()?;
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::Op))?;
         let link = link::open(&robot, &self.wire)?;
@@ -109,7 +106,7 @@ impl Run {
         if let Some(error) = ran.ended.failure {
             return Err(Failure::new(error));
         }
-        let outcome = Outcome::new(&robot, &ran.measured, ran.conditions);
+        let outcome = Outcome::new(&robot, &ran.measured, ran.conditions, &ran.granted);
         if self.json {
             println!("{}", outcome.json()?);
         } else {
@@ -126,6 +123,12 @@ impl Run {
                 live.say(&exported);
             }
         }
+        if let Some(cycle) = ran.ended.stopped_by_overrun {
+            return Err(Failure::new(format!(
+                "cycle {cycle} ran past the next release, and overrun is \"stop\": the axes were brought to rest; \
+                 --explain names what held it up, skip and catch-up go on"
+            )));
+        }
         match ran.measured.broken_beats {
             0 => Ok(()),
             beats => Err(Failure::new(format!(
@@ -138,8 +141,7 @@ impl Run {
     /// The robot file's robot, with what the command line changes.
     fn robot(&self) -> Result<Robot, Failure> {
         let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
-        robot.cycle.priority = self.priority.or(robot.cycle.priority);
-        robot.cycle.cpu = self.cpu.or(robot.cycle.cpu);
+        self.hold.change(&mut robot.cycle);
         robot.cycle.frame_order = match self.frame_order {
             None => robot.cycle.frame_order,
             Some(Order::ReplyOfLastBeat) => robot::FrameOrder::ReplyOfLastBeat,
@@ -196,16 +198,11 @@ impl Run {
                 },
                 // The watch stops it, once it has measured them.
                 beats: None,
-                overrun: OverrunPolicy::Skip,
+                overrun: profile::overrun(&robot.cycle),
             },
         )?;
         let cycle = cycle.with_beat_numbers(&axes::beat_numbers(robot))?;
-        let profile = RealTimeProfile {
-            scheduling: robot.cycle.priority.map(|priority| Scheduling::Fifo { priority }),
-            memory: robot.cycle.memory_lock.then(Residency::default),
-            cpu: robot.cycle.cpu,
-            ..RealTimeProfile::default()
-        };
+        let profile = profile::profile(&robot.cycle);
         let stop = AtomicBool::new(false);
         let (tell_thread, told_thread) = mpsc::channel();
         let (tell, told) = mpsc::channel();
@@ -218,22 +215,33 @@ impl Run {
                     let granted = profile.apply();
                     let cycle = cycle.with_spin(granted.spin_margin());
                     let _ = tell.send(granted.grants().clone());
-                    cycle.run(stop)
+                    let ended = cycle.run(stop);
+                    (ended, granted.release())
                 })?;
             if let (Some(explainer), Ok(thread)) = (&mut explainer, told_thread.recv()) {
                 explainer.follow(thread);
             }
             // The first thing the thread does; nothing comes only if it has panicked, which `join` tells.
-            let conditions = told.recv().map(|granted| outcome::conditions(robot, &granted, bus));
+            let granted = told.recv();
+            let conditions = granted.as_ref().map(|granted| outcome::conditions(robot, granted, bus));
             let recorder = file.zip(conditions.as_ref().ok());
             let recorder =
                 recorder.map(|(file, conditions)| Recorder::begin(file, conditions, robot.cycle.period));
             let watch = Watch::new(robot, observer, self.limit(robot), recorder);
-            let watch = watch.explained_by(explainer);
+            let watch =
+                watch.explained_by(explainer).ended_by_overrun(robot.cycle.overrun == Overrun::Stop);
             let (measured, recorder) = watch_over(watch, stop, live);
-            let ended = thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
+            let (ended, not_put_back) =
+                thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
+            not_put_back.iter().for_each(|failure| live.say(failure));
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
-            Ok(Ran { measured, conditions: conditions?, recorded, ended })
+            Ok(Ran {
+                measured,
+                conditions: conditions.map_err(Clone::clone)?,
+                granted: granted?,
+                recorded,
+                ended,
+            })
         })
     }
 
@@ -248,7 +256,7 @@ fn watch_over(mut watch: Watch, stop: &AtomicBool, live: &mut LiveLine) -> (Meas
     while !watch.is_over() {
         thread::sleep(watch::LOOK_EVERY);
         watch.look(live);
-        if watch.has_enough() || stop::asked() {
+        if watch.has_enough() || watch.has_overrun() || stop::asked() {
             watch.freeze();
             // Relaxed: nothing but the flag itself is passed through it.
             stop.store(true, Ordering::Relaxed);
@@ -263,6 +271,7 @@ fn watch_over(mut watch: Watch, stop: &AtomicBool, live: &mut LiveLine) -> (Meas
 struct Ran {
     measured: Measured,
     conditions: RunConditions,
+    granted: Grants,
     /// The recording, if one was asked for: a sentence on it, or why it is not whole.
     recorded: Option<Result<String, Failure>>,
     ended: Ended<RobotLink>,

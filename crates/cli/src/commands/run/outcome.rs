@@ -11,6 +11,7 @@ use runtime::profile::{Grants, Scheduling};
 use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
 
+use super::hold::ProfileOutcome;
 use super::watch::Measured;
 use crate::failure::Failure;
 
@@ -24,6 +25,7 @@ pub(super) struct Outcome<'a> {
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
     conditions: RunConditions,
+    profile: ProfileOutcome,
     /// Beats later than `--late-above`, with their causes; only with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<&'a [LateBeat]>,
@@ -60,7 +62,12 @@ struct Frames {
 }
 
 impl<'a> Outcome<'a> {
-    pub(super) fn new(robot: &'a Robot, measured: &'a Measured, conditions: RunConditions) -> Self {
+    pub(super) fn new(
+        robot: &'a Robot,
+        measured: &'a Measured,
+        conditions: RunConditions,
+        granted: &Grants,
+    ) -> Self {
         let axes = robot.axes.iter().zip(&measured.status.axes).map(|(axis, report)| AxisOutcome {
             name: &axis.name,
             mode: robot::short_name(axis.mode),
@@ -77,6 +84,7 @@ impl<'a> Outcome<'a> {
             clock_difference_ns: u64::try_from(measured.status.clock_difference.as_nanos())
                 .unwrap_or(u64::MAX),
             conditions,
+            profile: ProfileOutcome::of(granted),
             late: measured.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
             explain: measured.explanation.as_ref(),
         }
@@ -152,7 +160,12 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
         Scheduling::Fifo { priority } => Some(priority),
         Scheduling::Deadline { .. } => None,
     };
+    let reserved = |scheduling| match scheduling {
+        Scheduling::Deadline { runtime, .. } => u64::try_from(runtime.as_nanos()).ok(),
+        Scheduling::Fifo { .. } => None,
+    };
     let priority = granted.scheduling.asked().and_then(fifo);
+    let runtime = granted.scheduling.asked().and_then(reserved);
     let cpu = granted.cpu.asked();
     let memory_lock = granted.memory.asked().is_some();
     RunConditions {
@@ -167,6 +180,12 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
             asked: priority,
             granted: priority.filter(|_| granted.scheduling.is_granted()),
         },
+        deadline_runtime_ns: AskedAndGranted {
+            asked: runtime,
+            granted: runtime.filter(|_| granted.scheduling.is_granted()),
+        },
+        profile: AskedAndGranted { asked: granted.asked(), granted: granted.letters() },
+        shield: granted.shield_report.as_ref().map(ToString::to_string),
         memory_lock: AskedAndGranted {
             asked: memory_lock,
             granted: memory_lock && granted.memory.is_granted(),

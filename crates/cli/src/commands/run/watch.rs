@@ -24,6 +24,7 @@ pub(super) struct Watch {
     limit: Option<u64>,
     summary: RunSummary,
     explainer: Option<Explainer>,
+    overrun_ends: bool,
     /// When all SubDevices were in Op: records before it are of the bring-up.
     op_since: Option<Instant>,
     /// Measured beats without whole process data, in a row, up to now.
@@ -64,6 +65,7 @@ impl Watch {
             limit,
             summary,
             explainer: None,
+            overrun_ends: false,
             op_since: None,
             broken_beats: 0,
             frozen: None,
@@ -75,6 +77,17 @@ impl Watch {
     pub(super) fn explained_by(mut self, explainer: Option<Explainer>) -> Self {
         self.explainer = explainer;
         self
+    }
+
+    /// Ends the measurement with the first overrun: the cycle does.
+    pub(super) fn ended_by_overrun(mut self, ends: bool) -> Self {
+        self.overrun_ends = ends;
+        self
+    }
+
+    /// Whether an overrun has ended the cycle.
+    pub(super) fn has_overrun(&self) -> bool {
+        self.overrun_ends && (self.summary.overruns.count > 0 || self.summary.skipped_releases.count > 0)
     }
 
     /// Whether the cycle is over.
@@ -105,7 +118,7 @@ impl Watch {
         let mut measured = Vec::new();
         for record in &records {
             let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
-            if in_op && self.frozen.is_none() && !self.has_enough() {
+            if in_op && self.frozen.is_none() && !self.has_enough() && !self.has_overrun() {
                 self.summary.record(record);
                 measured.push(*record);
                 if let Some(recorder) = &mut self.recorder {

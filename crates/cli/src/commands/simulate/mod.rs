@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runtime::profile::{RealTimeProfile, Scheduling};
+use runtime::profile::RealTimeProfile;
 use runtime::serve::Server;
 
 use crate::arguments::time;
-use crate::compose::{robot_file, segment};
+use crate::compose::{profile, robot_file, segment};
 use crate::failure::Failure;
 use crate::stop;
 use record::FrameRecorder;
@@ -62,7 +62,7 @@ impl Simulate {
         let mut recorder =
             record.map(|path| FrameRecorder::create(path, &robot, &self.iface)).transpose()?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
-        let scheduling = robot.cycle.priority.map(|priority| Scheduling::Fifo { priority });
+        let scheduling = profile::simulated(&robot);
         let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = profile.apply();
         let count = robot.bus.sub_devices.len();

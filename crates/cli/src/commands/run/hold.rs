@@ -1,0 +1,153 @@
+//! How the cycle is held: the options that stand over the robot file's `[cycle]`.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use machine::cpus::Cpus;
+use machine::shield::Left;
+use machine::{journal, task};
+use robot::{Cycle, Overrun, Profile};
+use runtime::profile::Grants;
+use serde::Serialize;
+
+use crate::arguments::time;
+
+/// Where the help lists them.
+const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
+
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Hold {
+    /// What the cycle asks of the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
+    #[arg(long, help_heading = HOLD, value_name = "PMCS|none")]
+    profile: Option<Profile>,
+
+    /// SCHED_FIFO priority for P
+    #[arg(long, help_heading = HOLD, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: Option<u8>,
+
+    /// SCHED_DEADLINE for P instead: this much of every period is reserved
+    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time, conflicts_with = "priority")]
+    deadline_runtime: Option<Duration>,
+
+    /// The CPU of the cycle; with C all else is moved away from it
+    #[arg(long, help_heading = HOLD, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    /// How long before each release S wakes up and spins
+    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time)]
+    spin_margin: Option<Duration>,
+
+    /// What becomes of releases that a beat ran past
+    #[arg(long, help_heading = HOLD, value_enum, value_name = "POLICY")]
+    overrun: Option<Policy>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Policy {
+    /// Skip to the next grid point
+    Skip,
+    /// Run them back to back, ten at most
+    CatchUp,
+    /// Bring the axes to rest and end with an error
+    Stop,
+}
+
+impl Hold {
+    /// Changes what the robot file says. As there, a value asks for its letter unless the letters are said.
+    pub(super) fn change(&self, cycle: &mut Cycle) {
+        match self.profile {
+            Some(profile) => cycle.profile = profile,
+            None => {
+                cycle.profile.priority |= self.priority.is_some() || self.deadline_runtime.is_some();
+                cycle.profile.spin |= self.spin_margin.is_some();
+            }
+        }
+        if let Some(priority) = self.priority {
+            cycle.priority = priority;
+            cycle.deadline_runtime = None;
+        }
+        cycle.deadline_runtime = self.deadline_runtime.or(cycle.deadline_runtime);
+        cycle.cpu = self.cpu.or(cycle.cpu);
+        if cycle.profile.shield && cycle.cpu.is_none() {
+            // Said here once, so that the explainer and the recording speak of the same CPU as the profile.
+            cycle.cpu = task::affinity(task::current()).unwrap_or_else(|_| Cpus::online()).last();
+        }
+        cycle.spin_margin = self.spin_margin.unwrap_or(cycle.spin_margin);
+        cycle.overrun = match self.overrun {
+            None => cycle.overrun,
+            Some(Policy::Skip) => Overrun::Skip,
+            Some(Policy::CatchUp) => Overrun::CatchUp,
+            Some(Policy::Stop) => Overrun::Stop,
+        };
+    }
+}
+
+/// What was asked of the system and what it granted, for programs.
+#[derive(Serialize)]
+pub(super) struct ProfileOutcome {
+    /// Letters of PMCS.
+    asked: String,
+    granted: String,
+    /// Each a sentence, with what to do.
+    refusals: Vec<String>,
+    /// What is worth knowing and was not asked for.
+    notes: Vec<String>,
+    /// How long before a release the cycle wakes up and spins; 0 without S.
+    spin_margin_ns: u64,
+    shield: Option<ShieldOutcome>,
+}
+
+/// What was moved away from the cycle's CPU.
+#[derive(Serialize)]
+struct ShieldOutcome {
+    cpu: usize,
+    method: String,
+    threads_moved: usize,
+    interrupts_moved: usize,
+    left: Vec<LeftOutcome>,
+}
+
+/// What still runs there.
+#[derive(Serialize)]
+struct LeftOutcome {
+    why: String,
+    what: Vec<String>,
+}
+
+impl ProfileOutcome {
+    pub(super) fn of(granted: &Grants) -> Self {
+        let left = |left: &Left| LeftOutcome { why: left.why.clone(), what: left.what.clone() };
+        let shield = granted.shield_report.as_ref().map(|report| ShieldOutcome {
+            cpu: report.cpu,
+            method: report.method.to_string(),
+            threads_moved: report.threads,
+            interrupts_moved: report.interrupts,
+            left: report.left.iter().map(left).collect(),
+        });
+        Self {
+            asked: granted.asked(),
+            granted: granted.letters(),
+            refusals: granted.refusals().collect(),
+            notes: granted.notes().collect(),
+            spin_margin_ns: u64::try_from(granted.spin_margin().as_nanos()).unwrap_or(u64::MAX),
+            shield,
+        }
+    }
+}
+
+/// Puts back what a run has left behind that was killed, and says so.
+pub(super) fn restore_crashed() {
+    match journal::restore_crashed() {
+        Ok(restored) => {
+            for journal in restored {
+                eprintln!("put back first: {journal}");
+                journal.failures.iter().for_each(|failure| eprintln!("{failure}"));
+            }
+        }
+        // Without the privilege to look there is none to put anything back; such a run changes nothing either.
+        Err(error)
+            if error.kind() == ErrorKind::PermissionDenied && !rustix::process::geteuid().is_root() => {}
+        Err(error) => eprintln!("what earlier runs left behind cannot be put back: {error}"),
+    }
+}

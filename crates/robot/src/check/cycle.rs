@@ -1,0 +1,122 @@
+//! `[cycle]`
+
+use std::time::Duration;
+
+use toml::Spanned;
+
+use super::{Checked, number};
+use crate::Overrides;
+use crate::description::{Cycle, FrameOrder, Overrun, Profile};
+use crate::duration;
+use crate::error::Problem;
+use crate::file;
+
+pub(super) fn cycle(cycle: &file::Cycle, overrides: Overrides) -> Checked<Cycle> {
+    let period = overrides.period.unwrap_or(cycle.period.get_ref().0);
+    within(
+        "period",
+        period,
+        PERIODS,
+        &cycle.period,
+        "choose a period the bus and the machine can hold, as \"1ms\"",
+    )?;
+    let priority = number::optional_whole("priority", cycle.priority.as_ref(), 1..=99)?;
+    let cpu = number::optional_whole("cpu", cycle.cpu.as_ref(), 0..=HIGHEST_CPU)?;
+    let spin_margin = optional(
+        "spin_margin",
+        cycle.spin_margin.as_ref(),
+        SPIN_MARGINS,
+        "choose a little more than the machine's usual wake-up latency, as \"50us\"",
+    )?;
+    let reservation = (SHORTEST_RESERVATION, period);
+    let deadline_runtime = optional(
+        "deadline_runtime",
+        cycle.deadline_runtime.as_ref(),
+        reservation,
+        "reserve what a beat takes at most, and no more than the period",
+    )?;
+    Ok(Cycle {
+        period,
+        profile: profile(cycle)?,
+        priority: priority.map_or(USUAL_PRIORITY, |priority| priority as u8),
+        deadline_runtime,
+        cpu: cpu.map(|cpu| cpu as usize),
+        spin_margin: spin_margin.unwrap_or(USUAL_SPIN_MARGIN),
+        overrun: match cycle.overrun {
+            file::Overrun::Skip => Overrun::Skip,
+            file::Overrun::CatchUp => Overrun::CatchUp,
+            file::Overrun::Stop => Overrun::Stop,
+        },
+        frame_order: match cycle.frame_order {
+            file::FrameOrder::ReplyOfLastBeat => FrameOrder::ReplyOfLastBeat,
+            file::FrameOrder::WaitForReply => FrameOrder::WaitForReply,
+        },
+    })
+}
+
+/// What the file asks for; where it does not say, memory is locked, and what has a value is meant.
+fn profile(cycle: &file::Cycle) -> Checked<Profile> {
+    let Some(letters) = &cycle.profile else {
+        return Ok(Profile {
+            priority: cycle.priority.is_some() || cycle.deadline_runtime.is_some(),
+            memory: true,
+            shield: false,
+            spin: cycle.spin_margin.is_some(),
+        });
+    };
+    letters.get_ref().parse().map_err(|_| {
+        Problem::new(
+            letters.span(),
+            format!("profile = {:?}", letters.get_ref()),
+            "letters of PMCS, each once, or \"none\"",
+            "P is priority, M memory lock, C CPU shield, S spinning sleep, as in \"PM\"",
+        )
+    })
+}
+
+fn optional(
+    key: &str,
+    value: Option<&Spanned<file::Length>>,
+    range: (Duration, Duration),
+    remedy: &str,
+) -> Checked<Option<Duration>> {
+    let check = |value: &Spanned<file::Length>| {
+        let length = value.get_ref().0;
+        within(key, length, range, value, remedy).map(|()| length)
+    };
+    value.map(check).transpose()
+}
+
+fn within<T>(
+    key: &str,
+    length: Duration,
+    (shortest, longest): (Duration, Duration),
+    place: &Spanned<T>,
+    remedy: &str,
+) -> Checked<()> {
+    if (shortest..=longest).contains(&length) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        place.span(),
+        format!("{key} {}", duration::format(length)),
+        format!("{} to {}", duration::format(shortest), duration::format(longest)),
+        remedy,
+    ))
+}
+
+/// Shortest and longest period a cycle may have.
+const PERIODS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_secs(1));
+
+/// Shortest and longest margin of a spinning sleep.
+const SPIN_MARGINS: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(1));
+
+const USUAL_SPIN_MARGIN: Duration = Duration::from_micros(50);
+
+/// The kernel's own bound, sched(7).
+const SHORTEST_RESERVATION: Duration = Duration::from_nanos(1024);
+
+const USUAL_PRIORITY: u8 = 80;
+
+/// Highest CPU number: as many as the kernel's CPU sets hold.
+const HIGHEST_CPU: i64 = 1023;
