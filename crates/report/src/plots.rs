@@ -78,8 +78,9 @@ fn counts(values: &[f64], edges: &[f64]) -> Vec<(f64, f64)> {
         let bin = edges.partition_point(|&edge| edge <= value).saturating_sub(1).min(counts.len() - 1);
         counts[bin] += 1;
     }
-    let mut points: Vec<_> = edges.iter().zip(counts).map(|(&edge, count)| (edge, count as f64)).collect();
-    points.push((edges[edges.len() - 1], 0.0));
+    let mut points: Vec<_> =
+        edges.iter().zip(counts).map(|(&edge, count)| (rounded(edge), count as f64)).collect();
+    points.push((rounded(edges[edges.len() - 1]), 0.0));
     points
 }
 

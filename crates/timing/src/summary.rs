@@ -20,7 +20,7 @@ impl Occurrences {
     /// It happened `times` times in `cycle`.
     pub fn record(&mut self, times: u64, cycle: u64) {
         if times > 0 {
-            self.count += times;
+            self.count = self.count.saturating_add(times);
             self.first_cycle.get_or_insert(cycle);
             self.last_cycle = Some(cycle);
         }
