@@ -18,6 +18,7 @@ const NEEDS: &[Need] = &[
     Need { program: "ip", probe: &["-V"], package: "iproute2" },
     Need { program: "tshark", probe: &["--version"], package: "tshark" },
     Need { program: "cyclictest", probe: &["--help"], package: "rt-tests" },
+    Need { program: "ethtool", probe: &["--version"], package: "ethtool" },
     Need { program: "strace", probe: &["-V"], package: "strace" },
     Need { program: "c++", probe: &["--version"], package: "g++" },
     Need { program: "qemu-system-x86_64", probe: &["--version"], package: "qemu-system-x86" },

@@ -2,6 +2,7 @@
 
 mod bad_robot_files;
 mod common;
+mod doctor;
 mod explain;
 mod interference;
 mod missing_interface;

@@ -170,7 +170,10 @@ fn kernel_threads(check: &Check, subject: &Subject) -> Finding {
     if others.is_empty() {
         return check.note(found, "There is no other CPU to move them to.");
     }
-    let fix = format!("Move them, kthreadd included so that new ones follow: taskset -pc {others} THREAD");
+    let fix = format!(
+        "Move them, kthreadd included so that new ones follow: taskset -pc {others} THREAD; or boot with \
+         kthread_cpus={others}, where the kernel knows it."
+    );
     let finding = check.note(found, fix);
     threads.iter().fold(finding, |finding, thread| {
         finding.changing(Change::Affinity {

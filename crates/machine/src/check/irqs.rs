@@ -142,7 +142,10 @@ fn new_interrupts(check: &Check, subject: &Subject) -> Finding {
         false => check.ok("kept off"),
         true if others.is_empty() => check.note("all on the one CPU", "There is no other CPU."),
         true => check
-            .note(format!("may come to CPU {}", subject.cpu), format!("echo {} > {FILE}", others.mask()))
+            .note(
+                format!("may come to CPU {}", subject.cpu),
+                format!("echo {} > {FILE}, or boot with irqaffinity={others}", others.mask()),
+            )
             .keeping_to(FILE, CpuFormat::Mask, &others),
     }
 }

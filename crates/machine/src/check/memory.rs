@@ -44,8 +44,16 @@ pub(super) const CHECKS: &[Check] = &[
         name: "compaction",
         area: Area::Memory,
         wanted: "only on demand",
-        why: "A background thread moves pages together, locked ones too, and interrupts every CPU that has them mapped.",
+        why: "A background thread moves pages together and interrupts every CPU that has them mapped.",
         look: compaction,
+    },
+    Check {
+        name: "compaction-of-locked",
+        area: Area::Memory,
+        wanted: "off",
+        why: "Memory that is locked stays in memory, but the kernel may still move it to another place, and who touches \
+              it meanwhile waits. PREEMPT_RT kernels have this off.",
+        look: compaction_of_locked,
     },
     Check {
         name: "zone-reclaim",
@@ -129,6 +137,16 @@ fn compaction(check: &Check, subject: &Subject) -> Finding {
             )
             .writing(FILE, "0"),
         _ => check.ok("only on demand"),
+    }
+}
+
+fn compaction_of_locked(check: &Check, subject: &Subject) -> Finding {
+    const FILE: &str = "/proc/sys/vm/compact_unevictable_allowed";
+    match subject.root.number(FILE) {
+        Some(allowed) if allowed != 0 => {
+            check.note("on", "sysctl vm.compact_unevictable_allowed=0").writing(FILE, "0")
+        }
+        _ => check.ok("off"),
     }
 }
 

@@ -45,8 +45,8 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-offloads",
         area: Area::Nic,
         wanted: "gro and lro off",
-        why: "They wait for more frames to join them into one. EtherCAT frames are never joined, so it is work for \
-              nothing.",
+        why: "They try to join each frame with the next ones, and lro holds it back in the card meanwhile. EtherCAT \
+              frames are never joined: it is work for nothing.",
         look: offloads,
     },
     Check {
@@ -74,7 +74,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         name: "nic-threaded-napi",
         area: Area::Nic,
-        wanted: "off on PREEMPT_RT; elsewhere on, its thread under SCHED_FIFO",
+        wanted: "on with a real-time priority; off is as good where interrupts have threads",
         why: "An ordinary kernel takes frames from the card in a soft interrupt, which it leaves to ksoftirqd, at \
               ordinary priority, when there is much to do. A NAPI thread of its own can be given a priority.",
         look: threaded_napi,
@@ -291,21 +291,26 @@ fn interrupt(check: &Check, subject: &Subject) -> Finding {
 
 fn threaded_napi(check: &Check, subject: &Subject) -> Finding {
     let path = file(subject, "threaded");
-    let on = subject.root.number(&path).map(|it| it != 0);
-    // The kernel takes no other value for an interface without NAPI.
-    let has_napi = subject.root.exists(file(subject, "device"));
-    match (on, subject.has_interrupt_threads()) {
-        (None, _) => check.ok("the kernel has none"),
-        (Some(false), true) => check.ok("off: the interrupt's thread does it"),
-        (Some(true), true) => check.note("on", format!("echo 0 > {path}")).writing(path, "0"),
-        (Some(true), false) => check.ok("on"),
-        (Some(false), false) if !has_napi => check.ok("off: a virtual interface"),
-        (Some(false), false) => check
-            .note(
-                "off",
-                format!("echo 1 > {path}, then chrt -f -p 50 $(pgrep napi/{})", interface(subject)),
-            )
-            .writing(path, "1"),
+    let Some(on) = subject.root.number(&path).map(|it| it != 0) else {
+        return check.ok("the kernel has none");
+    };
+    let prefix = format!("napi/{}-", interface(subject));
+    let priority =
+        subject.threads().iter().filter(|it| it.name.starts_with(&prefix)).find_map(|it| match it.policy {
+            Policy::Fixed(priority) => Some(priority),
+            _ => None,
+        });
+    let is_card = subject.root.exists(file(subject, "device"));
+    // Not switched on by us: without a priority, which no journal keeps, the thread is worse than the soft interrupt.
+    let lift = format!("chrt -f -p 50 $(pgrep {prefix})");
+    match (on, priority) {
+        (true, Some(priority)) => check.ok(format!("on, priority {priority}")),
+        (true, None) => check
+            .warning("on, at ordinary priority", format!("{lift}, or echo 0 > {path}"))
+            .writing(path, "0"),
+        (false, _) if subject.has_interrupt_threads() => check.ok("off: the interrupt's thread does it"),
+        (false, _) if !is_card => check.ok("off: a virtual interface"),
+        (false, _) => check.note("off", format!("echo 1 > {path}, then {lift}")),
     }
 }
 

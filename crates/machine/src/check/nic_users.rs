@@ -85,7 +85,10 @@ fn ipv6(check: &Check, subject: &Subject) -> Finding {
     }
     let switch = format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6");
     let finding = check.warning(
-        format!("{} addresses", scopes.len()),
+        match scopes.len() {
+            1 => "an address".to_owned(),
+            count => format!("{count} addresses"),
+        },
         format!("sysctl net.ipv6.conf.{name}.disable_ipv6=1"),
     );
     // Those of the link come back by themselves; others would be lost by switching it off and on.
@@ -145,7 +148,10 @@ fn sockets(check: &Check, subject: &Subject) -> Finding {
     match others.count() {
         0 => check.ok("none"),
         count => check.warning(
-            format!("{count} raw sockets"),
+            match count {
+                1 => "a raw socket".to_owned(),
+                _ => format!("{count} raw sockets"),
+            },
             "See who they are (ss -0 -p) and stop them: LLDP and DHCP daemons, sniffers, another MainDevice.",
         ),
     }

@@ -115,9 +115,15 @@ fn governor(check: &Check, subject: &Subject) -> Finding {
 
 fn energy_preference(check: &Check, subject: &Subject) -> Finding {
     let file = subject.of_cpu("cpufreq/energy_performance_preference");
+    let governor = subject.root.text(subject.of_cpu("cpufreq/scaling_governor"));
+    let governed = governor.as_deref() == Some("performance");
     match subject.root.text(&file).as_deref() {
         None => check.ok("none: the processor takes no hint"),
         Some("performance" | "0") => check.ok("performance"),
+        // The governor brings the hint along, and the kernel refuses to put an old hint back under that governor.
+        Some(hint) if !governed => {
+            check.warning(hint, "Comes with the governor performance: see frequency-governor.")
+        }
         Some(hint) => {
             check.warning(hint, format!("echo performance > {file}")).writing(file, "performance")
         }

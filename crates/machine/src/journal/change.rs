@@ -239,10 +239,10 @@ fn remove_group(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Of `always [madvise] never` the middle; any other text as it is, without the line's end.
+/// Of `always [madvise] never` or `none (full) lazy` the middle; any other text as it is, without the line's end.
 pub(crate) fn chosen(text: &str) -> &str {
-    let marked = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    match marked {
+    let between = |open, close| text.split_once(open).and_then(|(_, rest)| rest.split_once(close));
+    match between('[', ']').or_else(|| between('(', ')')) {
         Some((word, _)) if text.lines().count() == 1 && !word.is_empty() => word,
         _ => text.strip_suffix('\n').unwrap_or(text),
     }
@@ -263,4 +263,23 @@ pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
 fn gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chosen_word_is_what_is_written_back() {
+        for (text, word) in [
+            ("always [madvise] never\n", "madvise"),
+            ("(none) voluntary full lazy\n", "none"),
+            ("4\t4\t1\t7\n", "4\t4\t1\t7"),
+            ("two lines\n[of text]\n", "two lines\n[of text]"),
+            ("()\n", "()"),
+            ("", ""),
+        ] {
+            assert_eq!(chosen(text), word);
+        }
+    }
 }

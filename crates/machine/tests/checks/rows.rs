@@ -196,6 +196,10 @@ pub(crate) const ROWS: &[Row] = &[
     fixable("energy-preference", Warning, "balance_power", |tree| {
         tree.file(&format!("{CPU}/cpufreq/energy_performance_preference"), "balance_power\n");
     }),
+    row("energy-preference", Warning, "balance_power", |tree| {
+        tree.file(&format!("{CPU}/cpufreq/scaling_governor"), "powersave\n");
+        tree.file(&format!("{CPU}/cpufreq/energy_performance_preference"), "balance_power\n");
+    }),
     row("frequency-driver", Note, "none", |tree| tree.remove(&format!("{CPU}/cpufreq"))),
     fixable("turbo", Note, "on", |tree| tree.file("/sys/devices/system/cpu/intel_pstate/no_turbo", "0\n")),
     fixable("turbo", Note, "on", |tree| {
@@ -248,6 +252,9 @@ pub(crate) const ROWS: &[Row] = &[
     }),
     fixable("compaction", Note, "degree 20", |tree| {
         tree.file("/proc/sys/vm/compaction_proactiveness", "20\n")
+    }),
+    fixable("compaction-of-locked", Note, "on", |tree| {
+        tree.file("/proc/sys/vm/compact_unevictable_allowed", "1\n");
     }),
     fixable("zone-reclaim", Note, "mode 1", |tree| tree.file("/proc/sys/vm/zone_reclaim_mode", "1\n")),
     row("free-memory", Warning, "of 15625 MiB", |tree| {
@@ -311,8 +318,23 @@ pub(crate) const ROWS: &[Row] = &[
         tree.remove(&format!("{NIC}/device"));
         tree.remove("/proc/interrupts");
     }),
-    fixable("nic-threaded-napi", Note, "off", |tree| ordinary(tree, "")),
-    fixable("nic-threaded-napi", Note, "on", |tree| tree.file(&format!("{NIC}/threaded"), "1\n")),
+    row("nic-threaded-napi", Note, "off", |tree| ordinary(tree, "")),
+    fixable("nic-threaded-napi", Warning, "ordinary priority", |tree| {
+        tree.file(
+            &format!("{NIC}/threaded"),
+            "1
+",
+        );
+        tree.thread(42, "napi/eth0-1", KERNEL, 0, 0, "0-2");
+    }),
+    row("nic-threaded-napi", Ok, "priority 50", |tree| {
+        tree.file(
+            &format!("{NIC}/threaded"),
+            "1
+",
+        );
+        tree.thread(42, "napi/eth0-1", KERNEL, 1, 50, "0-2");
+    }),
     fixable("nic-deferral", Warning, "gro_flush_timeout", |tree| {
         tree.file(&format!("{NIC}/gro_flush_timeout"), "20000\n");
     }),
@@ -328,7 +350,11 @@ pub(crate) const ROWS: &[Row] = &[
         let network = u32::from_ne_bytes([10, 0, 0, 0]);
         tree.file("/proc/net/route", format!("Iface Destination Gateway\neth0 {network:08X} 00000000\n"));
     }),
-    row("nic-ipv6", Warning, "1 addresses", |tree| {
+    fixable("nic-ipv6", Warning, "2 addresses", |tree| {
+        let of_link = "02 40 20 80     eth0\n";
+        tree.file("/proc/net/if_inet6", format!("fe80::1 {of_link}fe80::2 {of_link}"));
+    }),
+    row("nic-ipv6", Warning, "an address", |tree| {
         tree.file("/proc/net/if_inet6", "fd000000000000000000000000000002 02 40 00 80     eth0\n");
     }),
     row("nic-network-manager", Warning, "NetworkManager", |tree| {

@@ -105,7 +105,12 @@ impl Tree {
     /// Makes a change as the machine would.
     pub(crate) fn make(&mut self, change: &Change) {
         match change {
-            Change::Write { path, value } => self.file(path, value),
+            Change::Write { path, value } => {
+                self.file(path, value);
+                if path.ends_with("/disable_ipv6") {
+                    self.file("/proc/net/if_inet6", "");
+                }
+            }
             Change::Cpus { path, format: CpuFormat::List, cpus } => self.file(path, cpus.to_string()),
             Change::Cpus { path, format: CpuFormat::Mask, cpus } => self.file(path, cpus.mask()),
             Change::Affinity { thread, name, cpus } => {
@@ -247,6 +252,7 @@ const TUNED: &[(&str, &str)] = &[
         "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/zram0 partition 8388604 0 100\n",
     ),
     ("/proc/sys/vm/compaction_proactiveness", "0\n"),
+    ("/proc/sys/vm/compact_unevictable_allowed", "0\n"),
     ("/proc/sys/vm/zone_reclaim_mode", "0\n"),
     (
         "/proc/meminfo",

@@ -21,11 +21,9 @@ use self::verdict::Verdict;
 use crate::arguments::time;
 use crate::failure::Failure;
 
-/// Each check says what it found, what a cycle wants, why it matters and how to fix it.
-///
-/// Exit code: 0 nothing worse than a note, 1 a warning, 2 critical or the verdict is "does not", 3 the doctor could
-/// not do its work.
+/// The machine is looked at, not touched, but with `--fix`.
 #[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
 pub(crate) struct Doctor {
     /// CPU of the cycle; by default the first isolated one, or else the last
     #[arg(long, value_name = "NUMBER")]
@@ -143,6 +141,9 @@ impl Doctor {
         Ok(subject.with_interface(name, ethtool))
     }
 }
+
+const EXIT_CODES: &str = "Exit code: 0 nothing worse than a note; 1 a warning; 2 something critical, or the verdict \
+                          is \"does not\"; 3 the doctor could not do its work.";
 
 /// The exit code of a doctor that could not do its work, as monitoring plug-ins use it.
 pub(crate) const COULD_NOT_WORK: u8 = 3;

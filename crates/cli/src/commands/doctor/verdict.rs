@@ -49,7 +49,8 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
     }
     reasons.extend(probed.refusals.iter().cloned());
     let mut worst: Vec<&Finding> = findings.iter().filter(|it| it.severity >= Severity::Warning).collect();
-    worst.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    let suspicion = |name| SUSPECTS.iter().position(|suspect| *suspect == name).unwrap_or(SUSPECTS.len());
+    worst.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), suspicion(finding.name)));
     let named = worst.iter().take(4).map(|finding| format!("{}: {}", finding.name, finding.found));
     let named: Vec<String> = named.collect();
     if !named.is_empty() {
@@ -57,6 +58,18 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
     }
     reasons.join("; ")
 }
+
+/// What delays a wake-up most, the usual suspects first.
+const SUSPECTS: [&str; 8] = [
+    "steal-time",
+    "hypervisor",
+    "firmware-interrupts",
+    "preempt-rt",
+    "preemption-model",
+    "rival-threads",
+    "isolated-cpu",
+    "interrupts",
+];
 
 /// No event in n independent trials: with 95 % confidence its probability is below 3/n (the rule of three).
 fn confidence(probed: &Probed, holds: bool) -> String {
@@ -130,4 +143,90 @@ fn grouped(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use machine::check::{self, Subject};
+    use machine::root::Root;
+
+    use super::*;
+    use crate::commands::doctor::probe::Latency;
+
+    /// A probe of 250 us in which the worst of 240 000 wake-ups came so late.
+    fn probed(max_ns: u64) -> Probed {
+        Probed {
+            period_ns: 250_000,
+            seconds: 60.0,
+            beats: 240_000,
+            latency: Latency { max_ns: Some(max_ns), ..Latency::default() },
+            ..Probed::default()
+        }
+    }
+
+    #[test]
+    fn it_holds_with_what_the_worst_wakeup_leaves() {
+        let verdict = Verdict::new(&probed(69_700), &[]);
+        assert!(verdict.holds);
+        let words = "holds with a margin of 180.3 us: the worst of 240 000 wake-ups came 69.7 us late";
+        assert_eq!(verdict.words, words);
+        // The rule of three: 240 000 / 3.
+        assert!(verdict.confidence.contains("once in 80 000 beats"), "{}", verdict.confidence);
+        assert!(verdict.confidence.contains("60 s"), "{}", verdict.confidence);
+    }
+
+    #[test]
+    fn half_a_period_is_the_edge_of_a_margin_and_a_whole_one_the_end() {
+        let words = |max_ns| Verdict::new(&probed(max_ns), &[]).words;
+        assert!(words(125_000).starts_with("holds with a margin of 125.0 us"), "{}", words(125_000));
+        assert!(words(125_001).starts_with("holds, but just"), "{}", words(125_001));
+        assert!(words(249_999).starts_with("holds, but just"), "{}", words(249_999));
+        assert!(words(250_000).starts_with("does not, because"), "{}", words(250_000));
+    }
+
+    #[test]
+    fn the_reasons_are_measured_ones_then_the_worst_findings() {
+        let probed = Probed {
+            missed: 11,
+            steal: 0.0123,
+            refusals: vec!["SCHED_FIFO 80 was refused (EPERM)".to_owned()],
+            ..probed(2_500_000)
+        };
+        let mut findings = check::all(&Subject::new(Root::at("/nowhere"), Some(0)));
+        findings.iter_mut().for_each(|finding| finding.severity = Severity::Ok);
+        let mut spoil = |name: &str, severity| {
+            let finding = findings.iter_mut().find(|finding| finding.name == name).unwrap();
+            (finding.severity, finding.found) = (severity, format!("bad {name}"));
+        };
+        spoil("turbo", Severity::Note);
+        spoil("swap", Severity::Warning);
+        spoil("preempt-rt", Severity::Warning);
+        spoil("workqueues", Severity::Critical);
+        let verdict = Verdict::new(&probed, &findings);
+        assert!(!verdict.holds);
+        assert_eq!(
+            verdict.words,
+            "does not, because the worst of 240 000 wake-ups came 2.50 ms late, more than a period (11 releases were \
+             missed); the hypervisor took 1.23 % of the CPU's time meanwhile; SCHED_FIFO 80 was refused (EPERM); the \
+             worst findings are workqueues: bad workqueues; preempt-rt: bad preempt-rt; swap: bad swap"
+        );
+        assert!(verdict.confidence.contains("only find worse"), "{}", verdict.confidence);
+    }
+
+    #[test]
+    fn nothing_measured_is_no_yes() {
+        assert!(!Verdict::new(&Probed::default(), &[]).holds);
+    }
+
+    #[test]
+    fn numbers_are_for_people() {
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
+            assert_eq!(grouped(number), text);
+        }
+        for (ns, text) in
+            [(7, "7 ns"), (7_500, "7.5 us"), (2_550_000, "2.55 ms"), (3_000_000_000, "3.00 s")]
+        {
+            assert_eq!(time(ns), text);
+        }
+    }
 }

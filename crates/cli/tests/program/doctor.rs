@@ -1,0 +1,319 @@
+//! `onbeat doctor`: can this machine hold a real-time cycle?
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
+use testbed::{Side, Testbed};
+
+use crate::common::{self, Ran, finished, onbeat, run};
+
+/// The doctor's JSON, whatever it thinks of the machine.
+fn diagnosis(ran: &Ran) -> Value {
+    let object: Value = serde_json::from_str(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));
+    let code = match object["severity"].as_str() {
+        Some("ok" | "note") => 0,
+        Some("warning") => 1,
+        Some("critical") => 2,
+        other => panic!("severity {other:?}"),
+    };
+    assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+    object
+}
+
+#[test]
+fn json_says_what_was_found_and_wanted_and_why_and_how() {
+    let object = diagnosis(&run(&["doctor", "--json", "--iface", "lo"]));
+    let checks = object["checks"].as_array().expect("checks");
+    assert!(checks.len() > 60, "{}", checks.len());
+    for check in checks {
+        for key in ["name", "area", "found", "wanted", "why"] {
+            assert!(check[key].as_str().is_some_and(|text| !text.is_empty()), "{key}: {check}");
+        }
+        let severity = check["severity"].as_str().expect("a severity");
+        assert!(["ok", "note", "warning", "critical"].contains(&severity), "{check}");
+        assert_eq!(check["fix"].as_str().expect("a fix").is_empty(), severity == "ok", "{check}");
+        assert!(check["fixable"].is_boolean(), "{check}");
+    }
+    // The worst of them is the diagnosis.
+    let rank = |check: &Value| {
+        ["ok", "note", "warning", "critical"].iter().position(|it| check["severity"] == *it)
+    };
+    let worst = checks.iter().max_by_key(|check| rank(check)).expect("a check");
+    assert_eq!(object["severity"], worst["severity"]);
+    assert!(object.get("verdict").is_none() && object.get("probe").is_none());
+}
+
+#[test]
+fn the_table_explains_what_is_not_well() {
+    let ran = run(&["doctor"]);
+    assert!(matches!(ran.code, Some(0..=2)), "{}", ran.stderr);
+    for expected in ["Kernel\n", "preempt-rt", "CPU of the cycle\n", "Memory\n", " checks: "] {
+        assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+    // Not on a terminal: no colours, and lines of 80 letters unless a path is longer.
+    assert!(!ran.stdout.contains('\x1b'));
+    let long = ran.stdout.lines().find(|line| line.chars().count() > 80 && !line.contains('/'));
+    assert_eq!(long, None);
+    let brief = ran.stdout.lines().count();
+    let all = run(&["doctor", "--all"]);
+    assert!(all.stdout.lines().count() > brief + 30, "{}", all.stdout);
+}
+
+#[test]
+fn the_verdict_is_measured() {
+    let object = diagnosis(&run(&["doctor", "--for", "1ms", "--probe-time", "300ms", "--json"]));
+    let probe = &object["probe"];
+    let number = |key: &str| probe[key].as_u64().unwrap_or_else(|| panic!("{key}: {probe}"));
+    assert_eq!(number("period_ns"), 1_000_000);
+    assert!((1..=300).contains(&number("beats")), "{probe}");
+    let latency = |key: &str| probe["latency"][key].as_u64().unwrap_or_else(|| panic!("{key}: {probe}"));
+    assert!(latency("min_ns") <= latency("p50_ns") && latency("p50_ns") <= latency("max_ns"), "{probe}");
+    let verdict = object["verdict"].as_str().expect("a verdict");
+    let worst = latency("max_ns");
+    let expected = if worst >= 1_000_000 {
+        "does not, because"
+    } else if worst > 500_000 {
+        "holds, but just"
+    } else {
+        "holds with a margin of"
+    };
+    assert!(verdict.starts_with(expected), "{verdict}: {probe}");
+    if worst >= 1_000_000 {
+        assert_eq!(object["severity"], "critical");
+    }
+}
+
+#[test]
+fn the_verdict_is_a_sentence_with_its_doubts() {
+    let ran = run(&["doctor", "--for", "10ms", "--probe-time", "200ms"]);
+    assert!(ran.stdout.contains("A cycle of 10.00 ms: "), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("says nothing about rarer") || ran.stdout.contains("only find worse"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// Every value that is changed is put back. Files that others may change at the same time are not looked at.
+#[test]
+fn what_is_mended_is_put_back() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: changing the machine needs root");
+    }
+    let _only = only_mender();
+    let files = [
+        "/proc/sys/vm/stat_interval",
+        "/proc/sys/vm/compaction_proactiveness",
+        "/proc/sys/kernel/timer_migration",
+    ];
+    let read = || files.map(|file| fs::read_to_string(file).ok());
+    let nothing_left = run(&["doctor", "--restore", "--json"]);
+    assert_eq!(nothing_left.code, Some(0), "{}", nothing_left.stderr);
+    let before = read();
+
+    let first = diagnosis(&run(&["doctor", "--json"]));
+    let object = diagnosis(&run(&["doctor", "--fix", "--json"]));
+    let mended = object["mended"].as_array().expect("mended");
+    let changed = |name: &str| mended.iter().any(|it| it["name"] == name && it.get("refused").is_none());
+    let during = read();
+    let fixable = severity(&first, "vm-statistics") == "note";
+    if changed("vm-statistics") {
+        assert_eq!(during[0].as_deref(), Some("120\n"));
+        assert_eq!(severity(&object, "vm-statistics"), "ok");
+    } else if mended.iter().any(|it| it["name"] == "vm-statistics") {
+        eprintln!("skipped in part: this machine lets nobody change vm.stat_interval");
+    } else {
+        assert!(!fixable, "not mended: {object}");
+    }
+
+    let restored = run(&["doctor", "--restore", "--json"]);
+    assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+    assert_eq!(read(), before);
+    let restored: Value = serde_json::from_str(&restored.stdout).expect("JSON");
+    let changes: u64 = restored["restored"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| it["changes"].as_u64().unwrap())
+        .sum();
+    let made = mended.iter().filter(|it| it.get("refused").is_none()).count();
+    assert!(changes >= made as u64, "{restored}");
+    assert!(run(&["doctor", "--restore"]).stdout.contains("Nothing to put back"));
+}
+
+/// Somebody who must not change the machine is told so, and nothing is changed.
+#[test]
+fn mending_without_the_right_changes_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        let ran = run(&["doctor", "--fix"]);
+        assert_eq!(ran.code, Some(3), "{}", ran.stdout);
+        assert!(ran.stderr.contains("root"), "{}", ran.stderr);
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_onbeat");
+    // The program may lie where only root can go.
+    let copy = std::env::temp_dir().join(format!("onbeat-doctor-{}", std::process::id()));
+    fs::copy(program, &copy).expect("a copy of the program");
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--clear-groups", "--inh-caps=-all"])
+        .arg(&copy)
+        .args(["doctor", "--fix"]);
+    let output = command.output();
+    let _ = fs::remove_file(&copy);
+    let Ok(output) = output else { return eprintln!("skipped: no setpriv here (Debian: util-linux)") };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("nothing was changed") && said.contains("root"), "{said}");
+}
+
+#[test]
+fn a_bad_command_line_is_not_a_diagnosis() {
+    for (arguments, part) in [
+        (&["--for", "250"][..], "\"250\""),
+        (&["--for", "1us"], "20us to 1s"),
+        (&["--for", "2s"], "20us to 1s"),
+        (&["--for", "1ms", "--probe-time", "0s"], "100ms"),
+        (&["--for", "1ms", "--probe-time", "999h"], "168h"),
+        (&["--probe-time", "1m"], "--for"),
+        (&["--cpu", "one"], "--cpu"),
+        (&["--cpu", "70000"], "70000"),
+        (&["--priority", "100"], "1..=99"),
+        (&["--iface", "no-such-nic"], "no-such-nic"),
+        (&["--iface", ""], "interface \"\""),
+        (&["--restore", "--fix"], "--fix"),
+        (&["now"], "now"),
+    ] {
+        let ran = run(&[&["doctor"], arguments].concat());
+        assert_eq!(ran.code, Some(3), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(part), "{arguments:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+    }
+    assert_eq!(run(&["doctor", "--help"]).code, Some(0));
+    // Other commands keep the usual code.
+    assert_eq!(run(&["scan", "--nonsense"]).code, Some(2));
+}
+
+fn severity(object: &Value, name: &str) -> String {
+    let checks = object["checks"].as_array().expect("checks");
+    let check =
+        checks.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no check {name}"));
+    check["severity"].as_str().expect("a severity").to_owned()
+}
+
+/// The kernel's own files and answers, not ours: an address, IPv6, a raw socket, a bridge, a pulled cable.
+#[test]
+fn other_users_of_an_interface_are_seen() {
+    let _alone = common::alone();
+    let testbed = match Testbed::new() {
+        Ok(testbed) => testbed,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let inside = |program: &str, arguments: &str| {
+        let mut command = Command::new(program);
+        command.args(arguments.split(' '));
+        let output = testbed.run_in(Side::Near, command).output().expect("a program");
+        assert!(
+            output.status.success(),
+            "{program} {arguments}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    let look = || {
+        let mut command = onbeat();
+        command.args(["doctor", "--json", "--iface", "near"]);
+        diagnosis(&finished(testbed.run_in(Side::Near, command)))
+    };
+    let quiet = look();
+    for name in ["nic-link", "nic-mtu", "nic-addresses", "nic-ipv6", "nic-bridge", "nic-other-sockets"] {
+        assert_eq!(severity(&quiet, name), "ok", "{quiet}");
+    }
+
+    inside("ip", "address add 10.99.0.1/24 dev near");
+    assert_eq!(severity(&look(), "nic-addresses"), "warning");
+
+    testbed.inside(Side::Near, || {
+        // A kernel without IPv6 has no such file.
+        let _ = fs::write("/proc/sys/net/ipv6/conf/near/disable_ipv6", "0");
+    });
+    if Path::new("/proc/sys/net/ipv6").exists() {
+        await_severity("nic-ipv6", "warning", look);
+    }
+
+    let mut simulate = onbeat();
+    simulate.args(["simulate", "examples/six-axis.toml", "--iface", "near"]);
+    let mut simulate = testbed.run_in(Side::Near, simulate);
+    let mut simulator =
+        simulate.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the simulator");
+    await_severity("nic-other-sockets", "warning", look);
+    simulator.kill().expect("kill");
+    simulator.wait().expect("its end");
+
+    inside("ip", "link set near mtu 1400");
+    assert_eq!(severity(&look(), "nic-mtu"), "warning");
+    inside("ip", "link set near down");
+    assert_eq!(severity(&look(), "nic-link"), "critical");
+}
+
+/// A driver's settings are not files: they are changed, and put back, by the programs people use.
+#[test]
+fn an_interface_is_mended_and_put_back() {
+    let (_only, _alone) = (only_mender(), common::alone());
+    let testbed = match Testbed::new() {
+        Ok(testbed) => testbed,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let inside = |words: &str| {
+        let mut words = words.split(' ');
+        let mut command = Command::new(words.next().expect("a program"));
+        command.args(words);
+        testbed.run_in(Side::Near, command).output().expect("a program")
+    };
+    if !inside("ethtool -K near gro on").status.success() {
+        return eprintln!("skipped: no ethtool here (Debian: ethtool), or it may not switch gro");
+    }
+    let gro = || {
+        String::from_utf8_lossy(&inside("ethtool -k near").stdout).contains("generic-receive-offload: on")
+    };
+    let doctor = |arguments: &[&str]| {
+        let mut command = onbeat();
+        command.arg("doctor").args(arguments);
+        finished(testbed.run_in(Side::Near, command))
+    };
+    assert!(gro());
+    assert_eq!(severity(&diagnosis(&doctor(&["--json", "--iface", "near"])), "nic-offloads"), "note");
+    let object = diagnosis(&doctor(&["--fix", "--json", "--iface", "near"]));
+    let off = gro();
+    let restored = doctor(&["--restore"]);
+    assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+    assert!(!off, "{object}");
+    assert_eq!(severity(&object, "nic-offloads"), "ok");
+    assert!(gro());
+}
+
+/// The kernel and other programs take a moment.
+fn await_severity(name: &str, expected: &str, look: impl Fn() -> Value) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let found = look();
+        if severity(&found, name) == expected {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{name} is not {expected}: {found}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Two tests that mend and restore at the same time would put back each other's changes. Taken before [`common::alone`].
+fn only_mender() -> fs::File {
+    let path = Path::new("/tmp/onbeat-doctor-test.lock");
+    let file = fs::File::create(path).expect("a lock in /tmp");
+    flock(&file, FlockOperation::LockExclusive).expect("a lock");
+    file
+}
