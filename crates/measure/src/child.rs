@@ -38,7 +38,7 @@ impl ChildProcess {
         Ok(Self { child, line, said: None, complained })
     }
 
-    /// As [`ChildProcess::start`], and gathers what it says for [`ChildProcess::finish`].
+    /// As [`ChildProcess::start`], and gathers what it says for [`ChildProcess::finish_with`].
     ///
     /// # Errors
     /// A program that cannot be started.
@@ -76,31 +76,43 @@ impl ChildProcess {
         }
     }
 
-    /// Tells it to stop as Ctrl-C does, waits until it has, and gives what it said.
+    /// Tells it to stop as Ctrl-C does, and waits until it has.
     ///
     /// # Errors
     /// One that failed, or does not stop.
-    pub fn finish(mut self) -> Result<String, Error> {
+    pub fn finish(mut self) -> Result<(), Error> {
+        let status = self.stop()?;
+        if status.success() { Ok(()) } else { Err(self.failure(status)) }
+    }
+
+    /// Tells it to stop as Ctrl-C does, waits until it has, and takes what `read` finds in what it said, also from one
+    /// that failed in the end.
+    ///
+    /// # Errors
+    /// One that said nothing of the kind, or does not stop.
+    pub fn finish_with<T>(mut self, read: impl FnOnce(&str) -> Option<T>) -> Result<T, Error> {
+        let status = self.stop()?;
+        let said = self.said.take().map(joined).unwrap_or_default();
+        read(&said).ok_or_else(|| self.failure(status))
+    }
+
+    fn stop(&mut self) -> Result<ExitStatus, Error> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid.filter(|_| !self.is_over()) {
             // One that has just ended needs no telling.
             let _ = kill_process(pid, Signal::INT);
         }
         let begin = Instant::now();
-        let status = loop {
+        loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => break status,
+                Ok(Some(status)) => return Ok(status),
                 Ok(None) if begin.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(10)),
                 Ok(None) => {
                     return Err(self.error(format!("did not stop within {} s", PATIENCE.as_secs())));
                 }
                 Err(error) => return Err(self.error(format!("cannot be waited for: {error}"))),
             }
-        };
-        if !status.success() {
-            return Err(self.failure(status));
         }
-        Ok(self.said.take().map(joined).unwrap_or_default())
     }
 
     fn failure(&mut self, status: ExitStatus) -> Error {
@@ -115,7 +127,8 @@ impl ChildProcess {
         self.error(how)
     }
 
-    fn error(&self, how: String) -> Error {
+    /// What is wrong with it, with its command line.
+    pub(crate) fn error(&self, how: String) -> Error {
         Error::Process { command: self.line.clone(), how }
     }
 }

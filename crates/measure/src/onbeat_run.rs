@@ -1,17 +1,15 @@
 //! A run of the bus in a process of its own: memory locks, affinities and priorities end with it.
 
 use std::ffi::OsString;
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::process::CommandExt;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::child::ChildProcess;
 use crate::{Context, Error};
 
 /// What is run.
@@ -40,36 +38,24 @@ impl OnbeatRun {
         }
         command.arg("--for").arg(format!("{}ms", longest.as_millis()));
         command.args(["--json", "--with-parent", "--record"]).arg(recording);
-        // Ctrl-C is for the experiment, which ends its children in order.
-        command.process_group(0);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let line = words(&command);
         // What a run of the same name left behind must not be taken for this one's.
         let _ = std::fs::remove_file(recording);
-        let started = command.spawn();
-        let mut child =
-            started.map_err(|error| Error::process(&line, format!("cannot be started: {error}")))?;
-        let said = child.stdout.take().map(gather);
-        let complained = child.stderr.take().map(gather);
-        Ok(Running { child, line, recording: recording.to_owned(), said, complained })
+        Ok(Running { process: ChildProcess::start_and_listen(command)?, recording: recording.to_owned() })
     }
 }
 
 /// A run that is going on; dropped, it is killed.
 #[derive(Debug)]
 pub struct Running {
-    child: Child,
-    line: String,
+    process: ChildProcess,
     recording: PathBuf,
-    said: Option<JoinHandle<String>>,
-    complained: Option<JoinHandle<String>>,
 }
 
 impl Running {
     /// The number of the process.
     #[must_use]
     pub fn process(&self) -> u32 {
-        self.child.id()
+        self.process.id()
     }
 
     /// Waits until the first beats are recorded; says whether they are, or the user wants to stop.
@@ -79,12 +65,10 @@ impl Running {
     pub fn wait_until_measuring(&mut self, context: &Context) -> Result<bool, Error> {
         let begin = Instant::now();
         while !has_rows(&self.recording) {
-            if let Some(status) = self.child.try_wait().map_err(|error| self.lost(&error))? {
-                return Err(self.failure(status));
-            }
+            self.process.still_goes_on()?;
             if begin.elapsed() > PATIENCE {
                 let how = format!("did not reach Op within {} s", PATIENCE.as_secs());
-                return Err(Error::process(&self.line, how));
+                return Err(self.process.error(how));
             }
             if !context.wait(Duration::from_millis(20)) {
                 return Ok(false);
@@ -95,7 +79,7 @@ impl Running {
 
     /// Whether it is over by itself.
     pub fn is_over(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
+        self.process.is_over()
     }
 
     /// Tells it to stop, and takes the JSON it ends with. A run that found its bus broken at the end still gives
@@ -103,51 +87,8 @@ impl Running {
     ///
     /// # Errors
     /// A run that failed, or does not end.
-    pub fn finish(mut self) -> Result<Value, Error> {
-        let pid = i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw);
-        if let Some(pid) = pid.filter(|_| !self.is_over()) {
-            // One that has just ended needs no telling.
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
-        }
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().map_err(|error| self.lost(&error))? {
-                break status;
-            }
-            if begin.elapsed() > PATIENCE {
-                let how = format!("did not stop within {} s", PATIENCE.as_secs());
-                return Err(Error::process(&self.line, how));
-            }
-            thread::sleep(Duration::from_millis(20));
-        };
-        let said = self.said.take().map(joined).unwrap_or_default();
-        serde_json::from_str(&said).map_err(|_| self.failure(status))
-    }
-
-    fn failure(&mut self, status: ExitStatus) -> Error {
-        let complained = self.complained.take().map(joined).unwrap_or_default();
-        let last: Vec<&str> = complained.lines().rev().take(3).collect();
-        let last: Vec<&str> = last.into_iter().rev().collect();
-        Error::process(&self.line, format!("ended with {status}: {}", last.join("; ")))
-    }
-
-    fn lost(&self, error: &std::io::Error) -> Error {
-        Error::process(&self.line, format!("cannot be waited for: {error}"))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
-impl Error {
-    fn process(line: &str, how: impl Into<String>) -> Self {
-        Self::Process { command: line.to_owned(), how: how.into() }
+    pub fn finish(self) -> Result<Value, Error> {
+        self.process.finish_with(|said| serde_json::from_str(said).ok())
     }
 }
 
@@ -157,26 +98,5 @@ fn has_rows(path: &Path) -> bool {
     BufReader::new(file).lines().take(3).filter(Result::is_ok).count() == 3
 }
 
-fn gather(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = pipe.read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
-fn joined(thread: JoinHandle<String>) -> String {
-    thread.join().unwrap_or_default()
-}
-
-/// A command as a person would type it.
-fn words(command: &Command) -> String {
-    let mut line = "onbeat".to_owned();
-    for argument in command.get_args() {
-        let _ = write!(line, " {}", argument.to_string_lossy());
-    }
-    line
-}
-
-/// Time for a bring-up or an orderly stop, also on a machine under load.
+/// Time for a bring-up, also on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);

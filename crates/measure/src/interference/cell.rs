@@ -141,12 +141,11 @@ impl Children<'_> {
             }
         }
         drop(loads);
-        let said = match cycle.finish() {
+        match cycle.finish_with(|said| serde_json::from_str(said).ok()) {
             // One that is stopped before it is in Op has nothing to say.
-            Err(_) if self.context.stopped() => String::new(),
-            said => said?,
-        };
-        Ok(serde_json::from_str(&said).unwrap_or(Value::Null))
+            Err(_) if self.context.stopped() => Ok(Value::Null),
+            said => said,
+        }
     }
 }
 

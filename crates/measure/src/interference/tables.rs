@@ -232,7 +232,9 @@ fn values(cell: &Cell) -> Value {
 
 fn four(moments: &Moments) -> [String; 4] {
     [Moments::minimum, Moments::maximum, Moments::mean, Moments::standard_deviation]
-        .map(|which| microseconds(some(moments, which)))
+        .map(|which| some(moments, which))
+        // A mean of rounding errors is none, and has no sign.
+        .map(|it| microseconds(it.map(|it| if it.abs() < 0.5 { 0.0 } else { it })))
 }
 
 /// One of the moments, if there are samples.

@@ -1,5 +1,6 @@
 //! `onbeat measure interference`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -75,6 +76,10 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "ORDER", value_parser = ["reply_of_last_beat", "wait_for_reply"])]
     frame_order: Option<String>,
 
+    /// More options of `onbeat run`, for the cycle: profile and the like
+    #[arg(last = true, value_name = "OPTIONS")]
+    options: Vec<OsString>,
+
     #[command(flatten)]
     common: Common,
 }
@@ -98,7 +103,7 @@ impl Interference {
         if let Some(path) = &self.recording {
             return self.common.conduct("interference", |_| interference::judge(path));
         }
-        let mut options = Vec::new();
+        let mut options = self.options;
         if let Some(priority) = self.priority {
             options.extend(["--priority".into(), priority.to_string().into()]);
         }
