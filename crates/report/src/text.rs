@@ -48,6 +48,14 @@ impl Row {
 }
 
 impl Table {
+    /// The table alone, in columns of fixed width.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        write_table(&mut text, self);
+        text
+    }
+
     /// Columns the widest row needs.
     pub(crate) fn width(&self) -> usize {
         let rows = self.rows.iter().map(|row| row.cells.len() + 1).max().unwrap_or(0);

@@ -27,6 +27,7 @@
 //! | `file` | the keys and types a robot file may contain |
 //! | `check` | from the file to the description, or the first problem found |
 //! | [`object`] | values of CoE objects as people write them |
+//! | [`task_set`] | task sets, for analysis |
 //! | [`duration`] | durations as people write them |
 #![forbid(unsafe_code)]
 
@@ -37,6 +38,7 @@ mod error;
 mod file;
 mod nearest;
 pub mod object;
+pub mod task_set;
 
 use std::path::Path;
 use std::time::Duration;

@@ -15,7 +15,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-report", &["onbeat-timing"], &[]),
     ("onbeat-machine", &[], &["testbed"]),
     ("onbeat-blame", &["onbeat-timing"], &[]),
-    ("onbeat-robot", &["onbeat-ethercat", "onbeat-motion"], &[]),
+    ("onbeat-robot", &["onbeat-ethercat", "onbeat-motion", "onbeat-timing"], &[]),
     ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &[]),
     (
         "onbeat-runtime",

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod analyse;
 mod culprit;
 mod doctor;
 mod load;
@@ -32,6 +33,8 @@ pub(crate) enum Command {
     Sdo(sdo::Sdo),
     /// Show tables and plots of a recorded run or an experiment
     Report(report::Report),
+    /// Prove from their times whether tasks meet their deadlines, and how far off they are
+    Analyse(analyse::Analyse),
     /// Put one of the experiments' loads on this machine until it is ended
     #[command(hide = true)]
     Load(load::Load),
@@ -50,6 +53,7 @@ impl Command {
             Self::Scan(scan) => scan.execute(),
             Self::Sdo(sdo) => sdo.execute(),
             Self::Report(report) => report.execute(),
+            Self::Analyse(analyse) => analyse.execute(),
             Self::Load(load) => load.execute(),
             Self::Measure(measure) => measure.execute(),
         }

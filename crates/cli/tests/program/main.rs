@@ -1,5 +1,6 @@
 //! The program as a user meets it: arguments in, text and exit code out.
 
+mod analyse;
 mod bad_robot_files;
 mod common;
 mod doctor;

@@ -119,4 +119,4 @@ const SHORTEST_RESERVATION: Duration = Duration::from_nanos(1024);
 const USUAL_PRIORITY: u8 = 80;
 
 /// Highest CPU number: as many as the kernel's CPU sets hold.
-const HIGHEST_CPU: i64 = 1023;
+pub(crate) const HIGHEST_CPU: i64 = 1023;

@@ -4,9 +4,9 @@ mod axis;
 mod bus;
 mod clock;
 mod controller;
-mod cycle;
+pub(crate) mod cycle;
 mod mapping;
-mod number;
+pub(crate) mod number;
 mod repeat;
 mod simulation;
 mod startup;
@@ -32,7 +32,7 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<R
 }
 
 /// A name people can read in a table and type on a command line.
-fn readable_name(name: &Spanned<String>) -> Checked<()> {
+pub(crate) fn readable_name(name: &Spanned<String>) -> Checked<()> {
     let text = name.get_ref();
     let readable =
         !text.trim().is_empty() && text.chars().count() <= 64 && !text.chars().any(char::is_control);

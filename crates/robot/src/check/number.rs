@@ -19,7 +19,7 @@ pub(super) fn whole(key: &str, value: &Spanned<i64>, range: RangeInclusive<i64>)
     ))
 }
 
-pub(super) fn optional_whole(
+pub(crate) fn optional_whole(
     key: &str,
     value: Option<&Spanned<i64>>,
     range: RangeInclusive<i64>,

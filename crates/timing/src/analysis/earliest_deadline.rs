@@ -55,6 +55,14 @@ pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTi
     own.map_or(ResponseTime::AtLeast(0), |own| effort.spend(|effort| demand.response_time(own, effort)))
 }
 
+/// How long jobs due later can hold a job of this task up, ns.
+#[must_use]
+pub fn blocking(set: &TaskSet, place: usize) -> u64 {
+    let demand = Demand::of(set, set.tasks[place].cpu, &|_| Scale::ONE);
+    let own = demand.tasks.iter().find(|task| task.place == place);
+    own.map_or(0, |task| u64::try_from(demand.blocking(task.due)).unwrap_or(u64::MAX))
+}
+
 /// One task, times in units of 1 ns over the denominator.
 #[derive(Clone, Debug)]
 struct Asking {

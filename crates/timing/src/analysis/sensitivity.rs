@@ -36,7 +36,8 @@ impl Slack {
     #[must_use]
     pub fn percent(self) -> Option<f64> {
         match self {
-            Self::Factor(factor) => Some((factor - 1.0) * 100.0),
+            // Rounded where the subtraction has left nothing but noise.
+            Self::Factor(factor) => Some(((factor - 1.0) * 1e11).round() / 1e9),
             Self::Unlimited | Self::Hopeless | Self::Unknown => None,
         }
     }

@@ -116,7 +116,11 @@ fn task(set: &TaskSet, place: usize, processors: &[Processor], effort: &Effort) 
         });
         // Where the demand does not fit, those whose own bound fits are still safe, unless admission is refused.
         let admitted = processor.is_none_or(|processor| processor.admitted != Some(false));
-        (response, feasible || admitted && response.meets(task.deadline_ns), task.blocking_ns)
+        (
+            response,
+            feasible || admitted && response.meets(task.deadline_ns),
+            earliest_deadline::blocking(set, place),
+        )
     };
     TaskVerdict { response, schedulable, blocking_ns, slack: Slack::Unknown, mast_slack: Slack::Unknown }
 }

@@ -1,0 +1,189 @@
+//! `onbeat analyse`: the proof.
+
+mod gantt;
+mod json;
+mod png;
+mod source;
+mod svg;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use timing::analysis::{Effort, Policy, TaskSet, analyse, assignment, timeline::Timeline};
+
+use crate::failure::Failure;
+
+/// Exit code 0: every task is proven to meet its deadline; 3: not every one; 1: the file cannot be analysed.
+#[derive(Args, Debug)]
+pub(crate) struct Analyse {
+    /// A task set (TOML), a recorded run (`onbeat run --record`), or a robot file, of which the bus is analysed
+    file: PathBuf,
+
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+
+    /// Take measured execution times this much longer; a measurement is no proof that nothing takes longer
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "20%")]
+    margin: f64,
+
+    /// Draw who runs when from the critical instant on
+    #[arg(long, value_name = "OUT.svg|OUT.png")]
+    gantt: Option<PathBuf>,
+
+    /// Give priorities anew
+    #[arg(long, value_name = "HOW")]
+    assign: Option<Assign>,
+
+    /// Who runs first, instead of what the file says
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<PolicyName>,
+
+    /// Spread the tasks over this many processors anew
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    cpus: Option<u16>,
+
+    /// How to spread them
+    #[arg(long, value_name = "HOW", requires = "cpus", default_value = "worst-fit")]
+    partition: Partition,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Assign {
+    /// The shorter the period, the higher
+    Rate,
+    /// The shorter the deadline, the higher
+    Deadline,
+    /// Audsley's search: finds priorities that work if there are any
+    Audsley,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PolicyName {
+    /// Fixed priorities, as SCHED_FIFO
+    Fp,
+    /// Earliest deadline first
+    Edf,
+    /// Reservations of SCHED_DEADLINE
+    Deadline,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Partition {
+    /// Each to the first processor where all deadlines are met
+    FirstFit,
+    /// Each to the least loaded one
+    WorstFit,
+}
+
+impl Analyse {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let policy = self.policy.map(|policy| match policy {
+            PolicyName::Fp => Policy::FixedPriority,
+            PolicyName::Edf => Policy::EarliestDeadline,
+            PolicyName::Deadline => Policy::Reservation,
+        });
+        let decided = robot::task_set::Decided { policy, priorities: self.assign.is_some() };
+        let source::Source { mut set, notes } = source::read(&self.file, decided, self.margin)?;
+        let mut notes = notes;
+        if let Some(assign) = self.assign {
+            notes.push(given_priorities(&mut set, assign)?);
+        }
+        if let Some(cpus) = self.cpus {
+            notes.push(self.spread(&mut set, usize::from(cpus))?);
+        }
+        let found =
+            analyse(&set).map_err(|error| Failure::new(format!("{}: {error}", self.file.display())))?;
+        if let Some(path) = &self.gantt {
+            draw(&set, &found, path)?;
+        }
+        if self.json {
+            println!("{}", json::object(&set, &found, &notes));
+        } else {
+            print!("{}", text::of(&self.file.display().to_string(), &set, &found, &notes));
+        }
+        if found.schedulable { Ok(()) } else { Err(Failure::silent(NOT_SCHEDULABLE)) }
+    }
+
+    fn spread(&self, set: &mut TaskSet, cpus: usize) -> Result<String, Failure> {
+        let (fit, name) = match self.partition {
+            Partition::FirstFit => (assignment::Fit::First, "first fit"),
+            Partition::WorstFit => (assignment::Fit::Worst, "worst fit"),
+        };
+        assignment::partition(set, cpus, fit, &Effort::default()).map_err(|task| {
+            let sentence = format!(
+                "{}: task \"{task}\" fits on none of {cpus} processors beside the heavier ones ({name}), expected one where \
+                 all deadlines are met: try more --cpus or shorter execution times",
+                self.file.display()
+            );
+            Failure::new(sentence).or_code(NOT_SCHEDULABLE)
+        })?;
+        Ok(format!("spread over {cpus} processors by {name}, the heaviest task first"))
+    }
+}
+
+fn given_priorities(set: &mut TaskSet, assign: Assign) -> Result<String, Failure> {
+    if set.policy != Policy::FixedPriority {
+        return Err(Failure::new(
+            "--assign gives priorities, found a policy without, expected policy \"fp\": leave one of the two out",
+        ));
+    }
+    Ok(match assign {
+        Assign::Rate => {
+            assignment::rate_monotonic(set);
+            "priorities given rate monotonic"
+        }
+        Assign::Deadline => {
+            assignment::deadline_monotonic(set);
+            "priorities given deadline monotonic"
+        }
+        Assign::Audsley => {
+            if assignment::audsley(set, &Effort::default()) {
+                "priorities given by Audsley's search"
+            } else {
+                assignment::deadline_monotonic(set);
+                "Audsley's search found that no priorities meet all deadlines; these are deadline monotonic"
+            }
+        }
+    }
+    .to_owned())
+}
+
+/// Draws the processor with the most to show: the first with a task that is late, else the busiest.
+fn draw(set: &TaskSet, found: &timing::analysis::Analysis, path: &Path) -> Result<(), Failure> {
+    let late = set.tasks.iter().zip(&found.tasks).position(|(_, verdict)| !verdict.schedulable);
+    let busiest = found.processors.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
+    let cpu =
+        late.map_or_else(|| busiest.map_or(0, |processor| processor.cpu), |place| set.tasks[place].cpu);
+    let Some(timeline) = Timeline::of(set, cpu, late, LONGEST_PICTURE) else {
+        return Err(Failure::new("no task to draw"));
+    };
+    let picture = gantt::picture(set, &timeline, cpu);
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let bytes = match extension.to_ascii_lowercase().as_str() {
+        "svg" => svg::of(&picture).into_bytes(),
+        "png" => png::of(&picture).map_err(Failure::new)?,
+        _ => {
+            let file = path.display();
+            return Err(Failure::new(format!("--gantt {file}: expected a name that ends in .svg or .png")));
+        }
+    };
+    std::fs::write(path, bytes)
+        .map_err(|error| Failure::new(format!("{}: cannot be written ({error})", path.display())))
+}
+
+/// `20%` or `0.2`, as a share.
+fn percent(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let share = number.trim().parse::<f64>().ok().map(|number| number * scale);
+    share
+        .filter(|share| (0.0..=10.0).contains(share))
+        .ok_or_else(|| format!("found \"{text}\", expected a margin as 20% or 0.2, at most 1000%"))
+}
+
+/// Exit code when a task is not proven to meet its deadline.
+const NOT_SCHEDULABLE: u8 = 3;
+
+/// Pieces of execution in one picture.
+const LONGEST_PICTURE: usize = 20_000;

@@ -1,0 +1,120 @@
+//! `onbeat analyse`: the papers' numbers, what is not schedulable, pictures, bad files.
+
+use serde_json::Value;
+
+use crate::common::{Ran, file, run};
+
+fn tasks(ran: &Ran) -> Vec<Value> {
+    ran.json()["tasks"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_two_tasks_of_the_controllers_paper() {
+    let ran = run(&["analyse", "examples/tasks/controllers.toml", "--json"]);
+    let tasks = tasks(&ran);
+    let numbers = |name: &str| tasks.iter().map(|task| task[name].as_f64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(numbers("response_ns"), [500_000.0, 3_000_000.0]);
+    assert_eq!(numbers("slack_mast_percent"), [39.453125, 65.625]);
+    assert_eq!(numbers("slack_percent")[0], 40.0);
+    assert!(tasks.iter().all(|task| task["schedulable"] == true));
+    let system = &ran.json()["system"];
+    assert_eq!(system["slack_mast_percent"], 24.609375);
+    assert_eq!(system["slack_percent"], 25.0);
+    assert_eq!((&system["utilisation"], &system["schedulable"]), (&Value::from(0.8), &Value::from(true)));
+}
+
+#[test]
+fn the_five_tasks_of_the_controllers_paper() {
+    let ran = run(&["analyse", "examples/tasks/service-robot.toml", "--json"]);
+    let responses: Vec<_> = tasks(&ran).iter().map(|task| task["response_ns"].as_u64().unwrap()).collect();
+    assert_eq!(responses, [29_000, 461_000, 1_051_000, 1_511_000, 2_273_000]);
+    assert_eq!(ran.json()["system"]["slack_mast_percent"], 914.0625);
+    let text = run(&["analyse", "examples/tasks/service-robot.toml"]).stdout;
+    assert!(text.contains("MAST's way: 914.06 %"), "{text}");
+}
+
+#[test]
+fn what_is_not_schedulable_says_why_and_what_helps() {
+    let ran = run(&["analyse", "examples/tasks/too-much.toml"]);
+    assert_eq!(ran.code, Some(3));
+    let expected = "not schedulable: tau3 misses by 600us because its response is made of 1200us of tau1 (4 x 300us), \
+                    1200us of tau2 (2 x 600us), 1200us of its own\n\
+                    the smallest change that helps is tau1 shorter by 100us (a wcet of 200us)\n";
+    assert!(ran.stdout.contains(expected), "{}", ran.stdout);
+    let json = run(&["analyse", "examples/tasks/too-much.toml", "--json"]);
+    assert_eq!(json.code, Some(3));
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["system"]["schedulable"], false);
+    assert_eq!(run(&["analyse", "examples/tasks/too-much.toml", "--policy", "edf"]).code, Some(0));
+    let spread = run(&["analyse", "examples/tasks/too-much.toml", "--cpus", "2"]);
+    assert_eq!(spread.code, Some(1), "the lock is on one processor: {}", spread.stderr);
+}
+
+#[test]
+fn endless_responses_are_null() {
+    let text = "[[task]]\nname = \"a\"\npriority = 1\nperiod = \"1ms\"\nwcet = \"2ms\"\n";
+    let path = file("endless.toml", text);
+    let ran = run(&["analyse", path.to_str().unwrap(), "--json"]);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(json["tasks"][0]["response_ns"], Value::Null);
+    assert_eq!((ran.code, json["tasks"][0]["slack_percent"].as_f64()), (Some(3), Some(-50.0)));
+}
+
+#[test]
+fn the_critical_instant_is_drawn() {
+    let folder = std::env::temp_dir();
+    for (name, begin) in [("svg", &b"<svg"[..]), ("png", &b"\x89PNG"[..])] {
+        let path = folder.join(format!("onbeat-gantt-{}.{name}", std::process::id()));
+        let ran = run(&["analyse", "examples/tasks/controllers.toml", "--gantt", path.to_str().unwrap()]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(bytes.starts_with(begin));
+        if name == "svg" {
+            let text = String::from_utf8(bytes).unwrap();
+            // tau2 runs whenever tau1 does not: three pieces of half a millisecond.
+            assert_eq!(text.matches("<title>tau2: ").count(), 3, "{text}");
+            assert!(text.contains("<title>tau2: 2500000 ns to 3000000 ns</title>"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_recorded_run_is_a_task_with_a_margin() {
+    let columns = "[\"cycle\",\"release_ns\",\"start_ns\",\"end_ns\",\"receive_ns\",\"read_ns\",\"command_ns\",\"update_ns\",\
+                   \"write_ns\",\"transmit_ns\",\"publish_ns\",\"wait_ns\",\"skipped\",\"lost_frames\",\
+                   \"working_counter_ok\"]";
+    let text = format!(
+        "# onbeat recording 1\n# {{\"what\":\"cycle\",\"columns\":{columns},\"facts\":{{\"period_ns\":1000000}}}}\n\
+         0,1000,2000,102000,0,0,0,0,0,0,0,0,0,0,1\n1,1001000,1011000,1211000,0,0,0,0,0,0,0,0,0,0,1\n# {{}}\n"
+    );
+    let path = file("run.onbeat", &text);
+    let path = path.to_str().unwrap();
+    let task = |margin: &str| tasks(&run(&["analyse", path, "--json", "--margin", margin]))[0].clone();
+    assert_eq!(task("20%")["wcet_ns"], 240_000);
+    assert_eq!(task("0")["wcet_ns"], 200_000);
+    assert_eq!(task("0")["response_ns"], 210_000, "jitter counts");
+    let text = run(&["analyse", path]).stdout;
+    assert!(
+        text.contains("execution up to 200us, started up to 10us late; both taken 20 % longer"),
+        "{text}"
+    );
+}
+
+#[test]
+fn bad_files_are_one_sentence() {
+    let path = file("bad.toml", "[[task]]\nname = \"a\"\npriority = 1\nperiod = \"1ms\"\nwcte = \"2ms\"\n");
+    let path = path.to_str().unwrap();
+    let ran = run(&["analyse", path]);
+    let expected = format!("onbeat: {path}:5:1: unknown key \"wcte\"");
+    assert!(
+        ran.sentence().starts_with(&expected) && ran.sentence().ends_with("did you mean \"wcet\"?"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        run(&["analyse", "no-such.toml"]).sentence().starts_with("onbeat: no-such.toml: cannot be read")
+    );
+    let cut = file("cut.onbeat", "# onbeat recording 1\n# {}\n");
+    assert!(run(&["analyse", cut.to_str().unwrap()]).sentence().contains("line 2: expected the header"));
+}

@@ -1,0 +1,290 @@
+//! Task sets: the tasks of a machine and their times, read from TOML and checked.
+//!
+//! ```
+//! let text = r#"
+//!     [[task]]
+//!     name = "control"
+//!     priority = 80
+//!     period = "1ms"
+//!     wcet = "400us"
+//! "#;
+//! let set = onbeat_robot::task_set::parse(text, "tasks.toml", Default::default()).unwrap();
+//! assert_eq!(set.tasks[0].wcet_ns, 400_000);
+//! ```
+
+use std::path::Path;
+
+use serde::Deserialize;
+use timing::analysis::{Policy, Protocol, Section, Task, TaskSet};
+use toml::Spanned;
+
+use crate::check::{cycle::HIGHEST_CPU, number, readable_name};
+use crate::error::{FileError, Problem};
+use crate::file::Length;
+
+/// What the caller decides instead of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decided {
+    /// Replaces the file's `policy`.
+    pub policy: Option<Policy>,
+    /// Priorities will be given, so that the file need not.
+    pub priorities: bool,
+}
+
+/// Reads the task set at `path`.
+///
+/// # Errors
+/// The file cannot be read, or the first problem in it.
+pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
+    let text = std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
+    parse(&text, &path.display().to_string(), decided)
+}
+
+/// The task set in `text`, which errors call `file_name`.
+///
+/// # Errors
+/// The first problem in it.
+pub fn parse(text: &str, file_name: &str, decided: Decided) -> Result<TaskSet, FileError> {
+    toml::from_str(text)
+        .map_err(|error| Problem::from_toml(text, &error))
+        .and_then(|document| checked(document, decided))
+        .map_err(|problem| FileError::at(text, file_name, problem))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    policy: Option<PolicyName>,
+    #[serde(default)]
+    protocol: ProtocolName,
+    #[serde(default)]
+    task: Vec<Spanned<TaskTable>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PolicyName {
+    Fp,
+    Edf,
+    Deadline,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ProtocolName {
+    #[default]
+    Inheritance,
+    Ceiling,
+    None,
+}
+
+/// `[[task]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TaskTable {
+    name: Spanned<String>,
+    priority: Option<Spanned<i64>>,
+    period: Spanned<Length>,
+    wcet: Spanned<Length>,
+    deadline: Option<Spanned<Length>>,
+    jitter: Option<Spanned<Length>>,
+    blocking: Option<Spanned<Length>>,
+    cpu: Option<Spanned<i64>>,
+    preemptive: Option<bool>,
+    #[serde(default)]
+    section: Vec<SectionTable>,
+}
+
+/// `[[task.section]]`
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SectionTable {
+    resource: Option<Spanned<String>>,
+    length: Spanned<Length>,
+}
+
+fn checked(document: Document, decided: Decided) -> Result<TaskSet, Problem> {
+    let policy = decided.policy.unwrap_or(match document.policy {
+        None | Some(PolicyName::Fp) => Policy::FixedPriority,
+        Some(PolicyName::Edf) => Policy::EarliestDeadline,
+        Some(PolicyName::Deadline) => Policy::Reservation,
+    });
+    let protocol = match document.protocol {
+        ProtocolName::Inheritance => Protocol::Inheritance,
+        ProtocolName::Ceiling => Protocol::Ceiling,
+        ProtocolName::None => Protocol::None,
+    };
+    if document.task.is_empty() || document.task.len() > MOST_TASKS {
+        let found = match document.task.len() {
+            0 => "no task".to_owned(),
+            many => format!("{many} tasks"),
+        };
+        return Err(Problem::new(
+            0..0,
+            found,
+            format!("1 to {MOST_TASKS} [[task]] tables"),
+            "list the tasks",
+        ));
+    }
+    let priorities = policy == Policy::FixedPriority && !decided.priorities;
+    let places: Vec<_> = document.task.iter().map(Spanned::span).collect();
+    let tasks =
+        document.task.into_iter().map(|table| task(table, priorities)).collect::<Result<Vec<_>, _>>()?;
+    let set = TaskSet { tasks, policy, protocol };
+    set.check().map_err(|error| {
+        let place = set.tasks.iter().rposition(|task| task.name == error.task).unwrap_or(0);
+        let (found, expected) = error.why.split_once(", expected ").unwrap_or((&error.why, "another name"));
+        let found = format!("task \"{}\": {}", error.task, found.strip_prefix("found ").unwrap_or(found));
+        Problem::new(places[place].clone(), found, expected, "correct this task")
+    })?;
+    Ok(set)
+}
+
+fn task(table: Spanned<TaskTable>, priorities: bool) -> Result<Task, Problem> {
+    let span = table.span();
+    let table = table.into_inner();
+    readable_name(&table.name)?;
+    let name = table.name.get_ref().clone();
+    let priority = number::optional_whole("priority", table.priority.as_ref(), 0..=HIGHEST_PRIORITY)?;
+    if priority.is_none() && priorities {
+        let found = format!("task \"{name}\" has no priority");
+        return Err(Problem::new(span, found, "priority = ... (higher wins)", "add it, or use --assign"));
+    }
+    let cpu = number::optional_whole("cpu", table.cpu.as_ref(), 0..=HIGHEST_CPU)?;
+    let period_ns = positive("period", &table.period)?;
+    let ns = |length: &Option<Spanned<Length>>| length.as_ref().map_or(Ok(0), nanoseconds);
+    let deadline_ns =
+        table.deadline.as_ref().map_or(Ok(period_ns), |deadline| positive("deadline", deadline))?;
+    let (jitter_ns, blocking_ns) = (ns(&table.jitter)?, ns(&table.blocking)?);
+    let section = |section: SectionTable| {
+        section.resource.as_ref().map_or(Ok(()), readable_name)?;
+        let resource = section.resource.map(Spanned::into_inner);
+        Ok(Section { resource, length_ns: positive("length", &section.length)? })
+    };
+    Ok(Task {
+        deadline_ns,
+        jitter_ns,
+        blocking_ns,
+        cpu: cpu.map_or(0, |cpu| cpu as usize),
+        preemptive: table.preemptive.unwrap_or(true),
+        sections: table.section.into_iter().map(section).collect::<Result<_, Problem>>()?,
+        ..Task::new(
+            name,
+            priority.map_or(0, |priority| priority as u32),
+            period_ns,
+            nanoseconds(&table.wcet)?,
+        )
+    })
+}
+
+fn positive(what: &str, length: &Spanned<Length>) -> Result<u64, Problem> {
+    match nanoseconds(length)? {
+        0 => Err(Problem::new(length.span(), format!("a {what} of 0"), "at least \"1ns\"", "correct it")),
+        ns => Ok(ns),
+    }
+}
+
+fn nanoseconds(length: &Spanned<Length>) -> Result<u64, Problem> {
+    let ns = u64::try_from(length.get_ref().0.as_nanos()).ok();
+    ns.filter(|&ns| ns <= timing::analysis::task::LONGEST_NS).ok_or_else(|| {
+        Problem::new(length.span(), "a time too long to analyse", "at most 31 years", "correct it")
+    })
+}
+
+/// Tasks that an analysis takes.
+const MOST_TASKS: usize = 10_000;
+
+/// As far as a priority may go; `SCHED_FIFO` knows 1 to 99.
+const HIGHEST_PRIORITY: i64 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(text: &str) -> String {
+        parse(text, "t.toml", Decided::default()).unwrap_err().to_string()
+    }
+
+    const GOOD: &str = r#"protocol = "ceiling"
+[[task]]
+name = "a"
+priority = 2
+period = "1ms"
+wcet = "100us"
+deadline = "800us"
+jitter = "50us"
+blocking = "10us"
+cpu = 3
+[[task.section]]
+resource = "bus"
+length = "20us"
+[[task]]
+name = "b"
+priority = 1
+period = "2ms"
+wcet = "0.5ms"
+cpu = 3
+preemptive = false
+[[task.section]]
+length = "1us"
+"#;
+
+    #[test]
+    fn all_that_a_task_may_say_is_read() {
+        let set = parse(GOOD, "t.toml", Decided::default()).unwrap();
+        assert_eq!((set.policy, set.protocol), (Policy::FixedPriority, Protocol::Ceiling));
+        let [a, b] = &set.tasks[..] else { panic!("two tasks") };
+        assert_eq!((a.period_ns, a.wcet_ns, a.deadline_ns), (1_000_000, 100_000, 800_000));
+        assert_eq!((a.jitter_ns, a.blocking_ns, a.cpu, a.preemptive), (50_000, 10_000, 3, true));
+        assert_eq!(a.sections, [Section { resource: Some("bus".into()), length_ns: 20_000 }]);
+        assert_eq!((b.deadline_ns, b.preemptive), (2_000_000, false));
+        assert_eq!(b.sections, [Section { resource: None, length_ns: 1_000 }]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        assert_eq!(
+            sentence(&GOOD.replace("jitter", "jiter")),
+            "t.toml:8:1: unknown key \"jiter\", expected one of name, priority, period, wcet, deadline, jitter, \
+             blocking, cpu, preemptive, section: did you mean \"jitter\"?"
+        );
+        assert_eq!(
+            sentence(&GOOD.replace("\"1ms\"", "\"1h\"")),
+            "t.toml:5:10: string \"1h\", expected a number and a unit (ns, us, ms, s, min) in quotes, as in \"500us\": \
+             correct the file here"
+        );
+        assert_eq!(
+            sentence(&GOOD.replace("\"1ms\"", "\"0s\"")),
+            "t.toml:5:10: a period of 0, expected at least \"1ns\": correct it"
+        );
+        assert_eq!(
+            sentence(&GOOD.replace("\"b\"", "\"a\"")),
+            "t.toml:14:1: task \"a\": another task has the same name, expected another name: correct this task"
+        );
+        assert_eq!(
+            sentence(&GOOD.replace("\"20us\"", "\"200us\"")),
+            "t.toml:2:1: task \"a\": critical sections of 200000 ns, expected at most its wcet, 100000 ns: correct this \
+             task"
+        );
+        assert_eq!(
+            sentence(""),
+            "t.toml:1:1: no task, expected 1 to 10000 [[task]] tables: list the tasks"
+        );
+        let nameless = sentence(&GOOD.replace("priority = 1\n", ""));
+        assert_eq!(
+            nameless,
+            "t.toml:14:1: task \"b\" has no priority, expected priority = ... (higher wins): add it, or use --assign"
+        );
+        assert!(
+            sentence("policy = \"rm\"").contains("unknown value \"rm\", expected one of fp, edf, deadline")
+        );
+    }
+
+    #[test]
+    fn earliest_deadline_first_needs_no_priorities() {
+        let text = GOOD.replace("priority = 1\n", "");
+        let decided = Decided { policy: Some(Policy::EarliestDeadline), priorities: false };
+        assert_eq!(parse(&text, "t.toml", decided).unwrap().policy, Policy::EarliestDeadline);
+        assert!(parse(&text, "t.toml", Decided { policy: None, priorities: true }).is_ok());
+    }
+}
