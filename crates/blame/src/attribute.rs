@@ -170,6 +170,10 @@ impl Blame<'_> {
         let ns = slice.length_ns();
         match slice.doing {
             Doing::Irq { number, name } => self.causes.add(Kind::Irq, &format!("{number} {name}"), ns),
+            // The CPU's own interrupts, and timers, are short.
+            Doing::Vector(_) | Doing::Timer(_) if ns >= NEVER_OFF && self.stolen_by_counter(ns) => {
+                self.causes.add(Kind::Steal, HYPERVISOR, ns);
+            }
             Doing::Vector(TIMER) => self.causes.add(Kind::Timer, TIMER, ns),
             Doing::Vector(name) => self.causes.add(Kind::Irq, name, ns),
             Doing::Timer(function) => self.causes.add(Kind::Timer, &timer_name(function), ns),

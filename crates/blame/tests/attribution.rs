@@ -146,6 +146,18 @@ fn a_timer_that_is_late_while_a_thread_runs_was_masked_by_it_or_stolen_by_the_co
 }
 
 #[test]
+fn a_timer_interrupt_of_milliseconds_was_stolen_if_the_counter_says_so() {
+    let trace = Trace::with(idle())
+        .at(1, What::VectorEntry { name: "local_timer" })
+        .at(8_200, What::Waking { thread: CYCLE })
+        .at(8_201, What::VectorExit)
+        .switch(8_202, true, cycle());
+    let blame = |steal_rise_ns| trace.blame(&beat(8_203, 8_300), &Evidence { steal_rise_ns, ..GUEST });
+    assert_eq!(blame(10_000_000)[0], named(Kind::Steal, "hypervisor", 8_199));
+    assert_eq!(blame(0)[0], named(Kind::Timer, "local_timer", 8_200));
+}
+
+#[test]
 fn what_a_thread_had_the_cpu_for_and_was_not_charged_for_was_stolen() {
     let culprit = task(5, "culprit");
     let trace = Trace::with(idle())
