@@ -20,6 +20,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod turn;
+
 use std::fmt;
 use std::fs::{self, File};
 use std::os::fd::AsFd;
@@ -30,6 +32,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+pub use turn::Turn;
 
 /// An end of the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,8 +24,9 @@ pub(crate) enum Change {
     Cpus { path: PathBuf, format: CpuFormat, before: String, after: String },
     /// A thread was given other CPUs.
     Affinity { tid: i32, started: u64, before: String, after: String },
-    /// Threads started from now on have what their parents were given: they get what their parents get back.
-    Descendants,
+    /// Threads started from now on have what their parents were given: they get what their parents get back. Those in
+    /// `known`, by number and start, are there already.
+    Descendants { known: Vec<(i32, u64)> },
     /// A folder was made.
     Directory { path: PathBuf },
     /// Threads were moved from a control group's list to another: all that are found there go back.
@@ -86,6 +87,11 @@ impl fmt::Display for Failure {
 }
 
 impl Change {
+    /// [`Change::Descendants`] of all threads there are now.
+    pub(crate) fn descendants() -> Self {
+        Self::Descendants { known: Task::all().iter().map(|task| (task.tid, task.started)).collect() }
+    }
+
     pub(crate) fn command(undo: &[&str]) -> Self {
         Self::Command { undo: undo.iter().map(|&word| word.to_owned()).collect() }
     }
@@ -116,7 +122,7 @@ impl Change {
                 let then = given_back(&now, before, after)?;
                 if then == now { Ok(()) } else { task::set_affinity(*tid, &then) }
             }
-            Self::Descendants => Families::of(all).restore(),
+            Self::Descendants { known } => Families::of(all).restore(known),
             Self::Directory { path } => remove_group(path),
             Self::Moved { from, to } => move_all(to, from),
             Self::Attached { id, started, from } => match Task::lives(*id, *started) {
@@ -137,7 +143,7 @@ impl fmt::Display for Change {
         match self {
             Self::File { path, .. } | Self::Cpus { path, .. } => write!(f, "{}", path.display()),
             Self::Affinity { tid, .. } => write!(f, "the CPUs of thread {tid}"),
-            Self::Descendants => write!(f, "the CPUs of threads started meanwhile"),
+            Self::Descendants { .. } => write!(f, "the CPUs of threads started meanwhile"),
             Self::Directory { path } => write!(f, "the folder {}", path.display()),
             Self::Moved { to, .. } => write!(f, "the threads in {}", to.display()),
             Self::Attached { id, .. } => write!(f, "the control group of thread {id}"),
@@ -179,9 +185,10 @@ impl Families {
     }
 
     /// Threads that were not changed themselves, but still have what their process or its nearest ancestor was given.
-    fn restore(&self) -> io::Result<()> {
+    fn restore(&self, known: &[(i32, u64)]) -> io::Result<()> {
         for task in Task::all() {
-            if self.changed.contains_key(&task.tid) || task.bound {
+            let known = known.contains(&(task.tid, task.started));
+            if known || self.changed.contains_key(&task.tid) || task.bound {
                 continue;
             }
             let Some((before, after)) = self.inherited(&task) else { continue };

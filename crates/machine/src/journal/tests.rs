@@ -178,7 +178,7 @@ fn affinities_come_back_also_to_threads_started_meanwhile() {
         let child_tid = child.id() as i32;
         let fewer = all.without(&Cpus::one(all.last().unwrap()));
         let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
-        journal.remember(Change::Descendants).unwrap();
+        journal.remember(Change::descendants()).unwrap();
         journal.set_affinity(child_tid, &fewer).unwrap();
         // This process itself: a grandchild starts from its main thread's family.
         let leader = std::process::id() as i32;

@@ -9,7 +9,7 @@ use crate::task::{self, Task};
 
 /// Takes `cpu` from every thread but the calling one. What only ran there gets all other CPUs.
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
-    journal.remember(Change::Descendants)?;
+    journal.remember(Change::descendants())?;
     let rest = online.without(&Cpus::one(cpu));
     // Threads start others meanwhile; what starts after its parent was moved is there already.
     for _ in 0..PASSES {

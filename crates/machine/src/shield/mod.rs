@@ -125,9 +125,6 @@ impl Shield {
         let before = masks::on(cpu);
         let (mut journal, method) = keep_threads_away(cpu, &online)?;
         let interrupts = interrupts::move_away(&mut journal, cpu);
-        journal
-            .set_affinity(task::current(), &Cpus::one(cpu))
-            .map_err(|why| ShieldError::Placement { cpu, why })?;
         let after = masks::on(cpu);
         let mut left = masks::left(&after);
         left.extend(interrupts.left);
@@ -161,6 +158,10 @@ fn keep_threads_away(cpu: usize, online: &Cpus) -> Result<(Journal, Method), Shi
     for (method, raise) in methods {
         let mut journal = Journal::begin(&format!("shield of CPU {cpu}")).map_err(ShieldError::Journal)?;
         journal.remember(Change::Claim { cpu }).map_err(ShieldError::Journal)?;
+        // First, so that it is put back last: in a control group of one CPU a thread has no other to go back to.
+        journal
+            .set_affinity(task::current(), &Cpus::one(cpu))
+            .map_err(|why| ShieldError::Placement { cpu, why })?;
         match raise(&mut journal, cpu, online) {
             Ok(()) => return Ok((journal, method)),
             Err(why) => refused = Some(why),

@@ -1,0 +1,316 @@
+//! A CPU shield is raised, lowered, and put back after its process was killed: everything as before.
+//!
+//! Each scenario runs in a PID namespace of its own, with a `/run` of its own: the only threads it can move are its own.
+//! Interrupts and control groups are the machine's, for a second.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use onbeat_machine::cpus::Cpus;
+use onbeat_machine::journal;
+use onbeat_machine::shield::{Method, Shield, ShieldError};
+use onbeat_machine::task::{self, Task};
+use testbed::Turn;
+
+#[test]
+fn a_shield_is_raised_and_lowered() {
+    alone("scenario_raised_and_lowered", false);
+}
+
+#[test]
+fn a_shield_of_masks_is_raised_and_lowered() {
+    alone("scenario_raised_and_lowered", true);
+}
+
+#[test]
+fn a_shield_whose_process_was_killed_is_put_back() {
+    alone("scenario_killed", false);
+}
+
+#[test]
+fn a_shield_of_masks_whose_process_was_killed_is_put_back() {
+    alone("scenario_killed", true);
+}
+
+/// Runs one of the scenarios below in namespaces of its own; without control groups if `masks`.
+fn alone(scenario: &str, masks: bool) {
+    if Cpus::online().count() < 2 {
+        return eprintln!("skipped: needs two CPUs");
+    }
+    if Command::new("unshare")
+        .args(["--pid", "--mount", "--fork", "true"])
+        .status()
+        .map_or(1, |it| it.code().unwrap_or(1))
+        != 0
+    {
+        return eprintln!("skipped: needs root and unshare (Debian: util-linux)");
+    }
+    let _turn = Turn::take().unwrap();
+    for _ in 0..ATTEMPTS {
+        if !wait_for(|| !foreign_shield()) {
+            return eprintln!("skipped: somebody else's shield stands on this machine");
+        }
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]);
+        command.arg(std::env::current_exe().unwrap());
+        command.args(["--exact", scenario, "--ignored", "--nocapture"]);
+        command.env(MASKS, if masks { "1" } else { "" });
+        let done = AtomicBool::new(false);
+        let (output, disturbed) = thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                let mut seen = false;
+                while !done.load(Ordering::Relaxed) {
+                    seen |= foreign_shield();
+                    thread::sleep(Duration::from_millis(5));
+                }
+                seen | foreign_shield()
+            });
+            let output = command.output().unwrap();
+            done.store(true, Ordering::Relaxed);
+            (output, watch.join().unwrap())
+        });
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            return assert!(text.contains("1 passed"), "{text}");
+        }
+        assert!(disturbed, "{text}");
+    }
+    eprintln!("skipped: somebody else raises shields on this machine again and again");
+}
+
+/// Somebody else's shield outside the namespaces of the scenarios changes the same interrupts and control groups.
+fn foreign_shield() -> bool {
+    let journals = fs::read_dir(journal::DIRECTORY).into_iter().flatten().flatten();
+    let claims = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.contains("\"claim\""));
+    journals.into_iter().any(|entry| claims(&entry.path()))
+}
+
+fn wait_for(ready: impl Fn() -> bool) -> bool {
+    (0..600).any(|_| {
+        let ready = ready();
+        if !ready {
+            thread::sleep(Duration::from_millis(50));
+        }
+        ready
+    })
+}
+
+const ATTEMPTS: usize = 5;
+
+/// Says to a scenario that it is to do without control groups.
+const MASKS: &str = "ONBEAT_TEST_MASKS";
+
+/// A `/run` of this scenario's own, and no control groups if it is to do without. Whether masks are to be used.
+fn prepare() -> bool {
+    assert!(Task::all().iter().all(|task| !task.of_kernel), "this is no PID namespace of its own");
+    let mount = |arguments: &[&str]| Command::new("mount").args(arguments).status().unwrap().success();
+    assert!(mount(&["-t", "tmpfs", "tmpfs", "/run"]));
+    let masks = std::env::var_os(MASKS).is_some_and(|it| !it.is_empty());
+    if masks {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        for line in mounts.lines().filter(|line| line.contains(" cgroup")) {
+            let place = line.split(' ').nth(1).unwrap();
+            assert!(Command::new("umount").args(["--lazy", place]).status().unwrap().success());
+        }
+    }
+    masks
+}
+
+#[test]
+#[ignore = "a part of the tests above, which start it in namespaces of its own"]
+fn scenario_raised_and_lowered() {
+    let masks = prepare();
+    let (cpu, all) = (Cpus::online().last().unwrap(), Cpus::online());
+    let rest = all.without(&Cpus::one(cpu));
+    let (free, bound, pinned) = (Sleeper::on(&all), Sleeper::on(&rest), Sleeper::on(&Cpus::one(cpu)));
+    let (ask, asked) = mpsc::channel();
+    let (tell, started) = mpsc::channel();
+    thread::spawn(move || {
+        while asked.recv().is_ok() {
+            tell.send(Sleeper::inheriting()).unwrap();
+        }
+    });
+    let before = Snapshot::take();
+    let (late, report) = thread::scope(|scope| {
+        let (ask, started, all, rest, pinned) = (&ask, started, &all, &rest, &pinned);
+        let holder = scope.spawn(move || {
+            let shield = Shield::raise(cpu).unwrap();
+            let report = shield.report().clone();
+            assert_eq!(task::affinity(task::current()).unwrap(), Cpus::one(cpu));
+            for task in Task::all().iter().filter(|task| task.tid != task::current()) {
+                assert!(!task::affinity(task.tid).unwrap().contains(cpu), "{task:?}");
+            }
+            assert_eq!(
+                task::affinity(pinned.tid()).unwrap(),
+                *rest,
+                "what only ran there runs on the others"
+            );
+            let interrupts = Snapshot::take().interrupts;
+            let still = |(number, cpus): &(&String, &String)| {
+                cpus.parse::<Cpus>().unwrap().contains(cpu)
+                    && !report
+                        .left
+                        .iter()
+                        .any(|left| left.what.iter().any(|what| what.starts_with(*number)))
+            };
+            assert_eq!(
+                interrupts.iter().find(still),
+                None,
+                "an interrupt that is neither moved nor reported"
+            );
+            // Started by a neighbour, it inherits what the neighbours have.
+            ask.send(()).unwrap();
+            let late = started.recv().unwrap();
+            assert!(!task::affinity(late.tid()).unwrap().contains(cpu));
+            assert_eq!(shield.lower(), []);
+            assert_eq!(task::affinity(task::current()).unwrap(), *all);
+            assert_eq!(task::affinity(pinned.tid()).unwrap(), Cpus::one(cpu));
+            (late, report)
+        });
+        holder.join().unwrap()
+    });
+    eprintln!("{report}");
+    assert_eq!(report.method == Method::Masks, masks);
+    assert!(report.threads >= 3, "{report:?}");
+    assert_eq!(task::affinity(late.tid()).unwrap(), all);
+    assert_eq!(task::affinity(free.tid()).unwrap(), all);
+    assert_eq!(task::affinity(bound.tid()).unwrap(), rest);
+    drop(late);
+    Snapshot::take().assert_is(&before);
+    assert_eq!(journals(), 0);
+}
+
+#[test]
+#[ignore = "a part of the tests above, which start it in namespaces of its own"]
+fn scenario_killed() {
+    prepare();
+    let (cpu, all) = (Cpus::online().last().unwrap(), Cpus::online());
+    let rest = all.without(&Cpus::one(cpu));
+    let (free, bound) = (Sleeper::on(&all), Sleeper::on(&rest));
+    let before = Snapshot::take();
+    let mut holder = Command::new(std::env::current_exe().unwrap());
+    holder.args(["--exact", "scenario_hold", "--ignored", "--nocapture"]).stdout(Stdio::piped());
+    let mut holder = holder.spawn().unwrap();
+    let said = BufReader::new(holder.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let up = said.into_iter().find(|line| line.contains("shield: "));
+    assert!(up.is_some(), "the holder ended");
+
+    assert_eq!(task::affinity(free.tid()).unwrap(), rest);
+    assert_eq!(journal::restore().unwrap(), [], "its process lives");
+    match Shield::raise(cpu) {
+        Err(ShieldError::Taken { cpu: taken, pid }) => assert_eq!((taken, pid), (cpu, holder.id())),
+        other => panic!("{other:?}"),
+    }
+    // SIGKILL: nobody can clean up behind himself.
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert_eq!(task::affinity(free.tid()).unwrap(), rest, "the shield stands without its process");
+    assert_eq!(journals(), 1);
+
+    let restored = journal::restore().unwrap();
+    assert_eq!(restored.len(), 1);
+    assert_eq!(restored[0].failures, []);
+    assert!(restored[0].to_string().starts_with(&format!("shield of CPU {cpu}, left behind by process")));
+    assert_eq!(task::affinity(free.tid()).unwrap(), all);
+    assert_eq!(task::affinity(bound.tid()).unwrap(), rest);
+    Snapshot::take().assert_is(&before);
+    assert_eq!(journals(), 0);
+    assert_eq!(journal::restore().unwrap(), []);
+}
+
+#[test]
+#[ignore = "a part of the tests above: the process that is killed"]
+fn scenario_hold() {
+    let shield = Shield::raise(Cpus::online().last().unwrap()).unwrap();
+    println!("shield: {}", shield.report());
+    thread::sleep(Duration::from_secs(20));
+}
+
+fn journals() -> usize {
+    fs::read_dir(journal::DIRECTORY).map_or(0, Iterator::count)
+}
+
+/// A process that sleeps until it is dropped.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn on(cpus: &Cpus) -> Self {
+        let sleeper = Self::inheriting();
+        task::set_affinity(sleeper.tid(), cpus).unwrap();
+        sleeper
+    }
+
+    fn inheriting() -> Self {
+        Self(Command::new("sleep").arg("60").spawn().unwrap())
+    }
+
+    fn tid(&self) -> i32 {
+        self.0.id() as i32
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Everything a shield touches.
+#[derive(Debug, PartialEq)]
+struct Snapshot {
+    /// By thread.
+    affinities: BTreeMap<i32, String>,
+    /// By number.
+    interrupts: BTreeMap<String, String>,
+    /// By path: masks of the kernel, and every cpuset.
+    files: BTreeMap<String, String>,
+}
+
+impl Snapshot {
+    fn take() -> Self {
+        let affinity = |task: &Task| Some((task.tid, task::affinity(task.tid).ok()?.to_string()));
+        let read = |path: &Path| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let mut files = BTreeMap::new();
+        for path in ["/proc/irq/default_smp_affinity", "/proc/sys/kernel/watchdog_cpumask"] {
+            files.insert(path.to_owned(), read(Path::new(path)));
+        }
+        let workqueues = Path::new("/sys/devices/virtual/workqueue");
+        let mut folders = vec![workqueues.to_owned(), "/sys/fs/cgroup/cpuset".into()];
+        while let Some(folder) = folders.pop() {
+            for name in ["cpumask", "cpuset.cpus", "cpuset.sched_load_balance"] {
+                let path = folder.join(name);
+                if path.exists() {
+                    files.insert(path.display().to_string(), read(&path));
+                }
+            }
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            folders.extend(
+                entries.filter(|it| it.file_type().is_ok_and(|kind| kind.is_dir())).map(|it| it.path()),
+            );
+        }
+        let interrupts = fs::read_dir("/proc/irq").unwrap().flatten().filter_map(|entry| {
+            let list = entry.path().join("smp_affinity_list");
+            list.exists().then(|| (entry.file_name().into_string().unwrap(), read(&list)))
+        });
+        Self {
+            affinities: Task::all().iter().filter_map(affinity).collect(),
+            interrupts: interrupts.collect(),
+            files,
+        }
+    }
+
+    fn assert_is(&self, before: &Self) {
+        assert_eq!(self.interrupts, before.interrupts);
+        assert_eq!(self.files, before.files);
+        assert_eq!(self.affinities, before.affinities);
+    }
+}
