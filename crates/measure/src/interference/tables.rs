@@ -3,7 +3,7 @@
 use report::numbers::microseconds;
 use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::{Value, json};
-use timing::interference::{BusJitter, Moments};
+use timing::interference::{BusJitter, DeviationHistogram, Moments};
 
 use super::cell::Cell;
 
@@ -142,12 +142,20 @@ fn circumstances(cells: &[&Cell], at: &str) -> Table {
 /// Bins of a histogram.
 const BINS: usize = 120;
 
+/// A histogram reaches so many times as far as 99 % of the periods.
+const REACH: f64 = 5.0;
+
 fn histogram(cells: &[&Cell], at: &str) -> Plot {
+    let histograms = cells.iter().map(|cell| &cell.judgement.jitter.period_histogram);
+    // The same bins for all, about where all but the rarest are.
+    let reach =
+        histograms.clone().filter_map(|it| it.size_at(0.99)).max().unwrap_or(1).max(1) as f64 * REACH;
+    let extremes = histograms.filter_map(DeviationHistogram::extremes);
+    let (low, high) = extremes.fold((0, 0), |all, one| (one.0.min(all.0), one.1.max(all.1)));
+    let (low, high) = ((low as f64).max(-reach), (high as f64 + 1.0).min(reach));
     let series = cells.iter().map(|cell| {
-        let bins = cell.judgement.jitter.period_histogram.bins(BINS);
-        let width = bins.get(1).zip(bins.first()).map_or(1.0, |(second, first)| second.0 - first.0);
-        let end = bins.last().map(|last| (last.0 + width, 0));
-        let points = bins.iter().copied().chain(end);
+        let bins = cell.judgement.jitter.period_histogram.bins((low, high), BINS);
+        let points = bins.iter().copied().chain((!bins.is_empty()).then_some((high, 0)));
         let points = points.map(|(edge, count)| (edge / 1e3, count as f64)).collect();
         Series { name: cell.load.clone(), points }
     });
