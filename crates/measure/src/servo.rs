@@ -102,5 +102,9 @@ impl Servo {
 /// What was asked for and refused, as the run says it.
 pub(crate) fn refusals(outcome: &Value) -> Vec<String> {
     let warnings = outcome["conditions"]["warnings"].as_array().into_iter().flatten();
-    warnings.filter_map(Value::as_str).filter(|it| it.contains("refused")).map(str::to_owned).collect()
+    warnings
+        .filter_map(Value::as_str)
+        .filter(|it| it.contains(" was refused ("))
+        .map(str::to_owned)
+        .collect()
 }

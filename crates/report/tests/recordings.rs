@@ -1,4 +1,5 @@
 //! Recordings as reports: the cycle's, others', cut off, and wrong.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use onbeat_report::{Report, Section};
 use proptest::prelude::*;

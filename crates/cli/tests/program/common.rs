@@ -71,11 +71,16 @@ impl Running {
 
     /// What it leaves behind; one that takes longer than a minute from now is killed and fails.
     pub(crate) fn finish(self) -> Ran {
-        finish(self.0)
+        finish(self.0, Duration::from_secs(60))
+    }
+
+    /// What it leaves behind; one that takes longer than `patience` from now is killed and fails.
+    pub(crate) fn finish_within(self, patience: Duration) -> Ran {
+        finish(self.0, patience)
     }
 }
 
-fn finish(mut child: Child) -> Ran {
+fn finish(mut child: Child, patience: Duration) -> Ran {
     let pipes = (child.stdout.take().expect("stdout"), child.stderr.take().expect("stderr"));
     let read = |mut pipe: Box<dyn std::io::Read + Send>| {
         std::thread::spawn(move || {
@@ -90,7 +95,7 @@ fn finish(mut child: Child) -> Ran {
         if let Some(status) = child.try_wait().expect("status") {
             break status;
         }
-        if started.elapsed() > Duration::from_secs(60) {
+        if started.elapsed() > patience {
             child.kill().expect("kill");
         }
         std::thread::sleep(Duration::from_millis(5));

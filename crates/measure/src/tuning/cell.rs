@@ -35,6 +35,8 @@ pub(super) struct Measured {
     pub(super) period: Vec<u64>,
     pub(super) beats: Vec<CycleRecord>,
     pub(super) summary: RunSummary,
+    /// The letters that were granted, or `none`.
+    pub(super) granted: String,
     /// What was asked and refused.
     pub(super) refused: Vec<String>,
     /// Loads that ended by themselves.
@@ -92,6 +94,8 @@ impl Cell {
             };
         }
         let mut measured = Measured::new(self, period, beats, path);
+        measured.granted =
+            outcome["conditions"]["profile"]["granted"].as_str().unwrap_or("not known").to_owned();
         measured.refused = refusals(&outcome);
         measured.ended_loads = ended_loads;
         measured.conditions = outcome["conditions"].clone();
@@ -110,6 +114,11 @@ impl Cell {
 }
 
 impl Measured {
+    /// Whether the machine granted the whole column.
+    pub(super) fn is_granted(&self) -> bool {
+        self.granted == self.column.profile()
+    }
+
     fn new(cell: &Cell, period_ns: u64, beats: Vec<CycleRecord>, recording: PathBuf) -> Self {
         let mut latency: Vec<u64> = beats.iter().map(CycleRecord::wakeup_latency).collect();
         let mut period: Vec<u64> =
@@ -123,6 +132,7 @@ impl Measured {
             period,
             summary: report::cycle::summary(&beats, period_ns),
             beats,
+            granted: String::new(),
             refused: Vec::new(),
             ended_loads: Vec::new(),
             conditions: Value::Null,

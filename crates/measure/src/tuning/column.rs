@@ -32,12 +32,6 @@ impl Column {
         if self == Self::default() { "none".to_owned() } else { self.letters() }
     }
 
-    /// Whether it asks for a CPU of its own.
-    #[must_use]
-    pub fn shield(self) -> bool {
-        self.letters().contains('C')
-    }
-
     fn letters(self) -> String {
         LETTERS.iter().zip(self.on).filter_map(|(&letter, on)| on.then_some(letter)).collect()
     }
@@ -78,7 +72,6 @@ mod tests {
     fn the_papers_columns() {
         let titles: Vec<String> = Column::paper().into_iter().map(Column::title).collect();
         assert_eq!(titles, ["No tuning", "M", "C", "MC", "P", "PM", "PC", "PMC", "PMCS"]);
-        assert_eq!(Column::paper().iter().filter(|column| column.shield()).count(), 5);
     }
 
     #[test]

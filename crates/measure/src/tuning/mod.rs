@@ -38,7 +38,7 @@ pub struct Tuning {
     pub period: Duration,
     /// The robot file; `None` is the humanoid of 59 SubDevices, simulated.
     pub robot: Option<PathBuf>,
-    /// The CPU of the cycle where it has one of its own (C); `None` is the machine's last.
+    /// The CPU of the cycle in every column; `None` is the machine's last for C, and any without it.
     pub cpu: Option<usize>,
     /// More options of `onbeat run`, for every column.
     pub options: Vec<std::ffi::OsString>,
@@ -103,7 +103,7 @@ impl Tuning {
                     break 'all;
                 }
                 let cell = Cell { column, load, period: self.period, duration: self.duration };
-                match cell.measure(context, &robot, self.cpu(column), &self.options) {
+                match cell.measure(context, &robot, self.cpu, &self.options) {
                     Ok(Some(measured)) => {
                         context.say(format_args!("tuning: {measured}"));
                         cells.push(measured);
@@ -135,11 +135,6 @@ impl Tuning {
         let path = context.directory.join("humanoid-59.toml");
         fs::write(&path, HUMANOID).map_err(|error| Error::file(&path, error))?;
         Ok(path)
-    }
-
-    fn cpu(&self, column: Column) -> Option<usize> {
-        let last = || std::thread::available_parallelism().map_or(0, |count| count.get() - 1);
-        self.cpu.or_else(|| column.shield().then(last))
     }
 }
 

@@ -74,7 +74,7 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
     report.sections.push(Section::Text(
         "The paper's own values are not reproduced here: they are in its figures, and this project does not have them \
          as numbers. The columns and rows are its own. A dash stands where too few beats were measured for the row, or \
-         where the column was not measured; (refused) over a column says that the machine did not grant all of it."
+         where the column was not measured; (got ...) over a column says which letters the machine granted of those asked for."
             .to_owned(),
     ));
     report
@@ -88,9 +88,9 @@ fn described(load: Background) -> &'static str {
 }
 
 fn heads(cells: &[&Measured]) -> Vec<String> {
-    let head = |cell: &&Measured| {
-        let refused = if cell.refused.is_empty() { "" } else { " (refused)" };
-        format!("{}{refused}", cell.column.title())
+    let head = |cell: &&Measured| match cell.is_granted() {
+        true => cell.column.title(),
+        false => format!("{} (got {})", cell.column.title(), cell.granted),
     };
     std::iter::once(String::new()).chain(cells.iter().map(head)).collect()
 }
@@ -192,7 +192,7 @@ fn doubts(report: &mut Report, cell: &Measured) {
 /// Picks one number.
 type Of<T, N> = fn(&T) -> N;
 
-/// `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`, `granted`, `refused`,
+/// `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`, `granted` (letters), `refused`,
 /// `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum` and, by share, `maximum`, `average`,
 /// `standard_deviation`), the counts, `machine`, `recording`.
 fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
@@ -202,7 +202,7 @@ fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
             json!({
                 "column": cell.column.profile(),
                 "load": cell.load.name(),
-                "granted": cell.refused.is_empty(),
+                "granted": cell.granted,
                 "refused": cell.refused,
                 "ended_loads": cell.ended_loads,
                 "samples": cell.beats.len(),

@@ -23,6 +23,10 @@ pub(crate) struct Servo {
     #[arg(long, value_name = "TIME", value_parser = time)]
     period: Option<Duration>,
 
+    /// What the cycle asks of the system instead of the robot file's profile: letters of PMCS, or none
+    #[arg(long, value_name = "PMCS|none")]
+    profile: Option<measure::tuning::Column>,
+
     /// SCHED_FIFO priority instead of the robot file's
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
@@ -38,11 +42,13 @@ pub(crate) struct Servo {
 impl Servo {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut options = Vec::new();
-        let given = [("--priority", self.priority.map(usize::from)), ("--cpu", self.cpu)];
+        let given = [
+            ("--profile", self.profile.map(measure::tuning::Column::profile)),
+            ("--priority", self.priority.map(|it| it.to_string())),
+            ("--cpu", self.cpu.map(|it| it.to_string())),
+        ];
         for (name, value) in given {
-            if let Some(value) = value {
-                options.extend([name.into(), value.to_string().into()]);
-            }
+            options.extend(value.into_iter().flat_map(|value| [name.into(), value.into()]));
         }
         let experiment = measure::servo::Servo {
             robot: self.robot,

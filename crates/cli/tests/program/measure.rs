@@ -1,0 +1,133 @@
+//! `onbeat measure`: short experiments, whole.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::common::{Ran, Running, onbeat, run};
+
+/// Runs an experiment into a folder of its own, and gives both.
+fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
+    let folder = folder(name);
+    let mut command = onbeat();
+    command.arg("measure").args(arguments).arg("--out").arg(&folder);
+    // Every cell brings a bus up and down, on a machine that may be busy.
+    (Running::start(command).finish_within(Duration::from_secs(300)), folder)
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
+    let cells = report["values"]["cells"].as_array().expect("cells");
+    let cell = cells.iter().find(|cell| cell["column"] == column && cell["load"] == load);
+    cell.unwrap_or_else(|| panic!("no cell {column} {load}: {report}"))
+}
+
+#[test]
+fn tuning_measures_every_column_under_every_load_and_saves_it() {
+    let settings = ["tuning", "--duration", "1s", "--columns", "none,PM", "--load", "both", "--json"];
+    let (ran, folder) = measured("tuning", &settings);
+    let report = ran.json();
+    assert_eq!(report["values"]["cells"].as_array().expect("cells").len(), 4, "{}", ran.stderr);
+    for (column, load) in [("none", "none"), ("PM", "none"), ("none", "paper"), ("PM", "paper")] {
+        let cell = cell(&report, column, load);
+        let recording = folder.join(cell["recording"].as_str().expect("a file name"));
+        assert!(recording.exists(), "{}", recording.display());
+        let samples = cell["samples"].as_u64().expect("samples");
+        assert!((1..=1001).contains(&samples), "beats of one second at 1 ms: {samples}");
+        let latency = &cell["wakeup_latency_ns"];
+        let (all, least) = (&latency["low_100"], latency["minimum"].as_u64().expect("a minimum"));
+        let most = all["maximum"].as_u64().expect("a maximum");
+        let average = all["average"].as_f64().expect("an average");
+        assert!(least as f64 <= average && average <= most as f64, "{latency}");
+        assert_eq!(all["samples"].as_u64(), Some(samples));
+        assert!(latency["low_99_999"].is_null(), "a thousand beats have no such share");
+        assert_eq!(cell["conditions"]["sub_devices"], 59);
+        assert_eq!(cell["conditions"]["profile"]["asked"], column);
+        assert_eq!(cell["ended_loads"], ended_loads(cell), "{cell}");
+    }
+    let switches = cell(&report, "PM", "paper")["machine"]["context_switches"].as_u64();
+    assert!(switches > Some(5_000), "messages between 400 threads switch contexts: {switches:?}");
+    let saved = std::fs::read_to_string(folder.join("report.html")).expect("the page");
+    assert_eq!(saved.matches("<svg").count(), 6, "three plots for each load");
+    let shown = run(&["report", folder.to_str().unwrap()]).stdout;
+    assert!(shown.contains("low 99.9 %: maximum") && shown.contains("No tuning"), "{shown}");
+    assert_eq!(loads_left(), Vec::<String>::new());
+}
+
+/// A load may end by itself only where there is no right to raw sockets.
+fn ended_loads(cell: &Value) -> Value {
+    let allowed =
+        |it: &&Value| it.as_str().is_some_and(|it| it.contains("CAP_NET_RAW") || it.contains("loopback"));
+    cell["ended_loads"].as_array().expect("a list").iter().filter(allowed).cloned().collect()
+}
+
+/// Load processes of this program that have no parent any more.
+fn loads_left() -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let orphan = |entry: std::fs::DirEntry| {
+        let line = std::fs::read_to_string(entry.path().join("cmdline")).ok()?.replace('\0', " ");
+        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        (line.contains("onbeat load ") && status.contains("\nPPid:\t1\n")).then_some(line)
+    };
+    processes.filter_map(orphan).collect()
+}
+
+#[test]
+fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
+    let (ran, folder) = measured("servo", &["servo", "--duration", "500ms", "--profile", "none"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for expected in
+        ["T_period (ms)", "T_jitter (us)", "T_exec (us)", "standard deviation", "samples            500"]
+    {
+        assert!(ran.stdout.contains(expected), "{expected}: {}", ran.stdout);
+    }
+    for file in ["servo.onbeat", "report.md", "report.json", "report.html"] {
+        assert!(folder.join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_an_experiment_with_what_it_has() {
+    let folder = folder("stopped");
+    let mut command = onbeat();
+    command.args(["measure", "servo", "--duration", "10min", "--out"]).arg(&folder);
+    let running = Running::start(command);
+    let begin = Instant::now();
+    let recording = folder.join("servo.onbeat");
+    let rows = || std::fs::read_to_string(&recording).map_or(0, |text| text.lines().count());
+    while rows() < 100 {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no beats are recorded");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let number = running.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("stopped before its end") && ran.stdout.contains("T_jitter"),
+        "{}",
+        ran.stdout
+    );
+    assert!(folder.join("report.html").exists());
+}
+
+#[test]
+fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
+    let ran = run(&["measure", "tuning", "--columns", "none,PX"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(
+        ran.stderr.contains("found \"PX\", expected \"none\" or some of the letters"),
+        "{}",
+        ran.stderr
+    );
+    let (ran, _) = measured("no-robot", &["servo", "--robot", "nowhere.toml", "--duration", "1s"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("nowhere.toml"), "{}", ran.stderr);
+}

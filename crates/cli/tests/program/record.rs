@@ -1,0 +1,127 @@
+//! `onbeat run --record` and `onbeat report`: every beat in a file, and what it says.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use timing::{Recording, beats};
+
+use crate::common::{file, run};
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+fn read(path: &Path) -> Recording {
+    Recording::read(BufReader::new(File::open(path).expect("the recording"))).expect("a recording")
+}
+
+/// Records 300 beats.
+fn recorded(name: &str) -> PathBuf {
+    let path = path(name);
+    run(&["run", "--cycles", "300", "--record", path.to_str().expect("UTF-8"), "--json"]).json();
+    path
+}
+
+#[test]
+fn a_recording_holds_every_measured_beat_and_its_conditions() {
+    let path = path("whole.onbeat");
+    let end = run(&["run", "--cycles", "300", "--record", path.to_str().unwrap(), "--json"]).json();
+    let recording = read(&path);
+    assert!(recording.complete && recording.len() == 300, "{}", recording.len());
+    assert_eq!(recording.header.columns, beats::COLUMNS);
+    let facts = &recording.header.facts;
+    assert_eq!((&facts["robot"], &facts["sub_devices"]), (&"six-axis".into(), &6.into()));
+    assert_eq!(facts["kernel"], end["conditions"]["kernel"]);
+    assert_eq!(facts["output_bytes"], end["conditions"]["output_bytes"]);
+    assert_eq!((&recording.end["cycles"], &recording.end["dropped_records"]), (&300.into(), &0.into()));
+    assert!(recording.end["machine"]["busy"].is_number(), "{:?}", recording.end);
+
+    let (period, beats) = beats::beats(&recording).expect("beats of a cycle");
+    assert_eq!(period, 1_000_000);
+    assert!(beats.is_sorted_by(|a, b| a.cycle < b.cycle && a.release_ns < b.release_ns));
+    let worst = beats.iter().map(|beat| beat.wakeup_latency()).max();
+    assert_eq!(worst, end["wakeup_latency_ns"]["maximum"].as_u64());
+    let execution = beats.iter().map(|beat| beat.execution_time()).max();
+    assert_eq!(execution, end["t_exec_ns"]["maximum"].as_u64());
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named_before_the_bus_is_touched() {
+    let ran = run(&["run", "--cycles", "10", "--record", "/nowhere/beats.onbeat"]);
+    assert!(ran.sentence().contains("/nowhere/beats.onbeat: No such file"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_disk_that_is_full_ends_the_recording_and_not_the_run() {
+    let ran = run(&["run", "--cycles", "300", "--record", "/dev/full"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stdout.contains("T_jitter"), "the run's table: {}", ran.stdout);
+    assert!(ran.stderr.contains("/dev/full: No space left on device"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_recording_is_shown_as_text_markdown_json_and_html() {
+    let path = recorded("shown.onbeat");
+    let recording = path.to_str().unwrap();
+    let text = run(&["report", recording]);
+    for expected in ["measured", "good", "T_exec (us)", "samples", "wakeup latency"] {
+        assert!(text.stdout.contains(expected), "{expected}: {}", text.stdout);
+    }
+    assert!(run(&["report", recording, "--markdown"]).stdout.contains("| average |"));
+    assert_eq!(run(&["report", recording, "--json"]).json()["values"]["cycles"], 300);
+    let page = self::path("shown.html");
+    let ran = run(&["report", recording, "--html", page.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let page = std::fs::read_to_string(page).expect("the page");
+    assert_eq!(page.matches("<svg").count(), 4);
+}
+
+#[test]
+fn a_folder_of_recordings_is_shown_one_after_the_other() {
+    let folder = path("folder");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let recording = recorded("one-of-two.onbeat");
+    for name in ["a.onbeat", "b.onbeat"] {
+        std::fs::copy(&recording, folder.join(name)).expect("a copy");
+    }
+    let text = run(&["report", folder.to_str().unwrap()]).stdout;
+    assert_eq!(text.matches("T_exec (us)").count(), 2, "{text}");
+    assert!(text.contains("a: the beats of a cycle") && text.contains("b: the beats"), "{text}");
+}
+
+#[test]
+fn what_is_no_recording_is_a_sentence_that_names_the_place() {
+    let whole = std::fs::read_to_string(recorded("cut.onbeat")).expect("the recording");
+    let cut = file("cut-in-the-header.onbeat", &whole[..100]);
+    let wrong = file("wrong-row.onbeat", &whole.replacen("\n", "\n# {\"what\":1}\n", 1));
+    let empty = file("empty.onbeat", "");
+    let text = file("text.onbeat", "hello\n");
+    let json = file("other.json", "{\"title\": 5}");
+    let bytes = path("bytes.onbeat");
+    std::fs::write(&bytes, [0xFF; 100]).expect("a file");
+    let nothing = path("empty-folder");
+    std::fs::create_dir_all(&nothing).expect("a folder");
+    for (path, expected) in [
+        (cut, "line 2: expected the header"),
+        (wrong, "line 2: expected the header"),
+        (empty, "line 1: expected `# onbeat recording 1`, found \"\""),
+        (text, "line 1: expected `# onbeat recording 1`, found \"hello\""),
+        (json, "expected a report"),
+        (bytes, "UTF-8"),
+        (nothing, "found no report.json and no recording"),
+        (path("missing.onbeat"), "No such file"),
+    ] {
+        let ran = run(&["report", path.to_str().unwrap()]);
+        let sentence = ran.sentence();
+        assert!(sentence.contains(expected) && sentence.contains(path.to_str().unwrap()), "{sentence}");
+    }
+}
+
+#[test]
+fn a_recording_cut_off_is_shown_with_a_warning() {
+    let whole = std::fs::read_to_string(recorded("cut-off.onbeat")).expect("the recording");
+    let cut = file("cut-in-a-row.onbeat", &whole[..whole.len() / 2]);
+    let text = run(&["report", cut.to_str().unwrap()]).stdout;
+    assert!(text.contains("warning") && text.contains("was cut off"), "{text}");
+}
