@@ -108,6 +108,13 @@ pub(crate) fn record(
     Ok(())
 }
 
+/// Room for `count` numbers, every page of it touched: pushing so many neither allocates nor faults.
+pub(crate) fn resident(count: usize) -> Vec<u64> {
+    let mut memory = vec![u64::MAX; count];
+    std::hint::black_box(&mut memory).clear();
+    memory
+}
+
 /// Facts from pairs.
 pub(crate) fn facts<const N: usize>(pairs: [(&str, serde_json::Value); N]) -> Facts {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

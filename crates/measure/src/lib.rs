@@ -15,12 +15,14 @@
 //! | [`ipc`] | what it costs threads to tell each other something |
 //! | [`tasks`] | two periodic tasks beside their computed response times |
 //! | [`wakeup`] | our pacer beside `cyclictest` |
+//! | [`interrupt`] | from an interrupt to user code |
 #![deny(unsafe_code)]
 
 pub mod cable;
 pub mod child;
 mod distribution;
 pub mod interference;
+pub mod interrupt;
 pub mod ipc;
 pub mod load;
 pub mod onbeat_run;

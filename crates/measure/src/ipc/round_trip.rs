@@ -11,6 +11,7 @@ use runtime::pacer::Pacer;
 use runtime::profile::RealTimeProfile;
 
 use super::mechanism::{Mechanism, Role};
+use crate::distribution::resident;
 
 /// How turns are taken.
 #[derive(Clone, Debug)]
@@ -138,13 +139,6 @@ fn answer(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared) -> Side {
             return Ok((durations, granted.refusals().collect()));
         }
     }
-}
-
-/// What `count` numbers need, every page of it touched.
-fn resident(count: usize) -> Vec<u64> {
-    let mut memory = vec![u64::MAX; count];
-    std::hint::black_box(&mut memory).clear();
-    memory
 }
 
 /// Durations of `batches` batches of `batch` calls each, ns, and refusals.

@@ -1,6 +1,7 @@
 //! `onbeat measure`: the papers' experiments, one file each.
 
 mod interference;
+mod interrupt;
 mod ipc;
 mod servo;
 mod tasks;
@@ -28,6 +29,8 @@ pub(crate) enum Measure {
     Tasks(tasks::Tasks),
     /// Our pacer beside cyclictest: the same priority, CPU and period, in turns
     Wakeup(wakeup::Wakeup),
+    /// From an interrupt to user code: timers, frames, a GPIO line
+    Interrupt(interrupt::Interrupt),
     /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own seam cost
     Ipc(ipc::Ipc),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
@@ -41,6 +44,7 @@ impl Measure {
             Self::Interference(it) => it.execute(),
             Self::Tasks(it) => it.execute(),
             Self::Wakeup(it) => it.execute(),
+            Self::Interrupt(it) => it.execute(),
             Self::Ipc(it) => it.execute(),
             Self::Servo(it) => it.execute(),
         }

@@ -1,0 +1,279 @@
+//! From an interrupt to user code: a timer's, a frame's, a GPIO line's (controllers paper, Figure 6).
+
+mod frames;
+mod gpio;
+mod timer;
+
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use report::{Report, Section};
+use rustix::thread::{CpuSet, sched_getaffinity};
+use serde_json::json;
+
+pub use self::gpio::Line;
+
+use self::frames::{Exchange, Received};
+use self::timer::Timer;
+use crate::cable::{Cable, FAR, NEAR};
+use crate::distribution::{self, Durations};
+use crate::surroundings::Surroundings;
+use crate::sys::stamped::StampedSocket;
+use crate::thread::{default_cpu, real_time};
+use crate::{Context, Error};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// Interrupts of each kind.
+    pub samples: usize,
+    /// Time from one to the next.
+    pub interval: Duration,
+    /// `SCHED_FIFO` priority of the thread that waits for them.
+    pub priority: u8,
+    /// Its CPU.
+    pub cpu: usize,
+    /// The interface to send frames on that SubDevices send back; `None` is a private cable of two ends.
+    pub interface: Option<String>,
+    /// The GPIO line whose edges are waited for.
+    pub gpio_input: Option<Line>,
+    /// The GPIO line that is wired to it.
+    pub gpio_output: Option<Line>,
+}
+
+impl Default for Interrupt {
+    fn default() -> Self {
+        Self {
+            samples: 10_000,
+            interval: Duration::from_millis(1),
+            priority: 80,
+            cpu: default_cpu(),
+            interface: None,
+            gpio_input: None,
+            gpio_output: None,
+        }
+    }
+}
+
+const FRAME: &str = "NIC: kernel's receive stamp to user code";
+const REACTION: &str = "NIC: frame in to frame out, by kernel stamps";
+const GPIO: &str = "GPIO: kernel's edge stamp to user code";
+
+impl Interrupt {
+    /// Runs it. A kind of interrupt that this machine or this user cannot have is left out, and a warning says so.
+    ///
+    /// # Errors
+    /// A timer that cannot be had, or a file that cannot be written.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        let surroundings = Surroundings::begin(context);
+        let mut found = Found::default();
+        for timer in Timer::ALL {
+            context.say(format_args!("interrupt: {}", timer.name()));
+            let (latencies, refusals) = self
+                .timer(timer, context.stop)
+                .map_err(|error| Error::other(format_args!("interrupt, {}: {error}", timer.name())))?;
+            found.refused(refusals);
+            self.keep(context, &mut found, timer.name(), latencies)?;
+        }
+        self.frames(context, &mut found)?;
+        self.gpio(context, &mut found)?;
+        let mut report = self.report(&found);
+        surroundings.end(&mut report);
+        report.warnings.extend(found.doubts);
+        Ok(report)
+    }
+
+    fn timer(&self, timer: Timer, stop: &AtomicBool) -> io::Result<(Vec<u64>, Vec<String>)> {
+        let profile = real_time(Some(self.priority), self.cpu);
+        // On a thread of its own: what it is granted stays with it.
+        thread::scope(|scope| {
+            let thread = thread::Builder::new()
+                .name("timer".into())
+                .spawn_scoped(scope, || timer.measure(self.samples, self.interval, &profile, stop))?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn frames(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+        context.say("interrupt: NIC");
+        let exchanged = match &self.interface {
+            Some(name) => self.over_interface(name, context.stop),
+            None => self.over_cable(context.stop),
+        };
+        let received = match exchanged {
+            Ok(received) => received,
+            Err(error) => {
+                found.doubts.push(format!("frames are not measured: {error}"));
+                return Ok(());
+            }
+        };
+        if received.latencies.is_empty() && received.sent > 0 {
+            let name = self.interface.as_deref().unwrap_or(NEAR);
+            found.doubts.push(format!(
+                "of {} frames sent on {name} none came back: expected SubDevices at its other end, or `onbeat \
+                 simulate`",
+                received.sent
+            ));
+        }
+        if received.backwards > 0 {
+            let count = received.backwards;
+            found
+                .doubts
+                .push(format!("{count} frames were stamped after they were read: the clock was stepped"));
+        }
+        found.lost = received.sent.saturating_sub(received.latencies.len() + received.backwards);
+        found.refused(received.refusals.clone());
+        self.keep(context, found, FRAME, received.latencies)?;
+        if self.interface.is_none() {
+            self.keep(context, found, REACTION, received.reactions)?;
+        }
+        Ok(())
+    }
+
+    fn over_cable(&self, stop: &AtomicBool) -> Result<Received, Error> {
+        let cable = Cable::lay()?;
+        let open = |name: &'static str| {
+            StampedSocket::open(name, PATIENCE)
+                .map_err(|error| Error::other(format_args!("{name}: {error}")))
+        };
+        let here = cable.near.within(move || open(NEAR))?;
+        let there = cable.far.within(move || open(FAR))?;
+        self.exchange(true).run(here, there, stop).map_err(Error::other)
+    }
+
+    fn over_interface(&self, name: &str, stop: &AtomicBool) -> Result<Received, Error> {
+        let open = || {
+            StampedSocket::open(name, PATIENCE).map_err(|error| {
+                Error::other(format_args!("interface {name}: {error} (raw sockets need CAP_NET_RAW)"))
+            })
+        };
+        self.exchange(false).run(open()?, open()?, stop).map_err(Error::other)
+    }
+
+    fn exchange(&self, replies: bool) -> Exchange {
+        Exchange {
+            samples: self.samples,
+            interval: self.interval,
+            receiver: real_time(Some(self.priority), self.cpu),
+            sender: real_time(Some(self.priority.saturating_sub(10).max(1)), another_cpu(self.cpu)),
+            replies,
+        }
+    }
+
+    fn gpio(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+        let Some(input) = &self.gpio_input else {
+            found.gpio = gpio::what_there_is();
+            return Ok(());
+        };
+        context.say("interrupt: GPIO");
+        let profile = real_time(Some(self.priority), self.cpu);
+        let output = self.gpio_output.as_ref();
+        match gpio::measure(input, output, self.samples, self.interval, &profile, context.stop) {
+            Ok((latencies, refusals)) => {
+                found.refused(refusals);
+                found.gpio = format!("GPIO: {} edges of {input}.", latencies.len());
+                self.keep(context, found, GPIO, latencies)
+            }
+            Err(why) => {
+                found.doubts.push(why);
+                Ok(())
+            }
+        }
+    }
+
+    /// Records what was measured of one kind, and keeps it for the tables.
+    fn keep(
+        &self,
+        context: &Context,
+        found: &mut Found,
+        name: &str,
+        latencies: Vec<u64>,
+    ) -> Result<(), Error> {
+        let words = name.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let slug: Vec<String> =
+            words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
+        let facts = distribution::facts([
+            ("from", name.into()),
+            ("priority", self.priority.into()),
+            ("cpu", self.cpu.into()),
+            ("interval_ns", (self.interval.as_nanos() as u64).into()),
+        ]);
+        let columns: [(&str, &[u64]); 1] = [("latency_ns", &latencies)];
+        distribution::record(context, &slug.join("-"), "interrupt", &columns, facts)?;
+        found.cells.push(Durations::new(name, latencies));
+        Ok(())
+    }
+
+    fn report(&self, found: &Found) -> Report {
+        let mut report = Report {
+            experiment: "interrupt".into(),
+            title: "From an interrupt to user code".into(),
+            source: Some("the controllers paper, Figure 6".into()),
+            measured: "from the instant that is programmed (timer) or stamped by the kernel (frame, edge) to the first \
+                       clock reading of the thread that waits for it"
+                .into(),
+            good: "some microseconds for all of them, with a maximum far below the period of the cycle that is to \
+                   react"
+                .into(),
+            ..Report::default()
+        };
+        report.condition("priority", format!("SCHED_FIFO {}, memory locked", self.priority));
+        report.condition("CPU of the waiting thread", self.cpu.to_string());
+        report.condition("interval", format!("{} us", self.interval.as_micros()));
+        let wire = self.interface.as_ref().map_or_else(
+            || {
+                let sender = another_cpu(self.cpu);
+                format!("a private veth cable; frames are sent from CPU {sender}")
+            },
+            |name| format!("interface {name}"),
+        );
+        report.condition("frames over", wire);
+        report.condition("frames lost", found.lost.to_string());
+        report.condition("samples", format!("{} of each kind", self.samples));
+        report.sections.push(distribution::table("Latency, us", "from", &found.cells));
+        report.sections.push(Section::Text(found.gpio.clone()));
+        report.sections.push(Section::Text(NOTES.into()));
+        report.sections.extend(distribution::plots("Latency", &found.cells));
+        let cell = |it: &Durations| json!({ "from": it.name, "latency_ns": it.statistics() });
+        report.values = distribution::facts([
+            ("cells", found.cells.iter().map(cell).collect()),
+            ("frames_lost", found.lost.into()),
+        ]);
+        report
+    }
+}
+
+const NOTES: &str = "The paper's own values are not reproduced here: it measured on another machine, and this project \
+                     does not have its numbers at hand. A timer's latency holds all of the way: the interrupt, its \
+                     handler, the wake-up and the switch. A frame's begins where the kernel takes it from the driver, \
+                     after the interrupt itself; a veth cable has no interrupt at all, its frames come by a soft \
+                     interrupt on the sender's CPU. An edge's begins in the interrupt handler of the GPIO driver.";
+
+/// How long a socket waits for one frame.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+#[derive(Default)]
+struct Found {
+    cells: Vec<Durations>,
+    doubts: Vec<String>,
+    gpio: String,
+    lost: usize,
+}
+
+impl Found {
+    fn refused(&mut self, refusals: Vec<String>) {
+        for refusal in refusals {
+            if !self.doubts.contains(&refusal) {
+                self.doubts.push(refusal);
+            }
+        }
+    }
+}
+
+/// The first CPU that this process may use and that is not `cpu`; `cpu` itself if it is the only one.
+fn another_cpu(cpu: usize) -> usize {
+    let Ok(allowed) = sched_getaffinity(None) else { return cpu };
+    (0..CpuSet::MAX_CPU).find(|&other| other != cpu && allowed.is_set(other)).unwrap_or(cpu)
+}
