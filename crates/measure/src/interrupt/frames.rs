@@ -50,6 +50,9 @@ pub(super) struct Received {
 /// A frame as one side saw it: its number, the kernel's stamp, and when user code had it, ns of `CLOCK_REALTIME`.
 type Seen = (u64, u64, u64);
 
+/// A reply's number, and the kernel's stamp on it.
+type Reply = (u64, u64);
+
 impl Exchange {
     /// Sends frames over `there`, receives them on `here` on a thread of its own, and sends them back if asked to.
     ///
@@ -118,7 +121,7 @@ impl Exchange {
         &self,
         socket: &mut StampedSocket,
         stop: &AtomicBool,
-    ) -> io::Result<(Vec<(u64, u64)>, usize, Vec<String>)> {
+    ) -> io::Result<(Vec<Reply>, usize, Vec<String>)> {
         let granted = self.sender.apply();
         let mut replies = Vec::with_capacity(self.samples);
         let mut buffer = [0; FRAME];
@@ -129,22 +132,29 @@ impl Exchange {
             let length = build(&mut buffer, sent as u64);
             socket.send(&buffer[..length])?;
             sent += 1;
-            // Gives up after its patience: a frame that is lost is lost.
-            while self.replies {
-                let Some(arrival) = socket.receive(&mut buffer)? else { break };
-                let reply = number(&buffer[..arrival.length.min(FRAME)]).zip(arrival.stamp_ns);
-                replies.extend(reply);
-                if reply.is_some_and(|(number, _)| number + 1 == sent as u64) {
-                    break;
-                }
+            if self.replies {
+                await_reply(socket, sent as u64 - 1, &mut replies)?;
             }
         }
         Ok((replies, sent, granted.refusals().collect()))
     }
 }
 
+/// Takes replies up to the one with this number; gives up when none comes in time: a frame that is lost is lost.
+fn await_reply(socket: &mut StampedSocket, wanted: u64, replies: &mut Vec<Reply>) -> io::Result<()> {
+    let mut buffer = [0; FRAME];
+    while let Some(arrival) = socket.receive(&mut buffer)? {
+        let reply = number(&buffer[..arrival.length.min(FRAME)]).zip(arrival.stamp_ns);
+        replies.extend(reply);
+        if reply.is_some_and(|(number, _)| number == wanted) {
+            break;
+        }
+    }
+    Ok(())
+}
+
 /// Latencies of frames, and reactions of those whose reply came.
-fn matched(seen: &[Seen], replies: &[(u64, u64)]) -> Received {
+fn matched(seen: &[Seen], replies: &[Reply]) -> Received {
     let mut received = Received::default();
     let mut replies = replies.iter().peekable();
     for &(number, stamp, read) in seen {

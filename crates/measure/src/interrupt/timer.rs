@@ -73,7 +73,7 @@ impl Timer {
             Self::Descriptor => {
                 Alarm::Descriptor(timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?)
             }
-            Self::Signal => Alarm::Signal(SignalTimer::new()?),
+            Self::Signal => Alarm::Signal(Box::new(SignalTimer::new()?)),
         })
     }
 }
@@ -81,7 +81,7 @@ impl Timer {
 enum Alarm {
     Sleep,
     Descriptor(OwnedFd),
-    Signal(SignalTimer),
+    Signal(Box<SignalTimer>),
 }
 
 impl Alarm {
