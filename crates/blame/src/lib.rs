@@ -2,7 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`explain`] | a run watched: its late beats with their causes |
+//! | [`explain`] | a run watched |
+//! | [`explanation`] | its late beats with their causes |
 //! | [`trace`] | the kernel's own trace: a flight recorder and its decoder |
 //! | [`beat`] | a beat, and how late it was |
 //! | [`timeline`] | what a CPU did, moment by moment |
@@ -19,6 +20,7 @@ pub mod cause;
 mod counters;
 pub mod culprit;
 pub mod explain;
+pub mod explanation;
 pub mod perfetto;
 mod steal;
 mod sys;
@@ -29,4 +31,5 @@ mod words;
 pub use attribute::{Evidence, attribute};
 pub use beat::{Beat, Late};
 pub use cause::{Cause, Kind};
-pub use explain::{Explainer, Explanation, LateBeat, Settings};
+pub use explain::{Explainer, Settings};
+pub use explanation::{Explanation, LateBeat};

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::beat::phase_name;
-use crate::explain::Explained;
+use crate::explanation::Explained;
 use crate::timeline::{Doing, Slice, Timeline};
 
 /// The track of the beat.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::beat::Late;
 use crate::cause::{Kind, Time};
-use crate::explain::{Explanation, LateBeat};
+use crate::explanation::{Explanation, LateBeat};
 
 /// Causes named in one line; the rest is summed up.
 const NAMED: usize = 5;
@@ -95,7 +95,7 @@ fn grouped(number: u64) -> String {
 mod tests {
     use super::*;
     use crate::cause::Cause;
-    use crate::explain::CauseTotal;
+    use crate::explanation::CauseTotal;
 
     fn cause(kind: Kind, name: &str, ns: u64) -> Cause {
         Cause { kind, name: name.to_owned(), ns }

@@ -54,7 +54,7 @@ fn without_a_trace_counters_are_told_and_what_is_missing() {
 }
 
 #[test]
-fn of_very_many_late_beats_the_latest_are_kept_and_all_are_counted() {
+fn of_very_many_late_beats_the_worst_are_kept_and_all_are_counted() {
     let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());
     explainer.follow(gettid().as_raw_nonzero().get());
     let many = MOST_LATE as u64 + 500;
@@ -73,7 +73,7 @@ fn of_very_many_late_beats_the_latest_are_kept_and_all_are_counted() {
     assert!(explanation.late.iter().all(|late| late.late_ns > 60 * US), "the least late are left out");
     assert_eq!(explanation.worst.len(), WORST);
     assert!(explanation.worst.iter().all(|it| it.late.late_ns == latest));
-    assert!(explanation.notes.iter().any(|note| note.contains("the latest 10000 are listed")));
+    assert!(explanation.notes.iter().any(|note| note.contains("the worst 10000 are listed")));
     let summed: u64 = explanation.by_cause.iter().map(|total| total.ns).sum();
     assert_eq!(summed, records.iter().map(CycleRecord::wakeup_latency).sum::<u64>());
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`tracefs`] | tracefs without a mount point, and an instance of our own in it |
 //! | [`recorder`] | the flight recorder: the newest events of some CPUs |
-//! | [`format`], [`page`] | the kernel's layouts, read from its own words |
+//! | [`format`](mod@format), [`page`] | the kernel's layouts, read from its own words |
 //! | [`decoder`], [`event`] | records to events |
 //! | [`symbols`] | names of kernel functions |
 
