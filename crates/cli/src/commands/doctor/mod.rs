@@ -13,6 +13,8 @@ use machine::conditions::Conditions;
 use machine::cpus::Cpus;
 use machine::ethtool::Ethtool;
 use machine::root::Root;
+use robot::Profile;
+use runtime::profile::{RealTimeProfile, Residency, SPIN_MARGIN, Scheduling};
 use serde::Serialize;
 
 use self::mend::Mended;
@@ -44,6 +46,10 @@ pub(crate) struct Doctor {
     /// How long to probe
     #[arg(long, value_name = "TIME", value_parser = probe_time, default_value = "1min", requires = "period")]
     probe_time: Duration,
+
+    /// What the probe asks of the system, as `run --profile`
+    #[arg(long, value_name = "PMCS|none", default_value = "PM", requires = "period")]
+    profile: Profile,
 
     /// Mend what can be mended now and undone later; needs root
     #[arg(long)]
@@ -101,7 +107,7 @@ impl Doctor {
             print!("{}", table::text(&diagnosis, self.all));
         }
         if let Some(period) = self.period {
-            let probed = probe::run(period, self.probe_time, diagnosis.cpu, diagnosis.priority)?;
+            let probed = probe::run(period, self.probe_time, self.real_time_profile(diagnosis.cpu))?;
             let verdict = Verdict::new(&probed, &diagnosis.checks);
             if !self.json {
                 print!("{}", table::verdict(&probed, &verdict));
@@ -119,6 +125,16 @@ impl Doctor {
             Severity::Ok | Severity::Note => Ok(()),
             Severity::Warning => Err(Failure::silent(1)),
             Severity::Critical => Err(Failure::silent(2)),
+        }
+    }
+
+    fn real_time_profile(&self, cpu: usize) -> RealTimeProfile {
+        RealTimeProfile {
+            scheduling: self.profile.priority.then_some(Scheduling::Fifo { priority: self.priority }),
+            memory: self.profile.memory.then(Residency::default),
+            shield: self.profile.shield,
+            spin: self.profile.spin.then_some(SPIN_MARGIN),
+            cpu: Some(cpu),
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use machine::usage::{Shares, Usage};
 use runtime::probe::{ProbeConfiguration, wakeup_latencies};
-use runtime::profile::{RealTimeProfile, Scheduling};
+use runtime::profile::RealTimeProfile;
 use serde::Serialize;
 use timing::Statistics;
 
@@ -53,22 +53,15 @@ pub(super) struct Latency {
 pub(super) fn run(
     period: Duration,
     duration: Duration,
-    cpu: usize,
-    priority: u8,
+    profile: RealTimeProfile,
 ) -> Result<Probed, Failure> {
     stop::listen()?;
+    let cpu = profile.cpu.unwrap_or_default();
     // A machine that is late at every beat would take longer than it was given.
     stop::after(duration + duration / 20 + Duration::from_millis(500));
     let beats = (duration.as_nanos() / period.as_nanos().max(1)).max(1);
-    let configuration = ProbeConfiguration {
-        period,
-        beats: u64::try_from(beats).unwrap_or(u64::MAX),
-        profile: RealTimeProfile {
-            scheduling: Some(Scheduling::Fifo { priority }),
-            cpu: Some(cpu),
-            ..RealTimeProfile::default()
-        },
-    };
+    let configuration =
+        ProbeConfiguration { period, beats: u64::try_from(beats).unwrap_or(u64::MAX), profile };
     let mut latencies = Statistics::new();
     let mut line = LiveLine::new();
     let started = Instant::now();

@@ -47,6 +47,9 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
         reasons
             .push(format!("the hypervisor took {:.2} % of the CPU's time meanwhile", probed.steal * 100.0));
     }
+    if probed.busy > 0.5 {
+        reasons.push(format!("the CPU was {:.0} % busy", probed.busy * 100.0));
+    }
     reasons.extend(probed.refusals.iter().cloned());
     let mut worst: Vec<&Finding> = findings.iter().filter(|it| it.severity >= Severity::Warning).collect();
     let suspicion = |name| SUSPECTS.iter().position(|suspect| *suspect == name).unwrap_or(SUSPECTS.len());
