@@ -99,3 +99,20 @@ fn the_first_isolated_cpu_is_the_default_and_else_the_last() {
     tree.file("/sys/devices/system/cpu/online", "what?");
     assert_eq!(cpu(&tree), 0);
 }
+
+/// The page for users names every check, and marks exactly those that a row above mends.
+#[test]
+fn the_documentation_lists_every_check() {
+    let page = include_str!("../../../../docs/doctor.md");
+    let section =
+        page.split_once("## The checks").expect("a section").1.split_once("\n## ").expect("another").0;
+    let listed: BTreeSet<&str> =
+        section.split('`').skip(1).step_by(2).filter(|it| !it.starts_with(['-', '*'])).collect();
+    let names: BTreeSet<&str> = check::names().map(|(name, _)| name).collect();
+    assert_eq!(listed, names);
+    for name in names {
+        let marked = section.contains(&format!("`{name}`*"));
+        let mended = rows::ROWS.iter().any(|row| row.check == name && row.fixable);
+        assert_eq!(marked, mended, "{name}");
+    }
+}

@@ -115,8 +115,11 @@ impl Page {
     }
 
     fn wrapped(&self, text: &str, first: &str, others: &str) -> String {
-        let options =
-            Options::new(self.columns).initial_indent(first).subsequent_indent(others).break_words(false);
+        let options = Options::new(self.columns)
+            .initial_indent(first)
+            .subsequent_indent(others)
+            .break_words(false)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation);
         textwrap::fill(text, options) + "\n"
     }
 
