@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, onbeat, run};
+use crate::common::{Ran, Running, alone, onbeat, run};
 
 /// Runs an experiment into a folder of its own, and gives both.
 fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let folder = folder(name);
     let mut command = onbeat();
     command.arg("measure").args(arguments).arg("--out").arg(&folder);
+    let _alone = alone();
     // Every cell brings a bus up and down, on a machine that may be busy.
     (Running::start(command).finish_within(Duration::from_secs(300)), folder)
 }
@@ -98,6 +99,7 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
     let folder = folder("stopped");
     let mut command = onbeat();
     command.args(["measure", "servo", "--duration", "10min", "--out"]).arg(&folder);
+    let _alone = alone();
     let running = Running::start(command);
     let begin = Instant::now();
     let recording = folder.join("servo.onbeat");
