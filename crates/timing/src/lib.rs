@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`analysis`] | whether tasks meet their deadlines |
+//! | [`bus`] | frames, round trips and latencies of a bus |
 //! | [`record`] | [`CycleRecord`]: what one beat of the cycle took, phase by phase |
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`lowest`] | the lowest so many per cent of samples |
@@ -18,6 +19,7 @@
 
 pub mod analysis;
 pub mod beats;
+pub mod bus;
 pub mod conditions;
 pub mod interference;
 pub mod lowest;

@@ -1,0 +1,227 @@
+//! The bus as a resource: how long frames take, how short a period a network allows, how long an event needs from a
+//! SubDevice's input through the controller to a SubDevice's output.
+
+/// How fast the wire is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkRate {
+    /// 100 Mbit/s: EtherCAT.
+    #[default]
+    Mbit100,
+    /// 1 Gbit/s: EtherCAT G.
+    Gbit1,
+}
+
+impl LinkRate {
+    /// Time of one byte, ns.
+    #[must_use]
+    pub const fn byte_ns(self) -> u64 {
+        match self {
+            Self::Mbit100 => 80,
+            Self::Gbit1 => 8,
+        }
+    }
+}
+
+/// Bytes of an Ethernet frame that holds so many bytes of EtherCAT datagrams (each with its 10 bytes of header and 2 of
+/// working counter): from the destination address to the frame check sequence, padded to 64 (IEEE 802.3).
+#[must_use]
+pub const fn frame_bytes(datagrams: usize) -> usize {
+    let content = ETHERNET_HEADER + ETHERCAT_HEADER + datagrams;
+    (if content < SHORTEST { SHORTEST } else { content }) + FRAME_CHECK
+}
+
+/// How long such a frame occupies the wire, with preamble, start delimiter and inter-frame gap, ns.
+#[must_use]
+pub const fn wire_time_ns(datagrams: usize, rate: LinkRate) -> u64 {
+    ((PREAMBLE + frame_bytes(datagrams) + GAP) as u64) * rate.byte_ns()
+}
+
+/// What a beat puts on the wire, and the line it passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// How fast the wire is.
+    pub rate: LinkRate,
+    /// Bytes of datagrams in each frame of a beat, in their order.
+    pub frames: Vec<usize>,
+    /// SubDevices in the line.
+    pub sub_devices: u32,
+    /// What one SubDevice delays a frame, there and back together, ns.
+    pub forward_ns: u64,
+    /// Delay of all cables, there and back, ns; copper delays some 5 ns a metre.
+    pub cables_ns: u64,
+}
+
+impl Network {
+    /// How long the frames of a beat occupy the wire, ns.
+    #[must_use]
+    pub fn occupied_ns(&self) -> u64 {
+        self.frames.iter().map(|&frame| wire_time_ns(frame, self.rate)).fold(0, u64::saturating_add)
+    }
+
+    /// From the first bit of the first frame to the last bit of the last one, back again, ns. The gap behind it does not
+    /// count.
+    #[must_use]
+    pub fn round_trip_ns(&self) -> u64 {
+        let gap = if self.frames.is_empty() { 0 } else { GAP as u64 * self.rate.byte_ns() };
+        let line = self.forward_ns.saturating_mul(self.sub_devices.into()).saturating_add(self.cables_ns);
+        (self.occupied_ns() - gap).saturating_add(line)
+    }
+
+    /// The shortest period at which every reply is there when it is needed, ns, for a MainDevice that computes so long in
+    /// a beat.
+    ///
+    /// Either order needs round trip and computing one after the other in each period: [`Order::WaitForReply`] waits,
+    /// [`Order::ReplyOfLastBeat`] sends when it has computed and wants the reply at the next release.
+    #[must_use]
+    pub fn shortest_period_ns(&self, computing_ns: u64) -> u64 {
+        self.round_trip_ns().saturating_add(computing_ns).max(self.occupied_ns())
+    }
+}
+
+/// Which reply a beat works with: as the cycle's frame order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Work with the reply of the last beat, then send.
+    ReplyOfLastBeat,
+    /// Send, wait for the reply, work with it; what comes of it leaves on the next beat.
+    WaitForReply,
+}
+
+/// When a SubDevice looks at its inputs and moves its outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// On its own, at least so often, ns; 0 for at once.
+    Free {
+        /// Longest time between two looks at the input.
+        input_ns: u64,
+        /// Longest time from the frame to the output.
+        output_ns: u64,
+    },
+    /// Both at SYNC0.
+    Synchronised {
+        /// From the release to SYNC0, ns, less than a period.
+        shift_ns: u64,
+        /// Periods after SYNC0 until the output shows: what the SubDevice itself computes.
+        output_periods: u32,
+    },
+}
+
+/// The way of an event from an input to an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Period of the cycle, ns.
+    pub period_ns: u64,
+    /// Which reply a beat works with.
+    pub order: Order,
+    /// From the release to the frame at the SubDevice, ns, less than a period.
+    pub frame_ns: u64,
+    /// From the SubDevice back to the MainDevice, ns. Counts only with [`Order::WaitForReply`].
+    pub return_ns: u64,
+    /// When the SubDevices sample.
+    pub sampling: Sampling,
+}
+
+/// Shortest and longest time, ns.
+pub type Range = (u64, u64);
+
+/// How long each part of the way takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latency {
+    /// From the event to the controller that knows of it.
+    pub sensor: Range,
+    /// From there to the output.
+    pub command: Range,
+    /// Both.
+    pub total: Range,
+}
+
+impl Way {
+    /// How long an event takes, whenever in the period it comes.
+    #[must_use]
+    pub fn latency(&self) -> Latency {
+        let Self { period_ns: period, order, frame_ns: frame, return_ns: back, sampling } = *self;
+        // From the frame that took the input to the controller; from there to the frame that brings the output.
+        let (read, write) = match order {
+            Order::ReplyOfLastBeat => (period.saturating_sub(frame), frame),
+            Order::WaitForReply => (back, period.saturating_sub(back)),
+        };
+        let ((first, last), (soonest, latest)) = match sampling {
+            Sampling::Free { input_ns, output_ns } => ((0, period + input_ns), (0, output_ns)),
+            Sampling::Synchronised { shift_ns, output_periods } => {
+                let sampled = (frame + period - shift_ns % period) % period;
+                // Sampled at the very instant the frame passes: too late for this one.
+                let sampled = if sampled == 0 { period } else { sampled };
+                let applied =
+                    (shift_ns + period - frame % period) % period + u64::from(output_periods) * period;
+                ((sampled, sampled + period), (applied, applied))
+            }
+        };
+        let sensor = (first + read, last + read);
+        let command = (write + soonest, write + latest);
+        Latency { sensor, command, total: (sensor.0 + command.0, sensor.1 + command.1) }
+    }
+}
+
+/// Addresses and EtherType.
+const ETHERNET_HEADER: usize = 14;
+/// Length and type of the EtherCAT frame (ETG.1000.4, 5.3).
+const ETHERCAT_HEADER: usize = 2;
+/// Shortest frame before its check sequence.
+const SHORTEST: usize = 60;
+const FRAME_CHECK: usize = 4;
+/// Preamble and start delimiter.
+const PREAMBLE: usize = 8;
+/// Inter-frame gap.
+const GAP: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_and_the_longest_frame_take_what_ethernet_says() {
+        assert_eq!((frame_bytes(0), wire_time_ns(0, LinkRate::Mbit100)), (64, 6_720));
+        assert_eq!((frame_bytes(1498), wire_time_ns(1498, LinkRate::Mbit100)), (1518, 123_040));
+        assert_eq!(wire_time_ns(1498, LinkRate::Gbit1), 12_304);
+        assert_eq!(frame_bytes(44), 64);
+        assert_eq!(frame_bytes(45), 65);
+    }
+
+    #[test]
+    fn a_line_of_59_allows_a_period_of_its_round_trip_and_the_computing() {
+        let network = Network {
+            rate: LinkRate::Mbit100,
+            frames: vec![1498, 300],
+            sub_devices: 59,
+            forward_ns: 1_000,
+            cables_ns: 500,
+        };
+        let occupied = (1518 + 20 + 320 + 20) * 80;
+        assert_eq!(network.occupied_ns(), occupied);
+        assert_eq!(network.round_trip_ns(), occupied - 960 + 59_500);
+        assert_eq!(network.shortest_period_ns(50_000), occupied - 960 + 109_500);
+        let empty = Network { frames: vec![], sub_devices: 0, cables_ns: 0, ..network };
+        assert_eq!(empty.shortest_period_ns(0), 0);
+    }
+
+    /// With SYNC0 half a period after the frames and drives that compute for one period.
+    #[test]
+    fn the_humanoid_papers_cycles_come_out() {
+        let sampling = Sampling::Synchronised { shift_ns: 500, output_periods: 1 };
+        let way =
+            Way { period_ns: 1_000, order: Order::ReplyOfLastBeat, frame_ns: 0, return_ns: 0, sampling };
+        let latency = way.latency();
+        assert_eq!(latency.sensor, (1_500, 2_500));
+        assert_eq!(latency.command, (1_500, 1_500));
+        assert_eq!(latency.total, (3_000, 4_000));
+    }
+
+    #[test]
+    fn terminals_react_within_two_periods_in_either_order() {
+        for order in [Order::ReplyOfLastBeat, Order::WaitForReply] {
+            let sampling = Sampling::Free { input_ns: 0, output_ns: 0 };
+            let way = Way { period_ns: 1_000, order, frame_ns: 100, return_ns: 50, sampling };
+            assert_eq!(way.latency().total, (1_000, 2_000));
+        }
+    }
+}
