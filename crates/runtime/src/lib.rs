@@ -12,6 +12,7 @@
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
+//! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
 //! | [`always_on`] | what every cycle wants and nobody has to ask for |
 //! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
 //! | [`probe`] | wake-up latency of this machine, with nothing to do |
@@ -25,6 +26,7 @@ pub mod bring_up;
 pub mod clock;
 pub mod controller;
 pub mod cycle;
+pub mod delayed_lock;
 mod field;
 pub mod link;
 pub mod observer;
