@@ -5,6 +5,7 @@ mod bad_robot_files;
 mod common;
 mod doctor;
 mod explain;
+mod hold;
 mod interference;
 mod measure;
 mod missing_interface;
