@@ -93,10 +93,18 @@ impl Servo {
         let text = |name: &str| conditions[name].as_str().unwrap_or("not known").to_owned();
         report.condition("robot", format!("{}, {} SubDevices", text("robot"), conditions["sub_devices"]));
         report.condition("link", format!("{}, {}", text("link"), text("frame_order")));
+        report.condition("profile", profile(conditions));
         report.condition("period", format!("{period} ms"));
         report.condition("duration", format!("{} s", self.duration.as_secs_f64()));
         report
     }
+}
+
+/// The letters that were granted, and those asked for where they differ.
+fn profile(conditions: &Value) -> String {
+    let letters = |which: &str| conditions["profile"][which].as_str().unwrap_or("not known").to_owned();
+    let (asked, granted) = (letters("asked"), letters("granted"));
+    if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
 }
 
 /// What was asked for and refused, as the run says it.

@@ -20,7 +20,11 @@ impl Report {
         let lines: Vec<_> = head.chain(facts).chain(warnings).collect();
         let width = lines.iter().map(|(label, _)| label.chars().count()).max().unwrap_or(0) + 2;
         for (label, value) in lines {
-            let _ = writeln!(text, "{label:<width$}{value}");
+            let mut label = label.as_str();
+            for line in wrapped(value, LINE.saturating_sub(width).max(40)) {
+                let _ = writeln!(text, "{label:<width$}{line}");
+                label = "";
+            }
         }
         let is_plot = |section: &Section| !matches!(section, Section::Text(_) | Section::Table(_));
         for (index, section) in self.sections.iter().enumerate() {
@@ -29,7 +33,11 @@ impl Report {
                 text.push('\n');
             }
             match section {
-                Section::Text(paragraph) => text.push_str(&format!("{paragraph}\n")),
+                Section::Text(paragraph) => {
+                    for line in wrapped(paragraph, LINE) {
+                        let _ = writeln!(text, "{line}");
+                    }
+                }
                 Section::Table(table) => write_table(&mut text, table),
                 Section::Histogram(plot) | Section::Trace(plot) | Section::Tail(plot) => {
                     text.push_str(&format!("plot in the HTML report: {}\n", plot.caption));
@@ -96,5 +104,38 @@ fn write_table(text: &mut String, table: &Table) {
     line(&|column| table.head(column).to_owned());
     for row in &rows {
         line(&|column| row.get(column).cloned().unwrap_or_default());
+    }
+}
+
+/// A paragraph as lines of at most `width` characters, if its words allow.
+fn wrapped(paragraph: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in paragraph.split_whitespace() {
+        let last = lines.len() - 1;
+        let length = lines[last].chars().count();
+        if length > 0 && length + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if length > 0 {
+                lines[last].push(' ');
+            }
+            lines[last].push_str(word);
+        }
+    }
+    lines
+}
+
+/// Characters in a line of prose.
+const LINE: usize = 110;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_is_wrapped_between_words() {
+        assert_eq!(wrapped("one two three  four", 8), ["one two", "three", "four"]);
+        assert_eq!(wrapped("unbreakable as it is", 5), ["unbreakable", "as it", "is"]);
+        assert_eq!(wrapped("", 5), [""]);
     }
 }

@@ -33,9 +33,7 @@ pub(super) fn report(settings: &Tuning, cells: &[Measured]) -> Report {
         )));
         report.sections.extend(pictures(name, &cells));
     }
-    for cell in cells {
-        doubts(&mut report, cell);
-    }
+    doubts(&mut report, cells);
     report.values = values(settings, cells);
     report
 }
@@ -173,19 +171,23 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
     ]
 }
 
-fn doubts(report: &mut Report, cell: &Measured) {
-    let what = format!("{} under load {}", cell.column.title(), cell.load.name());
-    for refusal in &cell.refused {
-        report.warn(format!("{what}: {refusal}"));
+/// What the machine refused, lost, or could not bear: each sentence once, with the cells it is about.
+fn doubts(report: &mut Report, cells: &[Measured]) {
+    let mut about: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in cells {
+        let dropped = cell.summary.dropped_records.count;
+        let missing = (dropped > 0)
+            .then(|| format!("{dropped} beats are missing in the numbers: the recorder did not keep up"));
+        for sentence in cell.refused.iter().chain(&cell.ended_loads).cloned().chain(missing) {
+            let name = format!("{}/{}", cell.column.title(), cell.load.name());
+            match about.iter_mut().find(|(other, _)| *other == sentence) {
+                Some((_, names)) => names.push(name),
+                None => about.push((sentence, vec![name])),
+            }
+        }
     }
-    for ended in &cell.ended_loads {
-        report.warn(format!("{what}: {ended}"));
-    }
-    let dropped = cell.summary.dropped_records.count;
-    if dropped > 0 {
-        report.warn(format!(
-            "{what}: {dropped} beats are missing in the numbers: the recorder did not keep up"
-        ));
+    for (sentence, names) in about {
+        report.warn(format!("{sentence}; in {}", names.join(", ")));
     }
 }
 
