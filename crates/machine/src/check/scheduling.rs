@@ -150,12 +150,25 @@ fn group_scheduling(check: &Check, subject: &Subject) -> Finding {
             Some(_) => true,
             None => !subject.config().has("RT_GROUP_SCHED_DEFAULT_DISABLED"),
         };
-    match group("") {
-        // Version 2 has no file for the budget: every group under the cpu controller but the root has none.
-        Some(path) if built_in && path != "/" => {
-            check.critical(format!("no budget in control group {path}"), fix).writing(RT_RUNTIME, "-1")
+    match group("").filter(|_| built_in).and_then(|path| budget_group(subject, &path)) {
+        Some(group) => {
+            check.critical(format!("no budget in control group {group}"), fix).writing(RT_RUNTIME, "-1")
         }
-        _ => check.ok("allowed"),
+        None => check.ok("allowed"),
+    }
+}
+
+/// The group of version 2 whose budget counts for a task of group `path`: the nearest one upwards under the cpu
+/// controller, which shows by its file cpu.weight. The root of all has none, and no limit. Version 2 has no file for the
+/// budget: no other group has any.
+fn budget_group(subject: &Subject, path: &str) -> Option<String> {
+    let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+    let mut path = path.trim_end_matches('/');
+    loop {
+        if mounts.iter().any(|mount| subject.root.exists(format!("{mount}{path}/cpu.weight"))) {
+            return Some(if path.is_empty() { "/" } else { path }.to_owned());
+        }
+        path = &path[..path.rfind('/')?];
     }
 }
 

@@ -103,14 +103,24 @@ pub(crate) const ROWS: &[Row] = &[
         tree.file("/proc/self/cgroup", "2:cpu,cpuacct:/system.slice\n0::/system.slice\n");
         tree.file("/sys/fs/cgroup/cpu,cpuacct/system.slice/cpu.rt_runtime_us", "0\n");
     }),
-    fixable("rt-group-sched", Critical, "/user.slice", |tree| {
+    fixable("rt-group-sched", Critical, "group /user.slice", |tree| {
         ordinary(tree, "CONFIG_RT_GROUP_SCHED=y\n");
+        tree.file("/proc/self/cgroup", "0::/user.slice/session.scope\n");
+        tree.file("/sys/fs/cgroup/user.slice/cpu.weight", "100\n");
     }),
+    fixable("rt-group-sched", Critical, "group /", |tree| {
+        ordinary(tree, "CONFIG_RT_GROUP_SCHED=y\n");
+        tree.file("/proc/self/cgroup", "0::/\n");
+        tree.file("/sys/fs/cgroup/unified/cpu.weight", "100\n");
+    }),
+    row("rt-group-sched", Ok, "allowed", |tree| ordinary(tree, "CONFIG_RT_GROUP_SCHED=y\n")),
     row("rt-group-sched", Ok, "allowed", |tree| {
         ordinary(tree, "CONFIG_RT_GROUP_SCHED=y\nCONFIG_RT_GROUP_SCHED_DEFAULT_DISABLED=y\n");
+        tree.file("/sys/fs/cgroup/user.slice/cpu.weight", "100\n");
     }),
     row("rt-group-sched", Ok, "no real-time limit", |tree| {
         ordinary(tree, "CONFIG_RT_GROUP_SCHED=y\n");
+        tree.file("/sys/fs/cgroup/user.slice/cpu.weight", "100\n");
         tree.file("/proc/sys/kernel/sched_rt_runtime_us", "-1\n");
     }),
     fixable("rt-throttling", Warning, "500000 us", |tree| {

@@ -80,7 +80,7 @@ impl Page {
     fn of_terminal() -> Self {
         let colours =
             io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
-        Self { columns: columns(&io::stdout()).clamp(40, 110), colours }
+        Self { columns: columns(&io::stdout()).clamp(60, 110), colours }
     }
 
     fn finding(&self, finding: &Finding, in_full: bool) -> String {
