@@ -154,9 +154,11 @@ impl Blame<'_> {
         }
         let complete = self.evidence.complete_since_ns.unwrap_or(u64::MAX).clamp(from_ns, to_ns);
         self.causes.add(Kind::Unknown, OVERWRITTEN, complete - from_ns);
-        // That an ordinary thread was charged elsewhere, unseen, is no reason for a timer interrupt to be late: where
-        // one is, its charges are believed.
-        let believed = stage == Stage::Timer || self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
+        // Ordinary threads may be charged elsewhere, unseen. Where a timer interrupt is late, or a real-time cycle that
+        // was woken is kept waiting by an ordinary thread, something else is amiss, too: there they are believed.
+        let amiss =
+            stage == Stage::Timer || stage == Stage::Cpu && self.timeline.is_real_time(self.beat.thread);
+        let believed = amiss || self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
         let charges = Charges::of(&self.timeline, cpu, believed);
         for slice in self.timeline.slices(cpu, complete, to_ns) {
             for piece in cut(slice, &charges) {

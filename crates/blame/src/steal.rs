@@ -11,14 +11,11 @@ use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::path::Path;
 
-use crate::timeline::Timeline;
+use crate::timeline::{REAL_TIME, Timeline};
 use crate::trace::What;
 
 /// Below this, ns, nothing is called stolen: charges are taken some microseconds beside the events.
 pub(crate) const STEAL_AT_LEAST: u64 = 20_000;
-
-/// Kernel priorities below this are real-time ones.
-const REAL_TIME: i32 = 100;
 
 /// A stretch in which a CPU was stolen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

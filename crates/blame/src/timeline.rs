@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use crate::trace::{Name, Task, TraceEvent, What};
 
+/// Kernel priorities below this are real-time ones.
+pub(crate) const REAL_TIME: i32 = 100;
+
 /// A stretch of time in which a CPU did one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
@@ -88,6 +91,12 @@ impl<'a> Timeline<'a> {
             .filter(runs)
             .last()
             .map(|event| event.cpu)
+    }
+
+    /// Whether a thread has a real-time priority, as far as switches tell.
+    #[must_use]
+    pub fn is_real_time(&self, thread: i32) -> bool {
+        self.names.get(&thread).is_some_and(|task| task.priority < REAL_TIME)
     }
 
     /// A CPU of which there are events.
