@@ -74,8 +74,8 @@ impl Room {
         });
         let fail = |error| {
             Error::other(format_args!(
-                "a network namespace for the {name} end of the cable is refused ({error}): run as root, or name two \
-                 interfaces that a cable joins, with --iface and --observer-iface"
+                "a network namespace for the {name} end of the cable is refused ({error}): run as root, or on real \
+                 interfaces (see --help)"
             ))
         };
         let thread = spawned.map_err(fail)?;

@@ -1,11 +1,8 @@
-//! Many durations as rows of tables, lines of plots and recordings.
+//! Many durations as rows of tables and lines of plots.
 
 use report::plots::{self, Samples};
 use report::{Row, Section, Table};
-use timing::recording::{Facts, Header};
 use timing::{Statistics, Summary};
-
-use crate::{Context, Error};
 
 /// Durations of one kind, in the order they were measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,43 +78,11 @@ pub(crate) fn plots(caption: &str, cells: &[Durations]) -> [Section; 2] {
     ]
 }
 
-/// Writes columns of equal length as one recording, with the settings among its facts.
-///
-/// # Errors
-/// The file that cannot be written.
-pub(crate) fn record(
-    context: &Context,
-    name: &str,
-    what: &str,
-    columns: &[(&str, &[u64])],
-    facts: Facts,
-) -> Result<(), Error> {
-    let heads = columns.iter().map(|(head, _)| (*head).to_owned()).collect();
-    let mut writer = context.record(name, &Header { what: what.into(), columns: heads, facts })?;
-    let rows = columns.iter().map(|(_, values)| values.len()).min().unwrap_or(0);
-    let failed = |error| Error::file(&context.path(name), error);
-    let mut row = vec![0; columns.len()];
-    for place in 0..rows {
-        for (cell, (_, values)) in row.iter_mut().zip(columns) {
-            *cell = i64::try_from(values[place]).unwrap_or(i64::MAX);
-        }
-        writer.row(&row).map_err(failed)?;
-    }
-    let end = [("rows".to_owned(), rows.into())].into_iter().collect();
-    writer.finish(&end).map_err(failed)?;
-    Ok(())
-}
-
 /// Room for `count` numbers, every page of it touched: pushing so many neither allocates nor faults.
 pub(crate) fn resident(count: usize) -> Vec<u64> {
     let mut memory = vec![u64::MAX; count];
     std::hint::black_box(&mut memory).clear();
     memory
-}
-
-/// Facts from pairs.
-pub(crate) fn facts<const N: usize>(pairs: [(&str, serde_json::Value); N]) -> Facts {
-    pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub mod ipc;
 pub mod load;
 pub mod onbeat_run;
 mod peers;
+mod raw;
 pub mod runner;
 pub mod servo;
 pub mod surroundings;

@@ -32,7 +32,7 @@ fn ours_and_cyclictest_take_turns_and_every_beat_is_recorded() {
         assert_eq!(recording.header.what, "wakeup");
         let rounds: Vec<i64> = recording.column("round").unwrap().collect();
         assert_eq!(rounds.len(), 300);
-        assert!((0..3).all(|round| rounds.iter().filter(|&&it| it == round).count() == 100));
+        assert!((1..=3).all(|round| rounds.iter().filter(|&&it| it == round).count() == 100));
         assert!(recording.column("wakeup_latency_ns").unwrap().all(|latency| latency >= 0));
     }
     assert_eq!(folder.recording("cyclictest").rows().len(), if ran { 300 } else { 0 });

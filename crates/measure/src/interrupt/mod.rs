@@ -19,6 +19,7 @@ use self::frames::{Exchange, Received};
 use self::timer::Timer;
 use crate::cable::{Cable, FAR, NEAR};
 use crate::distribution::{self, Durations};
+use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::sys::stamped::StampedSocket;
 use crate::thread::{default_cpu, real_time};
@@ -194,14 +195,15 @@ impl Interrupt {
         let words = name.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
         let slug: Vec<String> =
             words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
-        let facts = distribution::facts([
+        let settings = facts([
             ("from", name.into()),
             ("priority", self.priority.into()),
             ("cpu", self.cpu.into()),
             ("interval_ns", (self.interval.as_nanos() as u64).into()),
         ]);
-        let columns: [(&str, &[u64]); 1] = [("latency_ns", &latencies)];
-        distribution::record(context, &slug.join("-"), "interrupt", &columns, facts)?;
+        let mut raw = Raw::begin(context, &slug.join("-"), "interrupt", &["latency_ns"], settings)?;
+        raw.append(&[&latencies])?;
+        raw.finish(facts([]))?;
         found.cells.push(Durations::new(name, latencies));
         Ok(())
     }
@@ -237,10 +239,8 @@ impl Interrupt {
         report.sections.push(Section::Text(NOTES.into()));
         report.sections.extend(distribution::plots("Latency", &found.cells));
         let cell = |it: &Durations| json!({ "from": it.name, "latency_ns": it.statistics() });
-        report.values = distribution::facts([
-            ("cells", found.cells.iter().map(cell).collect()),
-            ("frames_lost", found.lost.into()),
-        ]);
+        report.values =
+            facts([("cells", found.cells.iter().map(cell).collect()), ("frames_lost", found.lost.into())]);
         report
     }
 }

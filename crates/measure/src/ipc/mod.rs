@@ -14,6 +14,7 @@ use self::mechanism::Mechanism;
 use self::round_trip::{Taken, Turns, call_batches, take_turns};
 use crate::distribution::{self, Durations};
 use crate::peers::hand_over::{HandOver, HandedOver};
+use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
@@ -61,17 +62,23 @@ impl Ipc {
         let mut found = Found::default();
         let mechanisms = mechanisms().map_err(|error| Error::other(format_args!("ipc: {error}")))?;
         let mut cells: Vec<Cell> = mechanisms.iter().map(|(name, _)| Cell::named(name)).collect();
+        let mut raws = cells.iter().map(|cell| self.begin(context, cell)).collect::<Result<Vec<_>, _>>()?;
         for round in 0..self.rounds.max(1) {
             context.say(format_args!("ipc: round {} of {}", round + 1, self.rounds.max(1)));
-            for ((name, mechanism), cell) in mechanisms.iter().zip(&mut cells) {
-                self.measure(&**mechanism, cell, context, &mut found)
+            for (((name, mechanism), cell), raws) in mechanisms.iter().zip(&mut cells).zip(&mut raws) {
+                let more = self
+                    .measure(&**mechanism, context, &mut found)
                     .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
+                raws[0].append(&[&more.same.round_trips, &more.same.one_ways])?;
+                raws[1].append(&[&more.higher.round_trips, &more.higher.one_ways])?;
+                raws[2].append(&[&more.calls])?;
+                cell.add(more);
             }
             self.seam(context, &mut found)?;
             self.peers(context, &mut found);
         }
-        for cell in &cells {
-            self.record(context, cell)?;
+        for raw in raws.into_iter().flatten() {
+            raw.finish(facts([]))?;
         }
         let mut report = self.report(&cells, &found);
         surroundings.end(&mut report);
@@ -80,33 +87,20 @@ impl Ipc {
         Ok(report)
     }
 
-    fn measure(
-        &self,
-        mechanism: &dyn Mechanism,
-        cell: &mut Cell,
-        context: &Context,
-        found: &mut Found,
-    ) -> io::Result<()> {
+    /// One round of a mechanism.
+    fn measure(&self, mechanism: &dyn Mechanism, context: &Context, found: &mut Found) -> io::Result<Cell> {
         let caller = real_time(Some(self.priority), self.cpu);
-        let (calls, refusals) = {
-            let mut work = |times| mechanism.calls(times);
-            call_batches(&mut work, &caller, self.share(), BATCH, context.stop)?
-        };
-        cell.calls.extend(calls);
+        let mut calls = |times| mechanism.calls(times);
+        let (calls, refusals) = call_batches(&mut calls, &caller, self.share(), BATCH, context.stop)?;
         found.refused(refusals);
-        for (priority, taken) in [(self.priority, &mut cell.same), (self.higher, &mut cell.higher)] {
-            let turns = Turns {
-                rounds: self.share(),
-                interval: self.interval,
-                caller: caller.clone(),
-                callee: real_time(Some(priority), self.cpu),
-            };
-            let more = take_turns(mechanism, &turns, context.stop)?;
-            taken.round_trips.extend(more.round_trips);
-            taken.one_ways.extend(more.one_ways);
-            found.refused(more.refusals);
-        }
-        Ok(())
+        let mut turns = |priority| {
+            let callee = real_time(Some(priority), self.cpu);
+            let turns = Turns { rounds: self.share(), interval: self.interval, caller, callee };
+            let mut taken = take_turns(mechanism, &turns, context.stop)?;
+            found.refused(std::mem::take(&mut taken.refusals));
+            io::Result::Ok(taken)
+        };
+        Ok(Cell { name: String::new(), calls, same: turns(self.priority)?, higher: turns(self.higher)? })
     }
 
     fn seam(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
@@ -148,30 +142,26 @@ impl Ipc {
         self.samples.div_ceil(self.rounds.max(1))
     }
 
-    fn record(&self, context: &Context, cell: &Cell) -> Result<(), Error> {
+    /// The recordings of a mechanism: round trips at the same priority and with a higher answering, calls.
+    fn begin(&self, context: &Context, cell: &Cell) -> Result<[Raw; 3], Error> {
         let slug = cell.name.replace(' ', "-");
-        for (priority, taken) in [("same", &cell.same), ("higher", &cell.higher)] {
-            let callee = if priority == "same" { self.priority } else { self.higher };
-            let facts = distribution::facts([
+        let begin = |suffix: &str, what: &str, columns: &[&str], callee: u8| {
+            let settings = facts([
                 ("mechanism", cell.name.as_str().into()),
                 ("caller_priority", self.priority.into()),
                 ("callee_priority", callee.into()),
                 ("cpu", self.cpu.into()),
                 ("interval_ns", (self.interval.as_nanos() as u64).into()),
+                ("calls_in_a_batch", BATCH.into()),
             ]);
-            let columns: [(&str, &[u64]); 2] =
-                [("round_trip_ns", &taken.round_trips), ("one_way_ns", &taken.one_ways)];
-            let name = format!("{slug}-{priority}-priority");
-            distribution::record(context, &name, "round_trip", &columns, facts)?;
-        }
-        let facts = distribution::facts([
-            ("mechanism", cell.name.as_str().into()),
-            ("calls_in_a_batch", BATCH.into()),
-            ("priority", self.priority.into()),
-            ("cpu", self.cpu.into()),
-        ]);
-        let name = format!("{slug}-calls");
-        distribution::record(context, &name, "calls", &[("batch_ns", &cell.calls)], facts)
+            Raw::begin(context, &format!("{slug}-{suffix}"), what, columns, settings)
+        };
+        let round_trip = ["round_trip_ns", "one_way_ns"];
+        Ok([
+            begin("same-priority", "round_trip", &round_trip, self.priority)?,
+            begin("higher-priority", "round_trip", &round_trip, self.higher)?,
+            begin("calls", "calls", &["batch_ns"], self.priority)?,
+        ])
     }
 
     fn report(&self, cells: &[Cell], found: &Found) -> Report {
@@ -288,6 +278,14 @@ impl Cell {
     fn named(name: &str) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
+
+    fn add(&mut self, more: Self) {
+        self.calls.extend(more.calls);
+        for (taken, more) in [(&mut self.same, more.same), (&mut self.higher, more.higher)] {
+            taken.round_trips.extend(more.round_trips);
+            taken.one_ways.extend(more.one_ways);
+        }
+    }
 }
 
 /// What was found besides.
@@ -362,7 +360,7 @@ fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
             "minimum_us": it.minimum, "average_us": it.average, "maximum_us": it.maximum,
         })
     };
-    distribution::facts([
+    facts([
         ("calls_in_a_batch", BATCH.into()),
         ("mechanisms", cells.iter().map(mechanism).collect()),
         ("seam", found.seam.iter().map(seam).collect()),

@@ -190,7 +190,7 @@ mod tests {
     fn turns(rounds: usize) -> Turns {
         let profile = RealTimeProfile::ORDINARY;
         let interval = Duration::from_micros(100);
-        Turns { rounds, interval, caller: profile.clone(), callee: profile }
+        Turns { rounds, interval, caller: profile, callee: profile }
     }
 
     fn all() -> Vec<(&'static str, Box<dyn Mechanism>)> {

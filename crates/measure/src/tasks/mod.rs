@@ -18,6 +18,7 @@ use timing::analysis::{ResponseTime, Task, TaskSet, fixed_priority};
 
 use self::job::{Job, Plan};
 use crate::distribution::{self, Durations};
+use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
@@ -133,20 +134,17 @@ impl Tasks {
         let column = |of: fn(&Job) -> u64| jobs.iter().map(of).collect::<Vec<u64>>();
         let (release, start) = (column(|job| job.release), column(|job| job.start));
         let (end, execution) = (column(|job| job.end), column(|job| job.execution));
-        let facts = distribution::facts([
+        let settings = facts([
             ("task", task.name.as_str().into()),
             ("priority", task.priority.into()),
             ("period_ns", nanoseconds(task.period).into()),
             ("wcet_ns", nanoseconds(task.execution).into()),
             ("cpu", self.cpu.into()),
         ]);
-        let columns: [(&str, &[u64]); 4] = [
-            ("release_ns", &release),
-            ("start_ns", &start),
-            ("end_ns", &end),
-            ("execution_ns", &execution),
-        ];
-        distribution::record(context, &task.name, "job", &columns, facts)
+        let columns = ["release_ns", "start_ns", "end_ns", "execution_ns"];
+        let mut raw = Raw::begin(context, &task.name, "job", &columns, settings)?;
+        raw.append(&[&release, &start, &end, &execution])?;
+        raw.finish(facts([]))
     }
 
     fn report(&self, ran: &[Vec<Job>]) -> Report {
@@ -257,7 +255,7 @@ impl Tasks {
                 "computed_response_of_longest_execution_ns": longest[place].ns(),
             })
         };
-        distribution::facts([("tasks", tasks.iter().enumerate().map(task).collect())])
+        facts([("tasks", tasks.iter().enumerate().map(task).collect())])
     }
 }
 

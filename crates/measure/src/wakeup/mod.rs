@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::distribution::{self, Durations};
 use crate::peers::cyclictest::Cyclictest;
+use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time, spinning};
 use crate::{Context, Error};
@@ -57,14 +58,21 @@ impl Wakeup {
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut found = Found::default();
+        let mut raws = self.begin(context)?;
         for round in 1..=self.rounds.max(1) {
             if context.stopped() {
                 break;
             }
             context.say(format_args!("wakeup: round {round} of {}", self.rounds.max(1)));
-            self.round(context, &mut found)?;
+            let turns = self.round(context, &mut found)?;
+            for (raw, latencies) in raws.iter_mut().zip(&turns) {
+                raw.append(&[&vec![round; latencies.len()], latencies])?;
+            }
+            found.rounds.push(turns);
         }
-        self.record(context, &found)?;
+        for raw in raws {
+            raw.finish(facts([("priority_granted", (!found.priority_refused).into())]))?;
+        }
         let mut report = self.report(&found);
         surroundings.end(&mut report);
         report.warnings.extend(found.doubts);
@@ -72,9 +80,9 @@ impl Wakeup {
     }
 
     /// One turn of each.
-    fn round(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+    fn round(&self, context: &Context, found: &mut Found) -> Result<[Vec<u64>; 3], Error> {
         let plain = real_time(Some(self.priority), self.cpu);
-        let spinning = spinning(plain.clone(), self.spin_margin);
+        let spinning = spinning(plain, self.spin_margin);
         let ours = self.ours(plain, context, found)?;
         let peer = Cyclictest {
             // What we were refused it is not given either.
@@ -88,8 +96,7 @@ impl Wakeup {
             Vec::new()
         });
         let spun = self.ours(spinning, context, found)?;
-        found.rounds.push([ours, peer, spun]);
-        Ok(())
+        Ok([ours, peer, spun])
     }
 
     fn ours(
@@ -117,29 +124,20 @@ impl Wakeup {
         self.samples.div_ceil(self.rounds.max(1)).max(1)
     }
 
-    fn record(&self, context: &Context, found: &Found) -> Result<(), Error> {
-        for (contender, name) in ["ours", "cyclictest", "ours-spinning"].into_iter().enumerate() {
-            let rounds = found.rounds.iter().zip(0_u64..);
-            let (mut numbers, mut latencies) = (Vec::new(), Vec::new());
-            for (turns, round) in rounds {
-                latencies.extend(&turns[contender]);
-                numbers.resize(latencies.len(), round);
-            }
-            let facts = distribution::facts([
+    /// One recording for each contender.
+    fn begin(&self, context: &Context) -> Result<Vec<Raw>, Error> {
+        let begin = |(contender, name): (usize, &str)| {
+            let margin = if contender == SPINNING { self.spin_margin } else { Duration::ZERO };
+            let settings = facts([
                 ("contender", NAMES[contender].into()),
                 ("period_ns", (self.period.as_nanos() as u64).into()),
                 ("priority", self.priority.into()),
-                ("priority_granted", (!found.priority_refused).into()),
                 ("cpu", self.cpu.into()),
-                (
-                    "spin_margin_ns",
-                    if contender == SPINNING { self.spin_margin.as_nanos() as u64 } else { 0 }.into(),
-                ),
+                ("spin_margin_ns", (margin.as_nanos() as u64).into()),
             ]);
-            let columns: [(&str, &[u64]); 2] = [("round", &numbers), ("wakeup_latency_ns", &latencies)];
-            distribution::record(context, name, "wakeup", &columns, facts)?;
-        }
-        Ok(())
+            Raw::begin(context, name, "wakeup", &["round", "wakeup_latency_ns"], settings)
+        };
+        ["ours", "cyclictest", "ours-spinning"].into_iter().enumerate().map(begin).collect()
     }
 
     fn report(&self, found: &Found) -> Report {
@@ -170,7 +168,7 @@ impl Wakeup {
         report.sections.push(found.medians());
         report.sections.extend(distribution::plots("Wake-up latency", &all));
         let contender = |it: &Durations| json!({ "name": it.name, "wakeup_latency_ns": it.statistics() });
-        report.values = distribution::facts([
+        report.values = facts([
             ("contenders", all.iter().map(contender).collect()),
             ("rounds", found.rounds.len().into()),
             ("rounds_not_worse", found.not_worse().map_or(Value::Null, Value::from)),
