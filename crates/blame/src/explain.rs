@@ -13,6 +13,7 @@ use crate::cause::Kind;
 use crate::counters::Counters;
 use crate::explanation::{CauseTotal, Explained, Explanation, LateBeat};
 use crate::steal::{StealCounter, is_virtual};
+use crate::timeline::Timeline;
 use crate::trace::{Recorder, TraceEvent};
 
 /// What is to be explained.
@@ -43,6 +44,7 @@ pub struct Explainer {
     late: BinaryHeap<Reverse<LateBeat>>,
     late_beats: u64,
     overwritten_beats: u64,
+    throttled_beats: u64,
     by_cause: BTreeMap<(Kind, String), CauseTotal>,
     worst: Vec<Explained>,
     failure: Option<String>,
@@ -97,6 +99,7 @@ impl Explainer {
             late: BinaryHeap::new(),
             late_beats: 0,
             overwritten_beats: 0,
+            throttled_beats: 0,
             by_cause: BTreeMap::new(),
             worst: Vec::new(),
             failure: None,
@@ -208,6 +211,8 @@ impl Explainer {
                 if complete_since_ns.is_none_or(|since| since > release_ns) {
                     self.overwritten_beats += 1;
                 }
+                let throttled = Timeline::new(&events).was_throttled(beat.thread, release_ns, end_ns);
+                self.throttled_beats += u64::from(throttled);
                 let evidence = Evidence {
                     virtual_machine: self.virtual_machine,
                     complete_since_ns,
@@ -278,6 +283,13 @@ impl Explainer {
             notes.push(format!(
                 "of {} late beats the kernel's ring had been overwritten before it was read, at least in part",
                 self.overwritten_beats
+            ));
+        }
+        if self.throttled_beats > 0 {
+            notes.push(format!(
+                "in {} late beats the cycle had to give way to ordinary threads, or to none: RT throttling \
+                 (kernel.sched_rt_runtime_us, a cgroup's cpu.rt_runtime_us) or a SCHED_DEADLINE runtime too small",
+                self.throttled_beats
             ));
         }
         if self.late_beats > MOST_LATE as u64 {

@@ -99,6 +99,16 @@ impl<'a> Timeline<'a> {
         self.names.get(&thread).is_some_and(|task| task.priority < REAL_TIME)
     }
 
+    /// Whether a real-time thread that wanted to go on had to give way to an ordinary one, or to none: its time was
+    /// used up.
+    #[must_use]
+    pub fn was_throttled(&self, thread: i32, from_ns: u64, to_ns: u64) -> bool {
+        self.events.iter().filter(|event| (from_ns..=to_ns).contains(&event.time_ns)).any(|event| {
+            matches!(event.what, What::Switch { previous, preempted: true, next }
+                if previous.thread == thread && previous.priority < REAL_TIME && next.priority >= REAL_TIME)
+        })
+    }
+
     /// A CPU of which there are events.
     #[must_use]
     pub fn any_cpu(&self) -> Option<usize> {
@@ -226,4 +236,24 @@ fn named(thread: i32, names: &HashMap<i32, Task>) -> Task {
         name: Name::from(format!("thread {thread}").as_str()),
         priority: 120,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_time_thread_that_gives_way_to_an_ordinary_one_was_throttled() {
+        let task = |thread, priority| Task { thread, name: Name::from("any"), priority };
+        let gives_way = |preempted, priority, next_priority| {
+            let what =
+                What::Switch { previous: task(7, priority), preempted, next: task(0, next_priority) };
+            let events = [TraceEvent { time_ns: 50, cpu: 0, current: 7, what }];
+            Timeline::new(&events).was_throttled(7, 0, 100)
+        };
+        assert!(gives_way(true, 19, 120) && gives_way(true, -1, 120));
+        assert!(!gives_way(false, 19, 120), "it sleeps");
+        assert!(!gives_way(true, 19, 0), "a higher one comes");
+        assert!(!gives_way(true, 120, 120), "an ordinary one");
+    }
 }

@@ -172,6 +172,26 @@ fn what_a_thread_had_the_cpu_for_and_was_not_charged_for_was_stolen() {
 }
 
 #[test]
+fn an_ordinary_thread_is_believed_its_charges_where_a_real_time_cycle_waits_for_it() {
+    let ordinary = task(9, "ordinary");
+    let trace = Trace::with(ordinary)
+        .at(-1, What::Charged { thread: 9, ran_ns: 899 * US })
+        .timer(0, 1)
+        .at(801, What::Charged { thread: 9, ran_ns: 301 * US })
+        .switch(802, true, cycle());
+    let causes = trace.blame(&beat(803, 900), &GUEST);
+    assert_eq!(causes[..2], [named(Kind::Steal, "hypervisor", 500), named(Kind::Task, "ordinary", 301)]);
+    // An ordinary cycle waits for others as a matter of course, and they may be charged where nobody sees it.
+    let mut trace = trace;
+    for event in &mut trace.events {
+        if let What::Switch { previous, next, .. } = &mut event.what {
+            (previous.priority, next.priority) = (120, 120);
+        }
+    }
+    assert_eq!(trace.blame(&beat(803, 900), &GUEST)[0], named(Kind::Task, "ordinary", 801));
+}
+
+#[test]
 fn our_own_controller_that_ran_past_the_next_release() {
     let trace = Trace::with(idle()).timer(0, 1).switch(4, true, cycle()).switch(1_500, false, idle());
     let causes = trace.blame(&beat(5, 1_412), &BARE);

@@ -73,7 +73,8 @@ fn tracefs_is_left_as_it_was_found() {
     let Some(recorder) = available(Recorder::start(&[0])) else { return };
     let name = recorder.instance().to_owned();
     assert!(ours(tracefs.instances()).contains(&name));
-    assert_eq!(tracefs.remove_stale(), 0, "our own instance is not stale");
+    tracefs.remove_stale();
+    assert!(ours(tracefs.instances()).contains(&name), "an instance in use is not stale");
     drop(recorder);
     assert!(!ours(tracefs.instances()).contains(&name));
     assert_eq!(std::fs::read_to_string("/proc/self/mounts").unwrap(), mounts);
