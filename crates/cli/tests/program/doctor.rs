@@ -1,16 +1,13 @@
 //! `onbeat doctor`: can this machine hold a real-time cycle?
 
 use std::fs;
-use std::io::ErrorKind;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testbed::{Side, Testbed};
+use testbed::{Side, Testbed, Turn};
 
 use crate::common::{self, Ran, finished, onbeat, run};
 
@@ -126,7 +123,7 @@ fn what_is_mended_is_put_back() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: changing the machine needs root");
     }
-    let _only = only_mender();
+    let _turn = Turn::take().expect("a turn");
     let files = [
         "/proc/sys/vm/stat_interval",
         "/proc/sys/vm/compaction_proactiveness",
@@ -165,6 +162,48 @@ fn what_is_mended_is_put_back() {
     let made = mended.iter().filter(|it| it.get("refused").is_none()).count();
     assert!(changes >= made as u64, "{restored}");
     assert!(run(&["doctor", "--restore"]).stdout.contains("Nothing to put back"));
+}
+
+/// A run that is killed cannot clean up behind itself: this test, like everything else, would stay off the CPU.
+#[test]
+fn what_a_killed_run_left_behind_is_put_back() {
+    let _turn = Turn::take().expect("a turn");
+    let alone = common::alone();
+    let before = allowed_cpus();
+    let Some(cpu) = before.rsplit([',', '-']).next().filter(|_| before.contains(['-', ','])) else {
+        return eprintln!("skipped: needs two CPUs, found {before}");
+    };
+    let mut command = onbeat();
+    command.args(["run", "examples/six-axis.toml", "--profile", "C", "--cpu", cpu]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while allowed_cpus() == before && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let moved = allowed_cpus() != before;
+    child.kill().expect("SIGKILL");
+    child.wait().expect("its end");
+    drop(alone);
+    let restored = run(&["doctor", "--restore", "--json"]);
+    assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+    assert_eq!(allowed_cpus(), before);
+    if !moved {
+        return eprintln!(
+            "skipped: CPU {cpu} could not be shielded here (needs root, and no other shield)"
+        );
+    }
+    let restored: Value = serde_json::from_str(&restored.stdout).expect("JSON");
+    let list = restored["restored"].as_array().expect("a list");
+    let ours =
+        list.iter().find(|it| it["pid"] == child.id()).unwrap_or_else(|| panic!("not ours: {restored}"));
+    assert!(ours["changes"].as_u64() > Some(0) && ours["persistent"] == false, "{ours}");
+}
+
+/// The CPUs this thread may use, as the kernel lists them.
+fn allowed_cpus() -> String {
+    let status = fs::read_to_string("/proc/thread-self/status").expect("our own status");
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.expect("a list of CPUs").trim().to_owned()
 }
 
 /// Somebody who must not change the machine is told so, and nothing is changed.
@@ -289,7 +328,7 @@ fn other_users_of_an_interface_are_seen() {
 /// A driver's settings are not files: they are changed, and put back, by the programs people use.
 #[test]
 fn an_interface_is_mended_and_put_back() {
-    let (_only, _alone) = (only_mender(), common::alone());
+    let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),
@@ -332,18 +371,5 @@ fn await_severity(name: &str, expected: &str, look: impl Fn() -> Value) {
         }
         assert!(Instant::now() < deadline, "{name} is not {expected}: {found}");
         thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Two tests that mend and restore at the same time would put back each other's changes, wherever they were built.
-/// Taken before [`common::alone`]. A socket of this name leaves nothing behind, whatever ends us.
-fn only_mender() -> UnixListener {
-    let name = SocketAddr::from_abstract_name("onbeat-doctor-test").expect("an abstract name");
-    loop {
-        match UnixListener::bind_addr(&name) {
-            Ok(listener) => return listener,
-            Err(error) if error.kind() == ErrorKind::AddrInUse => thread::sleep(Duration::from_millis(50)),
-            Err(error) => panic!("{error}"),
-        }
     }
 }
