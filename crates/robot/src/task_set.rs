@@ -51,6 +51,14 @@ pub fn parse(text: &str, file_name: &str, decided: Decided) -> Result<TaskSet, F
         .map_err(|problem| FileError::at(text, file_name, problem))
 }
 
+/// Whether the file at `path` is a robot file instead: it has a bus or a cycle.
+#[must_use]
+pub fn is_a_robots(path: &Path) -> bool {
+    let table =
+        std::fs::read_to_string(path).ok().and_then(|text| toml::from_str::<toml::Table>(&text).ok());
+    table.is_some_and(|table| table.contains_key("bus") || table.contains_key("cycle"))
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {

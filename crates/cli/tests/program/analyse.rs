@@ -37,8 +37,8 @@ fn the_five_tasks_of_the_controllers_paper() {
 fn what_is_not_schedulable_says_why_and_what_helps() {
     let ran = run(&["analyse", "examples/tasks/too-much.toml"]);
     assert_eq!(ran.code, Some(3));
-    let expected = "not schedulable: tau3 misses by 600us because its response is made of 1200us of its own, 1200us of tau1 \
-                    (4 x 300us), 1200us of tau2 (2 x 600us)\n\
+    let expected = "not schedulable: tau3 misses by 600us because its response is made of 1.2ms of its own, 1.2ms of tau1 \
+                    (4 x 300us), 1.2ms of tau2 (2 x 600us)\n\
                     the smallest change that helps is tau1 shorter by 100us (a wcet of 200us)\n";
     assert!(ran.stdout.contains(expected), "{}", ran.stdout);
     let json = run(&["analyse", "examples/tasks/too-much.toml", "--json"]);
@@ -117,4 +117,23 @@ fn bad_files_are_one_sentence() {
     );
     let cut = file("cut.onbeat", "# onbeat recording 1\n# {}\n");
     assert!(run(&["analyse", cut.to_str().unwrap()]).sentence().contains("line 2: expected the header"));
+}
+
+#[test]
+fn the_bus_of_a_robot_file() {
+    let bus = |arguments: &[&str]| {
+        let ran = run(&[&["analyse", "examples/six-axis.toml", "--json"], arguments].concat());
+        (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
+    };
+    let (code, found) = bus(&[]);
+    // Ethernet 14 + 4, EtherCAT 2, NOP 16, FRMW 20, BRD 14, two FPRD 16 + 13, one LRW of six drives 12 + 6 x 24.
+    assert_eq!((code, &found["bus"]["frame_bytes"]), (Some(0), &serde_json::json!([255])));
+    assert_eq!(found["bus"]["wire_ns"], (255 + 20) * 80);
+    assert_eq!(found["bus"]["round_trip_ns"], (255 + 8) * 80 + 6_000);
+    assert_eq!(found["bus"]["shortest_period_ns"], (255 + 8) * 80 + 6_000 + 100_000);
+    assert_eq!(found["latency"][0]["total_ns"], serde_json::json!([1_000_000, 2_000_000]));
+    assert_eq!(bus(&["--link", "1000"]).1["bus"]["wire_ns"], (255 + 20) * 8);
+    assert_eq!(bus(&["--computing", "980us"]).0, Some(3));
+    let text = run(&["analyse", "examples/six-axis.toml"]).stdout;
+    assert!(text.contains("shortest period     127.04us with 100us of computing"), "{text}");
 }

@@ -1,5 +1,6 @@
 //! `onbeat analyse`: the proof.
 
+mod bus;
 mod gantt;
 mod json;
 mod png;
@@ -47,6 +48,9 @@ pub(crate) struct Analyse {
     /// How to spread them
     #[arg(long, value_name = "HOW", requires = "cpus", default_value = "worst-fit")]
     partition: Partition,
+
+    #[command(flatten)]
+    bus: bus::Options,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -79,6 +83,9 @@ enum Partition {
 
 impl Analyse {
     pub(crate) fn execute(self) -> Result<(), Failure> {
+        if self.bus.bus || robot::task_set::is_a_robots(&self.file) {
+            return bus::analyse(&self.file, self.bus, self.json);
+        }
         let policy = self.policy.map(|policy| match policy {
             PolicyName::Fp => Policy::FixedPriority,
             PolicyName::Edf => Policy::EarliestDeadline,
@@ -182,8 +189,42 @@ fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("found \"{text}\", expected a margin as 20% or 0.2, at most 1000%"))
 }
 
+/// A time in the largest unit of which there is a whole one, exact.
+fn time(ns: u64) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let Some((unit, length)) = units.into_iter().find(|&(_, length)| ns >= length) else {
+        return if ns == 0 { "0".into() } else { format!("{ns}ns") };
+    };
+    let digits = length.ilog10() as usize;
+    let exact = format!("{}.{:0digits$}", ns / length, ns % length);
+    format!("{}{unit}", exact.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// Exit code when a task is not proven to meet its deadline.
 const NOT_SCHEDULABLE: u8 = 3;
 
 /// Pieces of execution in one picture.
 const LONGEST_PICTURE: usize = 20_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short_and_exact() {
+        for (ns, text) in
+            [(0, "0"), (7, "7ns"), (27_040, "27.04us"), (1_500_000, "1.5ms"), (10_000_000_000, "10s")]
+        {
+            assert_eq!(time(ns), text);
+            assert!(ns == 0 || robot::duration::parse(text).unwrap().as_nanos() == u128::from(ns));
+        }
+        assert_eq!(time(1_000_000_001), "1.000000001s");
+    }
+
+    #[test]
+    fn margins_are_shares_or_per_cent() {
+        assert_eq!(percent("20%"), Ok(0.2));
+        assert_eq!(percent("0"), Ok(0.0));
+        assert!(percent("-1%").is_err() && percent("nan").is_err() && percent("").is_err());
+    }
+}

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
-use robot::{duration, task_set};
+use robot::task_set;
 use timing::analysis::{Policy, Task, TaskSet};
 use timing::{CycleRecord, Recording};
 
+use super::time;
 use crate::failure::Failure;
 
 /// Tasks, and what a reader must know of them.
@@ -49,7 +50,6 @@ fn recorded(path: &Path, policy: Option<Policy>, margin: f64) -> Result<Source, 
     let name = text("robot").map_or_else(|| "cycle".to_owned(), |robot| format!("cycle of {robot}"));
     let mut task = Task::new(name, 99, period, with_margin(execution));
     task.jitter_ns = with_margin(latency);
-    let time = |ns| duration::format(std::time::Duration::from_nanos(ns));
     let mut notes = vec![format!(
         "measured over {} beats: execution up to {}, started up to {} late; both taken {:.0} % longer. A measurement is \
          no proof that nothing takes longer",

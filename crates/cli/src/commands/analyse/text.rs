@@ -1,15 +1,15 @@
 //! The analysis for people.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use report::{Row, Table};
-use robot::duration;
 use timing::analysis::advice::{self, Cause, Change, Miss};
 use timing::analysis::earliest_deadline::Feasibility;
 use timing::analysis::utilisation::{hyperbolic_product, liu_layland_bound};
 use timing::analysis::verdict::Processor;
 use timing::analysis::{Analysis, Policy, Protocol, ResponseTime, TaskSet};
+
+use super::time;
 
 /// Table, bounds and verdict.
 pub(super) fn of(file: &str, set: &TaskSet, found: &Analysis, notes: &[String]) -> String {
@@ -229,8 +229,4 @@ fn words(set: &TaskSet, change: &Change) -> String {
             format!("a deadline of {} for {}", time(*deadline_ns), set.tasks[*place].name)
         }
     }
-}
-
-fn time(ns: u64) -> String {
-    if ns == 0 { "0".into() } else { duration::format(Duration::from_nanos(ns)) }
 }

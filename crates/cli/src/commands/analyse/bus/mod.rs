@@ -1,0 +1,124 @@
+//! The bus of a robot file: its frames, the shortest period, latencies.
+
+mod frames;
+mod words;
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use robot::{FrameOrder, Overrides, Robot};
+use timing::bus::{LinkRate, Network, Order, Sampling, Way};
+
+use super::NOT_SCHEDULABLE;
+use crate::arguments;
+use crate::failure::Failure;
+
+/// Where the help lists them.
+const BUS: &str = "The bus of a robot file";
+
+/// What the robot file does not say of its bus.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Options {
+    /// Analyse the file as a robot's, whatever it looks like
+    #[arg(long, help_heading = BUS)]
+    pub(super) bus: bool,
+
+    /// Megabits a second on the wire: 100 (EtherCAT) or 1000 (EtherCAT G)
+    #[arg(long, help_heading = BUS, value_name = "MBIT", default_value = "100")]
+    link: Link,
+
+    /// What one SubDevice delays a frame, there and back together
+    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "1us")]
+    forward: Duration,
+
+    /// Delay of all cables, there and back: some 5 ns a metre
+    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "0s")]
+    cables: Duration,
+
+    /// What the MainDevice computes in a beat: the longest execution time measured
+    #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "100us")]
+    computing: Duration,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Link {
+    #[value(name = "100")]
+    Mbit100,
+    #[value(name = "1000")]
+    Gbit1,
+}
+
+/// What was computed of a bus.
+struct Found {
+    robot: Robot,
+    network: Network,
+    rate: LinkRate,
+    computing_ns: u64,
+    /// How SubDevices sample, and the way of an event through them.
+    ways: Vec<(&'static str, Way)>,
+}
+
+impl Found {
+    fn period_ns(&self) -> u64 {
+        nanoseconds(self.robot.cycle.period)
+    }
+
+    fn shortest_ns(&self) -> u64 {
+        self.network.shortest_period_ns(self.computing_ns)
+    }
+
+    fn holds(&self) -> bool {
+        self.shortest_ns() <= self.period_ns()
+    }
+}
+
+/// Analyses the bus of the robot file at `path`.
+pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), Failure> {
+    let robot = Robot::read(path, Overrides::default())?;
+    let rate = match options.link {
+        Link::Mbit100 => LinkRate::Mbit100,
+        Link::Gbit1 => LinkRate::Gbit1,
+    };
+    let network = Network {
+        rate,
+        frames: frames::of_a_beat(&robot)?,
+        sub_devices: robot.bus.sub_devices.len() as u32,
+        forward_ns: nanoseconds(options.forward),
+        cables_ns: nanoseconds(options.cables),
+    };
+    let computing_ns = nanoseconds(options.computing);
+    let ways = ways(&robot, &network, computing_ns);
+    let found = Found { robot, network, rate, computing_ns, ways };
+    if json {
+        println!("{}", words::json(&found));
+    } else {
+        print!("{}", words::text(&path.display().to_string(), &found));
+    }
+    if found.holds() { Ok(()) } else { Err(Failure::silent(NOT_SCHEDULABLE)) }
+}
+
+/// An event's way through SubDevices that sample on their own, and through those with SYNC0.
+fn ways(robot: &Robot, network: &Network, computing_ns: u64) -> Vec<(&'static str, Way)> {
+    let period_ns = nanoseconds(robot.cycle.period);
+    let (order, frame_ns) = match robot.cycle.frame_order {
+        FrameOrder::ReplyOfLastBeat => (Order::ReplyOfLastBeat, computing_ns.min(period_ns - 1)),
+        FrameOrder::WaitForReply => (Order::WaitForReply, 0),
+    };
+    let return_ns = network.round_trip_ns().min(period_ns);
+    let way = |sampling| Way { period_ns, order, frame_ns, return_ns, sampling };
+    let mut ways = vec![("at once", way(Sampling::Free { input_ns: 0, output_ns: 0 }))];
+    if let Some(sync0) = robot.bus.sub_devices.iter().find_map(|sub_device| sub_device.sync0) {
+        let shift_ns = nanoseconds(sync0.shift) % period_ns;
+        ways.push(("at SYNC0", way(Sampling::Synchronised { shift_ns, output_periods: 0 })));
+        ways.push((
+            "at SYNC0, 1 period inside",
+            way(Sampling::Synchronised { shift_ns, output_periods: 1 }),
+        ));
+    }
+    ways
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,122 @@
+//! What was computed of a bus, for people and for programs.
+
+use std::fmt::Write as _;
+
+use report::{Row, Table};
+use robot::FrameOrder;
+use serde_json::{Value, json};
+use timing::bus::{LinkRate, Range, frame_bytes, wire_time_ns};
+
+use super::Found;
+use crate::commands::analyse::time;
+
+/// Numbers, table, verdict.
+pub(super) fn text(file: &str, found: &Found) -> String {
+    let network = &found.network;
+    let period = found.period_ns();
+    let mut text = format!(
+        "{file}: the bus of {}, {} SubDevices at {}, period {}, {}\n\n",
+        found.robot.name,
+        network.sub_devices,
+        match found.rate {
+            LinkRate::Mbit100 => "100 Mbit/s",
+            LinkRate::Gbit1 => "1 Gbit/s",
+        },
+        time(period),
+        order(found),
+    );
+    text.push_str("computed  how long the frames of a beat take, and an event from an input through the controller to an output\n");
+    text.push_str("good      a round trip and the computing fit into the period, with room for what was not foreseen\n\n");
+    let frames = network.frames.iter().map(|&datagrams| {
+        format!("{} bytes ({})", frame_bytes(datagrams), time(wire_time_ns(datagrams, network.rate)))
+    });
+    let frames: Vec<String> = frames.collect();
+    let share = network.occupied_ns() as f64 / period as f64 * 100.0;
+    let _ = writeln!(text, "frames of a beat    {}", frames.join(", "));
+    let _ =
+        writeln!(text, "on the wire         {} of each period, {share:.1} %", time(network.occupied_ns()));
+    let _ = writeln!(
+        text,
+        "forwarding          {} SubDevices x {}, cables {}",
+        network.sub_devices,
+        time(network.forward_ns),
+        time(network.cables_ns)
+    );
+    let _ = writeln!(text, "round trip          {}", time(network.round_trip_ns()));
+    let _ = writeln!(
+        text,
+        "shortest period     {} with {} of computing\n",
+        time(found.shortest_ns()),
+        time(found.computing_ns)
+    );
+    let rows = found.ways.iter().map(|(sampling, way)| {
+        let latency = way.latency();
+        let cells = [latency.sensor, latency.command, latency.total].map(|range| cycles(range, period));
+        Row { name: (*sampling).to_owned(), cells: cells.into(), from_paper: false }
+    });
+    let table = Table {
+        caption: "From event to reaction, in periods, by when SubDevices sample".into(),
+        columns: ["sampling", "input to controller", "controller to output", "in all"]
+            .map(String::from)
+            .into(),
+        rows: rows.collect(),
+    };
+    let _ = writeln!(text, "{}", table.text());
+    text.push_str(&if found.holds() {
+        format!("holds: {} of {} are left in each period\n", time(period - found.shortest_ns()), time(period))
+    } else {
+        format!(
+            "does not hold: the period of {} is {} too short; the smallest change that helps is a period of {}\n",
+            time(period),
+            time(found.shortest_ns() - period),
+            time(found.shortest_ns())
+        )
+    });
+    text
+}
+
+/// One object.
+pub(super) fn json(found: &Found) -> Value {
+    let network = &found.network;
+    let ways: Vec<Value> = found
+        .ways
+        .iter()
+        .map(|(sampling, way)| {
+            let latency = way.latency();
+            json!({
+                "sampling": sampling,
+                "sensor_ns": latency.sensor,
+                "command_ns": latency.command,
+                "total_ns": latency.total,
+            })
+        })
+        .collect();
+    json!({
+        "bus": {
+            "sub_devices": network.sub_devices,
+            "period_ns": found.period_ns(),
+            "frame_bytes": network.frames.iter().map(|&datagrams| frame_bytes(datagrams)).collect::<Vec<_>>(),
+            "wire_ns": network.occupied_ns(),
+            "round_trip_ns": network.round_trip_ns(),
+            "shortest_period_ns": found.shortest_ns(),
+            "holds": found.holds(),
+        },
+        "latency": ways,
+    })
+}
+
+fn order(found: &Found) -> &'static str {
+    match found.robot.cycle.frame_order {
+        FrameOrder::ReplyOfLastBeat => "working with the reply of the last beat",
+        FrameOrder::WaitForReply => "waiting for the reply",
+    }
+}
+
+fn cycles((shortest, longest): Range, period: u64) -> String {
+    let cycles = |ns: u64| ns as f64 / period as f64;
+    if shortest == longest {
+        format!("{:.2}", cycles(shortest))
+    } else {
+        format!("{:.2} to {:.2}", cycles(shortest), cycles(longest))
+    }
+}
