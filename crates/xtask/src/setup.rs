@@ -65,9 +65,21 @@ pub(crate) fn clang() -> Option<String> {
 /// # Errors
 /// Why there is none.
 pub(crate) fn python(root: &Path) -> Result<PathBuf, String> {
-    let environment = root.join(".venv");
+    python_with(root, ".venv", "peers/requirements.txt")
+}
+
+/// The Python of a virtual environment with SimSo, which comes as source only.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn python_with_simso(root: &Path) -> Result<PathBuf, String> {
+    python_with(root, ".venv-simso", "peers/simso.txt")
+}
+
+fn python_with(root: &Path, name: &str, requirements: &str) -> Result<PathBuf, String> {
+    let environment = root.join(name);
     let python = environment.join("bin/python");
-    let requirements = root.join("peers/requirements.txt");
+    let requirements = root.join(requirements);
     let installed = environment.join("requirements.txt");
     let wanted =
         std::fs::read(&requirements).map_err(|error| format!("{}: {error}", requirements.display()))?;
@@ -75,7 +87,7 @@ pub(crate) fn python(root: &Path) -> Result<PathBuf, String> {
         return Ok(python);
     }
     println!(
-        "installing {} into .venv",
+        "installing {} into {name}",
         String::from_utf8_lossy(&wanted).lines().collect::<Vec<_>>().join(", ")
     );
     command::output(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;

@@ -49,6 +49,13 @@ pub enum Change {
         /// The longest that helps, ns.
         wcet_ns: u64,
     },
+    /// A punctual release.
+    Jitter {
+        /// Place of the task.
+        place: usize,
+        /// The most that helps, ns.
+        jitter_ns: u64,
+    },
     /// A later deadline.
     Deadline {
         /// Place of the task.
@@ -75,7 +82,7 @@ pub fn misses(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Miss> {
 }
 
 /// Changes that each help alone, the smallest first: priorities cost nothing, then the shortest cut of an execution
-/// time, then a later deadline. Empty if none of these helps.
+/// time, then a punctual release, then a later deadline. Empty if none of these helps.
 #[must_use]
 pub fn changes(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Change> {
     let effort = Effort::new(STEPS);
@@ -94,13 +101,20 @@ pub fn changes(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Change> {
     changes.extend(shorter.into_iter().map(|(_, change)| change));
     let mut late = here().filter(|&(place, _)| !found.tasks[place].schedulable);
     if let (Some((place, task)), None) = (late.next(), late.next()) {
-        if let Some(deadline_ns) = found.tasks[place].response.ns().filter(|&ns| ns > task.deadline_ns) {
-            let mut extended = set.clone();
-            extended.tasks[place].deadline_ns = deadline_ns;
-            if meets_deadlines(&extended, cpu, &effort) {
-                changes.push(Change::Deadline { place, deadline_ns });
+        let response = found.tasks[place].response.ns().filter(|&ns| ns > task.deadline_ns);
+        let jitter_ns = response.and_then(|ns| task.jitter_ns.checked_sub(ns - task.deadline_ns));
+        let jitter = jitter_ns.map(|jitter_ns| Change::Jitter { place, jitter_ns });
+        let deadline = response.map(|deadline_ns| Change::Deadline { place, deadline_ns });
+        let helps = |change: &Change| {
+            let mut changed = set.clone();
+            match *change {
+                Change::Jitter { place, jitter_ns } => changed.tasks[place].jitter_ns = jitter_ns,
+                Change::Deadline { place, deadline_ns } => changed.tasks[place].deadline_ns = deadline_ns,
+                Change::Priorities(_) | Change::Wcet { .. } => {}
             }
-        }
+            meets_deadlines(&changed, cpu, &effort)
+        };
+        changes.extend([jitter, deadline].into_iter().flatten().filter(helps));
     }
     changes
 }
@@ -182,10 +196,23 @@ mod tests {
                     }
                 }
                 Change::Wcet { place, wcet_ns } => changed.tasks[place].wcet_ns = wcet_ns,
+                Change::Jitter { place, jitter_ns } => changed.tasks[place].jitter_ns = jitter_ns,
                 Change::Deadline { place, deadline_ns } => changed.tasks[place].deadline_ns = deadline_ns,
             }
             assert!(analyse(&changed).unwrap().schedulable);
         }
+    }
+
+    #[test]
+    fn a_late_start_is_what_to_mend() {
+        let mut task = Task::new("cycle", 1, 1000, 100);
+        task.jitter_ns = 2000;
+        let set = TaskSet::new(vec![task]);
+        let found = analyse(&set).unwrap();
+        assert_eq!(misses(&set, &found, 0)[0].causes, [(Cause::Jitter, 2000), (Cause::Own, 100)]);
+        let expected =
+            [Change::Jitter { place: 0, jitter_ns: 900 }, Change::Deadline { place: 0, deadline_ns: 2100 }];
+        assert_eq!(changes(&set, &found, 0), expected);
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl std::fmt::Display for Slack {
                 write!(f, "{:.2} %", (percent * 100.0).round() / 100.0)
             }
             Self::Unlimited => f.write_str("unlimited"),
-            Self::Hopeless => f.write_str("none helps"),
+            Self::Hopeless => f.write_str("no factor helps"),
             Self::Unknown => f.write_str("not found"),
         }
     }
@@ -226,7 +226,7 @@ mod tests {
     fn what_is_too_much_has_negative_slack() {
         let tasks = vec![Task::new("a", 2, 10, 5), Task::new("b", 1, 10, 10)];
         assert_eq!(both(tasks.clone(), Growing::Task(1)), ["-50.00 %", "-50.39 %"]);
-        assert_eq!(both(tasks.clone(), Growing::Task(0)), ["-100.00 %", "none helps"]);
+        assert_eq!(both(tasks.clone(), Growing::Task(0)), ["-100.00 %", "no factor helps"]);
         assert_eq!(both(tasks, Growing::System)[0], "-33.33 %");
     }
 
@@ -236,6 +236,6 @@ mod tests {
         assert_eq!(both(tasks.clone(), Growing::Task(0))[0], "unlimited");
         tasks[1].blocking_ns = 11;
         tasks[0].wcet_ns = 1;
-        assert_eq!(both(tasks, Growing::Task(0)), ["none helps", "none helps"]);
+        assert_eq!(both(tasks, Growing::Task(0)), ["no factor helps", "no factor helps"]);
     }
 }

@@ -1,6 +1,7 @@
-//! Other people's programs judging ours: three MainDevices and a dissector.
+//! Other people's programs judging ours: three MainDevices, a dissector and a scheduling simulator.
 
 mod peers;
+mod simso;
 pub(crate) mod simulate;
 pub(crate) mod tshark;
 
@@ -21,5 +22,6 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         let onbeat = root.join("target/debug/onbeat");
         peers::all(root, &onbeat, report);
         tshark::all(root, &onbeat, report);
+        simso::all(root, &onbeat, report);
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn of(file: &str, set: &TaskSet, found: &Analysis, notes: &[String]) 
     for processor in &found.processors {
         let _ = writeln!(text, "{}", bounds(set, found, processor));
     }
-    let _ = writeln!(text, "all together may grow by {} (MAST's way: {})\n", found.slack, found.mast_slack);
+    let _ = writeln!(text, "slack of all together: {} (MAST's way: {})\n", found.slack, found.mast_slack);
     text.push_str(&verdict(set, found));
     text
 }
@@ -224,6 +224,15 @@ fn words(set: &TaskSet, change: &Change) -> String {
             let task = &set.tasks[*place];
             let less = time(task.wcet_ns - wcet_ns);
             format!("{} shorter by {less} (a wcet of {})", task.name, time(*wcet_ns))
+        }
+        Change::Jitter { place, jitter_ns } => {
+            let task = &set.tasks[*place];
+            format!(
+                "{} released at most {} late instead of {}",
+                task.name,
+                time(*jitter_ns),
+                time(task.jitter_ns)
+            )
         }
         Change::Deadline { place, deadline_ns } => {
             format!("a deadline of {} for {}", time(*deadline_ns), set.tasks[*place].name)

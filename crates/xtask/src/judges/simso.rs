@@ -1,0 +1,24 @@
+//! SimSo, a simulator of real-time scheduling, plays the task sets that `onbeat analyse` judges.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::report::{Outcome, Report};
+use crate::{command, setup};
+
+/// One step: random task sets, fixed priorities and earliest deadline first.
+pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
+    report.step("judge simso", || {
+        let python = match setup::python_with_simso(root) {
+            Ok(python) => python,
+            Err(why) => return Outcome::Skipped(why),
+        };
+        let mut judge = Command::new(python);
+        judge.arg(root.join("peers/simso_judge.py")).arg(onbeat);
+        command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
+    });
+}
+
+/// It takes some seconds.
+const LONGEST: Duration = Duration::from_secs(300);
