@@ -8,17 +8,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::mounts;
+use super::{masks, mounts};
 use crate::cpus::Cpus;
 use crate::journal::{Change, CpuFormat, Journal, move_all};
-use crate::task::{self, Task};
+use crate::task;
 
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
     let root = mounts::mount(Some("cpuset")).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     let memory = fs::read_to_string(root.join("cpuset.mems"))?;
     let tasks = root.join("tasks");
     let here = task::current();
-    remember_masks(journal, online)?;
+    masks::remember(journal, online)?;
 
     for group in groups_below(&root) {
         let path = group.join("cpuset.cpus");
@@ -45,18 +45,6 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     // Refused where somebody else's groups overlap: the threads are away all the same.
     let _ = fs::write(own.join("cpuset.cpu_exclusive"), "1");
     let _ = journal.write(&root.join("cpuset.sched_load_balance"), "0");
-    Ok(())
-}
-
-/// Masks that are not everything: kernels before 6.2 forget them when a thread changes its group.
-fn remember_masks(journal: &mut Journal, online: &Cpus) -> io::Result<()> {
-    for task in Task::all().iter().filter(|task| !task.bound) {
-        if let Some(mask) = task::affinity(task.tid).ok().filter(|mask| mask != online) {
-            let (before, after) = (mask.to_string(), online.to_string());
-            let change = Change::Affinity { tid: task.tid, started: task.started, before, after };
-            journal.remember(change)?;
-        }
-    }
     Ok(())
 }
 

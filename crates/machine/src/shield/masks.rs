@@ -28,6 +28,18 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     Ok(())
 }
 
+/// Remembers masks that are not everything: kernels before 6.2 forget them when the CPUs of a thread's group change.
+pub(super) fn remember(journal: &mut Journal, online: &Cpus) -> io::Result<()> {
+    for task in Task::all().iter().filter(|task| !task.bound) {
+        if let Some(mask) = task::affinity(task.tid).ok().filter(|mask| mask != online) {
+            let (before, after) = (mask.to_string(), online.to_string());
+            let change = Change::Affinity { tid: task.tid, started: task.started, before, after };
+            journal.remember(change)?;
+        }
+    }
+    Ok(())
+}
+
 /// Every thread but the calling one that may run on `cpu`.
 pub(super) fn on(cpu: usize) -> Vec<Task> {
     let here = task::current();

@@ -8,16 +8,17 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::mounts;
+use super::{masks, mounts};
 use crate::cpus::Cpus;
 use crate::journal::{Change, Journal};
 use crate::task::{self, Task};
 
-pub(super) fn raise(journal: &mut Journal, cpu: usize, _: &Cpus) -> io::Result<()> {
+pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
     let root = mounts::mount(None).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     if !words(&root.join("cgroup.controllers"))?.iter().any(|name| name == "cpuset") {
         return Err(io::Error::from(io::ErrorKind::Unsupported));
     }
+    masks::remember(journal, online)?;
     let subtree = root.join("cgroup.subtree_control");
     if !words(&subtree)?.iter().any(|name| name == "cpuset") {
         let undo = ["sh", "-c", "echo -cpuset > \"$0\"", &subtree.to_string_lossy()];
