@@ -5,11 +5,11 @@
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -18,7 +18,6 @@ use onbeat_machine::cpus::Cpus;
 use onbeat_machine::journal;
 use onbeat_machine::shield::{Method, Shield, ShieldError};
 use onbeat_machine::task::{self, Task};
-use testbed::Turn;
 
 #[test]
 fn a_shield_is_raised_and_lowered() {
@@ -42,68 +41,16 @@ fn a_shield_of_masks_whose_process_was_killed_is_put_back() {
 
 /// Runs one of the scenarios below in namespaces of its own; without control groups if `masks`.
 fn alone(scenario: &str, masks: bool) {
-    if Cpus::online().count() < 2 {
-        return eprintln!("skipped: needs two CPUs");
-    }
-    if Command::new("unshare")
-        .args(["--pid", "--mount", "--fork", "true"])
-        .status()
-        .map_or(1, |it| it.code().unwrap_or(1))
-        != 0
-    {
-        return eprintln!("skipped: needs root and unshare (Debian: util-linux)");
-    }
-    let _turn = Turn::take().unwrap();
-    for _ in 0..ATTEMPTS {
-        if !wait_for(|| !foreign_shield()) {
-            return eprintln!("skipped: somebody else's shield stands on this machine");
-        }
-        let mut command = Command::new("unshare");
-        command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]);
-        command.arg(std::env::current_exe().unwrap());
-        command.args(["--exact", scenario, "--ignored", "--nocapture"]);
-        command.env(MASKS, if masks { "1" } else { "" });
-        let done = AtomicBool::new(false);
-        let (output, disturbed) = thread::scope(|scope| {
-            let watch = scope.spawn(|| {
-                let mut seen = false;
-                while !done.load(Ordering::Relaxed) {
-                    seen |= foreign_shield();
-                    thread::sleep(Duration::from_millis(5));
-                }
-                seen | foreign_shield()
-            });
-            let output = command.output().unwrap();
-            done.store(true, Ordering::Relaxed);
-            (output, watch.join().unwrap())
-        });
-        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        if output.status.success() {
-            return assert!(text.contains("1 passed"), "{text}");
-        }
-        assert!(disturbed, "{text}");
-    }
-    eprintln!("skipped: somebody else raises shields on this machine again and again");
+    let program = std::env::current_exe().unwrap();
+    let arguments = ["--exact", scenario, "--ignored", "--nocapture"].map(OsStr::new);
+    let arguments = [&[program.as_os_str()], &arguments[..]].concat();
+    let output = match testbed::alone(&arguments, (MASKS, if masks { "1" } else { "" })) {
+        Ok(output) => output,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
-
-/// Somebody else's shield outside the namespaces of the scenarios changes the same interrupts and control groups.
-fn foreign_shield() -> bool {
-    let journals = fs::read_dir(journal::DIRECTORY).into_iter().flatten().flatten();
-    let claims = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.contains("\"claim\""));
-    journals.into_iter().any(|entry| claims(&entry.path()))
-}
-
-fn wait_for(ready: impl Fn() -> bool) -> bool {
-    (0..600).any(|_| {
-        let ready = ready();
-        if !ready {
-            thread::sleep(Duration::from_millis(50));
-        }
-        ready
-    })
-}
-
-const ATTEMPTS: usize = 5;
 
 /// Says to a scenario that it is to do without control groups.
 const MASKS: &str = "ONBEAT_TEST_MASKS";

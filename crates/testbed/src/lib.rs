@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-pub use turn::Turn;
+pub use turn::{Turn, alone};
 
 /// An end of the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

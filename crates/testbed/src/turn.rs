@@ -1,9 +1,16 @@
 //! One at a time: tests that change the whole machine.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+
+use crate::Skip;
 
 /// The turn of a test that changes the whole machine: interrupts, control groups. Others wait until it is dropped.
 #[derive(Debug)]
@@ -24,9 +31,75 @@ impl Turn {
     }
 }
 
+/// Runs a command that shields a CPU in a PID and mount namespace of its own, where the only threads it can move are
+/// its own. Interrupts and control groups are the machine's, so nobody else's shield may stand meanwhile: one that does
+/// is waited for, and a command that fails beside one is run again.
+///
+/// # Errors
+/// Why it cannot be judged here.
+pub fn alone(arguments: &[&OsStr], environment: (&str, &str)) -> Result<Output, Skip> {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let mut able = Command::new("unshare");
+    able.args(["--pid", "--mount", "--fork", "true"]).stderr(Stdio::null());
+    if cpus < 2 || !able.status().is_ok_and(|status| status.success()) {
+        return Err(Skip("a shield needs two CPUs, root and unshare (Debian: util-linux)".into()));
+    }
+    let _turn = Turn::take().map_err(|error| Skip(format!("no turn: {error}")))?;
+    for _ in 0..ATTEMPTS {
+        wait_until_free()?;
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc"]).args(arguments);
+        command.env(environment.0, environment.1).stdin(Stdio::null());
+        let (output, disturbed) = watched(&mut command);
+        if output.status.success() || !disturbed {
+            return Ok(output);
+        }
+    }
+    Err(Skip("somebody raises shields on this machine again and again".into()))
+}
+
+/// A command's output, and whether anybody else's shield stood while it ran.
+fn watched(command: &mut Command) -> (Output, bool) {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut seen = false;
+            // Relaxed: the flag carries nothing but itself.
+            while !done.load(Ordering::Relaxed) {
+                seen |= shield_stands();
+                thread::sleep(Duration::from_millis(5));
+            }
+            seen | shield_stands()
+        });
+        let output = command.output().expect("unshare has just run");
+        done.store(true, Ordering::Relaxed);
+        (output, watch.join().unwrap_or(true))
+    })
+}
+
+fn wait_until_free() -> Result<(), Skip> {
+    for _ in 0..600 {
+        if !shield_stands() {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Err(Skip("somebody else's shield stands on this machine".into()))
+}
+
+/// Whether a journal outside the namespaces has claimed a CPU.
+fn shield_stands() -> bool {
+    let journals = fs::read_dir("/run/onbeat").into_iter().flatten().flatten();
+    journals
+        .into_iter()
+        .any(|entry| fs::read_to_string(entry.path()).is_ok_and(|text| text.contains("\"claim\"")))
+}
+
+const ATTEMPTS: usize = 5;
+
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::AtomicU32;
 
     use super::*;
 

@@ -1,5 +1,6 @@
 //! How the cycle is held: profile, overrun policy, and what is put back.
 
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -75,4 +76,63 @@ fn overrun_policies_have_the_same_names_in_the_robot_file() {
     let path = six_axis_with("overrun-wrong.toml", "overrun = \"skip\"", "overrun = \"ignore\"");
     let ran = run(&["scan", path.to_str().unwrap()]);
     assert!(ran.sentence().contains("expected one of skip, catch-up, stop"), "{}", ran.stderr);
+}
+
+/// What the shell does in namespaces of its own, with a `/run` of its own.
+const SHIELDED: &str = r#"
+mount -t tmpfs tmpfs /run || exit 1
+masks() { for task in /proc/$1/task/*; do echo "$2 $(cat $task/comm)=$(sed -n 's/Cpus_allowed_list:.//p' $task/status)"; done; }
+journals() { ls /run/onbeat 2>/dev/null | grep -c journal; }
+masks $$ before
+cat /proc/irq/*/smp_affinity_list >/run/before
+
+"$1" run --profile PMCS --for 60s --json >/run/killed 2>&1 & run=$!
+for try in $(seq 400); do grep -q claim /run/onbeat/*.journal 2>/dev/null && break; sleep 0.05; done
+for try in $(seq 400); do masks $run running >/run/masks; grep -q "cycle=$2$" /run/masks && break; sleep 0.05; done
+sleep 0.3
+masks $run running
+kill -KILL $run; wait $run 2>/dev/null
+echo "left $(journals)"
+"$1" run --profile none --cycles 20 2>&1 >/dev/null | tr '\r' '\n' | grep -a 'put back first'
+masks $$ after
+cat /proc/irq/*/smp_affinity_list | cmp - /run/before && echo interrupts as before
+
+"$1" run --profile PMCS --for 60s >/run/stopped 2>&1 & run=$!
+for try in $(seq 400); do grep -q claim /run/onbeat/*.journal 2>/dev/null && break; sleep 0.05; done
+sleep 1
+kill -INT $run; wait $run
+echo "at the end $(journals)"
+masks $$ after
+cat /proc/irq/*/smp_affinity_list | cmp - /run/before && echo interrupts as before
+"$1" doctor --restore
+"#;
+
+#[test]
+fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() {
+    let last = thread::available_parallelism().map_or(1, usize::from) - 1;
+    let cpu = last.to_string();
+    let program = env!("CARGO_BIN_EXE_onbeat");
+    let arguments = ["sh", "-c", SHIELDED, "sh", program, &cpu].map(OsStr::new);
+    let output = match testbed::alone(&arguments, ("LC_ALL", "C")) {
+        Ok(output) => output,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let said = String::from_utf8_lossy(&output.stdout);
+    let text = format!("{said}{}", String::from_utf8_lossy(&output.stderr));
+    let lines = |start: &str| said.lines().filter(|line| line.starts_with(start)).collect::<Vec<_>>();
+    let running = lines("running ");
+    assert!(running.contains(&format!("running cycle={cpu}").as_str()), "{text}");
+    assert!(running.iter().any(|line| line.starts_with("running segment=")), "{text}");
+    let elsewhere = |line: &&str| {
+        let cpus = line.rsplit('=').next().unwrap_or_default();
+        !line.starts_with("running cycle=")
+            && cpus.parse::<machine::cpus::Cpus>().is_ok_and(|cpus| cpus.contains(last))
+    };
+    assert_eq!(running.iter().find(|line| elsewhere(line)), None, "{text}");
+    assert_eq!(lines("left "), ["left 1"], "{text}");
+    assert_eq!(lines("put back first: shield of CPU").len(), 1, "{text}");
+    assert_eq!(lines("at the end "), ["at the end 0"], "{text}");
+    let before = lines("before ").iter().map(|line| line.replace("before", "after")).collect::<Vec<_>>();
+    assert_eq!(lines("after "), [before.clone(), before].concat(), "{text}");
+    assert_eq!(lines("interrupts as before").len(), 2, "{text}");
 }
