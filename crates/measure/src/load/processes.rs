@@ -65,7 +65,11 @@ impl Loads {
             if !matches!(it.child.try_wait(), Ok(None)) {
                 let why =
                     it.complaint.recv_timeout(UNDER_WAY).unwrap_or_else(|_| "without a word".to_owned());
-                sentences.push(format!("the load {} ended: {why}", it.load.name()));
+                sentences.push(format!(
+                    "the load {} ended: {}",
+                    it.load.name(),
+                    why.trim_start_matches("onbeat: ")
+                ));
             }
         }
         sentences
