@@ -39,7 +39,7 @@ fn every_beat_is_recorded_with_its_number_and_its_stamp() {
     let simulator = simulate.stderr(Stdio::null()).spawn().expect("the simulator");
     let mut run = onbeat();
     run.args(["run", ROBOT, "--cycles", "1000", "--json", "--iface", Side::Near.interface()]);
-    let end = finished(testbed.run_in(Side::Near, run)).json();
+    finished(testbed.run_in(Side::Near, run)).json();
     assert_eq!(stop(simulator), Some(0));
 
     let recording =
@@ -60,8 +60,9 @@ fn every_beat_is_recorded_with_its_number_and_its_stamp() {
     let beats: Vec<u64> = arrivals.map(|arrival| arrival.beat).collect();
     assert!(beats.len() >= 1000, "{} beats in Op", beats.len());
     let missing = beats[beats.len() - 1] - beats[0] + 1 - beats.len() as u64;
-    let overruns = end["overruns"]["count"].as_u64().or(end["overruns"].as_u64()).expect("overruns");
-    assert!(missing == 0 || overruns > 0, "{missing} beats are missing and none overran: {end}");
+    // What is missing was never sent: the MainDevice's own numbers go on, frame by frame.
+    let steps = |values: &[i64]| values.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
+    assert_eq!(steps(&column("generation")), steps(&column("frame")));
     // The fast output changes with every frame but where beats are missing.
     let edges = outputs.windows(2).filter(|pair| pair[0] >= 0 && (pair[0] ^ pair[1]) & 1 == 1).count();
     assert!(edges as u64 + missing + 1 >= beats.len() as u64, "{edges} edges, {missing} missing");
