@@ -236,15 +236,26 @@ impl Check {
         Finding {
             name: self.name,
             area: self.area,
-            found: found.into(),
+            found: printable(&found.into()),
             wanted: self.wanted.to_owned(),
             why: self.why,
-            fix: fix.into(),
+            fix: printable(&fix.into()),
             severity,
             fixable: false,
             changes: Vec::new(),
         }
     }
+}
+
+/// What stands in files may be anything: no control letters reach a terminal, and no page of rubbish.
+fn printable(text: &str) -> String {
+    const MOST: usize = 600;
+    let plain = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
+    let mut printable: String = text.chars().take(MOST).map(plain).collect();
+    if text.chars().nth(MOST).is_some() {
+        printable.push('…');
+    }
+    printable
 }
 
 /// At most `most` of `names`, and how many more there are.

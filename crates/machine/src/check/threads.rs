@@ -53,7 +53,7 @@ fn read_thread(root: &Root, process: i32, thread: i32) -> Option<Thread> {
     Some(Thread {
         process,
         thread,
-        name: name.to_owned(),
+        name: super::printable(name),
         kernel: flags & PF_KTHREAD != 0,
         bound: flags & PF_NO_SETAFFINITY != 0,
         policy: match number(41)? {

@@ -32,7 +32,13 @@ fn files_that_lie_are_no_panic() {
         let link = fs::read_link(tree.root().path(file)).ok();
         for lie in lies {
             tree.file(file, lie);
-            assert!(check::all(&tree.subject()).len() > 40, "{file}");
+            let findings = check::all(&tree.subject());
+            assert!(findings.len() > 40, "{file}");
+            for finding in findings {
+                let texts = [&finding.found, &finding.wanted, &finding.fix];
+                let fit = texts.iter().all(|text| text.len() < 4000 && !text.contains(char::is_control));
+                assert!(fit, "{file}: {finding:?}");
+            }
         }
         tree.remove(file);
         let _ = check::all(&tree.subject());

@@ -17,6 +17,8 @@ use crate::words::live_line::LiveLine;
 pub(super) struct Probed {
     /// Time from release to release, ns.
     pub(super) period_ns: u64,
+    /// The letters of the profile that was asked for.
+    pub(super) profile: String,
     /// How long it took, s.
     pub(super) seconds: f64,
     /// Releases that were measured.
@@ -56,7 +58,7 @@ pub(super) fn run(
     profile: RealTimeProfile,
 ) -> Result<Probed, Failure> {
     stop::listen()?;
-    let cpu = profile.cpu.unwrap_or_default();
+    let (cpu, letters) = (profile.cpu.unwrap_or_default(), profile.letters());
     // A machine that is late at every beat would take longer than it was given.
     stop::after(duration + duration / 20 + Duration::from_millis(500));
     let beats = (duration.as_nanos() / period.as_nanos().max(1)).max(1);
@@ -80,6 +82,7 @@ pub(super) fn run(
     let summary = latencies.summary();
     Ok(Probed {
         period_ns: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
+        profile: letters,
         seconds,
         beats: probed.beats,
         dropped: probed.dropped,

@@ -41,7 +41,11 @@ pub(super) fn verdict(probed: &Probed, verdict: &Verdict) -> String {
     let colour = if verdict.holds { GREEN } else { RED };
     let sentence = format!("A cycle of {}: {}.", verdict::time(probed.period_ns), verdict.words);
     text += &page.coloured(colour, &page.wrapped(&sentence, "  ", "    "));
-    text + &page.wrapped(&verdict.confidence, "  ", "    ")
+    text += &page.wrapped(&verdict.confidence, "  ", "    ");
+    match &verdict.advice {
+        Some(advice) => text + &page.wrapped(advice, "  ", "    "),
+        None => text,
+    }
 }
 
 use super::verdict;

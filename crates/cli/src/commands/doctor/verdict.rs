@@ -12,6 +12,8 @@ pub(super) struct Verdict {
     pub(super) words: String,
     /// How much the words are worth.
     pub(super) confidence: String,
+    /// What to try next, if there is something.
+    pub(super) advice: Option<String>,
 }
 
 impl Verdict {
@@ -23,6 +25,7 @@ impl Verdict {
                 holds: false,
                 words: "does not, because nothing could be measured".to_owned(),
                 confidence: "Nothing is known.".to_owned(),
+                advice: None,
             };
         };
         let period = probed.period_ns;
@@ -35,7 +38,8 @@ impl Verdict {
         } else {
             (true, format!("holds with a margin of {}: {late}", time(period - worst)))
         };
-        Self { holds, words, confidence: confidence(probed, holds) }
+        let advice = if worst > period / 2 { advice(probed, findings) } else { None };
+        Self { holds, words, confidence: confidence(probed, holds), advice }
     }
 }
 
@@ -60,6 +64,20 @@ fn because(probed: &Probed, late: String, findings: &[Finding]) -> String {
         reasons.push(format!("the worst findings are {}", named.join("; ")));
     }
     reasons.join("; ")
+}
+
+/// What is at hand and was not used.
+fn advice(probed: &Probed, findings: &[Finding]) -> Option<String> {
+    let fixable = findings.iter().filter(|finding| finding.fixable).count();
+    let fix = (fixable > 0).then(|| format!("--fix mends {fixable} findings"));
+    let more = (probed.profile != "PMCS").then(|| {
+        format!(
+            "--profile PMCS shields the CPU and spins before each release (this was {})",
+            probed.profile
+        )
+    });
+    let advice: Vec<String> = fix.into_iter().chain(more).collect();
+    (!advice.is_empty()).then(|| format!("Try: {}.", advice.join("; ")))
 }
 
 /// What delays a wake-up most, the usual suspects first.
@@ -214,6 +232,19 @@ mod tests {
              worst findings are workqueues: bad workqueues; preempt-rt: bad preempt-rt; swap: bad swap"
         );
         assert!(verdict.confidence.contains("only find worse"), "{}", verdict.confidence);
+    }
+
+    #[test]
+    fn what_was_not_tried_is_advised() {
+        let findings = check::all(&Subject::new(Root::at("/nowhere"), Some(0)));
+        assert!(findings.iter().all(|finding| !finding.fixable));
+        let advice = |max_ns, profile: &str| {
+            let probed = Probed { profile: profile.to_owned(), ..probed(max_ns) };
+            Verdict::new(&probed, &findings).advice
+        };
+        assert_eq!(advice(1_000, "PM"), None);
+        assert!(advice(200_000, "PM").is_some_and(|text| text.contains("(this was PM)")));
+        assert_eq!(advice(2_000_000, "PMCS"), None);
     }
 
     #[test]
