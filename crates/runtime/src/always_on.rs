@@ -29,8 +29,10 @@ pub struct AlwaysOn {
     pub timer_slack: Grant<()>,
     /// No transparent huge pages.
     pub huge_pages_off: Grant<()>,
-    /// What the kernel leaves to others.
+    /// What the kernel keeps for others.
     pub throttling: Throttling,
+    /// The reservation of ordinary threads, where the kernel has one.
+    pub fair_server: Option<FairServer>,
 }
 
 impl AlwaysOn {
@@ -44,7 +46,8 @@ impl AlwaysOn {
         let refused = refused
             .into_iter()
             .filter_map(|(what, grant)| grant.refusal().map(|((), why)| format!("{what} ({why})")));
-        refused.chain((self.throttling != Throttling::Off).then(|| self.throttling.to_string()))
+        let throttled = (self.throttling != Throttling::Off).then(|| self.throttling.to_string());
+        refused.chain(throttled).chain(self.fair_server.map(|server| server.to_string()))
     }
 }
 
@@ -96,6 +99,54 @@ impl fmt::Display for Throttling {
     }
 }
 
+/// The fair server of Linux 6.12 and later: ordinary threads of a CPU that got nothing get this much, before any
+/// SCHED_FIFO thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FairServer {
+    /// us.
+    pub runtime: u64,
+    /// us.
+    pub period: u64,
+}
+
+impl FairServer {
+    /// As debugfs says it; where that is not mounted, what a kernel of this release has by default.
+    #[must_use]
+    pub fn read() -> Option<Self> {
+        let number = |name: &str| {
+            let text =
+                fs::read_to_string(format!("/sys/kernel/debug/sched/fair_server/cpu0/{name}")).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self::of(number("runtime").zip(number("period")), &release)
+    }
+
+    fn of(nanoseconds: Option<(u64, u64)>, release: &str) -> Option<Self> {
+        let mut parts =
+            release.split(|letter: char| !letter.is_ascii_digit()).map(|part| part.parse().ok());
+        let version: (Option<u32>, Option<u32>) = (parts.next().flatten(), parts.next().flatten());
+        match nanoseconds {
+            Some((0, _)) => None,
+            Some((runtime, period)) => Some(Self { runtime: runtime / 1_000, period: period / 1_000 }),
+            None if version >= (Some(6), Some(12)) => Some(Self { runtime: 50_000, period: 1_000_000 }),
+            None => None,
+        }
+    }
+}
+
+impl fmt::Display for FairServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { runtime, period } = self;
+        write!(
+            f,
+            "the kernel's fair server gives {runtime} us in {period} us to ordinary threads that got nothing of a \
+             CPU, before the cycle: keep them off it (C), or write 0 to \
+             /sys/kernel/debug/sched/fair_server/cpuN/runtime"
+        )
+    }
+}
+
 /// Holds it for the calling thread and its process, until it is dropped there.
 #[derive(Debug)]
 pub(crate) struct Held {
@@ -121,7 +172,16 @@ pub(crate) fn hold() -> (AlwaysOn, Held) {
         held.huge_pages = huge_pages_off().map_err(|error| why(&error))?;
         Ok(())
     });
-    (AlwaysOn { latency, timer_slack, huge_pages_off, throttling: Throttling::read() }, held)
+    (
+        AlwaysOn {
+            latency,
+            timer_slack,
+            huge_pages_off,
+            throttling: Throttling::read(),
+            fair_server: FairServer::read(),
+        },
+        held,
+    )
 }
 
 impl Drop for Held {
@@ -186,6 +246,19 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn the_fair_server_is_known_by_its_file_or_by_the_kernels_release() {
+        let usual = Some(FairServer { runtime: 50_000, period: 1_000_000 });
+        assert_eq!(FairServer::of(None, "6.12.3-rt"), usual);
+        assert_eq!(FairServer::of(None, "7.0"), usual);
+        for old in ["6.1.0-56-rt-amd64", "5.15.0", "", "six"] {
+            assert_eq!(FairServer::of(None, old), None, "{old}");
+        }
+        assert_eq!(FairServer::of(Some((0, 1_000_000_000)), "6.18.0"), None);
+        let some = FairServer::of(Some((10_000_000, 500_000_000)), "6.18.0").unwrap();
+        assert!(some.to_string().contains("gives 10000 us in 500000 us"), "{some}");
     }
 
     #[test]
