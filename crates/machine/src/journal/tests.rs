@@ -199,3 +199,13 @@ fn affinities_come_back_also_to_threads_started_meanwhile() {
     .join()
     .unwrap();
 }
+
+/// A process killed in the middle of a change has written it down.
+#[test]
+fn a_change_is_in_the_file_before_it_is_made() {
+    let folder = Folder::new("before");
+    let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
+    let path = journal.path().to_owned();
+    let look = || Ok(text(&path).contains(r#"{"claim":{"cpu":7}}"#));
+    assert!(journal.make_with(Change::Claim { cpu: 7 }, look).unwrap());
+}
