@@ -15,7 +15,7 @@ use crate::words::columns;
 /// All findings, area by area, and what they come to.
 pub(super) fn text(diagnosis: &Diagnosis, all: bool) -> String {
     let page = Page::of_terminal();
-    let mut text = format!("{}\n", diagnosis.conditions);
+    let mut text = page.wrapped(&diagnosis.conditions, "", "  ");
     let bus = diagnosis.interface.as_ref().map_or(String::new(), |name| format!(", bus on {name}"));
     let _ = writeln!(text, "Cycle on CPU {}, priority {}{bus}", diagnosis.cpu, diagnosis.priority);
     for mended in diagnosis.mended.iter().flatten() {
