@@ -1,0 +1,81 @@
+//! `onbeat measure tasks`, `wakeup`, `ipc` and `interrupt`: short, as JSON and in a folder.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Running, alone, onbeat};
+
+/// The report of an experiment, and the folder it is in.
+fn measured(arguments: &[&str]) -> (Value, PathBuf) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("measure-{}", arguments[0]));
+    let _ = std::fs::remove_dir_all(&folder);
+    let mut command = onbeat();
+    command.arg("measure").args(arguments).arg("--json").arg("--out").arg(&folder);
+    let _alone = alone();
+    let ran = Running::start(command).finish_within(Duration::from_secs(300));
+    let report = ran.json();
+    assert_eq!(report["experiment"], arguments[0], "{}", ran.stderr);
+    for line in ["measured", "good"] {
+        assert!(report[line].as_str().is_some_and(|text| !text.is_empty()), "{line}");
+    }
+    assert!(["report.md", "report.json", "report.html"].iter().all(|name| folder.join(name).exists()));
+    (report, folder)
+}
+
+/// Names of what `list` of the values holds.
+fn names<'a>(report: &'a Value, list: &str, key: &str) -> Vec<&'a str> {
+    let list = report["values"][list].as_array().expect("a list");
+    list.iter().map(|it| it[key].as_str().expect("a name")).collect()
+}
+
+#[test]
+fn tasks_are_measured_beside_what_the_analysis_computes() {
+    let (report, folder) = measured(&["tasks", "--duration", "300ms"]);
+    assert_eq!(names(&report, "tasks", "name"), ["tau1", "tau2"]);
+    let tasks = &report["values"]["tasks"];
+    assert_eq!(
+        (&tasks[0]["computed_response_ns"], &tasks[1]["computed_response_ns"]),
+        (&500_000.into(), &3_000_000.into())
+    );
+    assert_eq!(
+        (&tasks[0]["response_ns"]["count"], &tasks[1]["response_ns"]["count"]),
+        (&300.into(), &60.into())
+    );
+    assert!(folder.join("tau2.onbeat").exists());
+}
+
+#[test]
+fn wake_ups_of_ours_are_there_with_and_without_the_spinning_sleep() {
+    let (report, folder) = measured(&["wakeup", "--samples", "100", "--rounds", "2", "--period", "500us"]);
+    let contenders = names(&report, "contenders", "name");
+    assert!(contenders.contains(&"our pacer") && contenders.contains(&"our pacer with S (spinning sleep)"));
+    assert_eq!(report["values"]["contenders"][0]["wakeup_latency_ns"]["count"], 100);
+    assert!(folder.join("ours-spinning.onbeat").exists());
+}
+
+#[test]
+fn all_mechanisms_are_called_and_woken_by() {
+    let (report, folder) = measured(&["ipc", "--samples", "40", "--rounds", "1"]);
+    let mechanisms = names(&report, "mechanisms", "name");
+    assert_eq!(
+        mechanisms,
+        ["semaphore", "mutex (priority inheritance)", "POSIX message queue", "pipe", "futex", "eventfd"]
+    );
+    assert_eq!(names(&report, "seam", "name").len(), 3);
+    assert!(folder.join("pipe-higher-priority.onbeat").exists());
+}
+
+#[test]
+fn interrupts_are_measured_and_a_gpio_line_that_is_none_is_refused() {
+    let (report, folder) = measured(&["interrupt", "--samples", "40"]);
+    assert_eq!(names(&report, "cells", "from")[..3], TIMERS);
+    assert!(folder.join("timer-timerfd.onbeat").exists());
+    let mut command = onbeat();
+    command.args(["measure", "interrupt", "--gpio-input", "seventeen"]);
+    let ran = Running::start(command).finish_within(Duration::from_secs(60));
+    assert!(ran.stderr.contains("expected a GPIO line as gpiochip0:17"), "{}", ran.stderr);
+}
+
+const TIMERS: [&str; 3] = ["timer: clock_nanosleep", "timer: timerfd", "timer: POSIX timer, signal"];
