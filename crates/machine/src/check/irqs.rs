@@ -68,11 +68,15 @@ pub(super) fn used(subject: &Subject) -> Vec<Interrupt> {
         let (number, rest) = line.split_once(':')?;
         let words: Vec<&str> = rest.split_ascii_whitespace().skip(cpus).collect();
         // Controller, hardware number and trigger stand before the names.
-        let name = words.last().filter(|_| words.len() >= 3)?;
+        let name = words.last().filter(|name| words.len() >= 3 && !OF_EACH_CPU.contains(name))?;
         Some(Interrupt { number: number.trim().parse().ok()?, name: (*name).to_owned() })
     };
     text.lines().skip(1).filter_map(parse).collect()
 }
+
+/// Interrupts that each CPU has for itself, which ARM and RISC-V number like those of devices.
+const OF_EACH_CPU: [&str; 7] =
+    ["arch_timer", "vtimer", "ptimer", "arm-pmu", "riscv-timer", "riscv-pmu", "IPI"];
 
 /// Where an interrupt goes to.
 pub(super) fn cpus_of(subject: &Subject, interrupt: u32) -> Option<Cpus> {

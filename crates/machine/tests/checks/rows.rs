@@ -174,6 +174,17 @@ pub(crate) const ROWS: &[Row] = &[
         tree.remove("/proc/irq/25/effective_affinity_list");
         tree.file("/proc/irq/25/smp_affinity_list", "0-3\n");
     }),
+    row("interrupts", Ok, "none", |tree| {
+        let table =
+            "  CPU0 CPU1 CPU2 CPU3\n 11: 9 9 9 9 GICv3 27 Level arch_timer\nIPI0: 1 1 1 1 Rescheduling\n";
+        tree.file("/proc/interrupts", table);
+        tree.file("/proc/irq/11/smp_affinity_list", "0-3\n");
+    }),
+    fixable("interrupts", Warning, "12 (eth1)", |tree| {
+        let table = "  CPU0 CPU1 CPU2 CPU3\n 12: 9 9 9 9 GICv3 44 Level eth1\n";
+        tree.file("/proc/interrupts", table);
+        tree.file("/proc/irq/12/smp_affinity_list", "0-3\n");
+    }),
     fixable("new-interrupts", Note, "CPU 3", |tree| tree.file("/proc/irq/default_smp_affinity", "f\n")),
     row("interrupt-priorities", Warning, "irq/25-nvme0q1 at 95", |tree| {
         tree.thread(41, "irq/25-nvme0q1", KERNEL, 1, 95, "0-3");
