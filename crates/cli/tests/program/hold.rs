@@ -26,6 +26,7 @@ fn each_letter_is_switched_by_name_and_told_in_json() {
             assert!(profile["spin_margin_ns"].as_u64().unwrap() >= 20_000, "{profile}");
         }
         assert_eq!(end["conditions"]["profile"]["asked"], asked);
+        assert_eq!(end["overrun"]["policy"], "skip");
     }
 }
 
@@ -63,6 +64,7 @@ fn an_overrun_ends_the_run_if_it_is_to() {
     assert_eq!(output.status.code(), Some(1), "{out}{said}");
     let last = said.lines().last().unwrap_or_default();
     assert!(last.starts_with("onbeat: cycle ") && last.contains("ran past the next release"), "{said}");
+    assert!(out.contains("stopped by an overrun   in cycle "), "{out}");
     assert!(out.contains("T_exec"), "the table is there all the same: {out}");
 }
 

@@ -1,5 +1,6 @@
 //! How the cycle is held: the options that stand over the robot file's `[cycle]`.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use machine::cpus::Cpus;
 use machine::shield::Left;
 use machine::{journal, task};
 use robot::{Cycle, Overrun, Profile};
+use runtime::pacer::Overruns;
 use runtime::profile::Grants;
 use serde::Serialize;
 
@@ -80,6 +82,43 @@ impl Hold {
             Some(Policy::CatchUp) => Overrun::CatchUp,
             Some(Policy::Stop) => Overrun::Stop,
         };
+    }
+}
+
+/// What became of beats that overran, from the first release to the last, for people and for programs.
+#[derive(Serialize)]
+pub(super) struct OverrunOutcome {
+    policy: &'static str,
+    /// Releases passed over.
+    skipped: u64,
+    /// Releases run late, back to back.
+    caught_up: u64,
+    /// The beat that ended the run under `stop`.
+    stopped_by_cycle: Option<u64>,
+}
+
+impl OverrunOutcome {
+    pub(super) fn of(policy: Overrun, overruns: Overruns, stopped_by_cycle: Option<u64>) -> Self {
+        let policy = match policy {
+            Overrun::Skip => "skip",
+            Overrun::CatchUp => "catch-up",
+            Overrun::Stop => "stop",
+        };
+        Self { policy, skipped: overruns.skipped, caught_up: overruns.caught_up, stopped_by_cycle }
+    }
+}
+
+impl fmt::Display for OverrunOutcome {
+    /// Nothing for what nobody chose.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.policy {
+            "catch-up" => writeln!(f, "{:<24}{}", "caught-up releases", self.caught_up),
+            "stop" => match self.stopped_by_cycle {
+                Some(cycle) => writeln!(f, "{:<24}in cycle {cycle}", "stopped by an overrun"),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
     }
 }
 

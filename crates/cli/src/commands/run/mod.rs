@@ -31,7 +31,7 @@ use crate::compose::{axes, configuration, controller, link, profile, robot_file}
 use crate::failure::Failure;
 use crate::stop;
 use crate::words::live_line::LiveLine;
-use hold::Hold;
+use hold::{Hold, OverrunOutcome};
 use outcome::{Bus, Outcome};
 use recorder::Recorder;
 use watch::{Measured, Watch};
@@ -106,7 +106,9 @@ impl Run {
         if let Some(error) = ran.ended.failure {
             return Err(Failure::new(error));
         }
-        let outcome = Outcome::new(&robot, &ran.measured, ran.conditions, &ran.granted);
+        let overrun =
+            OverrunOutcome::of(robot.cycle.overrun, ran.ended.overruns, ran.ended.stopped_by_overrun);
+        let outcome = Outcome::new(&robot, &ran.measured, ran.conditions, &ran.granted, overrun);
         if self.json {
             println!("{}", outcome.json()?);
         } else {

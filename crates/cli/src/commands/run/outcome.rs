@@ -11,7 +11,7 @@ use runtime::profile::{Grants, Scheduling};
 use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
 
-use super::hold::ProfileOutcome;
+use super::hold::{OverrunOutcome, ProfileOutcome};
 use super::watch::Measured;
 use crate::failure::Failure;
 
@@ -26,6 +26,7 @@ pub(super) struct Outcome<'a> {
     clock_difference_ns: u64,
     conditions: RunConditions,
     profile: ProfileOutcome,
+    overrun: OverrunOutcome,
     /// Beats later than `--late-above`, with their causes; only with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<&'a [LateBeat]>,
@@ -67,6 +68,7 @@ impl<'a> Outcome<'a> {
         measured: &'a Measured,
         conditions: RunConditions,
         granted: &Grants,
+        overrun: OverrunOutcome,
     ) -> Self {
         let axes = robot.axes.iter().zip(&measured.status.axes).map(|(axis, report)| AxisOutcome {
             name: &axis.name,
@@ -85,6 +87,7 @@ impl<'a> Outcome<'a> {
                 .unwrap_or(u64::MAX),
             conditions,
             profile: ProfileOutcome::of(granted),
+            overrun,
             late: measured.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
             explain: measured.explanation.as_ref(),
         }
@@ -96,7 +99,7 @@ impl<'a> Outcome<'a> {
 
     pub(super) fn table(&self) -> String {
         let table = RunTable { conditions: &self.conditions, summary: self.summary };
-        let mut text = format!("{table}\n");
+        let mut text = format!("{table}{}\n", self.overrun);
         let width = self.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0).max(4);
         if !self.axes.is_empty() {
             let _ = writeln!(
