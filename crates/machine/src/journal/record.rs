@@ -50,7 +50,7 @@ impl Record {
             (directory.join(format!(".{name}")), directory.join(format!("{name}.{EXTENSION}")));
         let mut open = OpenOptions::new();
         let file = open.read(true).write(true).create(true).truncate(true).mode(0o600).open(&hidden);
-        let mut file = file.map_err(|error| place(&hidden, &error))?;
+        let mut file = file.map_err(folder)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         let header = Header { what: what.to_owned(), pid, persistent, boot: boot() };
         let line = line(&header)?;
