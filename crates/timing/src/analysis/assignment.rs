@@ -17,7 +17,7 @@ pub fn deadline_monotonic(set: &mut TaskSet) {
     by_key(set, |task| task.deadline_ns.saturating_sub(task.jitter_ns));
 }
 
-/// Gives priorities that meet all deadlines if any priorities do (Audsley 1991): the lowest to a task that can bear it,
+/// Gives priorities that meet all deadlines if any priorities do and the effort suffices (Audsley 1991): the lowest to a task that can bear it,
 /// and so on upwards. `false` if there are none; the set is then as it was.
 #[must_use]
 pub fn audsley(set: &mut TaskSet, effort: &Effort) -> bool {
@@ -30,7 +30,7 @@ pub fn audsley(set: &mut TaskSet, effort: &Effort) -> bool {
         set.tasks[place].priority = highest + 1;
     }
     for level in 1..=highest {
-        let found = open.iter().position(|&place| {
+        let found = open.iter().take_while(|_| !effort.exhausted()).position(|&place| {
             set.tasks[place].priority = level;
             let bears = response_time(set, place, effort).meets(set.tasks[place].deadline_ns);
             if !bears {

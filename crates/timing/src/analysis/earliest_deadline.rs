@@ -42,6 +42,9 @@ pub fn feasibility(set: &TaskSet, cpu: usize, effort: &Effort) -> Feasibility {
 
 /// The same, with execution times scaled.
 pub(crate) fn meets(set: &TaskSet, cpu: usize, scale: &impl Fn(usize) -> Scale, effort: &Effort) -> bool {
+    if !effort.take(set.tasks.len()) {
+        return false;
+    }
     let demand = Demand::of(set, cpu, scale);
     effort.spend(|effort| demand.feasibility(effort)) == Feasibility::Schedulable
 }
@@ -50,6 +53,9 @@ pub(crate) fn meets(set: &TaskSet, cpu: usize, scale: &impl Fn(usize) -> Scale, 
 /// where its deadline coincides with another's are looked at.
 #[must_use]
 pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTime {
+    if !effort.take(set.tasks.len()) {
+        return ResponseTime::AtLeast(0);
+    }
     let demand = Demand::of(set, set.tasks[place].cpu, &|_| Scale::ONE);
     let own = demand.tasks.iter().position(|task| task.place == place);
     own.map_or(ResponseTime::AtLeast(0), |own| effort.spend(|effort| demand.response_time(own, effort)))

@@ -49,7 +49,8 @@ impl std::fmt::Display for Slack {
         match self {
             Self::Factor(_) => {
                 let percent = self.percent().unwrap_or_default();
-                write!(f, "{:.2} %", (percent * 100.0).round() / 100.0)
+                // Adding 0 makes 0 of -0.
+                write!(f, "{:.2} %", (percent * 100.0).round() / 100.0 + 0.0)
             }
             Self::Unlimited => f.write_str("unlimited"),
             Self::Hopeless => f.write_str("no factor helps"),
@@ -115,6 +116,9 @@ pub fn mast_slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
             Growing::Task(grown) if grown != place => Scale { numerator: STEPS, denominator: STEPS },
             _ => Scale { numerator: factor, denominator: STEPS },
         };
+        if effort.exhausted() {
+            return false;
+        }
         let cpus = affected_processors(set, growing);
         let below = cpus.into_iter().all(|cpu| {
             let here = set.tasks.iter().enumerate().filter(|(_, task)| task.cpu == cpu);
@@ -165,6 +169,9 @@ fn meets_when_scaled(
     scale: &impl Fn(usize) -> Scale,
     effort: &Effort,
 ) -> bool {
+    if effort.exhausted() {
+        return false;
+    }
     let mut cpus = affected_processors(set, growing).into_iter();
     cpus.all(|cpu| verdict::meets_when_scaled(set, cpu, scale, effort))
 }

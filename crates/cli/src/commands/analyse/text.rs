@@ -218,7 +218,9 @@ fn words(set: &TaskSet, change: &Change) -> String {
                 set.tasks.iter().zip(priorities).filter(|(task, new)| task.priority != **new).collect();
             order.sort_by_key(|(_, priority)| std::cmp::Reverse(**priority));
             let order: Vec<_> = order.iter().map(|(task, new)| format!("{} {new}", task.name)).collect();
-            format!("other priorities: {} (--assign audsley)", order.join(", "))
+            let more = if order.len() > 8 { ", ..." } else { "" };
+            let order = order[..order.len().min(8)].join(", ");
+            format!("other priorities: {order}{more} (--assign audsley)")
         }
         Change::Wcet { place, wcet_ns } => {
             let task = &set.tasks[*place];
