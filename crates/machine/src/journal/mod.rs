@@ -2,7 +2,7 @@
 //!
 //! A [`Journal`] is a file below `/run/onbeat`: a line for each change, synced to the file before the change is made.
 //! Dropping the journal undoes its changes, the last one first, and removes the file. When a process is killed its
-//! journal stays behind, and [`restore`] does what the process could not. Whether a process still lives is asked of the
+//! journal stays behind, and [`restore()`] does what the process could not. Whether a process still lives is asked of the
 //! lock it holds on its file, which the kernel takes away with the process, whatever ended it.
 //!
 //! ```no_run
@@ -72,7 +72,7 @@ impl Journal {
         Self::new(directory, what, false)
     }
 
-    /// A journal whose changes outlive the process: [`restore`] undoes them.
+    /// A journal whose changes outlive the process: [`restore()`] undoes them.
     ///
     /// # Errors
     /// The folder or the file cannot be made: it needs root.
@@ -199,7 +199,7 @@ impl Journal {
     }
 
     /// Undoes everything, the last change first, and returns what could not be undone. That stays in the file, for
-    /// [`restore`] to try again.
+    /// [`restore()`] to try again.
     #[must_use]
     pub fn undo(mut self) -> Vec<Failure> {
         self.undo_all()

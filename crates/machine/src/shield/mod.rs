@@ -4,7 +4,7 @@
 //! (`cpuset.cpus.partition`), a cpuset of cgroup v1, or the affinity mask of every thread. Interrupts and the kernel's
 //! unbound workers are moved by their own masks in each case. What the kernel has bound to the CPU - its timer, its
 //! `ksoftirqd`, its `migration` thread - stays, and the report says so. All of it is written to a
-//! [`Journal`](crate::journal::Journal) first.
+//! [`Journal`] first.
 //!
 //! | module | what it moves |
 //! |---|---|
