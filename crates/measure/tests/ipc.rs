@@ -15,11 +15,11 @@ fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
     let report = conduct(&folder, |context| experiment.run(context));
 
     let calls = table(&report, "A call that nobody waits for");
-    assert_eq!(calls.rows.len(), 9, "six mechanisms, three of our own");
+    assert_eq!(calls.rows.len(), 10, "seven mechanisms, three of our own");
     assert_in_order(calls);
     for caption in ["both threads at priority 80", "80 asks, 90 answers"] {
         let wake_ups = table(&report, &format!("Round trip / 2, us: {caption}"));
-        assert_eq!(wake_ups.rows.len(), 6);
+        assert_eq!(wake_ups.rows.len(), 7);
         assert_in_order(wake_ups);
     }
     // Who sleeps is woken by the kernel: that costs more than a semaphore nobody sleeps on.
@@ -27,13 +27,13 @@ fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
     assert!(wake_up_ns > number(calls, "semaphore", "minimum"));
 
     // One recording of the calls and two of the round trips for each mechanism; one way is part of there and back.
-    assert_eq!(folder.recordings(), 18);
+    assert_eq!(folder.recordings(), 21);
     let recording = folder.recording("POSIX-message-queue-same-priority");
     assert!(recording.complete);
     assert_eq!(recording.header.columns, ["round_trip_ns", "one_way_ns"]);
     assert_eq!(recording.rows().len(), 80);
     assert!(recording.rows().all(|row| 0 < row[1] && row[1] <= row[0]));
-    assert_eq!(report.values["mechanisms"].as_array().unwrap().len(), 6);
+    assert_eq!(report.values["mechanisms"].as_array().unwrap().len(), 7);
 }
 
 /// Installed or not: rt-tests' numbers stand in the table, or a warning says why they do not.

@@ -61,7 +61,15 @@ fn all_mechanisms_are_called_and_woken_by() {
     let mechanisms = names(&report, "mechanisms", "name");
     assert_eq!(
         mechanisms,
-        ["semaphore", "mutex (priority inheritance)", "POSIX message queue", "pipe", "futex", "eventfd"]
+        [
+            "semaphore",
+            "mutex",
+            "mutex (priority inheritance)",
+            "POSIX message queue",
+            "pipe",
+            "futex",
+            "eventfd"
+        ]
     );
     assert_eq!(names(&report, "seam", "name").len(), 3);
     assert!(folder.join("pipe-higher-priority.onbeat").exists());

@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::futex;
 
 use crate::sys::message_queue::MessageQueue;
-use crate::sys::mutex::{Held, InheritingMutex};
+use crate::sys::mutex::{Held, PosixMutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 
 /// Two threads that take turns by one mechanism.
@@ -198,11 +198,12 @@ impl Signal for Word {
 ///
 /// The caller starts with 0 and 1, the callee with 2. Whoever has the turn holds two, and gives the turn by letting
 /// one go that the other waits for; then it waits for the third. Every hand-over is of a mutex somebody sleeps on.
-pub(super) struct Mutexes([InheritingMutex; 3]);
+pub(super) struct Mutexes([PosixMutex; 3]);
 
-/// `pthread_mutex_lock` and `_unlock` with priority inheritance.
-pub(super) fn mutex() -> io::Result<Mutexes> {
-    Ok(Mutexes([InheritingMutex::new()?, InheritingMutex::new()?, InheritingMutex::new()?]))
+/// `pthread_mutex_lock` and `_unlock`.
+pub(super) fn mutex(protocol: Protocol) -> io::Result<Mutexes> {
+    let new = || PosixMutex::new(protocol);
+    Ok(Mutexes([new()?, new()?, new()?]))
 }
 
 impl Mechanism for Mutexes {
@@ -227,7 +228,7 @@ impl Mechanism for Mutexes {
 }
 
 struct Holder<'a> {
-    mutexes: &'a [InheritingMutex; 3],
+    mutexes: &'a [PosixMutex; 3],
     held: [Option<Held<'a>>; 3],
     gives: usize,
     takes: usize,

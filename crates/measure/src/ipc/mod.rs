@@ -16,6 +16,7 @@ use crate::distribution::{self, Durations};
 use crate::peers::hand_over::{HandOver, HandedOver};
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
+use crate::sys::mutex::Protocol;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
 
@@ -172,8 +173,8 @@ impl Ipc {
             measured: "the cost of a call that nobody waits for, and the time from one thread's call to the other \
                        thread's running: there and back again, halved"
                 .into(),
-            good: "a call of well under a microsecond, a wake-up of a few, and maxima not far above the medians; our \
-                   own seam wakes nobody, so that its call must cost least of all"
+            good: "a call of a microsecond at most, a wake-up of a few, and maxima not far above the medians; our own \
+                   seam needs no system call, so that its calls must cost tens of nanoseconds"
                 .into(),
             ..Report::default()
         };
@@ -225,8 +226,12 @@ impl Ipc {
             let cells = [it.minimum, it.average, it.maximum, it.rounds].map(|it| it.to_string()).into();
             Some(Row { name: format!("{program} (rt-tests)"), cells, from_paper: false })
         };
-        let rows =
-            [ours(MUTEX, "our mutex"), peer(PEERS[0]), ours(QUEUE, "our message queue"), peer(PEERS[1])];
+        let rows = [
+            ours(MUTEX, "our plain mutex, as ptsematest's"),
+            peer(PEERS[0]),
+            ours(QUEUE, "our message queue, as pmqtest's"),
+            peer(PEERS[1]),
+        ];
         Section::Table(Table {
             caption: format!(
                 "One way, us, both threads at priority {}, beside rt-tests in the same run (it prints whole \
@@ -239,7 +244,7 @@ impl Ipc {
     }
 }
 
-const MUTEX: &str = "mutex (priority inheritance)";
+const MUTEX: &str = "mutex";
 const QUEUE: &str = "POSIX message queue";
 
 /// The peers, in the order of the table: the mutex's, the queue's.
@@ -256,7 +261,8 @@ type Named = (&'static str, Box<dyn Mechanism>);
 fn mechanisms() -> io::Result<Vec<Named>> {
     Ok(vec![
         ("semaphore", Box::new(mechanism::semaphore()?)),
-        (MUTEX, Box::new(mechanism::mutex()?)),
+        (MUTEX, Box::new(mechanism::mutex(Protocol::Plain)?)),
+        ("mutex (priority inheritance)", Box::new(mechanism::mutex(Protocol::Inherit)?)),
         (QUEUE, Box::new(mechanism::message_queue()?)),
         ("pipe", Box::new(mechanism::pipe()?)),
         ("futex", Box::new(mechanism::bare_futex())),

@@ -186,6 +186,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 mod tests {
     use super::super::{mechanism, seam};
     use super::*;
+    use crate::sys::mutex::Protocol;
 
     fn turns(rounds: usize) -> Turns {
         let profile = RealTimeProfile::ORDINARY;
@@ -196,7 +197,8 @@ mod tests {
     fn all() -> Vec<(&'static str, Box<dyn Mechanism>)> {
         vec![
             ("semaphore", Box::new(mechanism::semaphore().unwrap())),
-            ("mutex", Box::new(mechanism::mutex().unwrap())),
+            ("mutex", Box::new(mechanism::mutex(Protocol::Plain).unwrap())),
+            ("inheriting", Box::new(mechanism::mutex(Protocol::Inherit).unwrap())),
             ("message queue", Box::new(mechanism::message_queue().unwrap())),
             ("pipe", Box::new(mechanism::pipe().unwrap())),
             ("futex", Box::new(mechanism::bare_futex())),

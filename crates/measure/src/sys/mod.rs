@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`cuda`] | the graphics driver, loaded at run time |
 //! | [`semaphore`] | POSIX semaphores within a process |
-//! | [`mutex`] | a mutex with priority inheritance |
+//! | [`mutex`] | mutexes, plain and with priority inheritance |
 //! | [`message_queue`] | POSIX message queues |
 //! | [`network`] | network namespaces |
 //! | [`posix_timer`] | a timer that ends with a signal to one thread |

@@ -1,27 +1,40 @@
-//! A mutex with priority inheritance: who holds it runs at the priority of the highest who waits
+//! POSIX mutexes, plain or with priority inheritance: who holds one then runs at the priority of the highest who waits
 //! (`PTHREAD_PRIO_INHERIT`, pthread_mutexattr_setprotocol(3)).
 
 use std::cell::UnsafeCell;
 use std::io;
 use std::marker::PhantomData;
 
-/// A POSIX mutex with priority inheritance that guards nothing but turns.
-pub(crate) struct InheritingMutex {
+/// A POSIX mutex that guards nothing but turns.
+pub(crate) struct PosixMutex {
     /// Boxed: the kernel and the C library hold on to its address.
     inner: Box<UnsafeCell<libc::pthread_mutex_t>>,
 }
 
 // SAFETY: a mutex is made for use from several threads at once; all access goes through its functions.
-unsafe impl Send for InheritingMutex {}
+unsafe impl Send for PosixMutex {}
 // SAFETY: as above.
-unsafe impl Sync for InheritingMutex {}
+unsafe impl Sync for PosixMutex {}
 
-impl InheritingMutex {
+/// What a mutex does about priorities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Nothing.
+    Plain,
+    /// The holder inherits the priority of who waits.
+    Inherit,
+}
+
+impl PosixMutex {
     /// An unlocked mutex.
     ///
     /// # Errors
     /// ENOTSUP where the system has no priority inheritance.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(protocol: Protocol) -> io::Result<Self> {
+        let protocol = match protocol {
+            Protocol::Plain => libc::PTHREAD_PRIO_NONE,
+            Protocol::Inherit => libc::PTHREAD_PRIO_INHERIT,
+        };
         // SAFETY: both are memory for the init functions to fill; they hold integers only.
         let (inner, mut attributes): (_, libc::pthread_mutexattr_t) =
             unsafe { (Box::new(UnsafeCell::new(std::mem::zeroed())), std::mem::zeroed()) };
@@ -29,9 +42,8 @@ impl InheritingMutex {
         // destroyed exactly once; the mutex is not yet known to anybody else.
         unsafe {
             check(libc::pthread_mutexattr_init(&mut attributes))?;
-            let made =
-                check(libc::pthread_mutexattr_setprotocol(&mut attributes, libc::PTHREAD_PRIO_INHERIT))
-                    .and_then(|()| check(libc::pthread_mutex_init(inner.get(), &attributes)));
+            let made = check(libc::pthread_mutexattr_setprotocol(&mut attributes, protocol))
+                .and_then(|()| check(libc::pthread_mutex_init(inner.get(), &attributes)));
             libc::pthread_mutexattr_destroy(&mut attributes);
             made?;
         }
@@ -44,13 +56,13 @@ impl InheritingMutex {
     /// What the system says: EDEADLK when the kernel sees a circle of waiters.
     pub(crate) fn lock(&self) -> io::Result<Held<'_>> {
         // SAFETY: the mutex was initialised and lives as long as `self`. Locking it twice on one thread blocks
-        // for ever or is refused; it is not undefined for the default kind with inheritance.
+        // for ever or is refused; it is not undefined for the default kind.
         check(unsafe { libc::pthread_mutex_lock(self.inner.get()) })?;
         Ok(Held { mutex: self, stays_on_its_thread: PhantomData })
     }
 }
 
-impl Drop for InheritingMutex {
+impl Drop for PosixMutex {
     fn drop(&mut self) {
         // SAFETY: initialised, and not locked: a guard borrows it. (A guard that was forgotten makes this fail
         // with EBUSY, which is harmless.)
@@ -60,7 +72,7 @@ impl Drop for InheritingMutex {
 
 /// A mutex held by this thread; dropped, it is free.
 pub(crate) struct Held<'a> {
-    mutex: &'a InheritingMutex,
+    mutex: &'a PosixMutex,
     /// Only the thread that locked a mutex may unlock it: not `Send`.
     stays_on_its_thread: PhantomData<*const ()>,
 }
@@ -86,7 +98,13 @@ mod tests {
     /// Adding in two steps loses counts unless one thread at a time does it.
     #[test]
     fn one_thread_at_a_time_holds_it() {
-        let mutex = InheritingMutex::new().unwrap();
+        for protocol in [Protocol::Plain, Protocol::Inherit] {
+            let mutex = PosixMutex::new(protocol).unwrap();
+            assert_eq!(counted(&mutex), 8_000, "{protocol:?}");
+        }
+    }
+
+    fn counted(mutex: &PosixMutex) -> u64 {
         let count = AtomicU64::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -100,6 +118,6 @@ mod tests {
                 });
             }
         });
-        assert_eq!(count.load(Ordering::Relaxed), 8_000);
+        count.load(Ordering::Relaxed)
     }
 }
