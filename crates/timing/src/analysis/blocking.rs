@@ -2,8 +2,8 @@
 
 use super::task::{Protocol, Section, Task};
 
-/// Blocking of `task` by tasks of lower priority on its processor, ns; beyond it, under [`Protocol::None`], there is
-/// what [`inverting`] names.
+/// Blocking of `task` by tasks of lower priority on its processor, ns; beyond it, under [`Protocol::None`], there are
+/// the tasks of middle priority, see below.
 ///
 /// * Inheritance: each lower task blocks once at most, and each resource once at most; the smaller of the two sums
 ///   (Sha, Rajkumar and Lehoczky 1990).
