@@ -119,7 +119,7 @@ impl Measured {
         self.granted == self.column.profile()
     }
 
-    fn new(cell: &Cell, period_ns: u64, beats: Vec<CycleRecord>, recording: PathBuf) -> Self {
+    pub(super) fn new(cell: &Cell, period_ns: u64, beats: Vec<CycleRecord>, recording: PathBuf) -> Self {
         let mut latency: Vec<u64> = beats.iter().map(CycleRecord::wakeup_latency).collect();
         let mut period: Vec<u64> =
             beats.windows(2).filter_map(|pair| pair[1].actual_period(&pair[0])).collect();

@@ -2,8 +2,9 @@
 
 use report::numbers::microseconds;
 use report::plots::{self, Samples};
-use report::{Report, Row, Section, Table};
+use report::{Plot, Report, Row, Section, Table};
 use serde_json::{Map, Value, json};
+use timing::CycleRecord;
 use timing::lowest::{Lowest, Share};
 
 use super::cell::Measured;
@@ -150,11 +151,6 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
         .collect();
     let samples: Vec<Samples> =
         in_order.iter().map(|(name, values)| Samples { name, values: values.as_slice() }).collect();
-    let longest = cells.iter().map(|cell| &cell.beats).max_by_key(|beats| beats.len());
-    let times: Vec<f64> = longest.map_or_else(Vec::new, |beats| {
-        let first = beats.first().map_or(0, |beat| beat.release_ns);
-        beats.iter().map(|beat| beat.release_ns.saturating_sub(first) as f64 / 1e9).collect()
-    });
     let about = |what: &str| format!("Wakeup latency, load {load}: {what}");
     vec![
         Section::Tail(plots::tail(
@@ -167,8 +163,21 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
             "us",
             &samples,
         )),
-        Section::Trace(plots::trace(&about("over time; peaks are late beats"), "us", &times, &samples)),
+        Section::Trace(trace(&about("over time; peaks are late beats"), cells, &samples)),
     ]
+}
+
+/// One line a cell, each over its own time: under load some have far fewer beats than others.
+fn trace(caption: &str, cells: &[&Measured], samples: &[Samples]) -> Plot {
+    let mut all = Plot::default();
+    for (cell, it) in cells.iter().zip(samples) {
+        let first = cell.beats.first().map_or(0, |beat| beat.release_ns);
+        let since = |beat: &CycleRecord| beat.release_ns.saturating_sub(first) as f64 / 1e9;
+        let times: Vec<f64> = cell.beats.iter().map(since).collect();
+        let one = plots::trace(caption, "us", &times, &[*it]);
+        all = Plot { series: all.series.into_iter().chain(one.series).collect(), ..one };
+    }
+    all
 }
 
 /// What the machine refused, lost, or could not bear: each sentence once, with the cells it is about.
@@ -237,4 +246,58 @@ fn shares(sorted: &[u64]) -> Value {
         values.insert(share.key.to_owned(), json!(Lowest::of(sorted, share)));
     }
     values.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::Column;
+    use super::super::cell::Cell;
+    use super::*;
+
+    fn measured(beats: Vec<CycleRecord>, granted: &str) -> Measured {
+        let cell = Cell {
+            column: "PM".parse::<Column>().unwrap(),
+            load: Background::Paper,
+            period: Duration::from_millis(1),
+            duration: Duration::from_secs(1),
+        };
+        let mut measured = Measured::new(&cell, 1_000_000, beats, "PM-paper.onbeat".into());
+        measured.granted = granted.to_owned();
+        measured
+    }
+
+    /// One beat in ten, each `late` ns late.
+    fn rare(late: u64) -> Vec<CycleRecord> {
+        let beat = |cycle: u64| CycleRecord::begin(cycle, cycle * 1_000_000, cycle * 1_000_000 + late);
+        (0..1000).step_by(10).map(beat).collect()
+    }
+
+    #[test]
+    fn a_trace_stands_over_its_own_time() {
+        let often: Vec<CycleRecord> =
+            (0..1000).map(|it| CycleRecord::begin(it, it * 1_000_000, it * 1_000_000)).collect();
+        let (rare, often) = (measured(rare(5_000), "PM"), measured(often, "PM"));
+        let sections = pictures("paper", &[&rare, &often]);
+        let Some(Section::Trace(plot)) = sections.last() else { panic!("{sections:?}") };
+        let ends: Vec<f64> = plot.series.iter().map(|it| it.points.last().unwrap().0).collect();
+        assert_eq!(ends, [0.99, 0.999]);
+    }
+
+    #[test]
+    fn a_report_says_what_was_granted_and_each_doubt_once() {
+        let mut cells = [measured(rare(5_000), "P"), measured(rare(7_000), "PM")];
+        for cell in &mut cells {
+            cell.ended_loads = vec!["the load ping ended".to_owned()];
+        }
+        let report = report(&Tuning { loads: vec![Background::Paper], ..Tuning::default() }, &cells);
+        assert_eq!(report.warnings[0], "the load ping ended; in PM/paper, PM/paper");
+        let text = report.text();
+        assert!(text.contains("PM (got P)"), "{text}");
+        let cells = report.values["cells"].as_array().unwrap();
+        assert_eq!(cells[1]["wakeup_latency_ns"]["low_100"]["maximum"], 7_000);
+        assert_eq!(cells[1]["wakeup_latency_ns"]["low_99"]["samples"], 99);
+        assert_eq!(cells[0]["granted"], "P");
+    }
 }
