@@ -42,7 +42,7 @@ impl Effort {
 impl Default for Effort {
     /// Enough for thousands of tasks; some seconds at most.
     fn default() -> Self {
-        Self::new(1_000_000_000)
+        Self::new(300_000_000)
     }
 }
 
