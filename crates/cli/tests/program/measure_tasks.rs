@@ -44,6 +44,10 @@ fn tasks_are_measured_beside_what_the_analysis_computes() {
         (&300.into(), &60.into())
     );
     assert!(folder.join("tau2.onbeat").exists());
+    let mut command = onbeat();
+    command.args(["measure", "tasks", "--duration", "1000000s", "--out"]).arg(&folder);
+    let ran = Running::start(command).finish_within(Duration::from_secs(60));
+    assert!(ran.stderr.contains("choose a shorter --duration"), "{}", ran.stderr);
 }
 
 #[test]

@@ -70,6 +70,7 @@ impl Tasks {
     /// # Errors
     /// A thread that cannot be started, or a file that cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        self.check()?;
         let surroundings = Surroundings::begin(context);
         context.say(format_args!("tasks: {} s", self.duration.as_secs_f64()));
         let (ran, refusals) = self.conduct(context.stop)?;
@@ -80,6 +81,21 @@ impl Tasks {
         surroundings.end(&mut report);
         refusals.into_iter().for_each(|refusal| report.warn(refusal));
         Ok(report)
+    }
+
+    /// All jobs are kept in memory, which is taken before the first.
+    fn check(&self) -> Result<(), Error> {
+        for task in &self.tasks {
+            let jobs = self.plan(task).jobs;
+            if jobs > MOST_JOBS {
+                return Err(Error::other(format_args!(
+                    "{} s of {} are {jobs} jobs, expected at most {MOST_JOBS}: choose a shorter --duration",
+                    self.duration.as_secs(),
+                    task.name
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// All tasks at once, each on a thread of its own.
@@ -258,6 +274,9 @@ impl Tasks {
         facts([("tasks", tasks.iter().enumerate().map(task).collect())])
     }
 }
+
+/// Five and a half hours of tau1; 640 MB.
+const MOST_JOBS: usize = 20_000_000;
 
 /// From the moment all threads are ready to the first release: all are asleep by then.
 const LEAD: Duration = Duration::from_millis(20);

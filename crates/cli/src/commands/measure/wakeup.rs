@@ -15,7 +15,7 @@ pub(crate) struct Wakeup {
     period: Duration,
 
     /// Beats of each contender
-    #[arg(long, value_name = "COUNT", default_value = "30000", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "COUNT", default_value = "30000", value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
     samples: u64,
 
     /// Turns of each contender: ours, cyclictest, ours with S, ours, ...
