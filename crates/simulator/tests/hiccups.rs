@@ -5,6 +5,7 @@ mod rig;
 
 use std::time::Duration;
 
+use ethercat::al::AlState;
 use ethercat::main_device::Stage;
 
 use rig::wire::Faults;
@@ -52,6 +53,18 @@ fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_op() {
         assert_eq!(rig.failure(), None, "{stage:?}");
         rig.beat_to(Stage::Op, 2000);
     }
+}
+
+/// The SubDevices' watchdogs expire meanwhile, so that they refuse Op until outputs flow again.
+#[test]
+fn outputs_that_stay_away_while_op_is_asked_for_only_delay_it() {
+    let mut rig = Rig::new(to_op(), drives(3));
+    rig.pump_to(Stage::PreOp);
+    rig.beat_to(Stage::ToOp, 2000);
+    silence(&mut rig, Duration::from_millis(300), true);
+    rig.beat_to(Stage::Op, 2000);
+    assert_eq!(rig.failure(), None);
+    assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
 }
 
 /// The sentence with which the way to SafeOp fails on a wire with these faults.

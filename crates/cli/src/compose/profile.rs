@@ -30,7 +30,9 @@ pub(crate) fn overrun(cycle: &Cycle) -> OverrunPolicy {
     }
 }
 
-/// How simulated SubDevices are scheduled: programs do not hold up real ones either.
+/// How simulated SubDevices are scheduled: programs do not hold up real ones either. And real ones take no CPU from the
+/// cycle: they come one priority below it.
 pub(crate) fn simulated(robot: &Robot) -> Option<Scheduling> {
-    robot.cycle.fifo_priority().map(|priority| Scheduling::Fifo { priority })
+    let below = |priority: u8| priority.saturating_sub(1).max(1);
+    robot.cycle.fifo_priority().map(|priority| Scheduling::Fifo { priority: below(priority) })
 }

@@ -90,6 +90,17 @@ impl StateChange {
                 StateProgress::Continue
             }
             Phase::Look => self.looked(found),
+            // Outputs stayed away for longer than its watchdog waits, as when this machine or a switch stood still. They
+            // may flow again: it is asked once more.
+            Phase::Poll
+                if found.error
+                    && requested == AlState::Op
+                    && code == AlStatusCode::SYNC_MANAGER_WATCHDOG
+                    && now < self.deadline =>
+            {
+                (self.phase, self.looks) = (Phase::Look, 0);
+                StateProgress::Wait
+            }
             Phase::Poll if found.error => {
                 return Err(SubDeviceError::Refused { requested, found, code });
             }
@@ -155,6 +166,28 @@ mod tests {
             answer(&mut change, stubborn).unwrap();
         }
         panic!("never asked");
+    }
+
+    #[test]
+    fn op_refused_for_want_of_outputs_is_asked_for_again_until_time_is_up() {
+        let fallen = shown(AlState::SafeOp, true);
+        let op = AlControl::request(AlState::Op);
+        let mut change = StateChange::new(AlState::Op, Instant::EPOCH, LIMIT);
+        let mut asked = 0;
+        for _ in 0..100 {
+            let is_request = change.ask(fallen) == Ask::Write(op);
+            asked += usize::from(is_request);
+            let found = if is_request { shown(AlState::SafeOp, false) } else { fallen };
+            answer(&mut change, found).unwrap();
+        }
+        assert!(asked > 3, "{asked}");
+        while change.ask(fallen) != Ask::Write(op) {
+            answer(&mut change, fallen).unwrap();
+        }
+        answer(&mut change, fallen).unwrap();
+        let code = AlStatusCode::SYNC_MANAGER_WATCHDOG;
+        let refused = change.answered(Instant::EPOCH + LIMIT, fallen, code).unwrap_err();
+        assert!(matches!(refused, SubDeviceError::Refused { requested: AlState::Op, .. }), "{refused}");
     }
 
     #[test]

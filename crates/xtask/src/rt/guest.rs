@@ -1,7 +1,7 @@
 //! A machine that boots, does what a script says, and hands its results back.
 //!
-//! The first serial port is the kernel's console and goes to a log. The second one carries the results: what
-//! the script writes, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
+//! The serial port is the kernel's console and goes to a log. A virtio port carries the results: what the script
+//! writes, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use super::archive::Archive;
 use super::kernel::Kernel;
-use super::program::Programs;
 
 pub(super) const QEMU: &str = "qemu-system-x86_64";
 pub(super) const BUSYBOX: &str = "/bin/busybox";
@@ -22,7 +21,8 @@ pub(super) struct Image {
     /// Where logs and results go.
     pub(super) folder: PathBuf,
     pub(super) kernel: Kernel,
-    pub(super) programs: Programs,
+    /// Our program.
+    pub(super) onbeat: PathBuf,
 }
 
 /// One boot.
@@ -104,9 +104,9 @@ impl Image {
         qemu.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(&initramfs);
         // A panic ends the machine at once, which ends qemu.
         qemu.args(["-append", &format!("console=ttyS0 quiet panic=-1 {}", boot.parameters)]);
-        for port in [&log, &results] {
-            qemu.arg("-serial").arg(format!("file:{}", port.display()));
-        }
+        qemu.arg("-serial").arg(format!("file:{}", log.display()));
+        qemu.arg("-chardev").arg(format!("file,id=results,path={}", results.display()));
+        qemu.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=results"]);
         let ended = run_until(&mut qemu, boot.longest);
         let _ = fs::remove_file(&initramfs);
         let said = fs::read(&results).unwrap_or_default();
@@ -126,12 +126,11 @@ impl Image {
         let read = |path: &Path| fs::read(path).map_err(|error| format!("{}: {error}", path.display()));
         archive.program("init", INIT.as_bytes());
         archive.program("bin/busybox", &read(Path::new(BUSYBOX))?);
-        archive.program("bin/onbeat", &read(&self.programs.onbeat)?);
-        archive.program("bin/culprit", &read(&self.programs.culprit)?);
+        archive.program("bin/onbeat", &read(&self.onbeat)?);
         archive.file("script", boot.script.as_bytes());
         for (number, module) in self.kernel.modules.iter().enumerate() {
             // In the order in which `init` finds them.
-            archive.file(&format!("lib/{number}.ko"), &read(module)?);
+            archive.file(&format!("lib/{number:02}.ko"), &read(module)?);
         }
         for (path, content) in boot.files {
             archive.file(path, content);
@@ -169,7 +168,7 @@ impl Drop for Machine {
     }
 }
 
-/// The last lines of both ports.
+/// The last lines of both.
 fn tail(log: &Path, results: &Path) -> String {
     let mut said = String::new();
     for (what, path) in [("results", results), ("kernel log", log)] {

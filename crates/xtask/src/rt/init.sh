@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# First process of the guest. The results go to the second serial port, whatever programs say otherwise to the log.
+# First process of the guest. The results go to the virtio port, whatever programs say otherwise to the log.
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/root
 mount -t proc proc /proc
@@ -13,8 +13,8 @@ mount -t tmpfs tmpfs /run
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t tracefs tracefs /sys/kernel/tracing
 for module in /lib/*.ko; do insmod "$module"; done
-stty -F /dev/ttyS1 raw
-exec 3>/dev/ttyS1
+while ! [ -e /dev/vport*p1 ]; do sleep 0.1; done
+exec 3>"$(echo /dev/vport*p1)"
 result() { echo "@ $1" >&3; }
 . /script
 result end

@@ -10,7 +10,7 @@ use crate::command;
 const META_PACKAGE: &str = "linux-image-rt-amd64";
 
 /// What the guest loads; others only if one of these depends on them.
-const MODULES: &[&str] = &["veth"];
+const MODULES: &[&str] = &["veth", "virtio_pci", "virtio_console"];
 
 /// A kernel and what belongs to it.
 #[derive(Debug)]

@@ -1,11 +1,14 @@
-//! Two emulated CPUs: the robot on a cable, its cycle alone on one of them, and a culprit beside it.
+//! Two emulated CPUs: the robot on a cable, its cycle alone on one of them, and a culprit that breaks in.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::guest::{Boot, Image};
+use serde_json::Value;
 
-/// An emulated CPU is some twenty times slower than a real one.
+use super::culprit::{self, Judged};
+use super::guest::{Boot, Image, Results};
+
+/// An emulated CPU is some twenty times slower than a real one, and stands still whenever the host's does.
 const PERIOD: &str = "10ms";
 
 /// Boots, runs, and judges what came out.
@@ -13,25 +16,117 @@ const PERIOD: &str = "10ms";
 /// # Errors
 /// What was expected and what was found.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
-    let robot = root.join("examples/six-axis.toml");
-    let robot = std::fs::read_to_string(&robot).map_err(|error| format!("{}: {error}", robot.display()))?;
-    let robot = robot.replace("period = \"1ms\"", &format!("period = \"{PERIOD}\""));
+    let robot = super::robot(root, PERIOD)?;
     let results = image.boot(&Boot {
         name: "two-cpus",
         machine: &["-smp", "2", "-accel", "tcg,thread=multi"],
-        parameters: "tsc=reliable mitigations=off",
+        parameters: super::PARAMETERS,
         script: include_str!("two_cpus.sh"),
         files: &[("robot.toml", robot.as_bytes())],
-        longest: Duration::from_secs(180),
+        longest: Duration::from_secs(240),
     })?;
     println!("{}", results.section("kernel")?);
-    equal("/sys/kernel/realtime", results.section("realtime")?, "1")?;
-    equal("exit code of the run", results.section("run-exit")?, "0")?;
+    doctor(&results)?;
+    run(&results)?;
+    partition(&results)?;
+    let judged = culprit::judge(&results)?;
+    println!("{judged}");
+    judged.names_the_culprit()
+}
+
+/// `onbeat doctor` sees what kernel it is on.
+fn doctor(results: &Results) -> Result<(), String> {
+    let report = results.json("doctor")?;
+    let checks = report["checks"].as_array().ok_or("the doctor's JSON has no `checks`")?;
+    let exit = results.section("doctor-exit")?;
+    println!("onbeat doctor: {} checks, exit code {exit}", checks.len());
+    let preemption = checks.iter().find(|check| {
+        check["found"].as_str().is_some_and(|found| found.contains("PREEMPT_RT"))
+            && check["severity"] == "ok"
+    });
+    if preemption.is_none() {
+        return Err(format!("no check of the doctor finds PREEMPT_RT and is fine with it: {report}"));
+    }
+    if checks.len() < 40 {
+        Err(format!("the doctor made {} checks, expected 40", checks.len()))
+    } else {
+        Ok(())
+    }
+}
+
+/// The robot ran in Op, with all four letters granted.
+fn run(results: &Results) -> Result<(), String> {
+    let said = results.section("run-said")?;
+    let exit = results.section("run-exit")?;
+    if exit != "0" {
+        return Err(format!("exit code of the run: expected 0, found {exit}: {said}"));
+    }
     let run = results.json("run")?;
-    println!("{run}");
-    Ok(())
+    let profile = &run["conditions"]["profile"];
+    println!(
+        "onbeat run: {} beats, profile {} asked, {} granted; {}",
+        run["cycles"], profile["asked"], profile["granted"], run["conditions"]["shield"]
+    );
+    if profile["granted"] != "PMCS" {
+        return Err(format!("profile: expected PMCS granted, found {profile}: {said}"));
+    }
+    if run["cycles"].as_u64().is_none_or(|cycles| cycles < 100) {
+        return Err(format!("cycles: expected 100 at least, found {}: {said}", run["cycles"]));
+    }
+    let is_real_time =
+        |run: &Value| run["conditions"]["kernel"].as_str().is_some_and(|it| it.contains("PREEMPT_RT"));
+    if is_real_time(&run) {
+        Ok(())
+    } else {
+        Err(format!("the run's kernel: {}", run["conditions"]["kernel"]))
+    }
+}
+
+/// The partition was there, kept everybody else out, and nothing of it is left.
+fn partition(results: &Results) -> Result<(), String> {
+    equal("partition and its CPUs", results.section("partition")?, "isolated\n1")?;
+    equal("CPUs of everybody else", results.section("outside")?, "0")?;
+    let (before, after) = (results.section("before")?, results.section("after")?);
+    let differences: Vec<String> = difference(before, after);
+    if differences.is_empty() {
+        println!("isolated partition of CPU 1 made and undone: {} facts as before", before.lines().count());
+        return Ok(());
+    }
+    Err(format!("the machine is not as it was before the run:\n{}", differences.join("\n")))
+}
+
+/// Lines that only one of two texts has.
+fn difference(before: &str, after: &str) -> Vec<String> {
+    let only = |sign: char, these: &str, those: &str| -> Vec<String> {
+        let missing = these.lines().filter(|line| !those.lines().any(|other| other == *line));
+        missing.map(|line| format!("{sign} {line}")).collect()
+    };
+    [only('-', before, after), only('+', after, before)].concat()
 }
 
 fn equal(what: &str, found: &str, expected: &str) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("{what}: expected {expected}, found {found}")) }
+}
+
+impl Judged {
+    fn names_the_culprit(&self) -> Result<(), String> {
+        if self.delayed < 20 {
+            return Err(format!("the culprit delayed {} beats only, expected 20", self.delayed));
+        }
+        if self.named * 100 < self.delayed * 95 {
+            return Err(format!("{self}; expected 95 %; the first one not: {}", self.first_unnamed));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_lines_of_one_side() {
+        assert_eq!(difference("a\nb", "b\nc"), ["- a", "+ c"]);
+        assert!(difference("a\nb", "b\na").is_empty());
+    }
 }

@@ -1,2 +1,16 @@
+# One CPU in virtual time: what each tuning is worth under the humanoid paper's load.
+ip link set lo up
 result kernel
 uname -srv >&3
+mkdir /tmp/tuning
+onbeat measure tuning --columns none,PM,PMS --load paper --duration 1s --robot /robot.toml --out /tmp/tuning --json \
+    >/tmp/report.json 2>/tmp/said
+status=$?
+result exit
+echo $status >&3
+result said
+cat /tmp/said >&3
+result report
+cat /tmp/report.json >&3
+result uptime
+cat /proc/uptime >&3
