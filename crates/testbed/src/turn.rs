@@ -106,13 +106,13 @@ mod tests {
     #[test]
     fn nobody_is_in_between() {
         let inside = AtomicU32::new(0);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..20 {
                         let _turn = Turn::take().unwrap();
                         assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
-                        std::thread::yield_now();
+                        thread::yield_now();
                         inside.fetch_sub(1, Ordering::SeqCst);
                     }
                 });

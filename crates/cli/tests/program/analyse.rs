@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::common::{Ran, file, run};
 
 fn tasks(ran: &Ran) -> Vec<Value> {
-    ran.json()["tasks"].as_array().unwrap().clone()
+    ran.json()["tasks"].as_array().expect("tasks").clone()
 }
 
 #[test]
