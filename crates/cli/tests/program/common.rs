@@ -149,7 +149,7 @@ pub(crate) fn await_beats(process: u32, beats: u64) {
 }
 
 /// How often the program's thread "cycle" has slept; `None` while there is none.
-fn slept(process: u32) -> Option<u64> {
+pub(crate) fn slept(process: u32) -> Option<u64> {
     for thread in std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten() {
         let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
         let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
