@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,46 +12,24 @@ use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
-use support::{PERIOD, Sway, cycle, segment};
+use testbed::CountingAllocator;
 
-/// Counts what the watched thread asks for and gives back.
-struct Counting;
+use support::{PERIOD, Sway, cycle, segment};
 
 thread_local! {
     static WATCHED: Cell<bool> = const { Cell::new(false) };
 }
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
+/// Counts what the watched thread asks for and gives back.
 fn count() {
     if WATCHED.get() {
         CALLS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches a thread-local cell without
-// a destructor and an atomic, neither of which allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator(count);
 
 /// Beats that are watched.
 const ENOUGH: u64 = 1_000;

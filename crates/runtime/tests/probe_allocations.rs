@@ -1,7 +1,6 @@
 //! A counting allocator sees the probe: from its twentieth beat to its last but one it asks for no memory.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -9,9 +8,7 @@ use std::time::Duration;
 
 use onbeat_runtime::probe::{ProbeConfiguration, wakeup_latencies};
 use onbeat_runtime::profile::RealTimeProfile;
-
-/// Counts what all threads but the exempt ask for and give back, while it is on.
-struct Counting;
+use testbed::CountingAllocator;
 
 static ON: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -19,36 +16,15 @@ thread_local! {
     static EXEMPT: Cell<bool> = const { Cell::new(false) };
 }
 
+/// Counts what all threads but the exempt ask for and give back, while it is on.
 fn count() {
     if ON.load(Ordering::Relaxed) && !EXEMPT.get() {
         CALLS.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches a thread-local cell without
-// a destructor and atomics, none of which allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator(count);
 
 /// One test, so that nothing else runs beside it.
 #[test]

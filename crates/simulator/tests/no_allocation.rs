@@ -3,7 +3,6 @@
 
 mod rig;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -13,48 +12,25 @@ use ethercat::main_device::{
     Sync0,
 };
 use onbeat_simulator::application::servo::{SIMULATION, default_mapping};
+use testbed::CountingAllocator;
 
 use rig::echo::echo;
 use rig::{PERIOD, Rig, described, drives};
-
-/// Counts what this thread asks for and gives back while it is watched.
-struct Counting;
 
 thread_local! {
     static WATCHED: Cell<bool> = const { Cell::new(false) };
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
+/// Counts what this thread asks for and gives back while it is watched.
 fn count() {
     if WATCHED.get() {
         CALLS.set(CALLS.get() + 1);
     }
 }
 
-// SAFETY: every call goes to the system's allocator unchanged; counting touches thread-local cells without
-// destructors, which do not allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(block, layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator(count);
 
 fn watched<T>(action: impl FnOnce() -> T) -> T {
     WATCHED.set(true);

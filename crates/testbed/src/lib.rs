@@ -18,8 +18,9 @@
 //! let carrier = testbed.inside(Side::Near, || std::fs::read("/sys/class/net/near/carrier"));
 //! # let _ = (child.kill(), carrier);
 //! ```
-#![forbid(unsafe_code)]
-
+//!
+//! A [`CountingAllocator`] shows which code asks for memory.
+mod sys;
 mod turn;
 
 use std::fmt;
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+pub use sys::CountingAllocator;
 pub use turn::{Turn, alone};
 
 /// An end of the cable.
