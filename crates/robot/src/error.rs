@@ -47,7 +47,7 @@ impl FileError {
         }
     }
 
-    pub(crate) fn unreadable(path: &Path, error: &io::Error) -> Self {
+    pub(crate) fn unreadable(path: &Path, expected: &str, error: &io::Error) -> Self {
         let remedy = match error.kind() {
             io::ErrorKind::NotFound => "check the path",
             io::ErrorKind::PermissionDenied => "check the file's permissions",
@@ -58,7 +58,7 @@ impl FileError {
             file: path.display().to_string(),
             place: None,
             found: format!("cannot be read ({error})"),
-            expected: "a robot file in TOML".to_owned(),
+            expected: expected.to_owned(),
             remedy: remedy.to_owned(),
         }
     }

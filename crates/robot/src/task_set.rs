@@ -36,7 +36,9 @@ pub struct Decided {
 /// # Errors
 /// The file cannot be read, or the first problem in it.
 pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
-    let text = std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        FileError::unreadable(path, "a task set or a robot file in TOML, or a recording", &error)
+    })?;
     parse(&text, &path.display().to_string(), decided)
 }
 
