@@ -259,8 +259,8 @@ length = "1us"
              blocking, cpu, preemptive, section: did you mean \"jitter\"?"
         );
         assert_eq!(
-            sentence(&GOOD.replace("\"1ms\"", "\"1h\"")),
-            "t.toml:5:10: string \"1h\", expected a number and a unit (ns, us, ms, s, min) in quotes, as in \"500us\": \
+            sentence(&GOOD.replace("\"1ms\"", "\"1d\"")),
+            "t.toml:5:10: string \"1d\", expected a number and a unit (ns, us, ms, s, min, h) in quotes, as in \"500us\": \
              correct the file here"
         );
         assert_eq!(

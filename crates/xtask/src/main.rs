@@ -72,7 +72,8 @@ fn test(root: &Path, report: &mut Report) {
     setup::debian_packages(report);
     check::format(root, report);
     check::clippy(root, report);
-    report.step("cargo test", || Outcome::of(&mut command::cargo(root, &["test", "--workspace"])));
+    let tests = ["test", "--workspace", "--no-fail-fast"];
+    report.step("cargo test", || Outcome::of(&mut command::cargo(root, &tests)));
     judges::all(root, report);
     rt::all(root, report);
     fuzz::all(root, &fuzz::Options { seconds: Duration::from_secs(60), target: None }, report);
