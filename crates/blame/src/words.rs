@@ -42,6 +42,7 @@ impl fmt::Display for Explanation {
                 writeln!(f, "  {}", explained.late)?;
             }
             self.fmt_causes(f)?;
+            writeln!(f, "good is no late beat; next best is a culprit that can be moved to another CPU")?;
         }
         if self.steal_ns > 0 {
             writeln!(f, "the kernel counted {} as stolen by the hypervisor", Time(self.steal_ns))?;

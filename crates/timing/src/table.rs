@@ -15,6 +15,12 @@ pub struct RunTable<'a> {
     pub summary: &'a RunSummary,
 }
 
+/// For whoever has not read the papers.
+const MEASURED: &str =
+    "start to start (T_period), how far that is off the period (T_jitter), work without waiting (T_exec)";
+const GOOD: &str =
+    "maxima of T_jitter and response time far below the period; nothing lost, overrun or skipped";
+
 impl fmt::Display for RunTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_conditions(f)?;
@@ -67,7 +73,9 @@ impl RunTable<'_> {
         line("link", &format!("{}, {}", it.link, it.frame_order))?;
         let period = self.summary.period_ns() as f64 / NANOSECONDS_PER_MILLISECOND;
         line("period", &format!("{period} ms, {} samples", self.summary.cycles()))?;
-        it.warnings.iter().try_for_each(|warning| line("warning", warning))
+        it.warnings.iter().try_for_each(|warning| line("warning", warning))?;
+        line("measured", MEASURED)?;
+        line("good", GOOD)
     }
 
     fn write_servo_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

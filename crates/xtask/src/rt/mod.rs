@@ -61,8 +61,8 @@ fn robot(root: &Path, period: &str) -> Result<String, String> {
     Ok(text.replace("period = \"1ms\"", &format!("period = \"{period}\"")))
 }
 
-/// The host takes an emulated machine off its CPUs now and then, and with them what it emulates: a disk, a port,
-/// a timer. What fails once is shown and tried again; what fails twice has failed.
+/// The host's timing gets into an emulated machine: into all of it without `-icount`, and even with it into the instants at
+/// which devices answer. What fails once is shown and tried again; what fails twice has failed.
 fn twice(judge: impl Fn() -> Result<(), String>) -> Outcome {
     let second = judge().or_else(|first| {
         println!("not so the first time, tried again: {first}");

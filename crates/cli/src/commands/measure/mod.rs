@@ -10,11 +10,11 @@ mod wakeup;
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use measure::{Context, Error};
 use report::Report;
+use time::OffsetDateTime;
 
 use crate::failure::Failure;
 use crate::stop;
@@ -72,8 +72,7 @@ impl Common {
     ) -> Result<(), Failure> {
         stop::listen()?;
         let directory = self.out.clone().unwrap_or_else(|| {
-            let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            Path::new("measurements").join(format!("{name}-{}", date_and_time(now)))
+            Path::new("measurements").join(format!("{name}-{}", date_and_time(OffsetDateTime::now_utc())))
         });
         measure::runner::make_directory(&directory)
             .map_err(|error| Failure::new(format!("{error}; choose another folder with --out")))?;
@@ -99,28 +98,10 @@ impl Common {
 }
 
 /// The UTC date and time of a folder's name, as `20261121-074027`.
-fn date_and_time(since_1970: Duration) -> String {
-    let (days, second) = (since_1970.as_secs() / 86_400, since_1970.as_secs() % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
-}
-
-/// The Gregorian date of a day counted from 1 January 1970.
-fn civil(mut days: u64) -> (u64, usize, u64) {
-    let is_leap = |year: u64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let mut year = 1970;
-    while days >= 365 + u64::from(is_leap(year)) {
-        days -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 0;
-    while days >= lengths[month] {
-        days -= lengths[month];
-        month += 1;
-    }
-    (year, month + 1, days + 1)
+fn date_and_time(now: OffsetDateTime) -> String {
+    let (year, month, day) = now.to_calendar_date();
+    let (hour, minute, second) = now.to_hms();
+    format!("{year:04}{:02}{day:02}-{hour:02}{minute:02}{second:02}", u8::from(month))
 }
 
 #[cfg(test)]
@@ -129,14 +110,7 @@ mod tests {
 
     #[test]
     fn folders_are_named_by_utc() {
-        for (seconds, name) in [
-            (0, "19700101-000000"),
-            (951_782_399, "20000228-235959"),
-            (951_868_800, "20000301-000000"),
-            (1_795_246_827, "20261121-074027"),
-            (1_830_297_599, "20271231-235959"),
-        ] {
-            assert_eq!(date_and_time(Duration::from_secs(seconds)), name);
-        }
+        let now = OffsetDateTime::from_unix_timestamp(1_795_246_827).expect("a date");
+        assert_eq!(date_and_time(now), "20261121-074027");
     }
 }
