@@ -5,6 +5,7 @@
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
 //! | [`scale`] | [`AxisScale`]: a drive's counts and per milles to SI units at the axis, and back, checked |
 //! | [`axis`] | what a controller is told of an axis, and what it answers |
+//! | [`base`] | bases that move about: where they are and how they move |
 //! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
 //! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
 //!
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 pub mod axis;
+pub mod base;
 pub mod scale;
 pub mod sinusoid;
 pub mod stop;

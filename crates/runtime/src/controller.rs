@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use ethercat::cia402::{Request, State};
 use ethercat::time::Instant;
-use motion::{AxisFeedback, AxisSetpoint};
+use motion::base::{Pose, Twist};
+use motion::{AxisFeedback, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
 /// Decides where the axes go.
 ///
@@ -17,12 +18,75 @@ pub trait Controller: Send {
     /// [`Beat::stopping`] is set the controller brings its set-points to rest by its own profile; when all
     /// have stood still for a while the drives are disabled.
     fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]);
+
+    /// What is asked from outside, once a beat before `update`; a controller with a mind of its own ignores it.
+    fn hear(&mut self, asked: &Asked) {
+        let _ = asked;
+    }
+
+    /// What it tells the world beside its set-points, once a beat after `update`.
+    fn tell(&self) -> Told {
+        Told::default()
+    }
 }
 
 impl<T: Controller + ?Sized> Controller for Box<T> {
     fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
         (**self).update(beat, reports, commands);
     }
+
+    fn hear(&mut self, asked: &Asked) {
+        (**self).hear(asked);
+    }
+
+    fn tell(&self) -> Told {
+        (**self).tell()
+    }
+}
+
+/// What is asked from outside. Every number in it has been checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// Whether a command holds; only a fresh one moves anything.
+    pub freshness: Freshness,
+    /// Velocity of the base.
+    pub twist: Option<Twist>,
+    /// Target of each axis, in their order; as many as there are axes.
+    pub axes: Vec<Option<AxisTarget>>,
+}
+
+/// Whether a command from outside holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Freshness {
+    /// Nobody has given one.
+    #[default]
+    Never,
+    /// The last one holds.
+    Fresh,
+    /// The last one's time-to-live is over.
+    Stale,
+}
+
+/// What an axis is asked to do from outside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AxisTarget {
+    /// To this position.
+    Position(Radians),
+    /// At this velocity.
+    Velocity(RadiansPerSecond),
+    /// With this torque at the axis.
+    Effort(NewtonMetres),
+}
+
+/// What a controller tells the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Told {
+    /// Which controller is active, and the trajectory it follows.
+    pub control: bridge::state::Control,
+    /// Where the base is, by its odometry.
+    pub pose: Pose,
+    /// How it moves.
+    pub twist: Twist,
 }
 
 /// The beat a controller is called for.

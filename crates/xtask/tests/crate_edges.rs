@@ -15,13 +15,25 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-report", &["onbeat-timing"], &[]),
     ("onbeat-machine", &[], &["testbed"]),
     ("onbeat-blame", &["onbeat-timing"], &[]),
+    ("onbeat-bridge", &[], &["testbed"]),
     ("onbeat-robot", &["onbeat-ethercat", "onbeat-motion", "onbeat-timing"], &[]),
     ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &["testbed"]),
     (
         "onbeat-runtime",
-        &["onbeat-ethercat", "onbeat-motion", "onbeat-timing", "onbeat-machine"],
+        &["onbeat-ethercat", "onbeat-motion", "onbeat-timing", "onbeat-machine", "onbeat-bridge"],
         &["onbeat-simulator", "testbed"],
     ),
+    (
+        "onbeat-control",
+        &["onbeat-ethercat", "onbeat-motion", "onbeat-bridge", "onbeat-runtime"],
+        &["onbeat-simulator", "testbed"],
+    ),
+    (
+        "onbeat-devices",
+        &["onbeat-motion", "onbeat-timing", "onbeat-bridge", "onbeat-runtime"],
+        &["testbed"],
+    ),
+    ("onbeat-ros2", &["onbeat-bridge", "onbeat-motion"], &["testbed"]),
     (
         "onbeat-measure",
         &[
@@ -31,6 +43,11 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-report",
             "onbeat-machine",
             "onbeat-runtime",
+            "onbeat-motion",
+            "onbeat-bridge",
+            "onbeat-control",
+            "onbeat-devices",
+            "onbeat-robot",
         ],
         &["testbed"],
     ),
@@ -43,9 +60,12 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-report",
             "onbeat-machine",
             "onbeat-blame",
+            "onbeat-bridge",
             "onbeat-robot",
             "onbeat-simulator",
             "onbeat-runtime",
+            "onbeat-control",
+            "onbeat-devices",
             "onbeat-measure",
         ],
         &["testbed"],
@@ -55,7 +75,8 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// Crates whose every target forbids unsafe code.
-const SAFE: &[&str] = &["ethercat", "motion", "timing", "report", "robot", "simulator", "cli", "xtask"];
+const SAFE: &[&str] =
+    &["ethercat", "motion", "timing", "report", "robot", "simulator", "control", "ros2", "cli", "xtask"];
 
 #[test]
 fn crates_import_only_what_the_map_allows() {
@@ -114,7 +135,7 @@ fn crates_without_system_calls_forbid_unsafe_code() {
 }
 
 /// Crates that talk to the system, and may be unsafe below `src/sys` only.
-const UNSAFE_IN_SYS: &[&str] = &["machine", "blame", "runtime", "measure", "testbed"];
+const UNSAFE_IN_SYS: &[&str] = &["machine", "blame", "bridge", "runtime", "devices", "measure", "testbed"];
 
 #[test]
 fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {

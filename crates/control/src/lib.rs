@@ -1,0 +1,2 @@
+//! The controllers a robot file names.
+#![forbid(unsafe_code)]
