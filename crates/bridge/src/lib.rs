@@ -5,6 +5,7 @@
 //! | [`description`] | what a running cycle is: robot, axes, controllers, ports; written once, before the first beat |
 //! | [`state`] | how it stands: one [`state::State`] a beat, newest wins |
 //! | [`command`] | what it is asked to do: one [`command::Command`], newest wins, with a time-to-live |
+//! | [`words`] | the codes of a state in words |
 //!
 //! All numbers are SI (rad, m, N m, s) unless a name ends in `_ns`: nanoseconds, instants of CLOCK_MONOTONIC.
 #![deny(unsafe_code)]
@@ -12,3 +13,4 @@
 pub mod command;
 pub mod description;
 pub mod state;
+pub mod words;

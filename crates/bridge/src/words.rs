@@ -1,0 +1,198 @@
+//! The codes of a state in words, the same for everybody who shows them: `onbeat top`, ROS 2 diagnostics, Python.
+//!
+//! A code that this version does not know is a word, too: `code 9`.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::state::{Freshness, Refusal, Stop, TrajectoryStatus};
+
+/// A code in words.
+pub type Words = Cow<'static, str>;
+
+/// How far the bus is ([`crate::state::Bus::stage`]).
+#[must_use]
+pub fn stage(code: u8) -> Words {
+    const STAGES: [&str; 10] = [
+        "Scan",
+        "Clocks",
+        "Configuration",
+        "PreOp",
+        "To SafeOp",
+        "SafeOp",
+        "To Op",
+        "Op",
+        "To Init",
+        "Down",
+    ];
+    STAGES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
+}
+
+/// The state of a drive as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is `not known`.
+#[must_use]
+pub fn drive_state(code: u8) -> Words {
+    const STATES: [&str; 9] = [
+        "not known",
+        "Not ready to switch on",
+        "Switch on disabled",
+        "Ready to switch on",
+        "Switched on",
+        "Operation enabled",
+        "Quick stop active",
+        "Fault reaction active",
+        "Fault",
+    ];
+    STATES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
+}
+
+/// What an axis does ([`crate::state::Axis::phase`]).
+#[must_use]
+pub fn phase(code: u8) -> Words {
+    const PHASES: [&str; 3] = ["not enabled", "holding", "following"];
+    PHASES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
+}
+
+/// Why an axis was stopped ([`crate::state::Axis::stop`]); `None` for one that was not.
+#[must_use]
+pub fn stop(code: u8) -> Option<Words> {
+    (code != 0).then(|| Stop::from_code(code).map_or_else(|| unknown(code), |stop| stop.words().into()))
+}
+
+/// Why a command was refused ([`crate::state::CommandState::last_refusal`]); `None` if none was.
+#[must_use]
+pub fn refusal(code: u8) -> Option<Words> {
+    (code != 0).then(|| Refusal::from_code(code).map_or_else(|| unknown(code), |it| it.words().into()))
+}
+
+fn unknown(code: u8) -> Words {
+    format!("code {code}").into()
+}
+
+impl Stop {
+    /// Of a state's code; `None` for 0 and for what this version does not know.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::Stale,
+            2 => Self::PositionLimit,
+            3 => Self::VelocityLimit,
+            4 => Self::Step,
+            5 => Self::FollowingError,
+            6 => Self::Fault,
+            7 => Self::NotFinite,
+            _ => return None,
+        })
+    }
+
+    /// In words, for a line of its own.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Stale => "the command went stale",
+            Self::PositionLimit => "a set-point beyond the limits of position",
+            Self::VelocityLimit => "a set-point beyond the limit of velocity",
+            Self::Step => "a set-point stepped farther than it may",
+            Self::FollowingError => "the axis did not follow",
+            Self::Fault => "the drive is in fault",
+            Self::NotFinite => "a set-point was no number",
+        }
+    }
+}
+
+impl Refusal {
+    /// Of a state's code; `None` for 0 and for what this version does not know.
+    #[must_use]
+    pub const fn from_code(code: u8) -> Option<Self> {
+        Some(match code {
+            1 => Self::NotFinite,
+            2 => Self::Time,
+            3 => Self::Axes,
+            4 => Self::Mode,
+            5 => Self::PositionLimit,
+            6 => Self::VelocityLimit,
+            7 => Self::EffortLimit,
+            8 => Self::Torn,
+            _ => return None,
+        })
+    }
+
+    /// In words, for a line of its own.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NotFinite => "a number is NaN or infinite",
+            Self::Time => "its time stamp lies in the future, or its time-to-live is 0 or too long",
+            Self::Axes => "another number of axes than the robot has",
+            Self::Mode => "an axis is asked for what its mode cannot do",
+            Self::PositionLimit => "beyond the limits of position",
+            Self::VelocityLimit => "beyond the limit of velocity",
+            Self::EffortLimit => "beyond the limit of torque",
+            Self::Torn => "the region holds no whole command",
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.words())
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.words())
+    }
+}
+
+impl fmt::Display for Freshness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Never => "never",
+            Self::Fresh => "fresh",
+            Self::Stale => "stale",
+        })
+    }
+}
+
+impl fmt::Display for TrajectoryStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::None => "none",
+            Self::Executing => "executing",
+            Self::Succeeded => "succeeded",
+            Self::Aborted => "aborted",
+            Self::Canceled => "canceled",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_has_its_own_words_and_an_unknown_one_is_shown_as_it_is() {
+        assert_eq!((stage(7).as_ref(), drive_state(5).as_ref()), ("Op", "Operation enabled"));
+        assert_eq!((stop(0), refusal(0)), (None, None));
+        let all = |words: &dyn Fn(u8) -> Words, codes: std::ops::RangeInclusive<u8>| {
+            let mut found: Vec<Words> = codes.clone().map(words).collect();
+            found.sort();
+            found.dedup();
+            assert_eq!(found.len(), codes.count());
+        };
+        all(&|code| stop(code).unwrap(), 1..=8);
+        all(&|code| refusal(code).unwrap(), 1..=9);
+        all(&stage, 0..=10);
+        all(&drive_state, 0..=9);
+        assert_eq!(stop(200).unwrap(), "code 200");
+    }
+
+    /// A code is written by the enum and read by `from_code`: both must mean the same.
+    #[test]
+    fn codes_come_back_as_what_they_were() {
+        for code in 0..=u8::MAX {
+            assert!(Stop::from_code(code).is_none_or(|stop| stop as u8 == code), "{code}");
+            assert!(Refusal::from_code(code).is_none_or(|refusal| refusal as u8 == code), "{code}");
+        }
+    }
+}
