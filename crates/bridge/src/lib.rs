@@ -5,6 +5,7 @@
 //! | [`description`] | what a running cycle is: robot, axes, controllers, ports; written once, before the first beat |
 //! | [`state`] | how it stands: one [`state::State`] a beat, newest wins |
 //! | [`command`] | what it is asked to do: one [`command::Command`], newest wins, with a time-to-live |
+//! | [`message`] | the messages of the ports `control` and `trajectory` |
 //! | [`words`] | the codes of a state in words |
 //!
 //! All numbers are SI (rad, m, N m, s) unless a name ends in `_ns`: nanoseconds, instants of CLOCK_MONOTONIC.
@@ -12,5 +13,6 @@
 
 pub mod command;
 pub mod description;
+pub mod message;
 pub mod state;
 pub mod words;

@@ -1,0 +1,212 @@
+//! Reading and writing numbers in order, and rows of bounded length.
+
+use std::ops::Deref;
+
+use thiserror::Error;
+
+use super::{DecodeError, Found, MOST_AXES, NoRoom, VERSION};
+
+/// Up to [`MOST_AXES`] values, one for each axis a message speaks of, without allocation.
+#[derive(Clone, Copy)]
+pub struct Rows<T> {
+    rows: [T; MOST_AXES],
+    length: usize,
+}
+
+/// More values than a message can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected values for at most {MOST_AXES} axes in one message, found {found}")]
+pub struct TooLong {
+    /// Values there were.
+    pub found: usize,
+}
+
+impl<T: Copy + Default> Rows<T> {
+    /// None.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { rows: [T::default(); MOST_AXES], length: 0 }
+    }
+
+    /// Those of `values`.
+    ///
+    /// # Errors
+    /// More than [`MOST_AXES`].
+    pub fn from_slice(values: &[T]) -> Result<Self, TooLong> {
+        let mut rows = Self::new();
+        let room = rows.rows.get_mut(..values.len()).ok_or(TooLong { found: values.len() })?;
+        room.copy_from_slice(values);
+        rows.length = values.len();
+        Ok(rows)
+    }
+
+    /// One more.
+    ///
+    /// # Errors
+    /// There are [`MOST_AXES`] already.
+    pub fn push(&mut self, value: T) -> Result<(), TooLong> {
+        *self.rows.get_mut(self.length).ok_or(TooLong { found: self.length + 1 })? = value;
+        self.length += 1;
+        Ok(())
+    }
+}
+
+impl<T: Copy + Default> Default for Rows<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Deref for Rows<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.rows[..self.length]
+    }
+}
+
+impl<T: PartialEq> PartialEq for Rows<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Rows<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// The first sixteen bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) kind: u16,
+    pub(super) number: u32,
+    pub(super) id: u64,
+}
+
+/// Bytes of a [`Head`].
+pub(super) const HEAD: usize = 16;
+
+/// Writes one message; it was given all the room it needs.
+pub(super) struct Writer<'a> {
+    buffer: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// Begins a message of `length` bytes in all.
+    pub(super) fn begin(buffer: &'a mut [u8], length: usize, head: Head) -> Result<Self, NoRoom> {
+        let found = buffer.len();
+        let buffer = buffer.get_mut(..length).ok_or(NoRoom { needed: length, found })?;
+        let mut writer = Self { buffer, at: 0 };
+        writer.bytes(&head.kind.to_le_bytes());
+        writer.bytes(&VERSION.to_le_bytes());
+        writer.bytes(&head.number.to_le_bytes());
+        writer.bytes(&head.id.to_le_bytes());
+        Ok(writer)
+    }
+
+    pub(super) fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(super) fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    pub(super) fn f64(&mut self, value: f64) {
+        self.bytes(&value.to_le_bytes());
+    }
+
+    /// The length of the message.
+    pub(super) fn finish(self) -> usize {
+        debug_assert_eq!(self.at, self.buffer.len(), "the length given at the begin");
+        self.at
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        let end = self.at + bytes.len();
+        self.buffer[self.at..end].copy_from_slice(bytes);
+        self.at = end;
+    }
+}
+
+/// Reads one message.
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads the head.
+    pub(super) fn begin(bytes: &'a [u8]) -> Result<(Self, Head), DecodeError> {
+        let mut reader = Self { bytes, at: 0 };
+        let kind = u16::from_le_bytes(reader.take("kind")?);
+        let version = u16::from_le_bytes(reader.take("version")?);
+        if version != VERSION {
+            let found = Found::Number(version.into());
+            return Err(DecodeError { field: "version", expected: "1", found });
+        }
+        let number = u32::from_le_bytes(reader.take("number")?);
+        let id = u64::from_le_bytes(reader.take("id")?);
+        Ok((reader, Head { kind, number, id }))
+    }
+
+    pub(super) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        self.take(field).map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
+        self.take(field).map(u64::from_le_bytes)
+    }
+
+    /// A finite number.
+    pub(super) fn f64(&mut self, field: &'static str) -> Result<f64, DecodeError> {
+        let number = f64::from_le_bytes(self.take(field)?);
+        let wrong = DecodeError { field, expected: "a finite number", found: Found::Real(number) };
+        number.is_finite().then_some(number).ok_or(wrong)
+    }
+
+    /// Finite numbers, `count` of them.
+    pub(super) fn row(&mut self, field: &'static str, count: usize) -> Result<Rows<f64>, DecodeError> {
+        let mut row = Rows::new();
+        for _ in 0..count {
+            let number = self.f64(field)?;
+            row.push(number).map_err(|error| too_many(field, error.found))?;
+        }
+        Ok(row)
+    }
+
+    /// Nothing may follow.
+    pub(super) fn finish(self) -> Result<(), DecodeError> {
+        if self.at == self.bytes.len() {
+            return Ok(());
+        }
+        let found = Found::Bytes(self.bytes.len());
+        Err(DecodeError { field: "length", expected: "nothing after its last field", found })
+    }
+
+    fn take<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
+        let bytes = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<N>);
+        let found = Found::Bytes(self.bytes.len());
+        let bytes =
+            bytes.ok_or(DecodeError { field, expected: "a message long enough to hold it", found })?;
+        self.at += N;
+        Ok(*bytes)
+    }
+}
+
+/// Checks how many axes a message says it speaks of.
+pub(super) fn axes(count: u32) -> Result<usize, DecodeError> {
+    let axes = count as usize;
+    if (1..=MOST_AXES).contains(&axes) { Ok(axes) } else { Err(too_many("number of axes", axes)) }
+}
+
+fn too_many(field: &'static str, found: usize) -> DecodeError {
+    DecodeError { field, expected: "1 to 64", found: Found::Number(found as u64) }
+}
+
+pub(super) fn unknown_kind(expected: &'static str, head: Head) -> DecodeError {
+    DecodeError { field: "kind", expected, found: Found::Number(head.kind.into()) }
+}
