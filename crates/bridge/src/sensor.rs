@@ -1,0 +1,135 @@
+//! What device tasks tell the world: the messages of the ports `imu`, `scan`, `sonar` and `led`.
+//!
+//! One message is one datagram, little-endian, and begins with the same [`Head`]:
+//!
+//! | byte | what |
+//! |---|---|
+//! | 0 | kind: 1 IMU, 2 scan, 3 sonar, 4 LED strip, 5 request to the LED strip |
+//! | 1 | layout version, 1 |
+//! | 2 | flags, 16 bits: bit 0 stale |
+//! | 4 | sequence number, 32 bits: one more with every message of a port, wraps |
+//! | 8 | when it was measured, CLOCK_MONOTONIC ns, 64 bits |
+//! | 16 | when it was told, the same |
+//!
+//! What follows stands at the struct of each kind. All numbers are SI. Encoding allocates nothing: it is made for the
+//! real-time side. A *stale* message repeats the last measurement because no newer one came; its time stamp is the old
+//! one.
+
+mod bytes;
+mod imu;
+mod led;
+mod scan;
+mod sonar;
+
+use thiserror::Error;
+
+pub use imu::Imu;
+pub use led::{Led, LedRequest, Pattern};
+pub use scan::{MOST_POINTS, Scan, ScanHead};
+pub use sonar::Sonar;
+
+use bytes::{Reader, Writer};
+
+/// What every message begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Number of the message on its port.
+    pub sequence: u32,
+    /// When it was measured, CLOCK_MONOTONIC; 0 if nothing was measured yet.
+    pub stamp_ns: u64,
+    /// When it was told, CLOCK_MONOTONIC.
+    pub told_ns: u64,
+    /// It repeats an old measurement: the device gives no new one.
+    pub stale: bool,
+}
+
+/// What a message cannot be read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SensorError {
+    /// Another length than its kind has.
+    #[error("found {found} bytes, expected {expected}: is it a message of another port or version?")]
+    Length {
+        /// What the kind, or what the message itself says.
+        expected: usize,
+        /// What there is.
+        found: usize,
+    },
+    /// Another kind than expected.
+    #[error("found a message of kind {found}, expected kind {expected}: it belongs to another port")]
+    Kind {
+        /// The kind of this struct.
+        expected: u8,
+        /// The kind of the message.
+        found: u8,
+    },
+    /// Another version of the layout.
+    #[error(
+        "found layout version {found}, expected {VERSION}: both sides must be of the same Onbeat version"
+    )]
+    Version {
+        /// What the message says.
+        found: u8,
+    },
+    /// A value that the field cannot have.
+    #[error("found {value} as {field}: no such value is known")]
+    Value {
+        /// Name of the field.
+        field: &'static str,
+        /// What it holds.
+        value: u32,
+    },
+}
+
+/// Version of all layouts here.
+const VERSION: u8 = 1;
+
+/// Bytes of a [`Head`].
+const HEAD: usize = 24;
+
+const STALE: u16 = 1;
+
+impl Head {
+    fn write(&self, kind: u8, writer: &mut Writer<'_>) {
+        writer.u8(kind);
+        writer.u8(VERSION);
+        writer.u16(if self.stale { STALE } else { 0 });
+        writer.u32(self.sequence);
+        writer.u64(self.stamp_ns);
+        writer.u64(self.told_ns);
+    }
+
+    /// Reads it from a message of `kind` that is at least `length` bytes long.
+    fn read<'a>(bytes: &'a [u8], kind: u8, length: usize) -> Result<(Self, Reader<'a>), SensorError> {
+        if bytes.len() < length.max(HEAD) {
+            return Err(SensorError::Length { expected: length, found: bytes.len() });
+        }
+        let mut reader = Reader::new(bytes);
+        let (found, version) = (reader.u8(), reader.u8());
+        if found != kind {
+            return Err(SensorError::Kind { expected: kind, found });
+        }
+        if version != VERSION {
+            return Err(SensorError::Version { found: version });
+        }
+        let stale = reader.u16() & STALE != 0;
+        let sequence = reader.u32();
+        let head = Self { sequence, stamp_ns: reader.u64(), told_ns: reader.u64(), stale };
+        Ok((head, reader))
+    }
+
+    /// The same for a message of one length.
+    fn read_exactly<'a>(
+        bytes: &'a [u8],
+        kind: u8,
+        length: usize,
+    ) -> Result<(Self, Reader<'a>), SensorError> {
+        let read = Self::read(bytes, kind, length)?;
+        if bytes.len() != length {
+            return Err(SensorError::Length { expected: length, found: bytes.len() });
+        }
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

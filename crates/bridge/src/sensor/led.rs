@@ -1,0 +1,116 @@
+use super::bytes::Writer;
+use super::{HEAD, Head, SensorError};
+
+/// What a LED strip shows. After the head: pattern (8 bits); red, green, blue (8 bits each); number of LEDs (16 bits);
+/// 2 bytes of 0; frames shown since the start (32 bits).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Led {
+    /// The head; its time stamp is when the last frame was taken by the strip.
+    pub head: Head,
+    /// What it shows.
+    pub pattern: Pattern,
+    /// In which colour: red, green, blue.
+    pub colour: [u8; 3],
+    /// How many LEDs there are.
+    pub leds: u16,
+    /// Frames the strip has taken.
+    pub frames: u32,
+}
+
+/// What a LED strip shall show; the one message that goes to a port of this module. After a head whose stamps do not
+/// count: pattern (8 bits); red, green, blue (8 bits each); time of one round (32 bits, ms).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedRequest {
+    /// What to show.
+    pub pattern: Pattern,
+    /// In which colour: red, green, blue.
+    pub colour: [u8; 3],
+    /// Time of one round of the pattern, ms; 0 is taken as 1.
+    pub round_ms: u32,
+}
+
+/// What a strip shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Pattern {
+    /// Nothing.
+    #[default]
+    Dark = 0,
+    /// One colour.
+    Steady = 1,
+    /// On and off, half a round each.
+    Blink = 2,
+    /// Brighter and darker.
+    Breathe = 3,
+    /// A light with a tail that runs along the strip once a round.
+    Chase = 4,
+}
+
+impl Pattern {
+    /// All of them, by their numbers.
+    pub const ALL: [Self; 5] = [Self::Dark, Self::Steady, Self::Blink, Self::Breathe, Self::Chase];
+
+    fn from_number(number: u8) -> Result<Self, SensorError> {
+        let known = Self::ALL.get(usize::from(number)).copied();
+        known.ok_or(SensorError::Value { field: "the pattern", value: number.into() })
+    }
+}
+
+impl Led {
+    /// Bytes of a message.
+    pub const SIZE: usize = HEAD + 12;
+    const KIND: u8 = 4;
+
+    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than [`Led::SIZE`].
+    pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
+        let mut writer = Writer::new(bytes, Self::SIZE)?;
+        self.head.write(Self::KIND, &mut writer);
+        writer.u8(self.pattern as u8);
+        self.colour.iter().for_each(|&value| writer.u8(value));
+        writer.u16(self.leds);
+        writer.u16(0);
+        writer.u32(self.frames);
+        Some(writer.written())
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
+        let (head, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
+        let pattern = Pattern::from_number(reader.u8())?;
+        let colour = [reader.u8(), reader.u8(), reader.u8()];
+        let leds = reader.u16();
+        reader.u16();
+        Ok(Self { head, pattern, colour, leds, frames: reader.u32() })
+    }
+}
+
+impl LedRequest {
+    /// Bytes of a message.
+    pub const SIZE: usize = HEAD + 8;
+    const KIND: u8 = 5;
+
+    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than
+    /// [`LedRequest::SIZE`].
+    pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
+        let mut writer = Writer::new(bytes, Self::SIZE)?;
+        Head::default().write(Self::KIND, &mut writer);
+        writer.u8(self.pattern as u8);
+        self.colour.iter().for_each(|&value| writer.u8(value));
+        writer.u32(self.round_ms);
+        Some(writer.written())
+    }
+
+    /// Reads one; allocates nothing, for it is read on the real-time side.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
+        let (_, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
+        let pattern = Pattern::from_number(reader.u8())?;
+        let colour = [reader.u8(), reader.u8(), reader.u8()];
+        Ok(Self { pattern, colour, round_ms: reader.u32() })
+    }
+}
