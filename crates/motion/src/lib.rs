@@ -5,6 +5,8 @@
 //! | [`units`] | radians, metres, newton metres, seconds and their rates, as types |
 //! | [`scale`] | [`AxisScale`]: a drive's counts and per milles to SI units at the axis, and back, checked |
 //! | [`axis`] | what a controller is told of an axis, and what it answers |
+//! | [`supervision`] | limits, soft stops, following errors and stale commands, between controller and drive |
+//! | [`homing`], [`brake`] | where an axis is in the world; what holds it while its drive does not |
 //! | [`base`] | bases that move about: where they are and how they move |
 //! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
 //! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
@@ -15,9 +17,12 @@
 
 pub mod axis;
 pub mod base;
+pub mod brake;
+pub mod homing;
 pub mod scale;
 pub mod sinusoid;
 pub mod stop;
+pub mod supervision;
 pub mod units;
 
 pub use axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ethercat::cia402::{Request, State};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
+use motion::supervision::StopReason;
 use motion::{AxisFeedback, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
 /// Decides where the axes go.
@@ -87,6 +88,8 @@ pub struct Told {
     pub pose: Pose,
     /// How it moves.
     pub twist: Twist,
+    /// It lives on the command from outside: when that goes stale, the axes stop as the robot file says.
+    pub commanded: bool,
 }
 
 /// The beat a controller is called for.
@@ -112,13 +115,22 @@ pub struct AxisReport {
     /// Where it is and how it moves. The velocity is the drive's own, or else made from the positions; the
     /// torque is 0 where the drive does not map it.
     pub feedback: AxisFeedback,
+    /// It knows its absolute position.
+    pub homed: bool,
+    /// Why supervision stopped it or holds it back. While it is stopped, its phase is
+    /// [`motion::AxisPhase::HoldingAt`] and its set-points are not heard.
+    pub stop: Option<StopReason>,
 }
 
 /// What an axis is asked to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisCommand {
-    /// What its drive shall do.
+    /// What its drive shall do. [`Request::FaultReset`] also acknowledges a stop of supervision; a drive that is enabled
+    /// stays so.
     pub request: Request,
     /// Where to: only the target of its mode counts, and one that is no finite number changes nothing.
     pub setpoint: AxisSetpoint,
+    /// Where it stands is its home, see [`motion::homing`]: heard while its drive is not enabled, or holds. Its position
+    /// jumps.
+    pub home: bool,
 }

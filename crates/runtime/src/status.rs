@@ -11,6 +11,7 @@ use std::time::Duration;
 use ethercat::cia402::State;
 use ethercat::main_device::{BeatReport, ReceptionCounters, Stage};
 
+use motion::supervision::StopReason;
 use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
 use crate::controller::AxisReport;
@@ -80,7 +81,11 @@ impl Status {
                 AxisPhase::Following => (2, 0.0),
             };
             words.copy_from_slice(&[
-                u64::from(fresh) | phase << 8 | state.map_or(0, |state| state as u64 + 1) << 16,
+                u64::from(fresh)
+                    | u64::from(axis.homed) << 1
+                    | phase << 8
+                    | state.map_or(0, |state| state as u64 + 1) << 16
+                    | axis.stop.map_or(0, |stop| stop_number(stop).into()) << 24,
                 position.0.to_bits(),
                 velocity.0.to_bits(),
                 torque.0.to_bits(),
@@ -104,6 +109,8 @@ impl Status {
                 },
                 fresh: words[0] & 1 != 0,
             },
+            homed: words[0] & 2 != 0,
+            stop: STOPS.get(byte(words[0], 24).wrapping_sub(1)).copied(),
         };
         Self {
             cycle: words[0],
@@ -130,6 +137,21 @@ impl Status {
         }
     }
 }
+
+/// Why an axis was stopped as [`bridge::state::Stop`] counts it, from 1.
+pub(crate) fn stop_number(stop: StopReason) -> u8 {
+    STOPS.iter().position(|&other| other == stop).map_or(0, |index| index as u8 + 1)
+}
+
+const STOPS: [StopReason; 7] = [
+    StopReason::Stale,
+    StopReason::PositionLimit,
+    StopReason::VelocityLimit,
+    StopReason::Step,
+    StopReason::FollowingError,
+    StopReason::Fault,
+    StopReason::NotFinite,
+];
 
 const BUS_WORDS: usize = 13;
 const AXIS_WORDS: usize = 5;
@@ -235,6 +257,8 @@ mod tests {
                 phase: phases[number as usize % 3],
                 fresh: number % 2 == 0,
             },
+            homed: number % 5 == 0,
+            stop: STOPS.get(number as usize % 8).copied(),
         };
         Status {
             cycle: number,

@@ -1,0 +1,141 @@
+//! A brake that holds an axis while its drive does not.
+//!
+//! It takes time to open and to close. The axis is moved only once the brake is open, and the drive gives its torque
+//! away only once it is closed: in between the drive holds the axis against whatever pulls at it.
+
+use crate::units::Seconds;
+
+/// How long a brake takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BrakeTimes {
+    /// From power on its coil until the axis is free.
+    pub release: Seconds,
+    /// From no power on its coil until it holds.
+    pub engage: Seconds,
+}
+
+/// A brake, released by power: without power it holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Brake {
+    times: BrakeTimes,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    Engaged,
+    Releasing(Seconds),
+    Released,
+    Engaging(Seconds),
+}
+
+/// What the brake wants on a beat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Braked {
+    /// Power on its coil.
+    pub power: bool,
+    /// The axis may be moved; until then the drive holds it where it stands.
+    pub free: bool,
+    /// The drive has to keep its torque, even if it is asked to give it away.
+    pub keep_torque: bool,
+}
+
+impl Brake {
+    /// One that holds. Times that are negative or no finite number count as 0.
+    #[must_use]
+    pub fn new(times: BrakeTimes) -> Self {
+        let sane = |time: Seconds| if time.is_finite() { Seconds(time.0.max(0.0)) } else { Seconds::ZERO };
+        let times = BrakeTimes { release: sane(times.release), engage: sane(times.engage) };
+        Self { times, stage: Stage::Engaged }
+    }
+
+    /// One beat, `elapsed` after the last. `torque`: the drive holds the axis; `wanted`: somebody wants it moved or held
+    /// by its drive. A drive that has lost its torque closes the brake at once.
+    pub fn step(&mut self, elapsed: Seconds, torque: bool, wanted: bool) -> Braked {
+        self.stage = match self.stage {
+            _ if !torque => Stage::Engaged,
+            Stage::Engaged if wanted => Stage::Releasing(Seconds::ZERO),
+            Stage::Releasing(_) | Stage::Released if !wanted => Stage::Engaging(Seconds::ZERO),
+            Stage::Engaging(_) if wanted => Stage::Releasing(Seconds::ZERO),
+            Stage::Releasing(since) => Stage::Releasing(since + elapsed),
+            Stage::Engaging(since) => Stage::Engaging(since + elapsed),
+            stage => stage,
+        };
+        match self.stage {
+            Stage::Releasing(since) if since >= self.times.release => self.stage = Stage::Released,
+            Stage::Engaging(since) if since >= self.times.engage => self.stage = Stage::Engaged,
+            _ => {}
+        }
+        Braked {
+            power: matches!(self.stage, Stage::Releasing(_) | Stage::Released),
+            free: self.stage == Stage::Released,
+            keep_torque: matches!(self.stage, Stage::Engaging(_)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BEAT: Seconds = Seconds(1e-3);
+
+    fn brake() -> Brake {
+        Brake::new(BrakeTimes { release: Seconds(0.1), engage: Seconds(0.05) })
+    }
+
+    /// Beats until `wanted` shows.
+    fn beats_until(brake: &mut Brake, torque: bool, moved: bool, wanted: impl Fn(Braked) -> bool) -> usize {
+        (0..1_000).position(|_| wanted(brake.step(BEAT, torque, moved))).unwrap()
+    }
+
+    #[test]
+    fn an_axis_is_moved_only_once_its_brake_is_open() {
+        let mut brake = brake();
+        assert_eq!(brake.step(BEAT, false, true), Braked { power: false, free: false, keep_torque: false });
+        let first = brake.step(BEAT, true, true);
+        assert!(first.power && !first.free, "{first:?}");
+        let beats = beats_until(&mut brake, true, true, |braked| braked.free);
+        assert!((98..=101).contains(&beats), "{beats}");
+    }
+
+    #[test]
+    fn torque_stays_until_the_brake_holds() {
+        let mut brake = brake();
+        beats_until(&mut brake, true, true, |braked| braked.free);
+        let first = brake.step(BEAT, true, false);
+        assert!(!first.power && !first.free && first.keep_torque, "{first:?}");
+        let beats = beats_until(&mut brake, true, false, |braked| !braked.keep_torque);
+        assert!((48..=51).contains(&beats), "{beats}");
+    }
+
+    #[test]
+    fn a_drive_without_torque_closes_it_at_once() {
+        let mut brake = brake();
+        beats_until(&mut brake, true, true, |braked| braked.free);
+        assert_eq!(brake.step(BEAT, false, true), Braked { power: false, free: false, keep_torque: false });
+    }
+
+    #[test]
+    fn times_that_mean_nothing_are_none() {
+        let mut brake = Brake::new(BrakeTimes { release: Seconds(f64::NAN), engage: Seconds(-1.0) });
+        assert!(brake.step(BEAT, true, true).free);
+        assert!(!brake.step(BEAT, true, false).keep_torque);
+    }
+
+    proptest! {
+        /// The coil never has power without torque on the axis, and nothing moves against a closed brake.
+        #[test]
+        fn it_never_lets_an_axis_fall(beats in prop::collection::vec(any::<(bool, bool)>(), 1..400)) {
+            let mut brake = brake();
+            for (torque, wanted) in beats {
+                let braked = brake.step(BEAT, torque, wanted);
+                prop_assert!(!braked.power || torque);
+                prop_assert!(!braked.free || braked.power);
+                prop_assert!(!(braked.keep_torque && braked.power));
+            }
+        }
+    }
+}

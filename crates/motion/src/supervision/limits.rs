@@ -1,0 +1,131 @@
+//! What an axis must not exceed, and what becomes of it when it is stopped.
+
+use thiserror::Error;
+
+use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
+
+/// Which of a set-point's numbers moves the axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Cyclic synchronous position.
+    Position,
+    /// Cyclic synchronous velocity.
+    Velocity,
+    /// Cyclic synchronous torque.
+    Torque,
+}
+
+/// What an axis must not exceed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Lowest and highest position; `None` for an axis that turns for ever.
+    pub position: Option<(Radians, Radians)>,
+    /// Highest speed either way; above 0.
+    pub velocity: RadiansPerSecond,
+    /// How hard supervision brakes; above 0. [`Limits::usual_deceleration`] where nobody says.
+    pub deceleration: RadiansPerSecondSquared,
+    /// Highest torque either way at the axis; above 0.
+    pub torque: NewtonMetres,
+    /// Largest change of the target position from one beat to the next; above 0.
+    pub step: Radians,
+}
+
+impl Limits {
+    /// From full speed to rest in a quarter of a second.
+    #[must_use]
+    pub fn usual_deceleration(velocity: RadiansPerSecond) -> RadiansPerSecondSquared {
+        velocity / Seconds(0.25)
+    }
+}
+
+/// How far an axis may be away from its set-point, and for how long. Only where positions are commanded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FollowingErrorLimit {
+    /// Farther than this is too far; above 0.
+    pub distance: Radians,
+    /// It may be too far for less than this; 0 or above.
+    pub patience: Seconds,
+}
+
+/// What an axis does when the command it lives on goes stale.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnStale {
+    /// To rest at its deceleration, then it holds its place, enabled. In torque mode the drive halts along its own
+    /// ramp.
+    #[default]
+    Hold,
+    /// Its velocity falls smoothly to zero; all axes that do this take the same time, so that a base keeps to its arc
+    /// and an arm to its line. Then it holds its place, enabled. In torque mode the torque falls to zero.
+    RampToZero,
+    /// The drive's quick stop: along its own ramp, then without torque.
+    QuickStop,
+    /// Without torque at once.
+    Disable,
+}
+
+/// All that supervision knows of an axis beforehand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Which set-points move it.
+    pub mode: Mode,
+    /// What it must not exceed.
+    pub limits: Limits,
+    /// How well it has to follow; `None` leaves that to its drive.
+    pub following_error: Option<FollowingErrorLimit>,
+    /// What it does when the command goes stale.
+    pub on_stale: OnStale,
+}
+
+impl Settings {
+    /// Whether every number means something.
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        let Limits { position, velocity, deceleration, torque, step } = self.limits;
+        let positive = |name, value: f64| {
+            let fits = value.is_finite() && value > 0.0;
+            if fits { Ok(()) } else { Err(SettingsError::NotPositive { name, value }) }
+        };
+        positive("velocity limit", velocity.0)?;
+        positive("deceleration", deceleration.0)?;
+        positive("torque limit", torque.0)?;
+        positive("largest step", step.0)?;
+        if let Some((lowest, highest)) = position {
+            if !(lowest.is_finite() && highest.is_finite() && lowest < highest) {
+                return Err(SettingsError::Positions { lowest: lowest.0, highest: highest.0 });
+            }
+        }
+        if let Some(FollowingErrorLimit { distance, patience }) = self.following_error {
+            positive("following error", distance.0)?;
+            if !(patience.is_finite() && patience.0 >= 0.0) {
+                return Err(SettingsError::Patience(patience.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// [`Settings`] that mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum SettingsError {
+    /// A number that has to be finite and above 0.
+    #[error("{name}: expected a finite number above 0, found {value}")]
+    NotPositive {
+        /// Which.
+        name: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// Position limits that hold no position.
+    #[error("position limits: expected a lowest and a highest position, found {lowest} to {highest} rad")]
+    Positions {
+        /// rad.
+        lowest: f64,
+        /// rad.
+        highest: f64,
+    },
+    /// How long an axis may be too far away.
+    #[error("time for a following error: expected 0 s or more, found {0}")]
+    Patience(f64),
+    /// Time between two beats.
+    #[error("period: expected a finite number of seconds above 0, found {0}")]
+    Period(f64),
+}

@@ -1,0 +1,487 @@
+//! What stands between a controller's set-points and the drive of an axis.
+//!
+//! A [`Supervisor`] checks every number of one axis on every beat, keeps it within its limits, and brings it to rest
+//! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
+//! sent move at most at the velocity limit and stay within the position limits.
+//!
+//! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, and speeds too
+//!   high to stop before a position limit (*soft stop*).
+//! * **Stopped**, latched until somebody acknowledges it: a number that is none, a position beyond its limit, a
+//!   velocity far beyond its limit, a step, a following error, a drive in fault.
+//! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
+//!   the axis rests.
+//!
+//! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
+//! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
+//!
+//! Simplification: without the drive's torque, or where the drive brakes by itself (quick stop, halt), how hard it
+//! brakes is the drive's; speeds and places are then what it reports.
+
+mod limits;
+mod wall;
+
+#[cfg(test)]
+mod tests;
+
+use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint};
+use crate::stop::StopProfile;
+use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
+
+pub use limits::{FollowingErrorLimit, Limits, Mode, OnStale, Settings, SettingsError};
+
+/// Watches over one axis.
+#[derive(Clone, Debug)]
+pub struct Supervisor {
+    settings: Settings,
+    period: Seconds,
+    course: Course,
+    /// What the drive was last sent.
+    sent: AxisSetpoint,
+    /// What the controller last asked; `None` before, and after a stop.
+    asked: Option<Radians>,
+    /// How long the axis has been too far away.
+    away: Seconds,
+    acknowledged: bool,
+}
+
+/// Who has the axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Course {
+    /// The controller.
+    Free,
+    /// Supervision, because of this.
+    Stopped { reason: StopReason, braking: Braking },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Braking {
+    /// At the deceleration limit.
+    Hard,
+    /// From these numbers smoothly to zero.
+    Ramp { velocity: RadiansPerSecond, torque: NewtonMetres, elapsed: Seconds, duration: Seconds },
+    /// The drive does it.
+    Drive(Intervention),
+}
+
+/// Why an axis was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The command went stale.
+    Stale,
+    /// The controller asked beyond the limits of position.
+    PositionLimit,
+    /// Beyond the limit of velocity; in torque mode the axis moves that fast.
+    VelocityLimit,
+    /// A set-point stepped farther than it may.
+    Step,
+    /// The axis did not follow.
+    FollowingError,
+    /// The drive is in fault.
+    Fault,
+    /// A set-point, or what the axis reports, is no finite number.
+    NotFinite,
+}
+
+impl StopReason {
+    /// Whether it stays until it is acknowledged.
+    #[must_use]
+    pub const fn is_latched(self) -> bool {
+        !matches!(self, Self::Stale)
+    }
+}
+
+/// What an axis's drive shall do instead of what the controller asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intervention {
+    /// Stand still with torque.
+    Halt,
+    /// Brake along its own ramp, then no torque.
+    QuickStop,
+    /// No torque.
+    Disable,
+}
+
+/// What supervision looks at on a beat.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// What the axis reports.
+    pub feedback: AxisFeedback,
+    /// The drive is in fault, or on its way there.
+    pub fault: bool,
+    /// The command the controller lives on is stale: the longest [`Supervisor::ramp_time`] of all axes when it became
+    /// so. `None` while it is fresh, and for a controller that lives on no command.
+    pub stale: Option<Seconds>,
+}
+
+/// What becomes of a set-point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Supervised {
+    /// What the drive gets.
+    pub setpoint: AxisSetpoint,
+    /// What it shall do; `None`: what the controller asked.
+    pub intervention: Option<Intervention>,
+    /// Why the axis is stopped or held back.
+    pub reason: Option<StopReason>,
+}
+
+impl Supervisor {
+    /// For an axis whose beats come every `period`.
+    ///
+    /// # Errors
+    /// A number that is not finite or out of its range.
+    pub fn new(settings: Settings, period: Seconds) -> Result<Self, SettingsError> {
+        settings.check()?;
+        if !(period.is_finite() && period.0 > 0.0) {
+            return Err(SettingsError::Period(period.0));
+        }
+        Ok(Self {
+            settings,
+            period,
+            course: Course::Free,
+            sent: AxisSetpoint::default(),
+            asked: None,
+            away: Seconds::ZERO,
+            acknowledged: false,
+        })
+    }
+
+    /// What it was made of.
+    #[must_use]
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// One beat, `elapsed` after the last: what the controller asked, and what the drive gets of it.
+    pub fn step(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
+        let elapsed = if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period };
+        self.follow_phase(&seen.feedback);
+        self.watch(elapsed, asked, seen);
+        let reason = match self.course {
+            Course::Free => self.pass(elapsed, asked, &seen.feedback),
+            Course::Stopped { reason, .. } => {
+                self.brake(elapsed);
+                Some(reason)
+            }
+        };
+        if self.course == Course::Free {
+            self.asked = Some(asked.position);
+        }
+        Supervised { setpoint: self.sent, intervention: self.intervention(), reason }
+    }
+
+    /// Ends a latched stop as soon as the axis rests and what caused it is gone.
+    pub fn acknowledge(&mut self) {
+        self.acknowledged = true;
+    }
+
+    /// Why the axis is stopped, if it is.
+    #[must_use]
+    pub const fn stopped(&self) -> Option<StopReason> {
+        match self.course {
+            Course::Free => None,
+            Course::Stopped { reason, .. } => Some(reason),
+        }
+    }
+
+    /// What the controller is to be shown: while supervision has an enabled axis, the place where set-points begin.
+    #[must_use]
+    pub fn phase(&self, phase: AxisPhase) -> AxisPhase {
+        match (self.course, phase) {
+            (Course::Free, _) | (_, AxisPhase::NotEnabled) => phase,
+            (Course::Stopped { .. }, AxisPhase::HoldingAt(_)) => phase,
+            (Course::Stopped { .. }, AxisPhase::Following) => AxisPhase::HoldingAt(self.sent.position),
+        }
+    }
+
+    /// How long the axis takes from what it was last sent to rest when it ramps to zero; 0 for one that does not.
+    #[must_use]
+    pub fn ramp_time(&self) -> Seconds {
+        match (self.settings.on_stale, self.settings.mode) {
+            (OnStale::RampToZero, Mode::Torque) => TORQUE_RAMP,
+            (OnStale::RampToZero, _) => {
+                let profile =
+                    StopProfile::new(Radians::ZERO, self.sent.velocity, self.settings.limits.deceleration);
+                profile.map_or(Seconds::ZERO, |profile| profile.duration())
+            }
+            _ => Seconds::ZERO,
+        }
+    }
+
+    /// A drive that does not follow set-points stands somewhere: what is sent begins there.
+    fn follow_phase(&mut self, feedback: &AxisFeedback) {
+        let begin = match feedback.phase {
+            AxisPhase::NotEnabled => feedback.position,
+            AxisPhase::HoldingAt(position) => position,
+            AxisPhase::Following => return,
+        };
+        self.away = Seconds::ZERO;
+        if begin.is_finite() {
+            self.sent = AxisSetpoint { position: begin, ..AxisSetpoint::default() };
+            self.asked = Some(begin);
+        }
+    }
+
+    /// Whether the axis has to be stopped, or may be let go.
+    fn watch(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) {
+        if let Course::Stopped { reason, .. } = self.course {
+            let gone = match reason {
+                StopReason::Stale => seen.stale.is_none(),
+                StopReason::Fault => self.acknowledged && !seen.fault,
+                _ => self.acknowledged,
+            };
+            if gone && self.rests(&seen.feedback) {
+                self.course = Course::Free;
+                self.away = Seconds::ZERO;
+                self.asked = Some(self.sent.position);
+            }
+        }
+        if !matches!(self.course, Course::Stopped { reason, .. } if reason.is_latched()) {
+            // Nothing is latched: an acknowledgement is for what was, not for what will be.
+            self.acknowledged = false;
+        }
+        let free = self.course == Course::Free;
+        if seen.fault {
+            if self.stopped() != Some(StopReason::Fault) {
+                self.stop(StopReason::Fault, None);
+            }
+        } else if free {
+            let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
+            if let Some(ramp) = seen.stale {
+                self.stop(StopReason::Stale, Some(ramp));
+            } else if enabled {
+                if let Some(reason) = self.trouble(elapsed, asked, &seen.feedback) {
+                    self.stop(reason, None);
+                }
+            }
+        }
+    }
+
+    /// What is wrong with what the controller asks of an enabled axis, or with the axis.
+    fn trouble(
+        &mut self,
+        elapsed: Seconds,
+        asked: AxisSetpoint,
+        feedback: &AxisFeedback,
+    ) -> Option<StopReason> {
+        let Settings { mode, limits, .. } = self.settings;
+        let finite = asked.position.is_finite()
+            && asked.velocity.is_finite()
+            && asked.torque.is_finite()
+            && feedback.position.is_finite()
+            && feedback.velocity.is_finite();
+        if !finite {
+            return Some(StopReason::NotFinite);
+        }
+        let highest_velocity = limits.velocity * TOLERANCE;
+        match mode {
+            Mode::Position => {
+                let beats = (elapsed / self.period).round().max(1.0);
+                let moved = (asked.position - self.asked.unwrap_or(self.sent.position)).abs();
+                let beyond = self.bounds().is_some_and(|(lowest, highest)| {
+                    asked.position < lowest - ROUNDING || asked.position > highest + ROUNDING
+                });
+                if moved > limits.step * beats + ROUNDING {
+                    Some(StopReason::Step)
+                } else if moved / elapsed > highest_velocity && moved > ROUNDING {
+                    Some(StopReason::VelocityLimit)
+                } else if beyond {
+                    Some(StopReason::PositionLimit)
+                } else {
+                    self.lags(elapsed, feedback).then_some(StopReason::FollowingError)
+                }
+            }
+            Mode::Velocity => {
+                (asked.velocity.abs() > highest_velocity).then_some(StopReason::VelocityLimit)
+            }
+            Mode::Torque => {
+                let slowed = self.slowed(feedback.velocity, feedback.position, elapsed);
+                if feedback.velocity.abs() > highest_velocity {
+                    Some(StopReason::VelocityLimit)
+                } else {
+                    (slowed != feedback.velocity).then_some(StopReason::PositionLimit)
+                }
+            }
+        }
+    }
+
+    /// Whether the axis has been too far from what it was sent for too long.
+    fn lags(&mut self, elapsed: Seconds, feedback: &AxisFeedback) -> bool {
+        let Some(FollowingErrorLimit { distance, patience }) = self.settings.following_error else {
+            return false;
+        };
+        let following = feedback.phase == AxisPhase::Following;
+        if following && feedback.fresh {
+            let far = (self.sent.position - feedback.position).abs() > distance;
+            self.away = if far { self.away + elapsed } else { Seconds::ZERO };
+        }
+        self.away.0 > 0.0 && self.away >= patience
+    }
+
+    fn stop(&mut self, reason: StopReason, ramp: Option<Seconds>) {
+        let torque = self.settings.mode == Mode::Torque;
+        let braking = match (reason, self.settings.on_stale) {
+            (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
+                Braking::Drive(Intervention::Disable)
+            }
+            (StopReason::FollowingError, _) | (StopReason::Stale, OnStale::QuickStop) => {
+                Braking::Drive(Intervention::QuickStop)
+            }
+            (StopReason::Stale, OnStale::RampToZero) => Braking::Ramp {
+                velocity: self.sent.velocity,
+                torque: self.sent.torque,
+                elapsed: Seconds::ZERO,
+                duration: Seconds(ramp.map_or(0.0, |ramp| ramp.0).max(self.ramp_time().0)),
+            },
+            _ if torque => Braking::Drive(Intervention::Halt),
+            _ => Braking::Hard,
+        };
+        self.course = Course::Stopped { reason, braking };
+        self.acknowledged = false;
+        self.asked = None;
+    }
+
+    /// What a stopped axis is sent.
+    fn brake(&mut self, elapsed: Seconds) {
+        let Course::Stopped { braking, .. } = &mut self.course else { return };
+        let sent = self.sent.velocity;
+        let hard =
+            sent.0.signum() * (sent.0.abs() - self.settings.limits.deceleration.0 * elapsed.0).max(0.0);
+        let (velocity, torque) = match braking {
+            Braking::Hard => (RadiansPerSecond(hard), NewtonMetres::ZERO),
+            Braking::Ramp { velocity, torque, elapsed: since, duration } => {
+                *since += elapsed;
+                let share = share_left(*since, *duration);
+                (*velocity * share, *torque * share)
+            }
+            // The drive takes no set-points.
+            Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
+        };
+        self.send(velocity, torque, self.sent.position, elapsed);
+    }
+
+    /// What the controller asked, within the limits; whether a limit held it back.
+    fn pass(
+        &mut self,
+        elapsed: Seconds,
+        asked: AxisSetpoint,
+        feedback: &AxisFeedback,
+    ) -> Option<StopReason> {
+        if feedback.phase == AxisPhase::NotEnabled {
+            return None;
+        }
+        let Settings { mode, limits, .. } = self.settings;
+        let within = |velocity: RadiansPerSecond| {
+            RadiansPerSecond(velocity.0.clamp(-limits.velocity.0, limits.velocity.0))
+        };
+        match mode {
+            Mode::Position => {
+                let away = asked.position - self.sent.position;
+                let wanted = within(away / elapsed);
+                let slowed = self.slowed(wanted, self.sent.position, elapsed);
+                let moved = (slowed * elapsed).0.clamp(-limits.step.0, limits.step.0);
+                // Sums must not drift away from what was asked.
+                let reached = (moved - away.0).abs() <= ROUNDING.0;
+                let position = if reached { asked.position } else { self.sent.position + Radians(moved) };
+                self.sent = AxisSetpoint {
+                    position,
+                    velocity: Radians(moved) / elapsed,
+                    torque: NewtonMetres::ZERO,
+                };
+                (!reached && slowed != wanted).then_some(StopReason::PositionLimit)
+            }
+            Mode::Velocity => {
+                let wanted = within(asked.velocity);
+                let slowed = self.slowed(wanted, feedback.position, elapsed);
+                self.send(slowed, NewtonMetres::ZERO, feedback.position, elapsed);
+                (slowed != wanted).then_some(StopReason::PositionLimit)
+            }
+            Mode::Torque => {
+                let torque = NewtonMetres(asked.torque.0.clamp(-limits.torque.0, limits.torque.0));
+                self.send(RadiansPerSecond::ZERO, torque, feedback.position, elapsed);
+                None
+            }
+        }
+    }
+
+    /// Sends a velocity or torque; where positions count, the place that the velocity leads to from `position`.
+    fn send(
+        &mut self,
+        velocity: RadiansPerSecond,
+        torque: NewtonMetres,
+        position: Radians,
+        elapsed: Seconds,
+    ) {
+        let mut velocity = velocity;
+        let mut place = position;
+        if self.settings.mode == Mode::Position {
+            velocity = self.slowed(velocity, position, elapsed);
+            let step = self.settings.limits.step.0;
+            let moved = (velocity * elapsed).0.clamp(-step, step);
+            velocity = Radians(moved) / elapsed;
+            place = position + Radians(moved);
+        }
+        self.sent = AxisSetpoint { position: place, velocity, torque };
+    }
+
+    /// `velocity` that still stops before the limits from `position`.
+    fn slowed(&self, velocity: RadiansPerSecond, position: Radians, elapsed: Seconds) -> RadiansPerSecond {
+        // Set-points are kept at once; an axis that is sent velocities or torques answers some beats later.
+        let beats = if self.settings.mode == Mode::Position { 0.0 } else { ANSWER_BEATS };
+        let reaction = elapsed + self.period * beats;
+        wall::slowed(velocity, position, self.bounds(), self.settings.limits.deceleration, reaction)
+    }
+
+    /// The position limits; an axis that stands outside them is not moved any farther out.
+    fn bounds(&self) -> Option<(Radians, Radians)> {
+        let (lowest, highest) = self.settings.limits.position?;
+        let here = self.sent.position;
+        match self.settings.mode {
+            Mode::Position => Some((Radians(lowest.0.min(here.0)), Radians(highest.0.max(here.0)))),
+            Mode::Velocity | Mode::Torque => Some((lowest, highest)),
+        }
+    }
+
+    fn intervention(&self) -> Option<Intervention> {
+        match self.course {
+            Course::Stopped { braking: Braking::Drive(intervention), .. } => Some(intervention),
+            _ => None,
+        }
+    }
+
+    /// Whether a stopped axis stands.
+    fn rests(&self, feedback: &AxisFeedback) -> bool {
+        let Course::Stopped { braking, .. } = self.course else { return true };
+        let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
+        match braking {
+            _ if feedback.phase == AxisPhase::NotEnabled => true,
+            Braking::Hard => self.sent.velocity == RadiansPerSecond::ZERO,
+            Braking::Ramp { elapsed, duration, .. } => elapsed >= duration,
+            Braking::Drive(Intervention::Halt) => standing,
+            Braking::Drive(Intervention::QuickStop | Intervention::Disable) => false,
+        }
+    }
+}
+
+/// What is left of a velocity `elapsed` into a ramp, from 1 to 0: as [`StopProfile`] does it.
+fn share_left(elapsed: Seconds, duration: Seconds) -> f64 {
+    if elapsed >= duration {
+        return 0.0;
+    }
+    let u = (elapsed / duration).max(0.0);
+    1.0 - u * u * (3.0 - 2.0 * u)
+}
+
+/// Above a limit by less than this is rounding or an eager controller: held to the limit. More is an error.
+const TOLERANCE: f64 = 1.05;
+
+/// Positions nearer than this are the same: far less than an encoder count, far more than sums of doubles lose.
+const ROUNDING: Radians = Radians(1e-9);
+
+/// Share of the highest speed below which an axis stands.
+const STANDS: f64 = 0.01;
+
+/// Beats from a set-point to the feedback that shows what came of it: two on the wire, and the drive's own.
+const ANSWER_BEATS: f64 = 4.0;
+
+/// From full torque to none.
+const TORQUE_RAMP: Seconds = Seconds(0.25);

@@ -1,0 +1,348 @@
+//! What supervision promises, whatever it is asked.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::units::RadiansPerSecondSquared;
+
+const PERIOD: Seconds = Seconds(1e-3);
+const VELOCITY: f64 = 4.0;
+const DECELERATION: f64 = 20.0;
+const STEP: f64 = 0.008;
+/// Sums of doubles.
+const SLACK: f64 = 1e-6;
+
+fn settings(mode: Mode, on_stale: OnStale) -> Settings {
+    Settings {
+        mode,
+        limits: Limits {
+            position: Some((Radians(-1.0), Radians(2.0))),
+            velocity: RadiansPerSecond(VELOCITY),
+            deceleration: RadiansPerSecondSquared(DECELERATION),
+            torque: NewtonMetres(3.0),
+            step: Radians(STEP),
+        },
+        following_error: Some(FollowingErrorLimit { distance: Radians(0.1), patience: Seconds(0.01) }),
+        on_stale,
+    }
+}
+
+/// An axis that is where it was sent one beat later, and its supervisor.
+struct Bench {
+    supervisor: Supervisor,
+    feedback: AxisFeedback,
+    fault: bool,
+    stale: bool,
+    follows: bool,
+}
+
+impl Bench {
+    fn new(settings: Settings) -> Self {
+        let feedback = AxisFeedback {
+            phase: AxisPhase::HoldingAt(Radians::ZERO),
+            fresh: true,
+            ..AxisFeedback::default()
+        };
+        let supervisor = Supervisor::new(settings, PERIOD).unwrap();
+        let mut bench = Self { supervisor, feedback, fault: false, stale: false, follows: true };
+        bench.beat(AxisSetpoint::default());
+        bench
+    }
+
+    fn position(on_stale: OnStale) -> Self {
+        Self::new(settings(Mode::Position, on_stale))
+    }
+
+    fn beat(&mut self, asked: AxisSetpoint) -> Supervised {
+        let stale = self.stale.then(|| self.supervisor.ramp_time());
+        let seen = Seen { feedback: self.feedback, fault: self.fault, stale };
+        let supervised = self.supervisor.step(PERIOD, asked, &seen);
+        let enabled =
+            !matches!(supervised.intervention, Some(Intervention::Disable | Intervention::QuickStop))
+                && !self.fault;
+        self.feedback.phase = if enabled { AxisPhase::Following } else { AxisPhase::NotEnabled };
+        if self.follows && enabled {
+            let sent = supervised.setpoint;
+            match self.supervisor.settings().mode {
+                Mode::Position => self.feedback.position = sent.position,
+                Mode::Velocity => self.feedback.position += sent.velocity * PERIOD,
+                Mode::Torque => {}
+            }
+            self.feedback.velocity = sent.velocity;
+        }
+        supervised
+    }
+
+    fn ask(&mut self, position: f64) -> Supervised {
+        self.beat(AxisSetpoint { position: Radians(position), ..AxisSetpoint::default() })
+    }
+
+    /// Moves at `velocity` for some beats.
+    fn cruise(&mut self, velocity: f64, beats: usize) -> Supervised {
+        let mut position = self.feedback.position.0;
+        let mut last = self.ask(position);
+        for _ in 0..beats {
+            position += velocity * PERIOD.0;
+            last = self.ask(position);
+        }
+        last
+    }
+
+    /// Asks the same for as long as it takes to stop; the velocities sent.
+    fn velocities(&mut self, asked: f64, beats: usize) -> Vec<f64> {
+        (0..beats).map(|_| self.ask(asked).setpoint.velocity.0).collect()
+    }
+}
+
+#[test]
+fn numbers_that_mean_nothing_are_refused() {
+    let good = settings(Mode::Position, OnStale::Hold);
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let limits = Limits { velocity: RadiansPerSecond(bad), ..good.limits };
+        assert!(Supervisor::new(Settings { limits, ..good }, PERIOD).is_err(), "{bad}");
+        assert!(Supervisor::new(good, Seconds(bad)).is_err(), "{bad}");
+    }
+    let limits = Limits { position: Some((Radians(1.0), Radians(1.0))), ..good.limits };
+    assert!(Supervisor::new(Settings { limits, ..good }, PERIOD).is_err());
+}
+
+#[test]
+fn a_stop_stays_until_it_is_acknowledged() {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.cruise(2.0, 100);
+    assert_eq!(bench.ask(f64::NAN).reason, Some(StopReason::NotFinite));
+    let velocities = bench.velocities(0.2, 1_000);
+    assert_eq!(velocities[999], 0.0);
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::NotFinite));
+    let rest = bench.feedback.position;
+    assert_eq!(bench.supervisor.phase(AxisPhase::Following), AxisPhase::HoldingAt(rest));
+    bench.supervisor.acknowledge();
+    let after = bench.ask(rest.0);
+    assert_eq!((after.reason, after.setpoint.position), (None, rest));
+    bench.cruise(-2.0, 10);
+    assert_eq!(bench.supervisor.stopped(), None);
+}
+
+#[test]
+fn an_acknowledgement_before_a_stop_does_not_end_it() {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.supervisor.acknowledge();
+    bench.ask(0.0);
+    bench.ask(f64::INFINITY);
+    bench.velocities(0.0, 1_000);
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::NotFinite));
+}
+
+#[test]
+fn each_trouble_has_its_reason() {
+    let reason = |ask: f64| Bench::position(OnStale::Hold).ask(ask).reason;
+    assert_eq!(reason(STEP * 1.01), Some(StopReason::Step));
+    assert_eq!(reason(VELOCITY * 1.06e-3), Some(StopReason::VelocityLimit));
+    assert_eq!(reason(VELOCITY * 1.04e-3), None);
+    assert_eq!(reason(f64::NAN), Some(StopReason::NotFinite));
+    let mut bench = Bench::position(OnStale::Hold);
+    let reasons = (0..2_000).map(|beat| bench.ask(f64::from(beat) * 2e-3).reason);
+    assert!(reasons.flatten().any(|reason| reason == StopReason::PositionLimit));
+    assert!(bench.feedback.position <= Radians(2.0), "{:?}", bench.feedback);
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.fault = true;
+    let supervised = bench.ask(0.0);
+    assert_eq!(
+        (supervised.reason, supervised.intervention),
+        (Some(StopReason::Fault), Some(Intervention::Disable))
+    );
+}
+
+#[test]
+fn a_fault_is_over_only_once_the_drive_says_so() {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.fault = true;
+    bench.ask(0.0);
+    bench.supervisor.acknowledge();
+    assert_eq!(bench.ask(0.0).reason, Some(StopReason::Fault));
+    bench.fault = false;
+    assert_eq!(bench.ask(0.0).reason, None);
+    // The next one is another.
+    bench.fault = true;
+    bench.ask(0.0);
+    bench.fault = false;
+    assert_eq!(bench.ask(0.0).reason, Some(StopReason::Fault));
+}
+
+#[test]
+fn an_axis_that_does_not_follow_is_stopped_by_its_drive_after_its_patience() {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.follows = false;
+    let beats = (1..1_000)
+        .find(|&beat| bench.ask(f64::from(beat) * 1e-3).intervention == Some(Intervention::QuickStop));
+    // 0.1 rad at 1 rad/s, and 10 ms.
+    assert!(beats.is_some_and(|beats| (110..=114).contains(&beats)), "{beats:?}");
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::FollowingError));
+}
+
+#[test]
+fn a_stale_command_stops_the_axis_as_the_robot_says_and_a_fresh_one_frees_it() {
+    let expected = [
+        (OnStale::Hold, None),
+        (OnStale::RampToZero, None),
+        (OnStale::QuickStop, Some(Intervention::QuickStop)),
+        (OnStale::Disable, Some(Intervention::Disable)),
+    ];
+    for (on_stale, intervention) in expected {
+        let mut bench = Bench::position(on_stale);
+        bench.cruise(2.0, 100);
+        bench.stale = true;
+        let first = bench.ask(0.2);
+        assert_eq!((first.reason, first.intervention), (Some(StopReason::Stale), intervention));
+        bench.velocities(0.2, 1_000);
+        assert_eq!(bench.feedback.velocity.0 == 0.0, intervention.is_none());
+        bench.stale = false;
+        let place = bench.feedback.position.0;
+        bench.ask(place);
+        assert_eq!(bench.supervisor.stopped(), None, "{on_stale:?}");
+    }
+}
+
+#[test]
+fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
+    let mut benches = [Bench::position(OnStale::RampToZero), Bench::position(OnStale::RampToZero)];
+    benches[0].cruise(3.0, 100);
+    benches[1].cruise(1.0, 100);
+    let longest = benches[0].supervisor.ramp_time().0.max(benches[1].supervisor.ramp_time().0);
+    for beat in 0..400 {
+        let [fast, slow] = [0, 1].map(|index| {
+            let bench = &mut benches[index];
+            let seen = Seen { feedback: bench.feedback, fault: false, stale: Some(Seconds(longest)) };
+            let setpoint = bench.supervisor.step(PERIOD, AxisSetpoint::default(), &seen).setpoint;
+            bench.feedback.position = setpoint.position;
+            setpoint.velocity.0
+        });
+        assert!((fast - 3.0 * slow).abs() < 1e-9, "{beat}: {fast} {slow}");
+    }
+    assert_eq!(benches[0].supervisor.sent.velocity.0, 0.0);
+}
+
+#[test]
+fn velocities_stop_before_a_position_limit_and_go_back() {
+    let mut bench = Bench::new(settings(Mode::Velocity, OnStale::Hold));
+    let ask = |bench: &mut Bench, velocity| {
+        bench.beat(AxisSetpoint { velocity: RadiansPerSecond(velocity), ..AxisSetpoint::default() })
+    };
+    let mut reasons = Vec::new();
+    for _ in 0..3_000 {
+        reasons.extend(ask(&mut bench, VELOCITY).reason);
+    }
+    assert!(bench.feedback.position.0 < 2.0 && bench.feedback.position.0 > 1.9, "{:?}", bench.feedback);
+    assert!(reasons.iter().all(|&reason| reason == StopReason::PositionLimit) && !reasons.is_empty());
+    assert_eq!(bench.supervisor.stopped(), None, "a soft stop is no latched one");
+    assert!(ask(&mut bench, -1.0).setpoint.velocity.0 == -1.0);
+    assert_eq!(ask(&mut bench, 2.0 * VELOCITY).reason, Some(StopReason::VelocityLimit));
+}
+
+#[test]
+fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted() {
+    let mut bench = Bench::new(settings(Mode::Torque, OnStale::RampToZero));
+    let ask = |bench: &mut Bench, torque| {
+        bench.beat(AxisSetpoint { torque: NewtonMetres(torque), ..AxisSetpoint::default() })
+    };
+    assert_eq!(ask(&mut bench, 10.0).setpoint.torque, NewtonMetres(3.0));
+    bench.follows = false;
+    bench.feedback.position = Radians(1.9);
+    bench.feedback.velocity = RadiansPerSecond(3.0);
+    let halted = ask(&mut bench, 1.0);
+    assert_eq!(
+        (halted.reason, halted.intervention, halted.setpoint.torque),
+        (Some(StopReason::PositionLimit), Some(Intervention::Halt), NewtonMetres::ZERO)
+    );
+    bench.feedback.velocity = RadiansPerSecond::ZERO;
+    bench.supervisor.acknowledge();
+    assert_eq!(ask(&mut bench, 1.0).reason, None);
+    bench.stale = true;
+    let torques: Vec<f64> = (0..300).map(|_| ask(&mut bench, 1.0).setpoint.torque.0).collect();
+    assert!(torques.windows(2).all(|pair| pair[1] <= pair[0]) && torques[299] == 0.0, "{torques:?}");
+}
+
+/// What a wild controller asks: now a small step, now a large one, now no number.
+fn wild() -> impl Strategy<Value = Vec<f64>> {
+    let value = prop_oneof![
+        8 => -1.2e-2..1.2e-2_f64,
+        1 => -3.0..3.0_f64,
+        1 => prop::sample::select(vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300]),
+    ];
+    prop::collection::vec(value, 1..600)
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_asked_what_is_sent_keeps_within_the_limits(
+        asked in wild(), absolute in any::<bool>(), stale_at in 0..600_usize, acknowledges in 1..50_usize,
+    ) {
+        let mut bench = Bench::position(OnStale::Hold);
+        let mut last = 0.0;
+        for (beat, &number) in asked.iter().enumerate() {
+            bench.stale = beat > stale_at && beat < stale_at + 100;
+            if beat % acknowledges == 0 {
+                bench.supervisor.acknowledge();
+            }
+            let here = bench.feedback.position.0;
+            let supervised = bench.ask(if absolute { number } else { here + number });
+            let sent = supervised.setpoint;
+            prop_assert!(sent.position.is_finite() && sent.velocity.is_finite() && sent.torque.is_finite());
+            prop_assert!((-1.0 - SLACK..=2.0 + SLACK).contains(&sent.position.0), "{}", sent.position);
+            let moved = sent.position.0 - last;
+            prop_assert!(moved.abs() <= VELOCITY * PERIOD.0 + SLACK * 1e-3, "{moved}");
+            prop_assert!(moved.abs() <= STEP + SLACK * 1e-3);
+            last = sent.position.0;
+        }
+    }
+
+    #[test]
+    fn whatever_stops_it_an_axis_brakes_no_harder_than_it_may_and_within_its_limits(
+        velocity in -VELOCITY..VELOCITY, beats in 0..1_500_usize, ramp in any::<bool>(),
+        cause in 0..3_usize, elapsed in prop::sample::select(vec![1.0, 1.0, 2.0, 5.0]),
+    ) {
+        let mut bench = Bench::position(if ramp { OnStale::RampToZero } else { OnStale::Hold });
+        bench.cruise(velocity, beats);
+        let mut last = bench.feedback.velocity.0;
+        bench.stale = cause == 0;
+        for beat in 0..1_500 {
+            let asked = [bench.feedback.position.0, f64::NAN, 1e9][cause];
+            let seen = Seen {
+                feedback: bench.feedback, fault: false, stale: bench.stale.then(|| bench.supervisor.ramp_time()),
+            };
+            let dt = PERIOD * elapsed;
+            let asked = AxisSetpoint { position: Radians(asked), ..AxisSetpoint::default() };
+            let sent = bench.supervisor.step(dt, asked, &seen).setpoint;
+            let change = (sent.velocity.0 - last).abs();
+            // The step limit may hold it back where beats were skipped.
+            if sent.velocity.0.abs() * dt.0 < STEP * 0.99 && last.abs() * dt.0 < STEP * 0.99 {
+                prop_assert!(change <= DECELERATION * dt.0 * (1.0 + 1e-6) + 1e-9, "{beat}: {change}");
+            }
+            prop_assert!(sent.velocity.0.abs() <= last.abs() + 1e-9, "it turns back or speeds up");
+            prop_assert!((-1.0 - SLACK..=2.0 + SLACK).contains(&sent.position.0));
+            last = sent.velocity.0;
+            bench.feedback.position = sent.position;
+            bench.feedback.velocity = sent.velocity;
+        }
+        prop_assert_eq!(last, 0.0);
+    }
+
+    #[test]
+    fn a_motion_within_its_limits_passes_unchanged(
+        amplitude in 0.01..0.9_f64, frequency in 0.1..2.0_f64,
+    ) {
+        // Peak velocity and acceleration of a sinusoid within the limits, with its rise.
+        let amplitude = amplitude.min(0.3 * VELOCITY / (core::f64::consts::TAU * frequency))
+            .min(0.3 * DECELERATION / (core::f64::consts::TAU * frequency).powi(2));
+        let sway = crate::SmoothSinusoid::new(
+            Radians::ZERO, Radians(amplitude), crate::Hertz(frequency), Seconds(1.0),
+        ).unwrap();
+        let mut bench = Bench::position(OnStale::Hold);
+        for beat in 0..3_000 {
+            let asked = sway.at(PERIOD * f64::from(beat)).position;
+            let supervised = bench.ask(asked.0);
+            prop_assert_eq!(supervised.setpoint.position, asked);
+            prop_assert_eq!(supervised.reason, None);
+        }
+    }
+}
