@@ -16,6 +16,11 @@ pub trait Clock {
     /// Returns at `instant` or later, at once if it has passed.
     fn sleep_until(&self, instant: Instant);
 
+    /// The same, for a [`crate::pacer`]'s wait: the one sleep that a real-time thread is expected to make.
+    fn sleep_until_release(&self, instant: Instant) {
+        self.sleep_until(instant);
+    }
+
     /// Returns at `instant` or later without letting the CPU go: later by the time it takes to read the clock.
     fn spin_until(&self, instant: Instant) {
         while self.now() < instant {
@@ -35,6 +40,10 @@ impl Clock for MonotonicClock {
 
     fn sleep_until(&self, instant: Instant) {
         sys::clock::sleep_until(instant);
+    }
+
+    fn sleep_until_release(&self, instant: Instant) {
+        sys::clock::sleep_until_release(instant);
     }
 }
 

@@ -9,6 +9,7 @@
 //! | [`beat_number`] | the number of the beat on digital outputs |
 //! | [`status`] | how it stands, read from any thread |
 //! | [`bring_up`] | a MainDevice on its link before the cycle, and without one |
+//! | [`task`] | real-time tasks beside the cycle, each with its own period |
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
@@ -23,6 +24,7 @@ pub mod always_on;
 pub mod axis;
 pub mod beat_number;
 pub mod bring_up;
+mod cell;
 pub mod clock;
 pub mod controller;
 pub mod cycle;
@@ -37,3 +39,4 @@ pub mod serve;
 pub mod status;
 mod stop;
 mod sys;
+pub mod task;

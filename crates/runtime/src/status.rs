@@ -1,11 +1,5 @@
 //! How a running cycle stands, seen from outside the real-time thread.
-//!
-//! A sequence lock over atomic words: the writer never waits and never notices its readers; a reader that
-//! meets a write looks again. It follows Boehm, "Can seqlocks get along with programming language memory
-//! models?" (MSPC 2012).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 use ethercat::cia402::State;
@@ -14,6 +8,7 @@ use ethercat::main_device::{BeatReport, ReceptionCounters, Stage};
 use motion::supervision::StopReason;
 use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 
+use crate::cell::{self, WordReader, WordWriter};
 use crate::controller::AxisReport;
 
 /// A cycle at the end of one beat.
@@ -172,24 +167,16 @@ const STAGES: [Stage; 10] = [
 #[must_use]
 pub fn status_cell(axes: usize) -> (StatusWriter, StatusReader) {
     let length = BUS_WORDS + axes * AXIS_WORDS;
-    let mut scratch = vec![0; length].into_boxed_slice();
-    Status::initial(axes).encode(&mut scratch);
-    let words = scratch.iter().map(|&word| AtomicU64::new(word)).collect();
-    let cell = Arc::new(Cell { sequence: AtomicU64::new(0), words });
-    (StatusWriter { cell: Arc::clone(&cell), scratch }, StatusReader { cell })
-}
-
-#[derive(Debug)]
-struct Cell {
-    /// Odd while the words are written.
-    sequence: AtomicU64,
-    words: Box<[AtomicU64]>,
+    let (words, reader) = cell::words(length);
+    let mut writer = StatusWriter { words, scratch: vec![0; length].into_boxed_slice() };
+    writer.publish(&Status::initial(axes));
+    (writer, StatusReader { words: reader })
 }
 
 /// The real-time side's end.
 #[derive(Debug)]
 pub struct StatusWriter {
-    cell: Arc<Cell>,
+    words: WordWriter,
     scratch: Box<[u64]>,
 }
 
@@ -197,53 +184,30 @@ impl StatusWriter {
     /// Replaces the status; `status` has the number of axes the cell was made for.
     pub fn publish(&mut self, status: &Status) {
         status.encode(&mut self.scratch);
-        let cell = &*self.cell;
-        // Relaxed: this is the only writer.
-        let sequence = cell.sequence.load(Ordering::Relaxed);
-        cell.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
-        // Partner: the Acquire fence in `read`. A reader that sees one of the words below also sees the odd
-        // sequence above.
-        fence(Ordering::Release);
-        for (word, &value) in cell.words.iter().zip(&self.scratch) {
-            word.store(value, Ordering::Relaxed);
-        }
-        // Partner: the Acquire load in `read`. Who sees this even sequence sees all words of it.
-        cell.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        self.words.write(&self.scratch);
     }
 }
 
 /// Reads the newest status, from any thread and as often as liked.
 #[derive(Clone, Debug)]
 pub struct StatusReader {
-    cell: Arc<Cell>,
+    words: WordReader,
 }
 
 impl StatusReader {
     /// The newest status, always of one beat.
     #[must_use]
     pub fn read(&self) -> Status {
-        let mut words = vec![0; self.cell.words.len()];
-        loop {
-            // Partner: the Release store in `publish`.
-            let before = self.cell.sequence.load(Ordering::Acquire);
-            for (copy, word) in words.iter_mut().zip(&self.cell.words) {
-                *copy = word.load(Ordering::Relaxed);
-            }
-            // Partner: the Release fence in `publish`.
-            fence(Ordering::Acquire);
-            if before % 2 == 0 && self.cell.sequence.load(Ordering::Relaxed) == before {
-                return Status::decode(&words);
-            }
-            // The writer may have been preempted in the middle.
-            std::thread::yield_now();
-        }
+        let mut words = vec![0; self.words.length()];
+        self.words.read(&mut words);
+        Status::decode(&words)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     fn status(number: u64) -> Status {
         let n = number as f64;

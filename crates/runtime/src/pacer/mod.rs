@@ -138,9 +138,19 @@ impl<C: Clock> Pacer<C> {
         Self { spin: margin, ..self }
     }
 
+    /// Spins from now on, see [`Pacer::with_spin`].
+    pub fn set_spin(&mut self, margin: Duration) {
+        self.spin = margin;
+    }
+
     /// Begins anew: the grid starts one period from now, and nothing was overrun yet.
     pub fn restart(&mut self) {
-        self.grid = Grid::new(self.clock.now() + self.grid.period, self.grid.period);
+        self.restart_at(self.clock.now() + self.grid.period);
+    }
+
+    /// Begins anew: the grid starts at `first`, and nothing was overrun yet.
+    pub fn restart_at(&mut self, first: Instant) {
+        self.grid = Grid::new(first, self.grid.period);
         self.next = 0;
         self.hurried = 0;
         self.overruns = Overruns::default();
@@ -190,11 +200,11 @@ impl<C: Clock> Pacer<C> {
     /// Sleeps, and spins what is left.
     fn sleep(&self, now: Instant, release: Instant) {
         if self.spin.is_zero() {
-            return self.clock.sleep_until(release);
+            return self.clock.sleep_until_release(release);
         }
         let left = release.since(now);
         let least = self.grid.period / SLEEP_SHARE;
-        self.clock.sleep_until(now + left.saturating_sub(self.spin).max(least).min(left));
+        self.clock.sleep_until_release(now + left.saturating_sub(self.spin).max(least).min(left));
         self.clock.spin_until(release);
     }
 

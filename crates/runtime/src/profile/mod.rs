@@ -72,7 +72,7 @@ pub enum Scheduling {
 pub struct Residency {
     /// Heap to make resident, in bytes.
     pub heap: usize,
-    /// Stack to make resident, in bytes, at most 512 KiB.
+    /// Stack to make resident, in bytes, as far as the thread's stack goes.
     pub stack: usize,
 }
 

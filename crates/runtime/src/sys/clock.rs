@@ -1,5 +1,6 @@
 //! The monotonic clock and absolute sleep.
 
+use std::ptr;
 use std::time::Duration;
 
 use ethercat::time::Instant;
@@ -20,13 +21,25 @@ pub(crate) fn realtime_nanos() -> u64 {
 /// Sleeps until `instant` of the monotonic clock; returns at once if that has passed. A signal does
 /// not shorten the sleep: the end is absolute, so sleeping again loses nothing.
 pub(crate) fn sleep_until(instant: Instant) {
+    sleep(instant, ptr::null_mut());
+}
+
+/// The same, told apart by [`RELEASE_MARK`] from every other sleep: the wait of a pacer.
+pub(crate) fn sleep_until_release(instant: Instant) {
+    sleep(instant, ptr::without_provenance_mut(RELEASE_MARK));
+}
+
+/// The fourth argument of the system call that is the wait of a pacer. Linux makes nothing of it where the time is absolute
+/// (clock_nanosleep(2)), and whoever watches the call sees it; no other code has reason to pass it. It is the middle of the
+/// first page, which no process maps.
+pub(crate) const RELEASE_MARK: usize = 0xB47;
+
+fn sleep(instant: Instant, remaining: *mut libc::timespec) {
     let end = timespec(Duration::from_nanos(instant.as_nanos()));
     loop {
-        // SAFETY: `end` is a valid timespec that outlives the call; with an absolute time the kernel
-        // writes no remainder, so null is allowed.
-        let error = unsafe {
-            libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &end, std::ptr::null_mut())
-        };
+        // SAFETY: `end` is a valid timespec that outlives the call; with an absolute time the kernel ignores `remaining`.
+        let error =
+            unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &end, remaining) };
         if error != libc::EINTR {
             return;
         }
@@ -51,6 +64,9 @@ mod tests {
         sleep_until(end);
         assert!(monotonic() >= end);
         sleep_until(Instant::EPOCH);
+        let end = monotonic() + Duration::from_millis(2);
+        sleep_until_release(end);
+        assert!(monotonic() >= end);
         assert!(realtime_nanos() > 1_700_000_000_000_000_000);
     }
 }

@@ -1,6 +1,9 @@
 //! Memory that is there before the cycle starts: no page fault on the real-time path.
 
+use std::hint;
 use std::io;
+use std::mem;
+use std::ptr;
 
 /// Locks every present and future page of the process into memory (`mlockall`).
 ///
@@ -31,21 +34,51 @@ pub(crate) fn lock_limit() -> Option<u64> {
     super::scheduling::soft_limit(libc::RLIMIT_MEMLOCK)
 }
 
-/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped. At most
-/// 512 KiB: a quarter of the stack a Rust thread has.
+/// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped; as far as the stack goes, less what
+/// this itself and a signal need.
 pub(crate) fn prefault_stack(bytes: usize) {
-    const STEP: usize = 16 * 1024;
+    const STEP: usize = 4 * 4096;
+    /// Frames below the last block, and a handler of a signal, still have this much.
+    const SPARE: usize = 48 * 1024;
     #[inline(never)]
-    fn descend(steps: usize) -> u8 {
+    fn descend(until: usize) {
         let mut block = [0_u8; STEP];
         for page in block.chunks_mut(4096) {
-            page[0] = steps as u8;
+            page[0] = 1;
         }
-        let block = std::hint::black_box(block);
-        if steps == 0 { block[0] } else { descend(steps - 1).wrapping_add(block[STEP - 1]) }
+        let here = hint::black_box(&mut block).as_ptr().addr();
+        if here > until {
+            descend(until);
+        }
+        // The block is in use until here: the call above is none at the end of a function.
+        hint::black_box(&mut block);
     }
-    // Two blocks a step: the array and what `black_box` returns.
-    std::hint::black_box(descend(bytes.min(512 * 1024) / STEP / 2));
+    let here = hint::black_box(&bytes) as *const usize;
+    let until = here.addr().saturating_sub(bytes);
+    // A stack of unknown extent is taken for the smallest there is use of.
+    let lowest = stack_end().unwrap_or_else(|| here.addr().saturating_sub(512 * 1024));
+    let until = until.max(lowest.saturating_add(SPARE));
+    if here.addr() > until {
+        descend(until);
+    }
+}
+
+/// The lowest address of this thread's stack.
+fn stack_end() -> Option<usize> {
+    // SAFETY: an all-zero pthread_attr_t holds integers and null pointers only, and is written before it is read.
+    let mut attributes: libc::pthread_attr_t = unsafe { mem::zeroed() };
+    // SAFETY: names the calling thread; `attributes` is valid to write to.
+    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) } != 0 {
+        return None;
+    }
+    let (mut lowest, mut size) = (ptr::null_mut(), 0);
+    // SAFETY: the call above filled `attributes`; both others are valid to write to. They are destroyed once, here.
+    let result = unsafe {
+        let result = libc::pthread_attr_getstack(&attributes, &mut lowest, &mut size);
+        libc::pthread_attr_destroy(&mut attributes);
+        result
+    };
+    (result == 0).then(|| lowest.addr())
 }
 
 /// Makes `bytes` of heap resident and tells the allocator to keep them: freed memory is neither
@@ -62,5 +95,26 @@ pub(crate) fn prefault_heap(bytes: usize) {
     for page in block.chunks_mut(4096) {
         page[0] = 1;
     }
-    std::hint::black_box(block);
+    hint::black_box(block);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stack of which more is asked than there is: it stops before the guard page, where a process ends.
+    #[test]
+    fn a_stack_is_touched_to_its_end_and_not_beyond() {
+        for size in [128, 256, 4096] {
+            let thread = std::thread::Builder::new().stack_size(size * 1024);
+            let touched = move || {
+                let end = stack_end().unwrap();
+                let here = (&raw const end).addr();
+                assert!(here > end && here - end <= size * 1024 + 4096, "{here:#x} {end:#x}");
+                prefault_stack(usize::MAX);
+                prefault_stack(0);
+            };
+            thread.spawn(touched).unwrap().join().unwrap();
+        }
+    }
 }
