@@ -8,17 +8,28 @@
 //! | [`supervision`] | limits, soft stops, following errors and stale commands, between controller and drive |
 //! | [`homing`], [`brake`] | where an axis is in the world; what holds it while its drive does not |
 //! | [`base`] | bases that move about: where they are and how they move |
+//! | [`online`] | [`OnlineMotion`]: jerk-limited motion to targets that may change at any time |
+//! | [`convolution`] | [`ConvolutionProfile`]: central velocity along a path, from rest to rest |
+//! | [`path`] | [`Path`]: lines, arcs and splines on the floor; [`PathMotion`]: a base that follows one |
+//! | [`kinematics`] | wheels and joints to bases and hands, and back |
+//! | [`odometry`] | [`Odometry`]: where a base is, from its wheels |
 //! | [`sinusoid`] | [`SmoothSinusoid`]: a sinusoid that starts from rest |
 //! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
 //!
 //! Trajectories are functions of the time since they began: nothing is integrated, so nothing drifts and a
 //! skipped beat costs nothing.
 #![forbid(unsafe_code)]
+#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a > b)` refuses NaN with the rest")]
 
 pub mod axis;
 pub mod base;
 pub mod brake;
+pub mod convolution;
 pub mod homing;
+pub mod kinematics;
+pub mod odometry;
+pub mod online;
+pub mod path;
 pub mod scale;
 pub mod sinusoid;
 pub mod stop;
@@ -26,10 +37,17 @@ pub mod supervision;
 pub mod units;
 
 pub use axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
+pub use convolution::{ConvolutionError, ConvolutionProfile, PathLimits, PathPoint};
+pub use kinematics::{DifferentialDrive, OmniBase, OmniWheel, SerialArm};
+pub use odometry::{Odometry, OdometryError};
+pub use online::{
+    AxisLimits, OnlineError, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits,
+};
+pub use path::{Heading, Path, PathError, PathMotion};
 pub use scale::{AxisScale, Converted, NotANumber, ScaleError};
 pub use sinusoid::{SinusoidError, SmoothSinusoid};
 pub use stop::{StopError, StopProfile};
 pub use units::{
-    Hertz, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared,
-    Seconds,
+    Hertz, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres, Radians,
+    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };

@@ -124,6 +124,11 @@ unit!(
     "rad/s^2"
 );
 unit!(
+    /// Angular jerks, rad/s^3.
+    RadiansPerSecondCubed,
+    "rad/s^3"
+);
+unit!(
     /// Torques, N m.
     NewtonMetres,
     "N m"
@@ -139,6 +144,16 @@ unit!(
     "m/s"
 );
 unit!(
+    /// Accelerations, m/s^2.
+    MetresPerSecondSquared,
+    "m/s^2"
+);
+unit!(
+    /// Jerks, m/s^3.
+    MetresPerSecondCubed,
+    "m/s^3"
+);
+unit!(
     /// Times, s.
     Seconds,
     "s"
@@ -151,7 +166,10 @@ unit!(
 
 rate!(Radians per second is RadiansPerSecond);
 rate!(RadiansPerSecond per second is RadiansPerSecondSquared);
+rate!(RadiansPerSecondSquared per second is RadiansPerSecondCubed);
 rate!(Metres per second is MetresPerSecond);
+rate!(MetresPerSecond per second is MetresPerSecondSquared);
+rate!(MetresPerSecondSquared per second is MetresPerSecondCubed);
 
 impl Seconds {
     /// From nanoseconds, as clocks count.

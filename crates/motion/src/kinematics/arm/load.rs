@@ -1,0 +1,203 @@
+//! From URDF to a row of joints.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
+use thiserror::Error;
+use urdf_rs::{Joint, JointType, Robot};
+
+use super::{ArmJoint, JointKind, SerialArm};
+
+pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<SerialArm, ArmError> {
+    let robot = urdf_rs::read_from_string(urdf).map_err(|error| ArmError::NoUrdf(error.to_string()))?;
+    let base = base.map_or_else(|| root(&robot), |name| known(&robot, name))?;
+    let tip = tip.map_or_else(|| only_end(&robot), |name| known(&robot, name))?;
+    let mut arm = SerialArm { joints: Vec::new(), tip: Isometry3::identity() };
+    for joint in way(&robot, base, tip)? {
+        let before = arm.tip * origin(joint)?;
+        let Some(kind) = kind(joint)? else {
+            arm.tip = before;
+            continue;
+        };
+        arm.joints.push(ArmJoint {
+            name: joint.name.clone(),
+            kind,
+            origin: before,
+            axis: axis(joint)?,
+            limits: limits(joint)?,
+            velocity: joint.limit.velocity,
+            effort: joint.limit.effort,
+        });
+        arm.tip = Isometry3::identity();
+    }
+    if arm.joints.is_empty() {
+        return Err(ArmError::NoJoint { base: base.to_owned(), tip: tip.to_owned() });
+    }
+    Ok(arm)
+}
+
+/// The joints from `base` to `tip`.
+fn way<'a>(robot: &'a Robot, base: &str, tip: &str) -> Result<Vec<&'a Joint>, ArmError> {
+    let mut above: BTreeMap<&str, &Joint> = BTreeMap::new();
+    for joint in &robot.joints {
+        if above.insert(&joint.child.link, joint).is_some() {
+            return Err(ArmError::TwoParents(joint.child.link.clone()));
+        }
+    }
+    let mut joints = Vec::new();
+    let mut link = tip;
+    while link != base {
+        match above.get(link) {
+            Some(joint) if joints.len() < robot.joints.len() => {
+                joints.push(*joint);
+                link = &joint.parent.link;
+            }
+            _ => return Err(ArmError::NoWay { base: base.to_owned(), tip: tip.to_owned() }),
+        }
+    }
+    joints.reverse();
+    Ok(joints)
+}
+
+fn known<'a>(robot: &'a Robot, name: &str) -> Result<&'a str, ArmError> {
+    let found = robot.links.iter().find(|link| link.name == name);
+    found.map(|link| link.name.as_str()).ok_or_else(|| ArmError::NoLink(name.to_owned()))
+}
+
+/// The only link that hangs on no other.
+fn root(robot: &Robot) -> Result<&str, ArmError> {
+    let children: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.child.link.as_str()).collect();
+    only(robot, &children).map_err(ArmError::Roots)
+}
+
+/// The only link on which no other hangs.
+fn only_end(robot: &Robot) -> Result<&str, ArmError> {
+    let parents: BTreeSet<&str> = robot.joints.iter().map(|joint| joint.parent.link.as_str()).collect();
+    only(robot, &parents).map_err(ArmError::Ends)
+}
+
+fn only<'a>(robot: &'a Robot, without: &BTreeSet<&str>) -> Result<&'a str, Vec<String>> {
+    let names: Vec<&str> =
+        robot.links.iter().map(|link| link.name.as_str()).filter(|name| !without.contains(name)).collect();
+    match names[..] {
+        [name] => Ok(name),
+        _ => Err(names.into_iter().map(str::to_owned).collect()),
+    }
+}
+
+/// `None` for one that does not move.
+fn kind(joint: &Joint) -> Result<Option<JointKind>, ArmError> {
+    if joint.mimic.is_some() {
+        return Err(ArmError::Kind { joint: joint.name.clone(), kind: "mimic" });
+    }
+    let refused = |kind| Err(ArmError::Kind { joint: joint.name.clone(), kind });
+    match joint.joint_type {
+        JointType::Revolute | JointType::Continuous => Ok(Some(JointKind::Turns)),
+        JointType::Prismatic => Ok(Some(JointKind::Slides)),
+        JointType::Fixed => Ok(None),
+        JointType::Floating => refused("floating"),
+        JointType::Planar => refused("planar"),
+        JointType::Spherical => refused("spherical"),
+    }
+}
+
+fn origin(joint: &Joint) -> Result<Isometry3<f64>, ArmError> {
+    let ([x, y, z], [roll, pitch, yaw]) = (joint.origin.xyz.0, joint.origin.rpy.0);
+    if [x, y, z, roll, pitch, yaw].iter().any(|number| !number.is_finite()) {
+        return Err(ArmError::Number { joint: joint.name.clone(), what: "origin" });
+    }
+    Ok(Isometry3::from_parts(
+        Translation3::new(x, y, z),
+        UnitQuaternion::from_euler_angles(roll, pitch, yaw),
+    ))
+}
+
+fn axis(joint: &Joint) -> Result<Unit<Vector3<f64>>, ArmError> {
+    let axis = Vector3::from(joint.axis.xyz.0);
+    match Unit::try_new(axis, 1e-9) {
+        Some(axis) if axis.iter().all(|number| number.is_finite()) => Ok(axis),
+        _ => Err(ArmError::Number { joint: joint.name.clone(), what: "axis" }),
+    }
+}
+
+fn limits(joint: &Joint) -> Result<(f64, f64), ArmError> {
+    let limit = &joint.limit;
+    if [limit.lower, limit.upper, limit.velocity, limit.effort].iter().any(|number| number.is_nan()) {
+        return Err(ArmError::Number { joint: joint.name.clone(), what: "limit" });
+    }
+    if joint.joint_type == JointType::Continuous {
+        return Ok((f64::NEG_INFINITY, f64::INFINITY));
+    }
+    if limit.lower < limit.upper {
+        Ok((limit.lower, limit.upper))
+    } else {
+        let (lower, upper) = (limit.lower, limit.upper);
+        Err(ArmError::Limits { joint: joint.name.clone(), lower, upper })
+    }
+}
+
+/// Why a URDF gives no serial arm.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ArmError {
+    /// It is no URDF.
+    #[error("this is no URDF: {0}")]
+    NoUrdf(String),
+    /// A name that no link has.
+    #[error("the URDF has no link named \"{0}\"")]
+    NoLink(String),
+    /// None or several links hang on no other.
+    #[error("expected one link that hangs on no other, found {found}: name the base link", found = list(.0))]
+    Roots(Vec<String>),
+    /// None or several links carry no other.
+    #[error("expected one link that carries no other, found {found}: name the tip link", found = list(.0))]
+    Ends(Vec<String>),
+    /// A link hangs on two joints.
+    #[error("link \"{0}\" hangs on two joints: a serial arm is a tree without loops")]
+    TwoParents(String),
+    /// The two links are not in one row.
+    #[error("no row of joints leads from link \"{base}\" to link \"{tip}\"")]
+    NoWay {
+        /// Where it was to begin.
+        base: String,
+        /// Where it was to end.
+        tip: String,
+    },
+    /// Nothing moves between them.
+    #[error("no joint moves between link \"{base}\" and link \"{tip}\"")]
+    NoJoint {
+        /// Where it begins.
+        base: String,
+        /// Where it ends.
+        tip: String,
+    },
+    /// A joint that a serial arm cannot have.
+    #[error("joint \"{joint}\": expected revolute, continuous, prismatic or fixed, found {kind}")]
+    Kind {
+        /// Its name.
+        joint: String,
+        /// What it is.
+        kind: &'static str,
+    },
+    /// A number that is not finite, or an axis without a direction.
+    #[error("joint \"{joint}\": its {what} is not made of finite numbers, or an axis without a direction")]
+    Number {
+        /// Its name.
+        joint: String,
+        /// Where.
+        what: &'static str,
+    },
+    /// Limits the wrong way round.
+    #[error("joint \"{joint}\": expected limits with lower below upper, found {lower} to {upper}")]
+    Limits {
+        /// Its name.
+        joint: String,
+        /// The lower one.
+        lower: f64,
+        /// The upper one.
+        upper: f64,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}

@@ -1,0 +1,72 @@
+//! From wheels and joints to bases and hands, and back.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`differential`] | [`DifferentialDrive`]: two driven wheels |
+//! | [`omni`] | [`OmniBase`]: four wheels with rollers, Mecanum or omni |
+//! | [`arm`] | [`SerialArm`]: joints in a row, from URDF |
+
+pub mod arm;
+pub mod differential;
+pub mod omni;
+
+use thiserror::Error;
+
+pub use self::arm::{
+    ArmError, ArmJoint, InverseError, InverseSettings, JointKind, Reached, SerialArm, Workspace,
+};
+pub use self::differential::DifferentialDrive;
+pub use self::omni::{OmniBase, OmniWheel};
+
+use crate::base::Twist;
+use crate::units::RadiansPerSecond;
+
+/// The twist, slowed down in all its parts alike until no wheel is faster than `limit`: the base keeps to its way.
+fn slowed<const WHEELS: usize>(
+    twist: Twist,
+    wheels: [RadiansPerSecond; WHEELS],
+    limit: RadiansPerSecond,
+) -> Twist {
+    let fastest = wheels.iter().map(|wheel| wheel.0.abs()).fold(0.0, f64::max);
+    if fastest <= limit.0 { twist } else { twist.scaled(limit.0 / fastest) }
+}
+
+/// A base that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum BaseError {
+    /// A length that is not finite and above 0.
+    #[error("{name}: expected a finite number of metres above 0, found {found}")]
+    Length {
+        /// Which length.
+        name: &'static str,
+        /// What it was.
+        found: f64,
+    },
+    /// An angle that is not finite.
+    #[error("{name}: expected a finite number of radians, found {found}")]
+    Angle {
+        /// Which angle.
+        name: &'static str,
+        /// What it was.
+        found: f64,
+    },
+    /// Rollers across the wheel's way: it would drive nothing.
+    #[error(
+        "wheel {wheel}: rollers whose axes stand across its way drive nothing; expected less than 89 degrees"
+    )]
+    Rollers {
+        /// Which wheel.
+        wheel: usize,
+    },
+    /// The wheels leave a motion free.
+    #[error("the four wheels cannot drive the base in x, y and yaw: they leave a motion free")]
+    Free,
+}
+
+const fn length(name: &'static str, found: f64) -> Result<f64, BaseError> {
+    if found.is_finite() && found > 0.0 { Ok(found) } else { Err(BaseError::Length { name, found }) }
+}
+
+const fn angle(name: &'static str, found: f64) -> Result<f64, BaseError> {
+    if found.is_finite() { Ok(found) } else { Err(BaseError::Angle { name, found }) }
+}

@@ -1,0 +1,165 @@
+//! A base on four wheels with rollers: it moves ahead, aside and about.
+
+use nalgebra::{Matrix3x4, Matrix4x3, Vector3, Vector4};
+
+use super::{BaseError, angle, length, slowed};
+use crate::base::{Displacement, Twist};
+use crate::units::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
+
+/// Four wheels with rollers: Mecanum, omni, or any mixture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OmniBase {
+    /// Twist to wheels.
+    inverse: Matrix4x3<f64>,
+    /// Wheels to twist: the least squares of `inverse`.
+    forward: Matrix3x4<f64>,
+}
+
+/// A wheel with rollers around its rim.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OmniWheel {
+    /// Where it touches the floor, ahead of the middle of the base.
+    pub x: Metres,
+    /// Where it touches the floor, to the left of it.
+    pub y: Metres,
+    /// Where it drives to when it turns forward, counter-clockwise from ahead.
+    pub direction: Radians,
+    /// Axis of the roller on the floor, counter-clockwise from `direction`: 0 for an omni wheel, +-45 degrees for most
+    /// Mecanum wheels.
+    pub roller: Radians,
+    /// Half of its diameter over the rollers.
+    pub radius: Metres,
+}
+
+impl OmniBase {
+    /// Four wheels as they are.
+    ///
+    /// # Errors
+    /// A number that is not finite, a radius that is not above 0, rollers that drive nothing, wheels that leave a
+    /// motion of the base free.
+    pub fn new(wheels: [OmniWheel; 4]) -> Result<Self, BaseError> {
+        let mut inverse = Matrix4x3::zeros();
+        for (number, wheel) in wheels.iter().enumerate() {
+            let radius = length("wheel radius", wheel.radius.0)?;
+            let roller = angle("angle of the rollers", wheel.roller.0)?;
+            let direction = angle("direction of a wheel", wheel.direction.0)?;
+            if !(wheel.x.is_finite() && wheel.y.is_finite()) {
+                return Err(BaseError::Length { name: "place of a wheel", found: f64::NAN });
+            }
+            if roller.cos().abs() < LEAST_GRIP {
+                return Err(BaseError::Rollers { wheel: number });
+            }
+            // The roller lets go across its axis; along it the wheel and the floor move alike:
+            // (v + yaw x place) . axis = radius * turning * cos(roller).
+            let (sin, cos) = (direction + roller).sin_cos();
+            let grip = radius * roller.cos();
+            let about = wheel.x.0 * sin - wheel.y.0 * cos;
+            inverse.set_row(number, &Vector3::new(cos / grip, sin / grip, about / grip).transpose());
+        }
+        // Columns of one size, so that the test for a free motion does not depend on metres and radians.
+        let sizes = Vector3::from_fn(|column, _| inverse.column(column).norm());
+        if sizes.iter().any(|size| !(*size > 0.0)) {
+            return Err(BaseError::Free);
+        }
+        let even = Matrix4x3::from_fn(|row, column| inverse[(row, column)] / sizes[column]);
+        let singular = even.svd(false, false).singular_values;
+        if !(singular.min() > FREE * singular.max()) {
+            return Err(BaseError::Free);
+        }
+        let square = (even.transpose() * even).try_inverse().ok_or(BaseError::Free)?;
+        let forward = square * even.transpose();
+        let forward = Matrix3x4::from_fn(|row, column| forward[(row, column)] / sizes[row]);
+        Ok(Self { inverse, forward })
+    }
+
+    /// Mecanum wheels at the corners of a rectangle, all driving ahead: front left, front right, rear left, rear right.
+    /// `wheelbase` is between front and rear axles, `track` between left and right wheels; `roller` is 45 degrees for most
+    /// wheels. Seen from above the rollers point to the middle of the base (an "X"); those on the floor lie across.
+    ///
+    /// # Errors
+    /// As [`OmniBase::new`].
+    pub fn mecanum(
+        wheel_radius: Metres,
+        wheelbase: Metres,
+        track: Metres,
+        roller: Radians,
+    ) -> Result<Self, BaseError> {
+        let half = length("wheelbase", wheelbase.0)? / 2.0;
+        let aside = length("track", track.0)? / 2.0;
+        let wheel = |front: f64, left: f64| OmniWheel {
+            x: Metres(front * half),
+            y: Metres(left * aside),
+            direction: Radians::ZERO,
+            roller: roller * (-front * left),
+            radius: wheel_radius,
+        };
+        Self::new([wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)])
+    }
+
+    /// Omni wheels on a circle of `arm` about the middle, a quarter turn apart, each driving counter-clockwise around it.
+    /// The first stands at `first`, counter-clockwise from ahead (45 degrees for a base with a wheel at each corner).
+    ///
+    /// # Errors
+    /// As [`OmniBase::new`].
+    pub fn omni(wheel_radius: Metres, arm: Metres, first: Radians) -> Result<Self, BaseError> {
+        let arm = length("distance of the wheels from the middle", arm.0)?;
+        let wheel = |number: f64| {
+            let at = first + Radians(number * core::f64::consts::FRAC_PI_2);
+            let (sin, cos) = at.0.sin_cos();
+            OmniWheel {
+                x: Metres(arm * cos),
+                y: Metres(arm * sin),
+                direction: at + Radians(core::f64::consts::FRAC_PI_2),
+                roller: Radians::ZERO,
+                radius: wheel_radius,
+            }
+        };
+        Self::new([wheel(0.0), wheel(1.0), wheel(2.0), wheel(3.0)])
+    }
+
+    /// Velocities of the wheels for a twist, in their order.
+    #[must_use]
+    pub fn wheels(&self, twist: Twist) -> [RadiansPerSecond; 4] {
+        let wheels: [f64; 4] = (self.inverse * Vector3::new(twist.x.0, twist.y.0, twist.yaw.0)).into();
+        wheels.map(RadiansPerSecond)
+    }
+
+    /// The twist that comes nearest to what the wheels do: four wheels can contradict each other.
+    #[must_use]
+    pub fn twist(&self, wheels: [RadiansPerSecond; 4]) -> Twist {
+        let moved = self.displacement(wheels.map(|wheel| Radians(wheel.0)));
+        Twist {
+            x: MetresPerSecond(moved.x.0),
+            y: MetresPerSecond(moved.y.0),
+            yaw: RadiansPerSecond(moved.yaw.0),
+        }
+    }
+
+    /// The arc along which the base moves while the wheels turn by so much.
+    #[must_use]
+    pub fn displacement(&self, wheels: [Radians; 4]) -> Displacement {
+        let moved = self.forward * Vector4::from(wheels.map(|wheel| wheel.0));
+        Displacement { x: Metres(moved.x), y: Metres(moved.y), yaw: Radians(moved.z) }
+    }
+
+    /// How much the wheels contradict each other: what is left of their velocities when the nearest twist is taken
+    /// away. It grows when a wheel slips.
+    #[must_use]
+    pub fn slip(&self, wheels: [RadiansPerSecond; 4]) -> RadiansPerSecond {
+        let made = self.wheels(self.twist(wheels));
+        let square: f64 = wheels.iter().zip(made).map(|(is, made)| (is.0 - made.0).powi(2)).sum();
+        RadiansPerSecond(square.sqrt())
+    }
+
+    /// The twist, slowed down in all its parts alike until no wheel is faster than `limit`.
+    #[must_use]
+    pub fn within(&self, twist: Twist, limit: RadiansPerSecond) -> Twist {
+        slowed(twist, self.wheels(twist), limit)
+    }
+}
+
+/// Cosine of the steepest rollers: 89 degrees.
+const LEAST_GRIP: f64 = 0.017;
+
+/// Smallest part of the largest singular value that still drives a motion.
+const FREE: f64 = 1e-6;

@@ -1,0 +1,202 @@
+//! One coordinate on its way to a target, planned by `rsruckig`.
+
+use core::mem;
+
+use rsruckig::prelude::*;
+
+/// Bounds of one coordinate, in its unit; all finite and above 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) velocity: f64,
+    pub(super) acceleration: f64,
+    pub(super) jerk: f64,
+}
+
+impl Bounds {
+    /// The first that means nothing: its name, its value.
+    pub(super) fn wrong(&self) -> Option<(&'static str, f64)> {
+        [("velocity", self.velocity), ("acceleration", self.acceleration), ("jerk", self.jerk)]
+            .into_iter()
+            .find(|(_, bound)| !(bound.is_finite() && *bound > 0.0))
+    }
+
+    /// Never less than a motion over `distance` takes that changes its velocity by `change`; about right for long ones.
+    fn time(&self, distance: f64, change: f64) -> f64 {
+        distance.abs() / self.velocity
+            + (change.abs() + self.velocity) / self.acceleration
+            + 2.0 * self.acceleration / self.jerk
+    }
+}
+
+/// A coordinate at an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Moment {
+    pub(super) position: f64,
+    pub(super) velocity: f64,
+    pub(super) acceleration: f64,
+}
+
+/// Where to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Aim {
+    Position { position: f64, velocity: f64 },
+    Velocity(f64),
+}
+
+/// Why there is no plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoPlan {
+    /// It would take longer than [`LONGEST`].
+    TooLong,
+    /// The library found none.
+    NotFound,
+}
+
+/// The way on from where the coordinate is, and room for the next one.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) bounds: Bounds,
+    calculator: Ruckig<1, Refuse>,
+    input: InputParameter<1>,
+    now: Way,
+    next: Way,
+    elapsed: f64,
+}
+
+/// A trajectory that begins at `origin`: the library counts from zero, so that an axis that has turned for days is
+/// planned as exactly as a new one.
+#[derive(Clone, Debug)]
+struct Way {
+    trajectory: Trajectory<1>,
+    origin: f64,
+    aim: Aim,
+    duration: f64,
+}
+
+impl Plan {
+    /// At rest at zero.
+    pub(super) fn new(bounds: Bounds) -> Self {
+        let mut input = InputParameter::new(None);
+        input.max_velocity[0] = bounds.velocity;
+        input.max_acceleration[0] = bounds.acceleration;
+        input.max_jerk[0] = bounds.jerk;
+        let way = Way {
+            trajectory: Trajectory::new(None),
+            origin: 0.0,
+            aim: Aim::Position { position: 0.0, velocity: 0.0 },
+            duration: 0.0,
+        };
+        let calculator = Ruckig::new(None, 1.0);
+        Self { bounds, calculator, input, now: way.clone(), next: way, elapsed: 0.0 }
+    }
+
+    /// Stands at `position` and stays.
+    pub(super) fn stand_at(&mut self, position: f64) {
+        self.now.aim = Aim::Position { position, velocity: 0.0 };
+        self.now.duration = 0.0;
+        self.elapsed = 0.0;
+    }
+
+    /// Plans from `from` to `aim`, no shorter than `shortest`; [`Plan::take_up`] begins it. Returns its duration.
+    pub(super) fn prepare(&mut self, from: Moment, aim: Aim, shortest: Option<f64>) -> Result<f64, NoPlan> {
+        let input = &mut self.input;
+        input.current_position[0] = 0.0;
+        input.current_velocity[0] = from.velocity;
+        input.current_acceleration[0] = from.acceleration;
+        input.minimum_duration = shortest;
+        let (distance, velocity) = match aim {
+            Aim::Position { position, velocity } => {
+                input.control_interface = ControlInterface::Position;
+                (position - from.position, velocity)
+            }
+            Aim::Velocity(velocity) => {
+                input.control_interface = ControlInterface::Velocity;
+                (0.0, velocity)
+            }
+        };
+        input.target_position[0] = distance;
+        input.target_velocity[0] = velocity;
+        let time = self.bounds.time(distance, velocity - from.velocity);
+        if !(time <= LONGEST) {
+            return Err(NoPlan::TooLong);
+        }
+        let way = &mut self.next;
+        match self.calculator.calculate(input, &mut way.trajectory) {
+            Ok(RuckigResult::Working | RuckigResult::Finished) => {}
+            Ok(_) | Err(_) => return Err(NoPlan::NotFound),
+        }
+        let duration = way.trajectory.get_duration();
+        let end = at(&way.trajectory, duration);
+        if !(duration.is_finite() && duration >= 0.0 && end.position.is_finite()) {
+            return Err(NoPlan::NotFound);
+        }
+        (way.origin, way.aim, way.duration) = (from.position, aim, duration);
+        Ok(duration)
+    }
+
+    /// Begins what was prepared.
+    pub(super) fn take_up(&mut self) {
+        mem::swap(&mut self.now, &mut self.next);
+        self.elapsed = 0.0;
+    }
+
+    /// Time passes.
+    pub(super) fn advance(&mut self, time: f64) {
+        self.elapsed += time;
+    }
+
+    /// Where it is now.
+    pub(super) fn moment(&self) -> Moment {
+        self.now.at(self.elapsed)
+    }
+
+    /// Until it is there; 0 if it is.
+    pub(super) fn remaining(&self) -> f64 {
+        (self.now.duration - self.elapsed).max(0.0)
+    }
+}
+
+impl Way {
+    fn at(&self, elapsed: f64) -> Moment {
+        let beyond = elapsed - self.duration;
+        if beyond < 0.0 {
+            let moment = at(&self.trajectory, elapsed);
+            return Moment { position: self.origin + moment.position, ..moment };
+        }
+        // Once there it is exact: the library ends within its tolerance.
+        let (position, velocity) = match self.aim {
+            Aim::Position { position, velocity } => (position, velocity),
+            Aim::Velocity(velocity) => {
+                (self.origin + at(&self.trajectory, self.duration).position, velocity)
+            }
+        };
+        Moment { position: position + velocity * beyond, velocity, acceleration: 0.0 }
+    }
+}
+
+fn at(trajectory: &Trajectory<1>, time: f64) -> Moment {
+    let mut moment = Moment::default();
+    trajectory.state_to_integrate_from(time, &mut 0, |_, time, position, velocity, acceleration, jerk| {
+        let (position, velocity, acceleration) =
+            rsruckig::util::integrate(time, position, velocity, acceleration, jerk);
+        moment = Moment { position, velocity, acceleration };
+    });
+    moment
+}
+
+/// The library's errors without their words: they would be a second allocation.
+#[derive(Clone, Debug)]
+struct Refuse;
+
+impl RuckigErrorHandler for Refuse {
+    fn handle_validation_error(_: &str) -> Result<(), RuckigError> {
+        Err(RuckigError::ValidationError(String::new()))
+    }
+
+    fn handle_calculator_error(_: &str) -> Result<(), RuckigError> {
+        Err(RuckigError::CalculatorError(String::new()))
+    }
+}
+
+/// The library's own bound for the duration of a plan, s.
+pub(super) const LONGEST: f64 = 7.6e3;

@@ -1,0 +1,107 @@
+//! Velocity of a base, brought to what is asked with bounded acceleration and jerk.
+
+use super::OnlineError;
+use super::plan::{Aim, Bounds, Plan};
+use crate::base::Twist;
+use crate::units::{
+    MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecond, RadiansPerSecondCubed,
+    RadiansPerSecondSquared, Seconds,
+};
+
+/// Jerk-limited velocity of a base: x, y and yaw each on their own way to what was asked last.
+#[derive(Clone, Debug)]
+pub struct OnlineTwist {
+    plans: [Plan; 3],
+}
+
+/// How fast a base may be; all above 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TwistLimits {
+    /// Of x and y.
+    pub velocity: MetresPerSecond,
+    /// Of x and y.
+    pub acceleration: MetresPerSecondSquared,
+    /// Of x and y.
+    pub jerk: MetresPerSecondCubed,
+    /// Of yaw.
+    pub yaw_velocity: RadiansPerSecond,
+    /// Of yaw.
+    pub yaw_acceleration: RadiansPerSecondSquared,
+    /// Of yaw.
+    pub yaw_jerk: RadiansPerSecondCubed,
+}
+
+impl OnlineTwist {
+    /// At rest.
+    ///
+    /// # Errors
+    /// A limit that is not finite and above 0. Axis 0 is x, 1 is y, 2 is yaw.
+    pub fn new(limits: TwistLimits) -> Result<Self, OnlineError> {
+        let ahead = Bounds {
+            velocity: limits.velocity.0,
+            acceleration: limits.acceleration.0,
+            jerk: limits.jerk.0,
+        };
+        let yaw = Bounds {
+            velocity: limits.yaw_velocity.0,
+            acceleration: limits.yaw_acceleration.0,
+            jerk: limits.yaw_jerk.0,
+        };
+        for (axis, bounds) in [(0, ahead), (2, yaw)] {
+            if let Some((name, found)) = bounds.wrong() {
+                return Err(OnlineError::Limit { axis, name, found });
+            }
+        }
+        Ok(Self { plans: [ahead, ahead, yaw].map(Plan::new) })
+    }
+
+    /// What the base shall do from now on. What is beyond a limit is brought within it.
+    ///
+    /// # Errors
+    /// A number that is not finite: the base goes on to the old twist.
+    pub fn aim(&mut self, twist: Twist) -> Result<(), OnlineError> {
+        let asked = [twist.x.0, twist.y.0, twist.yaw.0];
+        for (axis, &found) in asked.iter().enumerate() {
+            if !found.is_finite() {
+                return Err(OnlineError::NotFinite { axis, found });
+            }
+        }
+        for (axis, (plan, asked)) in self.plans.iter_mut().zip(asked).enumerate() {
+            let limit = plan.bounds.velocity;
+            let aim = Aim::Velocity(asked.clamp(-limit, limit));
+            plan.prepare(plan.moment(), aim, None).map_err(|why| why.of(axis))?;
+        }
+        for plan in &mut self.plans {
+            plan.take_up();
+        }
+        Ok(())
+    }
+
+    /// Time passes: the twist then.
+    pub fn advance(&mut self, period: Seconds) -> Twist {
+        for plan in &mut self.plans {
+            plan.advance(period.0);
+        }
+        self.twist()
+    }
+
+    /// The twist now.
+    #[must_use]
+    pub fn twist(&self) -> Twist {
+        let [x, y, yaw] = [0, 1, 2].map(|axis| self.plans[axis].moment().velocity);
+        Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) }
+    }
+
+    /// At once at rest, as after a fault.
+    pub fn halt(&mut self) {
+        for plan in &mut self.plans {
+            plan.stand_at(0.0);
+        }
+    }
+
+    /// The twist is what was asked last.
+    #[must_use]
+    pub fn arrived(&self) -> bool {
+        self.plans.iter().all(|plan| plan.remaining() == 0.0)
+    }
+}
