@@ -1,0 +1,54 @@
+//! Numbers as characters (6), and the sum of a line (7).
+
+/// Characters a number has on the wire: 12, 18 or 24 bits, six in each, highest first.
+pub const LONGEST: usize = 4;
+
+/// Reads a number; the byte that is no digit of it (30h to 6Fh), or that there are none or too many.
+///
+/// # Errors
+/// The first wrong byte, or `None` for a wrong count of them.
+pub fn decode(characters: &[u8]) -> Result<u32, Option<u8>> {
+    if characters.is_empty() || characters.len() > LONGEST {
+        return Err(None);
+    }
+    characters.iter().try_fold(0, |value, &character| {
+        let bits = character.checked_sub(0x30).filter(|&bits| bits < 64).ok_or(Some(character))?;
+        Ok(value << 6 | u32::from(bits))
+    })
+}
+
+/// The check character of a line: the lowest six bits of the sum of its bytes, plus 30h.
+#[must_use]
+pub fn sum(line: &[u8]) -> u8 {
+    let sum = line.iter().fold(0_u8, |sum, &byte| sum.wrapping_add(byte));
+    (sum & 0x3f) + 0x30
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (6.1) to (6.3): 1 234, 5 432 and 16 000 000.
+    #[test]
+    fn the_numbers_of_the_specification_are_read() {
+        assert_eq!(decode(b"CB"), Ok(1_234));
+        assert_eq!(decode(b"1Dh"), Ok(5_432));
+        assert_eq!(decode(b"m2@0"), Ok(16_000_000));
+        assert_eq!(decode(b"oooo"), Ok((1 << 24) - 1));
+    }
+
+    #[test]
+    fn what_is_no_number_is_named() {
+        assert_eq!(decode(b"0/"), Err(Some(b'/')));
+        assert_eq!(decode(b"p0"), Err(Some(b'p')));
+        assert_eq!(decode(b""), Err(None));
+        assert_eq!(decode(b"00000"), Err(None));
+    }
+
+    #[test]
+    fn sums_are_those_of_recorded_lines() {
+        assert_eq!([sum(b"00"), sum(b"99"), sum(b"0E")], [b'P', b'b', b'e']);
+        assert_eq!(sum(b"PROT:SCIP 2.0"), b'N');
+        assert_eq!(sum(b"VEND:Hokuyo Automatic Co.,Ltd."), b'[');
+    }
+}

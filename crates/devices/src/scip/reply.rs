@@ -1,0 +1,414 @@
+//! What a sensor answers: the command again, a status, and lines with a sum each (7, 8, 9).
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::command::{Echo, Symbol};
+use super::encoding::{decode, sum};
+
+/// A reply whose sums, counts and characters are right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The command it answers.
+    pub echo: Echo,
+    /// How that went.
+    pub status: Status,
+    /// What came with it.
+    pub content: Content,
+}
+
+/// Two characters that say how a command went. Their meaning depends on the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(pub [u8; 2]);
+
+impl Status {
+    /// Done, or begun.
+    pub const DONE: Self = Self(*b"00");
+    /// A scan of MD or MS follows.
+    pub const SCAN: Self = Self(*b"99");
+
+    /// What it means for this command, in words.
+    #[must_use]
+    pub fn meaning(self, symbol: Symbol) -> &'static str {
+        let number = std::str::from_utf8(&self.0).ok().and_then(|text| text.parse::<u8>().ok());
+        match (symbol, number) {
+            (_, Some(0)) => "done",
+            (Symbol::Stream(_), Some(99)) => "a scan",
+            // (9)
+            (_, None) => match &self.0 {
+                b"0A" => "it cannot make its reply",
+                b"0B" => "its buffer is full, or the command came twice",
+                b"0C" | b"0D" => "the command's parameters are too few or wrong",
+                b"0E" => "it does not know the command",
+                b"0F" | b"0G" | b"0H" => "the command is too long or has wrong characters",
+                b"0I" => "it is in firmware update mode",
+                _ => "a status it should not have",
+            },
+            // (8.1), (8.2)
+            (Symbol::Once(_) | Symbol::Stream(_), Some(1)) => "the first step is no number",
+            (Symbol::Once(_) | Symbol::Stream(_), Some(2)) => "the last step is no number",
+            (Symbol::Once(_) | Symbol::Stream(_), Some(3)) => "the cluster count is no number",
+            (Symbol::Once(_) | Symbol::Stream(_), Some(4)) => "the last step is out of range",
+            (Symbol::Once(_) | Symbol::Stream(_), Some(5)) => "the last step is below the first",
+            (Symbol::Stream(_), Some(6)) => "the scan interval is no number",
+            (Symbol::Stream(_), Some(7)) => "the number of scans is no number",
+            (Symbol::Stream(_), Some(21..=49)) => "it stopped measuring to look into an error",
+            (Symbol::Stream(_), Some(98)) => "it measures again after an error",
+            (Symbol::Once(_), Some(10)) => "its laser is off",
+            (Symbol::Once(_) | Symbol::Stream(_), Some(50..=98)) => {
+                "its laser, motor or another part is broken"
+            }
+            // (8.3)
+            (Symbol::LaserOn, Some(1)) => "its laser is broken",
+            (Symbol::LaserOn, Some(2)) => "its laser is on already",
+            // (8.6)
+            (Symbol::Time, Some(1)) => "no such time command",
+            (Symbol::Time, Some(2)) => "it is telling its time already",
+            (Symbol::Time, Some(3)) => "it was not telling its time",
+            (Symbol::Time, Some(4)) => "it must first be told to tell its time",
+            _ => "a status it should not have",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+/// What came with a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    Nothing,
+    /// Of VV.
+    Version(Version),
+    /// Of PP.
+    Parameters(Parameters),
+    /// Of II: names and values, as they are.
+    Status(Vec<(String, String)>),
+    /// Of TM1: the sensor's clock, ms, 24 bits.
+    Time(u32),
+    /// Of GD, GS, MD and MS.
+    Scan {
+        /// When it began, by the sensor's clock, ms, 24 bits.
+        time: u32,
+        /// mm; below the sensor's shortest range they are error codes.
+        ranges: Vec<u32>,
+    },
+}
+
+/// Who the sensor is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Version {
+    /// VEND
+    pub vendor: String,
+    /// PROD
+    pub product: String,
+    /// FIRM
+    pub firmware: String,
+    /// PROT
+    pub protocol: String,
+    /// SERI
+    pub serial: String,
+}
+
+/// What the sensor can do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// MODL
+    pub model: String,
+    /// DMIN: shortest range, mm.
+    pub shortest: u32,
+    /// DMAX: longest range, mm.
+    pub longest: u32,
+    /// ARES: steps of a whole turn.
+    pub steps_per_turn: u32,
+    /// AMIN: first step that is measured.
+    pub first: u16,
+    /// AMAX: last step that is measured.
+    pub last: u16,
+    /// AFRT: the step that looks ahead.
+    pub front: u16,
+    /// SCAN: turns per minute.
+    pub turns_per_minute: u32,
+}
+
+/// Why a reply cannot be believed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReplyError {
+    /// It does not begin with a command.
+    #[error("expected a command's echo, found \"{}\"", found.escape_ascii())]
+    Echo {
+        /// The line, or its beginning.
+        found: Vec<u8>,
+    },
+    /// No status line, or a wrong one.
+    #[error("{symbol}: expected a status of two characters and their sum, found \"{}\"", found.escape_ascii())]
+    Status {
+        /// The command.
+        symbol: Symbol,
+        /// The line, or its beginning.
+        found: Vec<u8>,
+    },
+    /// A line's sum is wrong.
+    #[error("{symbol}: expected the sum '{}' in line {line}, found '{}'", expected.escape_ascii(), found.escape_ascii())]
+    Sum {
+        /// The command.
+        symbol: Symbol,
+        /// Number of the line, 1 for the echo.
+        line: usize,
+        /// What it should be.
+        expected: u8,
+        /// What it is.
+        found: u8,
+    },
+    /// A line is too short or too long.
+    #[error("{symbol}: expected a line of {expected}, found {found} bytes in line {line}")]
+    Length {
+        /// The command.
+        symbol: Symbol,
+        /// Number of the line, 1 for the echo.
+        line: usize,
+        /// In words.
+        expected: &'static str,
+        /// Bytes.
+        found: usize,
+    },
+    /// A character that no encoded number has.
+    #[error("{symbol}: expected characters from '0' to 'o' in an encoded number, found '{}'", found.escape_ascii())]
+    Character {
+        /// The command.
+        symbol: Symbol,
+        /// The byte.
+        found: u8,
+    },
+    /// Too few or too many ranges.
+    #[error("{symbol}: expected {expected} characters of ranges, found {found}")]
+    Points {
+        /// The command.
+        symbol: Symbol,
+        /// What the sector asks for.
+        expected: usize,
+        /// What there is.
+        found: usize,
+    },
+    /// A named value is missing, or no number.
+    #[error("{symbol}: expected {name}:NUMBER, found {found}")]
+    Value {
+        /// The command.
+        symbol: Symbol,
+        /// Name of the value.
+        name: &'static str,
+        /// What there is.
+        found: String,
+    },
+}
+
+impl Reply {
+    /// Reads a reply without its last two line feeds.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub fn parse(block: &[u8]) -> Result<Self, ReplyError> {
+        let mut lines = block.split(|&byte| byte == b'\n');
+        let first = lines.next().unwrap_or_default();
+        let echo = Echo::parse(first).ok_or_else(|| ReplyError::Echo { found: beginning(first) })?;
+        let symbol = echo.symbol;
+        let line = lines.next().unwrap_or_default();
+        let status =
+            status(line, symbol).ok_or_else(|| ReplyError::Status { symbol, found: beginning(line) })?;
+        let body = Body { symbol, lines: lines.collect() };
+        let content = body.content(&echo, status)?;
+        Ok(Self { echo, status, content })
+    }
+}
+
+/// The status of a line with its sum. SCIP2.0 is answered by one digit without a sum (2).
+pub(super) fn status(line: &[u8], symbol: Symbol) -> Option<Status> {
+    match *line {
+        [one, two, check] if sum(&[one, two]) == check => Some(Status([one, two])),
+        [one] if symbol == Symbol::Scip2 && one.is_ascii_alphanumeric() => Some(Status([b'0', one])),
+        _ => None,
+    }
+}
+
+/// What is shown of a line that is wrong.
+fn beginning(line: &[u8]) -> Vec<u8> {
+    line[..line.len().min(32)].to_vec()
+}
+
+/// The lines after the status.
+struct Body<'a> {
+    symbol: Symbol,
+    lines: Vec<&'a [u8]>,
+}
+
+/// Line number of a body's first line.
+const FIRST: usize = 3;
+
+impl Body<'_> {
+    fn content(&self, echo: &Echo, status: Status) -> Result<Content, ReplyError> {
+        match self.symbol {
+            Symbol::Version if status == Status::DONE => self.version().map(Content::Version),
+            Symbol::Parameters if status == Status::DONE => self.parameters().map(Content::Parameters),
+            Symbol::Status if status == Status::DONE => self.values().map(Content::Status),
+            Symbol::Time if status == Status::DONE && echo.control == 1 => {
+                self.exactly(1)?;
+                self.time().map(Content::Time)
+            }
+            Symbol::Once(_) if status == Status::DONE => self.scan(echo),
+            Symbol::Stream(_) if status == Status::SCAN => self.scan(echo),
+            _ => self.exactly(0).map(|()| Content::Nothing),
+        }
+    }
+
+    fn exactly(&self, count: usize) -> Result<(), ReplyError> {
+        match self.lines.get(count) {
+            None => Ok(()),
+            Some(line) => Err(ReplyError::Length {
+                symbol: self.symbol,
+                line: FIRST + count,
+                expected: "nothing more",
+                found: line.len(),
+            }),
+        }
+    }
+
+    /// A line without its sum, which is right.
+    fn checked(&self, place: usize) -> Result<&[u8], ReplyError> {
+        let line = self.lines.get(place).copied().unwrap_or_default();
+        let too_short = ReplyError::Length {
+            symbol: self.symbol,
+            line: FIRST + place,
+            expected: "1 to 64 characters and their sum",
+            found: line.len(),
+        };
+        let (&found, text) = line.split_last().ok_or(too_short)?;
+        self.compare(place, text, found).map(|()| text)
+    }
+
+    fn compare(&self, place: usize, text: &[u8], found: u8) -> Result<(), ReplyError> {
+        let expected = sum(text);
+        let wrong = ReplyError::Sum { symbol: self.symbol, line: FIRST + place, expected, found };
+        (expected == found).then_some(()).ok_or(wrong)
+    }
+
+    fn number(&self, characters: &[u8]) -> Result<u32, ReplyError> {
+        decode(characters).map_err(|found| match found {
+            Some(found) => ReplyError::Character { symbol: self.symbol, found },
+            None => ReplyError::Points { symbol: self.symbol, expected: 4, found: characters.len() },
+        })
+    }
+
+    fn time(&self) -> Result<u32, ReplyError> {
+        let line = self.checked(0)?;
+        if line.len() != 4 {
+            let (symbol, found) = (self.symbol, line.len() + 1);
+            return Err(ReplyError::Length {
+                symbol,
+                line: FIRST,
+                expected: "4 characters of time and their sum",
+                found,
+            });
+        }
+        self.number(line)
+    }
+
+    fn scan(&self, echo: &Echo) -> Result<Content, ReplyError> {
+        let time = self.time()?;
+        let (Symbol::Once(encoding) | Symbol::Stream(encoding)) = self.symbol else {
+            return Ok(Content::Nothing);
+        };
+        let width = encoding.characters();
+        let expected = echo.sector.points() * width;
+        // A range may begin in one line and end in the next.
+        let mut characters = Vec::with_capacity(expected);
+        for place in 1..self.lines.len() {
+            let line = self.checked(place)?;
+            if line.len() > LONGEST_LINE || characters.len() + line.len() > expected {
+                let found = characters.len() + line.len();
+                return Err(ReplyError::Points { symbol: self.symbol, expected, found });
+            }
+            characters.extend_from_slice(line);
+        }
+        if characters.len() != expected {
+            return Err(ReplyError::Points { symbol: self.symbol, expected, found: characters.len() });
+        }
+        let ranges = characters.chunks(width).map(|it| self.number(it)).collect::<Result<_, _>>()?;
+        Ok(Content::Scan { time, ranges })
+    }
+
+    /// `NAME:VALUE;` lines. Their sum is that of what stands before the semicolon (8.11).
+    fn values(&self) -> Result<Vec<(String, String)>, ReplyError> {
+        let mut values = Vec::new();
+        for (place, line) in self.lines.iter().enumerate() {
+            let Some((text, &[b';', check])) = line.split_last_chunk::<2>().map(|(text, end)| (text, end))
+            else {
+                let (symbol, line, found) = (self.symbol, FIRST + place, line.len());
+                return Err(ReplyError::Length { symbol, line, expected: "NAME:VALUE;SUM", found });
+            };
+            self.compare(place, text, check)?;
+            let text = String::from_utf8_lossy(text);
+            let (name, value) = text.split_once(':').unwrap_or((&text, ""));
+            values.push((name.trim().to_owned(), value.trim().to_owned()));
+        }
+        Ok(values)
+    }
+
+    fn version(&self) -> Result<Version, ReplyError> {
+        let values = self.values()?;
+        let value = |name| of(&values, name).unwrap_or_default().to_owned();
+        Ok(Version {
+            vendor: value("VEND"),
+            product: value("PROD"),
+            firmware: value("FIRM"),
+            protocol: value("PROT"),
+            serial: value("SERI"),
+        })
+    }
+
+    fn parameters(&self) -> Result<Parameters, ReplyError> {
+        let values = self.values()?;
+        let number = |name: &'static str| {
+            let found = of(&values, name);
+            found.and_then(|it| it.parse::<u32>().ok()).ok_or_else(|| ReplyError::Value {
+                symbol: self.symbol,
+                name,
+                found: found
+                    .map_or_else(|| "nothing".to_owned(), |it| format!("\"{}\"", it.escape_debug())),
+            })
+        };
+        let step = |name: &'static str| {
+            let value = number(name)?;
+            // Four digits are all a command has for one.
+            u16::try_from(value).ok().filter(|&it| it <= 9_999).ok_or_else(|| ReplyError::Value {
+                symbol: self.symbol,
+                name,
+                found: value.to_string(),
+            })
+        };
+        Ok(Parameters {
+            model: of(&values, "MODL").unwrap_or_default().to_owned(),
+            shortest: number("DMIN")?,
+            longest: number("DMAX")?,
+            steps_per_turn: number("ARES")?,
+            first: step("AMIN")?,
+            last: step("AMAX")?,
+            front: step("AFRT")?,
+            turns_per_minute: number("SCAN")?,
+        })
+    }
+}
+
+fn of<'a>(values: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    values.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
+}
+
+/// Characters of data in a line, without their sum (8.1).
+const LONGEST_LINE: usize = 64;
+
+#[cfg(test)]
+mod tests;
