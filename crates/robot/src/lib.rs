@@ -92,5 +92,8 @@ impl Robot {
                 *path = folder.join(&*path);
             }
         }
+        if let Some(arm) = &mut self.arm {
+            arm.urdf = folder.join(&arm.urdf);
+        }
     }
 }

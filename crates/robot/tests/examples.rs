@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ethercat::cia402::CyclicMode;
-use robot::{Application, Controller, Overrides, Robot};
+use robot::{Application, ControllerKind, Overrides, Robot};
 
 use onbeat_robot as robot;
 
@@ -33,7 +33,7 @@ fn six_axis_is_six_drives_of_twelve_bytes_each_way_in_two_modes() {
     }
     assert_eq!(axes_in(&robot, CyclicMode::Position), 4);
     assert_eq!(axes_in(&robot, CyclicMode::Velocity), 2);
-    let Controller::Sinusoid(swings) = &robot.controller else { panic!("sinusoid") };
+    let ControllerKind::Sinusoid(swings) = &robot.controllers[0].kind else { panic!("sinusoid") };
     assert_eq!(swings.len(), 6);
     // Five sixths of a swing of two seconds.
     assert!((swings[5].delay().0 - 5.0 / 3.0).abs() < 1e-4);
@@ -85,7 +85,9 @@ fn the_reference_names_every_key_a_file_may_have() {
         include_str!("../src/file/mod.rs"),
         include_str!("../src/file/bus.rs"),
         include_str!("../src/file/axis.rs"),
+        include_str!("../src/file/body.rs"),
         include_str!("../src/file/controller.rs"),
+        include_str!("../src/file/seam.rs"),
     ];
     let fields =
         keys.iter().flat_map(|source| source.split("deny_unknown_fields").skip(1)).flat_map(|table| {

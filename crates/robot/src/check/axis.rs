@@ -1,6 +1,7 @@
 //! The axes, and whether their drives can do what is asked of them.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, ModeOfOperation, object::MODES_OF_OPERATION};
 use motion::{AxisScale, NewtonMetres};
@@ -9,7 +10,8 @@ use toml::Spanned;
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, number};
 use crate::description::{
-    Axis, AxisLimits, Bus, Cycle, ObjectDirection, OnStale, mode_objects, short_name,
+    Axis, AxisLimits, Brake, Bus, Cycle, FollowingError, Homing, ObjectDirection, OnStale, mode_objects,
+    short_name,
 };
 use crate::error::Problem;
 use crate::file;
@@ -23,6 +25,9 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
     let mut axes = Vec::new();
     for entry in entries {
         let (mode, scale, limits) = (mode(*entry.mode.get_ref()), scale(entry)?, limits(entry, cycle)?);
+        let following_error = entry.following_error.as_ref().map(following_error).transpose()?;
+        let homing = entry.homing.as_ref().map_or(Ok(Homing::Never), homing)?;
+        let brake = entry.brake.as_ref().map(brake).transpose()?;
         let repeated =
             file::Repeated { name: &entry.name, count: entry.count.as_ref(), first: entry.first.as_ref() };
         for repetition in repetitions(&repeated)? {
@@ -41,10 +46,21 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
             check_startup_mode(&entry.mode, mode, &name, bus, sub_device)?;
             let on_stale = match entry.on_stale {
                 file::OnStale::Hold => OnStale::Hold,
+                file::OnStale::Ramp => OnStale::Ramp,
                 file::OnStale::QuickStop => OnStale::QuickStop,
                 file::OnStale::Disable => OnStale::Disable,
             };
-            axes.push(Axis { name, sub_device, mode, scale, limits, on_stale });
+            axes.push(Axis {
+                name,
+                sub_device,
+                mode,
+                scale,
+                limits,
+                following_error,
+                on_stale,
+                homing,
+                brake,
+            });
         }
     }
     Ok(axes)
@@ -84,8 +100,13 @@ fn scale(entry: &file::Axis) -> Checked<AxisScale> {
 }
 
 fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
-    let file::Limits { position, velocity, torque, maximum_step } = &entry.limits;
+    let file::Limits { position, velocity, acceleration, jerk, torque, maximum_step } = &entry.limits;
     let velocity = number::positive("velocity", velocity)?;
+    let or = |key, value: &Option<Spanned<f64>>, usual| {
+        value.as_ref().map_or(Ok(usual), |value| number::positive(key, value))
+    };
+    let acceleration = or("acceleration", acceleration, velocity / USUAL_RISE)?;
+    let jerk = or("jerk", jerk, acceleration / USUAL_RISE)?;
     let torque = number::positive("torque", torque)?;
     let position = match position {
         None => None,
@@ -115,8 +136,52 @@ fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
             radians
         }
     };
-    Ok(AxisLimits { position, velocity, torque, maximum_step })
+    Ok(AxisLimits { position, velocity, acceleration, jerk, torque, maximum_step })
 }
+
+fn following_error(entry: &file::FollowingError) -> Checked<FollowingError> {
+    let window = number::positive("window", &entry.window)?;
+    let time = entry.time.as_ref().map_or(Ok(USUAL_PATIENCE), |time| short("time", time))?;
+    Ok(FollowingError { window, time })
+}
+
+fn homing(entry: &Spanned<file::Homing>) -> Checked<Homing> {
+    match (&entry.get_ref().offset, &entry.get_ref().position) {
+        (Some(offset), None) => Ok(Homing::Absolute { offset: number::finite("offset", offset)? }),
+        (None, Some(position)) => {
+            Ok(Homing::CurrentPosition { position: number::finite("position", position)? })
+        }
+        (given, _) => {
+            let found = if given.is_some() { "offset and position" } else { "neither offset nor position" };
+            let expected = "offset of an absolute encoder, or position of a mark to be homed at";
+            Err(Problem::new(entry.span(), found, expected, "give one of the two"))
+        }
+    }
+}
+
+fn brake(entry: &file::Brake) -> Checked<Brake> {
+    Ok(Brake { release: short("release", &entry.release)?, engage: short("engage", &entry.engage)? })
+}
+
+/// A time that a mechanism may take.
+fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Duration> {
+    super::cycle::within(
+        key,
+        length.get_ref().0,
+        (Duration::ZERO, LONGEST_WAIT),
+        length,
+        &format!("shorten {key}"),
+    )?;
+    Ok(length.get_ref().0)
+}
+
+/// Where the file does not say: full speed, and full acceleration, within a quarter of a second.
+const USUAL_RISE: f64 = 0.25;
+
+/// For a following error, where the file does not say.
+const USUAL_PATIENCE: Duration = Duration::from_millis(50);
+
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Whether the explicit mapping carries the objects the mode lives on (CiA 402-2, cyclic modes).
 fn check_mapping(

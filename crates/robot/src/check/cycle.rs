@@ -87,7 +87,7 @@ fn optional(
     value.map(check).transpose()
 }
 
-fn within<T>(
+pub(super) fn within<T>(
     key: &str,
     length: Duration,
     (shortest, longest): (Duration, Duration),

@@ -1,6 +1,7 @@
 //! From what a file says to what a robot is: every check that needs more than one key.
 
 mod axis;
+mod body;
 mod bus;
 mod clock;
 mod controller;
@@ -8,6 +9,7 @@ pub(crate) mod cycle;
 mod mapping;
 pub(crate) mod number;
 mod repeat;
+mod seam;
 mod simulation;
 mod startup;
 mod topology;
@@ -26,9 +28,12 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<R
     let cycle = cycle::cycle(document.cycle.get_ref(), overrides)?;
     let bus = bus::bus(document.bus, &document.device, &cycle)?;
     let axes = axis::axes(&document.axis, &bus, &cycle)?;
-    let controller = controller::controller(document.controller.as_ref(), &axes, &cycle)?;
+    let base = document.base.as_ref().map(|base| body::base(base, &axes)).transpose()?;
+    let arm = document.arm.as_ref().map(|arm| body::arm(arm, &axes)).transpose()?;
+    let controllers = controller::controllers(&document.controller.0, &axes, base.as_ref(), &cycle)?;
     let name = document.name.unwrap_or_else(|| "robot".to_owned());
-    Ok(Robot { name, cycle, bus, axes, controller })
+    let seam = seam::seam(&document.seam, &name)?;
+    Ok(Robot { name, cycle, bus, axes, controllers, base, arm, seam })
 }
 
 /// A name people can read in a table and type on a command line.

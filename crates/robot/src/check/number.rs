@@ -27,6 +27,11 @@ pub(crate) fn optional_whole(
     value.map(|value| whole(key, value, range)).transpose()
 }
 
+/// A finite number.
+pub(super) fn finite(key: &str, value: &Spanned<f64>) -> Checked<f64> {
+    accepted(key, value, "a finite number", |_| true)
+}
+
 /// A finite number above zero.
 pub(super) fn positive(key: &str, value: &Spanned<f64>) -> Checked<f64> {
     accepted(key, value, "a finite number above 0", |number| number > 0.0)

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use ethercat::cia402::{CyclicMode, object};
 use motion::AxisScale;
 
@@ -14,8 +16,14 @@ pub struct Axis {
     pub scale: AxisScale,
     /// What the axis must not exceed.
     pub limits: AxisLimits,
+    /// How well it has to follow; `None` leaves that to its drive.
+    pub following_error: Option<FollowingError>,
     /// What happens when the command goes stale.
     pub on_stale: OnStale,
+    /// How it learns its absolute position.
+    pub homing: Homing,
+    /// Its brake, if the cycle has to wait for one.
+    pub brake: Option<Brake>,
 }
 
 /// What an axis must not exceed.
@@ -25,6 +33,10 @@ pub struct AxisLimits {
     pub position: Option<(f64, f64)>,
     /// Highest speed either way, in rad/s.
     pub velocity: f64,
+    /// Highest acceleration either way, in rad/s^2: what controllers plan with and supervision brakes with.
+    pub acceleration: f64,
+    /// Highest jerk either way, in rad/s^3, that controllers plan with.
+    pub jerk: f64,
     /// Highest torque either way at the axis, in N m.
     pub torque: f64,
     /// Largest change of the position command from one beat to the next, in rad.
@@ -34,13 +46,51 @@ pub struct AxisLimits {
 /// What an axis does when its command goes stale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStale {
-    /// Keep the last position, or slow down to standstill, with the drive enabled.
+    /// To rest at its acceleration limit, then keep the position, with the drive enabled.
     #[default]
     Hold,
+    /// Smoothly to rest, all axes that do so in the same time, then as [`OnStale::Hold`].
+    Ramp,
     /// CiA 402 quick stop.
     QuickStop,
     /// Take the torque off.
     Disable,
+}
+
+/// How far an axis may be from its set-point, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FollowingError {
+    /// Farther than this is too far, in rad.
+    pub window: f64,
+    /// It may be too far for less than this.
+    pub time: Duration,
+}
+
+/// How an axis learns its absolute position.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Homing {
+    /// Not at all: zero is where its drive says.
+    #[default]
+    Never,
+    /// Its encoder is absolute.
+    Absolute {
+        /// Position of the axis where the drive's is zero, in rad.
+        offset: f64,
+    },
+    /// Somebody brings it to a mark and asks for homing.
+    CurrentPosition {
+        /// Position of the mark, in rad.
+        position: f64,
+    },
+}
+
+/// How long a brake takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brake {
+    /// Until the axis is free.
+    pub release: Duration,
+    /// Until it holds.
+    pub engage: Duration,
 }
 
 /// An object a mode of operation lives on.

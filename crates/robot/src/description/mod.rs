@@ -4,14 +4,21 @@
 //! entry is written out. Quantities are SI: radians, radians per second, newton metres, hertz.
 
 mod axis;
+mod body;
 mod bus;
 mod controller;
 mod cycle;
+mod seam;
 
-pub use axis::{Axis, AxisLimits, ModeObject, ObjectDirection, OnStale, mode_objects, short_name};
+pub use axis::{
+    Axis, AxisLimits, Brake, FollowingError, Homing, ModeObject, ObjectDirection, OnStale, mode_objects,
+    short_name,
+};
+pub use body::{Arm, Base, BaseKind, BaseLimits};
 pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
-pub use controller::{Controller, Sinusoid};
+pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
 pub use cycle::{Cycle, FrameOrder, Overrun, Profile, ProfileError};
+pub use seam::{Seam, SeamPort, SeamPortKind};
 
 /// A robot.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +31,12 @@ pub struct Robot {
     pub bus: Bus,
     /// The axes, in the order of the file.
     pub axes: Vec<Axis>,
-    /// What moves the axes.
-    pub controller: Controller,
+    /// What moves the axes; the first one at the start. At least one.
+    pub controllers: Vec<Controller>,
+    /// What drives it about, if anything does.
+    pub base: Option<Base>,
+    /// Its arm, if the file describes one.
+    pub arm: Option<Arm>,
+    /// What the rest of the world gets to see of the cycle.
+    pub seam: Seam,
 }

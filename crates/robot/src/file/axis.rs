@@ -1,6 +1,8 @@
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::Length;
+
 /// `[[axis]]`
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -14,8 +16,11 @@ pub(crate) struct Axis {
     pub(crate) gear_ratio: Option<Spanned<f64>>,
     pub(crate) rated_torque: Spanned<f64>,
     pub(crate) limits: Limits,
+    pub(crate) following_error: Option<FollowingError>,
     #[serde(default)]
     pub(crate) on_stale: OnStale,
+    pub(crate) homing: Option<Spanned<Homing>>,
+    pub(crate) brake: Option<Brake>,
 }
 
 /// `limits` of an axis.
@@ -24,6 +29,8 @@ pub(crate) struct Axis {
 pub(crate) struct Limits {
     pub(crate) position: Option<Spanned<[f64; 2]>>,
     pub(crate) velocity: Spanned<f64>,
+    pub(crate) acceleration: Option<Spanned<f64>>,
+    pub(crate) jerk: Option<Spanned<f64>>,
     pub(crate) torque: Spanned<f64>,
     pub(crate) maximum_step: Option<Spanned<f64>>,
 }
@@ -41,6 +48,31 @@ pub(crate) enum Mode {
 pub(crate) enum OnStale {
     #[default]
     Hold,
+    Ramp,
     QuickStop,
     Disable,
+}
+
+/// `following_error` of an axis.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FollowingError {
+    pub(crate) window: Spanned<f64>,
+    pub(crate) time: Option<Spanned<Length>>,
+}
+
+/// `homing` of an axis.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Homing {
+    pub(crate) offset: Option<Spanned<f64>>,
+    pub(crate) position: Option<Spanned<f64>>,
+}
+
+/// `brake` of an axis.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Brake {
+    pub(crate) release: Spanned<Length>,
+    pub(crate) engage: Spanned<Length>,
 }

@@ -3,8 +3,10 @@
 //! Values that a check may refuse keep their place in the text ([`Spanned`]).
 
 mod axis;
+mod body;
 mod bus;
 mod controller;
+mod seam;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,11 +14,13 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-pub(crate) use axis::{Axis, Limits, Mode, OnStale};
+pub(crate) use axis::{Axis, Brake, FollowingError, Homing, Limits, Mode, OnStale};
+pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
     Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Simulate, SimulateKind, Startup, SubDevice,
 };
-pub(crate) use controller::{Controller, ControllerKind};
+pub(crate) use controller::{Controller, ControllerKind, Controllers};
+pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -29,7 +33,12 @@ pub(crate) struct Document {
     pub(crate) bus: Spanned<Bus>,
     #[serde(default)]
     pub(crate) axis: Vec<Axis>,
-    pub(crate) controller: Option<Controller>,
+    #[serde(default)]
+    pub(crate) controller: Controllers,
+    pub(crate) base: Option<Spanned<Base>>,
+    pub(crate) arm: Option<Arm>,
+    #[serde(default)]
+    pub(crate) seam: Seam,
 }
 
 /// `[cycle]`

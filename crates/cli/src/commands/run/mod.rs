@@ -173,6 +173,7 @@ impl Run {
         if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
             live.say(&format!("late beats are explained by counters only: {why}"));
         }
+        let controller = controller::controller(robot)?;
         let mut pump = Pump {
             main_device: &mut main_device,
             link: &mut link,
@@ -191,7 +192,7 @@ impl Run {
             link,
             MonotonicClock,
             &axes,
-            controller::controller(robot),
+            controller,
             CycleConfiguration {
                 period: robot.cycle.period,
                 order: match robot.cycle.frame_order {

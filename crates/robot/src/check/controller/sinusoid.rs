@@ -1,54 +1,20 @@
-//! What moves the axes, and whether the axes can follow.
+//! How axes swing, and whether they can follow.
 
 use ethercat::cia402::CyclicMode;
 use toml::Spanned;
 
-use super::{Checked, number};
-use crate::description::{Axis, Controller, Cycle, Sinusoid, short_name};
+use crate::check::{Checked, number};
+use crate::description::{Axis, Cycle, Sinusoid, short_name};
 use crate::error::Problem;
 use crate::file;
-use crate::nearest::nearest;
 
-pub(super) fn controller(
-    controller: Option<&file::Controller>,
-    axes: &[Axis],
+/// How `axis`, the `number`th that swings, does it.
+pub(super) fn sinusoid(
+    controller: &file::Controller,
+    axis: &Axis,
+    number: usize,
     cycle: &Cycle,
-) -> Checked<Controller> {
-    let Some(controller) = controller else { return Ok(Controller::Hold) };
-    check_axis_names(controller, axes)?;
-    match controller.kind.get_ref() {
-        file::ControllerKind::Hold => holding(controller),
-        file::ControllerKind::Sinusoid => axes
-            .iter()
-            .enumerate()
-            .map(|(number, axis)| sinusoid(controller, axis, number, cycle))
-            .collect::<Checked<_>>()
-            .map(Controller::Sinusoid),
-    }
-}
-
-fn check_axis_names(controller: &file::Controller, axes: &[Axis]) -> Checked<()> {
-    let unknown = controller.axis.keys().find(|name| axes.iter().all(|axis| axis.name != *name.get_ref()));
-    unknown.map_or(Ok(()), |name| {
-        let remedy = nearest(name.get_ref(), axes.iter().map(|axis| axis.name.as_str()))
-            .map_or("correct the name".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
-        let found = format!("a movement for the unknown axis \"{}\"", name.get_ref());
-        Err(Problem::new(name.span(), found, "the name of an [[axis]]", remedy))
-    })
-}
-
-fn holding(controller: &file::Controller) -> Checked<Controller> {
-    let given = [&controller.amplitude, &controller.frequency, &controller.phase, &controller.phase_step];
-    match given.into_iter().flatten().next() {
-        None => Ok(Controller::Hold),
-        Some(value) => {
-            let found = "a movement for a controller that holds still";
-            Err(Problem::new(value.span(), found, "kind = \"sinusoid\"", "change kind or remove this"))
-        }
-    }
-}
-
-fn sinusoid(controller: &file::Controller, axis: &Axis, number: usize, cycle: &Cycle) -> Checked<Sinusoid> {
+) -> Checked<Sinusoid> {
     let own = controller.axis.iter().find(|(name, _)| *name.get_ref() == axis.name).map(|(_, own)| own);
     let own = own.cloned().unwrap_or_default();
     let amplitude = own.amplitude.as_ref().or(controller.amplitude.as_ref());
