@@ -1,5 +1,11 @@
 //! What a cycle is asked to do from outside: newest wins.
 
+mod ends;
+pub(crate) mod words;
+
+pub(crate) use ends::Regions;
+pub use ends::{Read, Reader, SendError, Writer};
+
 /// One command, as its writer meant it. The real-time side checks every number before anything moves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Command {

@@ -1,5 +1,10 @@
 //! How a cycle stands at the end of a beat.
 
+mod ends;
+pub(crate) mod words;
+
+pub use ends::{ReadError, Reader, Writer};
+
 /// A cycle at the end of one beat. No number here is ever NaN for want of a value: `fresh`, `known` and counters say
 /// what counts.
 #[derive(Clone, Debug, Default, PartialEq)]

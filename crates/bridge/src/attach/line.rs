@@ -1,0 +1,84 @@
+//! A connection to the door.
+
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+
+use super::AttachError;
+use crate::channel::far::has_hung_up;
+use crate::door::protocol::{LONGEST_REPLY, Malformed, Reply, Request, Status, VERSION};
+use crate::place;
+
+/// It ends with the cycle, and what was given for it with it.
+#[derive(Debug)]
+pub(crate) struct Line {
+    socket: OwnedFd,
+    path: PathBuf,
+}
+
+impl Line {
+    pub(super) fn to(path: &Path) -> Result<Self, AttachError> {
+        let socket = place::connect_to(path).map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => {
+                AttachError::Nobody { path: path.into() }
+            }
+            io::ErrorKind::WouldBlock => AttachError::Silent { path: path.into() },
+            _ => AttachError::System { path: path.into(), error },
+        })?;
+        Ok(Self { socket, path: path.into() })
+    }
+
+    /// Asks, and waits for the answer; not longer than a few seconds.
+    pub(super) fn ask(&self, request: Request<'_>) -> Result<(Reply, Vec<OwnedFd>), AttachError> {
+        let failed = |error: Errno| match error {
+            Errno::AGAIN => AttachError::Silent { path: self.path.clone() },
+            Errno::PIPE | Errno::CONNRESET => AttachError::Nobody { path: self.path.clone() },
+            error => AttachError::System { path: self.path.clone(), error: error.into() },
+        };
+        retry_on_intr(|| send(&self.socket, &request.emit(), SendFlags::NOSIGNAL)).map_err(failed)?;
+        let mut bytes = vec![0; LONGEST_REPLY];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = retry_on_intr(|| {
+            let mut slices = [IoSliceMut::new(&mut bytes)];
+            recvmsg(&self.socket, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)
+        });
+        let received = received.map_err(failed)?;
+        let files = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(files) => Some(files),
+            _ => None,
+        });
+        let files: Vec<OwnedFd> = files.flatten().collect();
+        if received.bytes == 0 {
+            return Err(AttachError::Nobody { path: self.path.clone() });
+        }
+        match Reply::parse(&bytes[..received.bytes]) {
+            Ok(reply) => Ok((reply, files)),
+            Err(Malformed::Version(found)) => {
+                Err(AttachError::Version { path: self.path.clone(), expected: VERSION, found })
+            }
+            Err(Malformed::Magic | Malformed::Content) => {
+                let why = "what answers there is no seam of Onbeat".into();
+                Err(AttachError::Refused { path: self.path.clone(), why })
+            }
+        }
+    }
+
+    /// A refusal in words.
+    pub(super) fn why(&self, reply: &Reply) -> String {
+        match reply.status {
+            Status::Taken => format!("process {} has it", reply.numbers[0]),
+            _ if reply.text.is_empty() => format!("{:?}", reply.status),
+            _ => reply.text.clone(),
+        }
+    }
+
+    /// Whether the other end is closed.
+    pub(crate) fn has_ended(&self) -> bool {
+        has_hung_up(&self.socket)
+    }
+}

@@ -1,0 +1,236 @@
+//! The one lock-free thing across processes: words of which a reader sees one publication, whole, or none.
+//!
+//! ```text
+//! word 0           number of the newest whole publication, 0 for none; it also is the writer's heartbeat
+//! words 1..8       nothing
+//! slot 0, 1, ...   a sequence word, then the words of a publication; each slot starts on a cache line
+//! ```
+//!
+//! Publication `n` (from 1) goes into slot `n` modulo the number of slots. Its sequence word is `2 n - 1` while it is
+//! written and `2 n` once it is whole; only then does word 0 become `n`. So:
+//!
+//! * The writer never waits, and nothing a reader does can be seen by it.
+//! * A writer that dies at any instruction leaves publication `n` whole: it was at work in another slot. Who writes
+//!   next goes on from word 0.
+//! * A reader is torn only when the writer laps it: comes round to the same slot while it copies. It looks again, a
+//!   bounded number of times.
+//! * Whatever stands in the words, reading them ends and stays within them.
+//!
+//! Each slot is a sequence lock over atomic words, after Boehm, "Can seqlocks get along with programming language memory
+//! models?" (MSPC 2012). The same code runs over [`std`]'s atomics in memory that processes share, and over loom's in
+//! its models (`tests/loom.rs`), where a variant without the fences is seen to fail.
+
+use std::sync::atomic::{self, AtomicU64, Ordering};
+
+/// An atomic word.
+pub trait Word {
+    /// As [`AtomicU64::load`].
+    fn load(&self, order: Ordering) -> u64;
+    /// As [`AtomicU64::store`].
+    fn store(&self, value: u64, order: Ordering);
+    /// As [`atomic::fence`].
+    fn fence(order: Ordering);
+}
+
+impl Word for AtomicU64 {
+    fn load(&self, order: Ordering) -> u64 {
+        self.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.store(value, order);
+    }
+
+    fn fence(order: Ordering) {
+        atomic::fence(order);
+    }
+}
+
+/// Where a cell's words are. They are always the same ones.
+pub trait Words {
+    /// What a word is.
+    type Word: Word;
+
+    /// All of them.
+    fn words(&self) -> &[Self::Word];
+}
+
+impl<W: Word> Words for std::sync::Arc<[W]> {
+    type Word = W;
+
+    fn words(&self) -> &[W] {
+        self
+    }
+}
+
+/// How a cell is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    slots: usize,
+    words: usize,
+}
+
+impl Shape {
+    /// This many slots (2 to 64) of this many words (1 to 2^20); `None` beyond.
+    #[must_use]
+    pub const fn new(slots: usize, words: usize) -> Option<Self> {
+        if slots >= 2 && slots <= 64 && words >= 1 && words <= 1 << 20 {
+            Some(Self { slots, words })
+        } else {
+            None
+        }
+    }
+
+    /// Slots: one less is how often the writer may publish before it laps a reader.
+    #[must_use]
+    pub const fn slots(self) -> usize {
+        self.slots
+    }
+
+    /// Words of a publication.
+    #[must_use]
+    pub const fn words(self) -> usize {
+        self.words
+    }
+
+    /// Words of the whole cell.
+    #[must_use]
+    pub const fn total(self) -> usize {
+        LINE + self.slots * self.stride()
+    }
+
+    const fn stride(self) -> usize {
+        (1 + self.words).next_multiple_of(LINE)
+    }
+
+    /// Sequence word and words of the slot of a publication. `words` is at least [`Shape::total`] long.
+    fn slot<W>(self, words: &[W], number: u64) -> (&W, &[W]) {
+        let start = LINE + (number % self.slots as u64) as usize * self.stride();
+        let slot = &words[start..=start + self.words];
+        (&slot[0], &slot[1..])
+    }
+}
+
+/// Words of a cache line of 64 bytes.
+const LINE: usize = 8;
+
+/// The only writer of a cell.
+#[derive(Debug)]
+pub struct Writer<M> {
+    memory: M,
+    shape: Shape,
+    newest: u64,
+}
+
+impl<M: Words> Writer<M> {
+    /// Goes on where the words stand: zeroed words are a cell without a publication. `None` where there are fewer words
+    /// than [`Shape::total`].
+    pub fn new(memory: M, shape: Shape) -> Option<Self> {
+        let words = memory.words();
+        // Relaxed: whoever wrote it is over, by what made this the only writer.
+        let newest = (words.len() >= shape.total()).then(|| words[0].load(Ordering::Relaxed))?;
+        Some(Self { memory, shape, newest })
+    }
+
+    /// Publishes these words; what is missing to a publication's length keeps an old value, what is beyond is left out.
+    ///
+    /// Never waits, makes no system call, allocates nothing.
+    pub fn publish(&mut self, publication: &[u64]) {
+        let number = self.newest.wrapping_add(1);
+        let words = self.memory.words();
+        let (sequence, slot) = self.shape.slot(words, number);
+        // Relaxed: the fence below orders it.
+        sequence.store(whole(number).wrapping_sub(1), Ordering::Relaxed);
+        // Partner: the Acquire fence in `read`. A reader that copied one of the words below finds the sequence above.
+        M::Word::fence(Ordering::Release);
+        for (word, &value) in slot.iter().zip(publication) {
+            word.store(value, Ordering::Relaxed);
+        }
+        // Partner: the Acquire load of the sequence in `read`. Who sees it sees all words of the publication.
+        sequence.store(whole(number), Ordering::Release);
+        // Partner: the Acquire load of word 0 in `read`. Who sees it sees the sequence above, or a later one.
+        words[0].store(number, Ordering::Release);
+        self.newest = number;
+    }
+
+    /// Number of the newest publication, 0 for none.
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Where the words are.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+}
+
+/// A reader of a cell; there may be any number.
+#[derive(Clone, Debug)]
+pub struct Reader<M> {
+    memory: M,
+    shape: Shape,
+}
+
+/// What a reader found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing was ever published.
+    Nothing,
+    /// The copy holds this publication.
+    Whole(u64),
+    /// No attempt gave a whole one; this was the newest at the last.
+    Torn(u64),
+}
+
+impl<M: Words> Reader<M> {
+    /// `None` where there are fewer words than [`Shape::total`].
+    pub fn new(memory: M, shape: Shape) -> Option<Self> {
+        (memory.words().len() >= shape.total()).then_some(Self { memory, shape })
+    }
+
+    /// Number of the newest publication, 0 for none.
+    pub fn newest(&self) -> u64 {
+        // Relaxed: only the number counts; `read` orders what belongs to it.
+        self.memory.words()[0].load(Ordering::Relaxed)
+    }
+
+    /// Copies the newest publication, as much of it as finds room, in this many attempts at most.
+    pub fn read(&self, copy: &mut [u64], attempts: u32) -> Found {
+        let words = self.memory.words();
+        let mut number = 0;
+        for _ in 0..attempts {
+            // Partner: the Release store of word 0 in `publish`.
+            number = words[0].load(Ordering::Acquire);
+            if number == 0 {
+                return Found::Nothing;
+            }
+            let (sequence, slot) = self.shape.slot(words, number);
+            // Partner: the Release store of the sequence in `publish`.
+            if sequence.load(Ordering::Acquire) == whole(number) {
+                for (value, word) in copy.iter_mut().zip(slot) {
+                    *value = word.load(Ordering::Relaxed);
+                }
+                // Partner: the Release fence in `publish`.
+                M::Word::fence(Ordering::Acquire);
+                if sequence.load(Ordering::Relaxed) == whole(number) {
+                    return Found::Whole(number);
+                }
+            }
+            std::hint::spin_loop();
+        }
+        Found::Torn(number)
+    }
+
+    /// Where the words are.
+    pub fn memory(&self) -> &M {
+        &self.memory
+    }
+}
+
+/// What the sequence word of a whole publication is.
+const fn whole(number: u64) -> u64 {
+    number.wrapping_mul(2)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+use std::cell::Cell as Counter;
+use std::sync::Arc;
+
+use super::*;
+
+const SHAPE: Shape = match Shape::new(4, 3) {
+    Some(shape) => shape,
+    None => panic!("4 slots of 3 words"),
+};
+
+fn memory() -> Arc<[AtomicU64]> {
+    (0..SHAPE.total()).map(|_| AtomicU64::new(0)).collect()
+}
+
+thread_local! {
+    /// Stores a writer still makes before it is dead.
+    static LIFE: Counter<usize> = const { Counter::new(usize::MAX) };
+}
+
+/// A word whose writer dies between two stores.
+struct Mortal(AtomicU64);
+
+impl Word for Mortal {
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        let left = LIFE.get();
+        if left > 0 {
+            LIFE.set(left - 1);
+            self.0.store(value, order);
+        }
+    }
+
+    fn fence(order: Ordering) {
+        atomic::fence(order);
+    }
+}
+
+#[test]
+fn a_writer_killed_at_any_store_leaves_the_last_whole_publication_and_the_next_writer_goes_on() {
+    // Sequence, three words, sequence, newest.
+    const STORES: usize = 6;
+    for before in 0..6_u64 {
+        for life in 0..=STORES {
+            let memory: Arc<[Mortal]> = (0..SHAPE.total()).map(|_| Mortal(AtomicU64::new(0))).collect();
+            LIFE.set(usize::MAX);
+            let mut writer = Writer::new(Arc::clone(&memory), SHAPE).unwrap();
+            for number in 1..=before {
+                writer.publish(&[number; 3]);
+            }
+            LIFE.set(life);
+            writer.publish(&[before + 1; 3]);
+            LIFE.set(usize::MAX);
+
+            let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
+            let survived = if life == STORES { before + 1 } else { before };
+            let mut copy = [0; 3];
+            let found = reader.read(&mut copy, 1);
+            match survived {
+                0 => assert_eq!(found, Found::Nothing, "{before} whole ones, died after {life} stores"),
+                _ => {
+                    assert_eq!(
+                        found,
+                        Found::Whole(survived),
+                        "{before} whole ones, died after {life} stores"
+                    );
+                    assert_eq!(copy, [survived; 3]);
+                }
+            }
+            let mut next = Writer::new(memory, SHAPE).unwrap();
+            for number in survived + 1..survived + 10 {
+                next.publish(&[number * 100; 3]);
+                assert_eq!(reader.read(&mut copy, 1), Found::Whole(number));
+                assert_eq!(copy, [number * 100; 3]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reader_of_arbitrary_words_ends() {
+    let mut random = fastrand::Rng::with_seed(7);
+    for _ in 0..20_000 {
+        let any = |random: &mut fastrand::Rng| match random.u8(0..6) {
+            0 => random.u64(0..16),
+            1 => u64::MAX - random.u64(0..4),
+            _ => random.u64(..),
+        };
+        let words: Arc<[AtomicU64]> =
+            (0..SHAPE.total()).map(|_| AtomicU64::new(any(&mut random))).collect();
+        let newest = words[0].load(Ordering::Relaxed);
+        let reader = Reader::new(Arc::clone(&words), SHAPE).unwrap();
+        let mut copy = [0; 3];
+        match reader.read(&mut copy, 3) {
+            Found::Nothing => assert_eq!(newest, 0),
+            Found::Whole(number) | Found::Torn(number) => assert_eq!(number, newest),
+        }
+        // Who writes into it goes on, whatever stands there.
+        let mut writer = Writer::new(words, SHAPE).unwrap();
+        writer.publish(&[1, 2, 3]);
+        if newest != u64::MAX {
+            assert_eq!(reader.read(&mut copy, 1), Found::Whole(newest + 1));
+            assert_eq!(copy, [1, 2, 3]);
+        }
+    }
+}
+
+#[test]
+fn a_cell_that_does_not_fit_is_refused() {
+    assert_eq!(Shape::new(1, 1), None);
+    assert_eq!(Shape::new(65, 1), None);
+    assert_eq!(Shape::new(2, 0), None);
+    assert_eq!(Shape::new(2, (1 << 20) + 1), None);
+    let short: Arc<[AtomicU64]> = (1..SHAPE.total()).map(|_| AtomicU64::new(0)).collect();
+    assert!(Writer::new(Arc::clone(&short), SHAPE).is_none());
+    assert!(Reader::new(short, SHAPE).is_none());
+}
+
+#[test]
+fn readers_never_see_two_publications_in_one() {
+    let rounds = if cfg!(miri) { 300 } else { 200_000 };
+    let memory = memory();
+    let mut writer = Writer::new(Arc::clone(&memory), SHAPE).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
+            scope.spawn(move || {
+                let (mut copy, mut last) = ([0; 3], 0);
+                while last < rounds {
+                    match reader.read(&mut copy, 64) {
+                        Found::Whole(number) => {
+                            assert_eq!(copy, [number, number ^ 0x55, !number]);
+                            assert!(number >= last, "{number} after {last}");
+                            last = number;
+                        }
+                        Found::Nothing | Found::Torn(_) => std::thread::yield_now(),
+                    }
+                }
+            });
+        }
+        for number in 1..=rounds {
+            writer.publish(&[number, number ^ 0x55, !number]);
+        }
+    });
+}

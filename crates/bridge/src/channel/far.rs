@@ -1,0 +1,221 @@
+//! The door's end of a port: between the rings and the client's socket.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rtrb::{Consumer, Producer};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair};
+
+use super::counters::{Counters, add};
+use super::{Kind, record};
+use crate::description::PortDescription;
+
+/// The door's end.
+#[derive(Debug)]
+pub(crate) struct Far {
+    name: Box<str>,
+    kind: Kind,
+    out: Consumer<u8>,
+    back: Producer<u8>,
+    counters: Arc<Counters>,
+    client: Option<Client>,
+    buffer: Box<[u8]>,
+}
+
+/// Who has it open.
+#[derive(Debug)]
+struct Client {
+    socket: OwnedFd,
+    process: u32,
+}
+
+/// Why a port was not opened.
+#[derive(Debug)]
+pub(crate) enum NotOpened {
+    /// This process has it open.
+    By(u32),
+    /// The real-time thread has not bound it yet.
+    NotBound,
+    /// The system refused.
+    System(io::Error),
+}
+
+impl Far {
+    pub(super) fn new(
+        name: &str,
+        kind: Kind,
+        out: Consumer<u8>,
+        back: Producer<u8>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        let buffer = match kind {
+            Kind::Message { size, .. } => vec![0; size],
+            Kind::Stream { size } => vec![0; size.min(16 << 10)],
+        };
+        Self { name: name.into(), kind, out, back, counters, client: None, buffer: buffer.into() }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.client.is_some()
+    }
+
+    /// Opens it for a process: its end of the socket.
+    pub(crate) fn open(&mut self, process: u32) -> Result<OwnedFd, NotOpened> {
+        if !self.counters.bound.load(Ordering::Relaxed) {
+            return Err(NotOpened::NotBound);
+        }
+        if let Some(client) = &self.client {
+            if !has_hung_up(&client.socket) {
+                return Err(NotOpened::By(client.process));
+            }
+            self.leave_behind();
+        }
+        let kind = match self.kind {
+            Kind::Message { .. } => SocketType::SEQPACKET,
+            Kind::Stream { .. } => SocketType::STREAM,
+        };
+        let ends = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None);
+        let (socket, theirs) = ends.map_err(|error| NotOpened::System(error.into()))?;
+        self.client = Some(Client { socket, process });
+        self.counters.open.store(true, Ordering::Relaxed);
+        add(&self.counters.opened, 1);
+        Ok(theirs)
+    }
+
+    /// What the door waits for at this port; nothing where its ring is full: a client that has hung up would wake it for
+    /// ever.
+    pub(crate) fn wait(&self) -> Option<PollFd<'_>> {
+        let client = self.client.as_ref().filter(|_| self.has_room())?;
+        Some(PollFd::new(&client.socket, PollFlags::IN))
+    }
+
+    /// Moves what can be moved without waiting, both ways.
+    pub(crate) fn pump(&mut self) {
+        let alive = self.pump_out() && self.pump_back();
+        if !alive {
+            self.close();
+        }
+    }
+
+    /// Whether the client may still be there.
+    fn pump_out(&mut self) -> bool {
+        loop {
+            let Some(client) = &self.client else { return true };
+            let mut failed = None;
+            let mut send = |bytes: &[u8]| {
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                send(&client.socket, bytes, flags).map_err(|error| failed = Some(error)).ok()
+            };
+            let moved = match self.kind {
+                Kind::Message { size, .. } => {
+                    let sent = |message: &[u8]| send(message).is_some();
+                    record::take(&mut self.out, size, &mut self.buffer, sent).map(|_| 1)
+                }
+                Kind::Stream { .. } => {
+                    let Ok(chunk) = self.out.read_chunk(self.out.slots()) else { return true };
+                    let sent = match chunk.as_slices().0 {
+                        [] => None,
+                        bytes => send(bytes),
+                    };
+                    sent.inspect(|&count| chunk.commit(count))
+                }
+            };
+            match (moved, failed) {
+                (Some(count), _) => add(&self.counters.delivered, count),
+                (None, Some(Errno::INTR)) => {}
+                // What finds no room in the socket waits in the ring. A client that cannot take any more may still have
+                // written something: that is for `pump_back` to find out.
+                (None, _) => return true,
+            }
+        }
+    }
+
+    /// Whether the client may still be there.
+    fn pump_back(&mut self) -> bool {
+        while self.has_room() {
+            let Some(client) = &self.client else { return true };
+            let room = match self.kind {
+                Kind::Message { size, .. } => size,
+                Kind::Stream { .. } => self.back.slots().min(self.buffer.len()),
+            };
+            let buffer = &mut self.buffer[..room];
+            match recv(&client.socket, &mut *buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+                Ok((_, 0)) => return false,
+                Ok((_, length)) if length > room => add(&self.counters.dropped, 1),
+                Ok((_, length)) => {
+                    let bytes = &buffer[..length];
+                    let count = match self.kind {
+                        Kind::Message { size, .. } => usize::from(record::put(&mut self.back, size, bytes)),
+                        Kind::Stream { .. } => self.back.push_entire_slice(bytes).map_or(0, |()| length),
+                    };
+                    add(&self.counters.written, count);
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
+    fn has_room(&self) -> bool {
+        match self.kind {
+            Kind::Message { size, .. } => self.back.slots() >= record::HEADER + size,
+            Kind::Stream { .. } => self.back.slots() > 0,
+        }
+    }
+
+    /// Takes in what a client that is gone has written, as far as there is room; the rest is dropped and counted.
+    fn leave_behind(&mut self) {
+        self.pump();
+        if let Some(client) = &self.client {
+            while let Ok((_, length @ 1..)) =
+                recv(&client.socket, &mut *self.buffer, RecvFlags::DONTWAIT | RecvFlags::TRUNC)
+            {
+                let count = match self.kind {
+                    Kind::Message { .. } => 1,
+                    Kind::Stream { .. } => length.min(self.buffer.len()),
+                };
+                add(&self.counters.dropped, count);
+            }
+        }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.client = None;
+        self.counters.open.store(false, Ordering::Relaxed);
+    }
+
+    pub(crate) fn description(&self) -> PortDescription {
+        let (kind, size, depth) = match self.kind {
+            Kind::Message { size, depth } => ("message", size, depth),
+            Kind::Stream { size } => ("stream", size, 0),
+        };
+        PortDescription { name: self.name.to_string(), kind: kind.into(), size, depth }
+    }
+}
+
+/// Whether the other end of a socket is closed.
+pub(crate) fn has_hung_up(socket: &impl AsFd) -> bool {
+    let mut wait = [PollFd::new(socket, PollFlags::RDHUP)];
+    let soon = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let gone = PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR;
+    rustix::event::poll(&mut wait, Some(&soon)).is_ok() && wait[0].revents().intersects(gone)
+}

@@ -1,0 +1,83 @@
+//! What a cycle tells of itself a few times a second: a JSON document, newest wins.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use crate::cell::{self, Found};
+use crate::region::{self, Kind, Region, RegionError, Written, magic};
+use crate::state::ReadError;
+use crate::sys::mapping::Use;
+
+/// Longest document, bytes.
+pub const LONGEST: usize = 64 * 1024;
+
+/// The writer's end: for an ordinary thread.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    cell: cell::Writer<Region>,
+    scratch: Vec<u64>,
+}
+
+impl Writer {
+    /// Makes the region, and the descriptor its readers map it by.
+    pub(crate) fn make() -> io::Result<(Self, OwnedFd)> {
+        let (region, file) = Region::make(REGION, WORDS, Written::ByMaker)?;
+        Ok((Self { cell: region::writer(region)?, scratch: Vec::with_capacity(WORDS) }, file))
+    }
+
+    pub(crate) fn publish(&mut self, document: &str) -> Result<(), TooLong> {
+        if document.len() > LONGEST {
+            return Err(TooLong { found: document.len() });
+        }
+        self.scratch.clear();
+        self.scratch.push(document.len() as u64);
+        let words = document.as_bytes().chunks(size_of::<u64>()).map(|bytes| {
+            let mut word = [0; size_of::<u64>()];
+            word[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(word)
+        });
+        self.scratch.extend(words);
+        self.cell.publish(&self.scratch);
+        Ok(())
+    }
+}
+
+/// A document that is too long; the one before stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the diagnostics are {found} bytes long, and {LONGEST} find room: leave something out")]
+pub struct TooLong {
+    /// Its length, bytes.
+    pub found: usize,
+}
+
+/// A reader's end.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    cell: cell::Reader<Arc<Region>>,
+}
+
+impl Reader {
+    pub(crate) fn open(file: BorrowedFd<'_>) -> Result<Self, RegionError> {
+        let region = Region::open(REGION, file, Use::Load)?;
+        let shape = region.shape();
+        Ok(Self { cell: region::reader(Arc::new(region), shape)? })
+    }
+
+    pub(crate) fn read(&self) -> Result<String, ReadError> {
+        let mut words = vec![0; self.cell.memory().shape().words()];
+        match self.cell.read(&mut words, 64) {
+            Found::Nothing => return Err(ReadError::Nothing),
+            Found::Torn(_) => return Err(ReadError::Torn),
+            Found::Whole(_) => {}
+        }
+        let bytes = words[1..].iter().flat_map(|word| word.to_le_bytes());
+        let bytes: Vec<u8> = bytes.take(usize::try_from(words[0]).unwrap_or(usize::MAX)).collect();
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// The region of diagnostics: the length in bytes, then the bytes, the first one lowest in its word.
+const REGION: Kind = Kind { name: "onbeat-diagnostics", magic: magic(*b"DI"), version: 1, slots: 4 };
+
+const WORDS: usize = 1 + LONGEST / size_of::<u64>();

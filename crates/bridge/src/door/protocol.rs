@@ -1,0 +1,201 @@
+//! What is said at the door: one request, one reply, each one message of a SOCK_SEQPACKET socket, little-endian.
+//!
+//! ```text
+//! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port)   name of the port, UTF-8
+//! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
+//! ```
+//!
+//! Magic and version stay where they are in every version.
+
+use std::fmt;
+
+/// What a visitor asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// Description, state and diagnostics.
+    Attach,
+    /// To be the one who gives commands.
+    Lease,
+    /// To open the port of this name.
+    Port(&'a str),
+}
+
+/// Why a message is no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// Another protocol altogether.
+    Magic,
+    /// Another version of it: this one.
+    Version(u16),
+    /// This length, this operation, or a name that is no text.
+    Content,
+}
+
+impl<'a> Request<'a> {
+    /// Reads what a visitor sent, which may be anything.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let (magic, rest) = bytes.split_first_chunk().ok_or(Malformed::Magic)?;
+        if u32::from_le_bytes(*magic) != MAGIC {
+            return Err(Malformed::Magic);
+        }
+        let (version, rest) = rest.split_first_chunk().ok_or(Malformed::Content)?;
+        let version = u16::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(Malformed::Version(version));
+        }
+        let (what, name) = rest.split_first_chunk().ok_or(Malformed::Content)?;
+        match (u16::from_le_bytes(*what), name) {
+            (1, []) => Ok(Self::Attach),
+            (2, []) => Ok(Self::Lease),
+            (3, name @ [_, ..]) if name.len() <= LONGEST_NAME => {
+                std::str::from_utf8(name).map(Self::Port).map_err(|_| Malformed::Content)
+            }
+            _ => Err(Malformed::Content),
+        }
+    }
+
+    /// As it is sent.
+    #[must_use]
+    pub fn emit(self) -> Vec<u8> {
+        let (what, name) = match self {
+            Self::Attach => (1_u16, ""),
+            Self::Lease => (2, ""),
+            Self::Port(name) => (3, name),
+        };
+        let mut bytes = MAGIC.to_le_bytes().to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(what.to_le_bytes());
+        bytes.extend(name.as_bytes());
+        bytes
+    }
+}
+
+/// What the door answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) status: Status,
+    pub(crate) numbers: [u32; 3],
+    pub(crate) text: String,
+}
+
+/// How it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Here it is. Attach: process, and the seam's name as text. Port: 0 for messages and 1 for a stream, size, depth.
+    Done,
+    /// The door speaks another version: its number is in the header.
+    Version,
+    /// It was no request.
+    Malformed,
+    /// The visitor may not.
+    NotPermitted,
+    /// Somebody else has it: process.
+    Taken,
+    /// There is no such port; the text lists those there are.
+    NoSuchPort,
+    /// The real-time side is not ready for it.
+    NotReady,
+    /// The system refused: the text says what.
+    Failed,
+}
+
+const STATUSES: [Status; 8] = [
+    Status::Done,
+    Status::Version,
+    Status::Malformed,
+    Status::NotPermitted,
+    Status::Taken,
+    Status::NoSuchPort,
+    Status::NotReady,
+    Status::Failed,
+];
+
+impl Reply {
+    pub(crate) fn refusal(status: Status, text: impl fmt::Display) -> Self {
+        Self { status, numbers: [0; 3], text: text.to_string() }
+    }
+
+    pub(crate) fn emit(&self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_le_bytes().to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((self.status as u16).to_le_bytes());
+        bytes.extend(self.numbers.iter().flat_map(|number| number.to_le_bytes()));
+        bytes.extend(self.text.bytes().take(LONGEST_TEXT));
+        bytes
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (magic, rest) = bytes.split_first_chunk().ok_or(Malformed::Magic)?;
+        if u32::from_le_bytes(*magic) != MAGIC {
+            return Err(Malformed::Magic);
+        }
+        let (version, rest) = rest.split_first_chunk().ok_or(Malformed::Content)?;
+        let version = u16::from_le_bytes(*version);
+        if version != VERSION {
+            return Err(Malformed::Version(version));
+        }
+        let (status, mut rest) = rest.split_first_chunk().ok_or(Malformed::Content)?;
+        let status = STATUSES.get(usize::from(u16::from_le_bytes(*status)));
+        let status = *status.ok_or(Malformed::Content)?;
+        let mut numbers = [0; 3];
+        for number in &mut numbers {
+            let (bytes, after) = rest.split_first_chunk().ok_or(Malformed::Content)?;
+            (*number, rest) = (u32::from_le_bytes(*bytes), after);
+        }
+        Ok(Self { status, numbers, text: String::from_utf8_lossy(rest).into_owned() })
+    }
+}
+
+/// "onbd".
+const MAGIC: u32 = u32::from_le_bytes(*b"onbd");
+
+/// Of what is said at the door.
+pub(crate) const VERSION: u16 = 1;
+
+/// Longest name of a port, bytes.
+pub(crate) const LONGEST_NAME: usize = 64;
+
+/// A request of this length is none.
+pub(crate) const LONGEST_REQUEST: usize = 8 + LONGEST_NAME;
+
+const LONGEST_TEXT: usize = 1024;
+
+/// Longest reply.
+pub(crate) const LONGEST_REPLY: usize = 20 + LONGEST_TEXT;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_and_replies_come_back() {
+        for request in [Request::Attach, Request::Lease, Request::Port("trajectory")] {
+            assert_eq!(Request::parse(&request.emit()), Ok(request));
+        }
+        for status in STATUSES {
+            let reply = Reply { status, numbers: [1, 2, u32::MAX], text: "words".into() };
+            assert_eq!(Reply::parse(&reply.emit()), Ok(reply));
+        }
+    }
+
+    #[test]
+    fn what_is_no_request_is_named() {
+        let good = Request::Port("imu").emit();
+        let changed = |index: usize, value: u8| {
+            let mut bytes = good.clone();
+            bytes[index] = value;
+            bytes
+        };
+        assert_eq!(Request::parse(&[]), Err(Malformed::Magic));
+        assert_eq!(Request::parse(&changed(0, 0)), Err(Malformed::Magic));
+        assert_eq!(Request::parse(&changed(4, 9)), Err(Malformed::Version(9)));
+        assert_eq!(Request::parse(&changed(6, 4)), Err(Malformed::Content));
+        assert_eq!(Request::parse(&changed(6, 1)), Err(Malformed::Content), "a name where none belongs");
+        assert_eq!(Request::parse(&changed(8, 0xFF)), Err(Malformed::Content), "no UTF-8");
+        assert_eq!(Request::parse(&good[..8]), Err(Malformed::Content), "no name");
+        assert_eq!(Request::parse(&Request::Port(&"x".repeat(65)).emit()), Err(Malformed::Content));
+    }
+}

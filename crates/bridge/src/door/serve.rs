@@ -1,0 +1,279 @@
+//! The thread behind the door.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, accept_with, recv,
+    sendmsg,
+};
+use rustix::time::Timespec;
+
+use super::protocol::{LONGEST_REQUEST, Malformed, Reply, Request, Status, VERSION};
+use super::visitors::Visitor;
+use crate::channel::{Counters, Kind, far::Far, far::NotOpened, far::has_hung_up};
+use crate::command::Regions;
+
+/// What the door hands out and looks after.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    /// Name of the seam.
+    pub(crate) name: String,
+    /// The description, the state, the diagnostics: what who attaches gets.
+    pub(crate) files: [OwnedFd; 3],
+    pub(crate) commands: Regions,
+    pub(crate) ports: Vec<Far>,
+    /// Members may command.
+    pub(crate) group: Option<u32>,
+    /// How often open ports are looked at for what the real-time side sent.
+    pub(crate) look: Duration,
+}
+
+/// The thread's work.
+#[derive(Debug)]
+pub(crate) struct Serve {
+    listener: OwnedFd,
+    wake: Arc<OwnedFd>,
+    handed: Handed,
+    visitors: Vec<Visitor>,
+    /// Who may command now.
+    holder: Option<Visitor>,
+    /// Accepting waits for a while: the process has no more descriptors.
+    exhausted: bool,
+}
+
+impl Serve {
+    pub(crate) fn new(listener: OwnedFd, handed: Handed) -> io::Result<Self> {
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok(Self { listener, wake, handed, visitors: Vec::new(), holder: None, exhausted: false })
+    }
+
+    /// Written to, it ends the thread.
+    pub(super) fn wake(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.wake)
+    }
+
+    pub(super) fn counters(&self) -> Vec<(Box<str>, Arc<Counters>)> {
+        self.handed.ports.iter().map(|port| (port.name().into(), port.counters())).collect()
+    }
+
+    pub(super) fn run(mut self) {
+        while let Some(ready) = self.wait() {
+            self.handed.commands.collect();
+            for port in &mut self.handed.ports {
+                port.pump();
+            }
+            if ready.holder && self.holder.as_ref().is_some_and(|holder| has_hung_up(&holder.socket)) {
+                self.holder = None;
+            }
+            self.hear(&ready.visitors);
+            if ready.listener {
+                self.let_in();
+            }
+        }
+    }
+
+    /// Waits until there is something to do; `None` when it is over.
+    fn wait(&mut self) -> Option<Ready> {
+        let mut waiting = vec![PollFd::new(&self.wake, PollFlags::IN)];
+        let accepts = if self.exhausted { PollFlags::empty() } else { PollFlags::IN };
+        waiting.push(PollFd::new(&self.listener, accepts));
+        waiting.extend(self.holder.iter().map(|holder| PollFd::new(&holder.socket, PollFlags::RDHUP)));
+        let first_visitor = waiting.len();
+        waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
+        waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
+        let longest = if self.handed.ports.iter().any(Far::is_open) {
+            Some(self.handed.look)
+        } else {
+            self.exhausted.then_some(PAUSE)
+        };
+        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        match poll(&mut waiting, longest.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Some(Ready::default()),
+            // Out of memory: the cycle goes on, and so does the door.
+            Err(_) => {
+                std::thread::sleep(PAUSE);
+                return Some(Ready::default());
+            }
+        }
+        let is_ready = |index: usize| !waiting[index].revents().is_empty();
+        if is_ready(0) {
+            return None;
+        }
+        let ready = Ready {
+            listener: is_ready(1) || self.exhausted,
+            holder: first_visitor > 2 && is_ready(2),
+            visitors: (0..self.visitors.len()).filter(|&index| is_ready(first_visitor + index)).collect(),
+        };
+        self.exhausted = false;
+        Some(ready)
+    }
+
+    fn let_in(&mut self) {
+        // A burst at most; what is left is there at the next look.
+        for _ in 0..64 {
+            let socket = match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => socket,
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => {
+                    self.exhausted = true;
+                    return;
+                }
+            };
+            let Ok(visitor) = Visitor::of(socket, self.handed.group) else { continue };
+            // Who may only look leaves room for who may command.
+            let most = if visitor.trusted { MOST_VISITORS } else { MOST_VISITORS / 2 };
+            if self.visitors.len() < most {
+                self.visitors.push(visitor);
+            } else {
+                let text =
+                    format!("{} programs are attached already: end some of them", self.visitors.len());
+                let _ = answer(visitor.socket.as_fd(), &Reply::refusal(Status::Failed, text), &[]);
+            }
+        }
+    }
+
+    /// Hears those that said something, by their places.
+    fn hear(&mut self, ready: &[usize]) {
+        // From the last on, so that the places of those before stay.
+        for &place in ready.iter().rev() {
+            let mut buffer = [0; LONGEST_REQUEST + 1];
+            let received = recv(&self.visitors[place].socket, &mut buffer, RecvFlags::DONTWAIT);
+            let stays = match received {
+                Err(Errno::AGAIN | Errno::INTR) => true,
+                Ok((length @ 1.., _)) => match Request::parse(&buffer[..length]) {
+                    Ok(Request::Lease) => {
+                        self.lease(place);
+                        continue;
+                    }
+                    Ok(Request::Attach) => self.attach(place),
+                    Ok(Request::Port(name)) => self.port(place, name),
+                    Err(malformed) => {
+                        let _ = answer(self.visitors[place].socket.as_fd(), &complaint(malformed), &[]);
+                        false
+                    }
+                },
+                Ok(_) | Err(_) => false,
+            };
+            if !stays {
+                self.visitors.swap_remove(place);
+            }
+        }
+    }
+
+    /// Whether the visitor stays.
+    fn attach(&self, place: usize) -> bool {
+        let numbers = [std::process::id(), 0, 0];
+        let reply = Reply { status: Status::Done, numbers, text: self.handed.name.clone() };
+        let files = self.handed.files.each_ref().map(AsFd::as_fd);
+        answer(self.visitors[place].socket.as_fd(), &reply, &files).is_ok()
+    }
+
+    /// The visitor becomes the holder, or gets a refusal and may ask again.
+    fn lease(&mut self, place: usize) {
+        if self.holder.as_ref().is_some_and(|holder| has_hung_up(&holder.socket)) {
+            self.holder = None;
+        }
+        let visitor = &self.visitors[place];
+        let refusal = if !visitor.trusted {
+            Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
+        } else if let Some(holder) = &self.holder {
+            Reply { status: Status::Taken, numbers: [holder.process, 0, 0], text: String::new() }
+        } else {
+            match self.handed.commands.make() {
+                Ok(Some(file)) => {
+                    let visitor = self.visitors.swap_remove(place);
+                    let reply = Reply { status: Status::Done, numbers: [0; 3], text: String::new() };
+                    if answer(visitor.socket.as_fd(), &reply, &[file.as_fd()]).is_ok() {
+                        self.holder = Some(visitor);
+                    }
+                    return;
+                }
+                Ok(None) => {
+                    Reply::refusal(Status::NotReady, "the cycle has not looked at its commands for a while")
+                }
+                Err(error) => Reply::refusal(Status::Failed, error),
+            }
+        };
+        if answer(visitor.socket.as_fd(), &refusal, &[]).is_err() {
+            self.visitors.swap_remove(place);
+        }
+    }
+
+    /// Whether the visitor stays.
+    fn port(&mut self, place: usize, name: &str) -> bool {
+        let visitor = &self.visitors[place];
+        let socket = visitor.socket.as_fd();
+        let Some(port) = self.handed.ports.iter_mut().find(|port| port.name() == name) else {
+            let names: Vec<&str> = self.handed.ports.iter().map(Far::name).collect();
+            return answer(socket, &Reply::refusal(Status::NoSuchPort, names.join(", ")), &[]).is_ok();
+        };
+        if !visitor.trusted {
+            let text = visitor.refusal(self.handed.group);
+            return answer(socket, &Reply::refusal(Status::NotPermitted, text), &[]).is_ok();
+        }
+        let refusal = match port.open(visitor.process) {
+            Ok(file) => {
+                let numbers = match port.kind() {
+                    Kind::Message { size, depth } => [0, size as u32, depth as u32],
+                    Kind::Stream { size } => [1, size as u32, 0],
+                };
+                let reply = Reply { status: Status::Done, numbers, text: String::new() };
+                // A client that did not get it has hung up with the end of `file`.
+                return answer(socket, &reply, &[file.as_fd()]).is_ok();
+            }
+            Err(NotOpened::By(process)) => {
+                Reply { status: Status::Taken, numbers: [process, 0, 0], text: String::new() }
+            }
+            Err(NotOpened::NotBound) => {
+                Reply::refusal(Status::NotReady, "its real-time thread has not bound it yet")
+            }
+            Err(NotOpened::System(error)) => Reply::refusal(Status::Failed, error),
+        };
+        answer(socket, &refusal, &[]).is_ok()
+    }
+}
+
+/// What there is to do.
+#[derive(Debug, Default)]
+struct Ready {
+    listener: bool,
+    holder: bool,
+    visitors: Vec<usize>,
+}
+
+fn complaint(malformed: Malformed) -> Reply {
+    match malformed {
+        Malformed::Version(found) => Reply::refusal(
+            Status::Version,
+            format!("the cycle speaks version {VERSION} of the seam, the visitor {found}"),
+        ),
+        Malformed::Magic | Malformed::Content => {
+            Reply::refusal(Status::Malformed, "what was said at the door is no request")
+        }
+    }
+}
+
+/// Sends a reply; a visitor that does not take it has itself to blame.
+fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !files.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(files));
+    }
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    sendmsg(socket, &[IoSlice::new(&reply.emit())], &mut control, flags).map(drop)
+}
+
+/// Programs attached at once.
+const MOST_VISITORS: usize = 256;
+
+/// Before it is tried again what the system had too little for.
+const PAUSE: Duration = Duration::from_millis(100);

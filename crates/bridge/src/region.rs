@@ -1,0 +1,196 @@
+//! Memory that crosses processes: a header that says what it is, then one [`cell`].
+//!
+//! ```text
+//! word 0   "onbeat", then two letters for what it is
+//! word 1   version of its layout
+//! word 2   words of a publication
+//! word 3   slots
+//! word 4   process that made it
+//! words 5..8   nothing
+//! word 8.. the cell
+//! ```
+//!
+//! It is a memfd: it has no name, and is gone when nobody has it any more. Its size is sealed: no peer can make an access
+//! end in SIGBUS.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+
+use crate::cell::{self, Shape, Words};
+use crate::sys::mapping::{Mapping, Use};
+
+/// What a region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// For people.
+    pub(crate) name: &'static str,
+    /// The first word of it.
+    pub(crate) magic: u64,
+    /// Of its layout: another number is another layout.
+    pub(crate) version: u64,
+    /// Slots of its cell.
+    pub(crate) slots: usize,
+}
+
+/// Memory of the process, and of others.
+#[derive(Debug)]
+pub(crate) struct Region {
+    mapping: Mapping,
+    shape: Shape,
+}
+
+/// Who may write to a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// The process that made it; nobody else can, whatever it does with the descriptor.
+    ByMaker,
+    /// Whoever gets the descriptor; its maker loads only.
+    ByPeer,
+}
+
+impl Region {
+    /// Makes one with publications of `words`, and the descriptor that others map it by.
+    pub(crate) fn make(kind: Kind, words: usize, written: Written) -> io::Result<(Self, OwnedFd)> {
+        let shape = Shape::new(kind.slots, words).ok_or(io::ErrorKind::InvalidInput)?;
+        let total = HEADER + shape.total();
+        let file = memfd_create(kind.name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        ftruncate(&file, (total * size_of::<u64>()) as u64)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
+        let mapping = Mapping::of(file.as_fd(), total, Use::Store)?;
+        let header =
+            [kind.magic, kind.version, words as u64, kind.slots as u64, u64::from(std::process::id())];
+        for (word, value) in mapping.words().iter().zip(header) {
+            // Relaxed: nobody else has the descriptor yet.
+            word.store(value, Ordering::Relaxed);
+        }
+        let mapping = match written {
+            Written::ByMaker => {
+                // The mapping above stays writable; from now on no other one can be made, nor can the file be written.
+                fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
+                mapping
+            }
+            Written::ByPeer => {
+                fcntl_add_seals(&file, SealFlags::SEAL)?;
+                Mapping::of(file.as_fd(), total, Use::Load)?
+            }
+        };
+        Ok((Self { mapping, shape }, file))
+    }
+
+    /// Maps what somebody else made.
+    pub(crate) fn open(kind: Kind, file: BorrowedFd<'_>, purpose: Use) -> Result<Self, RegionError> {
+        let refuse = |what, expected: u64, found: u64| {
+            RegionError::Other(Other { region: kind.name, what, expected, found })
+        };
+        let sealed = fcntl_get_seals(file).map_err(io::Error::from)?;
+        if !sealed.contains(SealFlags::SHRINK) {
+            let (expected, found) = (SealFlags::SHRINK.bits(), sealed.bits());
+            return Err(refuse("seals", u64::from(expected), u64::from(found)));
+        }
+        let bytes = fstat(file).map_err(io::Error::from)?.st_size as u64;
+        if bytes < (HEADER * size_of::<u64>()) as u64 {
+            return Err(refuse("bytes", (HEADER * size_of::<u64>()) as u64, bytes));
+        }
+        let header = Mapping::of(file, HEADER, Use::Load)?;
+        let word = |index: usize| header.words()[index].load(Ordering::Relaxed);
+        for (what, index, expected) in [
+            ("magic number", 0, kind.magic),
+            ("layout version", 1, kind.version),
+            ("number of slots", 3, kind.slots as u64),
+        ] {
+            if word(index) != expected {
+                return Err(refuse(what, expected, word(index)));
+            }
+        }
+        let words = word(2);
+        let shape = usize::try_from(words).ok().and_then(|words| Shape::new(kind.slots, words));
+        let Some(shape) = shape else { return Err(refuse("publication's words, at most", 1 << 20, words)) };
+        let total = HEADER + shape.total();
+        if bytes != (total * size_of::<u64>()) as u64 {
+            return Err(refuse("bytes", (total * size_of::<u64>()) as u64, bytes));
+        }
+        Ok(Self { mapping: Mapping::of(file, total, purpose)?, shape })
+    }
+
+    /// How its cell is cut.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+}
+
+impl Words for Region {
+    type Word = AtomicU64;
+
+    fn words(&self) -> &[AtomicU64] {
+        &self.mapping.words()[HEADER..]
+    }
+}
+
+impl Words for std::sync::Arc<Region> {
+    type Word = AtomicU64;
+
+    fn words(&self) -> &[AtomicU64] {
+        (**self).words()
+    }
+}
+
+/// A cell's writer over a region.
+pub(crate) fn writer(region: Region) -> io::Result<cell::Writer<Region>> {
+    let shape = region.shape();
+    cell::Writer::new(region, shape).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// A cell's reader over a region.
+pub(crate) fn reader<M: Words>(region: M, shape: Shape) -> io::Result<cell::Reader<M>> {
+    cell::Reader::new(region, shape).ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// Why a region cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RegionError {
+    /// It is another one than this program knows.
+    #[error(transparent)]
+    Other(#[from] Other),
+    /// The system refused.
+    #[error("the memory that is shared cannot be mapped: {0}")]
+    System(#[from] io::Error),
+}
+
+/// A region of another make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Which region.
+    pub region: &'static str,
+    /// What differs.
+    pub what: &'static str,
+    /// What this program knows.
+    pub expected: u64,
+    /// What is there.
+    pub found: u64,
+}
+
+impl fmt::Display for Other {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { region, what, expected, found } = self;
+        write!(
+            f,
+            "the region `{region}` has another {what}: expected {expected:#x}, found {found:#x}; \
+             use programs of the same version of Onbeat on both sides"
+        )
+    }
+}
+
+impl std::error::Error for Other {}
+
+/// Words before the cell: one cache line.
+const HEADER: usize = 8;
+
+/// The first word of a region: "onbeat" and two letters, in the order of bytes in memory.
+pub(crate) const fn magic(letters: [u8; 2]) -> u64 {
+    let [a, b] = letters;
+    u64::from_le_bytes([b'o', b'n', b'b', b'e', b'a', b't', a, b])
+}

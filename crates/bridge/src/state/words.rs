@@ -1,0 +1,306 @@
+//! A state as words. `docs/seam.md` has the table for other languages.
+
+use super::{Axis, Base, Bus, CommandState, Control, Freshness, Spread, State, Timing, TrajectoryStatus};
+use crate::region::{Kind, magic};
+
+/// The region of states.
+pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 1, slots: 8 };
+
+/// Words of a state of this many axes.
+pub(crate) const fn length(axes: usize) -> usize {
+    FIXED + axes * AXIS
+}
+
+/// Axes of a state of this many words; `None` where the rest is no whole axis.
+pub(crate) const fn axes(words: usize) -> Option<usize> {
+    if words >= FIXED && (words - FIXED) % AXIS == 0 { Some((words - FIXED) / AXIS) } else { None }
+}
+
+/// Puts a state into words: of more axes than find room the first ones, zeros for those that are missing.
+pub(crate) fn encode(state: &State, words: &mut [u64]) {
+    let State { beat, release_ns, bus, timing, command, control, base, axes } = state;
+    let [wakeup, jitter, execution] =
+        [&timing.wakeup_latency, &timing.period_jitter, &timing.execution].map(spread_words);
+    let fixed: [&[u64]; 9] = [
+        &[*beat, *release_ns],
+        &[
+            u64::from(bus.stage)
+                | u64::from(bus.all_fresh) << 8
+                | u64::from(bus.working_counter_errors) << 16,
+            bus.frames_sent,
+            bus.frames_accepted,
+            bus.frames_lost,
+            bus.frames_rejected,
+            bus.broken_beats,
+            bus.clock_difference_ns,
+            bus.link_errors,
+        ],
+        &[timing.beats],
+        &wakeup,
+        &jitter,
+        &execution,
+        &[timing.overruns, timing.skipped, timing.last_overrun],
+        &[
+            command.sequence,
+            command.stamp_ns,
+            command.freshness as u64
+                | u64::from(command.last_refusal) << 8
+                | u64::from(command.last_refused_axis) << 16,
+            command.accepted,
+            command.refused,
+        ],
+        &[
+            u64::from(control.active)
+                | u64::from(control.enabled) << 16
+                | (control.trajectory_status as u64) << 24,
+            control.trajectory,
+            control.trajectory_elapsed_ns,
+        ],
+    ];
+    let base = base.pose.iter().chain(&base.twist).map(|number| number.to_bits());
+    let fixed = fixed.into_iter().flatten().copied().chain(base).chain([axes.len() as u64]);
+    let mut words = words.iter_mut();
+    // By reference: what is left of the words is for the axes.
+    for (word, value) in words.by_ref().take(FIXED).zip(fixed) {
+        *word = value;
+    }
+    let axes = axes.iter().flat_map(axis_words).chain(std::iter::repeat(0));
+    for (word, value) in words.zip(axes) {
+        *word = value;
+    }
+}
+
+/// Takes a state out of words, without allocating where `state` has had as many axes before.
+pub(crate) fn decode(words: &[u64], state: &mut State) {
+    // A region of this layout has them all; of fewer words the rest is 0.
+    let mut fixed = [0; FIXED];
+    for (copy, &word) in fixed.iter_mut().zip(words) {
+        *copy = word;
+    }
+    let number = |index: usize| f64::from_bits(fixed[index]);
+    let spread = |at: usize| Spread {
+        last_ns: fixed[at],
+        minimum_ns: fixed[at + 1],
+        maximum_ns: fixed[at + 2],
+        mean_ns: fixed[at + 3],
+    };
+    state.beat = fixed[0];
+    state.release_ns = fixed[1];
+    state.bus = Bus {
+        stage: fixed[2] as u8,
+        all_fresh: fixed[2] >> 8 & 1 != 0,
+        working_counter_errors: (fixed[2] >> 16) as u16,
+        frames_sent: fixed[3],
+        frames_accepted: fixed[4],
+        frames_lost: fixed[5],
+        frames_rejected: fixed[6],
+        broken_beats: fixed[7],
+        clock_difference_ns: fixed[8],
+        link_errors: fixed[9],
+    };
+    state.timing = Timing {
+        beats: fixed[10],
+        wakeup_latency: spread(11),
+        period_jitter: spread(15),
+        execution: spread(19),
+        overruns: fixed[23],
+        skipped: fixed[24],
+        last_overrun: fixed[25],
+    };
+    state.command = CommandState {
+        sequence: fixed[26],
+        stamp_ns: fixed[27],
+        freshness: freshness(fixed[28] as u8),
+        last_refusal: (fixed[28] >> 8) as u8,
+        last_refused_axis: (fixed[28] >> 16) as u16,
+        accepted: fixed[29],
+        refused: fixed[30],
+    };
+    state.control = Control {
+        active: fixed[31] as u16,
+        enabled: fixed[31] >> 16 & 1 != 0,
+        trajectory_status: trajectory_status((fixed[31] >> 24) as u8),
+        trajectory: fixed[32],
+        trajectory_elapsed_ns: fixed[33],
+    };
+    state.base =
+        Base { pose: [number(34), number(35), number(36)], twist: [number(37), number(38), number(39)] };
+    state.axes.clear();
+    state.axes.extend(words.get(FIXED..).unwrap_or_default().chunks_exact(AXIS).map(axis));
+}
+
+fn spread_words(spread: &Spread) -> [u64; 4] {
+    [spread.last_ns, spread.minimum_ns, spread.maximum_ns, spread.mean_ns]
+}
+
+fn axis_words(axis: &Axis) -> [u64; AXIS] {
+    [
+        u64::from(axis.drive_state)
+            | u64::from(axis.phase) << 8
+            | u64::from(axis.fresh) << 16
+            | u64::from(axis.homed) << 24
+            | u64::from(axis.stop) << 32,
+        axis.position.to_bits(),
+        axis.velocity.to_bits(),
+        axis.effort.to_bits(),
+        axis.target_position.to_bits(),
+        axis.target_velocity.to_bits(),
+        axis.target_effort.to_bits(),
+    ]
+}
+
+fn axis(words: &[u64]) -> Axis {
+    let number = |index: usize| f64::from_bits(words[index]);
+    Axis {
+        drive_state: words[0] as u8,
+        phase: (words[0] >> 8) as u8,
+        fresh: words[0] >> 16 & 1 != 0,
+        homed: words[0] >> 24 & 1 != 0,
+        stop: (words[0] >> 32) as u8,
+        position: number(1),
+        velocity: number(2),
+        effort: number(3),
+        target_position: number(4),
+        target_velocity: number(5),
+        target_effort: number(6),
+    }
+}
+
+fn freshness(code: u8) -> Freshness {
+    match code {
+        1 => Freshness::Fresh,
+        2 => Freshness::Stale,
+        _ => Freshness::Never,
+    }
+}
+
+fn trajectory_status(code: u8) -> TrajectoryStatus {
+    match code {
+        1 => TrajectoryStatus::Executing,
+        2 => TrajectoryStatus::Succeeded,
+        3 => TrajectoryStatus::Aborted,
+        4 => TrajectoryStatus::Canceled,
+        _ => TrajectoryStatus::None,
+    }
+}
+
+/// Words before the axes.
+const FIXED: usize = 41;
+
+/// Words of an axis.
+const AXIS: usize = 7;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state with another value in every field.
+    fn every_field() -> State {
+        let spread = |n| Spread { last_ns: n, minimum_ns: n + 1, maximum_ns: n + 2, mean_ns: n + 3 };
+        let axis = |n: u8| Axis {
+            drive_state: n,
+            phase: n + 1,
+            fresh: n % 2 == 0,
+            homed: n % 2 == 1,
+            stop: n + 2,
+            position: f64::from(n) + 0.1,
+            velocity: f64::from(n) + 0.2,
+            effort: f64::from(n) + 0.3,
+            target_position: f64::from(n) + 0.4,
+            target_velocity: f64::from(n) + 0.5,
+            target_effort: f64::from(n) + 0.6,
+        };
+        State {
+            beat: 1,
+            release_ns: 2,
+            bus: Bus {
+                stage: 3,
+                all_fresh: true,
+                working_counter_errors: 4,
+                frames_sent: 5,
+                frames_accepted: 6,
+                frames_lost: 7,
+                frames_rejected: 8,
+                broken_beats: 9,
+                clock_difference_ns: 10,
+                link_errors: 11,
+            },
+            timing: Timing {
+                beats: 12,
+                wakeup_latency: spread(13),
+                period_jitter: spread(17),
+                execution: spread(21),
+                overruns: 25,
+                skipped: 26,
+                last_overrun: 27,
+            },
+            command: CommandState {
+                sequence: 28,
+                stamp_ns: 29,
+                freshness: Freshness::Stale,
+                accepted: 30,
+                refused: 31,
+                last_refusal: 32,
+                last_refused_axis: u16::MAX,
+            },
+            control: Control {
+                active: 33,
+                enabled: true,
+                trajectory: 34,
+                trajectory_status: TrajectoryStatus::Canceled,
+                trajectory_elapsed_ns: 35,
+            },
+            base: Base { pose: [36.5, 37.5, 38.5], twist: [39.5, 40.5, 41.5] },
+            axes: vec![axis(42), axis(53)],
+        }
+    }
+
+    #[test]
+    fn every_field_comes_back() {
+        let state = every_field();
+        let mut words = vec![u64::MAX; length(2)];
+        encode(&state, &mut words);
+        let mut back = State::default();
+        decode(&words, &mut back);
+        assert_eq!(back, state);
+        assert_eq!(axes(words.len()), Some(2));
+        assert_eq!(axes(words.len() + 1), None);
+        assert_eq!(axes(3), None);
+    }
+
+    #[test]
+    fn enumerations_come_back() {
+        for freshness in [Freshness::Never, Freshness::Fresh, Freshness::Stale] {
+            for trajectory_status in [
+                TrajectoryStatus::None,
+                TrajectoryStatus::Executing,
+                TrajectoryStatus::Succeeded,
+                TrajectoryStatus::Aborted,
+                TrajectoryStatus::Canceled,
+            ] {
+                let mut state = every_field();
+                state.command.freshness = freshness;
+                state.control.trajectory_status = trajectory_status;
+                let mut words = vec![0; length(2)];
+                encode(&state, &mut words);
+                let mut back = State::default();
+                decode(&words, &mut back);
+                assert_eq!(back, state);
+            }
+        }
+    }
+
+    #[test]
+    fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
+        let mut words = vec![u64::MAX; length(3)];
+        encode(&every_field(), &mut words);
+        let mut back = State::default();
+        decode(&words, &mut back);
+        assert_eq!(back.axes[..2], every_field().axes);
+        assert_eq!(back.axes[2], Axis::default());
+        let mut words = vec![u64::MAX; length(1)];
+        encode(&every_field(), &mut words);
+        decode(&words, &mut back);
+        assert_eq!(back.axes, every_field().axes[..1]);
+    }
+}

@@ -1,0 +1,68 @@
+//! A file's memory as atomic words, shared with whoever else maps it.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use rustix::mm::{MapFlags, ProtFlags, mlock, mmap, munmap};
+
+/// Words of a file, mapped as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<AtomicU64>,
+    words: usize,
+}
+
+/// What a mapping is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// To load only: a store would end the process.
+    Load,
+    /// To load and store.
+    Store,
+}
+
+impl Mapping {
+    /// Maps the first `words` of a file that has at least as many and cannot shrink: the caller has seen to both, or
+    /// else an access may end the process with SIGBUS.
+    ///
+    /// The pages are there when this returns, and locked where the process may lock them: no access faults.
+    pub(crate) fn of(file: BorrowedFd<'_>, words: usize, purpose: Use) -> io::Result<Self> {
+        let protection = match purpose {
+            Use::Load => ProtFlags::READ,
+            Use::Store => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        let bytes = words
+            .checked_mul(size_of::<u64>())
+            .filter(|&bytes| bytes > 0 && isize::try_from(bytes).is_ok())
+            .ok_or(io::ErrorKind::InvalidInput)?;
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0)? };
+        let start: NonNull<AtomicU64> = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the range was mapped just now. Refused (RLIMIT_MEMLOCK) it stays as it is: only slower to reclaim.
+        let _ = unsafe { mlock(start.as_ptr().cast(), bytes) };
+        Ok(Self { start, words })
+    }
+
+    /// All words. Of a mapping for [`Use::Load`] they must not be stored to.
+    pub(crate) fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the range is mapped until `self` is dropped, page-aligned and so aligned for words, `words` long, and
+        // holds bits of which all are valid. Everybody who shares it goes through atomics, this process by type; what
+        // another process does is for the hardware an access like any other.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this range was mapped by `of`, and no slice of it outlives `self`.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.words * size_of::<u64>()) };
+    }
+}
+
+// SAFETY: a mapping is memory of the whole process and holds atomics only.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}

@@ -1,0 +1,223 @@
+//! Datagram channels, from both ends.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::io::{ErrorKind, Read, Write};
+use std::time::Duration;
+
+use onbeat_bridge::attach::Attachment;
+use onbeat_bridge::channel::{Channel, Full, Kind, Port};
+use onbeat_bridge::seam::{Door, RealTimeEnds};
+use support::{Folder, eventually};
+
+struct Open {
+    port: Port,
+    seam: Attachment,
+    door: Door,
+    _ends: RealTimeEnds,
+    _folder: Folder,
+}
+
+fn open(kind: Kind) -> Open {
+    let folder = Folder::new();
+    let mut builder = folder.builder("robot");
+    let mut port = builder.port("port", kind).unwrap();
+    port.bind();
+    let (ends, door) = builder.open().unwrap();
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    Open { port, seam, door, _ends: ends, _folder: folder }
+}
+
+const MESSAGES: Kind = Kind::Message { size: 8, depth: 4 };
+
+#[test]
+fn messages_pass_both_ways_each_whole_and_in_order() {
+    let mut open = open(MESSAGES);
+    let Open { port, seam, .. } = &mut open;
+    let mut channel = seam.port("port").unwrap();
+    let mut buffer = [0; 8];
+    for number in 0..200_u8 {
+        let message = vec![number; usize::from(number % 8) + 1];
+        assert_eq!(channel.write(&message).unwrap(), message.len());
+        let length = eventually("a message from the client", || port.receive(&mut buffer));
+        assert_eq!(buffer[..length], message);
+        port.send(&message).unwrap();
+        let length = channel.read(&mut buffer).unwrap();
+        assert_eq!(buffer[..length], message);
+    }
+    assert_eq!(port.receive(&mut buffer), None);
+    assert_eq!(channel.recv_timeout(&mut buffer, Duration::from_millis(1)).unwrap(), None);
+    channel.set_nonblocking(true).unwrap();
+    assert_eq!(channel.read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
+}
+
+#[test]
+fn a_stream_passes_every_byte_both_ways() {
+    let mut open = open(Kind::Stream { size: 100 });
+    let Open { port, seam, .. } = &mut open;
+    let channel = seam.port("port").unwrap();
+    let bytes: Vec<u8> =
+        (0..100_000_u32).map(|number| (number.wrapping_mul(0x9E37_79B9) >> 24) as u8).collect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| (&channel).write_all(&bytes).unwrap());
+        let back = scope.spawn(|| {
+            let mut back = vec![0; bytes.len()];
+            (&channel).read_exact(&mut back).unwrap();
+            back
+        });
+        // The real-time side sends back what it receives.
+        let mut buffer = [0; 33];
+        let mut passed = 0;
+        while passed < bytes.len() {
+            if let Some(length) = port.receive(&mut buffer) {
+                eventually("room in the ring", || port.send(&buffer[..length]).ok());
+                passed += length;
+            }
+        }
+        assert_eq!(back.join().unwrap(), bytes);
+    });
+}
+
+#[test]
+fn with_nobody_there_messages_wait_and_what_finds_no_room_is_refused_and_counted() {
+    let mut open = open(MESSAGES);
+    let Open { port, seam, door, .. } = &mut open;
+    for number in 0..10_u8 {
+        let sent = port.send(&[number; 3]);
+        assert_eq!(sent, if number < 4 { Ok(()) } else { Err(Full { length: 3 }) });
+    }
+    assert_eq!(port.send(&[0; 9]), Err(Full { length: 9 }), "too long");
+    assert_eq!(port.send(&[]), Err(Full { length: 0 }), "empty");
+    let counters = door.counters().remove(0);
+    assert_eq!((counters.sent, counters.refused, counters.delivered), (4, 8, 0));
+    let mut channel = seam.port("port").unwrap();
+    let mut buffer = [0; 8];
+    for number in 0..4 {
+        assert_eq!(channel.read(&mut buffer).unwrap(), 3);
+        assert_eq!(buffer[0], number);
+    }
+    assert_eq!(channel.recv_timeout(&mut buffer, Duration::from_millis(5)).unwrap(), None);
+}
+
+#[test]
+fn a_client_that_does_not_read_is_refused_at_last_and_loses_nothing_that_was_sent() {
+    let mut open = open(MESSAGES);
+    let Open { port, seam, door, .. } = &mut open;
+    let mut channel = seam.port("port").unwrap();
+    let mut sent = 0_u32;
+    eventually("the socket and the ring are full", || {
+        while port.send(&sent.to_le_bytes()).is_ok() {
+            sent += 1;
+        }
+        let counters = door.counters().remove(0);
+        (counters.refused > 100).then_some(())
+    });
+    let mut buffer = [0; 8];
+    for number in 0..sent {
+        assert_eq!(channel.read(&mut buffer).unwrap(), 4);
+        assert_eq!(buffer[..4], number.to_le_bytes());
+    }
+}
+
+#[test]
+fn a_real_time_side_that_does_not_take_makes_the_client_wait_and_loses_nothing() {
+    let mut open = open(MESSAGES);
+    let Open { port, seam, .. } = &mut open;
+    let channel = seam.port("port").unwrap();
+    channel.set_nonblocking(true).unwrap();
+    let mut written = 0_u32;
+    let fill = |written: &mut u32| loop {
+        match (&channel).write_all(&written.to_le_bytes()) {
+            Ok(()) => *written += 1,
+            Err(error) => return assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+    };
+    fill(&mut written);
+    let late = eventually("the ring is full too", || {
+        fill(&mut written);
+        channel
+            .send_timeout(&written.to_le_bytes(), Duration::from_millis(20))
+            .inspect(|_| written += 1)
+            .err()
+    });
+    assert_eq!(late.kind(), ErrorKind::TimedOut);
+    // It goes away, and all of it still arrives.
+    drop(channel);
+    let mut buffer = [0; 8];
+    for number in 0..written {
+        let length = eventually("the next message", || port.receive(&mut buffer));
+        assert_eq!(buffer[..length], number.to_le_bytes());
+    }
+    eventually("the port is closed", || (!port.is_open()).then_some(()));
+}
+
+#[test]
+fn who_opens_a_port_after_one_that_left_it_full_is_not_kept_out() {
+    let mut open = open(MESSAGES);
+    let Open { port, seam, door, .. } = &mut open;
+    let channel = seam.port("port").unwrap();
+    for number in 0..20_u8 {
+        (&channel).write_all(&[number]).unwrap();
+    }
+    drop(channel);
+    let channel: Channel = seam.port("port").unwrap();
+    let counters = door.counters().remove(0);
+    assert_eq!((counters.written, counters.dropped, counters.opened), (4, 16, 2));
+    let mut buffer = [0; 8];
+    for number in 0..4 {
+        assert_eq!(port.receive(&mut buffer), Some(1));
+        assert_eq!(buffer[0], number);
+    }
+    (&channel).write_all(b"next").unwrap();
+    assert_eq!(eventually("the next one's", || port.receive(&mut buffer)), 4);
+}
+
+#[test]
+fn messages_that_no_port_takes_are_refused_where_they_are_sent() {
+    let mut open = open(MESSAGES);
+    let Open { seam, door, port, .. } = &mut open;
+    let mut channel = seam.port("port").unwrap();
+    for wrong in [&[0; 9][..], &[]] {
+        assert_eq!(channel.write(wrong).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+    // Past our own client code: what is too long is dropped and counted, and the next one passes.
+    rustix::net::send(&channel, &[0; 9], rustix::net::SendFlags::NOSIGNAL).unwrap();
+    channel.write_all(b"good").unwrap();
+    let mut buffer = [0; 8];
+    assert_eq!(eventually("the good one", || port.receive(&mut buffer)), 4);
+    assert_eq!(door.counters()[0].dropped, 1);
+    // A buffer too small for a message says so.
+    port.send(&[1; 8]).unwrap();
+    assert_eq!(channel.read(&mut [0; 3]).unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn the_end_of_the_cycle_is_the_end_of_the_file() {
+    let Open { seam, door, _ends, _folder, .. } = open(MESSAGES);
+    let mut channel = seam.port("port").unwrap();
+    drop(door);
+    assert_eq!(channel.read(&mut [0; 8]).unwrap(), 0);
+    let ended = channel.recv_timeout(&mut [0; 8], Duration::from_secs(1));
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    assert_eq!(channel.write(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn ports_that_cannot_be_are_refused_when_they_are_created() {
+    let folder = Folder::new();
+    let mut builder = folder.builder("robot");
+    builder.port("a", MESSAGES).unwrap();
+    for (name, kind) in [
+        ("a", MESSAGES),
+        ("", MESSAGES),
+        ("b", Kind::Message { size: 0, depth: 1 }),
+        ("b", Kind::Message { size: 1, depth: 0 }),
+        ("b", Kind::Message { size: 65_537, depth: 1 }),
+        ("b", Kind::Message { size: 65_536, depth: 4096 }),
+        ("b", Kind::Stream { size: 0 }),
+    ] {
+        let error = builder.port(name, kind).unwrap_err();
+        assert!(error.to_string().contains("expected"), "{error}");
+    }
+}

@@ -1,0 +1,115 @@
+//! What crosses the seam: state, commands, description, diagnostics; who may; what is found.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use onbeat_bridge::attach::{AttachError, Attachment, LeaseError, PortError};
+use onbeat_bridge::command::{AxisTarget, Command, Read, SendError, Twist};
+use onbeat_bridge::diagnostics::LONGEST;
+use onbeat_bridge::state::ReadError;
+use support::{Folder, description, eventually, state};
+
+#[test]
+fn state_commands_description_and_diagnostics_cross() {
+    let folder = Folder::new();
+    let (mut ends, door) = folder.builder("robot").open().unwrap();
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    assert_eq!(seam.description(), &description());
+    assert_eq!((seam.name(), seam.process()), ("robot", std::process::id()));
+
+    assert_eq!(seam.state().read(), Err(ReadError::Nothing));
+    ends.state.publish(&state(1));
+    ends.state.publish(&state(2));
+    assert_eq!(seam.state().read(), Ok(state(2)));
+    assert_eq!(seam.state().heartbeat(), 2);
+
+    assert_eq!(seam.diagnostics(), Err(ReadError::Nothing));
+    door.diagnostics("{\"late\": \"nothing ü\"}").unwrap();
+    assert_eq!(seam.diagnostics().unwrap(), "{\"late\": \"nothing ü\"}");
+    let long = "x".repeat(LONGEST);
+    door.diagnostics(&long).unwrap();
+    assert_eq!(seam.diagnostics().unwrap(), long);
+    assert_eq!(door.diagnostics(&"x".repeat(LONGEST + 1)).unwrap_err().found, LONGEST + 1);
+
+    let mut command = ends.command.blank();
+    assert_eq!(ends.command.newest(&mut command), Read::Nothing);
+    let mut writer = seam.command().unwrap();
+    assert_eq!(ends.command.newest(&mut command), Read::Nothing);
+    let given = Command {
+        time_to_live_ns: 5,
+        twist: Some(Twist { x: 1.0, y: f64::NAN, yaw: -2.0 }),
+        axes: vec![Some(AxisTarget::Velocity(f64::INFINITY)), None],
+        ..Command::default()
+    };
+    assert_eq!(writer.send(&given), Ok(1));
+    assert_eq!(ends.command.newest(&mut command), Read::New);
+    assert_eq!((command.sequence, command.time_to_live_ns, &command.axes), (1, 5, &given.axes));
+    assert!(command.stamp_ns > 0 && command.twist.unwrap().y.is_nan());
+    assert_eq!(ends.command.newest(&mut command), Read::Same);
+    assert_eq!(writer.send(&Command::default()), Ok(2), "for no axis in particular");
+    assert_eq!(ends.command.newest(&mut command), Read::New);
+    assert_eq!((command.sequence, command.axes.len(), command.twist), (2, 2, None));
+    let three = Command { axes: vec![None; 3], ..Command::default() };
+    assert_eq!(writer.send(&three), Err(SendError::Axes { expected: 2, found: 3 }));
+
+    assert!(!seam.has_ended());
+    drop(door);
+    assert!(seam.has_ended());
+    assert_eq!(writer.send(&given), Err(SendError::Ended));
+    assert_eq!(seam.state().read(), Ok(state(2)), "the last state stays");
+    assert!(!folder.socket("robot").exists());
+    assert!(matches!(Attachment::open(&folder.socket("robot")), Err(AttachError::Nobody { .. })));
+}
+
+#[test]
+fn one_gives_commands_at_a_time_and_a_late_word_of_the_one_before_is_not_heard() {
+    let folder = Folder::new();
+    let (mut ends, _door) = folder.builder("robot").open().unwrap();
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    let mut command = ends.command.blank();
+    for round in 0..40_u64 {
+        let mut writer = seam.command().unwrap();
+        match seam.command() {
+            Err(LeaseError::Taken { process }) => assert_eq!(process, std::process::id()),
+            other => panic!("the lease was given twice: {other:?}"),
+        }
+        for _ in 0..=round % 3 {
+            writer.send(&Command { time_to_live_ns: round + 1, ..Command::default() }).unwrap();
+        }
+        drop(writer);
+        // The last word of who has given the lease back is heard, also when the next one has it already.
+        let next = seam.command().unwrap();
+        assert_eq!(ends.command.newest(&mut command), Read::New);
+        assert_eq!((command.time_to_live_ns, command.sequence), (round + 1, round % 3 + 1));
+        assert_eq!(ends.command.newest(&mut command), Read::Same);
+        assert_eq!(ends.command.newest(&mut command), Read::Same);
+        drop(next);
+    }
+}
+
+#[test]
+fn ports_that_are_not_there_or_in_use_are_refused_by_name() {
+    let folder = Folder::new();
+    let mut builder = folder.builder("robot");
+    let mut port =
+        builder.port("imu", onbeat_bridge::channel::Kind::Message { size: 16, depth: 4 }).unwrap();
+    let (_ends, _door) = builder.open().unwrap();
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    assert_eq!(seam.description().ports[0].name, "imu");
+    match seam.port("sonar") {
+        Err(error @ PortError::NoSuchPort { .. }) => {
+            assert_eq!(error.to_string(), "there is no port `sonar`; there are: imu");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(seam.port("imu"), Err(PortError::Refused { .. })), "it is not bound");
+    port.bind();
+    let channel = seam.port("imu").unwrap();
+    assert!(
+        matches!(seam.port("imu"), Err(PortError::Taken { process, .. }) if process == std::process::id())
+    );
+    drop(channel);
+    drop(seam.port("imu").unwrap());
+    eventually("the port is closed", || (!port.is_open()).then_some(()));
+    assert_eq!(port.times_opened(), 2);
+}

@@ -1,0 +1,81 @@
+//! A seam of a robot with two axes, in a folder of the test's own.
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use onbeat_bridge::description::{AxisDescription, Description};
+use onbeat_bridge::seam::Builder;
+use onbeat_bridge::state::State;
+
+/// A folder for sockets, gone when this is dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("onbeat-bridge-{}-{number}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn socket(&self, name: &str) -> PathBuf {
+        self.0.join(format!("{name}.sock"))
+    }
+
+    pub(crate) fn builder(&self, name: &str) -> Builder {
+        let mut builder = Builder::new(name, &description());
+        builder.folder(&self.0);
+        builder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(crate) fn description() -> Description {
+    let axis = |name: &str| AxisDescription {
+        name: name.into(),
+        mode: "csp".into(),
+        position_limits: None,
+        velocity_limit: 1.0,
+        effort_limit: 1.0,
+    };
+    Description {
+        robot: "two axes".into(),
+        axes: vec![axis("left"), axis("right")],
+        ..Description::default()
+    }
+}
+
+/// A state of which every part says which one it is.
+pub(crate) fn state(beat: u64) -> State {
+    let mut state = State { beat, release_ns: beat.wrapping_mul(7), ..State::default() };
+    state.bus.frames_sent = beat ^ 0x5A5A;
+    state.axes = vec![onbeat_bridge::state::Axis::default(); 2];
+    for axis in &mut state.axes {
+        axis.position = beat as f64;
+        axis.target_effort = -(beat as f64);
+    }
+    state
+}
+
+/// Waits for something that other threads or processes bring about.
+pub(crate) fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "still not: {what}");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
