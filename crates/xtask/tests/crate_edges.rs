@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Package, what it may import of ours, and what its tests may import besides.
 const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-ethercat", &[], &[]),
-    ("onbeat-motion", &[], &[]),
+    ("onbeat-motion", &[], &["testbed"]),
     ("onbeat-timing", &[], &[]),
     ("onbeat-report", &["onbeat-timing"], &[]),
     ("onbeat-machine", &[], &["testbed"]),

@@ -1,10 +1,10 @@
 //! Online motion: the target may change on every beat, and jerk stays bounded.
 //!
-//! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. That library plans several
-//! coordinates at once, but then sorts candidates with a stable sort, which allocates from seven coordinates on, and
-//! reads the clock on every update. So each coordinate has a calculator of its own here, of fixed size; they are
-//! brought together by their durations. Nothing allocates after construction but the library's words for "no plan
-//! found", which checked numbers did not provoke in millions of trials (`tests/online.rs`).
+//! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. Each coordinate has a calculator
+//! of its own, of fixed size, so that one can be given a new target while the others go on, and their number is known at
+//! run time only; they are brought together by their durations. The library's `update` is not used: it reads the clock.
+//! Its `calculate` allocates nothing (`tests/allocations.rs`), except for its words when it finds no way. Numbers are
+//! checked before they reach it, and then it found one in millions of trials (`tests/online.rs`).
 
 mod plan;
 mod twist;
@@ -60,7 +60,8 @@ pub enum Synchronisation {
     /// Each axis is there as soon as it can.
     #[default]
     Independent,
-    /// All axes are there at the same instant.
+    /// All axes are at their positions at the same instant. A target of velocity is reached as soon as it can be: to come
+    /// to a velocity later, the library exceeds the jerk (3.0.1).
     Together,
 }
 
@@ -145,7 +146,10 @@ impl OnlineMotion {
         let mut longest = 0.0_f64;
         for (axis, (plan, target)) in self.plans.iter_mut().zip(targets).enumerate() {
             let aim = checked(axis, &plan.bounds, *target)?;
-            longest = longest.max(plan.prepare(plan.moment(), aim, None).map_err(|why| why.of(axis))?);
+            let taken = plan.prepare(plan.moment(), aim, None).map_err(|why| why.of(axis))?;
+            if matches!(aim, Aim::Position { .. }) {
+                longest = longest.max(taken);
+            }
         }
         if self.synchronisation == Synchronisation::Together && self.plans.len() > 1 {
             self.bring_together(targets, longest)?;
@@ -206,6 +210,9 @@ impl OnlineMotion {
             let common = longest;
             for (axis, (plan, target)) in self.plans.iter_mut().zip(targets).enumerate() {
                 let aim = checked(axis, &plan.bounds, *target)?;
+                if matches!(aim, Aim::Velocity(_)) {
+                    continue;
+                }
                 let taken = plan.prepare(plan.moment(), aim, Some(common)).map_err(|why| why.of(axis))?;
                 longest = longest.max(taken);
             }

@@ -61,6 +61,9 @@ pub(super) struct Plan {
     now: Way,
     next: Way,
     elapsed: f64,
+    /// The library's unit of time, s: with it the largest acceleration is 1. Its tolerances are absolute, and hold for
+    /// numbers about 1.
+    unit: f64,
 }
 
 /// A trajectory that begins at `origin`: the library counts from zero, so that an axis that has turned for days is
@@ -76,10 +79,11 @@ struct Way {
 impl Plan {
     /// At rest at zero.
     pub(super) fn new(bounds: Bounds) -> Self {
+        let unit = bounds.acceleration.sqrt().recip();
         let mut input = InputParameter::new(None);
-        input.max_velocity[0] = bounds.velocity;
-        input.max_acceleration[0] = bounds.acceleration;
-        input.max_jerk[0] = bounds.jerk;
+        input.max_velocity[0] = bounds.velocity * unit;
+        input.max_acceleration[0] = 1.0;
+        input.max_jerk[0] = bounds.jerk * unit.powi(3);
         let way = Way {
             trajectory: Trajectory::new(None),
             origin: 0.0,
@@ -87,7 +91,7 @@ impl Plan {
             duration: 0.0,
         };
         let calculator = Ruckig::new(None, 1.0);
-        Self { bounds, calculator, input, now: way.clone(), next: way, elapsed: 0.0 }
+        Self { bounds, calculator, input, now: way.clone(), next: way, elapsed: 0.0, unit }
     }
 
     /// Stands at `position` and stays.
@@ -99,11 +103,11 @@ impl Plan {
 
     /// Plans from `from` to `aim`, no shorter than `shortest`; [`Plan::take_up`] begins it. Returns its duration.
     pub(super) fn prepare(&mut self, from: Moment, aim: Aim, shortest: Option<f64>) -> Result<f64, NoPlan> {
-        let input = &mut self.input;
+        let (input, unit) = (&mut self.input, self.unit);
         input.current_position[0] = 0.0;
-        input.current_velocity[0] = from.velocity;
-        input.current_acceleration[0] = from.acceleration;
-        input.minimum_duration = shortest;
+        input.current_velocity[0] = from.velocity * unit;
+        input.current_acceleration[0] = from.acceleration * unit * unit;
+        input.minimum_duration = shortest.map(|time| time / unit);
         let (distance, velocity) = match aim {
             Aim::Position { position, velocity } => {
                 input.control_interface = ControlInterface::Position;
@@ -115,7 +119,7 @@ impl Plan {
             }
         };
         input.target_position[0] = distance;
-        input.target_velocity[0] = velocity;
+        input.target_velocity[0] = velocity * unit;
         let time = self.bounds.time(distance, velocity - from.velocity);
         if !(time <= LONGEST) {
             return Err(NoPlan::TooLong);
@@ -125,9 +129,10 @@ impl Plan {
             Ok(RuckigResult::Working | RuckigResult::Finished) => {}
             Ok(_) | Err(_) => return Err(NoPlan::NotFound),
         }
-        let duration = way.trajectory.get_duration();
-        let end = at(&way.trajectory, duration);
-        if !(duration.is_finite() && duration >= 0.0 && end.position.is_finite()) {
+        let duration = way.trajectory.get_duration() * unit;
+        let end = at(&way.trajectory, unit, duration);
+        let sound = duration.is_finite() && duration >= 0.0 && end.position.is_finite();
+        if !(sound && keeps_to(&way.trajectory, input)) {
             return Err(NoPlan::NotFound);
         }
         (way.origin, way.aim, way.duration) = (from.position, aim, duration);
@@ -147,7 +152,7 @@ impl Plan {
 
     /// Where it is now.
     pub(super) fn moment(&self) -> Moment {
-        self.now.at(self.elapsed)
+        self.now.at(self.unit, self.elapsed)
     }
 
     /// Until it is there; 0 if it is.
@@ -157,31 +162,46 @@ impl Plan {
 }
 
 impl Way {
-    fn at(&self, elapsed: f64) -> Moment {
+    fn at(&self, unit: f64, elapsed: f64) -> Moment {
         let beyond = elapsed - self.duration;
         if beyond < 0.0 {
-            let moment = at(&self.trajectory, elapsed);
+            let moment = at(&self.trajectory, unit, elapsed);
             return Moment { position: self.origin + moment.position, ..moment };
         }
         // Once there it is exact: the library ends within its tolerance.
         let (position, velocity) = match self.aim {
             Aim::Position { position, velocity } => (position, velocity),
             Aim::Velocity(velocity) => {
-                (self.origin + at(&self.trajectory, self.duration).position, velocity)
+                (self.origin + at(&self.trajectory, unit, self.duration).position, velocity)
             }
         };
         Moment { position: position + velocity * beyond, velocity, acceleration: 0.0 }
     }
 }
 
-fn at(trajectory: &Trajectory<1>, time: f64) -> Moment {
+fn at(trajectory: &Trajectory<1>, unit: f64, time: f64) -> Moment {
     let mut moment = Moment::default();
-    trajectory.state_to_integrate_from(time, &mut 0, |_, time, position, velocity, acceleration, jerk| {
-        let (position, velocity, acceleration) =
-            rsruckig::util::integrate(time, position, velocity, acceleration, jerk);
-        moment = Moment { position, velocity, acceleration };
-    });
+    trajectory.state_to_integrate_from(
+        time / unit,
+        &mut 0,
+        |_, time, position, velocity, acceleration, jerk| {
+            let (position, velocity, acceleration) =
+                rsruckig::util::integrate(time, position, velocity, acceleration, jerk);
+            moment =
+                Moment { position, velocity: velocity / unit, acceleration: acceleration / (unit * unit) };
+        },
+    );
     moment
+}
+
+/// Whether a trajectory keeps to the jerk and, once it has braked to its bounds, to the acceleration.
+fn keeps_to(trajectory: &Trajectory<1>, bounds: &InputParameter<1>) -> bool {
+    let rounding = 1.0 + 1e-6;
+    trajectory.get_profiles().iter().flat_map(|profiles| profiles.iter()).all(|profile| {
+        let mut jerks = profile.j.iter().chain(&profile.brake.j);
+        jerks.all(|found| found.abs() <= bounds.max_jerk[0] * rounding)
+            && profile.a.iter().all(|found| found.abs() <= bounds.max_acceleration[0] * rounding)
+    })
 }
 
 /// The library's errors without their words: they would be a second allocation.

@@ -1,0 +1,124 @@
+//! What runs on the real-time path asks no allocator for anything once it is built.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::cell::Cell;
+use std::hint::black_box;
+
+use onbeat_motion::base::Twist;
+use onbeat_motion::kinematics::{DifferentialDrive, InverseSettings, OmniBase, SerialArm};
+use onbeat_motion::odometry::Odometry;
+use onbeat_motion::online::{AxisLimits, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits};
+use onbeat_motion::path::{Heading, Path, PathMotion};
+use onbeat_motion::{
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, PathLimits, Radians,
+    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+};
+use testbed::CountingAllocator;
+
+thread_local! {
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator(|| CALLS.set(CALLS.get() + 1));
+
+/// Calls of the allocator by this thread during `action`.
+fn calls(action: impl FnOnce()) -> u64 {
+    let before = CALLS.get();
+    action();
+    CALLS.get() - before
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(calls(|| drop(black_box(Box::new(1)))), 2);
+}
+
+#[test]
+fn online_motion_of_many_axes_together_allocates_nothing() {
+    let limits = AxisLimits {
+        velocity: RadiansPerSecond(2.0),
+        acceleration: RadiansPerSecondSquared(10.0),
+        jerk: RadiansPerSecondCubed(100.0),
+    };
+    let mut motion = OnlineMotion::new(&[limits; 24], Synchronisation::Together).unwrap();
+    let mut rng = fastrand::Rng::with_seed(1);
+    let made = calls(|| {
+        for _ in 0..200 {
+            let targets: [Target; 24] =
+                std::array::from_fn(|_| Target::rest_at(Radians(rng.f64() * 4.0 - 2.0)));
+            motion.aim(&targets).unwrap();
+            for _ in 0..20 {
+                black_box(motion.advance(Seconds(0.01)));
+            }
+            motion.aim_axis(3, Target::Velocity(RadiansPerSecond(0.5))).unwrap();
+            assert!(motion.aim_axis(3, Target::Velocity(RadiansPerSecond(f64::NAN))).is_err());
+        }
+    });
+    assert_eq!(made, 0);
+}
+
+#[test]
+fn bases_and_their_odometry_allocate_nothing() {
+    let limits = TwistLimits {
+        velocity: MetresPerSecond(1.0),
+        acceleration: MetresPerSecondSquared(1.0),
+        jerk: MetresPerSecondCubed(5.0),
+        yaw_velocity: RadiansPerSecond(2.0),
+        yaw_acceleration: RadiansPerSecondSquared(4.0),
+        yaw_jerk: RadiansPerSecondCubed(20.0),
+    };
+    let mut twist = OnlineTwist::new(limits).unwrap();
+    let drive = DifferentialDrive::new(Metres(0.1016), Metres(0.4)).unwrap();
+    let omni = OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(0.785)).unwrap();
+    let (mut two, mut four) = (Odometry::new(drive), Odometry::new(omni));
+    let made = calls(|| {
+        for beat in 0..1000 {
+            if beat % 50 == 0 {
+                let x = MetresPerSecond(f64::from(beat % 7) / 7.0);
+                twist.aim(Twist { x, yaw: RadiansPerSecond(0.3), ..Twist::default() }).unwrap();
+            }
+            let now = twist.advance(Seconds(0.001));
+            let wheels = drive.wheels(drive.within(now, RadiansPerSecond(5.0)));
+            two.update(wheels.map(|wheel| wheel * Seconds(f64::from(beat)))).unwrap();
+            let wheels = omni.wheels(omni.within(now, RadiansPerSecond(5.0)));
+            four.update(wheels.map(|wheel| wheel * Seconds(f64::from(beat)))).unwrap();
+            black_box(omni.twist(wheels));
+        }
+    });
+    assert_eq!(made, 0);
+}
+
+#[test]
+fn a_base_on_its_path_allocates_nothing() {
+    let places = [(0.0, 0.0), (1.0, 0.2), (2.0, 1.3), (3.0, 1.5)].map(|(x, y)| [Metres(x), Metres(y)]);
+    let limits = PathLimits {
+        velocity: MetresPerSecond(0.5),
+        acceleration: MetresPerSecondSquared(0.5),
+        jerk: MetresPerSecondCubed(2.0),
+    };
+    let motion = PathMotion::new(Path::spline(&places).unwrap(), limits, Heading::Along).unwrap();
+    let made = calls(|| {
+        for beat in 0..5000 {
+            black_box(motion.at(Seconds(f64::from(beat) * 0.002)));
+        }
+    });
+    assert_eq!(made, 0);
+}
+
+#[test]
+fn an_arm_allocates_nothing_even_where_it_cannot_reach() {
+    let arm = SerialArm::from_urdf(include_str!("six-axis.urdf"), None, None).unwrap();
+    let mut workspace = arm.workspace();
+    let mut columns = vec![nalgebra::Vector6::zeros(); arm.joints().len()];
+    let mut positions = [0.1, -0.4, 0.6, 0.2, 0.5, -0.3];
+    let target = arm.forward(&[0.3, -0.2, 0.4, 0.1, 0.7, 0.0]);
+    let mut far = target;
+    far.translation.vector.x += 10.0;
+    let made = calls(|| {
+        black_box(arm.jacobian(&positions, &mut columns));
+        arm.inverse(&target, &mut positions, &InverseSettings::default(), &mut workspace).unwrap();
+        assert!(arm.inverse(&far, &mut positions, &InverseSettings::default(), &mut workspace).is_err());
+    });
+    assert_eq!(made, 0);
+}
