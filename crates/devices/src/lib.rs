@@ -2,4 +2,10 @@
 //! task and an ordinary one joined by a channel.
 #![deny(unsafe_code)]
 
+mod clock;
+pub mod double;
+pub mod driver;
+pub mod imu;
+pub mod led;
 pub mod scip;
+pub mod sonar;

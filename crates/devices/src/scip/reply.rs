@@ -345,8 +345,7 @@ impl Body<'_> {
     fn values(&self) -> Result<Vec<(String, String)>, ReplyError> {
         let mut values = Vec::new();
         for (place, line) in self.lines.iter().enumerate() {
-            let Some((text, &[b';', check])) = line.split_last_chunk::<2>().map(|(text, end)| (text, end))
-            else {
+            let Some((text, &[b';', check])) = line.split_last_chunk::<2>() else {
                 let (symbol, line, found) = (self.symbol, FIRST + place, line.len());
                 return Err(ReplyError::Length { symbol, line, expected: "NAME:VALUE;SUM", found });
             };

@@ -333,3 +333,6 @@ impl Session {
 fn after(now_ns: u64, patience: Duration) -> u64 {
     now_ns.saturating_add(patience.as_nanos() as u64)
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,8 +55,8 @@ fn a_recorded_scan_that_was_damaged_is_refused_with_the_line() {
 /// A check character of six bits lets every change of one byte show that changes its lowest six bits.
 #[test]
 fn every_changed_byte_of_a_scan_is_noticed() {
-    for place in 13..GD.len() - 2 {
-        let changed = with(GD, place, GD[place] ^ 1);
+    for (place, byte) in GD.iter().enumerate().take(GD.len() - 2).skip(13) {
+        let changed = with(GD, place, byte ^ 1);
         assert!(parse(&changed).is_err(), "byte {place}");
     }
 }

@@ -1,0 +1,9 @@
+//! CLOCK_MONOTONIC as a number.
+
+use runtime::clock::{Clock, MonotonicClock};
+
+/// Nanoseconds of CLOCK_MONOTONIC, the clock of all time stamps here.
+#[must_use]
+pub(crate) fn now_ns() -> u64 {
+    MonotonicClock.now().as_nanos()
+}

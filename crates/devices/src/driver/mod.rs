@@ -1,0 +1,3 @@
+//! Drivers: what the ordinary tasks own.
+
+pub mod serial;

@@ -1,0 +1,114 @@
+//! From the line's edges to what became of a ping, and to metres.
+
+use super::{LONGEST, SHORTEST};
+
+/// The echo line changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// When, by the kernel's stamp, ns.
+    pub stamp_ns: u64,
+    /// Whether it went up.
+    pub up: bool,
+    /// Number of the edge on this line, as the kernel counts; a gap means that some were lost.
+    pub number: u32,
+}
+
+/// What became of a ping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The line was up for so many ns.
+    Echo {
+        /// ns.
+        length_ns: u64,
+        /// When it went up.
+        stamp_ns: u64,
+    },
+    /// It was up longer than any echo takes: nothing is there.
+    Nothing {
+        /// When it went up.
+        stamp_ns: u64,
+    },
+}
+
+/// Listens to the edges after one ping.
+#[derive(Clone, Debug, Default)]
+pub struct Listener {
+    up: Option<Edge>,
+}
+
+impl Listener {
+    /// An edge; what became of the ping, once that is clear. An edge that went down without having come up, and a pair
+    /// with lost edges between, tell nothing.
+    pub fn hear(&mut self, edge: Edge) -> Option<Outcome> {
+        if edge.up {
+            self.up = Some(edge);
+            return None;
+        }
+        let up = self.up.take()?;
+        let follows = edge.number == up.number.wrapping_add(1);
+        let length_ns = edge.stamp_ns.checked_sub(up.stamp_ns).filter(|_| follows)?;
+        let stamp_ns = up.stamp_ns;
+        Some(if length_ns <= LONGEST_ECHO_NS {
+            Outcome::Echo { length_ns, stamp_ns }
+        } else {
+            Outcome::Nothing { stamp_ns }
+        })
+    }
+
+    /// Whether the line is up by what was heard: a ping now would not be heeded.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.up.is_some()
+    }
+}
+
+/// The way to [`LONGEST`] and back in cold air (-20 degrees Celsius, 318.9 m/s), and a margin.
+const LONGEST_ECHO_NS: u64 = 26_000_000;
+
+/// Distance of an echo in air of this temperature, K; `None` if that is nearer or farther than the sensor measures.
+#[must_use]
+pub fn metres(length_ns: u64, temperature: f64) -> Option<f64> {
+    let distance = length_ns as f64 * 1e-9 * speed_of_sound(temperature) / 2.0;
+    (SHORTEST..=LONGEST).contains(&distance).then_some(distance)
+}
+
+/// In dry air, m/s: an ideal gas with 331.3 m/s at 0 degrees Celsius.
+#[must_use]
+pub fn speed_of_sound(temperature: f64) -> f64 {
+    331.3 * (temperature.max(0.0) / 273.15).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(stamp_ns: u64, up: bool, number: u32) -> Edge {
+        Edge { stamp_ns, up, number }
+    }
+
+    #[test]
+    fn the_time_the_line_is_up_is_the_way_there_and_back() {
+        let mut listener = Listener::default();
+        assert_eq!(listener.hear(edge(1_000, true, 1)), None);
+        assert!(listener.is_up());
+        let outcome = listener.hear(edge(5_831_000, false, 2)).unwrap();
+        assert_eq!(outcome, Outcome::Echo { length_ns: 5_830_000, stamp_ns: 1_000 });
+        // At 20 degrees Celsius sound makes 343.2 m/s.
+        let found = metres(5_830_000, 293.15).unwrap();
+        assert!((found - 1.0).abs() < 1e-3, "{found}");
+        assert!(metres(5_830_000, 253.15).unwrap() < 0.94);
+    }
+
+    #[test]
+    fn nothing_there_too_near_and_lost_edges_are_no_distances() {
+        let mut listener = Listener::default();
+        listener.hear(edge(0, true, 1));
+        assert_eq!(listener.hear(edge(38_000_000, false, 2)), Some(Outcome::Nothing { stamp_ns: 0 }));
+        assert_eq!(metres(100_000, 293.15), None);
+        assert_eq!(listener.hear(edge(50, false, 3)), None, "never came up");
+        listener.hear(edge(60, true, 4));
+        assert_eq!(listener.hear(edge(900_000, false, 7)), None, "edges 5 and 6 were lost");
+        listener.hear(edge(1_000_000, true, 8));
+        assert_eq!(listener.hear(edge(900_000, false, 9)), None, "time went back");
+    }
+}
