@@ -8,14 +8,16 @@ use ethercat::al::AlState;
 use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
 use ethercat::main_device::{BusError, Event, MainDevice, Stage};
 use ethercat::time::Instant;
+use motion::Seconds;
 use timing::{CycleRecord, Phase};
 
 use crate::axis::{Axes, AxisConfiguration, AxisError};
 use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::clock::Clock;
-use crate::controller::{Beat, Controller};
+use crate::controller::{Beat, Controller, Freshness, Told};
 use crate::observer::{Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
+use crate::seam::Seam;
 use crate::status::Status;
 use crate::stop::{Course, Situation};
 
@@ -67,6 +69,8 @@ pub struct Cycle<L, C> {
     record: CycleRecord,
     status: Status,
     course: Course,
+    seam: Option<Seam>,
+    told: Told,
     beats_in_op: u64,
     failure: Option<BusError>,
     stopped_by_overrun: Option<u64>,
@@ -88,7 +92,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     ) -> Result<(Self, Observer), AxisError> {
         let (publisher, observer) = publication(axes.len());
         let cycle = Self {
-            axes: Axes::bind(axes, &main_device)?,
+            axes: Axes::bind(axes, &main_device, configuration.period)?,
             beat_numbers: BeatNumbers::default(),
             main_device,
             link,
@@ -99,6 +103,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             record: CycleRecord::begin(0, 0, 0),
             status: Status::initial(axes.len()),
             course: Course::Running,
+            seam: None,
+            told: Told::default(),
             beats_in_op: 0,
             failure: None,
             stopped_by_overrun: None,
@@ -114,6 +120,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn with_beat_numbers(self, positions: &[usize]) -> Result<Self, BeatNumberError> {
         let beat_numbers = BeatNumbers::bind(positions, &self.main_device)?;
         Ok(Self { beat_numbers, ..self })
+    }
+
+    /// The same, asked and seen by other processes.
+    #[must_use]
+    pub fn with_seam(self, seam: Seam) -> Self {
+        Self { seam: Some(seam.with_period(self.configuration.period)), ..self }
     }
 
     /// The same with a spinning sleep, see [`Pacer`]: what [`crate::profile::Grants::spin_margin`] says.
@@ -214,6 +226,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// What is asked of the cycle from outside.
     fn command(&mut self, stop: &AtomicBool) {
+        if let Some(seam) = &mut self.seam {
+            seam.hear(|| self.pacer.clock().now());
+        }
         let stage = self.main_device.stage();
         self.beats_in_op += u64::from(stage == Stage::Op);
         let enough = self.configuration.beats.is_some_and(|beats| self.beats_in_op > beats);
@@ -233,7 +248,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.finish(Phase::Command);
     }
 
-    /// Feedback to set-points.
+    /// Feedback to set-points, made safe.
     fn update(&mut self, release: Release) {
         let beat = Beat {
             cycle: release.cycle,
@@ -242,11 +257,19 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             periods: release.skipped + 1,
             stopping: self.course.stops(),
         };
+        let asked = self.seam.as_ref().map(Seam::asked);
+        if let Some(asked) = asked {
+            self.controller.hear(asked);
+        }
+        let stale = asked.is_some_and(|asked| asked.freshness == Freshness::Stale);
         let (reports, commands) = self.axes.exchange();
         self.controller.update(beat, reports, commands);
+        self.told = self.controller.tell();
         if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
             self.axes.disable();
         }
+        let elapsed = self.configuration.period.as_secs_f64() * beat.periods as f64;
+        self.axes.supervise(Seconds(elapsed), stale && self.told.commanded);
         self.finish(Phase::Update);
     }
 
@@ -283,12 +306,19 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.status.clock_difference = self.main_device.clock().largest_difference;
         self.status.axes.copy_from_slice(self.axes.reports());
         self.publisher.status(&self.status);
+        if let Some(seam) = &mut self.seam {
+            let axes = self.axes.reports().iter().zip(self.axes.sent());
+            seam.publish(&self.status, release.instant, axes, &self.told);
+        }
 
         self.record.lost_frames = self.status.beat.frames_lost.into();
         self.record.working_counter_ok = self.status.beat.working_counter_errors == 0;
         self.finish(Phase::Publish);
         self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
         self.publisher.record(self.record);
+        if let Some(seam) = &mut self.seam {
+            seam.record(&self.record, self.status.stage);
+        }
     }
 
     fn finish(&mut self, phase: Phase) {

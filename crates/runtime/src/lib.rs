@@ -5,6 +5,7 @@
 //! | [`cycle`] | the cycle itself: from release to release, phase by phase |
 //! | [`controller`] | what moves the axes, in SI units |
 //! | [`axis`] | axes bound to the process image |
+//! | [`seam`] | what other processes ask of the cycle, and see of it |
 //! | [`observer`] | what a running cycle tells the rest of the program |
 //! | [`beat_number`] | the number of the beat on digital outputs |
 //! | [`status`] | how it stands, read from any thread |
@@ -35,6 +36,7 @@ pub mod observer;
 pub mod pacer;
 pub mod probe;
 pub mod profile;
+pub mod seam;
 pub mod serve;
 pub mod status;
 mod stop;

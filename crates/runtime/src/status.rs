@@ -50,7 +50,7 @@ impl Status {
         let r = &self.reception;
         let bus = [
             self.cycle,
-            STAGES.iter().position(|&stage| stage == self.stage).unwrap_or(0) as u64,
+            stage_number(self.stage).into(),
             u64::from(frames_sent)
                 | u64::from(frames_lost) << 16
                 | u64::from(working_counter_errors) << 32
@@ -131,6 +131,11 @@ impl Status {
             axes: words[BUS_WORDS..].chunks_exact(AXIS_WORDS).map(axis).collect(),
         }
     }
+}
+
+/// A stage as [`bridge::state::Bus`] counts it.
+pub(crate) fn stage_number(stage: Stage) -> u8 {
+    STAGES.iter().position(|&other| other == stage).unwrap_or(0) as u8
 }
 
 /// Why an axis was stopped as [`bridge::state::Stop`] counts it, from 1.

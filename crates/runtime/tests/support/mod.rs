@@ -44,12 +44,10 @@ pub fn segment(drives: usize) -> Segment {
 
 /// The drives' axes, in cyclic synchronous position.
 pub fn axes(drives: usize) -> Vec<AxisConfiguration> {
-    let axis = |sub_device| AxisConfiguration {
-        name: format!("axis-{sub_device}"),
-        sub_device,
-        mode: CyclicMode::Position,
-        scale: AxisScale::new(f64::from(1 << 20), 1.0, NewtonMetres(2.4)).unwrap(),
-        maximum_step: Radians(0.1),
+    let axis = |sub_device| {
+        let scale = AxisScale::new(f64::from(1 << 20), 1.0, NewtonMetres(2.4)).unwrap();
+        let name = format!("axis-{sub_device}");
+        AxisConfiguration::new(&name, sub_device, CyclicMode::Position, scale, Radians(0.1))
     };
     (0..drives).map(axis).collect()
 }

@@ -1,4 +1,4 @@
-//! Axes: process image to feedback in SI units, and set-points back into the process image.
+//! One axis, bound to the process image.
 
 use std::time::Duration;
 
@@ -7,105 +7,20 @@ use ethercat::cia402::object::{
     TARGET_VELOCITY, TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE,
 };
 use ethercat::cia402::{
-    CyclicMode, Drive, DriveCommand, DriveInput, ModeOfOperation, Phase, Request, State, Statusword,
+    CyclicMode, Drive, DriveCommand, DriveInput, ModeOfOperation, Phase, State, Statusword,
 };
 use ethercat::main_device::MainDevice;
-use motion::{AxisFeedback, AxisPhase, AxisScale, Radians, RadiansPerSecond};
-use thiserror::Error;
+use motion::homing::Home;
+use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
+use super::guard::{BrakeOutput, Guard, Sight};
+use super::{AxisConfiguration, AxisError};
 use crate::controller::{AxisCommand, AxisReport};
 use crate::field::Field;
 
-/// One axis as it is described.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AxisConfiguration {
-    /// What people call it.
-    pub name: String,
-    /// Place of its drive in the segment, from 0.
-    pub sub_device: usize,
-    /// The mode its drive works in.
-    pub mode: CyclicMode,
-    /// From the drive's numbers to SI units and back.
-    pub scale: AxisScale,
-    /// Largest change of the target position from one beat to the next; a larger one is refused.
-    pub maximum_step: Radians,
-}
-
-/// Whether every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
-/// the same; ask here first to still have the bus in hand if the answer is no.
-///
-/// # Errors
-/// The first axis that does not, and what it lacks.
-pub fn check(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Result<(), AxisError> {
-    Axes::bind(configurations, main_device).map(drop)
-}
-
-/// All axes of a robot, bound to the process image.
-#[derive(Debug)]
-pub(crate) struct Axes {
-    axes: Vec<Axis>,
-    reports: Vec<AxisReport>,
-    commands: Vec<AxisCommand>,
-}
-
-impl Axes {
-    /// Finds each axis's objects in the process data of its drive.
-    pub(crate) fn bind(
-        configurations: &[AxisConfiguration],
-        main_device: &MainDevice,
-    ) -> Result<Self, AxisError> {
-        let bind = |configuration| Axis::bind(configuration, main_device);
-        let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
-        let reports = vec![AxisReport::default(); axes.len()];
-        let commands = vec![AxisCommand::default(); axes.len()];
-        Ok(Self { axes, reports, commands })
-    }
-
-    /// Image to feedback; `elapsed` is the time since the last beat.
-    pub(crate) fn read(&mut self, main_device: &MainDevice, elapsed: Duration) {
-        for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
-            axis.read(main_device, elapsed, report);
-        }
-    }
-
-    /// Set-points to image.
-    pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
-        for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
-            axis.write(main_device, command);
-        }
-    }
-
-    /// What the axes report, and what is asked of them.
-    pub(crate) fn exchange(&mut self) -> (&[AxisReport], &mut [AxisCommand]) {
-        (&self.reports, &mut self.commands)
-    }
-
-    pub(crate) fn reports(&self) -> &[AxisReport] {
-        &self.reports
-    }
-
-    /// Asks all axes for no torque, whatever the controller asked.
-    pub(crate) fn disable(&mut self) {
-        for command in &mut self.commands {
-            command.request = Request::Disable;
-        }
-    }
-
-    /// Whether a drive is still on its way down to Switch on disabled, or to a fault.
-    pub(crate) fn any_powered(&self) -> bool {
-        let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
-        self.axes.iter().any(|axis| axis.drive.state().is_some_and(|state| !off.contains(&state)))
-    }
-
-    /// Whether no drive was sent another target than on the beat before, and none a velocity or torque.
-    pub(crate) fn all_stand(&self) -> bool {
-        self.axes.iter().all(|axis| axis.stands)
-    }
-}
-
 /// One axis, bound.
 #[derive(Debug)]
-struct Axis {
+pub(super) struct Axis {
     sub_device: usize,
     scale: AxisScale,
     inputs: InputFields,
@@ -116,6 +31,12 @@ struct Axis {
     /// Position in counts that does not wrap: endless axes turn past 2^31.
     counts: Option<i64>,
     stands: bool,
+    home: Home,
+    guard: Guard,
+    /// What the drive is to be sent.
+    command: AxisCommand,
+    /// What the axis reported, before anybody else changed it.
+    feedback: AxisFeedback,
 }
 
 #[derive(Debug)]
@@ -136,8 +57,12 @@ struct OutputFields {
 }
 
 impl Axis {
-    fn bind(configuration: &AxisConfiguration, main_device: &MainDevice) -> Result<Self, AxisError> {
-        let AxisConfiguration { name, sub_device: position, mode, scale, maximum_step } = configuration;
+    pub(super) fn bind(
+        configuration: &AxisConfiguration,
+        main_device: &MainDevice,
+        period: Seconds,
+    ) -> Result<Self, AxisError> {
+        let AxisConfiguration { name, sub_device: position, mode, scale, maximum_step, .. } = configuration;
         let sub_devices = main_device.sub_devices();
         let sub_device = sub_devices.get(*position).ok_or_else(|| AxisError::NoSubDevice {
             axis: name.clone(),
@@ -184,11 +109,17 @@ impl Axis {
             input: None,
             counts: None,
             stands: true,
+            home: Home::new(configuration.homing),
+            guard: Guard::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
+            command: AxisCommand::default(),
+            feedback: AxisFeedback::default(),
         })
     }
 
-    fn read(&mut self, main_device: &MainDevice, elapsed: Duration, report: &mut AxisReport) {
+    pub(super) fn read(&mut self, main_device: &MainDevice, elapsed: Duration, report: &mut AxisReport) {
+        report.homed = self.home.is_homed();
         report.feedback.fresh = main_device.inputs_fresh(self.sub_device);
+        self.feedback.fresh = report.feedback.fresh;
         if !report.feedback.fresh {
             self.input = None;
             return;
@@ -213,26 +144,47 @@ impl Axis {
             (None, _) => RadiansPerSecond::ZERO,
         };
         report.state = input.statusword.state();
-        report.feedback = AxisFeedback {
+        self.feedback = AxisFeedback {
             position,
             velocity,
             torque: self.scale.torque(input.torque),
             phase: match self.drive.phase() {
                 Phase::NotEnabled => AxisPhase::NotEnabled,
-                Phase::Holding => {
-                    AxisPhase::HoldingAt(self.position(continued(counts, self.drive.holds_at())))
-                }
+                Phase::Holding => AxisPhase::HoldingAt(self.holds_at(counts)),
                 Phase::Following => AxisPhase::Following,
             },
             fresh: true,
         };
+        let phase = self.guard.shown(self.feedback.phase, self.holds_at(counts));
+        report.feedback = AxisFeedback { phase, ..self.feedback };
     }
 
-    fn write(&mut self, main_device: &mut MainDevice, command: &AxisCommand) {
+    /// What is asked, made safe; `stale` as in [`motion::supervision::Seen`].
+    pub(super) fn supervise(
+        &mut self,
+        elapsed: Seconds,
+        asked: &AxisCommand,
+        report: &mut AxisReport,
+        stale: Option<Seconds>,
+    ) {
+        let counts = self.counts.unwrap_or(0);
+        if asked.home && self.input.is_some() && self.feedback.phase == AxisPhase::NotEnabled {
+            self.home.take(self.drive_position(counts));
+        }
+        let sight = Sight {
+            feedback: self.feedback,
+            state: self.input.map_or(self.drive.state(), |input| input.statusword.state()),
+            holds_at: self.holds_at(counts),
+            stale,
+        };
+        (self.command, report.stop) = self.guard.step(elapsed, asked, &sight);
+    }
+
+    pub(super) fn write(&mut self, main_device: &mut MainDevice) {
         let last = self.drive.last_output();
-        let setpoint = command.setpoint;
+        let AxisCommand { request, setpoint, .. } = self.command;
         let command = DriveCommand {
-            request: command.request,
+            request,
             target_position: self.target_counts(setpoint.position).unwrap_or(last.target_position),
             target_velocity: self
                 .scale
@@ -258,15 +210,53 @@ impl Axis {
         write(self.outputs.velocity, output.target_velocity as u32);
         write(self.outputs.torque, output.target_torque as u16 as u32);
         write(self.outputs.mode, ModeOfOperation::from(self.drive.mode()).number() as u8 as u32);
+        self.guard.write(main_device);
     }
+
+    /// What the drive was sent last.
+    pub(super) fn sent(&self) -> AxisSetpoint {
+        let output = self.drive.last_output();
+        AxisSetpoint {
+            position: self.holds_at(self.counts.unwrap_or(0)),
+            velocity: self.scale.velocity(output.target_velocity),
+            torque: self.scale.torque(output.target_torque),
+        }
+    }
+
+    /// How long it takes to ramp to zero.
+    pub(super) fn ramp_time(&self) -> Seconds {
+        self.guard.ramp_time()
+    }
+
+    /// Whether its drive is still on its way down to Switch on disabled, or to a fault.
+    pub(super) fn is_powered(&self) -> bool {
+        let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
+        self.drive.state().is_some_and(|state| !off.contains(&state))
+    }
+
+    /// Whether its drive was sent no other target than on the beat before, and no velocity or torque.
+    pub(super) fn stands(&self) -> bool {
+        self.stands
+    }
+
     fn position(&self, counts: i64) -> Radians {
+        self.home.position(self.drive_position(counts))
+    }
+
+    /// As the drive counts it.
+    fn drive_position(&self, counts: i64) -> Radians {
         Radians(counts as f64 / self.scale.counts_per_radian())
+    }
+
+    /// The target position the drive was last sent, next to `counts`.
+    fn holds_at(&self, counts: i64) -> Radians {
+        self.position(continued(counts, self.drive.holds_at()))
     }
 
     /// The target as the drive counts, modulo 2^32 as positions are; `None` for one that is no number or
     /// half the way round from the axis.
     fn target_counts(&self, target: Radians) -> Option<i32> {
-        let target = target.0 * self.scale.counts_per_radian();
+        let target = self.home.drive_position(target).0 * self.scale.counts_per_radian();
         let away = target - self.counts.unwrap_or(0) as f64;
         (away.abs() < f64::from(i32::MAX)).then(|| target.round() as i64 as i32)
     }
@@ -280,38 +270,6 @@ fn continued(counts: i64, position: i32) -> i64 {
 /// At least one count; an endless step is no limit.
 fn step_in_counts(scale: &AxisScale, step: Radians) -> u32 {
     ((step.0 * scale.counts_per_radian()).abs() as u32).max(1)
-}
-
-/// Why an axis cannot be bound to its drive.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum AxisError {
-    /// The drive is not there.
-    #[error("axis \"{axis}\": SubDevice {position} is its drive, but the bus has {found} SubDevices")]
-    NoSubDevice {
-        /// Name of the axis.
-        axis: String,
-        /// Place its drive should have, from 0.
-        position: usize,
-        /// SubDevices there are.
-        found: usize,
-    },
-    /// An object its mode needs is not in the process data.
-    #[error(
-        "axis \"{axis}\": {object} ({index:#06x}) is not among the {direction} of SubDevice \"{sub_device}\"; map \
-         it there"
-    )]
-    NotMapped {
-        /// Name of the axis.
-        axis: String,
-        /// Name of its drive.
-        sub_device: String,
-        /// Name of the object.
-        object: &'static str,
-        /// Its index.
-        index: u16,
-        /// "outputs" or "inputs".
-        direction: &'static str,
-    },
 }
 
 #[cfg(test)]

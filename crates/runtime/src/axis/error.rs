@@ -1,0 +1,58 @@
+//! Why an axis cannot be run.
+
+use motion::supervision::SettingsError;
+use thiserror::Error;
+
+/// Why an axis cannot be bound to its drive.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum AxisError {
+    /// The drive is not there.
+    #[error("axis \"{axis}\": SubDevice {position} is its drive, but the bus has {found} SubDevices")]
+    NoSubDevice {
+        /// Name of the axis.
+        axis: String,
+        /// Place its drive should have, from 0.
+        position: usize,
+        /// SubDevices there are.
+        found: usize,
+    },
+    /// An object its mode needs is not in the process data.
+    #[error(
+        "axis \"{axis}\": {object} ({index:#06x}) is not among the {direction} of SubDevice \"{sub_device}\"; map \
+         it there"
+    )]
+    NotMapped {
+        /// Name of the axis.
+        axis: String,
+        /// Name of its drive.
+        sub_device: String,
+        /// Name of the object.
+        object: &'static str,
+        /// Its index.
+        index: u16,
+        /// "outputs" or "inputs".
+        direction: &'static str,
+    },
+    /// A number of its supervision means nothing.
+    #[error("axis \"{axis}\": {error}")]
+    Supervision {
+        /// Name of the axis.
+        axis: String,
+        /// Which.
+        error: SettingsError,
+    },
+    /// Its brake hangs on an output that is not there.
+    #[error(
+        "axis \"{axis}\": its brake is at output {bit} of SubDevice {position}, which has {found} outputs; correct it"
+    )]
+    NoBrakeOutput {
+        /// Name of the axis.
+        axis: String,
+        /// Place of the SubDevice, from 0.
+        position: usize,
+        /// The output, from 0.
+        bit: usize,
+        /// Bits of outputs it has.
+        found: usize,
+    },
+}

@@ -1,0 +1,173 @@
+//! Between what the controller asks of an axis and what its drive gets: supervision and brake.
+
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::main_device::MainDevice;
+use motion::brake::{Brake, Braked};
+use motion::supervision::{Intervention, Mode, Seen, Settings, StopReason, Supervisor};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, Seconds};
+
+use super::{AxisConfiguration, AxisError, DigitalOutput};
+use crate::controller::AxisCommand;
+
+/// Supervision and brake of one axis.
+#[derive(Debug)]
+pub(super) struct Guard {
+    supervisor: Option<Supervisor>,
+    brake: Option<BrakeAtWork>,
+}
+
+#[derive(Debug)]
+struct BrakeAtWork {
+    brake: Brake,
+    output: Option<BrakeOutput>,
+    now: Braked,
+}
+
+/// What an axis shows on a beat.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    pub(super) feedback: AxisFeedback,
+    pub(super) state: Option<State>,
+    /// The target position the drive was last sent.
+    pub(super) holds_at: Radians,
+    /// As in [`Seen`].
+    pub(super) stale: Option<Seconds>,
+}
+
+impl Guard {
+    pub(super) fn new(
+        configuration: &AxisConfiguration,
+        output: Option<BrakeOutput>,
+        period: Seconds,
+    ) -> Result<Self, AxisError> {
+        let mode = match configuration.mode {
+            CyclicMode::Position => Mode::Position,
+            CyclicMode::Velocity => Mode::Velocity,
+            CyclicMode::Torque => Mode::Torque,
+        };
+        let supervisor = |settings| Supervisor::new(Settings { mode, ..settings }, period);
+        let supervisor = configuration.supervision.map(supervisor).transpose();
+        let now = Braked { power: false, free: false, keep_torque: false };
+        let brake = configuration.brake.map(|it| BrakeAtWork { brake: Brake::new(it.times), output, now });
+        let axis = || configuration.name.clone();
+        Ok(Self {
+            supervisor: supervisor.map_err(|error| AxisError::Supervision { axis: axis(), error })?,
+            brake,
+        })
+    }
+
+    /// The phase a controller is shown.
+    pub(super) fn shown(&self, phase: AxisPhase, holds_at: Radians) -> AxisPhase {
+        let phase = self.braked(phase, holds_at);
+        self.supervisor.as_ref().map_or(phase, |supervisor| supervisor.phase(phase))
+    }
+
+    /// What the drive gets, and why the axis is stopped or held back.
+    pub(super) fn step(
+        &mut self,
+        elapsed: Seconds,
+        asked: &AxisCommand,
+        sight: &Sight,
+    ) -> (AxisCommand, Option<StopReason>) {
+        let Sight { feedback, state, holds_at, stale } = *sight;
+        let mut command = *asked;
+        let mut reason = None;
+        if let Some(supervisor) = &mut self.supervisor {
+            if asked.request == Request::FaultReset {
+                supervisor.acknowledge();
+                if state == Some(State::OperationEnabled) {
+                    // There is no fault to reset: the axis must not fall.
+                    command.request = Request::Enable;
+                }
+            }
+            let phase = match &self.brake {
+                Some(brake) if !brake.now.free => held(feedback.phase, holds_at),
+                _ => feedback.phase,
+            };
+            let fault = matches!(state, Some(State::Fault | State::FaultReactionActive));
+            let seen = Seen { feedback: AxisFeedback { phase, ..feedback }, fault, stale };
+            let supervised = supervisor.step(elapsed, asked.setpoint, &seen);
+            command.setpoint = supervised.setpoint;
+            command.request = overruled(command.request, supervised.intervention);
+            reason = supervised.reason;
+        }
+        if let Some(brake) = &mut self.brake {
+            let torque = matches!(state, Some(State::OperationEnabled | State::QuickStopActive));
+            // A drive that brakes is not braked against.
+            let wanted = matches!(command.request, Request::Enable | Request::Halt | Request::QuickStop);
+            brake.now = brake.brake.step(elapsed, torque, wanted);
+            if brake.now.keep_torque {
+                command.request = Request::Halt;
+            }
+            if !brake.now.free {
+                command.setpoint = AxisSetpoint { position: holds_at, ..AxisSetpoint::default() };
+            }
+        }
+        (command, reason)
+    }
+
+    /// Power to the brake's coil, or not.
+    pub(super) fn write(&self, main_device: &mut MainDevice) {
+        if let Some(BrakeAtWork { output: Some(output), now, .. }) = &self.brake {
+            output.write(main_device, now.power);
+        }
+    }
+
+    /// How long the axis takes to ramp to zero.
+    pub(super) fn ramp_time(&self) -> Seconds {
+        self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::ramp_time)
+    }
+
+    fn braked(&self, phase: AxisPhase, holds_at: Radians) -> AxisPhase {
+        match &self.brake {
+            Some(brake) if !brake.now.free => held(phase, holds_at),
+            _ => phase,
+        }
+    }
+}
+
+/// An enabled axis that is not moved yet.
+fn held(phase: AxisPhase, holds_at: Radians) -> AxisPhase {
+    if phase == AxisPhase::NotEnabled { phase } else { AxisPhase::HoldingAt(holds_at) }
+}
+
+/// What the drive shall do when supervision wants something else than the controller. Nobody is kept from taking the
+/// torque off, or from resetting a fault.
+fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
+    match (intervention, request) {
+        (None, _) | (_, Request::Disable | Request::FaultReset) => request,
+        (Some(Intervention::Disable), _) => Request::Disable,
+        (Some(Intervention::QuickStop), _) => Request::QuickStop,
+        (Some(Intervention::Halt), Request::QuickStop) => request,
+        (Some(Intervention::Halt), _) => Request::Halt,
+    }
+}
+
+/// The digital output that gives a brake's coil power, found in the process image.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BrakeOutput(DigitalOutput);
+
+impl BrakeOutput {
+    pub(super) fn bind(
+        configuration: &AxisConfiguration,
+        main_device: &MainDevice,
+    ) -> Result<Option<Self>, AxisError> {
+        let Some(output) = configuration.brake.and_then(|brake| brake.output) else { return Ok(None) };
+        let DigitalOutput { sub_device: position, bit } = output;
+        let sub_devices = main_device.sub_devices();
+        let found = sub_devices.get(position).map_or(0, |sub_device| sub_device.output_bytes() * 8);
+        if bit >= found {
+            let axis = configuration.name.clone();
+            return Err(AxisError::NoBrakeOutput { axis, position, bit, found });
+        }
+        Ok(Some(Self(output)))
+    }
+
+    fn write(self, main_device: &mut MainDevice, power: bool) {
+        let Self(DigitalOutput { sub_device, bit }) = self;
+        let mask = 1 << (bit % 8);
+        if let Some(byte) = main_device.outputs_mut(sub_device).get_mut(bit / 8) {
+            *byte = if power { *byte | mask } else { *byte & !mask };
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Axes: process image to feedback in SI units, and set-points back into the process image.
+//!
+//! Between the two stand, for each axis, where it is in the world ([`motion::homing`]), what it may do
+//! ([`motion::supervision`]) and its brake ([`motion::brake`]).
+
+mod bound;
+mod error;
+mod guard;
+
+use std::time::Duration;
+
+use ethercat::cia402::{CyclicMode, Request};
+use ethercat::main_device::MainDevice;
+use motion::brake::BrakeTimes;
+use motion::homing::Homing;
+use motion::{AxisScale, AxisSetpoint, Radians, Seconds, supervision};
+
+use crate::controller::{AxisCommand, AxisReport};
+use bound::Axis;
+
+pub use error::AxisError;
+
+/// One axis as it is described.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AxisConfiguration {
+    /// What people call it.
+    pub name: String,
+    /// Place of its drive in the segment, from 0.
+    pub sub_device: usize,
+    /// The mode its drive works in.
+    pub mode: CyclicMode,
+    /// From the drive's numbers to SI units and back.
+    pub scale: AxisScale,
+    /// Largest change of the target position from one beat to the next; a larger one is refused.
+    pub maximum_step: Radians,
+    /// What stands between controller and drive; its mode is that of the axis. `None`: nothing but the drive.
+    pub supervision: Option<supervision::Settings>,
+    /// How it learns its absolute position.
+    pub homing: Homing,
+    /// Its brake, if the cycle has to wait for one.
+    pub brake: Option<BrakeConfiguration>,
+}
+
+impl AxisConfiguration {
+    /// An axis at the drive at this place, with nothing but the drive's own care.
+    #[must_use]
+    pub fn new(name: &str, sub_device: usize, mode: CyclicMode, scale: AxisScale, step: Radians) -> Self {
+        Self {
+            name: name.to_owned(),
+            sub_device,
+            mode,
+            scale,
+            maximum_step: step,
+            supervision: None,
+            homing: Homing::Never,
+            brake: None,
+        }
+    }
+}
+
+/// The brake of an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BrakeConfiguration {
+    /// How long it takes.
+    pub times: BrakeTimes,
+    /// The digital output that gives its coil power; `None` where the drive does that itself.
+    pub output: Option<DigitalOutput>,
+}
+
+/// One digital output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DigitalOutput {
+    /// Place of its SubDevice in the segment, from 0.
+    pub sub_device: usize,
+    /// Which bit of that SubDevice's outputs, from 0.
+    pub bit: usize,
+}
+
+/// Whether every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
+/// the same; ask here first to still have the bus in hand if the answer is no.
+///
+/// # Errors
+/// The first axis that does not, and what it lacks.
+pub fn check(configurations: &[AxisConfiguration], main_device: &MainDevice) -> Result<(), AxisError> {
+    Axes::bind(configurations, main_device, Duration::from_millis(1)).map(drop)
+}
+
+/// All axes of a robot, bound to the process image.
+#[derive(Debug)]
+pub(crate) struct Axes {
+    axes: Vec<Axis>,
+    reports: Vec<AxisReport>,
+    commands: Vec<AxisCommand>,
+}
+
+impl Axes {
+    /// Finds each axis's objects in the process data of its drive.
+    pub(crate) fn bind(
+        configurations: &[AxisConfiguration],
+        main_device: &MainDevice,
+        period: Duration,
+    ) -> Result<Self, AxisError> {
+        let period = Seconds(period.as_secs_f64());
+        let bind = |configuration| Axis::bind(configuration, main_device, period);
+        let axes: Vec<_> = configurations.iter().map(bind).collect::<Result<_, _>>()?;
+        let reports = vec![AxisReport::default(); axes.len()];
+        let commands = vec![AxisCommand::default(); axes.len()];
+        Ok(Self { axes, reports, commands })
+    }
+
+    /// Image to feedback; `elapsed` is the time since the last beat.
+    pub(crate) fn read(&mut self, main_device: &MainDevice, elapsed: Duration) {
+        for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
+            axis.read(main_device, elapsed, report);
+        }
+    }
+
+    /// What the controller asks, made safe. `stale`: the command it lives on is over.
+    pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool) {
+        // Those that ramp to zero take the same time.
+        let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
+        let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
+        for ((axis, report), command) in self.axes.iter_mut().zip(&mut self.reports).zip(&mut self.commands)
+        {
+            axis.supervise(elapsed, command, report, stale);
+            command.home = false;
+        }
+    }
+
+    /// Set-points to image.
+    pub(crate) fn write(&mut self, main_device: &mut MainDevice) {
+        for axis in &mut self.axes {
+            axis.write(main_device);
+        }
+    }
+
+    /// What the axes' drives were sent last, in SI units.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = AxisSetpoint> + '_ {
+        self.axes.iter().map(Axis::sent)
+    }
+
+    /// What the axes report, and what is asked of them.
+    pub(crate) fn exchange(&mut self) -> (&[AxisReport], &mut [AxisCommand]) {
+        (&self.reports, &mut self.commands)
+    }
+
+    pub(crate) fn reports(&self) -> &[AxisReport] {
+        &self.reports
+    }
+
+    /// Asks all axes for no torque, whatever the controller asked.
+    pub(crate) fn disable(&mut self) {
+        for command in &mut self.commands {
+            command.request = Request::Disable;
+        }
+    }
+
+    /// Whether a drive is still on its way down to Switch on disabled, or to a fault.
+    pub(crate) fn any_powered(&self) -> bool {
+        self.axes.iter().any(Axis::is_powered)
+    }
+
+    /// Whether no drive was sent another target than on the beat before, and none a velocity or torque.
+    pub(crate) fn all_stand(&self) -> bool {
+        self.axes.iter().all(Axis::stands)
+    }
+}

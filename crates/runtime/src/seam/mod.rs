@@ -1,0 +1,173 @@
+//! The cycle's side of the seam: what is asked of it from other processes, and what it tells them.
+//!
+//! Nothing here waits, allocates or makes a system call, whatever the peers do: the command is read with a bounded number
+//! of attempts, checked whole, and taken or refused; the state is written without a look at its readers.
+
+mod figures;
+mod rules;
+
+use std::time::Duration;
+
+use bridge::command::{self, Command, Read};
+use bridge::seam::RealTimeEnds;
+use bridge::state::{self, CommandState, Refusal, State};
+use ethercat::cia402;
+use ethercat::main_device::Stage;
+use ethercat::time::Instant;
+use motion::base::Twist;
+use motion::{AxisPhase, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use timing::CycleRecord;
+
+use crate::controller::{Asked, AxisReport, AxisTarget, Freshness, Told};
+use crate::status::{Status, stop_number};
+use figures::Figures;
+use rules::Refused;
+
+pub use rules::{AxisRules, BaseRules, Rules, Takes};
+
+/// The cycle's end of the seam.
+#[derive(Debug)]
+pub struct Seam {
+    ends: RealTimeEnds,
+    rules: Rules,
+    incoming: Command,
+    asked: Asked,
+    /// Until when the last command holds.
+    holds_until: Option<Instant>,
+    command: CommandState,
+    figures: Figures,
+    state: State,
+}
+
+impl Seam {
+    /// Around these ends, which were opened for as many axes as `rules` has.
+    #[must_use]
+    pub fn new(ends: RealTimeEnds, rules: Rules) -> Self {
+        let axes = rules.axes.len();
+        Self {
+            incoming: ends.command.blank(),
+            asked: Asked { axes: vec![None; axes], ..Asked::default() },
+            holds_until: None,
+            command: CommandState { last_refused_axis: u16::MAX, ..CommandState::default() },
+            figures: Figures::default(),
+            state: State { axes: vec![state::Axis::default(); axes], ..State::default() },
+            ends,
+            rules,
+        }
+    }
+
+    /// The same for a cycle of this period.
+    pub(crate) fn with_period(self, period: Duration) -> Self {
+        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        Self { figures: Figures::new(period), ..self }
+    }
+
+    /// Reads what is asked. `now` reads the clock, once there is something to check.
+    pub(crate) fn hear(&mut self, now: impl Fn() -> Instant) {
+        match self.ends.command.newest(&mut self.incoming) {
+            Read::Nothing | Read::Same => {}
+            Read::Torn => self.refuse(Refused { why: Refusal::Torn, axis: None }),
+            // The clock is read behind the command: an honest stamp is never in the future.
+            Read::New => match self.rules.check(&self.incoming, now().as_nanos()) {
+                Ok(()) => self.take(),
+                Err(refused) => self.refuse(refused),
+            },
+        }
+        let fresh = |until: Instant| if now() < until { Freshness::Fresh } else { Freshness::Stale };
+        self.asked.freshness = self.holds_until.map_or(Freshness::Never, fresh);
+    }
+
+    /// What was asked.
+    pub(crate) fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    fn take(&mut self) {
+        let Command { sequence, stamp_ns, time_to_live_ns, twist, axes } = &self.incoming;
+        self.command.sequence = *sequence;
+        self.command.stamp_ns = *stamp_ns;
+        self.command.accepted += 1;
+        self.holds_until = Some(Instant::from_nanos(stamp_ns.saturating_add(*time_to_live_ns)));
+        self.asked.twist = twist.map(|twist| Twist {
+            x: MetresPerSecond(twist.x),
+            y: MetresPerSecond(twist.y),
+            yaw: RadiansPerSecond(twist.yaw),
+        });
+        for (asked, target) in self.asked.axes.iter_mut().zip(axes) {
+            *asked = target.map(|target| match target {
+                command::AxisTarget::Position(position) => AxisTarget::Position(Radians(position)),
+                command::AxisTarget::Velocity(velocity) => AxisTarget::Velocity(RadiansPerSecond(velocity)),
+                command::AxisTarget::Effort(effort) => AxisTarget::Effort(NewtonMetres(effort)),
+            });
+        }
+    }
+
+    /// What was taken before stays.
+    fn refuse(&mut self, refused: Refused) {
+        self.command.refused += 1;
+        self.command.last_refusal = refused.why as u8;
+        let axis = refused.axis.and_then(|axis| u16::try_from(axis).ok());
+        self.command.last_refused_axis = axis.unwrap_or(u16::MAX);
+    }
+
+    /// Puts the state of this beat before all readers. Its timing is that of the beats before: this one is not over.
+    pub(crate) fn publish<'a>(
+        &mut self,
+        status: &Status,
+        release: Instant,
+        axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>,
+        told: &Told,
+    ) {
+        let state = &mut self.state;
+        state.beat = status.cycle;
+        state.release_ns = release.as_nanos();
+        state.bus = self.figures.bus(status);
+        state.timing = self.figures.timing();
+        state.command = CommandState {
+            freshness: match self.asked.freshness {
+                Freshness::Never => state::Freshness::Never,
+                Freshness::Fresh => state::Freshness::Fresh,
+                Freshness::Stale => state::Freshness::Stale,
+            },
+            ..self.command
+        };
+        state.control = told.control;
+        state.base = state::Base {
+            pose: [told.pose.x.0, told.pose.y.0, told.pose.yaw.0],
+            twist: [told.twist.x.0, told.twist.y.0, told.twist.yaw.0],
+        };
+        for (axis, (report, sent)) in state.axes.iter_mut().zip(axes) {
+            *axis = shown(report, sent);
+        }
+        self.ends.state.publish(state);
+    }
+
+    /// The beat is over.
+    pub(crate) fn record(&mut self, record: &CycleRecord, stage: Stage) {
+        if stage == Stage::Op {
+            self.figures.record(record);
+        }
+    }
+}
+
+/// An axis as readers see it.
+fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
+    let drive_state = |state| cia402::State::ALL.iter().position(|&other| other == state);
+    state::Axis {
+        drive_state: report.state.and_then(drive_state).map_or(0, |index| index as u8 + 1),
+        phase: match report.feedback.phase {
+            AxisPhase::NotEnabled => 0,
+            AxisPhase::HoldingAt(_) => 1,
+            AxisPhase::Following => 2,
+        },
+        fresh: report.feedback.fresh,
+        homed: report.homed,
+        stop: report.stop.map_or(0, stop_number),
+        position: report.feedback.position.0,
+        velocity: report.feedback.velocity.0,
+        effort: report.feedback.torque.0,
+        target_position: sent.position.0,
+        target_velocity: sent.velocity.0,
+        target_effort: sent.torque.0,
+    }
+}
