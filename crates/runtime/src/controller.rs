@@ -130,7 +130,8 @@ pub struct AxisCommand {
     pub request: Request,
     /// Where to: only the target of its mode counts, and one that is no finite number changes nothing.
     pub setpoint: AxisSetpoint,
-    /// Where it stands is its home, see [`motion::homing`]: heard while its drive is not enabled, or holds. Its position
-    /// jumps.
+    /// Where it stands is its home, see [`motion::homing`]. Heard once, and only while its set-points stand or its drive
+    /// is not enabled. Its position jumps, and [`AxisReport::homed`] shows it; enabled, it reports
+    /// [`motion::AxisPhase::HoldingAt`] for a beat.
     pub home: bool,
 }

@@ -1,10 +1,12 @@
 //! The axes as the cycle takes them.
 
 use ethercat::cia402::CyclicMode;
-use motion::supervision::{Limits, Mode, OnStale, Settings};
-use motion::{NewtonMetres, Radians, RadiansPerSecond};
+use motion::brake::BrakeTimes;
+use motion::homing::Homing;
+use motion::supervision::{FollowingErrorLimit, Limits, Mode, OnStale, Settings};
+use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 use robot::Robot;
-use runtime::axis::AxisConfiguration;
+use runtime::axis::{AxisConfiguration, BrakeConfiguration};
 
 /// The axes of `robot`, in their order.
 pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
@@ -12,6 +14,20 @@ pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
         let step = Radians(axis.limits.maximum_step);
         AxisConfiguration {
             supervision: Some(supervision(axis)),
+            homing: match axis.homing {
+                robot::Homing::Never => Homing::Never,
+                robot::Homing::Absolute { offset } => Homing::Absolute { offset: Radians(offset) },
+                robot::Homing::CurrentPosition { position } => {
+                    Homing::CurrentPosition { position: Radians(position) }
+                }
+            },
+            brake: axis.brake.map(|brake| BrakeConfiguration {
+                times: BrakeTimes {
+                    release: Seconds(brake.release.as_secs_f64()),
+                    engage: Seconds(brake.engage.as_secs_f64()),
+                },
+                output: None,
+            }),
             ..AxisConfiguration::new(&axis.name, axis.sub_device, axis.mode, axis.scale, step)
         }
     };
@@ -20,8 +36,7 @@ pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
 
 /// What stands between the controller and the drive of `axis`.
 fn supervision(axis: &robot::Axis) -> Settings {
-    let robot::AxisLimits { position, velocity, torque, maximum_step } = axis.limits;
-    let velocity = RadiansPerSecond(velocity);
+    let robot::AxisLimits { position, velocity, acceleration, torque, maximum_step, .. } = axis.limits;
     Settings {
         mode: match axis.mode {
             CyclicMode::Position => Mode::Position,
@@ -30,14 +45,18 @@ fn supervision(axis: &robot::Axis) -> Settings {
         },
         limits: Limits {
             position: position.map(|(lowest, highest)| (Radians(lowest), Radians(highest))),
-            velocity,
-            deceleration: Limits::usual_deceleration(velocity),
+            velocity: RadiansPerSecond(velocity),
+            deceleration: RadiansPerSecondSquared(acceleration),
             torque: NewtonMetres(torque),
             step: Radians(maximum_step),
         },
-        following_error: None,
+        following_error: axis.following_error.map(|error| FollowingErrorLimit {
+            distance: Radians(error.window),
+            patience: Seconds(error.time.as_secs_f64()),
+        }),
         on_stale: match axis.on_stale {
             robot::OnStale::Hold => OnStale::Hold,
+            robot::OnStale::Ramp => OnStale::RampToZero,
             robot::OnStale::QuickStop => OnStale::QuickStop,
             robot::OnStale::Disable => OnStale::Disable,
         },

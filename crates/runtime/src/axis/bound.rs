@@ -168,8 +168,10 @@ impl Axis {
         stale: Option<Seconds>,
     ) {
         let counts = self.counts.unwrap_or(0);
-        if asked.home && self.input.is_some() && self.feedback.phase == AxisPhase::NotEnabled {
-            self.home.take(self.drive_position(counts));
+        let may = self.input.is_some() && (self.stands || self.feedback.phase == AxisPhase::NotEnabled);
+        if asked.home && may && self.home.take(self.drive_position(counts)) {
+            self.feedback.position = self.position(counts);
+            self.guard.anchor();
         }
         let sight = Sight {
             feedback: self.feedback,

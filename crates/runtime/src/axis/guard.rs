@@ -14,6 +14,8 @@ use crate::controller::AxisCommand;
 pub(super) struct Guard {
     supervisor: Option<Supervisor>,
     brake: Option<BrakeAtWork>,
+    /// Beats for which set-points begin anew where the axis stands: its position has just jumped.
+    anchored: u8,
 }
 
 #[derive(Debug)]
@@ -53,12 +55,13 @@ impl Guard {
         Ok(Self {
             supervisor: supervisor.map_err(|error| AxisError::Supervision { axis: axis(), error })?,
             brake,
+            anchored: 0,
         })
     }
 
     /// The phase a controller is shown.
     pub(super) fn shown(&self, phase: AxisPhase, holds_at: Radians) -> AxisPhase {
-        let phase = self.braked(phase, holds_at);
+        let phase = self.held(phase, holds_at);
         self.supervisor.as_ref().map_or(phase, |supervisor| supervisor.phase(phase))
     }
 
@@ -72,6 +75,13 @@ impl Guard {
         let Sight { feedback, state, holds_at, stale } = *sight;
         let mut command = *asked;
         let mut reason = None;
+        let holding = AxisSetpoint { position: holds_at, ..AxisSetpoint::default() };
+        let phase = self.held(feedback.phase, holds_at);
+        if self.anchored == 2 {
+            // It was asked before the jump.
+            command.setpoint = holding;
+        }
+        self.anchored = self.anchored.saturating_sub(1);
         if let Some(supervisor) = &mut self.supervisor {
             if asked.request == Request::FaultReset {
                 supervisor.acknowledge();
@@ -80,13 +90,9 @@ impl Guard {
                     command.request = Request::Enable;
                 }
             }
-            let phase = match &self.brake {
-                Some(brake) if !brake.now.free => held(feedback.phase, holds_at),
-                _ => feedback.phase,
-            };
             let fault = matches!(state, Some(State::Fault | State::FaultReactionActive));
             let seen = Seen { feedback: AxisFeedback { phase, ..feedback }, fault, stale };
-            let supervised = supervisor.step(elapsed, asked.setpoint, &seen);
+            let supervised = supervisor.step(elapsed, command.setpoint, &seen);
             command.setpoint = supervised.setpoint;
             command.request = overruled(command.request, supervised.intervention);
             reason = supervised.reason;
@@ -100,7 +106,7 @@ impl Guard {
                 command.request = Request::Halt;
             }
             if !brake.now.free {
-                command.setpoint = AxisSetpoint { position: holds_at, ..AxisSetpoint::default() };
+                command.setpoint = holding;
             }
         }
         (command, reason)
@@ -118,17 +124,20 @@ impl Guard {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::ramp_time)
     }
 
-    fn braked(&self, phase: AxisPhase, holds_at: Radians) -> AxisPhase {
-        match &self.brake {
-            Some(brake) if !brake.now.free => held(phase, holds_at),
+    /// The position of the axis has jumped: where it stands has another name.
+    pub(super) fn anchor(&mut self) {
+        self.anchored = 2;
+    }
+
+    /// The phase, as long as brake or homing lets set-points through; otherwise the axis is held.
+    fn held(&self, phase: AxisPhase, holds_at: Radians) -> AxisPhase {
+        let brake = self.brake.as_ref().is_some_and(|brake| !brake.now.free);
+        match phase {
+            AxisPhase::NotEnabled => phase,
+            _ if brake || self.anchored > 0 => AxisPhase::HoldingAt(holds_at),
             _ => phase,
         }
     }
-}
-
-/// An enabled axis that is not moved yet.
-fn held(phase: AxisPhase, holds_at: Radians) -> AxisPhase {
-    if phase == AxisPhase::NotEnabled { phase } else { AxisPhase::HoldingAt(holds_at) }
 }
 
 /// What the drive shall do when supervision wants something else than the controller. Nobody is kept from taking the

@@ -5,21 +5,27 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use bridge::attach::Attachment;
+use bridge::description::{AxisDescription, Description};
+use bridge::seam::{Builder, Door};
 use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, Request};
 use ethercat::link::Link;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use motion::{
-    AxisPhase, AxisScale, Hertz, NewtonMetres, Radians, RadiansPerSecondSquared, Seconds, SmoothSinusoid,
-    StopProfile, TrajectoryPoint,
+    AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
+    RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
 };
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::Clock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{
+    Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
+};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
 use onbeat_runtime::observer::Observer;
+use onbeat_runtime::seam::{AxisRules, Rules, Seam, Takes};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
@@ -29,12 +35,18 @@ pub const PERIOD: Duration = Duration::from_millis(1);
 
 /// Servo drives in a line, each standing at another angle.
 pub fn segment(drives: usize) -> Segment {
+    segment_in(drives, CyclicMode::Position)
+}
+
+/// The same in another mode.
+pub fn segment_in(drives: usize, mode: CyclicMode) -> Segment {
     let drive = |position: usize| {
         let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
         let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
         let initial_position = position as f64;
         let description = ServoDescription {
             initial_position,
+            mode,
             ..ServoDescription::new(DeviceDescription::new(identity, "Servo"))
         };
         SubDevice::new(EscDescription::default(), sii, Box::new(ServoDrive::new(&description).unwrap()))
@@ -60,9 +72,20 @@ pub fn main_device(period: Duration) -> MainDevice {
 
 /// Brings the bus up on `link` and makes the cycle.
 pub fn cycle<L: Link, C: Clock>(
-    mut link: L,
+    link: L,
     clock: C,
     drives: usize,
+    controller: impl Controller + 'static,
+    configuration: CycleConfiguration,
+) -> (Cycle<L, C>, Observer) {
+    cycle_of(link, clock, &axes(drives), controller, configuration)
+}
+
+/// The same with these axes.
+pub fn cycle_of<L: Link, C: Clock>(
+    mut link: L,
+    clock: C,
+    axes: &[AxisConfiguration],
     controller: impl Controller + 'static,
     configuration: CycleConfiguration,
 ) -> (Cycle<L, C>, Observer) {
@@ -71,7 +94,7 @@ pub fn cycle<L: Link, C: Clock>(
     Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
         .bring_up(Duration::from_secs(20), |_| ())
         .unwrap();
-    Cycle::new(main_device, link, clock, &axes(drives), Box::new(controller), configuration).unwrap()
+    Cycle::new(main_device, link, clock, axes, Box::new(controller), configuration).unwrap()
 }
 
 /// Every axis sways about where it stood, until it is told to stop.
@@ -123,5 +146,102 @@ impl Motion {
             None => self.sway.at(Seconds(self.elapsed)),
             Some((profile, since)) => profile.at(Seconds(self.elapsed - since)),
         }
+    }
+}
+
+/// A folder for the socket of one test's seam, gone with its test.
+pub struct SeamFolder(pub std::path::PathBuf);
+
+impl SeamFolder {
+    pub fn new(test: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        Self(folder)
+    }
+}
+
+impl Drop for SeamFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A seam for this many axes, which take anything within wide limits; open as long as the door is.
+pub fn seam(folder: &SeamFolder, rules: Rules) -> (Seam, Door, Attachment) {
+    let axis = |index| AxisDescription {
+        name: format!("axis-{index}"),
+        mode: "csp".to_owned(),
+        position_limits: None,
+        velocity_limit: 1.0,
+        effort_limit: 1.0,
+    };
+    let axes = (0..rules.axes.len()).map(axis).collect();
+    let mut builder = Builder::new("robot", &Description { axes, ..Description::default() });
+    builder.folder(&folder.0);
+    let (ends, door) = builder.open().unwrap();
+    let attachment = Attachment::open(&folder.0.join("robot.sock")).unwrap();
+    (Seam::new(ends, rules), door, attachment)
+}
+
+/// Takes anything within wide limits.
+pub fn rules(axes: usize) -> Rules {
+    let axis = AxisRules {
+        takes: Takes { position: true, velocity: true, effort: true },
+        position: None,
+        velocity: RadiansPerSecond(10.0),
+        effort: NewtonMetres(10.0),
+    };
+    Rules { axes: vec![axis; axes], base: None, longest_time_to_live: Duration::from_secs(3600) }
+}
+
+/// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.
+pub struct Servant {
+    pub speed: f64,
+    asked: Asked,
+    setpoints: Vec<AxisSetpoint>,
+}
+
+impl Servant {
+    pub fn new(axes: usize, speed: f64) -> Self {
+        let asked = Asked { axes: vec![None; axes], ..Asked::default() };
+        Self { speed, asked, setpoints: vec![AxisSetpoint::default(); axes] }
+    }
+}
+
+impl Controller for Servant {
+    fn hear(&mut self, asked: &Asked) {
+        self.asked.clone_from(asked);
+    }
+
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let elapsed = beat.period.as_secs_f64() * beat.periods as f64;
+        for (index, (report, command)) in reports.iter().zip(commands).enumerate() {
+            command.request = Request::Enable;
+            let setpoint = &mut self.setpoints[index];
+            if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+                *setpoint = AxisSetpoint { position, ..AxisSetpoint::default() };
+            }
+            let fresh = self.asked.freshness == Freshness::Fresh && !beat.stopping;
+            match self.asked.axes[index] {
+                Some(AxisTarget::Position(target)) if fresh => {
+                    let step = self.speed * elapsed;
+                    setpoint.position.0 += (target - setpoint.position).0.clamp(-step, step);
+                }
+                Some(AxisTarget::Velocity(velocity)) if fresh => {
+                    setpoint.velocity = velocity;
+                    setpoint.position += velocity * Seconds(elapsed);
+                }
+                Some(AxisTarget::Effort(torque)) if fresh => setpoint.torque = torque,
+                _ if beat.stopping => {
+                    *setpoint = AxisSetpoint { position: setpoint.position, ..AxisSetpoint::default() };
+                }
+                _ => {}
+            }
+            command.setpoint = *setpoint;
+        }
+    }
+
+    fn tell(&self) -> Told {
+        Told { commanded: true, ..Told::default() }
     }
 }
