@@ -46,7 +46,7 @@ impl<T: Controller + ?Sized> Controller for Box<T> {
 }
 
 /// What is asked from outside. Every number in it has been checked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Asked {
     /// Whether a command holds; only a fresh one moves anything.
     pub freshness: Freshness,
@@ -54,6 +54,20 @@ pub struct Asked {
     pub twist: Option<Twist>,
     /// Target of each axis, in their order; as many as there are axes.
     pub axes: Vec<Option<AxisTarget>>,
+}
+
+/// `clone_from` keeps the memory it has: on the real-time path it allocates nothing.
+impl Clone for Asked {
+    fn clone(&self) -> Self {
+        Self { freshness: self.freshness, twist: self.twist, axes: self.axes.clone() }
+    }
+
+    fn clone_from(&mut self, source: &Self) {
+        let Self { freshness, twist, axes } = source;
+        self.freshness = *freshness;
+        self.twist = *twist;
+        self.axes.clone_from(axes);
+    }
 }
 
 /// Whether a command from outside holds.

@@ -1,4 +1,5 @@
-//! A counting allocator sees the cycle: through capture and faults, from Op to the request to stop.
+//! A counting allocator sees the cycle: through capture and faults, supervised, with a seam that others read and write as
+//! fast as they can, from Op to the request to stop.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -9,12 +10,12 @@ use std::time::Duration;
 
 use ethercat::cia402::State;
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
 use testbed::CountingAllocator;
 
-use support::{PERIOD, Sway, cycle, segment};
+use support::{PERIOD, Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
 
 thread_local! {
     static WATCHED: Cell<bool> = const { Cell::new(false) };
@@ -39,15 +40,23 @@ const TOO_MANY: u64 = 60_000;
 
 /// Watches its thread while every axis is enabled, and asks for a stop when it has seen enough.
 struct Watching {
-    sway: Sway,
+    servant: Servant,
     leaks: bool,
     beats: &'static AtomicU64,
     stop: &'static AtomicBool,
 }
 
 impl Controller for Watching {
+    fn hear(&mut self, asked: &Asked) {
+        self.servant.hear(asked);
+    }
+
+    fn tell(&self) -> Told {
+        self.servant.tell()
+    }
+
     fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.sway.update(beat, reports, commands);
+        self.servant.update(beat, reports, commands);
         let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
         if enabled && !beat.stopping {
             WATCHED.set(true);
@@ -83,12 +92,19 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let faults = Faults { requests: FaultRates::default(), replies: rates, seed: 1 };
     let link = Faulty::new(SimulatedLink::new(segment(6)), faults);
     let link = Capture::to_writer(link, std::io::sink(), "simulated").unwrap();
-    let controller = Watching { sway: Sway::new(6), leaks, beats: &BEATS, stop: &STOP };
+    let controller = Watching { servant: Servant::new(6, 1.0), leaks, beats: &BEATS, stop: &STOP };
     let configuration =
         CycleConfiguration { order, beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle(link, MonotonicClock, 6, controller, configuration);
-    let ended = cycle.run(&STOP);
+    let (cycle, _observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
+    let folder = SeamFolder::new("allocations");
+    let (seam, _door, attachment) = seam(&folder, rules(6));
+    let peers = Peers::start(&attachment, 6);
+    let ended = cycle.with_seam(seam).run(&STOP);
     assert_eq!(ended.failure, None);
+    let (read, sent) = peers.stop();
+    let command = attachment.state().read().unwrap().command;
+    assert!(read > 100 && sent > 100 && command.accepted > 100, "{read} {sent} {command:?}");
+    assert!(command.refused > 100, "{command:?}");
     (CALLS.load(Ordering::Relaxed), BEATS.load(Ordering::Relaxed))
 }
 

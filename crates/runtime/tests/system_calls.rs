@@ -1,4 +1,5 @@
-//! strace sees the cycle on a real interface: one call to send a frame, one to take it, one to sleep.
+//! strace sees the cycle on a real interface, with a seam that others read and write all the time: one call to send a
+//! frame, one to take it, one to sleep.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -12,11 +13,11 @@ use std::time::Duration;
 
 use ethercat::cia402::State;
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::PacketLink;
 use onbeat_runtime::serve::Server;
-use support::{Sway, cycle, segment};
+use support::{Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
 use testbed::{Side, Testbed};
 
 const DRIVES: usize = 6;
@@ -98,13 +99,21 @@ const MARK: &str = "sched_yield(";
 
 /// Marks the first enabled beat, and the one [`BEATS`] later.
 struct Marking {
-    sway: Sway,
+    servant: Servant,
     enabled: u64,
 }
 
 impl Controller for Marking {
+    fn hear(&mut self, asked: &Asked) {
+        self.servant.hear(asked);
+    }
+
+    fn tell(&self) -> Told {
+        self.servant.tell()
+    }
+
     fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.sway.update(beat, reports, commands);
+        self.servant.update(beat, reports, commands);
         if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) {
             if self.enabled == 0 || self.enabled == BEATS {
                 thread::yield_now();
@@ -118,9 +127,16 @@ impl Controller for Marking {
 #[ignore = "a part of the test above, which starts it under strace"]
 fn cycle_under_strace() {
     let link = PacketLink::open(Side::Near.interface(), Duration::from_secs(5)).unwrap();
-    let controller = Marking { sway: Sway::new(DRIVES), enabled: 0 };
+    let controller = Marking { servant: Servant::new(DRIVES, 1.0), enabled: 0 };
     let configuration =
         CycleConfiguration { beats: Some(BEATS + 100), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle(link, MonotonicClock, DRIVES, controller, configuration);
-    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
+    let axes = supervised(DRIVES);
+    let (cycle, _observer) = cycle_of(link, MonotonicClock, &axes, controller, configuration);
+    let folder = SeamFolder::new("system-calls");
+    let (seam, _door, attachment) = seam(&folder, rules(DRIVES));
+    let peers = Peers::start(&attachment, DRIVES);
+    assert_eq!(cycle.with_seam(seam).run(&AtomicBool::new(false)).failure, None);
+    let (read, sent) = peers.stop();
+    let command = attachment.state().read().unwrap().command;
+    assert!(read > 10 && sent > 10 && command.accepted > 10, "{read} {sent} {command:?}");
 }

@@ -2,17 +2,22 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bridge::attach::Attachment;
+use bridge::command::Command;
 use bridge::description::{AxisDescription, Description};
 use bridge::seam::{Builder, Door};
+use bridge::state::State;
 use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, Request};
 use ethercat::link::Link;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
+use motion::supervision::{Limits, Mode, OnStale, Settings};
 use motion::{
     AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
@@ -243,5 +248,77 @@ impl Controller for Servant {
 
     fn tell(&self) -> Told {
         Told { commanded: true, ..Told::default() }
+    }
+}
+
+/// The drives' axes with supervision, within wide limits.
+pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
+    let settings = Settings {
+        mode: Mode::Position,
+        limits: Limits {
+            position: None,
+            velocity: RadiansPerSecond(10.0),
+            deceleration: RadiansPerSecondSquared(50.0),
+            torque: NewtonMetres(5.0),
+            step: Radians(0.05),
+        },
+        following_error: None,
+        on_stale: OnStale::RampToZero,
+    };
+    let supervised = |axis| AxisConfiguration { supervision: Some(settings), ..axis };
+    axes(drives).into_iter().map(supervised).collect()
+}
+
+/// Two threads at a seam: one reads as fast as it can, one sends commands, good and bad ones, all the time.
+pub struct Peers {
+    stop: Arc<AtomicBool>,
+    reader: JoinHandle<u64>,
+    writer: JoinHandle<u64>,
+}
+
+impl Peers {
+    pub fn start(attachment: &Attachment, axes: usize) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let goes_on = |stop: &Arc<AtomicBool>| {
+            let stop = Arc::clone(stop);
+            move || !stop.load(Ordering::Relaxed)
+        };
+        let (state, read_on) = (attachment.state(), goes_on(&stop));
+        let reader = std::thread::spawn(move || {
+            let mut read = 0;
+            let mut into = State::default();
+            while read_on() {
+                read += u64::from(state.read_into(&mut into).is_ok());
+            }
+            read
+        });
+        let (mut commands, send_on) = (attachment.command().unwrap(), goes_on(&stop));
+        let writer = std::thread::spawn(move || {
+            let mut sent = 0;
+            while send_on() {
+                let target = match sent % 5 {
+                    0 => bridge::command::AxisTarget::Position(f64::NAN),
+                    1 => bridge::command::AxisTarget::Velocity(99.0),
+                    _ => bridge::command::AxisTarget::Position(if sent % 2 == 0 { 1.0 } else { -1.0 }),
+                };
+                let command = Command {
+                    // Now and then none comes in time.
+                    time_to_live_ns: if sent % 7 == 0 { 10_000 } else { 5_000_000 },
+                    axes: vec![Some(target); axes],
+                    ..Command::default()
+                };
+                commands.send(&command).unwrap();
+                sent += 1;
+                std::thread::sleep(Duration::from_micros(500));
+            }
+            sent
+        });
+        Self { stop, reader, writer }
+    }
+
+    /// States read, and commands sent.
+    pub fn stop(self) -> (u64, u64) {
+        self.stop.store(true, Ordering::Relaxed);
+        (self.reader.join().unwrap(), self.writer.join().unwrap())
     }
 }
