@@ -1,0 +1,266 @@
+//! What a message must be before it goes through the seam: numbers, names, sizes, limits. The real-time side checks all
+//! of it again; here it is told in the words of the one who sent it.
+
+use bridge::command::{AxisTarget, Twist};
+use bridge::description::{AxisDescription, BaseDescription, Description};
+
+use crate::messages::geometry;
+use crate::messages::sensor::JointState;
+
+/// The velocity that a twist asks of a base.
+///
+/// # Errors
+/// What about it the base cannot do.
+pub(crate) fn velocity(twist: &geometry::Twist, base: &BaseDescription) -> Result<Twist, String> {
+    let geometry::Twist { linear, angular } = *twist;
+    let numbers = [
+        ("linear.x", linear.x),
+        ("linear.y", linear.y),
+        ("linear.z", linear.z),
+        ("angular.x", angular.x),
+        ("angular.y", angular.y),
+        ("angular.z", angular.z),
+    ];
+    for (name, number) in numbers {
+        finite(name, number)?;
+    }
+    if base.kind == "differential" && linear.y != 0.0 {
+        return Err(format!("linear.y is {} m/s: a differential drive cannot go sideways", linear.y));
+    }
+    within("speed", linear.x.hypot(linear.y), base.velocity_limit, "m/s")?;
+    within("angular.z", angular.z, base.yaw_limit, "rad/s")?;
+    Ok(Twist { x: linear.x, y: linear.y, yaw: angular.z })
+}
+
+/// What joint commands ask for: one number for each joint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    Position,
+    Velocity,
+    Effort,
+}
+
+impl Quantity {
+    /// What a controller of that kind follows; none if it follows something else.
+    pub(crate) fn of_controller(kind: &str) -> Option<Self> {
+        match kind {
+            "joint_position" => Some(Self::Position),
+            "joint_velocity" => Some(Self::Velocity),
+            "joint_effort" => Some(Self::Effort),
+            _ => None,
+        }
+    }
+
+    fn target(self, number: f64) -> AxisTarget {
+        match self {
+            Self::Position => AxisTarget::Position(number),
+            Self::Velocity => AxisTarget::Velocity(number),
+            Self::Effort => AxisTarget::Effort(number),
+        }
+    }
+}
+
+/// The targets that a JointState asks for; `quantity` is what the active controller follows, and chooses among its
+/// fields. Joints it does not name are asked nothing.
+///
+/// # Errors
+/// What about it the robot cannot do.
+pub(crate) fn joint_state(
+    message: &JointState,
+    quantity: Quantity,
+    robot: &Description,
+) -> Result<Vec<Option<AxisTarget>>, String> {
+    let (field, numbers) = match quantity {
+        Quantity::Position => ("position", &message.position),
+        Quantity::Velocity => ("velocity", &message.velocity),
+        Quantity::Effort => ("effort", &message.effort),
+    };
+    if message.name.is_empty() {
+        return Err("it names no joints".into());
+    }
+    if numbers.len() != message.name.len() {
+        return Err(format!(
+            "its field `{field}`, which the active controller follows, has {} numbers for {} joints",
+            numbers.len(),
+            message.name.len()
+        ));
+    }
+    let axes = axes_by_name(&message.name, &robot.axes)?;
+    targets(axes.into_iter().zip(numbers.iter().copied()), quantity, robot)
+}
+
+/// The targets that a bare list of numbers asks for, in the order of a controller's axes.
+///
+/// # Errors
+/// What about it the robot cannot do.
+pub(crate) fn joint_array(
+    numbers: &[f64],
+    axes: &[usize],
+    quantity: Quantity,
+    robot: &Description,
+) -> Result<Vec<Option<AxisTarget>>, String> {
+    if numbers.len() != axes.len() {
+        return Err(format!("it has {} numbers, the controller {} joints", numbers.len(), axes.len()));
+    }
+    targets(axes.iter().copied().zip(numbers.iter().copied()), quantity, robot)
+}
+
+fn targets(
+    wanted: impl Iterator<Item = (usize, f64)>,
+    quantity: Quantity,
+    robot: &Description,
+) -> Result<Vec<Option<AxisTarget>>, String> {
+    let mut targets = vec![None; robot.axes.len()];
+    for (index, number) in wanted {
+        let axis = robot.axes.get(index).ok_or("the controller has a joint that the robot has not")?;
+        match quantity {
+            Quantity::Position => position(axis, number)?,
+            Quantity::Velocity => speed(axis, number)?,
+            Quantity::Effort => {
+                let name = format!("effort of {}", axis.name);
+                within(&name, number, axis.effort_limit, "N m")?;
+            }
+        }
+        targets[index] = Some(quantity.target(number));
+    }
+    Ok(targets)
+}
+
+/// Indices of the axes that are named.
+///
+/// # Errors
+/// A name that is no axis', or comes twice.
+pub(crate) fn axes_by_name(names: &[String], axes: &[AxisDescription]) -> Result<Vec<usize>, String> {
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let index = axes.iter().position(|axis| axis.name == *name).ok_or_else(|| {
+            let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+            format!("the robot has no joint `{name}`; it has {}", known.join(", "))
+        })?;
+        if found.contains(&index) {
+            return Err(format!("joint `{name}` comes twice"));
+        }
+        found.push(index);
+    }
+    Ok(found)
+}
+
+/// Whether an axis may stand there.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn position(axis: &AxisDescription, number: f64) -> Result<(), String> {
+    let name = format!("position of {}", axis.name);
+    finite(&name, number)?;
+    match axis.position_limits {
+        Some((low, high)) if !(low..=high).contains(&number) => {
+            Err(format!("{name} is {number} rad; it may be {low} to {high} rad"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether an axis may be that fast.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn speed(axis: &AxisDescription, number: f64) -> Result<(), String> {
+    within(&format!("velocity of {}", axis.name), number, axis.velocity_limit, "rad/s")
+}
+
+fn within(name: &str, number: f64, limit: f64, unit: &str) -> Result<(), String> {
+    finite(name, number)?;
+    if number.abs() <= limit {
+        return Ok(());
+    }
+    Err(format!("{name} is {number} {unit}; the robot allows {limit} {unit} either way"))
+}
+
+/// Whether it is a number at all.
+///
+/// # Errors
+/// That it is none.
+pub(crate) fn finite(name: &str, number: f64) -> Result<(), String> {
+    if number.is_finite() { Ok(()) } else { Err(format!("{name} is {number}; expected a finite number")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::messages::geometry::Vector3;
+
+    fn base(kind: &str) -> BaseDescription {
+        BaseDescription {
+            kind: kind.into(),
+            velocity_limit: 1.0,
+            yaw_limit: 2.0,
+            odometry_frame: "odom".into(),
+            base_frame: "base_link".into(),
+        }
+    }
+
+    fn twist(x: f64, y: f64, yaw: f64) -> geometry::Twist {
+        let linear = Vector3 { x, y, z: 0.0 };
+        geometry::Twist { linear, angular: Vector3 { z: yaw, ..Default::default() } }
+    }
+
+    fn robot() -> Description {
+        let axis = |name: &str, position_limits| AxisDescription {
+            name: name.into(),
+            mode: "csp".into(),
+            position_limits,
+            velocity_limit: 2.0,
+            effort_limit: 5.0,
+        };
+        Description { axes: vec![axis("a", Some((-1.0, 1.0))), axis("b", None)], ..Description::default() }
+    }
+
+    #[test]
+    fn a_velocity_within_the_limits_passes_and_any_other_is_told_why() {
+        let base_of = base("differential");
+        assert_eq!(velocity(&twist(1.0, 0.0, -2.0), &base_of), Ok(Twist { x: 1.0, y: 0.0, yaw: -2.0 }));
+        let refused = |x, y, yaw, word: &str| {
+            let error = velocity(&twist(x, y, yaw), &base_of).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        };
+        refused(f64::NAN, 0.0, 0.0, "linear.x is NaN");
+        refused(0.0, 0.0, f64::NEG_INFINITY, "angular.z is -inf");
+        refused(1.01, 0.0, 0.0, "speed is 1.01 m/s");
+        refused(0.0, 0.0, 2.5, "angular.z is 2.5 rad/s");
+        refused(0.0, 0.1, 0.0, "sideways");
+        let omni = base("mecanum");
+        assert!(velocity(&twist(0.6, -0.6, 0.0), &omni).is_ok());
+        assert!(velocity(&twist(0.8, 0.8, 0.0), &omni).is_err(), "both together are faster than 1 m/s");
+        let mut odd = twist(0.0, 0.0, 0.0);
+        odd.linear.z = f64::NAN;
+        assert!(velocity(&odd, &omni).is_err(), "a number nobody uses must be one all the same");
+    }
+
+    #[test]
+    fn joints_are_found_by_name_and_held_to_their_limits() {
+        let robot = robot();
+        let command = |names: &[&str], position: &[f64]| {
+            let name = names.iter().map(|&name| name.to_owned()).collect();
+            let message = JointState { name, position: position.to_vec(), ..JointState::default() };
+            joint_state(&message, Quantity::Position, &robot)
+        };
+        assert_eq!(command(&["b"], &[7.0]), Ok(vec![None, Some(AxisTarget::Position(7.0))]));
+        assert!(command(&["a"], &[1.5]).unwrap_err().contains("-1 to 1 rad"));
+        assert!(command(&["c"], &[0.0]).unwrap_err().contains("no joint `c`"));
+        assert!(command(&["a", "a"], &[0.0, 0.0]).unwrap_err().contains("twice"));
+        assert!(command(&["a", "b"], &[0.0]).unwrap_err().contains("1 numbers for 2 joints"));
+        assert!(command(&[], &[]).is_err());
+        assert!(command(&["b"], &[f64::INFINITY]).is_err(), "an axis without limits, too");
+    }
+
+    #[test]
+    fn a_bare_list_is_in_the_order_of_the_controller() {
+        let robot = robot();
+        let targets = joint_array(&[0.5, 1.0], &[1, 0], Quantity::Velocity, &robot).unwrap();
+        assert_eq!(targets, [Some(AxisTarget::Velocity(1.0)), Some(AxisTarget::Velocity(0.5))]);
+        assert!(joint_array(&[0.5], &[1, 0], Quantity::Velocity, &robot).is_err());
+        assert!(joint_array(&[2.1], &[1], Quantity::Velocity, &robot).is_err());
+        assert!(joint_array(&[5.1], &[1], Quantity::Effort, &robot).is_err());
+        assert!(joint_array(&[0.0], &[9], Quantity::Effort, &robot).is_err());
+    }
+}

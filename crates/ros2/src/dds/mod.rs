@@ -1,0 +1,294 @@
+//! DDS as ROS 2 uses it: one participant with one node, its topics and its services.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`name`] | names of nodes and topics, and what DDS calls them |
+//! | [`sample`] | bytes with their encoding, and messages made of them |
+//! | [`service`] | requests and replies, in the two mappings ROS 2 has |
+//!
+//! Readers and writers carry bytes; a message is decoded where it is used, so that a malformed one is an error of that
+//! place and of no other. [`ros2_client`] gives the message that tells other nodes which reader and writer is whose. Its
+//! own nodes are not used: they fix one service mapping for the life of a server, and their parameter services to one
+//! that Cyclone DDS does not speak.
+
+pub(crate) mod name;
+pub(crate) mod sample;
+pub(crate) mod service;
+
+use std::net::IpAddr;
+
+use ros2_client::Gid;
+use ros2_client::entities_info::{NodeEntitiesInfo, ParticipantEntitiesInfo};
+use rustdds::bytes::Bytes;
+use rustdds::dds::with_key::WriteOptionsBuilder;
+use rustdds::no_key::{DataWriter, SimpleDataReader};
+use rustdds::policy::{Durability, History, Reliability};
+use rustdds::rpc::SampleIdentity;
+use rustdds::{
+    DomainParticipant, DomainParticipantBuilder, Duration, QosPolicies, QosPolicyBuilder, RTPSEntity,
+    Timestamp, TopicKind, mio1,
+};
+use serde::Serialize;
+use thiserror::Error;
+
+use name::NodeName;
+use sample::{RawAdapter, Sample};
+use service::{Mapping, Service};
+
+/// DDS does not do what is needed.
+#[derive(Debug, Error)]
+#[error("{what}: {why}")]
+pub(crate) struct DdsError {
+    what: String,
+    why: String,
+}
+
+impl DdsError {
+    fn new(what: impl Into<String>, why: impl std::fmt::Debug) -> Self {
+        Self { what: what.into(), why: format!("{why:?}") }
+    }
+}
+
+/// How a topic is kept and carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quality {
+    /// What is lost is sent again; the last few are kept for that.
+    Reliable,
+    /// What is lost is lost: the next one is newer. As a reader it takes from every writer.
+    BestEffort,
+    /// Reliable, and whoever comes later gets the last one.
+    Latched,
+}
+
+/// Samples kept by a reader or writer.
+const DEPTH: i32 = 10;
+
+impl Quality {
+    fn policies(self, wait: Duration) -> QosPolicies {
+        let builder = QosPolicyBuilder::new();
+        let reliable = Reliability::Reliable { max_blocking_time: wait };
+        match self {
+            Self::Reliable => builder
+                .reliability(reliable)
+                .durability(Durability::Volatile)
+                .history(History::KeepLast { depth: DEPTH }),
+            Self::BestEffort => builder
+                .reliability(Reliability::BestEffort)
+                .durability(Durability::Volatile)
+                .history(History::KeepLast { depth: DEPTH }),
+            Self::Latched => builder
+                .reliability(reliable)
+                .durability(Durability::TransientLocal)
+                .history(History::KeepLast { depth: 1 }),
+        }
+        .build()
+    }
+}
+
+/// One participant and the node on it.
+pub(crate) struct Participant {
+    participant: DomainParticipant,
+    publisher: rustdds::Publisher,
+    subscriber: rustdds::Subscriber,
+    node: NodeName,
+    info: NodeEntitiesInfo,
+    info_writer: Writer,
+}
+
+impl Participant {
+    /// Joins `domain`; `networks` are the addresses of the interfaces to use, none for all.
+    ///
+    /// # Errors
+    /// What cannot be made: sockets, most likely.
+    pub(crate) fn new(domain: u16, networks: Option<&[IpAddr]>, node: NodeName) -> Result<Self, DdsError> {
+        let mut builder = DomainParticipantBuilder::new(domain);
+        if let Some(networks) = networks {
+            builder = builder.with_only_networks(networks.iter().copied());
+        }
+        let participant = builder
+            .build()
+            .map_err(|error| DdsError::new(format!("DDS domain {domain} cannot be joined"), error))?;
+        let default = QosPolicyBuilder::new().build();
+        let publisher = participant.create_publisher(&default);
+        let publisher = publisher.map_err(|error| DdsError::new("DDS publisher", error))?;
+        let subscriber = participant.create_subscriber(&default);
+        let subscriber = subscriber.map_err(|error| DdsError::new("DDS subscriber", error))?;
+        let info = ros2_client::NodeName::new(node.namespace(), node.base())
+            .map_err(|error| DdsError::new(format!("node name {node}"), error))?;
+        let info = NodeEntitiesInfo::new(info);
+        let wait = Duration::ZERO;
+        let info_writer =
+            writer(&participant, &publisher, DISCOVERY, DISCOVERY_TYPE, Quality::Latched, wait)?;
+        Ok(Self { participant, publisher, subscriber, node, info, info_writer })
+    }
+
+    /// Name of the node.
+    pub(crate) fn node(&self) -> &NodeName {
+        &self.node
+    }
+
+    /// Publishes on `topic`; `kind` is a message's type: `std_msgs/String`.
+    ///
+    /// # Errors
+    /// What DDS says.
+    pub(crate) fn publish(
+        &mut self,
+        topic: &str,
+        kind: &str,
+        quality: Quality,
+    ) -> Result<Writer, DdsError> {
+        let topic = self.node.dds_name("rt", topic, "");
+        self.write_dds(&topic, &name::dds_type(kind, "msg"), quality, Duration::ZERO)
+    }
+
+    /// Publishes under names that DDS knows, waiting at most `wait` where the last samples are not acknowledged yet.
+    fn write_dds(
+        &mut self,
+        topic: &str,
+        kind: &str,
+        quality: Quality,
+        wait: Duration,
+    ) -> Result<Writer, DdsError> {
+        let writer = writer(&self.participant, &self.publisher, topic, kind, quality, wait)?;
+        self.info.add_writer(Gid::from(writer.inner.guid()));
+        Ok(writer)
+    }
+
+    /// Subscribes to `topic`.
+    ///
+    /// # Errors
+    /// What DDS says.
+    pub(crate) fn subscribe(
+        &mut self,
+        topic: &str,
+        kind: &str,
+        quality: Quality,
+    ) -> Result<Reader, DdsError> {
+        let topic = self.node.dds_name("rt", topic, "");
+        self.read_dds(&topic, &name::dds_type(kind, "msg"), quality)
+    }
+
+    fn read_dds(&mut self, topic: &str, kind: &str, quality: Quality) -> Result<Reader, DdsError> {
+        let fail = |error| DdsError::new(format!("reader of {topic} ({kind})"), error);
+        let policies = quality.policies(Duration::ZERO);
+        let dds_topic =
+            self.participant.create_topic(topic.to_owned(), kind.to_owned(), &policies, TopicKind::NoKey);
+        let dds_topic = dds_topic.map_err(fail)?;
+        let inner = self.subscriber.create_simple_datareader_no_key(&dds_topic, Some(policies));
+        let inner: SimpleDataReader<Sample, RawAdapter> = inner.map_err(fail)?;
+        self.info.add_reader(Gid::from(inner.guid()));
+        Ok(Reader { inner })
+    }
+
+    /// Serves `service`; `kind` is its type, `std_srvs/srv/Trigger`, and may be one that an action is made of:
+    /// `control_msgs/action/FollowJointTrajectory_SendGoal`.
+    ///
+    /// # Errors
+    /// What DDS says.
+    pub(crate) fn serve(
+        &mut self,
+        service: &str,
+        kind: &str,
+        mapping: Mapping,
+    ) -> Result<Service, DdsError> {
+        let requests = self.node.dds_name("rq", service, "Request");
+        let replies = self.node.dds_name("rr", service, "Reply");
+        let reader = self.read_dds(
+            &requests,
+            &name::dds_type(&format!("{kind}_Request"), "srv"),
+            Quality::Reliable,
+        )?;
+        let kind = name::dds_type(&format!("{kind}_Response"), "srv");
+        let writer = self.write_dds(&replies, &kind, Quality::Reliable, REPLY_WAIT)?;
+        Ok(Service::new(reader, writer, mapping))
+    }
+
+    /// Tells other nodes what belongs to this one: once, after everything was made.
+    pub(crate) fn announce(&self) {
+        let participant = Gid::from(self.participant.guid());
+        let mut info = self.info.clone();
+        info.add_writer(Gid::from(self.info_writer.inner.guid()));
+        // Without it nodes and topics work; only tools do not know the name of the node.
+        let _ = self.info_writer.send(&ParticipantEntitiesInfo::new(participant, vec![info]));
+    }
+}
+
+const DISCOVERY: &str = "ros_discovery_info";
+const DISCOVERY_TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+
+/// A reply waits so long for room: who asked waits for it, too.
+const REPLY_WAIT: Duration = Duration::from_millis(100);
+
+fn writer(
+    participant: &DomainParticipant,
+    publisher: &rustdds::Publisher,
+    topic: &str,
+    kind: &str,
+    quality: Quality,
+    wait: Duration,
+) -> Result<Writer, DdsError> {
+    let fail = |error| DdsError::new(format!("writer of {topic} ({kind})"), error);
+    let policies = quality.policies(wait);
+    let dds_topic =
+        participant.create_topic(topic.to_owned(), kind.to_owned(), &policies, TopicKind::NoKey);
+    let dds_topic = dds_topic.map_err(fail)?;
+    let inner = publisher.create_datawriter_no_key(&dds_topic, Some(policies)).map_err(fail)?;
+    Ok(Writer { inner })
+}
+
+/// Sends on one topic.
+pub(crate) struct Writer {
+    inner: DataWriter<Bytes, RawAdapter>,
+}
+
+impl Writer {
+    /// Sends `message`; `false` if it was not taken: readers that want every sample lag behind.
+    pub(crate) fn send<T: Serialize>(&self, message: &T) -> bool {
+        let mut bytes = Vec::with_capacity(512);
+        sample::encode(message, &mut bytes) && self.send_bytes(bytes, None)
+    }
+
+    fn send_bytes(&self, bytes: Vec<u8>, related: Option<SampleIdentity>) -> bool {
+        let options = WriteOptionsBuilder::new()
+            .source_timestamp(Timestamp::now())
+            .related_sample_identity_opt(related)
+            .build();
+        self.inner.write_with_options(Bytes::from(bytes), options).is_ok()
+    }
+}
+
+/// Receives from one topic.
+pub(crate) struct Reader {
+    inner: SimpleDataReader<Sample, RawAdapter>,
+}
+
+impl Reader {
+    /// The next sample, if there is one.
+    pub(crate) fn take(&self) -> Option<Sample> {
+        self.inner.drain_read_notifications();
+        loop {
+            match self.inner.try_take_one() {
+                Ok(Some(change)) => {
+                    let related = change.related_sample_identity();
+                    let identity = SampleIdentity {
+                        writer_guid: change.writer_guid,
+                        sequence_number: change.sequence_number,
+                    };
+                    return Some(Sample { related, identity, ..change.into_value() });
+                }
+                Ok(None) => return None,
+                // An encoding nobody here reads: skipped, the reader has moved on.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Wakes `registry`'s poll under `token` when samples come. Edge-triggered: take until there is none.
+    pub(crate) fn register(
+        &mut self,
+        registry: &mio1::Registry,
+        token: mio1::Token,
+    ) -> std::io::Result<()> {
+        mio1::event::Source::register(&mut self.inner, registry, token, mio1::Interest::READABLE)
+    }
+}

@@ -1,0 +1,175 @@
+//! Requests and replies. DDS has none; which reply belongs to which request is told in one of two ways:
+//!
+//! * *cyclone* (rmw_cyclonedds): sixteen bytes before the message, in request and reply the same: half of the client's
+//!   GUID and the number of the request.
+//! * *enhanced* (rmw_fastrtps): the message alone; the *related sample identity* stands in the header of the sample
+//!   (DDS-RPC 1.0, 7.8.2).
+//!
+//! Every request shows by itself which of them it is: only the second comes with a related sample identity. So clients
+//! of both can be served at once.
+
+use clap::ValueEnum;
+use rustdds::RepresentationIdentifier;
+use rustdds::SequenceNumber;
+use rustdds::bytes::Bytes;
+use rustdds::rpc::SampleIdentity;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::sample::{self, Sample};
+use super::{Reader, Writer};
+
+/// How requests are told from each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mapping {
+    /// As each request shows.
+    #[default]
+    Auto,
+    /// Always as rmw_cyclonedds does.
+    Cyclone,
+    /// Always as rmw_fastrtps does.
+    Enhanced,
+}
+
+/// The server's end of a service.
+pub(crate) struct Service {
+    requests: Reader,
+    replies: Writer,
+    mapping: Mapping,
+}
+
+/// A request, not yet decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    body: Bytes,
+    encoding: RepresentationIdentifier,
+    origin: Origin,
+}
+
+/// Who asked, and under which number: what the reply says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The sixteen bytes, low byte first.
+    Cyclone([u8; HEADER]),
+    /// The identity.
+    Enhanced(SampleIdentity),
+}
+
+/// Bytes before a message in the cyclone mapping: two numbers of eight bytes.
+const HEADER: usize = 16;
+
+impl Service {
+    pub(super) fn new(requests: Reader, replies: Writer, mapping: Mapping) -> Self {
+        Self { requests, replies, mapping }
+    }
+
+    /// The next request, if there is one.
+    pub(crate) fn take(&self) -> Option<Request> {
+        loop {
+            // What has no room for its header nobody can answer.
+            if let Some(request) = Request::new(self.requests.take()?, self.mapping) {
+                return Some(request);
+            }
+        }
+    }
+
+    /// Answers.
+    pub(crate) fn reply<T: Serialize>(&self, to: Origin, response: &T) -> bool {
+        let mut bytes = Vec::with_capacity(256);
+        let related = match to {
+            Origin::Cyclone(header) => {
+                bytes.extend_from_slice(&header);
+                None
+            }
+            Origin::Enhanced(identity) => Some(identity),
+        };
+        sample::encode(response, &mut bytes) && self.replies.send_bytes(bytes, related)
+    }
+
+    /// See [`Reader::register`].
+    pub(crate) fn requests(&mut self) -> &mut Reader {
+        &mut self.requests
+    }
+}
+
+impl Request {
+    fn new(sample: Sample, mapping: Mapping) -> Option<Self> {
+        let enhanced = match mapping {
+            Mapping::Auto => sample.related.is_some(),
+            Mapping::Cyclone => false,
+            Mapping::Enhanced => true,
+        };
+        if enhanced {
+            let mut identity = sample.related.unwrap_or(sample.identity);
+            // Fast DDS names its reply reader there, and leaves the number open: it is that of the request itself.
+            if identity.sequence_number <= SequenceNumber::default()
+                || identity.sequence_number == SequenceNumber::UNKNOWN
+            {
+                identity.sequence_number = sample.identity.sequence_number;
+            }
+            let origin = Origin::Enhanced(identity);
+            return Some(Self { body: sample.bytes, encoding: sample.encoding, origin });
+        }
+        let mut header: [u8; HEADER] = sample.bytes.get(..HEADER)?.try_into().ok()?;
+        if !sample.little_endian() {
+            header[..8].reverse();
+            header[8..].reverse();
+        }
+        let body = sample.bytes.slice(HEADER..);
+        Some(Self { body, encoding: sample.encoding, origin: Origin::Cyclone(header) })
+    }
+
+    /// Who asked.
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// What is asked.
+    ///
+    /// # Errors
+    /// Why the bytes are no such request.
+    pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, String> {
+        sample::decode(&self.body, self.encoding)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(bytes: &'static [u8], encoding: RepresentationIdentifier) -> Sample {
+        let identity = SampleIdentity { sequence_number: SequenceNumber::from(7), ..Default::default() };
+        Sample { bytes: Bytes::from_static(bytes), encoding, identity, related: None }
+    }
+
+    #[test]
+    fn a_request_shows_which_mapping_it_is() {
+        let bytes = b"\x01\x02\x03\x04\x05\x06\x07\x08\x09\0\0\0\0\0\0\0\x01";
+        let cyclone =
+            Request::new(request(bytes, RepresentationIdentifier::CDR_LE), Mapping::Auto).unwrap();
+        assert_eq!(cyclone.origin(), Origin::Cyclone(bytes[..16].try_into().unwrap()));
+        assert_eq!(cyclone.decode::<bool>(), Ok(true));
+
+        let mut sample = request(b"\x01", RepresentationIdentifier::CDR_LE);
+        sample.related =
+            Some(SampleIdentity { sequence_number: SequenceNumber::UNKNOWN, ..Default::default() });
+        let enhanced = Request::new(sample.clone(), Mapping::Auto).unwrap();
+        assert_eq!(enhanced.origin(), Origin::Enhanced(sample.identity));
+        assert_eq!(enhanced.decode::<bool>(), Ok(true));
+    }
+
+    #[test]
+    fn a_request_with_its_high_byte_first_is_answered_with_its_low_byte_first() {
+        let bytes = b"\x01\x02\x03\x04\x05\x06\x07\x08\0\0\0\0\0\0\0\x09\x01";
+        let request =
+            Request::new(request(bytes, RepresentationIdentifier::CDR_BE), Mapping::Auto).unwrap();
+        let header = [8, 7, 6, 5, 4, 3, 2, 1, 9, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(request.origin(), Origin::Cyclone(header));
+    }
+
+    #[test]
+    fn a_request_that_is_too_short_is_no_request() {
+        let short = request(b"\x01\x02\x03", RepresentationIdentifier::CDR_LE);
+        assert!(Request::new(short, Mapping::Auto).is_none());
+    }
+}

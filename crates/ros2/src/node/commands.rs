@@ -1,0 +1,224 @@
+//! /cmd_vel, as Twist and as TwistStamped, and joint commands.
+//!
+//! A topic of DDS may have writers of several types, and a reader hears those of its own. RustDDS keeps one cache for
+//! each topic *name*, so two readers of one name see each other's samples: each sample is told apart by its length - a
+//! Twist has 48 bytes, a TwistStamped never less than 64 - and counted once by who sent it and which it was.
+
+use std::collections::HashMap;
+
+use rustdds::{GUID, SequenceNumber};
+
+use super::{Endpoints, Moment};
+use crate::check::{self, Quantity};
+use crate::dds::sample::Sample;
+use crate::dds::{DdsError, Quality, Reader};
+use crate::messages::basic::Float64MultiArray;
+use crate::messages::geometry::{Twist, TwistStamped};
+use crate::messages::sensor::JointState;
+use crate::robot::Robot;
+use bridge::description::Description;
+
+/// The readers.
+pub(crate) struct Commands {
+    twist: Reader,
+    stamped: Reader,
+    newest: Newest,
+    joints: Reader,
+    /// Of each controller that follows joint commands: its index, and its own topic.
+    arrays: Vec<(usize, Reader)>,
+}
+
+impl Commands {
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
+        let velocity = |endpoints: &mut Endpoints<'_>, kind: &str| {
+            endpoints.subscribe("cmd_vel", kind, Quality::BestEffort)
+        };
+        let mut arrays = Vec::new();
+        for (index, controller) in robot.controllers.iter().enumerate() {
+            if Quantity::of_controller(&controller.kind).is_some() {
+                let topic = format!("{}/commands", controller.name);
+                let kind = "std_msgs/Float64MultiArray";
+                arrays.push((index, endpoints.subscribe(&topic, kind, Quality::BestEffort)?));
+            }
+        }
+        Ok(Self {
+            twist: velocity(endpoints, "geometry_msgs/Twist")?,
+            stamped: velocity(endpoints, "geometry_msgs/TwistStamped")?,
+            newest: Newest::default(),
+            joints: endpoints.subscribe("joint_commands", "sensor_msgs/JointState", Quality::BestEffort)?,
+            arrays,
+        })
+    }
+
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>) {
+        // Of all that came since the last turn the newest counts.
+        let mut velocity = None;
+        for reader in [&self.twist, &self.stamped] {
+            while let Some(sample) = reader.take() {
+                if self.newest.is_new(&sample) {
+                    velocity = Some(sample);
+                }
+            }
+        }
+        if let Some(sample) = velocity {
+            report("cmd_vel", moment, |moment| drive(&sample, moment));
+        }
+        if let Some(sample) = last(&self.joints) {
+            report("joint_commands", moment, |moment| move_joints(&sample, moment));
+        }
+        for (controller, reader) in &self.arrays {
+            if let Some(sample) = last(reader) {
+                report("commands", moment, |moment| move_array(&sample, *controller, moment));
+            }
+        }
+    }
+
+    pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
+        let mut readers = vec![&mut self.twist, &mut self.stamped, &mut self.joints];
+        readers.extend(self.arrays.iter_mut().map(|(_, reader)| reader));
+        readers
+    }
+}
+
+fn last(reader: &Reader) -> Option<Sample> {
+    std::iter::from_fn(|| reader.take()).last()
+}
+
+/// Does it, and says what was wrong with it.
+fn report(
+    topic: &'static str,
+    moment: &mut Moment<'_>,
+    act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>,
+) {
+    if let Err(why) = act(moment) {
+        moment.voice.warn(topic, format_args!("{topic}: refused: {why}"));
+    }
+}
+
+fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
+    let twist = decode_velocity(sample)?;
+    let robot = attached(&mut moment.robot)?;
+    let base = robot.description().base.as_ref();
+    let base = base.ok_or("the robot has no base that drives about (no [base] in its file)")?;
+    let velocity = check::velocity(&twist, base)?;
+    if let Some(active) = robot.active().filter(|active| !active.kind.ends_with("_drive")) {
+        return Err(format!("controller `{}` is active, and does not drive the base", active.name));
+    }
+    robot.drive(velocity, moment.settings.cmd_vel_timeout)
+}
+
+/// A Twist or a TwistStamped, whichever it is.
+fn decode_velocity(sample: &Sample) -> Result<Twist, String> {
+    if sample.bytes.len() <= TWIST {
+        return sample.decode();
+    }
+    sample.decode::<TwistStamped>().map(|stamped| stamped.twist)
+}
+
+/// Bytes of a Twist.
+const TWIST: usize = 48;
+
+fn move_joints(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
+    let message: JointState = sample.decode()?;
+    let robot = attached(&mut moment.robot)?;
+    let active = robot.active().ok_or("the robot has no controller")?;
+    let quantity = Quantity::of_controller(&active.kind).ok_or_else(|| {
+        format!("controller `{}` ({}) is active, and follows no joint commands", active.name, active.kind)
+    })?;
+    let axes = check::joint_state(&message, quantity, robot.description())?;
+    robot.move_axes(axes, moment.settings.joint_commands_timeout)
+}
+
+fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Result<(), String> {
+    let message: Float64MultiArray = sample.decode()?;
+    let robot = attached(&mut moment.robot)?;
+    let asked =
+        robot.description().controllers.get(controller).ok_or("the robot has no such controller")?;
+    let quantity =
+        Quantity::of_controller(&asked.kind).ok_or("the controller follows no joint commands")?;
+    if usize::from(robot.state().control.active) != controller {
+        return Err(format!("controller `{}` is not active", asked.name));
+    }
+    let axes = check::joint_array(&message.data, &asked.axes, quantity, robot.description())?;
+    robot.move_axes(axes, moment.settings.joint_commands_timeout)
+}
+
+/// The robot, if a cycle runs.
+///
+/// # Errors
+/// That none does.
+pub(crate) fn attached<'a>(robot: &'a mut Option<&mut Robot>) -> Result<&'a mut Robot, String> {
+    robot.as_deref_mut().ok_or_else(|| "no cycle is running".to_owned())
+}
+
+/// Which sample of each writer was the last.
+#[derive(Default)]
+struct Newest {
+    last: HashMap<GUID, SequenceNumber>,
+}
+
+/// Writers that are remembered: commands come from a few.
+const MOST_WRITERS: usize = 64;
+
+impl Newest {
+    fn is_new(&mut self, sample: &Sample) -> bool {
+        let (writer, number) = (sample.identity.writer_guid, sample.identity.sequence_number);
+        if self.last.get(&writer).is_some_and(|&last| number <= last) {
+            return false;
+        }
+        if self.last.len() >= MOST_WRITERS {
+            self.last.clear();
+        }
+        self.last.insert(writer, number);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dds::sample::encode;
+    use crate::messages::geometry::Vector3;
+    use rustdds::RepresentationIdentifier;
+    use rustdds::bytes::Bytes;
+    use rustdds::rpc::SampleIdentity;
+
+    fn sample(bytes: Vec<u8>, number: i64) -> Sample {
+        let sequence_number = SequenceNumber::from(number);
+        Sample {
+            bytes: Bytes::from(bytes),
+            encoding: RepresentationIdentifier::CDR_LE,
+            identity: SampleIdentity { sequence_number, ..SampleIdentity::default() },
+            related: None,
+        }
+    }
+
+    #[test]
+    fn both_kinds_of_velocity_are_told_apart() {
+        let linear = Vector3 { x: 0.25, y: 0.0, z: 0.0 };
+        let twist = Twist { linear, ..Twist::default() };
+        let mut plain = Vec::new();
+        assert!(encode(&twist, &mut plain));
+        assert_eq!(plain.len(), TWIST);
+        assert_eq!(decode_velocity(&sample(plain.clone(), 1)), Ok(twist));
+        let mut stamped = Vec::new();
+        assert!(encode(&TwistStamped { twist, ..TwistStamped::default() }, &mut stamped));
+        assert!(stamped.len() > TWIST, "even with the shortest frame");
+        assert_eq!(decode_velocity(&sample(stamped.clone(), 1)), Ok(twist));
+        for length in 0..plain.len() {
+            assert!(decode_velocity(&sample(plain[..length].to_vec(), 1)).is_err());
+        }
+        for length in TWIST + 1..stamped.len() {
+            assert!(decode_velocity(&sample(stamped[..length].to_vec(), 1)).is_err());
+        }
+    }
+
+    #[test]
+    fn a_sample_that_two_readers_see_counts_once() {
+        let mut newest = Newest::default();
+        assert!(newest.is_new(&sample(Vec::new(), 1)));
+        assert!(!newest.is_new(&sample(Vec::new(), 1)));
+        assert!(newest.is_new(&sample(Vec::new(), 2)));
+        assert!(!newest.is_new(&sample(Vec::new(), 1)), "an older one comes too late");
+    }
+}

@@ -1,0 +1,329 @@
+//! /diagnostics: bus, cycle, commands, axes, and what the cycle tells of itself.
+
+use bridge::description::Description;
+use bridge::state::{Axis, Freshness, Spread, State, Stop};
+use bridge::words;
+use serde_json::Value;
+
+use super::{Endpoints, Moment, Timer};
+use crate::clock::{WallClock, monotonic_ns};
+use crate::dds::{DdsError, Quality, Writer};
+use crate::messages::basic::Header;
+use crate::messages::sensor::{DiagnosticArray, DiagnosticStatus, KeyValue, Level};
+
+/// The writer, and what was counted last time: what grew since then is what is wrong now.
+pub(crate) struct Diagnostics {
+    writer: Writer,
+    timer: Timer,
+    last: Option<Counted>,
+}
+
+/// What only grows.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    broken_beats: u64,
+    frames_lost: u64,
+    overruns: u64,
+    refused: u64,
+}
+
+impl Diagnostics {
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>) -> Result<Self, DdsError> {
+        let kind = "diagnostic_msgs/DiagnosticArray";
+        let writer = endpoints.publish("/diagnostics", kind, Quality::Reliable)?;
+        Ok(Self { writer, timer: Timer::default(), last: None })
+    }
+
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+        if !self.timer.due(now_ns, moment.settings.diagnostics_rate) {
+            return;
+        }
+        let stamp = WallClock::now().stamp(monotonic_ns());
+        let mut statuses = match moment.robot.as_deref_mut() {
+            None => {
+                self.last = None;
+                vec![status("cycle", Level::Stale, "no cycle is running", Vec::new())]
+            }
+            Some(robot) => {
+                robot.refresh();
+                let counted = Counted::of(robot.state());
+                let last = self.last.replace(counted).unwrap_or(counted);
+                let mut statuses = of_state(robot.state(), robot.description(), last, now_ns);
+                statuses.extend(robot.diagnostics().as_deref().map(of_document).unwrap_or_default());
+                for status in &mut statuses {
+                    status.hardware_id.clone_from(&robot.description().robot);
+                }
+                statuses
+            }
+        };
+        for status in &mut statuses {
+            status.name = format!("{}: {}", moment.node.base(), status.name);
+        }
+        let header = Header { stamp, frame_id: String::new() };
+        self.writer.send(&DiagnosticArray { header, status: statuses });
+    }
+
+    /// When it is due next.
+    pub(crate) fn next(&self) -> u64 {
+        self.timer.next()
+    }
+}
+
+impl Counted {
+    fn of(state: &State) -> Self {
+        Self {
+            broken_beats: state.bus.broken_beats,
+            frames_lost: state.bus.frames_lost,
+            overruns: state.timing.overruns,
+            refused: state.command.refused,
+        }
+    }
+}
+
+fn of_state(state: &State, description: &Description, last: Counted, now_ns: u64) -> Vec<DiagnosticStatus> {
+    let mut statuses = vec![
+        bus(state, description, last),
+        cycle(state, description, last, now_ns),
+        command(state, description, last),
+    ];
+    let axes = description.axes.iter().zip(&state.axes);
+    statuses.extend(axes.map(|(about, axis)| self::axis(&about.name, axis, state.control.enabled)));
+    statuses
+}
+
+fn bus(state: &State, description: &Description, last: Counted) -> DiagnosticStatus {
+    let bus = &state.bus;
+    let broken = bus.broken_beats.saturating_sub(last.broken_beats);
+    let lost = bus.frames_lost.saturating_sub(last.frames_lost);
+    let stage = words::stage(bus.stage);
+    let (level, message) = if bus.stage != OP {
+        (Level::Error, format!("not in Op: {stage}"))
+    } else if broken > 0 {
+        (Level::Error, format!("{broken} beats with a wrong working counter since the last message"))
+    } else if lost > 0 {
+        (Level::Warn, format!("{lost} frames lost since the last message"))
+    } else {
+        (Level::Ok, "in Op, all SubDevices answer".to_owned())
+    };
+    let values = vec![
+        pair("stage", stage),
+        pair("SubDevices", description.sub_devices.len()),
+        pair("working counter errors of the last beat", bus.working_counter_errors),
+        pair("beats with a wrong working counter", bus.broken_beats),
+        pair("frames sent", bus.frames_sent),
+        pair("frames lost", bus.frames_lost),
+        pair("frames rejected", bus.frames_rejected),
+        pair("largest clock difference [ns]", bus.clock_difference_ns),
+        pair("link errors", bus.link_errors),
+    ];
+    status("bus", level, message, values)
+}
+
+fn cycle(state: &State, description: &Description, last: Counted, now_ns: u64) -> DiagnosticStatus {
+    let timing = &state.timing;
+    let overruns = timing.overruns.saturating_sub(last.overruns);
+    let silence = now_ns.saturating_sub(state.release_ns);
+    let (level, message) = if silence > SILENCE_NS {
+        (Level::Error, format!("its last beat was {:.1} s ago", silence as f64 / 1e9))
+    } else if overruns > 0 {
+        (
+            Level::Warn,
+            format!("{overruns} overruns since the last message, the last at beat {}", timing.last_overrun),
+        )
+    } else {
+        (Level::Ok, format!("on the beat, every {} us", description.period_ns as f64 / 1e3))
+    };
+    let mut values = vec![
+        pair("period [us]", description.period_ns as f64 / 1e3),
+        pair("beats", timing.beats),
+        pair("overruns", timing.overruns),
+        pair("releases skipped", timing.skipped),
+    ];
+    for (name, spread) in [
+        ("wakeup latency", &timing.wakeup_latency),
+        ("period jitter", &timing.period_jitter),
+        ("execution time", &timing.execution),
+    ] {
+        values.push(pair(&format!("{name}, mean and maximum [us]"), of_spread(spread)));
+    }
+    status("cycle", level, message, values)
+}
+
+fn of_spread(spread: &Spread) -> String {
+    format!("{:.1}, {:.1}", spread.mean_ns as f64 / 1e3, spread.maximum_ns as f64 / 1e3)
+}
+
+fn command(state: &State, description: &Description, last: Counted) -> DiagnosticStatus {
+    let command = &state.command;
+    let refused = command.refused.saturating_sub(last.refused);
+    let axis = description.axes.get(usize::from(command.last_refused_axis));
+    let axis = axis.map(|axis| format!(" (axis {})", axis.name)).unwrap_or_default();
+    let why = words::refusal(command.last_refusal).map(|why| format!("{why}{axis}"));
+    let (level, message) = match (&why, command.freshness) {
+        (Some(why), _) if refused > 0 => {
+            (Level::Warn, format!("{refused} commands refused since the last message: {why}"))
+        }
+        (_, Freshness::Fresh) => (Level::Ok, "a command holds".to_owned()),
+        (_, Freshness::Stale) => (Level::Ok, "the last command is over".to_owned()),
+        (_, Freshness::Never) => (Level::Ok, "no command was given".to_owned()),
+    };
+    let active = description.controllers.get(usize::from(state.control.active));
+    let values = vec![
+        pair("active controller", active.map_or("none", |active| active.name.as_str())),
+        pair("drives asked to be enabled", state.control.enabled),
+        pair("trajectory", state.control.trajectory_status),
+        pair("accepted", command.accepted),
+        pair("refused", command.refused),
+        pair("last refusal", why.unwrap_or_else(|| "none".to_owned())),
+    ];
+    status("command", level, message, values)
+}
+
+fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
+    let drive = words::drive_state(axis.drive_state);
+    let (level, message) = if axis.drive_state == FAULT || axis.drive_state == FAULT_REACTION {
+        (Level::Error, format!("its drive is in {drive}"))
+    } else if axis.stop == Stop::Stale as u8 {
+        (Level::Ok, "at rest: the last command is over".to_owned())
+    } else if let Some(why) = words::stop(axis.stop) {
+        (Level::Error, format!("stopped: {why}"))
+    } else if !axis.fresh {
+        (Level::Warn, "its numbers are not of the last beat".to_owned())
+    } else if enabled && axis.phase == 0 {
+        (Level::Warn, format!("not enabled: {drive}"))
+    } else {
+        (Level::Ok, words::phase(axis.phase).into_owned())
+    };
+    let values = vec![
+        pair("drive", drive),
+        pair("homed", axis.homed),
+        pair("position [rad]", axis.position),
+        pair("velocity [rad/s]", axis.velocity),
+        pair("effort [N m]", axis.effort),
+        pair("target position [rad]", axis.target_position),
+        pair("target velocity [rad/s]", axis.target_velocity),
+    ];
+    status(&format!("axis {name}"), level, message, values)
+}
+
+/// A cycle that was not heard of for so long does not beat.
+const SILENCE_NS: u64 = 1_000_000_000;
+
+/// Stage Op of [`bridge::state::Bus::stage`]; states of [`Axis::drive_state`].
+const OP: u8 = 7;
+const FAULT_REACTION: u8 = 7;
+const FAULT: u8 = 8;
+
+/// What the cycle tells of itself: each object at the top is a status of its own - tasks, channels, ... - with all that is
+/// below it as pairs; a list of sentences named `warnings` is what its name says.
+fn of_document(document: &str) -> Vec<DiagnosticStatus> {
+    let Ok(Value::Object(parts)) = serde_json::from_str(document) else {
+        return Vec::new();
+    };
+    let mut statuses = Vec::new();
+    let mut rest = Vec::new();
+    for (name, part) in parts {
+        match part {
+            Value::Array(warnings) if name == "warnings" => {
+                let level = if warnings.is_empty() { Level::Ok } else { Level::Warn };
+                let said: Vec<String> = warnings.iter().map(plain).collect();
+                let message = if said.is_empty() { "none".to_owned() } else { said.join("; ") };
+                statuses.push(status("warnings", level, message, Vec::new()));
+            }
+            Value::Object(_) | Value::Array(_) => {
+                let mut values = Vec::new();
+                flatten("", &part, &mut values);
+                statuses.push(status(&name, Level::Ok, String::new(), values));
+            }
+            other => flatten(&name, &other, &mut rest),
+        }
+    }
+    if !rest.is_empty() {
+        statuses.push(status("about", Level::Ok, String::new(), rest));
+    }
+    statuses
+}
+
+/// Pairs of one status at most: more is for `onbeat top`.
+const MOST_VALUES: usize = 128;
+
+fn flatten(prefix: &str, value: &Value, values: &mut Vec<KeyValue>) {
+    let below = |name: &str| if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+    match value {
+        _ if values.len() >= MOST_VALUES => {}
+        Value::Object(parts) => parts.iter().for_each(|(name, part)| flatten(&below(name), part, values)),
+        Value::Array(parts) => {
+            for (index, part) in parts.iter().enumerate() {
+                // A list of things with names is known by their names.
+                let name = part.get("name").and_then(Value::as_str);
+                flatten(&below(&name.map_or_else(|| index.to_string(), str::to_owned)), part, values);
+            }
+        }
+        other => values.push(pair(prefix, plain(other))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn status(name: &str, level: Level, message: impl Into<String>, values: Vec<KeyValue>) -> DiagnosticStatus {
+    DiagnosticStatus {
+        level: level as u8,
+        name: name.to_owned(),
+        message: message.into(),
+        hardware_id: String::new(),
+        values,
+    }
+}
+
+fn pair(key: &str, value: impl ToString) -> KeyValue {
+    KeyValue { key: key.to_owned(), value: value.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridge::state::Bus;
+
+    #[test]
+    fn what_got_worse_since_the_last_message_is_told_and_what_was_bad_before_is_not() {
+        let bus = Bus { stage: OP, broken_beats: 7, ..Bus::default() };
+        let state = State { bus, ..State::default() };
+        let level = |last: Counted| super::bus(&state, &Description::default(), last).level;
+        assert_eq!(level(Counted { broken_beats: 7, ..Counted::default() }), Level::Ok as u8);
+        assert_eq!(level(Counted { broken_beats: 6, ..Counted::default() }), Level::Error as u8);
+        let down = State::default();
+        let status = super::bus(&down, &Description::default(), Counted::default());
+        assert_eq!((status.level, status.message.as_str()), (Level::Error as u8, "not in Op: Scan"));
+    }
+
+    #[test]
+    fn an_axis_in_fault_is_an_error_and_one_at_rest_is_none() {
+        let level = |axis: Axis| super::axis("a", &axis, true).level;
+        let good = Axis { drive_state: 5, phase: 2, fresh: true, ..Axis::default() };
+        assert_eq!(level(good), Level::Ok as u8);
+        assert_eq!(level(Axis { stop: Stop::Stale as u8, ..good }), Level::Ok as u8);
+        assert_eq!(level(Axis { stop: Stop::FollowingError as u8, ..good }), Level::Error as u8);
+        assert_eq!(level(Axis { drive_state: FAULT, ..good }), Level::Error as u8);
+        assert_eq!(level(Axis { phase: 0, ..good }), Level::Warn as u8);
+        assert_eq!(words::drive_state(FAULT), "Fault", "the number is that of the state");
+        assert_eq!(words::stage(OP), "Op");
+    }
+
+    #[test]
+    fn a_document_of_any_shape_becomes_pairs() {
+        let document = r#"{"tasks":[{"name":"imu","period_ns":5}],"warnings":["a","b"],"version":"1","deep":{"a":{"b":1}}}"#;
+        let statuses = of_document(document);
+        let find = |name: &str| statuses.iter().find(|status| status.name == name).unwrap();
+        assert_eq!(find("tasks").values[1], pair("imu.period_ns", 5));
+        assert_eq!((find("warnings").level, find("warnings").message.as_str()), (1, "a; b"));
+        assert_eq!(find("deep").values, [pair("a.b", 1)]);
+        assert_eq!(find("about").values, [pair("version", 1)]);
+        for nonsense in ["", "[1]", "{", "null"] {
+            assert!(of_document(nonsense).is_empty());
+        }
+        let long = format!("{{\"x\":[{}0]}}", "0,".repeat(10_000));
+        assert_eq!(of_document(&long)[0].values.len(), MOST_VALUES);
+    }
+}

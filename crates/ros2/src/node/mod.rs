@@ -1,0 +1,109 @@
+//! The node: everything it publishes, subscribes and serves, and the loop that turns it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`turn`] | the loop: waits for samples, messages and timers; attaches, and attaches again |
+//! | [`commands`] | /cmd_vel and joint commands |
+//! | [`trajectories`] | trajectories by topic and by action |
+//! | [`control`] | services: enable, disable, reset faults, switch controllers |
+//! | [`parameters`] | services of parameters |
+//! | [`states`] | /joint_states, /odom, /tf, /robot_description |
+//! | [`sensors`] | /imu, /scan |
+//! | [`diagnostics`] | /diagnostics |
+//!
+//! Each is a struct with its readers and writers, made from [`Endpoints`], and a `poll` that is called at every turn with
+//! the [`Moment`]. Nothing of it waits: one thread does all, and DDS has its own.
+
+pub(crate) mod commands;
+pub(crate) mod control;
+pub(crate) mod diagnostics;
+pub(crate) mod parameters;
+pub(crate) mod sensors;
+pub(crate) mod states;
+pub(crate) mod trajectories;
+pub(crate) mod turn;
+
+use crate::dds::name::NodeName;
+use crate::dds::service::{Mapping, Service};
+use crate::dds::{DdsError, Participant, Quality, Reader, Writer};
+use crate::robot::Robot;
+use crate::settings::Settings;
+use crate::voice::Voice;
+
+/// Where readers, writers and services are made.
+pub(crate) struct Endpoints<'a> {
+    pub(crate) participant: &'a mut Participant,
+    pub(crate) mapping: Mapping,
+    pub(crate) reliable_sensors: bool,
+}
+
+impl Endpoints<'_> {
+    pub(crate) fn publish(
+        &mut self,
+        topic: &str,
+        kind: &str,
+        quality: Quality,
+    ) -> Result<Writer, DdsError> {
+        self.participant.publish(topic, kind, quality)
+    }
+
+    pub(crate) fn subscribe(
+        &mut self,
+        topic: &str,
+        kind: &str,
+        quality: Quality,
+    ) -> Result<Reader, DdsError> {
+        self.participant.subscribe(topic, kind, quality)
+    }
+
+    pub(crate) fn serve(&mut self, service: &str, kind: &str) -> Result<Service, DdsError> {
+        self.participant.serve(service, kind, self.mapping)
+    }
+}
+
+/// What a part of the node works with at one turn.
+pub(crate) struct Moment<'a> {
+    /// The robot; none while no cycle runs.
+    pub(crate) robot: Option<&'a mut Robot>,
+    pub(crate) settings: &'a mut Settings,
+    pub(crate) voice: &'a Voice,
+    pub(crate) node: &'a NodeName,
+}
+
+/// Something done again and again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timer {
+    due_ns: u64,
+}
+
+impl Timer {
+    /// Whether it is due, `rate` times a second. What was missed is not made up for.
+    pub(crate) fn due(&mut self, now_ns: u64, rate: f64) -> bool {
+        if now_ns < self.due_ns {
+            return false;
+        }
+        let period = (1e9 / rate) as u64;
+        let next = self.due_ns + period;
+        self.due_ns = if next > now_ns { next } else { now_ns + period };
+        true
+    }
+
+    /// When it is due next.
+    pub(crate) fn next(self) -> u64 {
+        self.due_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_keeps_its_rate_and_makes_up_for_nothing() {
+        let mut timer = Timer::default();
+        let due: Vec<u64> = (0..50).map(|i| i * 4_000_000).filter(|&now| timer.due(now, 100.0)).collect();
+        assert_eq!(due.len(), 20, "4 ms turns in 200 ms hold 20 periods of 10 ms: {due:?}");
+        assert!(timer.due(10_000_000_000, 100.0));
+        assert!(!timer.due(10_000_000_001, 100.0));
+    }
+}

@@ -1,0 +1,185 @@
+//! /imu and /scan, from the ports of that name.
+
+use bridge::channel::Channel;
+use bridge::description::Description;
+use bridge::sensor::{self, ScanHead};
+use std::io::{ErrorKind, Read};
+
+use super::{Endpoints, Moment, Timer};
+use crate::clock::WallClock;
+use crate::dds::{DdsError, Quality, Writer};
+use crate::messages::basic::Header;
+use crate::messages::geometry::{Quaternion, Vector3};
+use crate::messages::sensor::{Imu, LaserScan};
+
+/// One of each, if the robot has the port.
+pub(crate) struct Sensors {
+    imu: Option<Sensor>,
+    scan: Option<Sensor>,
+    buffer: Vec<u8>,
+}
+
+struct Sensor {
+    port: &'static str,
+    writer: Writer,
+    channel: Option<Channel>,
+    retry: Timer,
+}
+
+impl Sensors {
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
+        let quality = if endpoints.reliable_sensors { Quality::Reliable } else { Quality::BestEffort };
+        let mut sensor = |port: &'static str, kind: &str| -> Result<Option<Sensor>, DdsError> {
+            if !robot.ports.iter().any(|there| there.name == port) {
+                return Ok(None);
+            }
+            let writer = endpoints.publish(port, kind, quality)?;
+            Ok(Some(Sensor { port, writer, channel: None, retry: Timer::default() }))
+        };
+        let imu = sensor("imu", "sensor_msgs/Imu")?;
+        let scan = sensor("scan", "sensor_msgs/LaserScan")?;
+        Ok(Self { imu, scan, buffer: vec![0; ScanHead::LARGEST.max(sensor::Imu::SIZE)] })
+    }
+
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+        let wall = WallClock::now();
+        if let Some(imu) = &mut self.imu {
+            let frame = moment.settings.imu_frame.clone();
+            imu.poll(moment, now_ns, &mut self.buffer, |bytes| {
+                let read = sensor::Imu::decode(bytes)?;
+                // A stale message repeats what was published already.
+                Ok((!read.head.stale).then(|| imu_message(&read, header(wall, read.head.stamp_ns, &frame))))
+            });
+        }
+        if let Some(scan) = &mut self.scan {
+            let frame = moment.settings.scan_frame.clone();
+            scan.poll(moment, now_ns, &mut self.buffer, |bytes| {
+                let read = sensor::Scan::decode(bytes)?;
+                let stamp = read.head.head.stamp_ns;
+                Ok((!read.head.head.stale).then(|| scan_message(read, header(wall, stamp, &frame))))
+            });
+        }
+    }
+
+    /// The cycle has ended.
+    pub(crate) fn lost(&mut self) {
+        for sensor in [&mut self.imu, &mut self.scan].into_iter().flatten() {
+            sensor.channel = None;
+        }
+    }
+
+    /// Ports that are open, to wait for.
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
+        [&self.imu, &self.scan].into_iter().flatten().filter_map(|sensor| sensor.channel.as_ref())
+    }
+}
+
+impl Sensor {
+    fn poll<M: serde::Serialize>(
+        &mut self,
+        moment: &mut Moment<'_>,
+        now_ns: u64,
+        buffer: &mut [u8],
+        translate: impl Fn(&[u8]) -> Result<Option<M>, sensor::SensorError>,
+    ) {
+        let Some(robot) = moment.robot.as_deref_mut() else {
+            return;
+        };
+        if self.channel.is_none() && self.retry.due(now_ns, RETRIES) {
+            match robot.port(self.port) {
+                Ok(channel) => self.channel = Some(channel),
+                Err(why) => moment.voice.warn(self.port, format_args!("/{}: {why}", self.port)),
+            }
+        }
+        while let Some(mut channel) = self.channel.as_ref() {
+            match channel.read(buffer) {
+                Ok(0) => self.channel = None,
+                Ok(length) => match translate(&buffer[..length]) {
+                    Ok(Some(message)) => {
+                        self.writer.send(&message);
+                    }
+                    Ok(None) => {}
+                    Err(why) => moment.voice.warn(self.port, format_args!("/{}: {why}", self.port)),
+                },
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    return;
+                }
+                Err(error) => {
+                    moment.voice.warn(self.port, format_args!("/{}: {error}", self.port));
+                    self.channel = None;
+                }
+            }
+        }
+    }
+}
+
+/// A port that somebody else has is asked for again every five seconds.
+const RETRIES: f64 = 0.2;
+
+fn header(wall: WallClock, stamp_ns: u64, frame: &str) -> Header {
+    Header { stamp: wall.stamp(stamp_ns), frame_id: frame.to_owned() }
+}
+
+fn imu_message(read: &sensor::Imu, header: Header) -> Imu {
+    let vector = |[x, y, z]: [f64; 3]| Vector3 { x, y, z };
+    let [x, y, z, w] = read.orientation;
+    Imu {
+        header,
+        orientation: Quaternion { x, y, z, w },
+        orientation_covariance: diagonal([read.tilt_variance, read.tilt_variance, read.yaw_variance]),
+        angular_velocity: vector(read.angular_velocity),
+        angular_velocity_covariance: diagonal([read.angular_velocity_variance; 3]),
+        linear_acceleration: vector(read.linear_acceleration),
+        linear_acceleration_covariance: diagonal([read.linear_acceleration_variance; 3]),
+    }
+}
+
+fn diagonal([x, y, z]: [f64; 3]) -> [f64; 9] {
+    [x, 0.0, 0.0, 0.0, y, 0.0, 0.0, 0.0, z]
+}
+
+fn scan_message(read: sensor::Scan, header: Header) -> LaserScan {
+    let ScanHead { angle_min, angle_increment, time_increment, scan_time, range_min, range_max, .. } =
+        read.head;
+    let steps = read.ranges.len().saturating_sub(1) as f64;
+    LaserScan {
+        header,
+        angle_min: angle_min as f32,
+        angle_max: (angle_min + steps * angle_increment) as f32,
+        angle_increment: angle_increment as f32,
+        time_increment: time_increment as f32,
+        scan_time: scan_time as f32,
+        range_min: range_min as f32,
+        range_max: range_max as f32,
+        ranges: read.ranges,
+        intensities: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_ends_at_the_angle_of_its_last_range() {
+        let head =
+            ScanHead { angle_min: -1.0, angle_increment: 0.5, range_max: 4.0, ..ScanHead::default() };
+        let scan = scan_message(sensor::Scan { head, ranges: vec![1.0; 5] }, Header::default());
+        assert_eq!((scan.angle_min, scan.angle_max, scan.range_max), (-1.0, 1.0, 4.0));
+    }
+
+    #[test]
+    fn an_imu_keeps_its_numbers_and_their_variances_apart() {
+        let read = sensor::Imu {
+            orientation: [0.1, 0.2, 0.3, 0.9],
+            angular_velocity: [1.0, 2.0, 3.0],
+            linear_acceleration: [4.0, 5.0, 9.8],
+            tilt_variance: 0.01,
+            yaw_variance: 0.5,
+            ..sensor::Imu::default()
+        };
+        let imu = imu_message(&read, Header::default());
+        assert_eq!((imu.orientation.w, imu.angular_velocity.y, imu.linear_acceleration.z), (0.9, 2.0, 9.8));
+        assert_eq!(imu.orientation_covariance, [0.01, 0.0, 0.0, 0.0, 0.01, 0.0, 0.0, 0.0, 0.5]);
+    }
+}

@@ -1,0 +1,188 @@
+//! /joint_states, /odom, /tf and /robot_description.
+
+use bridge::description::Description;
+use bridge::state::State;
+
+use super::{Endpoints, Moment, Timer};
+use crate::clock::WallClock;
+use crate::dds::{DdsError, Quality, Writer};
+use crate::messages::basic::{Header, Text, Time};
+use crate::messages::geometry::{
+    Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
+    Twist, TwistWithCovariance, Vector3,
+};
+use crate::messages::sensor::JointState;
+use crate::settings::Settings;
+
+/// The writers.
+pub(crate) struct States {
+    joints: Option<Writer>,
+    joints_timer: Timer,
+    odometry: Option<Writer>,
+    odometry_timer: Timer,
+    /// The beats that were published last: a cycle that stands still has nothing new to tell.
+    joints_beat: Option<u64>,
+    odometry_beat: Option<u64>,
+    tf: Option<Writer>,
+    /// Kept: it goes to whoever comes later.
+    _robot_description: Option<Writer>,
+}
+
+impl States {
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
+        let reliable = Quality::Reliable;
+        let joints = !robot.axes.is_empty();
+        let base = robot.base.is_some();
+        let mut publish = |there: bool, topic: &str, kind: &str, quality| {
+            there.then(|| endpoints.publish(topic, kind, quality)).transpose()
+        };
+        let robot_description =
+            publish(robot.urdf.is_some(), "robot_description", "std_msgs/String", Quality::Latched)?;
+        if let (Some(writer), Some(urdf)) = (&robot_description, &robot.urdf) {
+            writer.send(&Text { data: urdf.clone() });
+        }
+        Ok(Self {
+            joints: publish(joints, "joint_states", "sensor_msgs/JointState", reliable)?,
+            joints_timer: Timer::default(),
+            odometry: publish(base, "odom", "nav_msgs/Odometry", reliable)?,
+            odometry_timer: Timer::default(),
+            joints_beat: None,
+            odometry_beat: None,
+            tf: publish(base, "/tf", "tf2_msgs/TFMessage", reliable)?,
+            _robot_description: robot_description,
+        })
+    }
+
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+        let Some(robot) = moment.robot.as_deref_mut() else {
+            return;
+        };
+        let joints = self.joints_timer.due(now_ns, moment.settings.joint_states_rate);
+        let odometry = self.odometry_timer.due(now_ns, moment.settings.odom_rate);
+        if !(joints || odometry) || !robot.refresh() {
+            return;
+        }
+        let (state, description) = (robot.state(), robot.description());
+        let stamp = WallClock::now().stamp(state.release_ns);
+        let joints = joints && self.joints_beat != Some(state.beat);
+        let odometry = odometry && self.odometry_beat != Some(state.beat);
+        if let Some(writer) = self.joints.as_ref().filter(|_| joints) {
+            self.joints_beat = Some(state.beat);
+            writer.send(&joint_state(state, description, stamp));
+        }
+        if let Some(writer) = self.odometry.as_ref().filter(|_| odometry) {
+            self.odometry_beat = Some(state.beat);
+            let message = odometry_of(state, description, moment.settings, stamp);
+            if let Some(tf) = self.tf.as_ref().filter(|_| moment.settings.publish_tf) {
+                tf.send(&transform(&message));
+            }
+            writer.send(&message);
+        }
+    }
+
+    /// When something is due next.
+    pub(crate) fn next(&self) -> u64 {
+        self.joints_timer.next().min(self.odometry_timer.next())
+    }
+}
+
+fn joint_state(state: &State, description: &Description, stamp: Time) -> JointState {
+    JointState {
+        header: Header { stamp, frame_id: String::new() },
+        name: description.axes.iter().map(|axis| axis.name.clone()).collect(),
+        position: state.axes.iter().map(|axis| axis.position).collect(),
+        velocity: state.axes.iter().map(|axis| axis.velocity).collect(),
+        effort: state.axes.iter().map(|axis| axis.effort).collect(),
+    }
+}
+
+fn odometry_of(state: &State, description: &Description, settings: &Settings, stamp: Time) -> Odometry {
+    let base = description.base.as_ref();
+    let frame = |chosen: &String, own: Option<&String>| {
+        if chosen.is_empty() { own.cloned().unwrap_or_default() } else { chosen.clone() }
+    };
+    let [x, y, yaw] = state.base.pose;
+    let [forward, left, turn] = state.base.twist;
+    Odometry {
+        header: Header {
+            stamp,
+            frame_id: frame(&settings.odom_frame, base.map(|base| &base.odometry_frame)),
+        },
+        child_frame_id: frame(&settings.base_frame, base.map(|base| &base.base_frame)),
+        pose: PoseWithCovariance {
+            pose: Pose { position: Vector3 { x, y, z: 0.0 }, orientation: Quaternion::from_yaw(yaw) },
+            covariance: planar(POSE_VARIANCE),
+        },
+        twist: TwistWithCovariance {
+            twist: Twist {
+                linear: Vector3 { x: forward, y: left, z: 0.0 },
+                angular: Vector3 { x: 0.0, y: 0.0, z: turn },
+            },
+            covariance: planar(TWIST_VARIANCE),
+        },
+    }
+}
+
+/// Variances of x, y and yaw. Wheels slip and their size is known to a few tenths of a per cent: this is a guess for
+/// filters that need one, not a measurement. The place itself drifts without bound, which no number here says.
+const POSE_VARIANCE: [f64; 3] = [1e-3, 1e-3, 1e-2];
+const TWIST_VARIANCE: [f64; 3] = [1e-4, 1e-4, 1e-3];
+
+/// z, roll and pitch are not measured: a variance so large that no filter trusts them.
+const UNKNOWN: f64 = 1e6;
+
+fn planar([x, y, yaw]: [f64; 3]) -> Covariance {
+    let mut covariance = Covariance::default();
+    for (index, variance) in [x, y, UNKNOWN, UNKNOWN, UNKNOWN, yaw].into_iter().enumerate() {
+        covariance[index][index] = variance;
+    }
+    covariance
+}
+
+/// The same place as a transform from the odometry's frame to the base's.
+fn transform(odometry: &Odometry) -> TfMessage {
+    let Pose { position, orientation } = odometry.pose.pose;
+    TfMessage {
+        transforms: vec![TransformStamped {
+            header: odometry.header.clone(),
+            child_frame_id: odometry.child_frame_id.clone(),
+            transform: Transform { translation: position, rotation: orientation },
+        }],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bridge::description::BaseDescription;
+    use bridge::state::Base;
+
+    #[test]
+    fn the_base_looks_the_same_in_odometry_and_tf() {
+        let base = BaseDescription {
+            kind: "differential".into(),
+            velocity_limit: 1.0,
+            yaw_limit: 1.0,
+            odometry_frame: "odom".into(),
+            base_frame: "base_link".into(),
+        };
+        let description = Description { base: Some(base), ..Description::default() };
+        let half_turn = std::f64::consts::PI;
+        let base = Base { pose: [1.0, -2.0, half_turn], twist: [0.5, 0.1, -0.2] };
+        let state = State { base, ..State::default() };
+        let mut settings = Settings::default();
+        let odometry = odometry_of(&state, &description, &settings, Time { sec: 5, nanosec: 6 });
+        assert_eq!(
+            (odometry.header.frame_id.as_str(), odometry.child_frame_id.as_str()),
+            ("odom", "base_link")
+        );
+        assert!((odometry.pose.pose.orientation.z - 1.0).abs() < 1e-12, "half a turn is z = 1");
+        assert_eq!(odometry.twist.twist.angular.z, -0.2);
+        assert_eq!(odometry.pose.covariance[5][5], 1e-2);
+        let tf = transform(&odometry);
+        assert_eq!(tf.transforms[0].transform.translation, odometry.pose.pose.position);
+        assert_eq!(tf.transforms[0].header, odometry.header);
+        settings.odom_frame = "map".into();
+        assert_eq!(odometry_of(&state, &description, &settings, Time::default()).header.frame_id, "map");
+    }
+}

@@ -1,0 +1,197 @@
+//! Trajectories by topic and by the action FollowJointTrajectory, through the port `trajectory`.
+//!
+//! There is one of each for whichever controller is active - `joint_trajectory`, `follow_joint_trajectory` - and one for
+//! each controller that follows trajectories, below its name, as MoveIt looks for them.
+
+mod action;
+mod port;
+
+use bridge::channel::Channel;
+use bridge::description::Description;
+use bridge::message::trajectory::{Outcome, Report};
+
+use self::action::Action;
+use self::port::Orders;
+use super::commands::attached;
+use super::{Endpoints, Moment, Timer};
+use crate::clock::WallClock;
+use crate::dds::service::Service;
+use crate::dds::{DdsError, Quality, Reader};
+use crate::messages::basic::Time;
+use crate::messages::trajectory::{FollowGoal, JointTrajectory, error_code};
+use crate::robot::Robot;
+use crate::trajectory::orders::{self, Invalid};
+
+/// The readers, the actions and the port.
+pub(crate) struct Trajectories {
+    topics: Vec<(Addressee, Reader)>,
+    actions: Vec<Action>,
+    orders: Orders,
+    feedback: Timer,
+}
+
+/// Which controller a trajectory is for: one, or whichever is active.
+pub(crate) type Addressee = Option<usize>;
+
+impl Trajectories {
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
+        let controllers = robot.controllers.iter().enumerate();
+        let mut names: Vec<(Addressee, String)> = controllers
+            .filter(|(_, controller)| controller.kind == FOLLOWS)
+            .map(|(index, controller)| (Some(index), format!("{}/", controller.name)))
+            .collect();
+        if !names.is_empty() {
+            names.insert(0, (None, String::new()));
+        }
+        let (mut topics, mut actions) = (Vec::new(), Vec::new());
+        for (addressee, prefix) in names {
+            let kind = "trajectory_msgs/JointTrajectory";
+            let topic = format!("{prefix}joint_trajectory");
+            topics.push((addressee, endpoints.subscribe(&topic, kind, Quality::Reliable)?));
+            actions.push(Action::new(endpoints, addressee, &format!("{prefix}follow_joint_trajectory"))?);
+        }
+        Ok(Self { topics, actions, orders: Orders::default(), feedback: Timer::default() })
+    }
+
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+        for (addressee, reader) in &self.topics {
+            // Each one counts, but one replaces the other.
+            while let Some(sample) = reader.take() {
+                let goal = sample.decode::<JointTrajectory>().map(orders::bare);
+                let goal = goal.map_err(|why| Invalid { code: error_code::INVALID_GOAL, why });
+                let given = goal.and_then(|goal| give(&mut self.orders, &goal, *addressee, None, moment));
+                if let Err(invalid) = given {
+                    let why = invalid.why;
+                    moment.voice.warn("joint_trajectory", format_args!("joint_trajectory: refused: {why}"));
+                }
+            }
+        }
+        for (index, action) in self.actions.iter_mut().enumerate() {
+            action.poll(index, &mut self.orders, moment);
+        }
+        while let Some((action, report)) = self.orders.next(moment) {
+            let text = report_text(&report, moment.robot.as_deref());
+            match action.and_then(|index| self.actions.get_mut(index)) {
+                Some(action) => action.hear(&report, &text, now()),
+                None => say(&report, &text, moment),
+            }
+        }
+        let feedback = self.feedback.due(now_ns, moment.settings.feedback_rate);
+        for action in &mut self.actions {
+            if let Some(robot) = moment.robot.as_deref_mut().filter(|_| feedback) {
+                action.give_feedback(robot);
+            }
+            action.tell_status();
+        }
+    }
+
+    /// The cycle has ended.
+    pub(crate) fn lost(&mut self) {
+        self.orders.clear();
+        for action in &mut self.actions {
+            action.lost();
+            action.tell_status();
+        }
+    }
+
+    /// The port, while it is open.
+    pub(crate) fn channel(&self) -> Option<&Channel> {
+        self.orders.channel()
+    }
+
+    /// Whether orders wait for room.
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.orders.is_pressed()
+    }
+
+    /// When feedback is due, if a goal executes.
+    pub(crate) fn next(&self) -> Option<u64> {
+        self.actions.iter().any(Action::is_active).then(|| self.feedback.next())
+    }
+
+    pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
+        let mut readers: Vec<_> = self.topics.iter_mut().map(|(_, reader)| reader).collect();
+        readers.extend(self.actions.iter_mut().flat_map(Action::services).map(Service::requests));
+        readers
+    }
+}
+
+/// Kind of the controllers that follow trajectories.
+const FOLLOWS: &str = "joint_trajectory";
+
+/// Gives a trajectory to the cycle; its number at the port, and its axes in the order of its joints. `action` is who
+/// hears what becomes of it.
+fn give(
+    port: &mut Orders,
+    goal: &FollowGoal,
+    addressee: Addressee,
+    action: Option<usize>,
+    moment: &mut Moment<'_>,
+) -> Result<(u64, Vec<usize>), Invalid> {
+    let invalid = |why: String| Invalid { code: error_code::INVALID_GOAL, why };
+    let robot = attached(&mut moment.robot).map_err(invalid)?;
+    robot.refresh();
+    let start_ns = start(goal.trajectory.header.stamp)?;
+    let description = robot.description();
+    let active = usize::from(robot.state().control.active);
+    let index = addressee.unwrap_or(active);
+    let controller = description.controllers.get(index).filter(|controller| controller.kind == FOLLOWS);
+    let controller =
+        controller.ok_or_else(|| invalid("the active controller follows no trajectories".into()))?;
+    if index != active {
+        return Err(invalid(format!("controller `{}` is not active", controller.name)));
+    }
+    let id = port.next_id();
+    let (orders, axes) = orders::of_goal(goal, id, start_ns, controller, description)?;
+    port.give(id, &orders, action, robot).map_err(invalid)?;
+    Ok((id, axes))
+}
+
+/// When a trajectory with this stamp begins; none for at once.
+fn start(stamp: Time) -> Result<Option<u64>, Invalid> {
+    if stamp == Time::default() {
+        return Ok(None);
+    }
+    let old = || Invalid {
+        code: error_code::OLD_HEADER_TIMESTAMP,
+        why: "its time stamp is older than this machine's last start".into(),
+    };
+    WallClock::now().instant(stamp).map(Some).ok_or_else(old)
+}
+
+fn now() -> Time {
+    WallClock::now().stamp(crate::clock::monotonic_ns())
+}
+
+fn say(report: &Report, text: &str, moment: &Moment<'_>) {
+    match report.outcome {
+        Outcome::Accepted | Outcome::Succeeded | Outcome::Canceled => {
+            moment.voice.info("trajectory", format_args!("joint_trajectory: {text}"));
+        }
+        Outcome::Rejected(_) | Outcome::Aborted(_) => {
+            moment.voice.warn("trajectory", format_args!("joint_trajectory: {text}"));
+        }
+    }
+}
+
+/// A report for people.
+fn report_text(report: &Report, robot: Option<&Robot>) -> String {
+    let mut text = match report.outcome {
+        Outcome::Accepted => "accepted".to_owned(),
+        Outcome::Succeeded => "the goal is reached".to_owned(),
+        Outcome::Canceled => "canceled".to_owned(),
+        Outcome::Rejected(why) => format!("refused: {why}"),
+        Outcome::Aborted(why) => format!("given up: {why}"),
+    };
+    if let Some(point) = report.point {
+        text += &format!(", point {point}");
+    }
+    let axes = robot.map(|robot| robot.description().axes.as_slice()).unwrap_or_default();
+    if let Some(axis) = report.axis.and_then(|axis| axes.get(axis as usize)) {
+        text += &format!(", joint {}", axis.name);
+    }
+    if report.found != 0.0 || report.allowed != 0.0 {
+        text += &format!(", found {}, allowed {}", report.found, report.allowed);
+    }
+    text
+}

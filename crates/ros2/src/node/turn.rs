@@ -1,0 +1,252 @@
+//! The loop: attaches to a cycle and turns the node, until it is told to stop.
+
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bridge::channel::Channel;
+use bridge::description::Description;
+use rustdds::mio1::unix::SourceFd;
+use rustdds::mio1::{Events, Interest, Poll, Token};
+use thiserror::Error;
+
+use super::commands::Commands;
+use super::control::Control;
+use super::diagnostics::Diagnostics;
+use super::parameters::Parameters;
+use super::sensors::Sensors;
+use super::states::States;
+use super::trajectories::Trajectories;
+use super::{Endpoints, Moment, Timer};
+use crate::clock::monotonic_ns;
+use crate::dds::name::NodeName;
+use crate::dds::{DdsError, Participant, Quality, Reader};
+use crate::options::Options;
+use crate::robot::Robot;
+use crate::settings::Settings;
+use crate::voice::Voice;
+
+/// Why the program cannot go on.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// The command line.
+    #[error("{0}")]
+    Options(String),
+    /// DDS.
+    #[error(transparent)]
+    Dds(#[from] DdsError),
+    /// The system's way to wait.
+    #[error("cannot wait for messages: {0}")]
+    Wait(#[from] std::io::Error),
+}
+
+/// Turns until `stop`.
+///
+/// # Errors
+/// What cannot be mended by waiting: a wrong option, no socket.
+pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
+    let name = NodeName::new(&options.namespace, &options.node_name).map_err(Error::Options)?;
+    let mut settings = Settings::default();
+    for parameter in &options.parameters {
+        settings.set_from_text(parameter).map_err(Error::Options)?;
+    }
+    let voice = Voice::new(options.quiet, name.to_string());
+    let mut node: Option<Node> = None;
+    let mut robot = attach(options, &voice, &mut String::new());
+    while !stop.load(Ordering::Relaxed) {
+        let description = robot.as_ref().map(|robot| robot.description().clone());
+        let current = match node.take() {
+            // The same robot once more: who listens need not find the node again.
+            Some(node)
+                if description.as_ref().is_none_or(|description| *description == node.description) =>
+            {
+                node
+            }
+            other => {
+                voice.on_rosout(None);
+                drop(other);
+                Node::new(options, &name, description.unwrap_or_default(), &voice)?
+            }
+        };
+        robot = node.insert(current).turn(robot, options, &mut settings, &voice, stop)?;
+    }
+    Ok(())
+}
+
+/// Attaches, if there is something to attach to; says so, and why not when the reason is another than `last`.
+fn attach(options: &Options, voice: &Voice, last: &mut String) -> Option<Robot> {
+    match Robot::attach(options) {
+        Ok(robot) => {
+            let about = robot.description();
+            voice.info(
+                "attached",
+                format_args!(
+                    "attached to `{}` of process {}: {} axes, controllers {}; DDS domain {}",
+                    about.robot,
+                    robot.process(),
+                    about.axes.len(),
+                    about.controllers.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", "),
+                    options.domain
+                ),
+            );
+            Some(robot)
+        }
+        Err(error) => {
+            let why = error.to_string();
+            if *last != why {
+                voice.info("waiting", format_args!("waiting for a running cycle: {why}"));
+                *last = why;
+            }
+            None
+        }
+    }
+}
+
+/// Times a second that a cycle is looked for.
+const ATTACH_RATE: f64 = 2.0;
+
+/// All there is of a node, for one robot.
+struct Node {
+    description: Description,
+    // The parts go before the participant they belong to.
+    commands: Commands,
+    trajectories: Trajectories,
+    control: Control,
+    parameters: Parameters,
+    states: States,
+    sensors: Sensors,
+    diagnostics: Diagnostics,
+    poll: Poll,
+    participant: Participant,
+}
+
+impl Node {
+    fn new(
+        options: &Options,
+        name: &NodeName,
+        description: Description,
+        voice: &Voice,
+    ) -> Result<Self, Error> {
+        let mut participant = Participant::new(options.domain, options.networks(), name.clone())?;
+        let mut endpoints = Endpoints {
+            participant: &mut participant,
+            mapping: options.service_mapping,
+            reliable_sensors: options.reliable_sensors,
+        };
+        let endpoints = &mut endpoints;
+        voice.on_rosout(Some(endpoints.publish("/rosout", "rcl_interfaces/Log", Quality::Latched)?));
+        let mut node = Self {
+            commands: Commands::new(endpoints, &description)?,
+            trajectories: Trajectories::new(endpoints, &description)?,
+            control: Control::new(endpoints)?,
+            parameters: Parameters::new(endpoints)?,
+            states: States::new(endpoints, &description)?,
+            sensors: Sensors::new(endpoints, &description)?,
+            diagnostics: Diagnostics::new(endpoints)?,
+            poll: Poll::new()?,
+            description,
+            participant,
+        };
+        node.register()?;
+        node.participant.announce();
+        Ok(node)
+    }
+
+    /// Every reader wakes the poll; which of them it was does not matter, all are looked at.
+    fn register(&mut self) -> std::io::Result<()> {
+        let mut readers: Vec<&mut Reader> = self.commands.readers();
+        readers.extend(self.trajectories.readers());
+        let services = self.control.services().into_iter().chain(self.parameters.services());
+        readers.extend(services.map(crate::dds::service::Service::requests));
+        let registry = self.poll.registry();
+        readers
+            .into_iter()
+            .enumerate()
+            .try_for_each(|(index, reader)| reader.register(registry, Token(index)))
+    }
+
+    /// Turns until the cycle ends, a cycle comes, or `stop`; returns what it is attached to then.
+    fn turn(
+        &mut self,
+        mut robot: Option<Robot>,
+        options: &Options,
+        settings: &mut Settings,
+        voice: &Voice,
+        stop: &AtomicBool,
+    ) -> Result<Option<Robot>, Error> {
+        let name = self.participant.node().clone();
+        let mut events = Events::with_capacity(64);
+        let (mut look, mut reason) = (Timer::default(), String::new());
+        while !stop.load(Ordering::Relaxed) {
+            let now = monotonic_ns();
+            if robot.as_ref().is_some_and(Robot::has_ended) {
+                voice.warn("ended", "the cycle has ended");
+                robot = None;
+                self.lost();
+            }
+            if robot.is_none() && look.due(now, ATTACH_RATE) {
+                robot = attach(options, voice, &mut reason);
+                if let Some(robot) = robot.take_if(|robot| *robot.description() != self.description) {
+                    return Ok(Some(robot));
+                }
+            }
+            let moment = &mut Moment { robot: robot.as_mut(), settings, voice, node: &name };
+            self.commands.poll(moment);
+            self.trajectories.poll(moment, now);
+            self.control.poll(moment);
+            self.parameters.poll(moment);
+            self.states.poll(moment, now);
+            self.sensors.poll(moment, now);
+            self.diagnostics.poll(moment, now);
+            if let Some(robot) = &mut robot {
+                robot.release_if_idle(voice);
+            }
+            self.wait(&mut events, robot.is_some())?;
+        }
+        Ok(None)
+    }
+
+    fn lost(&mut self) {
+        self.trajectories.lost();
+        self.control.lost();
+        self.sensors.lost();
+    }
+
+    /// Waits for samples, for messages of ports, and for what is due.
+    fn wait(&mut self, events: &mut Events, attached: bool) -> std::io::Result<()> {
+        let channels =
+            self.sensors.channels().chain(self.trajectories.channel()).chain(self.control.channel());
+        for channel in channels {
+            watch(&self.poll, channel)?;
+        }
+        let mut due = self.diagnostics.next();
+        if attached {
+            due = due.min(self.states.next()).min(self.trajectories.next().unwrap_or(u64::MAX));
+        }
+        let longest = if self.trajectories.is_pressed() { PRESSED } else { LONGEST };
+        let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);
+        // epoll counts in milliseconds: what is rounded down to none would turn without a pause.
+        let rest = rest.max(Duration::from_millis(1));
+        match self.poll.poll(events, Some(rest)) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// The longest wait, and the one while orders wait for room.
+const LONGEST: Duration = Duration::from_millis(100);
+const PRESSED: Duration = Duration::from_millis(1);
+
+/// Ports come and go, and with them their descriptors, which leave the poll by themselves: each open one is put there at
+/// every turn, and is there already but for the first time.
+fn watch(poll: &Poll, channel: &Channel) -> std::io::Result<()> {
+    let descriptor = channel.as_raw_fd();
+    match poll.registry().register(&mut SourceFd(&descriptor), PORT, Interest::READABLE) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+/// Token of all ports.
+const PORT: Token = Token(usize::MAX - 1);

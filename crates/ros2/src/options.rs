@@ -1,0 +1,60 @@
+//! The command line.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::dds::service::Mapping;
+
+/// ROS 2 for a running cycle: topics, services, actions and parameters, without a ROS installation.
+#[derive(Debug, Parser)]
+#[command(name = "onbeat-ros2", version)]
+pub(crate) struct Options {
+    /// The seam to attach to: its socket, or the name of the robot. Without it: the one running cycle.
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) seam: Option<PathBuf>,
+
+    /// DDS domain.
+    #[arg(long, env = "ROS_DOMAIN_ID", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=232))]
+    pub(crate) domain: u16,
+
+    /// Address of an interface to use; may be given more than once.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", conflicts_with = "all_interfaces")]
+    pub(crate) network: Vec<IpAddr>,
+
+    /// Use every interface of this machine: whoever is on one of its networks can then command the robot.
+    #[arg(long)]
+    pub(crate) all_interfaces: bool,
+
+    /// Namespace of the node and its topics.
+    #[arg(long, default_value = "/")]
+    pub(crate) namespace: String,
+
+    /// Name of the node.
+    #[arg(long, default_value = "onbeat")]
+    pub(crate) node_name: String,
+
+    /// How requests of services are told from each other; `auto` serves Cyclone DDS and Fast DDS at once.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) service_mapping: Mapping,
+
+    /// /imu and /scan as reliable topics: rviz2 asks for that unless it is told otherwise.
+    #[arg(long)]
+    pub(crate) reliable_sensors: bool,
+
+    /// A parameter's value at the start: NAME:=VALUE; may be given more than once. See docs/ros2.md for their names.
+    #[arg(short = 'p', long = "param", value_name = "NAME:=VALUE")]
+    pub(crate) parameters: Vec<String>,
+
+    /// Say nothing of what goes well.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+impl Options {
+    /// The networks to use; none for all.
+    pub(crate) fn networks(&self) -> Option<&[IpAddr]> {
+        (!self.all_interfaces).then_some(self.network.as_slice())
+    }
+}

@@ -1,0 +1,288 @@
+//! Parameters: what can be read and changed while the program runs, by `ros2 param` or at the start by `-p NAME:=VALUE`.
+
+use crate::messages::parameter::{
+    FloatingPointRange, ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,
+};
+
+/// The values of all parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Settings {
+    /// How long a velocity holds, s.
+    pub(crate) cmd_vel_timeout: f64,
+    /// How long joint commands hold, s.
+    pub(crate) joint_commands_timeout: f64,
+    /// Hz.
+    pub(crate) joint_states_rate: f64,
+    /// /odom and /tf, Hz.
+    pub(crate) odom_rate: f64,
+    /// Hz.
+    pub(crate) diagnostics_rate: f64,
+    /// Of an action's goal, Hz.
+    pub(crate) feedback_rate: f64,
+    /// The place of the base goes to /tf, too.
+    pub(crate) publish_tf: bool,
+    /// Empty for the one of the robot file.
+    pub(crate) odom_frame: String,
+    /// Empty for the one of the robot file.
+    pub(crate) base_frame: String,
+    /// Frame of /imu.
+    pub(crate) imu_frame: String,
+    /// Frame of /scan.
+    pub(crate) scan_frame: String,
+    /// Always false: a cycle's time is the machine's.
+    pub(crate) use_sim_time: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            cmd_vel_timeout: 0.5,
+            joint_commands_timeout: 0.5,
+            joint_states_rate: 100.0,
+            odom_rate: 50.0,
+            diagnostics_rate: 1.0,
+            feedback_rate: 20.0,
+            publish_tf: true,
+            odom_frame: String::new(),
+            base_frame: String::new(),
+            imu_frame: "imu_link".into(),
+            scan_frame: "laser".into(),
+            use_sim_time: false,
+        }
+    }
+}
+
+/// One parameter.
+struct Entry {
+    name: &'static str,
+    about: &'static str,
+    field: Field,
+}
+
+/// Where its value is, and what it may be.
+enum Field {
+    Number { get: fn(&mut Settings) -> &mut f64, low: f64, high: f64 },
+    Flag { get: fn(&mut Settings) -> &mut bool, fixed: bool },
+    Text { get: fn(&mut Settings) -> &mut String },
+}
+
+const fn number(
+    name: &'static str,
+    about: &'static str,
+    low: f64,
+    high: f64,
+    get: fn(&mut Settings) -> &mut f64,
+) -> Entry {
+    Entry { name, about, field: Field::Number { get, low, high } }
+}
+
+const fn text(name: &'static str, about: &'static str, get: fn(&mut Settings) -> &mut String) -> Entry {
+    Entry { name, about, field: Field::Text { get } }
+}
+
+/// In the order of their names, as tools list them.
+const ENTRIES: &[Entry] = &[
+    text("base_frame", "Frame that moves; empty for the robot file's.", |s| &mut s.base_frame),
+    number("cmd_vel_timeout", "How long a velocity holds, s.", 0.02, 5.0, |s| &mut s.cmd_vel_timeout),
+    number("diagnostics_rate", "Of /diagnostics, Hz.", 0.1, 10.0, |s| &mut s.diagnostics_rate),
+    number("feedback_rate", "Of the feedback of a goal, Hz.", 0.1, 200.0, |s| &mut s.feedback_rate),
+    text("imu_frame", "Frame of /imu.", |s| &mut s.imu_frame),
+    number("joint_commands_timeout", "How long joint commands hold, s.", 0.02, 5.0, |s| {
+        &mut s.joint_commands_timeout
+    }),
+    number("joint_states_rate", "Of /joint_states, Hz.", 0.1, 1000.0, |s| &mut s.joint_states_rate),
+    text("odom_frame", "Frame that odometry counts in; empty for the robot file's.", |s| &mut s.odom_frame),
+    number("odom_rate", "Of /odom and /tf, Hz.", 0.1, 1000.0, |s| &mut s.odom_rate),
+    Entry {
+        name: "publish_tf",
+        about: "The place of the base goes to /tf, too.",
+        field: Field::Flag { get: |s| &mut s.publish_tf, fixed: false },
+    },
+    text("scan_frame", "Frame of /scan.", |s| &mut s.scan_frame),
+    Entry {
+        name: "use_sim_time",
+        about: "Always false: a cycle's time is that of the machine.",
+        field: Field::Flag { get: |s| &mut s.use_sim_time, fixed: true },
+    },
+];
+
+impl Settings {
+    /// The value of a parameter; not set for a name there is none of.
+    pub(crate) fn get(&self, name: &str) -> ParameterValue {
+        // `get` of an entry gives a place to write to; reading needs a copy of its own.
+        let mut copy = self.clone();
+        let Some(entry) = entry(name) else {
+            return ParameterValue::default();
+        };
+        let mut value = ParameterValue { kind: entry.kind(), ..ParameterValue::default() };
+        match entry.field {
+            Field::Number { get, .. } => value.double_value = *get(&mut copy),
+            Field::Flag { get, .. } => value.bool_value = *get(&mut copy),
+            Field::Text { get } => value.string_value.clone_from(get(&mut copy)),
+        }
+        value
+    }
+
+    /// Changes one parameter.
+    ///
+    /// # Errors
+    /// Why it cannot be that.
+    pub(crate) fn set(&mut self, parameter: &Parameter) -> Result<(), String> {
+        let Parameter { name, value } = parameter;
+        let entry = entry(name).ok_or_else(|| format!("there is no parameter `{name}`"))?;
+        match (&entry.field, value.kind) {
+            (Field::Number { get, low, high }, kind::DOUBLE | kind::INTEGER) => {
+                let number = if value.kind == kind::DOUBLE {
+                    value.double_value
+                } else {
+                    value.integer_value as f64
+                };
+                if !(*low..=*high).contains(&number) {
+                    return Err(format!("`{name}` is {number}; expected {low} to {high}"));
+                }
+                *get(self) = number;
+            }
+            (Field::Flag { get, fixed }, kind::BOOL) => {
+                if *fixed && *get(self) != value.bool_value {
+                    return Err(format!("`{name}` cannot be changed. {}", entry.about));
+                }
+                *get(self) = value.bool_value;
+            }
+            (Field::Text { get }, kind::STRING) => {
+                if !is_frame(&value.string_value) {
+                    return Err(format!(
+                        "`{name}` is `{}`; expected the name of a frame",
+                        value.string_value
+                    ));
+                }
+                get(self).clone_from(&value.string_value);
+            }
+            (_, found) => {
+                return Err(format!("`{name}` is of kind {}; found a value of kind {found}", entry.kind()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes a parameter as the command line says: `NAME:=VALUE`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn set_from_text(&mut self, text: &str) -> Result<(), String> {
+        let (name, value) =
+            text.split_once(":=").ok_or_else(|| format!("`{text}`: expected NAME:=VALUE"))?;
+        let entry = entry(name).ok_or_else(|| {
+            let known: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+            format!("there is no parameter `{name}`; there are {}", known.join(", "))
+        })?;
+        let mut parsed = ParameterValue { kind: entry.kind(), ..ParameterValue::default() };
+        let wrong = |expected: &str| format!("`{name}` is `{value}`; expected {expected}");
+        match entry.field {
+            Field::Number { .. } => {
+                parsed.double_value = value.parse().map_err(|_| wrong("a number"))?;
+            }
+            Field::Flag { .. } => {
+                parsed.bool_value = value.parse().map_err(|_| wrong("true or false"))?;
+            }
+            Field::Text { .. } => value.clone_into(&mut parsed.string_value),
+        }
+        self.set(&Parameter { name: name.to_owned(), value: parsed })
+    }
+}
+
+/// Kind of a parameter; not set for a name there is none of.
+pub(crate) fn kind_of(name: &str) -> u8 {
+    entry(name).map_or(kind::NOT_SET, Entry::kind)
+}
+
+/// What a parameter is; only the name for one there is none of.
+pub(crate) fn describe(name: &str) -> ParameterDescriptor {
+    let mut descriptor = ParameterDescriptor { name: name.to_owned(), ..ParameterDescriptor::default() };
+    if let Some(entry) = entry(name) {
+        descriptor.kind = entry.kind();
+        entry.about.clone_into(&mut descriptor.description);
+        match entry.field {
+            Field::Number { low, high, .. } => {
+                let range = FloatingPointRange { from_value: low, to_value: high, step: 0.0 };
+                descriptor.floating_point_range.push(range);
+            }
+            Field::Flag { fixed, .. } => descriptor.read_only = fixed,
+            Field::Text { .. } => {}
+        }
+    }
+    descriptor
+}
+
+/// The names that begin with one of `prefixes`, all if there are none. No name here has parts, so the depth that tools
+/// ask for shows all of them.
+pub(crate) fn list(prefixes: &[String]) -> ListParametersResult {
+    let wanted = |name: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| prefix == name);
+    let names = ENTRIES.iter().filter(|entry| wanted(entry.name)).map(|entry| entry.name.to_owned());
+    ListParametersResult { names: names.collect(), prefixes: Vec::new() }
+}
+
+impl Entry {
+    fn kind(&self) -> u8 {
+        match self.field {
+            Field::Number { .. } => kind::DOUBLE,
+            Field::Flag { .. } => kind::BOOL,
+            Field::Text { .. } => kind::STRING,
+        }
+    }
+}
+
+fn entry(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+fn is_frame(name: &str) -> bool {
+    name.len() <= 256 && name.chars().all(|c| c.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn double(name: &str, double_value: f64) -> Parameter {
+        let value = ParameterValue { kind: kind::DOUBLE, double_value, ..ParameterValue::default() };
+        Parameter { name: name.into(), value }
+    }
+
+    #[test]
+    fn every_parameter_is_listed_described_read_and_written_back() {
+        let mut settings = Settings::default();
+        let names = list(&[]).names;
+        assert!(names.is_sorted());
+        for name in names {
+            let value = settings.get(&name);
+            assert_ne!(value.kind, kind::NOT_SET, "{name}");
+            assert_eq!((kind_of(&name), describe(&name).kind), (value.kind, value.kind), "{name}");
+            assert!(!describe(&name).description.is_empty(), "{name}");
+            assert_eq!(settings.set(&Parameter { name: name.clone(), value }), Ok(()), "{name}");
+        }
+        assert_eq!(settings, Settings::default());
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_refused_and_changes_nothing() {
+        let mut settings = Settings::default();
+        for (name, number) in [
+            ("cmd_vel_timeout", 60.0),
+            ("cmd_vel_timeout", f64::NAN),
+            ("odom_rate", 0.0),
+            ("no", 1.0),
+            ("publish_tf", 1.0),
+        ] {
+            assert!(settings.set(&double(name, number)).is_err(), "{name} {number}");
+        }
+        assert!(settings.set_from_text("use_sim_time:=true").is_err());
+        assert!(settings.set_from_text("scan_frame:=a b").is_err());
+        assert!(settings.set_from_text("odom_rate=5").is_err());
+        assert_eq!(settings, Settings::default());
+        settings.set_from_text("odom_rate:=25").unwrap();
+        settings.set_from_text("publish_tf:=false").unwrap();
+        settings.set_from_text("scan_frame:=front_laser").unwrap();
+        assert_eq!((settings.odom_rate, settings.publish_tf), (25.0, false));
+        assert_eq!(settings.scan_frame, "front_laser");
+    }
+}
