@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::str::FromStr;
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -50,20 +51,16 @@ impl Task {
 
     /// Thread `tid` of process `pid`.
     fn of_process(pid: i32, tid: i32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-        // The name stands in parentheses and may hold any character, ')' too.
-        let (name, rest) = (stat.split_once('(')?.1, stat.rsplit_once(')')?.1);
-        let name = name.get(..name.rfind(')')?)?.to_owned();
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let flags: u64 = fields.get(6)?.parse().ok()?;
+        let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+        let stat = Stat::parse(&text)?;
         Some(Self {
             tid,
             pid,
-            name,
-            parent: fields.get(1)?.parse().ok()?,
-            started: fields.get(19)?.parse().ok()?,
-            of_kernel: flags & PF_KTHREAD != 0,
-            bound: flags & PF_NO_SETAFFINITY != 0,
+            name: stat.name.to_owned(),
+            parent: stat.number(4)?,
+            started: stat.number(22)?,
+            of_kernel: stat.of_kernel(),
+            bound: stat.bound(),
         })
     }
 
@@ -71,6 +68,77 @@ impl Task {
     #[must_use]
     pub fn lives(tid: i32, started: u64) -> bool {
         Self::read(tid).is_some_and(|task| task.started == started)
+    }
+}
+
+/// The `stat` file of a thread (proc_pid_stat(5)): the one place that knows its layout.
+#[derive(Clone, Debug)]
+pub(crate) struct Stat<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// From number 3 of the manual page on.
+    fields: Vec<&'a str>,
+}
+
+impl<'a> Stat<'a> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
+        // The name stands in parentheses and may hold any character, ')' too: it ends at the last one.
+        let (name, rest) = text.split_once('(')?.1.rsplit_once(')')?;
+        Some(Self { name, fields: rest.split_ascii_whitespace().collect() })
+    }
+
+    /// A field by its number in the manual page, 3 or more.
+    pub(crate) fn number<T: FromStr>(&self, field: usize) -> Option<T> {
+        self.fields.get(field.checked_sub(3)?)?.parse().ok()
+    }
+
+    /// Whether the kernel itself runs in it.
+    pub(crate) fn of_kernel(&self) -> bool {
+        self.flags() & PF_KTHREAD != 0
+    }
+
+    /// Whether the kernel lets nobody move it.
+    pub(crate) fn bound(&self) -> bool {
+        self.flags() & PF_NO_SETAFFINITY != 0
+    }
+
+    fn flags(&self) -> u64 {
+        self.number(9).unwrap_or(0)
+    }
+}
+
+/// What the kernel has counted of a thread since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times it went to sleep.
+    pub voluntary: u64,
+    /// Times it was switched out though it could have run.
+    pub involuntary: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that waited for I/O.
+    pub major_faults: u64,
+}
+
+impl Counters {
+    /// Of thread `tid`, or `None` if there is none (any more).
+    #[must_use]
+    pub fn read(tid: i32) -> Option<Self> {
+        let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+        // `/proc/TID/stat` has the sums of TID's process; the thread's own stand below `task`.
+        let stat = fs::read_to_string(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
+        Self::parse(&status, &Stat::parse(&stat)?)
+    }
+
+    fn parse(status: &str, stat: &Stat<'_>) -> Option<Self> {
+        let line =
+            |name| status.lines().find_map(|line: &str| line.strip_prefix(name))?.trim().parse().ok();
+        Some(Self {
+            voluntary: line("voluntary_ctxt_switches:")?,
+            involuntary: line("nonvoluntary_ctxt_switches:")?,
+            minor_faults: stat.number(10)?,
+            major_faults: stat.number(12)?,
+        })
     }
 }
 
@@ -131,6 +199,25 @@ mod tests {
         assert!(all.contains(&task));
         assert!(Task::of(task.pid).len() >= 2 || !Task::lives(tid, task.started));
         assert!(!Task::lives(task.pid, task.started + 1_000_000));
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_counted_asleep() {
+        let sleeps = || {
+            let before = Counters::read(current()).unwrap();
+            (0..10).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
+            (before, Counters::read(current()).unwrap())
+        };
+        let (before, after) = std::thread::spawn(sleeps).join().unwrap();
+        assert!(after.voluntary >= before.voluntary + 10, "{before:?} {after:?}");
+        assert!(after.involuntary >= before.involuntary && after.minor_faults >= before.minor_faults);
+        assert_eq!(Counters::read(-1), None);
+        let stat = Stat::parse("7 (a) b) S 1 2 3 4 5 64 111 112 113 114 115").unwrap();
+        let status = "Name:\ta\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t6\n";
+        let counters = Counters::parse(status, &stat).unwrap();
+        let expected = Counters { voluntary: 5, involuntary: 6, minor_faults: 111, major_faults: 113 };
+        assert_eq!((stat.name, counters), ("a) b", expected));
+        assert_eq!(Counters::parse("", &stat), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | [`status`] | how it stands, read from any thread |
 //! | [`bring_up`] | a MainDevice on its link before the cycle, and without one |
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
+//! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
@@ -30,6 +31,7 @@ pub mod clock;
 pub mod controller;
 pub mod cycle;
 pub mod delayed_lock;
+pub mod disturbance;
 mod field;
 pub mod link;
 pub mod observer;

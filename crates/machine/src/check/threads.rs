@@ -2,6 +2,7 @@
 
 use crate::cpus::Cpus;
 use crate::root::Root;
+use crate::task::Stat;
 
 /// One thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,33 +42,24 @@ pub(super) fn read(root: &Root) -> Vec<Thread> {
 
 fn read_thread(root: &Root, process: i32, thread: i32) -> Option<Thread> {
     let folder = format!("/proc/{process}/task/{thread}");
-    let stat = root.text(format!("{folder}/stat"))?;
-    // The name may hold spaces and parentheses: it ends at the last one.
-    let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    // The first field of `rest` is number 3 of the manual page.
-    let number = |field: usize| fields.get(field - 3)?.parse::<u32>().ok();
-    let flags = number(9)?;
+    let text = root.text(format!("{folder}/stat"))?;
+    let stat = Stat::parse(&text)?;
     let status = root.text(format!("{folder}/status"))?;
     let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(Thread {
         process,
         thread,
-        name: super::printable(name),
-        kernel: flags & PF_KTHREAD != 0,
-        bound: flags & PF_NO_SETAFFINITY != 0,
-        policy: match number(41)? {
-            1 | 2 => Policy::Fixed(number(40)?.try_into().ok()?),
+        name: super::printable(stat.name),
+        kernel: stat.of_kernel(),
+        bound: stat.bound(),
+        policy: match stat.number(41)? {
+            1 | 2 => Policy::Fixed(stat.number(40)?),
             6 => Policy::Deadline,
             _ => Policy::Ordinary,
         },
         cpus: cpus.parse().ok()?,
     })
 }
-
-// include/linux/sched.h
-const PF_KTHREAD: u32 = 0x0020_0000;
-const PF_NO_SETAFFINITY: u32 = 0x0400_0000;
 
 #[cfg(test)]
 mod tests {

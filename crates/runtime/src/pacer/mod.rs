@@ -143,6 +143,11 @@ impl<C: Clock> Pacer<C> {
         self.spin = margin;
     }
 
+    /// How long before a release it wakes up to spin; zero without.
+    pub fn spin(&self) -> Duration {
+        self.spin
+    }
+
     /// Begins anew: the grid starts one period from now, and nothing was overrun yet.
     pub fn restart(&mut self) {
         self.restart_at(self.clock.now() + self.grid.period);

@@ -7,13 +7,17 @@
 //! | [`memory`] | memory lock and pre-faulting |
 //! | [`packet_socket`] | Ethernet frames of one interface |
 //! | [`futex`] | sleep and wake between two threads |
+//! | [`perf`] | what the kernel tells of a thread |
+//! | [`usage`] | what it has counted of this one |
 #![allow(unsafe_code)]
 
 pub(crate) mod clock;
 pub(crate) mod futex;
 pub(crate) mod memory;
 pub(crate) mod packet_socket;
+pub(crate) mod perf;
 pub(crate) mod scheduling;
+pub(crate) mod usage;
 
 use std::time::Duration;
 

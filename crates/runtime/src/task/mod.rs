@@ -7,7 +7,7 @@
 //! | `rt_task_wait_period` | [`Periods::wait_period`] |
 //! | `rt_timer_read` | [`Periods::now`], [`crate::clock::MonotonicClock`] |
 //! | `rt_task_delete` | [`Task::stop`], [`Task::join`] |
-//! | the mode-switch counter, `SIGDEBUG` | the disturbance watch |
+//! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by [`crate::disturbance::Watch`] |
 //!
 //! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`CycleRecord`], release, start and end, in
 //! a bounded [ring](Records) for whoever wants all of them, and a line of numbers, [`Live`], for whoever looks from time
@@ -47,6 +47,7 @@ use ethercat::time::Instant;
 use thiserror::Error;
 
 use crate::clock::{Clock, MonotonicClock};
+use crate::disturbance::{Subject, Window};
 use crate::pacer::{OverrunPolicy, Overruns};
 use crate::profile::{Grants, RealTimeProfile, Residency, Scheduling};
 
@@ -230,6 +231,8 @@ struct Shared {
     ready: AtomicBool,
     /// Records that found no room.
     dropped: AtomicU64,
+    /// From the first release to the end.
+    window: Window,
 }
 
 /// A task. Dropped, it is stopped and waited for.
@@ -305,6 +308,13 @@ impl<T> Task<T> {
     #[must_use]
     pub fn live_reader(&self) -> LiveReader {
         self.live.clone()
+    }
+
+    /// It, to be watched: see [`crate::disturbance`].
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        let window = self.shared.window.clone();
+        Subject { name: self.name.clone(), tid: self.tid, window, expected: Vec::new() }
     }
 
     /// Whether it has ended by itself.

@@ -13,6 +13,7 @@ use super::live::{Live, LiveReader, LiveWriter, live};
 use super::{Settings, Shared};
 use crate::clock::{Clock, MonotonicClock};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
+use crate::sys::usage;
 
 /// The periods of a task, on its own thread.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Periods {
     job: Option<CycleRecord>,
     records: Producer<CycleRecord>,
     dropped: u64,
+    /// Waits for a release so far.
+    waits: u64,
     live: LiveWriter,
     shared: Arc<Shared>,
 }
@@ -47,6 +50,7 @@ impl Periods {
             job: None,
             records: producer,
             dropped: 0,
+            waits: 0,
             live: writer,
             shared: Arc::clone(&shared),
         };
@@ -68,15 +72,18 @@ impl Periods {
             self.shared.ready.store(true, Ordering::Release);
             let first = starting.recv().ok()?;
             self.pacer.restart_at(first);
+            self.open_window(first);
         }
         // Relaxed: the flag carries nothing but itself.
         if self.shared.stop.load(Ordering::Relaxed) {
-            return None;
+            return self.over();
         }
+        self.waits += 1;
+        self.shared.window.wait(self.waits);
         let release = self.pacer.wait();
         let over = self.stops_on_overrun && release.after_overrun;
         if over || self.shared.stop.load(Ordering::Relaxed) {
-            return None;
+            return self.over();
         }
         let now = self.now().as_nanos();
         let record = CycleRecord::begin(release.cycle, release.instant.as_nanos(), now);
@@ -108,6 +115,19 @@ impl Periods {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
 
+    /// The last thing before the first release that asks the system for anything.
+    fn open_window(&self, first: Instant) {
+        let Self { pacer, shared, .. } = self;
+        shared.window.count_from(usage::of_thread());
+        shared.window.open(first, pacer.grid().period(), pacer.spin());
+    }
+
+    /// There will be no more periods.
+    fn over(&self) -> Option<Release> {
+        self.shared.window.close(self.now());
+        None
+    }
+
     fn end_job(&mut self) {
         let Some(mut record) = self.job.take() else { return };
         let now = self.now();
@@ -123,6 +143,7 @@ impl Periods {
     /// The body has returned.
     pub(super) fn end(mut self) -> (Live, Overruns) {
         self.end_job();
+        self.over();
         self.shared.ready.store(true, Ordering::Release);
         (self.live.live(), self.pacer.overruns())
     }

@@ -1,0 +1,148 @@
+//! When a thread is watched, and which period an instant belongs to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ethercat::time::Instant;
+
+/// From its first release to its end: what a thread does before and after disturbs nobody. Clones are the same window.
+#[derive(Clone, Debug)]
+pub struct Window {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// ns; `u64::MAX` before it is opened.
+    first: AtomicU64,
+    period: AtomicU64,
+    /// How long before a release the thread wakes up to spin.
+    spin: AtomicU64,
+    /// ns; `u64::MAX` as long as it is open.
+    end: AtomicU64,
+    /// Voluntary and involuntary switches, minor and major faults of the thread when it was opened.
+    before: [AtomicU64; 4],
+    /// Waits for a release so far, where the thread counts them.
+    waits: AtomicU64,
+    /// Whether `before` and `waits` are kept.
+    counted: AtomicU64,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        let shared = Shared {
+            first: AtomicU64::new(u64::MAX),
+            period: AtomicU64::new(1),
+            spin: AtomicU64::new(0),
+            end: AtomicU64::new(u64::MAX),
+            before: Default::default(),
+            waits: AtomicU64::new(0),
+            counted: AtomicU64::new(0),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl Window {
+    /// Opens it: release 0 of the grid is at `first`, and what happens earlier does not count. `spin` is how long before
+    /// a release the thread wakes up, see [`crate::pacer`].
+    pub fn open(&self, first: Instant, period: Duration, spin: Duration) {
+        let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.shared.period.store(nanoseconds(period).max(1), Ordering::Relaxed);
+        self.shared.spin.store(nanoseconds(spin), Ordering::Relaxed);
+        // Partner: the Acquire load in `first`.
+        self.shared.first.store(first.as_nanos(), Ordering::Release);
+    }
+
+    /// Closes it: what happens after `end` does not count.
+    pub fn close(&self, end: Instant) {
+        // Relaxed: the number itself is all there is.
+        self.shared.end.fetch_min(end.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// What the thread itself knows of itself when it opens the window: its counters so far.
+    pub(crate) fn count_from(&self, before: [u64; 4]) {
+        for (to, from) in self.shared.before.iter().zip(before) {
+            to.store(from, Ordering::Relaxed);
+        }
+        // Partner: the Acquire load in `counted`.
+        self.shared.counted.store(1, Ordering::Release);
+    }
+
+    /// The thread begins its wait number `waits`, from 1.
+    pub(crate) fn wait(&self, waits: u64) {
+        self.shared.waits.store(waits, Ordering::Relaxed);
+    }
+
+    /// Counters before the window, and waits so far, if the thread keeps them.
+    pub(super) fn counted(&self) -> Option<([u64; 4], u64)> {
+        if self.shared.counted.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let before = [0, 1, 2, 3].map(|place| self.shared.before[place].load(Ordering::Relaxed));
+        Some((before, self.shared.waits.load(Ordering::Relaxed)))
+    }
+
+    fn first(&self) -> Option<u64> {
+        // Partner: the Release store in `open`.
+        Some(self.shared.first.load(Ordering::Acquire)).filter(|&first| first != u64::MAX)
+    }
+
+    /// Whether it has been opened.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.first().is_some()
+    }
+
+    /// Whether it has been closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.shared.end.load(Ordering::Relaxed) != u64::MAX
+    }
+
+    /// The period that an instant, in ns, lies in; `None` outside the window.
+    pub(super) fn period_of(&self, at: u64) -> Option<u64> {
+        let since = at.checked_sub(self.first()?)?;
+        let period = self.shared.period.load(Ordering::Relaxed);
+        (at <= self.shared.end.load(Ordering::Relaxed)).then_some(since / period)
+    }
+
+    /// Whether a release, or the awakening to spin for it, lies between these instants: a sleep that it ends.
+    pub(super) fn release_between(&self, from: u64, to: u64) -> bool {
+        let Some(first) = self.first() else { return false };
+        let period = self.shared.period.load(Ordering::Relaxed);
+        let to = to.saturating_add(self.shared.spin.load(Ordering::Relaxed));
+        // Releases at or before an instant.
+        let releases = |at: u64| at.checked_sub(first).map_or(0, |since| since / period + 1);
+        releases(to) > releases(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instant_belongs_to_the_period_of_its_last_release() {
+        let window = Window::default();
+        assert_eq!((window.period_of(5), window.is_open()), (None, false));
+        window.open(Instant::from_nanos(1_000), Duration::from_nanos(100), Duration::ZERO);
+        for (at, period) in [(999, None), (1_000, Some(0)), (1_099, Some(0)), (1_350, Some(3))] {
+            assert_eq!(window.period_of(at), period, "{at}");
+        }
+        window.close(Instant::from_nanos(1_400));
+        assert_eq!((window.period_of(1_400), window.period_of(1_401)), (Some(4), None));
+    }
+
+    #[test]
+    fn a_sleep_that_a_release_ends_is_told_from_one_within_a_period() {
+        let window = Window::default();
+        window.open(Instant::from_nanos(1_000), Duration::from_nanos(100), Duration::from_nanos(10));
+        for (from, to, waited) in
+            [(950, 1_003, true), (1_040, 1_060, false), (1_040, 1_091, true), (1_100, 1_150, false)]
+        {
+            assert_eq!(window.release_between(from, to), waited, "{from} {to}");
+        }
+    }
+}
