@@ -1,36 +1,129 @@
-//! The controllers a robot file can name.
+//! What moves a robot's axes, from its file.
 
-use control::{Hold, Sinusoid, SwingSettings};
-use motion::Radians;
-use robot::{ControllerKind, Robot};
-use runtime::controller::Controller;
+use control::{
+    AxisSettings, Drive, Hold, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member, Mover,
+    Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+};
+use motion::kinematics::{DifferentialDrive, OmniBase, OmniWheel};
+use motion::{
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres, Radians,
+    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, TwistLimits,
+};
+use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
 
 use crate::failure::Failure;
 
-/// What moves the axes of `robot`.
-pub(crate) fn controller(robot: &Robot) -> Result<Box<dyn Controller>, Failure> {
-    // There is always one.
-    let Some(controller) = robot.controllers.first() else { return Ok(Box::new(Hold)) };
+/// The controllers of `robot`, the first one active.
+pub(crate) fn switch(robot: &Robot) -> Result<Switch, Failure> {
+    let axis = |axis: &robot::Axis| SwitchAxis {
+        mode: axis.mode,
+        velocity_limit: RadiansPerSecond(axis.limits.velocity),
+        homing: !matches!(axis.homing, Homing::Absolute { .. }),
+    };
+    let axes: Vec<_> = robot.axes.iter().map(axis).collect();
+    let member = |controller: &robot::Controller| {
+        mover(robot, controller).map(|mover| Member::new(mover, &controller.axes))
+    };
+    let members = robot.controllers.iter().map(member).collect::<Result<_, _>>()?;
+    Ok(Switch::new(&axes, members, robot.seam.enable))
+}
+
+fn mover(robot: &Robot, controller: &robot::Controller) -> Result<Mover, Failure> {
+    let axes: Vec<_> = controller.axes.iter().map(|&axis| settings(robot, axis)).collect();
+    let plain = |controller| Ok(Mover::Plain(controller));
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("controller \"{}\": {error}", controller.name))
+    };
     match &controller.kind {
-        ControllerKind::Hold => Ok(Box::new(Hold)),
+        ControllerKind::Hold => plain(Box::new(Hold)),
         ControllerKind::Sinusoid(swings) => {
-            let swings = controller.axes.iter().zip(swings).map(|(&axis, swing)| SwingSettings {
-                axis,
+            let swings = axes.iter().zip(swings).map(|(settings, swing)| SwingSettings {
+                axis: settings.axis,
                 sinusoid: swing.trajectory(),
                 delay: swing.delay(),
-                position_limits: position_limits(robot, axis),
+                position_limits: settings.position_limits,
             });
-            Ok(Box::new(Sinusoid::new(&swings.collect::<Vec<_>>())))
+            plain(Box::new(Sinusoid::new(&swings.collect::<Vec<_>>())))
         }
-        other => Err(Failure::new(format!(
-            "controller \"{}\": this version of onbeat runs hold and sinusoid, not yet {}",
-            controller.name,
-            other.name()
-        ))),
+        ControllerKind::JointPosition => {
+            plain(Box::new(JointPosition::new(&axes).map_err(|error| failed(&error))?))
+        }
+        ControllerKind::JointVelocity => {
+            plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(&error))?))
+        }
+        ControllerKind::JointEffort => {
+            let torque =
+                |settings: AxisSettings| (settings, NewtonMetres(robot.axes[settings.axis].limits.torque));
+            plain(Box::new(JointEffort::new(&axes.into_iter().map(torque).collect::<Vec<_>>())))
+        }
+        ControllerKind::JointTrajectory(defaults) => {
+            let settings = TrajectorySettings {
+                axes,
+                robot_axes: robot.axes.len(),
+                points: defaults.points,
+                path_tolerance: defaults.path_tolerance.map(Radians),
+                goal_tolerance: defaults.goal_tolerance.map(Radians),
+                goal_time: defaults.goal_time.map(|time| Seconds(time.as_secs_f64())),
+            };
+            let controller = JointTrajectory::new(settings).map_err(|error| failed(&error))?;
+            Ok(Mover::Trajectory(Box::new(controller)))
+        }
+        ControllerKind::DiffDrive | ControllerKind::OmniDrive => {
+            let base = robot.base.as_ref().ok_or_else(|| failed(&"expected a [base], found none"))?;
+            drive(robot, base).map(Box::new).map(Mover::Drive).map_err(|error| failed(&*error))
+        }
     }
 }
 
-fn position_limits(robot: &Robot, axis: usize) -> Option<(Radians, Radians)> {
-    let limits = robot.axes[axis].limits.position;
-    limits.map(|(lowest, highest)| (Radians(lowest), Radians(highest)))
+fn drive(robot: &Robot, base: &Base) -> Result<Drive, Box<dyn std::error::Error>> {
+    let slowest = |wheels: &[usize]| {
+        let limits = wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity);
+        RadiansPerSecond(limits.fold(f64::INFINITY, f64::min))
+    };
+    let limits = TwistLimits {
+        velocity: MetresPerSecond(base.limits.velocity),
+        acceleration: MetresPerSecondSquared(base.limits.acceleration),
+        jerk: MetresPerSecondCubed(base.limits.jerk),
+        yaw_velocity: RadiansPerSecond(base.limits.yaw),
+        yaw_acceleration: RadiansPerSecondSquared(base.limits.yaw_acceleration),
+        yaw_jerk: RadiansPerSecondCubed(base.limits.yaw_jerk),
+    };
+    let (radius, track) = (Metres(base.wheel_radius), Metres(base.track));
+    Ok(match base.kind {
+        BaseKind::Differential { left, right } => {
+            let wheels = [left, right];
+            Drive::differential(DifferentialDrive::new(radius, track)?, wheels, slowest(&wheels), limits)?
+        }
+        BaseKind::Mecanum { wheels, wheelbase, roller_angle } => {
+            let base = OmniBase::mecanum(radius, Metres(wheelbase), track, Radians(roller_angle))?;
+            Drive::omni(base, wheels, slowest(&wheels), limits)?
+        }
+        BaseKind::Omni { wheels, wheelbase } => {
+            Drive::omni(OmniBase::new(corners(base, wheelbase))?, wheels, slowest(&wheels), limits)?
+        }
+    })
+}
+
+/// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along the diagonal of the other
+/// two, ahead where it turns forward.
+fn corners(base: &Base, wheelbase: f64) -> [OmniWheel; 4] {
+    let wheel = |front: f64, left: f64| OmniWheel {
+        x: Metres(front * wheelbase / 2.0),
+        y: Metres(left * base.track / 2.0),
+        direction: Radians(-front * left * std::f64::consts::FRAC_PI_4),
+        roller: Radians::ZERO,
+        radius: Metres(base.wheel_radius),
+    };
+    [wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)]
+}
+
+fn settings(robot: &Robot, axis: usize) -> AxisSettings {
+    let limits = &robot.axes[axis].limits;
+    AxisSettings {
+        axis,
+        position_limits: limits.position.map(|(lowest, highest)| (Radians(lowest), Radians(highest))),
+        velocity_limit: RadiansPerSecond(limits.velocity),
+        acceleration_limit: RadiansPerSecondSquared(limits.acceleration),
+        jerk_limit: RadiansPerSecondCubed(limits.jerk),
+    }
 }

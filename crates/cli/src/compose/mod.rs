@@ -6,4 +6,5 @@ pub(crate) mod controller;
 pub(crate) mod link;
 pub(crate) mod profile;
 pub(crate) mod robot_file;
+pub(crate) mod seam;
 pub(crate) mod segment;

@@ -120,8 +120,8 @@ codes! {
         Stopping = 14, -1, "the axes are being stopped";
         /// An id that is not higher than those before it.
         Id = 15, -1, "an id that is not higher than those before it";
-        /// Another begin came before its commit.
-        Interrupted = 16, -1, "another begin came before its commit";
+        /// Another begin came before its commit, or it was called off.
+        Interrupted = 16, -1, "another begin came before its commit, or it was called off";
         /// The first point cannot be reached from where the axes are in the time given.
         Start = 17, -1, "the first point cannot be reached from where the axes are in the time given";
     }
@@ -140,6 +140,8 @@ codes! {
         Fault = 4, -4, "a drive fell out or an axis was stopped";
         /// Stopped, disabled, or switched away from.
         Stopped = 5, 0, "the axes were stopped";
+        /// When its start came, its first point could not be reached from where the axes were in the time given.
+        Unreachable = 6, -1, "its first point could not be reached from where the axes were";
     }
 }
 
@@ -187,7 +189,7 @@ impl Report {
             19 => Outcome::Succeeded,
             20 => {
                 let abort = Abort::ALL.iter().find(|code| **code as u32 == head.number);
-                Outcome::Aborted(*abort.ok_or(unknown("1 to 5"))?)
+                Outcome::Aborted(*abort.ok_or(unknown("1 to 6"))?)
             }
             21 => Outcome::Canceled,
             _ => return Err(unknown_kind("17 to 21, a trajectory's report", head)),

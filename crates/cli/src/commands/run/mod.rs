@@ -173,7 +173,7 @@ impl Run {
         if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
             live.say(&format!("late beats are explained by counters only: {why}"));
         }
-        let controller = controller::controller(robot)?;
+        let controller = Box::new(controller::switch(robot)?);
         let mut pump = Pump {
             main_device: &mut main_device,
             link: &mut link,

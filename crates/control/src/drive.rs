@@ -1,0 +1,206 @@
+//! Bases that follow a twist, and tell where they are.
+
+use ethercat::cia402::Request;
+use motion::base::{Pose, Twist};
+use motion::kinematics::{DifferentialDrive, OmniBase};
+use motion::odometry::Odometry;
+use motion::online::{OnlineError, OnlineTwist, TwistLimits};
+use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
+use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Freshness, Told};
+
+use crate::axis::elapsed;
+
+/// A base whose wheels, in mode CSV, follow the twist that is asked.
+///
+/// A twist beyond what the base or its wheels may do is slowed down in all its parts alike: the base keeps to its arc.
+/// Velocity, acceleration and jerk of the base are bounded. Without a fresh twist it comes to rest; and while one wheel's
+/// drive is not enabled or stopped, the others come to rest too.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    base: Base,
+    /// Index of each wheel's axis.
+    wheels: Vec<usize>,
+    /// Highest speed of a wheel.
+    wheel_limit: RadiansPerSecond,
+    limits: TwistLimits,
+    motion: OnlineTwist,
+    wanted: Option<Twist>,
+    aim: Twist,
+    twist: Twist,
+    /// Wheels that know their absolute position: what makes one know it moves its position.
+    homed: usize,
+}
+
+/// The wheels of a base and where they have brought it.
+#[derive(Clone, Debug)]
+enum Base {
+    Differential(Odometry<DifferentialDrive, 2>),
+    Omni(Odometry<OmniBase, 4>),
+}
+
+impl Drive {
+    /// A differential drive on the axes of its `[left, right]` wheels, none of which may turn faster than `wheel_limit`.
+    ///
+    /// # Errors
+    /// A limit that is not finite and above 0.
+    pub fn differential(
+        base: DifferentialDrive,
+        wheels: [usize; 2],
+        wheel_limit: RadiansPerSecond,
+        limits: TwistLimits,
+    ) -> Result<Self, OnlineError> {
+        Self::new(Base::Differential(Odometry::new(base)), wheels.to_vec(), wheel_limit, limits)
+    }
+
+    /// A base of four wheels with rollers on their axes, in the order of `base`.
+    ///
+    /// # Errors
+    /// A limit that is not finite and above 0.
+    pub fn omni(
+        base: OmniBase,
+        wheels: [usize; 4],
+        wheel_limit: RadiansPerSecond,
+        limits: TwistLimits,
+    ) -> Result<Self, OnlineError> {
+        Self::new(Base::Omni(Odometry::new(base)), wheels.to_vec(), wheel_limit, limits)
+    }
+
+    fn new(
+        base: Base,
+        wheels: Vec<usize>,
+        wheel_limit: RadiansPerSecond,
+        limits: TwistLimits,
+    ) -> Result<Self, OnlineError> {
+        let (motion, at_rest) = (OnlineTwist::new(limits)?, Twist::default());
+        Ok(Self {
+            base,
+            wheels,
+            wheel_limit,
+            limits,
+            motion,
+            wanted: None,
+            aim: at_rest,
+            twist: at_rest,
+            homed: 0,
+        })
+    }
+
+    /// Where it is, by its odometry.
+    #[must_use]
+    pub fn pose(&self) -> Pose {
+        match &self.base {
+            Base::Differential(odometry) => odometry.pose(),
+            Base::Omni(odometry) => odometry.pose(),
+        }
+    }
+
+    /// A wheel's position has jumped without the base: odometry goes on from the next ones.
+    pub(crate) fn restart(&mut self) {
+        match &mut self.base {
+            Base::Differential(odometry) => odometry.restart(),
+            Base::Omni(odometry) => odometry.restart(),
+        }
+    }
+
+    /// Odometry, also while something else moves the wheels: once a beat.
+    pub(crate) fn watch(&mut self, reports: &[AxisReport]) {
+        let wheels = || self.wheels.iter().filter_map(|&wheel| reports.get(wheel));
+        if !wheels().all(|report| report.feedback.fresh) {
+            // Positions are absolute: the next ones make up for these.
+            return;
+        }
+        let homed = wheels().filter(|report| report.homed).count();
+        if std::mem::replace(&mut self.homed, homed) != homed {
+            self.restart();
+        }
+        let position = |wheel: usize| reports.get(wheel).map_or(Radians::ZERO, |it| it.feedback.position);
+        let velocity =
+            |wheel: usize| reports.get(wheel).map_or(RadiansPerSecond::ZERO, |it| it.feedback.velocity);
+        match (&mut self.base, &self.wheels[..]) {
+            (Base::Differential(odometry), &[left, right]) => {
+                // A position that is no number moves nothing.
+                let _ = odometry.update([left, right].map(position));
+                self.twist = odometry.base().twist([left, right].map(velocity));
+            }
+            (Base::Omni(odometry), &[a, b, c, d]) => {
+                let _ = odometry.update([a, b, c, d].map(position));
+                self.twist = odometry.base().twist([a, b, c, d].map(velocity));
+            }
+            _ => {}
+        }
+    }
+
+    /// What is asked, made possible.
+    fn possible(&self, asked: Twist) -> Twist {
+        if !asked.is_finite() {
+            return Twist::default();
+        }
+        let share = |limit: f64, found: f64| if found > limit { limit / found } else { 1.0 };
+        let ahead = asked.x.0.hypot(asked.y.0);
+        let factor =
+            share(self.limits.velocity.0, ahead).min(share(self.limits.yaw_velocity.0, asked.yaw.0.abs()));
+        self.within(asked.scaled(factor))
+    }
+
+    /// Slowed down until no wheel is too fast.
+    fn within(&self, twist: Twist) -> Twist {
+        match &self.base {
+            Base::Differential(odometry) => odometry.base().within(twist, self.wheel_limit),
+            Base::Omni(odometry) => odometry.base().within(twist, self.wheel_limit),
+        }
+    }
+
+    /// How fast wheel `number` turns in a twist.
+    fn wheel(&self, twist: Twist, number: usize) -> RadiansPerSecond {
+        let wheel = match &self.base {
+            Base::Differential(odometry) => odometry.base().wheels(twist).get(number).copied(),
+            Base::Omni(odometry) => odometry.base().wheels(twist).get(number).copied(),
+        };
+        wheel.unwrap_or_default()
+    }
+}
+
+impl Controller for Drive {
+    fn hear(&mut self, asked: &Asked) {
+        self.wanted = asked.twist.filter(|_| asked.freshness == Freshness::Fresh);
+    }
+
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        self.watch(reports);
+        let wheels = || self.wheels.iter().filter_map(|&wheel| reports.get(wheel));
+        let ready = wheels().all(|report| match report.feedback.phase {
+            AxisPhase::NotEnabled => false,
+            AxisPhase::HoldingAt(_) => report.stop.is_none(),
+            AxisPhase::Following => true,
+        });
+        if !wheels().any(|report| report.feedback.phase == AxisPhase::Following) {
+            // Nothing moves the wheels, so that nothing has to be brought to rest.
+            self.motion.halt();
+            self.aim = Twist::default();
+        }
+        let wanted = match self.wanted {
+            Some(twist) if ready && !beat.stopping => self.possible(twist),
+            _ => Twist::default(),
+        };
+        if wanted != self.aim && self.motion.aim(wanted).is_ok() {
+            self.aim = wanted;
+        }
+        let twist = self.motion.advance(elapsed(&beat));
+        let twist = self.within(twist);
+        for (number, &wheel) in self.wheels.iter().enumerate() {
+            let (Some(report), Some(command)) = (reports.get(wheel), commands.get_mut(wheel)) else {
+                continue;
+            };
+            command.request = Request::Enable;
+            command.setpoint = AxisSetpoint {
+                position: report.feedback.position,
+                velocity: self.wheel(twist, number),
+                ..AxisSetpoint::default()
+            };
+        }
+    }
+
+    fn tell(&self) -> Told {
+        Told { pose: self.pose(), twist: self.twist, commanded: true, ..Told::default() }
+    }
+}

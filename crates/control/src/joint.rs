@@ -1,0 +1,220 @@
+//! Axes that are told one by one where to go, how fast to turn or how hard to push.
+
+use ethercat::cia402::Request;
+use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
+use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
+use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
+
+use crate::axis::{AxisSettings, elapsed};
+
+/// Axes in mode CSP go to the positions they are asked for, by way of jerk-limited motions that a new position bends at
+/// any time. An axis that is asked nothing goes on to where it was last asked to go.
+#[derive(Clone, Debug)]
+pub struct JointPosition {
+    axes: Vec<AxisSettings>,
+    motion: OnlineMotion,
+    targets: Vec<Option<AxisTarget>>,
+    /// Where each axis is on its way to.
+    aims: Vec<Option<Radians>>,
+    stopping: bool,
+}
+
+impl JointPosition {
+    /// For these axes.
+    ///
+    /// # Errors
+    /// A limit that is not finite and above 0.
+    pub fn new(axes: &[AxisSettings]) -> Result<Self, OnlineError> {
+        Ok(Self {
+            motion: online(axes)?,
+            targets: vec![None; axes.len()],
+            aims: vec![None; axes.len()],
+            axes: axes.to_vec(),
+            stopping: false,
+        })
+    }
+
+    /// Where the axis goes from here on; the way is bent, never broken.
+    fn aim(&mut self, index: usize, stopping: bool) {
+        if stopping {
+            if !self.stopping {
+                self.aims[index] = None;
+                let _ = self.motion.aim_axis(index, Target::Velocity(RadiansPerSecond::ZERO));
+            }
+            return;
+        }
+        let Some(AxisTarget::Position(position)) = self.targets[index] else { return };
+        let position = self.axes[index].within(position, self.motion.points()[index].position);
+        // A refused target, two hours away, leaves the axis on its old way.
+        if self.aims[index] != Some(position)
+            && self.motion.aim_axis(index, Target::rest_at(position)).is_ok()
+        {
+            self.aims[index] = Some(position);
+        }
+    }
+}
+
+impl Controller for JointPosition {
+    fn hear(&mut self, asked: &Asked) {
+        hear(&self.axes, asked, &mut self.targets);
+    }
+
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        self.motion.advance(elapsed(&beat));
+        for index in 0..self.axes.len() {
+            let axis = self.axes[index].axis;
+            let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
+                continue;
+            };
+            command.request = Request::Enable;
+            match report.feedback.phase {
+                AxisPhase::NotEnabled => self.aims[index] = None,
+                AxisPhase::HoldingAt(position) => {
+                    self.aims[index] = None;
+                    begin(&mut self.motion, index, position);
+                    command.setpoint = self.motion.points()[index].into();
+                }
+                AxisPhase::Following => {
+                    command.setpoint = self.motion.points()[index].into();
+                    self.aim(index, beat.stopping);
+                }
+            }
+        }
+        self.stopping = beat.stopping;
+    }
+
+    fn tell(&self) -> Told {
+        Told { commanded: true, ..Told::default() }
+    }
+}
+
+/// Axes in mode CSV turn at the velocities they are asked for, which they reach with bounded acceleration and jerk. An
+/// axis that is asked nothing comes to rest.
+#[derive(Clone, Debug)]
+pub struct JointVelocity {
+    axes: Vec<AxisSettings>,
+    motion: OnlineMotion,
+    targets: Vec<Option<AxisTarget>>,
+    aims: Vec<RadiansPerSecond>,
+}
+
+impl JointVelocity {
+    /// For these axes.
+    ///
+    /// # Errors
+    /// A limit that is not finite and above 0.
+    pub fn new(axes: &[AxisSettings]) -> Result<Self, OnlineError> {
+        Ok(Self {
+            motion: online(axes)?,
+            targets: vec![None; axes.len()],
+            aims: vec![RadiansPerSecond::ZERO; axes.len()],
+            axes: axes.to_vec(),
+        })
+    }
+}
+
+impl Controller for JointVelocity {
+    fn hear(&mut self, asked: &Asked) {
+        hear(&self.axes, asked, &mut self.targets);
+    }
+
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        self.motion.advance(elapsed(&beat));
+        for (index, settings) in self.axes.iter().enumerate() {
+            let axis = settings.axis;
+            let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
+                continue;
+            };
+            command.request = Request::Enable;
+            // What matters is the velocity: that the axis may be somewhere else than the motion plays no part.
+            if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+                begin(&mut self.motion, index, position);
+                self.aims[index] = RadiansPerSecond::ZERO;
+            }
+            if report.feedback.phase == AxisPhase::NotEnabled {
+                continue;
+            }
+            let limit = settings.velocity_limit.0;
+            let wanted = match self.targets[index] {
+                Some(AxisTarget::Velocity(velocity)) if !beat.stopping => {
+                    RadiansPerSecond(velocity.0.clamp(-limit, limit))
+                }
+                _ => RadiansPerSecond::ZERO,
+            };
+            if wanted != self.aims[index] && self.motion.aim_axis(index, Target::Velocity(wanted)).is_ok() {
+                self.aims[index] = wanted;
+            }
+            command.setpoint = self.motion.points()[index].into();
+        }
+    }
+
+    fn tell(&self) -> Told {
+        Told { commanded: true, ..Told::default() }
+    }
+}
+
+/// Axes in mode CST get the torques they are asked for, within their limits. An axis that is asked nothing gets none.
+#[derive(Clone, Debug)]
+pub struct JointEffort {
+    axes: Vec<(AxisSettings, NewtonMetres)>,
+    targets: Vec<Option<AxisTarget>>,
+}
+
+impl JointEffort {
+    /// For these axes with their highest torques.
+    #[must_use]
+    pub fn new(axes: &[(AxisSettings, NewtonMetres)]) -> Self {
+        Self { targets: vec![None; axes.len()], axes: axes.to_vec() }
+    }
+}
+
+impl Controller for JointEffort {
+    fn hear(&mut self, asked: &Asked) {
+        let fresh = asked.freshness == Freshness::Fresh;
+        for ((settings, _), target) in self.axes.iter().zip(&mut self.targets) {
+            *target = asked.axes.get(settings.axis).copied().flatten().filter(|_| fresh);
+        }
+    }
+
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        for ((settings, limit), target) in self.axes.iter().zip(&self.targets) {
+            let axis = settings.axis;
+            let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
+                continue;
+            };
+            command.request = Request::Enable;
+            let torque = match (target, report.feedback.phase) {
+                (Some(AxisTarget::Effort(torque)), AxisPhase::Following | AxisPhase::HoldingAt(_))
+                    if !beat.stopping =>
+                {
+                    NewtonMetres(torque.0.clamp(-limit.0, limit.0))
+                }
+                _ => NewtonMetres::ZERO,
+            };
+            command.setpoint =
+                AxisSetpoint { position: report.feedback.position, torque, ..AxisSetpoint::default() };
+        }
+    }
+
+    fn tell(&self) -> Told {
+        Told { commanded: true, ..Told::default() }
+    }
+}
+
+fn online(axes: &[AxisSettings]) -> Result<OnlineMotion, OnlineError> {
+    let limits: Vec<_> = axes.iter().map(AxisSettings::online).collect();
+    OnlineMotion::new(&limits, Synchronisation::Independent)
+}
+
+fn hear(axes: &[AxisSettings], asked: &Asked, targets: &mut [Option<AxisTarget>]) {
+    let fresh = asked.freshness == Freshness::Fresh;
+    for (settings, target) in axes.iter().zip(targets) {
+        *target = asked.axes.get(settings.axis).copied().flatten().filter(|_| fresh);
+    }
+}
+
+/// The axis stands at `position`.
+pub(crate) fn begin(motion: &mut OnlineMotion, index: usize, position: Radians) {
+    // A position that is no number comes from no drive: the axis stays where it was.
+    let _ = motion.begin(index, TrajectoryPoint { position, ..TrajectoryPoint::default() });
+}

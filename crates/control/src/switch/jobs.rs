@@ -1,0 +1,109 @@
+//! What takes longer than a beat.
+
+use bridge::message::control::Refusal;
+use ethercat::cia402::State;
+use motion::Seconds;
+use runtime::controller::{AxisReport, Freshness};
+
+use super::{Mover, Switch, is_in_fault, is_latched};
+
+/// Something that was asked and is being done.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Job {
+    /// That of the request.
+    pub(super) id: u64,
+    pub(super) doing: Doing,
+    /// Beats since it was begun, and how long that is.
+    pub(super) beats: u32,
+    pub(super) since: Seconds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Enabling,
+    /// The axes come to rest, to be disabled then.
+    Disabling,
+    /// They rest; the drives are on their way down.
+    SteppingDown,
+    Stopping,
+    Resetting,
+    Homing(usize),
+}
+
+impl Doing {
+    pub(super) const fn brings_to_rest(self) -> bool {
+        matches!(self, Self::Stopping | Self::Disabling)
+    }
+}
+
+impl Switch {
+    /// Goes on with what is being done; answers when it is done.
+    pub(super) fn pursue(&mut self, elapsed: Seconds, reports: &[AxisReport]) {
+        let Some(mut job) = self.job else { return };
+        job.beats = job.beats.saturating_add(1);
+        job.since += elapsed;
+        self.job = Some(job);
+        let late = job.since > PATIENCE;
+        // What is asked of drives shows some beats later.
+        let settled = job.beats > ANSWER_BEATS;
+        let outcome = match job.doing {
+            Doing::Enabling => {
+                let all = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
+                let fault = settled && reports.iter().any(is_in_fault);
+                if all { Some(Ok(())) } else { fault.then_some(Err(Refusal::Fault)) }
+            }
+            Doing::Disabling => {
+                if self.stands() || late {
+                    self.leave_trajectory();
+                    self.enabled = false;
+                    let next = Job { doing: Doing::SteppingDown, beats: 0, since: Seconds::ZERO, ..job };
+                    self.job = Some(next);
+                }
+                return;
+            }
+            Doing::SteppingDown => {
+                let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
+                let down = reports.iter().all(|it| it.state.is_none_or(|state| off.contains(&state)));
+                (settled && down).then_some(Ok(()))
+            }
+            Doing::Stopping => self.stands().then(|| {
+                self.leave_trajectory();
+                self.turn_deaf();
+                Ok(())
+            }),
+            Doing::Resetting => {
+                let whole = !reports.iter().any(|report| is_in_fault(report) || is_latched(report));
+                (settled && whole).then_some(Ok(()))
+            }
+            Doing::Homing(axis) => settled.then(|| {
+                for member in &mut self.members {
+                    if let Mover::Drive(drive) = &mut member.mover {
+                        drive.restart();
+                    }
+                }
+                let homed = reports.get(axis).is_some_and(|report| report.homed);
+                if homed { Ok(()) } else { Err(Refusal::NotPossible) }
+            }),
+        };
+        let fault = job.doing == Doing::Resetting && reports.iter().any(is_in_fault);
+        let too_late = if fault { Refusal::Fault } else { Refusal::TimedOut };
+        if let Some(outcome) = outcome.or(late.then_some(Err(too_late))) {
+            self.job = None;
+            self.reply(job.id, outcome);
+        }
+    }
+
+    /// What holds now is not obeyed any more.
+    fn turn_deaf(&mut self) {
+        if self.heard.freshness == Freshness::Fresh {
+            self.deaf.clone_from(&self.heard);
+            self.is_deaf = true;
+        }
+    }
+}
+
+/// How long anything may take: a drive that has not followed by then will not.
+const PATIENCE: Seconds = Seconds(10.0);
+
+/// Beats until drives show what they were asked.
+const ANSWER_BEATS: u32 = 8;

@@ -1,0 +1,63 @@
+//! A controller that can be switched to.
+
+use runtime::controller::{Controller, Told};
+
+use crate::drive::Drive;
+use crate::trajectory::JointTrajectory;
+
+/// A controller, and the axes it moves.
+pub struct Member {
+    pub(super) mover: Mover,
+    axes: Vec<usize>,
+}
+
+/// What moves the axes.
+pub enum Mover {
+    /// Any controller.
+    Plain(Box<dyn Controller>),
+    /// One that follows trajectories: port `trajectory` is its.
+    Trajectory(Box<JointTrajectory>),
+    /// One that drives a base: its odometry goes on while another is active.
+    Drive(Box<Drive>),
+}
+
+impl Member {
+    /// A controller that moves the axes with these indices; the switch holds the others.
+    #[must_use]
+    pub fn new(mover: Mover, axes: &[usize]) -> Self {
+        Self { mover, axes: axes.to_vec() }
+    }
+
+    pub(super) fn moves(&self, axis: usize) -> bool {
+        self.axes.contains(&axis)
+    }
+
+    pub(super) fn controller(&mut self) -> &mut dyn Controller {
+        match &mut self.mover {
+            Mover::Plain(controller) => &mut **controller,
+            Mover::Trajectory(controller) => &mut **controller,
+            Mover::Drive(controller) => &mut **controller,
+        }
+    }
+
+    pub(super) fn tell(&self) -> Told {
+        match &self.mover {
+            Mover::Plain(controller) => controller.tell(),
+            Mover::Trajectory(controller) => controller.tell(),
+            Mover::Drive(controller) => controller.tell(),
+        }
+    }
+
+    pub(super) fn drive(&self) -> Option<&Drive> {
+        match &self.mover {
+            Mover::Drive(drive) => Some(drive),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Member {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Member").field("axes", &self.axes).finish_non_exhaustive()
+    }
+}
