@@ -17,4 +17,5 @@ mod run;
 mod scan;
 mod sdo;
 mod simulate;
+mod top;
 mod wire;
