@@ -1,10 +1,10 @@
-//! What device tasks tell the world: the messages of the ports `imu`, `scan`, `sonar` and `led`.
+//! What device tasks tell the world: the messages of the ports `imu`, `scan`, `sonar`, `led` and `wheels`.
 //!
 //! One message is one datagram, little-endian, and begins with the same [`Head`]:
 //!
 //! | byte | what |
 //! |---|---|
-//! | 0 | kind: 1 IMU, 2 scan, 3 sonar, 4 LED strip, 5 request to the LED strip |
+//! | 0 | kind: 1 IMU, 2 scan, 3 sonar, 4 LED strip, 5 request to it, 6 wheels, 7 request to them |
 //! | 1 | layout version, 1 |
 //! | 2 | flags, 16 bits: bit 0 stale |
 //! | 4 | sequence number, 32 bits: one more with every message of a port, wraps |
@@ -20,6 +20,7 @@ mod imu;
 mod led;
 mod scan;
 mod sonar;
+mod wheels;
 
 use thiserror::Error;
 
@@ -27,6 +28,7 @@ pub use imu::Imu;
 pub use led::{Led, LedRequest, Pattern};
 pub use scan::{MOST_POINTS, Scan, ScanHead};
 pub use sonar::Sonar;
+pub use wheels::{WheelRequest, Wheels};
 
 use bytes::{Reader, Writer};
 

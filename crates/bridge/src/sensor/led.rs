@@ -17,7 +17,7 @@ pub struct Led {
     pub frames: u32,
 }
 
-/// What a LED strip shall show; the one message that goes to a port of this module. After a head whose stamps do not
+/// What a LED strip shall show: a message to its port. After a head whose stamps do not
 /// count: pattern (8 bits); red, green, blue (8 bits each); time of one round (32 bits, ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedRequest {

@@ -56,6 +56,14 @@ fn what_was_told_is_read() {
     let length = request.encode(&mut bytes).unwrap();
     assert_eq!(LedRequest::decode(&bytes[..length]), Ok(request));
 
+    let wheels =
+        Wheels { head: head(), positions: [1.0, -1.0], velocities: [2.0, -2.0], told: [3.0, -3.0] };
+    let length = wheels.encode(&mut bytes).unwrap();
+    assert_eq!(Wheels::decode(&bytes[..length]), Ok(wheels));
+    let request = WheelRequest { velocities: [0.5, f64::INFINITY], holds_ms: 100 };
+    let length = request.encode(&mut bytes).unwrap();
+    assert_eq!(WheelRequest::decode(&bytes[..length]), Ok(request));
+
     let scan = scan();
     let length = scan.head.encode(&scan.ranges, &mut bytes).unwrap();
     assert_eq!(length, ScanHead::size(4));

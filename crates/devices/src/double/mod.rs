@@ -10,6 +10,10 @@
 //!
 //! They write what they say with code of their own: the codecs they are read with are not among it.
 
+pub mod imu;
 pub mod pty;
 pub mod range_finder;
 pub mod scene;
+pub mod sonar;
+pub mod strip;
+pub mod wheels;

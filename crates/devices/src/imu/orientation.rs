@@ -94,10 +94,10 @@ impl Orientation {
             return;
         }
         self.still += 1;
-        for axis in 0..3 {
-            self.sum[axis] += angular_velocity[axis];
-            self.bias[axis] = self.sum[axis] / f64::from(self.still);
+        for (sum, value) in self.sum.iter_mut().zip(angular_velocity) {
+            *sum += value;
         }
+        self.bias = self.sum.map(|sum| sum / f64::from(self.still));
     }
 
     /// From the unit's frame to the level one, a unit quaternion x, y, z, w.

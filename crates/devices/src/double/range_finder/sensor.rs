@@ -69,7 +69,10 @@ impl Sensor {
 
     /// What it has to say by now.
     pub fn poll_transmit(&mut self, now_ns: u64) -> Vec<u8> {
-        while let Some(stream) = self.stream.clone().filter(|it| it.next_ns <= now_ns) {
+        if let Some(mut stream) = self.stream.clone().filter(|it| it.next_ns <= now_ns) {
+            // Turns that passed while it was still sending are left out.
+            let turn_ns = self.settings.turn.as_nanos() as u64;
+            stream.next_ns += (now_ns - stream.next_ns) / turn_ns.max(1) * turn_ns;
             self.scan_of(stream);
         }
         let said = std::mem::take(&mut self.out);

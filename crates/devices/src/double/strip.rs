@@ -1,0 +1,44 @@
+//! The far end of a LED strip's wire.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use crate::driver::led_strip::Wire;
+use crate::pair::DeviceError;
+
+/// A strip that keeps what it was sent last.
+#[derive(Clone, Debug, Default)]
+pub struct Strip {
+    speed: u32,
+    last: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Strip {
+    /// What it was sent last.
+    #[must_use]
+    pub fn last(&self) -> Vec<u8> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Wire for Strip {
+    fn place(&self) -> String {
+        "simulated".into()
+    }
+
+    fn open(&mut self, speed: u32) -> Result<(), DeviceError> {
+        self.speed = speed;
+        Ok(())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), DeviceError> {
+        // As long as the bits take on the wire.
+        let bits = bytes.len() as u64 * 8;
+        thread::sleep(Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.speed.max(1))));
+        bytes.clone_into(&mut self.last.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(())
+    }
+
+    fn close(&mut self) {}
+}

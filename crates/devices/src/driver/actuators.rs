@@ -1,0 +1,149 @@
+//! Two driven wheels, behind the bus cycle or simulated.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bridge::attach::Attachment;
+use bridge::command::{AxisTarget, Command, Writer};
+use bridge::state::{Reader, State};
+
+use crate::pair::{DeviceError, Driver};
+use crate::task::actuators::{Feedback, Velocities};
+
+/// Two drives: what lies between the driver and what turns the wheels.
+pub trait Drives: Send + 'static {
+    /// Where they are, for people.
+    fn place(&self) -> String;
+
+    /// Gets hold of them; says what was found, for people.
+    ///
+    /// # Errors
+    /// Why not.
+    fn open(&mut self) -> Result<String, DeviceError>;
+
+    /// Tells them their velocities and asks how they stand.
+    ///
+    /// # Errors
+    /// They are out of reach.
+    fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError>;
+
+    /// Lets go of them.
+    fn close(&mut self);
+}
+
+/// The driver.
+#[derive(Debug)]
+pub struct Actuators<D> {
+    drives: D,
+}
+
+impl<D: Drives> Actuators<D> {
+    /// Of these drives.
+    #[must_use]
+    pub fn new(drives: D) -> Self {
+        Self { drives }
+    }
+}
+
+impl<D: Drives> Driver for Actuators<D> {
+    type Request = Velocities;
+    type Sample = Feedback;
+    const ASKED: bool = true;
+
+    fn device(&self) -> String {
+        self.drives.place()
+    }
+
+    fn open(&mut self) -> Result<String, DeviceError> {
+        self.drives.open()
+    }
+
+    fn exchange(
+        &mut self,
+        request: &Velocities,
+        sample: &mut Feedback,
+        _patience: Duration,
+    ) -> Result<bool, DeviceError> {
+        self.drives.exchange(request.0, sample)
+    }
+
+    fn close(&mut self) {
+        self.drives.close();
+    }
+}
+
+/// Two axes of a running cycle, moved as anybody else would move them: over its seam, with its command lease. Its
+/// controller must be `joint_velocity`, and nobody else may have the lease.
+pub struct OfCycle {
+    seam: PathBuf,
+    axes: [String; 2],
+    held: Option<Held>,
+}
+
+struct Held {
+    writer: Writer,
+    reader: Reader,
+    places: [usize; 2],
+    command: Command,
+    state: State,
+}
+
+/// How long a command holds: some periods of the actuators' task.
+const TIME_TO_LIVE: Duration = Duration::from_millis(100);
+
+impl OfCycle {
+    /// The axes of these names, left and right, of the cycle whose socket this is.
+    #[must_use]
+    pub fn new(seam: impl Into<PathBuf>, axes: [String; 2]) -> Self {
+        Self { seam: seam.into(), axes, held: None }
+    }
+}
+
+impl Drives for OfCycle {
+    fn place(&self) -> String {
+        format!("axes {} and {} of the cycle at {}", self.axes[0], self.axes[1], self.seam.display())
+    }
+
+    fn open(&mut self) -> Result<String, DeviceError> {
+        let seam = Attachment::open(&self.seam)
+            .map_err(|error| DeviceError::new("attaching to the cycle", error))?;
+        let axes = &seam.description().axes;
+        let place = |name: &String| {
+            axes.iter().position(|axis| axis.name == *name).ok_or_else(|| {
+                let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
+                DeviceError(format!("no axis \"{name}\": expected one of {}", known.join(", ")))
+            })
+        };
+        let places = [place(&self.axes[0])?, place(&self.axes[1])?];
+        let writer = seam.command().map_err(|error| DeviceError::new("the command lease", error))?;
+        let command = Command {
+            time_to_live_ns: TIME_TO_LIVE.as_nanos() as u64,
+            axes: vec![None; axes.len()],
+            ..Command::default()
+        };
+        let found = format!("the cycle of {}", seam.description().robot);
+        self.held = Some(Held { writer, reader: seam.state(), places, command, state: State::default() });
+        Ok(found)
+    }
+
+    fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError> {
+        let held = self.held.as_mut().ok_or_else(|| DeviceError("it is not open".into()))?;
+        for (&place, velocity) in held.places.iter().zip(velocities) {
+            held.command.axes[place] = Some(AxisTarget::Velocity(velocity));
+        }
+        held.writer.send(&held.command).map_err(|error| DeviceError::new("commanding", error))?;
+        held.state = held.reader.read().map_err(|error| DeviceError::new("its state", error))?;
+        let axes = held.places.map(|place| held.state.axes.get(place).copied().unwrap_or_default());
+        *feedback = Feedback {
+            stamp_ns: held.state.release_ns,
+            positions: axes.map(|axis| axis.position),
+            velocities: axes.map(|axis| axis.velocity),
+        };
+        // Before the first beat there is nothing to tell.
+        Ok(axes.iter().all(|axis| axis.fresh))
+    }
+
+    fn close(&mut self) {
+        self.held = None;
+    }
+}

@@ -1,0 +1,188 @@
+//! An MPU-6050 on an I2C bus.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use i2cdev::core::I2CDevice;
+use i2cdev::linux::LinuxI2CDevice;
+
+use crate::clock::now_ns;
+use crate::imu::mpu6050::{IDENTITY, MEASURED, Raw, SET_UP, register};
+use crate::pair::datagram::Poke;
+use crate::pair::{DeviceError, Driver};
+use crate::task::imu::Sample;
+
+/// Registers that are read and written one after the other: what lies between the driver and a bus.
+pub trait Registers: Send + 'static {
+    /// Where they are, for people.
+    fn place(&self) -> String;
+
+    /// Makes them accessible.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn open(&mut self) -> Result<(), DeviceError>;
+
+    /// Reads as many from this one on.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    fn read(&mut self, register: u8, values: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Writes one.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    fn write(&mut self, register: u8, value: u8) -> Result<(), DeviceError>;
+
+    /// Lets go of them.
+    fn close(&mut self);
+}
+
+/// Registers on a bus of this machine, by the SMBus transfers that every I2C adapter has.
+pub struct I2c {
+    bus: PathBuf,
+    address: u16,
+    device: Option<LinuxI2CDevice>,
+}
+
+impl I2c {
+    /// The device with this address on this bus, as `/dev/i2c-1`.
+    #[must_use]
+    pub fn new(bus: impl Into<PathBuf>, address: u16) -> Self {
+        Self { bus: bus.into(), address, device: None }
+    }
+
+    fn device(&mut self) -> Result<&mut LinuxI2CDevice, DeviceError> {
+        self.device.as_mut().ok_or_else(|| DeviceError("it is not open".into()))
+    }
+}
+
+impl Registers for I2c {
+    fn place(&self) -> String {
+        format!("{} address {:#04x}", self.bus.display(), self.address)
+    }
+
+    fn open(&mut self) -> Result<(), DeviceError> {
+        let device = LinuxI2CDevice::new(&self.bus, self.address);
+        self.device = Some(device.map_err(|error| DeviceError::new("opening", error))?);
+        Ok(())
+    }
+
+    fn read(&mut self, register: u8, values: &mut [u8]) -> Result<(), DeviceError> {
+        let length = u8::try_from(values.len()).unwrap_or(u8::MAX);
+        let wrong = |error| DeviceError::new(format_args!("reading register {register:#04x}"), error);
+        let read = self.device()?.smbus_read_i2c_block_data(register, length).map_err(wrong)?;
+        if read.len() != values.len() {
+            let (found, expected) = (read.len(), values.len());
+            let error =
+                format!("reading register {register:#04x}: expected {expected} bytes, found {found}");
+            return Err(DeviceError(error));
+        }
+        values.copy_from_slice(&read);
+        Ok(())
+    }
+
+    fn write(&mut self, register: u8, value: u8) -> Result<(), DeviceError> {
+        let wrong = |error| DeviceError::new(format_args!("writing register {register:#04x}"), error);
+        self.device()?.smbus_write_byte_data(register, value).map_err(wrong)
+    }
+
+    fn close(&mut self) {
+        self.device = None;
+    }
+}
+
+/// The driver.
+#[derive(Debug)]
+pub struct Mpu6050<R> {
+    registers: R,
+    saturated: u64,
+    remark: Option<String>,
+}
+
+impl<R: Registers> Mpu6050<R> {
+    /// Behind these registers.
+    #[must_use]
+    pub fn new(registers: R) -> Self {
+        Self { registers, saturated: 0, remark: None }
+    }
+
+    fn set_up(&mut self) -> Result<(), DeviceError> {
+        for (register, value) in SET_UP {
+            self.registers.write(register, value)?;
+            let mut read = [0];
+            self.registers.read(register, &mut read)?;
+            if read[0] != value {
+                return Err(DeviceError(format!(
+                    "register {register:#04x}: expected {value:#04x} as it was written, found {:#04x}",
+                    read[0]
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: Registers> Driver for Mpu6050<R> {
+    type Request = Poke;
+    type Sample = Sample;
+    const ASKED: bool = true;
+
+    fn device(&self) -> String {
+        self.registers.place()
+    }
+
+    fn open(&mut self) -> Result<String, DeviceError> {
+        self.registers.open()?;
+        let mut identity = [0];
+        self.registers.read(register::IDENTITY, &mut identity)?;
+        if identity[0] != IDENTITY {
+            return Err(DeviceError(format!(
+                "expected an MPU-6050 (register 0x75 holds {IDENTITY:#04x}), found {:#04x} there",
+                identity[0]
+            )));
+        }
+        self.set_up()?;
+        Ok("MPU-6050, 500 degrees a second, 4 g".into())
+    }
+
+    fn exchange(
+        &mut self,
+        _request: &Poke,
+        sample: &mut Sample,
+        _patience: Duration,
+    ) -> Result<bool, DeviceError> {
+        let mut measured = [0; MEASURED];
+        let begin = now_ns();
+        self.registers.read(register::MEASURED, &mut measured)?;
+        // One that lost its power in between sleeps, and holds zeros for ever.
+        if measured == [0; MEASURED] {
+            let mut power = [0];
+            self.registers.read(register::POWER, &mut power)?;
+            if power[0] & 0x40 != 0 {
+                return Err(DeviceError("it sleeps: it must have lost its power".into()));
+            }
+        }
+        // In the middle of the transfer.
+        sample.stamp_ns = begin + (now_ns() - begin) / 2;
+        sample.raw = Raw::parse(&measured);
+        if sample.raw.is_saturated() {
+            self.saturated += 1;
+            if self.saturated.is_power_of_two() {
+                let times = self.saturated;
+                self.remark =
+                    Some(format!("at the end of its scale, {times} times so far: it moves too fast"));
+            }
+        }
+        Ok(true)
+    }
+
+    fn close(&mut self) {
+        self.registers.close();
+    }
+
+    fn remark(&mut self) -> Option<String> {
+        self.remark.take()
+    }
+}

@@ -1,0 +1,157 @@
+//! A laser range finder that speaks SCIP 2.0 on a serial port.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bridge::sensor::MOST_POINTS;
+
+use super::serial::Serial;
+use crate::clock::now_ns;
+use crate::pair::datagram::Poke;
+use crate::pair::{DeviceError, Driver};
+use crate::scip::session::PATIENCE;
+use crate::scip::{Event, Parameters, Session};
+use crate::task::range_finder::Sample;
+
+/// The driver.
+#[derive(Debug)]
+pub struct RangeFinder {
+    port: PathBuf,
+    baud: u32,
+    talk: Option<(Serial, Session)>,
+    parameters: Parameters,
+    remark: Option<String>,
+    wrong: u64,
+}
+
+/// Bits a second that sensors of this kind begin with; those on USB do not care.
+pub const BAUD: u32 = 115_200;
+
+impl RangeFinder {
+    /// On this port.
+    #[must_use]
+    pub fn new(port: impl Into<PathBuf>, baud: u32) -> Self {
+        Self {
+            port: port.into(),
+            baud,
+            talk: None,
+            parameters: Parameters::default(),
+            remark: None,
+            wrong: 0,
+        }
+    }
+
+    /// Goes on with the conversation for `patience`, or until something happens.
+    fn talk(&mut self, patience: Duration) -> Result<Option<Event>, DeviceError> {
+        let Some((port, session)) = &mut self.talk else {
+            return Err(DeviceError("it is not open".into()));
+        };
+        let begin = now_ns();
+        let end = begin + patience.as_nanos() as u64;
+        let mut bytes = [0; 4_096];
+        loop {
+            if let Some(event) = session.poll_event() {
+                return Ok(Some(event));
+            }
+            if let Some(line) = session.poll_transmit() {
+                port.write_within(&line, PATIENCE).map_err(|error| DeviceError::new("writing", error))?;
+            }
+            let now = now_ns();
+            let due = session.poll_timeout().unwrap_or(end);
+            if due <= now {
+                session.handle_timeout(now);
+                continue;
+            }
+            if now >= end {
+                return Ok(None);
+            }
+            let wait = Duration::from_nanos(due.min(end) - now);
+            let read =
+                port.read_within(&mut bytes, wait).map_err(|error| DeviceError::new("reading", error))?;
+            if read > 0 {
+                session.handle_bytes(&bytes[..read], now_ns());
+            }
+        }
+    }
+}
+
+impl Driver for RangeFinder {
+    type Request = Poke;
+    type Sample = Sample;
+    const ASKED: bool = false;
+
+    fn device(&self) -> String {
+        self.port.display().to_string()
+    }
+
+    fn open(&mut self) -> Result<String, DeviceError> {
+        let port =
+            Serial::open(&self.port, self.baud).map_err(|error| DeviceError::new("opening", error))?;
+        self.talk = Some((port, Session::new(now_ns())));
+        // Every step of a session ends by its own time.
+        loop {
+            match self.talk(PATIENCE)? {
+                Some(Event::Ready(told)) => {
+                    let (version, parameters) = *told;
+                    let (first, last) = (parameters.first, parameters.last);
+                    let found = format!(
+                        "{} {}, firmware {}, steps {first} to {last} of {}, {} to {} mm",
+                        version.product,
+                        version.serial,
+                        version.firmware,
+                        parameters.steps_per_turn,
+                        parameters.shortest,
+                        parameters.longest
+                    );
+                    self.parameters = parameters;
+                    return Ok(found);
+                }
+                Some(Event::Failed(error)) => return Err(DeviceError(error.to_string())),
+                Some(Event::Wrong(_) | Event::Scan(_)) | None => {}
+            }
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        _request: &Poke,
+        sample: &mut Sample,
+        patience: Duration,
+    ) -> Result<bool, DeviceError> {
+        match self.talk(patience)? {
+            Some(Event::Scan(scan)) => {
+                let Parameters { steps_per_turn, front, shortest, longest, turns_per_minute, .. } =
+                    self.parameters;
+                sample.stamp_ns = scan.stamp_ns;
+                sample.turn_us = 60_000_000 / turns_per_minute.max(1);
+                sample.steps_per_turn = steps_per_turn;
+                (sample.first, sample.front) = (scan.sector.first, front);
+                sample.reach = [shortest, longest];
+                sample.count = scan.ranges.len().min(MOST_POINTS);
+                sample.ranges[..sample.count].copy_from_slice(&scan.ranges[..sample.count]);
+                Ok(true)
+            }
+            Some(Event::Wrong(error)) => {
+                self.wrong += 1;
+                // The first, and then ever more rarely: a bad cable would fill the screen.
+                if self.wrong.is_power_of_two() {
+                    self.remark = Some(format!("{} wrong replies so far; the last: {error}", self.wrong));
+                }
+                Ok(false)
+            }
+            Some(Event::Failed(error)) => Err(DeviceError(error.to_string())),
+            Some(Event::Ready(_)) | None => Ok(false),
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some((mut port, _)) = self.talk.take() {
+            // The laser does not have to burn for nobody.
+            let _ = port.write_within(b"QT\n", Duration::from_millis(100));
+        }
+    }
+
+    fn remark(&mut self) -> Option<String> {
+        self.remark.take()
+    }
+}

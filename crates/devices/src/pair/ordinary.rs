@@ -1,0 +1,257 @@
+//! The ordinary task of a device: it owns the driver.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bridge::channel::Channel;
+use thiserror::Error;
+
+use super::Datagram;
+use super::status::{Shared, Stage};
+use crate::clock::now_ns;
+
+/// A device's driver. It may wait, allocate and make system calls as it likes; it must come back within about the
+/// patience it is given.
+pub trait Driver: Send + 'static {
+    /// What the real-time task asks.
+    type Request: Datagram + Default + Send;
+    /// What the device gives.
+    type Sample: Datagram + Default + Send;
+
+    /// Whether each exchange answers a request; otherwise the device speaks by itself.
+    const ASKED: bool;
+
+    /// What it is told by, for people: the path of a device.
+    fn device(&self) -> String;
+
+    /// Opens the device and looks who is there; says who, for people.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    fn open(&mut self) -> Result<String, DeviceError>;
+
+    /// Does what is asked, or waits for what the device says; `false` if there is no sample.
+    ///
+    /// # Errors
+    /// The device is of no use any more and must be opened again.
+    fn exchange(
+        &mut self,
+        request: &Self::Request,
+        sample: &mut Self::Sample,
+        patience: Duration,
+    ) -> Result<bool, DeviceError>;
+
+    /// Lets go of the device.
+    fn close(&mut self);
+
+    /// Something worth a line to people happened since it was last asked, though the device works.
+    fn remark(&mut self) -> Option<String> {
+        None
+    }
+}
+
+/// Why a device is of no use.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct DeviceError(pub String);
+
+impl DeviceError {
+    /// From what went wrong while doing something.
+    pub fn new(doing: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
+        Self(format!("{doing}: {error}"))
+    }
+}
+
+/// When the device was used, CLOCK_MONOTONIC ns: begin and end of each exchange. For measurements.
+pub type Exchanges = Arc<Mutex<Vec<[u64; 2]>>>;
+
+/// What an ordinary task needs besides its driver.
+pub(crate) struct Surroundings {
+    pub(crate) channel: Channel,
+    pub(crate) status: Shared,
+    pub(crate) stop: Arc<AtomicBool>,
+    /// Tells people.
+    pub(crate) say: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Whether exchanges are noted.
+    pub(crate) exchanges: Option<Exchanges>,
+}
+
+/// Runs on the ordinary task's thread until it is stopped or the cycle has ended.
+pub(crate) fn run<D: Driver>(mut driver: D, around: &Surroundings) {
+    let mut post = Post::<D>::new();
+    let mut pause = Pause::default();
+    while !around.stop.load(Ordering::Relaxed) {
+        let failed = match driver.open() {
+            Ok(found) => {
+                {
+                    let mut status = around.status.lock();
+                    status.opened += 1;
+                    status.stage = Stage::Working;
+                    if status.found != found || status.failures > 0 {
+                        (around.say)(&format!("{}: {found} ({})", status.name, status.device));
+                    }
+                    status.found = found;
+                }
+                post.work(&mut driver, around, &mut pause)
+            }
+            Err(error) => Some(error),
+        };
+        driver.close();
+        let Some(error) = failed else { break };
+        let wait = pause.next();
+        {
+            let mut status = around.status.lock();
+            status.failures += 1;
+            status.stage = Stage::Failed;
+            if status.last_error != error.0 {
+                let (name, device) = (&status.name, &status.device);
+                (around.say)(&format!("{name} ({device}): {error}; tried again"));
+            }
+            status.last_error = error.0;
+        }
+        if !post.rest(wait, around) {
+            break;
+        }
+    }
+    around.status.lock().stage = Stage::Ended;
+}
+
+/// The ordinary end of the channel.
+struct Post<D: Driver> {
+    request: D::Request,
+    sample: D::Sample,
+    inbox: Vec<u8>,
+    outbox: Vec<u8>,
+}
+
+/// How long the task waits for anything before it looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Exchanges noted at most: three hours of the fastest.
+const MOST_EXCHANGES: usize = 1_000_000;
+
+impl<D: Driver> Post<D> {
+    fn new() -> Self {
+        Self {
+            request: D::Request::default(),
+            sample: D::Sample::default(),
+            inbox: vec![0; D::Request::LARGEST],
+            outbox: vec![0; D::Sample::LARGEST],
+        }
+    }
+
+    /// Until the device fails; `None` when all is over.
+    fn work(&mut self, driver: &mut D, around: &Surroundings, pause: &mut Pause) -> Option<DeviceError> {
+        while !around.stop.load(Ordering::Relaxed) {
+            let asked = match self.newest(&around.channel, if D::ASKED { LOOK } else { Duration::ZERO }) {
+                Err(Over) => return None,
+                Ok(asked) => asked,
+            };
+            if D::ASKED && !asked {
+                continue;
+            }
+            let begin = now_ns();
+            match driver.exchange(&self.request, &mut self.sample, LOOK) {
+                Err(error) => return Some(error),
+                Ok(false) => {}
+                Ok(true) => {
+                    pause.over();
+                    self.tell(around);
+                    note(around, begin);
+                }
+            }
+            if let Some(remark) = driver.remark() {
+                (around.say)(&format!("{}: {remark}", around.status.lock().name));
+            }
+        }
+        None
+    }
+
+    /// The newest request, older ones are passed over; whether there is one.
+    fn newest(&mut self, channel: &Channel, longest: Duration) -> Result<bool, Over> {
+        let mut any = false;
+        loop {
+            let longest = if any { Duration::ZERO } else { longest };
+            match channel.recv_timeout(&mut self.inbox, longest) {
+                Ok(Some(length)) => any |= self.request.decode(&self.inbox[..length]),
+                Ok(None) => return Ok(any),
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {}
+                Err(_) => return Err(Over),
+            }
+        }
+    }
+
+    fn tell(&mut self, around: &Surroundings) {
+        let length = self.sample.encode(&mut self.outbox);
+        let told = around.channel.send_timeout(&self.outbox[..length], LOOK);
+        let mut status = around.status.lock();
+        match told {
+            Ok(_) => status.samples += 1,
+            Err(_) => status.dropped += 1,
+        }
+    }
+
+    /// Waits with the device closed; requests of that time are thrown away. `false` when all is over.
+    fn rest(&mut self, wait: Duration, around: &Surroundings) -> bool {
+        let begin = Instant::now();
+        while !around.stop.load(Ordering::Relaxed) {
+            let left = wait.saturating_sub(begin.elapsed());
+            if left.is_zero() {
+                return true;
+            }
+            if self.newest(&around.channel, Duration::ZERO).is_err() {
+                return false;
+            }
+            thread::sleep(left.min(LOOK));
+        }
+        false
+    }
+}
+
+fn note(around: &Surroundings, begin: u64) {
+    if let Some(exchanges) = &around.exchanges {
+        let mut exchanges = exchanges.lock().unwrap_or_else(PoisonError::into_inner);
+        if exchanges.len() < MOST_EXCHANGES {
+            exchanges.push([begin, now_ns()]);
+        }
+    }
+}
+
+/// The cycle has ended.
+struct Over;
+
+/// How long a failed device is left alone: a quarter of a second, then twice as long each time, 8 s at most. A sample
+/// puts it back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pause {
+    failures: u32,
+}
+
+impl Pause {
+    fn next(&mut self) -> Duration {
+        let wait = Duration::from_millis(250 << self.failures.min(5));
+        self.failures += 1;
+        wait
+    }
+
+    fn over(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_keeps_failing_is_left_alone_longer_and_longer() {
+        let mut pause = Pause::default();
+        let waits: Vec<u64> = (0..8).map(|_| pause.next().as_millis() as u64).collect();
+        assert_eq!(waits, [250, 500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000]);
+        pause.over();
+        assert_eq!(pause.next(), Duration::from_millis(250));
+    }
+}

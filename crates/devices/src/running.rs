@@ -1,0 +1,357 @@
+//! From a list of devices to running pairs of tasks.
+//!
+//! ```no_run
+//! use onbeat_devices::{Prepared, service_robot};
+//! use bridge::{description::Description, seam::Builder};
+//! use runtime::profile::RealTimeProfile;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut seam = Builder::new("m4k", &Description::default());
+//! let devices = Prepared::new(&service_robot(RealTimeProfile::default(), 60), &mut seam)?;
+//! let (_ends, door) = seam.open()?;
+//! let running = devices.start(door.path(), |line| eprintln!("{line}"))?;
+//! println!("{:?}", running.status());
+//! # Ok(())
+//! # }
+//! ```
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bridge::attach::{AttachError, Attachment, PortError};
+use bridge::channel::{Kind as PortKind, Port};
+use bridge::seam::{Builder, CreateError};
+use runtime::clock::{Clock, MonotonicClock};
+use runtime::task::{self, Records, Settings, Task};
+use thiserror::Error;
+
+use crate::double::{self, scene::Scene};
+use crate::driver::actuators::{Actuators, OfCycle};
+use crate::driver::imu::{I2c, Mpu6050};
+use crate::driver::led_strip::{LedStrip, Spi};
+use crate::driver::range_finder::{BAUD, RangeFinder};
+use crate::driver::sonar::{Gpio, HcSr04};
+use crate::pair::ordinary::{self, Exchanges, Surroundings};
+use crate::pair::real_time::{LONGEST_HEARD, RealTimeTask};
+use crate::pair::status::Shared;
+use crate::pair::{Datagram, DeviceStatus, Driver, Work};
+use crate::peripheral::{Kind, Peripheral};
+use crate::task::actuators::ActuatorsWork;
+use crate::task::imu::ImuWork;
+use crate::task::led_strip::LedStripWork;
+use crate::task::range_finder::RangeFinderWork;
+use crate::task::sonar::SonarWork;
+
+/// Devices whose ports are made, and whose tasks are not started yet.
+pub struct Prepared {
+    pairs: Vec<Pair>,
+    /// What simulated devices see.
+    scene: Scene,
+    measured: bool,
+}
+
+/// One of them.
+struct Pair {
+    peripheral: Peripheral,
+    device: Port,
+    world: Port,
+}
+
+/// Devices whose tasks run. Dropped, all of them end.
+#[derive(Debug)]
+pub struct Running {
+    tasks: Vec<Task>,
+    records: Vec<Records>,
+    ordinary: Vec<Ordinary>,
+    stop: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Ordinary {
+    status: Shared,
+    exchanges: Option<Exchanges>,
+    thread: Option<JoinHandle<()>>,
+    /// A range finder that is not there has a thread of its own.
+    _double: Option<double::range_finder::RangeFinder>,
+}
+
+/// Why devices did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// A port cannot be made.
+    #[error("device \"{name}\": {error}")]
+    Port {
+        /// The device.
+        name: String,
+        /// Why.
+        error: CreateError,
+    },
+    /// A real-time task cannot be made.
+    #[error(transparent)]
+    Task(#[from] task::CreateError),
+    /// The seam does not answer.
+    #[error("devices: {0}")]
+    Attach(#[from] AttachError),
+    /// The ordinary task cannot have its end of the channel.
+    #[error("device \"{name}\": {error}")]
+    Channel {
+        /// The device.
+        name: String,
+        /// Why.
+        error: PortError,
+    },
+    /// A thread, or a simulated device, cannot be made.
+    #[error("device \"{name}\": {error}")]
+    System {
+        /// The device.
+        name: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+impl Prepared {
+    /// Makes two ports for each device: one for the world, and one that joins its two tasks.
+    ///
+    /// # Errors
+    /// A port that cannot be made: two devices must not have the same.
+    pub fn new(peripherals: &[Peripheral], seam: &mut Builder) -> Result<Self, StartError> {
+        let mut pairs = Vec::new();
+        for peripheral in peripherals {
+            let (between, told) = sizes(&peripheral.kind);
+            let mut port = |name: &str, size, depth| {
+                let made = seam.port(name, PortKind::Message { size, depth });
+                made.map_err(|error| StartError::Port { name: peripheral.name.clone(), error })
+            };
+            let device = port(&format!("{}.device", peripheral.port), between, DEPTH)?;
+            let world = port(&peripheral.port, told.max(LONGEST_HEARD), DEPTH)?;
+            pairs.push(Pair { peripheral: peripheral.clone(), device, world });
+        }
+        Ok(Self { pairs, scene: Scene::default(), measured: false })
+    }
+
+    /// What simulated devices see, instead of an empty room.
+    #[must_use]
+    pub fn in_scene(self, scene: Scene) -> Self {
+        Self { scene, ..self }
+    }
+
+    /// Notes when ordinary tasks use their devices, for [`Running::exchanges`].
+    #[must_use]
+    pub fn measured(self) -> Self {
+        Self { measured: true, ..self }
+    }
+
+    /// Starts all tasks; the real-time ones are released together. `seam` is the socket of the open seam; `say` tells
+    /// people what becomes of the devices. Call it from an ordinary thread: the ordinary tasks inherit its scheduling.
+    ///
+    /// A device that does not answer is no error: its ordinary task says so and tries again.
+    ///
+    /// # Errors
+    /// A thread that cannot be made, or a seam that does not answer.
+    pub fn start(
+        self,
+        seam: &Path,
+        say: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Running, StartError> {
+        let Self { pairs, scene, measured } = self;
+        let start = Start { seam, scene, measured, say: Arc::new(say), stop: Arc::default() };
+        let stop = Arc::clone(&start.stop);
+        let mut running = Running { tasks: Vec::new(), records: Vec::new(), ordinary: Vec::new(), stop };
+        let mut others = Vec::new();
+        for pair in pairs {
+            let (task, records, other) = start.pair(pair)?;
+            running.tasks.push(task);
+            running.records.push(records);
+            others.push(other);
+        }
+        // A body binds its ports in its first job; only then can they be opened.
+        let first = MonotonicClock.now() + LEAD;
+        running.tasks.iter().for_each(|task| task.start_at(first));
+        let attachment = Attachment::open(seam)?;
+        for other in others {
+            running.ordinary.push(other(&attachment)?);
+        }
+        Ok(running)
+    }
+}
+
+/// Messages that find room in a channel.
+const DEPTH: usize = 8;
+
+/// From the moment all tasks are there to their first release.
+const LEAD: Duration = Duration::from_millis(20);
+
+/// Bytes of the longest message between the two tasks, and to the world.
+fn sizes(kind: &Kind) -> (usize, usize) {
+    fn of<W: Work>() -> (usize, usize) {
+        (W::Sample::LARGEST.max(W::Request::LARGEST), W::TOLD)
+    }
+    match kind {
+        Kind::Sonar { .. } => of::<SonarWork>(),
+        Kind::RangeFinder { .. } => of::<RangeFinderWork>(),
+        Kind::LedStrip { .. } => of::<LedStripWork>(),
+        Kind::Imu { .. } => of::<ImuWork>(),
+        Kind::Actuators { .. } => of::<ActuatorsWork>(),
+    }
+}
+
+/// Opens an ordinary task's end of the channel and starts its thread.
+type Other = Box<dyn FnOnce(&Attachment) -> Result<Ordinary, StartError>>;
+
+struct Start<'a> {
+    seam: &'a Path,
+    scene: Scene,
+    measured: bool,
+    say: Arc<dyn Fn(&str) + Send + Sync>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Start<'_> {
+    fn pair(&self, pair: Pair) -> Result<(Task, Records, Other), StartError> {
+        let kind = pair.peripheral.kind.clone();
+        let scene = self.scene.clone();
+        match kind {
+            Kind::Sonar { gpio, temperature } => {
+                let work = SonarWork::new(temperature);
+                match gpio {
+                    Some((chip, trigger, echo)) => {
+                        self.join(pair, work, HcSr04::new(Gpio::new(chip, trigger, echo)), None)
+                    }
+                    None => self.join(pair, work, HcSr04::new(double::sonar::Sensor::new(scene)), None),
+                }
+            }
+            Kind::RangeFinder { serial, watched } => {
+                let work = RangeFinderWork::new(watched);
+                let (path, baud, double) = match serial {
+                    Some((path, baud)) => (path, baud, None),
+                    None => {
+                        let settings = double::range_finder::Settings { scene, ..Default::default() };
+                        let double = double::range_finder::RangeFinder::plug_in(settings);
+                        let name = pair.peripheral.name.clone();
+                        let double = double.map_err(|error| StartError::System { name, error })?;
+                        (double.path().to_owned(), BAUD, Some(double))
+                    }
+                };
+                self.join(pair, work, RangeFinder::new(path, baud), double)
+            }
+            Kind::LedStrip { spi, chip, leds, brightness } => {
+                let work = LedStripWork::new(leds);
+                match spi {
+                    Some(path) => {
+                        self.join(pair, work, LedStrip::new(Spi::new(path), chip, brightness), None)
+                    }
+                    None => {
+                        let strip = double::strip::Strip::default();
+                        self.join(pair, work, LedStrip::new(strip, chip, brightness), None)
+                    }
+                }
+            }
+            Kind::Imu { i2c } => match i2c {
+                Some((bus, address)) => {
+                    self.join(pair, ImuWork::default(), Mpu6050::new(I2c::new(bus, address)), None)
+                }
+                None => {
+                    self.join(pair, ImuWork::default(), Mpu6050::new(double::imu::Unit::default()), None)
+                }
+            },
+            Kind::Actuators { axes, limits } => {
+                let work = ActuatorsWork::new(limits);
+                match axes {
+                    Some(axes) => {
+                        self.join(pair, work, Actuators::new(OfCycle::new(self.seam, axes)), None)
+                    }
+                    None => self.join(pair, work, Actuators::new(double::wheels::Pair::default()), None),
+                }
+            }
+        }
+    }
+
+    /// Makes the real-time task, and what will make the ordinary one.
+    fn join<W, D>(
+        &self,
+        pair: Pair,
+        work: W,
+        driver: D,
+        double: Option<double::range_finder::RangeFinder>,
+    ) -> Result<(Task, Records, Other), StartError>
+    where
+        W: Work,
+        D: Driver<Request = W::Request, Sample = W::Sample>,
+    {
+        let Pair { peripheral: Peripheral { name, period, profile, .. }, device, world } = pair;
+        let channel = device.name().to_owned();
+        let mut real_time = RealTimeTask::new(work, device, world, patience(period));
+        let settings = Settings::every(name.as_str(), period).with_profile(profile);
+        let (task, records) = settings.create(move |job| {
+            real_time.job(job.release.instant.as_nanos(), job.now().as_nanos(), job.period());
+        })?;
+        let status = Shared::new(&name, driver.device());
+        let (say, stop) = (Arc::clone(&self.say), Arc::clone(&self.stop));
+        let exchanges = self.measured.then(Exchanges::default);
+        let other: Other = Box::new(move |attachment| {
+            let channel = attachment
+                .port(&channel)
+                .map_err(|error| StartError::Channel { name: name.clone(), error })?;
+            let around =
+                Surroundings { channel, status: status.clone(), stop, say, exchanges: exchanges.clone() };
+            let thread = thread::Builder::new()
+                .name(format!("{name} device"))
+                .spawn(move || ordinary::run(driver, &around))
+                .map_err(|error| StartError::System { name, error })?;
+            Ok(Ordinary { status, exchanges, thread: Some(thread), _double: double })
+        });
+        Ok((task, records, other))
+    }
+}
+
+/// How old a sample may be before it is stale: three periods; a tenth of a second at least, for an ordinary task waits for
+/// its turn.
+fn patience(period: Duration) -> Duration {
+    (3 * period).max(Duration::from_millis(100))
+}
+
+impl Running {
+    /// The real-time tasks, in the order of the peripherals.
+    #[must_use]
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// The records of their jobs, in the same order.
+    pub fn records(&mut self) -> &mut [Records] {
+        &mut self.records
+    }
+
+    /// How the devices stand, in the same order.
+    #[must_use]
+    pub fn status(&self) -> Vec<DeviceStatus> {
+        self.ordinary.iter().map(|it| it.status.lock().clone()).collect()
+    }
+
+    /// Takes what was noted of exchanges with devices since it was last asked, in the same order: begin and end,
+    /// CLOCK_MONOTONIC ns. Nothing unless [`Prepared::measured`].
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<Vec<[u64; 2]>> {
+        let take = |exchanges: &Exchanges| {
+            std::mem::take(&mut *exchanges.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        };
+        self.ordinary.iter().map(|it| it.exchanges.as_ref().map(take).unwrap_or_default()).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.tasks.iter().for_each(Task::stop);
+        for ordinary in &mut self.ordinary {
+            if let Some(thread) = ordinary.thread.take() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Actuators: two driven wheels.
+
+use bridge::sensor::{Head, WheelRequest, Wheels};
+
+use crate::pair::datagram::{Put, Take};
+use crate::pair::{Datagram, Moment, Work};
+
+/// What the wheels are told: left and right, rad/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Velocities(pub [f64; 2]);
+
+impl Datagram for Velocities {
+    const LARGEST: usize = 16;
+
+    fn encode(&self, bytes: &mut [u8]) -> usize {
+        Put::new(bytes).f64(self.0[0]).f64(self.0[1]).length()
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> bool {
+        let mut take = Take(bytes);
+        let Some(((left, right), ())) = take.f64().zip(take.f64()).zip(take.end()) else { return false };
+        self.0 = [left, right];
+        left.is_finite() && right.is_finite()
+    }
+}
+
+/// How the wheels stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Feedback {
+    /// When, CLOCK_MONOTONIC ns.
+    pub stamp_ns: u64,
+    /// Left and right, rad.
+    pub positions: [f64; 2],
+    /// Left and right, rad/s.
+    pub velocities: [f64; 2],
+}
+
+impl Datagram for Feedback {
+    const LARGEST: usize = 40;
+
+    fn encode(&self, bytes: &mut [u8]) -> usize {
+        let numbers = self.positions.iter().chain(&self.velocities);
+        numbers.fold(Put::new(bytes).u64(self.stamp_ns), |put, &it| put.f64(it)).length()
+    }
+
+    fn decode(&mut self, bytes: &[u8]) -> bool {
+        let mut take = Take(bytes);
+        let mut read = || {
+            self.stamp_ns = take.u64()?;
+            self.positions = [take.f64()?, take.f64()?];
+            self.velocities = [take.f64()?, take.f64()?];
+            Some(())
+        };
+        read().and_then(|()| take.end()).is_some()
+    }
+}
+
+/// Brings the wheels to what is asked, within their limits. Without a request that holds, and without feedback, it brings
+/// them to rest.
+#[derive(Clone, Debug)]
+pub struct ActuatorsWork {
+    limits: WheelLimits,
+    asked: [f64; 2],
+    /// Until when that holds, CLOCK_MONOTONIC ns.
+    holds_until_ns: u64,
+    told: [f64; 2],
+    feedback: Feedback,
+}
+
+/// What a wheel can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WheelLimits {
+    /// rad/s.
+    pub velocity: f64,
+    /// rad/s^2.
+    pub acceleration: f64,
+}
+
+impl Default for WheelLimits {
+    /// 10 rad/s, 20 rad/s^2: 1 m/s and 2 m/s^2 on a wheel of 20 cm.
+    fn default() -> Self {
+        Self { velocity: 10.0, acceleration: 20.0 }
+    }
+}
+
+impl ActuatorsWork {
+    /// Wheels at rest.
+    #[must_use]
+    pub fn new(limits: WheelLimits) -> Self {
+        Self { limits, asked: [0.0; 2], holds_until_ns: 0, told: [0.0; 2], feedback: Feedback::default() }
+    }
+}
+
+impl Work for ActuatorsWork {
+    type Sample = Feedback;
+    type Request = Velocities;
+    const TOLD: usize = Wheels::SIZE;
+
+    fn take(&mut self, sample: &Feedback) -> u64 {
+        self.feedback = *sample;
+        sample.stamp_ns
+    }
+
+    fn hear(&mut self, bytes: &[u8], moment: &Moment) -> bool {
+        let Ok(request) = WheelRequest::decode(bytes) else { return false };
+        if !request.velocities.iter().all(|it| it.is_finite()) {
+            return false;
+        }
+        self.asked = request.velocities.map(|it| it.clamp(-self.limits.velocity, self.limits.velocity));
+        self.holds_until_ns = moment.release_ns.saturating_add(u64::from(request.holds_ms) * 1_000_000);
+        true
+    }
+
+    fn step(&mut self, moment: &Moment, request: &mut Velocities) -> bool {
+        let holds = moment.release_ns < self.holds_until_ns && !moment.stale;
+        let target = if holds { self.asked } else { [0.0; 2] };
+        let step = self.limits.acceleration * moment.period_ns as f64 * 1e-9;
+        for (told, target) in self.told.iter_mut().zip(target) {
+            *told += (target - *told).clamp(-step, step);
+        }
+        request.0 = self.told;
+        true
+    }
+
+    fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
+        let Feedback { positions, velocities, .. } = self.feedback;
+        Wheels { head, positions, velocities, told: self.told }.encode(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn ask(work: &mut ActuatorsWork, velocities: [f64; 2], at_ms: u64) -> bool {
+        let mut bytes = [0; WheelRequest::SIZE];
+        WheelRequest { velocities, holds_ms: 100 }.encode(&mut bytes).unwrap();
+        work.hear(&bytes, &Moment { release_ns: at_ms * MS, ..Moment::default() })
+    }
+
+    fn told(work: &mut ActuatorsWork, at_ms: u64, stale: bool) -> [f64; 2] {
+        let mut request = Velocities::default();
+        let moment = Moment { release_ns: at_ms * MS, period_ns: 10 * MS, stale };
+        assert!(work.step(&moment, &mut request));
+        request.0
+    }
+
+    #[test]
+    fn wheels_speed_up_within_their_limits_and_come_to_rest_when_nobody_asks_any_more() {
+        let mut work = ActuatorsWork::new(WheelLimits { velocity: 1.0, acceleration: 20.0 });
+        assert!(ask(&mut work, [0.5, -9.0], 0));
+        assert_eq!(told(&mut work, 0, false), [0.2, -0.2]);
+        let at_speed = (1..9).map(|beat| told(&mut work, 10 * beat, false)).last();
+        assert_eq!(at_speed, Some([0.5, -1.0]));
+        assert_eq!(told(&mut work, 100, false), [0.3, -0.8]);
+        for beat in 11..20 {
+            told(&mut work, 10 * beat, false);
+        }
+        assert_eq!(told(&mut work, 200, false), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn wheels_that_report_nothing_and_numbers_that_are_none_move_nothing() {
+        let mut work = ActuatorsWork::new(WheelLimits::default());
+        ask(&mut work, [1.0, 1.0], 0);
+        assert_eq!(told(&mut work, 0, true), [0.0, 0.0]);
+        assert!(!ask(&mut work, [f64::NAN, 0.0], 0) && !ask(&mut work, [0.0, f64::INFINITY], 0));
+        assert!(!work.hear(b"hello", &Moment::default()));
+        assert!(!Velocities::default().decode(&[0xff; 16]), "NaN");
+    }
+}

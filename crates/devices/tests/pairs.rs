@@ -1,0 +1,258 @@
+//! Pairs of tasks with devices that are not there, over a real seam.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bridge::attach::Attachment;
+use bridge::channel::Channel;
+use bridge::description::Description;
+use bridge::seam::{Builder, Door, RealTimeEnds};
+use bridge::sensor::{Imu, Led, LedRequest, Pattern, Scan, Sonar, WheelRequest, Wheels};
+use onbeat_devices::double::range_finder::{Faults, RangeFinder, Settings};
+use onbeat_devices::pair::Stage;
+use onbeat_devices::{Kind, Peripheral, Prepared, Running, service_robot};
+use runtime::profile::RealTimeProfile;
+
+/// Devices over a seam of their own, and what they said to people.
+struct Robot {
+    running: Running,
+    said: Arc<Mutex<Vec<String>>>,
+    seam: Attachment,
+    _door: Door,
+    _ends: RealTimeEnds,
+    folder: PathBuf,
+}
+
+impl Robot {
+    fn start(name: &str, peripherals: &[Peripheral]) -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-devices-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut builder = Builder::new(name, &Description::default());
+        builder.folder(&folder);
+        let prepared = Prepared::new(peripherals, &mut builder).unwrap();
+        let (ends, door) = builder.open().unwrap();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let say = Arc::clone(&said);
+        let running = prepared
+            .measured()
+            .start(door.path(), move |line| say.lock().unwrap().push(line.to_owned()))
+            .unwrap();
+        let seam = Attachment::open(door.path()).unwrap();
+        Self { running, said, seam, _door: door, _ends: ends, folder }
+    }
+
+    /// Reads messages of a port until one is as wanted.
+    fn until<T: std::fmt::Debug>(&self, channel: &Channel, wanted: impl Fn(&[u8]) -> Option<T>) -> T {
+        let begin = Instant::now();
+        let mut bytes = vec![0; 65_536];
+        while begin.elapsed() < PATIENCE {
+            if let Some(length) = channel.recv_timeout(&mut bytes, Duration::from_millis(100)).unwrap() {
+                if let Some(found) = wanted(&bytes[..length]) {
+                    return found;
+                }
+            }
+        }
+        panic!("not seen; status {:?}, said {:?}", self.running.status(), self.said.lock().unwrap());
+    }
+
+    fn said(&self, words: &str) -> bool {
+        self.said.lock().unwrap().iter().any(|line| line.contains(words))
+    }
+
+    fn wait_for(&self, what: impl Fn(&Self) -> bool) {
+        let begin = Instant::now();
+        while !what(self) {
+            assert!(
+                begin.elapsed() < PATIENCE,
+                "status {:?}, said {:?}",
+                self.running.status(),
+                self.said.lock().unwrap()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Robot {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Other tests load the machine.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+fn ordinary() -> Vec<Peripheral> {
+    service_robot(RealTimeProfile::ORDINARY, 50)
+}
+
+fn only(kind: Kind) -> Vec<Peripheral> {
+    let (name, port) = (kind.word().to_owned(), kind.usual_port().to_owned());
+    let period = Duration::from_millis(20);
+    vec![Peripheral { name, port, period, profile: RealTimeProfile::ORDINARY, kind }]
+}
+
+fn range_finder_at(path: PathBuf) -> Vec<Peripheral> {
+    only(Kind::RangeFinder { serial: Some((path, 115_200)), watched: 0.5 })
+}
+
+fn fresh_scan(bytes: &[u8]) -> Option<Scan> {
+    Some(Scan::decode(bytes).unwrap()).filter(|scan| !scan.head.head.stale)
+}
+
+#[test]
+fn the_five_pairs_tell_the_world_what_their_devices_measure() {
+    let mut robot = Robot::start("five", &ordinary());
+    let port = |name| robot.seam.port(name).unwrap();
+    let (imu, scan, sonar, led, wheels) =
+        (port("imu"), port("scan"), port("sonar"), port("led"), port("wheels"));
+
+    let found = robot.until(&imu, |it| Some(Imu::decode(it).unwrap()).filter(|it| !it.head.stale));
+    // A level unit: up is along its z axis.
+    assert!(found.orientation[0].abs() < 0.05 && found.orientation[1].abs() < 0.05, "{found:?}");
+    assert!((found.linear_acceleration[2] - 9.8).abs() < 0.5, "{found:?}");
+    assert!(found.head.stamp_ns > 0 && found.head.stamp_ns <= found.head.told_ns);
+
+    // The room's wall is 3 m ahead, its post 1.43 m away to the left.
+    let found = robot.until(&scan, fresh_scan);
+    assert_eq!(found.ranges.len(), 682);
+    assert!((found.ranges[340] - 3.0).abs() < 0.02, "{}", found.ranges[340]);
+    assert!((found.head.obstacle_distance - 1.43).abs() < 0.02, "{:?}", found.head);
+    assert!((found.head.obstacle_angle - 0.197).abs() < 0.08, "{:?}", found.head);
+
+    let found = robot.until(&sonar, |it| {
+        Some(Sonar::decode(it).unwrap()).filter(|it| !it.head.stale && it.range.is_finite())
+    });
+    // The post stands on the edge of its beam, or else it is the wall.
+    assert!((1.3..3.1).contains(&found.range), "{found:?}");
+
+    let mut request = [0; LedRequest::SIZE];
+    LedRequest { pattern: Pattern::Blink, colour: [1, 2, 3], round_ms: 100 }.encode(&mut request);
+    led.send_timeout(&request, PATIENCE).unwrap();
+    let found = robot.until(&led, |it| {
+        Some(Led::decode(it).unwrap()).filter(|it| it.pattern == Pattern::Blink && !it.head.stale)
+    });
+    assert_eq!((found.colour, found.leds), ([1, 2, 3], 60));
+    let later =
+        robot.until(&led, |it| Some(Led::decode(it).unwrap()).filter(|it| it.frames > found.frames + 3));
+    assert!(later.head.sequence > found.head.sequence);
+
+    let mut request = [0; WheelRequest::SIZE];
+    WheelRequest { velocities: [2.0, -1.0], holds_ms: 60_000 }.encode(&mut request);
+    wheels.send_timeout(&request, PATIENCE).unwrap();
+    robot.until(&wheels, |it| {
+        let it = Wheels::decode(it).unwrap();
+        let turns = (it.velocities[0] - 2.0).abs() < 0.01 && (it.velocities[1] + 1.0).abs() < 0.01;
+        (turns && it.positions[0] > 0.0 && it.positions[1] < 0.0).then_some(())
+    });
+
+    assert!(robot.running.status().iter().all(|it| it.stage == Stage::Working && it.failures == 0));
+    assert!(robot.running.tasks().iter().all(|task| task.live().jobs > 0));
+    assert!(robot.running.records().iter_mut().all(|records| records.next_record().is_some()));
+    assert!(robot.running.exchanges().iter().all(|exchanges| !exchanges.is_empty()));
+}
+
+#[test]
+fn a_range_finder_that_is_pulled_out_and_put_back_is_found_again_and_old_scans_are_marked_stale() {
+    let sensor = RangeFinder::plug_in(Settings::default()).unwrap();
+    // A name that stays, as udev gives one.
+    let link = std::env::temp_dir().join(format!("onbeat-laser-{}", std::process::id()));
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(sensor.path(), &link).unwrap();
+    let robot = Robot::start("pulled", &range_finder_at(link.clone()));
+    let scans = robot.seam.port("scan").unwrap();
+    let first = robot.until(&scans, fresh_scan);
+
+    drop(sensor);
+    std::fs::remove_file(&link).unwrap();
+    let stale = robot.until(&scans, |it| Some(Scan::decode(it).unwrap()).filter(|it| it.head.head.stale));
+    assert!(stale.head.head.stamp_ns >= first.head.head.stamp_ns && stale.ranges.len() == 682);
+    robot.wait_for(|it| it.running.status()[0].stage == Stage::Failed);
+    robot.wait_for(|it| it.said("tried again"));
+    // The real-time task goes on as if nothing were.
+    let jobs = robot.running.tasks()[0].live().jobs;
+    robot.wait_for(|it| it.running.tasks()[0].live().jobs > jobs + 5);
+
+    let sensor = RangeFinder::plug_in(Settings::default()).unwrap();
+    std::os::unix::fs::symlink(sensor.path(), &link).unwrap();
+    let again = robot.until(&scans, fresh_scan);
+    assert!(again.head.head.stamp_ns > stale.head.head.stamp_ns);
+    let status = robot.running.status()[0].clone();
+    assert!(status.opened >= 2 && status.failures >= 1, "{status:?}");
+    std::fs::remove_file(&link).unwrap();
+}
+
+#[test]
+fn half_lines_wrong_sums_and_latency_cost_single_scans_and_are_said() {
+    let faults = Faults {
+        in_pieces: true,
+        wrong_sum_in: 4,
+        half_in: 5,
+        latency: Duration::from_millis(30),
+        ..Faults::default()
+    };
+    let turn = Duration::from_millis(60);
+    let sensor = RangeFinder::plug_in(Settings { faults, turn, noise: 0, ..Settings::default() }).unwrap();
+    let robot = Robot::start("faults", &range_finder_at(sensor.path().to_owned()));
+    let scans = robot.seam.port("scan").unwrap();
+    let mut stamps = std::collections::BTreeSet::new();
+    let begin = Instant::now();
+    while stamps.len() < 20 {
+        assert!(begin.elapsed() < PATIENCE);
+        let scan = robot.until(&scans, fresh_scan);
+        // Not one wrong range comes through.
+        assert!((scan.ranges[340] - 3.0).abs() < 0.002, "{}", scan.ranges[340]);
+        stamps.insert(scan.head.head.stamp_ns);
+    }
+    robot.wait_for(|it| it.said("wrong replies so far"));
+    assert_eq!(robot.running.status()[0].failures, 0);
+}
+
+#[test]
+fn silence_and_garbage_are_reported_once_and_the_sensor_works_when_it_recovers() {
+    let mute = Faults { mute: true, ..Faults::default() };
+    let sensor = RangeFinder::plug_in(Settings { faults: mute, ..Settings::default() }).unwrap();
+    let robot = Robot::start("mute", &range_finder_at(sensor.path().to_owned()));
+    robot.wait_for(|it| it.said("no reply to SCIP2.0 for 1500 ms: is it the right port"));
+    sensor.misbehave(Faults { garbage: true, ..Faults::default() });
+    robot.wait_for(|it| it.running.status()[0].failures >= 2);
+    let said = robot.said.lock().unwrap().len();
+    assert!(said <= 2, "the same trouble is said once: {:?}", robot.said.lock().unwrap());
+    sensor.misbehave(Faults::default());
+    let scans = robot.seam.port("scan").unwrap();
+    robot.until(&scans, fresh_scan);
+    assert!(robot.said("Double of a URG-04LX"));
+}
+
+#[test]
+fn devices_this_machine_does_not_have_are_named_and_their_tasks_go_on_with_stale_marks() {
+    let nowhere = PathBuf::from("/dev/onbeat-no-such-device");
+    let mut peripherals = range_finder_at(nowhere.clone());
+    peripherals.extend(only(Kind::Imu { i2c: Some((nowhere.clone(), 0x68)) }));
+    peripherals.extend(only(Kind::Sonar { gpio: Some((nowhere.clone(), 1, 2)), temperature: 293.15 }));
+    let chip = onbeat_devices::led::Chip::Ws2812;
+    peripherals.extend(only(Kind::LedStrip { spi: Some(nowhere), chip, leds: 3, brightness: 1 }));
+    let robot = Robot::start("nowhere", &peripherals);
+    robot.wait_for(|it| it.running.status().iter().all(|status| status.stage == Stage::Failed));
+    for name in ["range_finder", "imu", "sonar", "led_strip"] {
+        assert!(
+            robot.said(&format!("{name} (/dev/onbeat-no-such-device")),
+            "{:?}",
+            robot.said.lock().unwrap()
+        );
+    }
+    let sonar = robot.seam.port("sonar").unwrap();
+    let found = robot.until(&sonar, |it| Some(Sonar::decode(it).unwrap()));
+    assert!(found.head.stale && found.head.stamp_ns == 0 && found.range.is_infinite());
+}
+
+#[test]
+fn a_terminal_that_is_none_is_refused_with_a_reason() {
+    let file = std::env::temp_dir().join(format!("onbeat-no-terminal-{}", std::process::id()));
+    std::fs::write(&file, "no terminal").unwrap();
+    let robot = Robot::start("file", &range_finder_at(file.clone()));
+    robot.wait_for(|it| it.said("it is no serial port"));
+    std::fs::remove_file(file).unwrap();
+}
