@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -156,7 +157,8 @@ fn joined(thread: JoinHandle<String>) -> String {
 
 /// A command as a person would type it.
 fn words(command: &Command) -> String {
-    let mut line = "onbeat".to_owned();
+    let program = Path::new(command.get_program());
+    let mut line = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
     for argument in command.get_args() {
         let _ = write!(line, " {}", argument.to_string_lossy());
     }

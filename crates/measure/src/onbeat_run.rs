@@ -30,8 +30,22 @@ impl OnbeatRun {
     /// # Errors
     /// A program that cannot be started.
     pub fn start(&self, context: &Context, recording: &Path, longest: Duration) -> Result<Running, Error> {
+        self.start_as(&["run".into()], context, recording, longest)
+    }
+
+    /// The same as another command of this program that takes what `onbeat run` takes, and words of its own before it.
+    ///
+    /// # Errors
+    /// A program that cannot be started.
+    pub fn start_as(
+        &self,
+        words: &[OsString],
+        context: &Context,
+        recording: &Path,
+        longest: Duration,
+    ) -> Result<Running, Error> {
         let mut command = Command::new(&context.onbeat);
-        command.arg("run");
+        command.args(words);
         command.args(&self.robot).args(&self.options);
         if let Some(period) = self.period {
             command.arg("--period").arg(format!("{}ns", period.as_nanos()));

@@ -79,8 +79,8 @@ fn bases_that_cannot_drive_are_refused() {
         assert!(wrong(OmniBase::mecanum(Metres(0.1), Metres(bad), Metres(1.0), Radians(0.7)).map(|_| ())));
     }
     let mecanum = |roller| OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(roller));
-    assert_eq!(mecanum(FRAC_PI_2), Err(BaseError::Rollers { wheel: 0 }));
-    assert_eq!(mecanum(0.0), Err(BaseError::Free), "wheels without slanted rollers cannot go aside");
+    assert_eq!(mecanum(0.0), Err(BaseError::Rollers { wheel: 0 }));
+    assert_eq!(mecanum(FRAC_PI_2), Err(BaseError::Free), "wheels without slanted rollers cannot go aside");
     assert!(matches!(mecanum(f64::NAN), Err(BaseError::Angle { .. })));
     let wheel = OmniWheel {
         x: Metres(0.3),

@@ -41,6 +41,8 @@ impl Report {
                 Section::Histogram(plot) => write_picture(&mut page, Kind::Histogram, plot),
                 Section::Trace(plot) => write_picture(&mut page, Kind::Trace, plot),
                 Section::Tail(plot) => write_picture(&mut page, Kind::Tail, plot),
+                Section::Curve(plot) => write_picture(&mut page, Kind::Curve, plot),
+                Section::Map(plot) => write_picture(&mut page, Kind::Map, plot),
             }
         }
         page.push_str("</body>\n</html>\n");

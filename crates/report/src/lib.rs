@@ -90,8 +90,12 @@ pub enum Section {
     Table(Table),
     /// How often each value came, on a logarithmic scale.
     Histogram(Plot),
-    /// Values over time.
+    /// Values over time, on a logarithmic scale where they span much.
     Trace(Plot),
+    /// Values over time, on an even scale.
+    Curve(Plot),
+    /// Places on the floor: x and y on the same scale.
+    Map(Plot),
     /// The share of values above each value, on logarithmic scales.
     Tail(Plot),
 }
@@ -137,6 +141,6 @@ pub struct Plot {
 pub struct Series {
     /// Its name in the legend.
     pub name: String,
-    /// Its points, x rising. In a histogram: lower edge of the bin and how many fell in.
+    /// Its points, x rising but on a map. In a histogram: lower edge of the bin and how many fell in.
     pub points: Vec<(f64, f64)>,
 }

@@ -28,7 +28,11 @@ impl Report {
             match section {
                 Section::Text(paragraph) => page.push_str(&format!("{}\n", inline(paragraph))),
                 Section::Table(table) => write_table(&mut page, table),
-                Section::Histogram(plot) | Section::Trace(plot) | Section::Tail(plot) => {
+                Section::Histogram(plot)
+                | Section::Trace(plot)
+                | Section::Tail(plot)
+                | Section::Curve(plot)
+                | Section::Map(plot) => {
                     page.push_str(&format!("(Plot in `report.html`: {}.)\n", inline(&plot.caption)));
                 }
             }

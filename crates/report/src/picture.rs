@@ -15,6 +15,21 @@ pub(crate) enum Kind {
     Trace,
     /// Steps; both scales logarithmic where values span enough.
     Tail,
+    /// A line on even scales.
+    Curve,
+    /// A line on two scales that are the same.
+    Map,
+}
+
+impl Kind {
+    /// The scales of x and y that may be logarithmic.
+    const fn may_be_logarithmic(self) -> (bool, bool) {
+        match self {
+            Self::Histogram | Self::Tail => (true, true),
+            Self::Trace => (false, true),
+            Self::Curve | Self::Map => (false, false),
+        }
+    }
 }
 
 /// The picture as an `svg` element; `None` without values.
@@ -31,8 +46,11 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
     {
         let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
         let parts = Parts { plot, series: &series, area: &area };
-        let log_x = kind != Kind::Trace && x.is_wide();
-        let log_y = kind != Kind::Trace || y.is_wide();
+        let (may_x, may_y) = kind.may_be_logarithmic();
+        let log_x = may_x && x.is_wide();
+        // Counts and shares always are.
+        let log_y = may_y && (kind != Kind::Trace || y.is_wide());
+        let (x, y) = if kind == Kind::Map { on_one_scale(x, y) } else { (x, y) };
         let drawn = match (log_x, log_y) {
             (false, false) => parts.draw(x.linear(), y.linear()),
             (false, true) => parts.draw(x.linear(), y.logarithmic().log_scale()),
@@ -48,7 +66,7 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
 fn drawable(kind: Kind, series: &Series) -> Series {
     let finite = series.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
     let points: Vec<(f64, f64)> = match kind {
-        Kind::Trace => finite.collect(),
+        Kind::Trace | Kind::Curve | Kind::Map => finite.collect(),
         // No samples in a bin: below one, where the scale ends.
         Kind::Histogram => steps(finite.map(|(x, y)| (x, y.max(NONE)))),
         Kind::Tail => steps(finite.filter(|&(x, y)| x > 0.0 && y > 0.0)),
@@ -158,6 +176,17 @@ impl Range {
     }
 }
 
+/// The narrower of the two widened, so that a circle is round.
+fn on_one_scale(x: Range, y: Range) -> (Range, Range) {
+    let (wide, high) = DRAWN;
+    let scale = ((x.high - x.low) / wide).max((y.high - y.low) / high).max(1e-9);
+    let widened = |range: Range, size: f64| {
+        let (middle, half) = ((range.low + range.high) / 2.0, scale * size / 2.0);
+        Range { low: middle - half, high: middle + half, ..range }
+    };
+    (widened(x, wide), widened(y, high))
+}
+
 /// A number at an axis: short, exact enough to be read.
 fn label(value: f64) -> String {
     let size = value.abs();
@@ -179,6 +208,9 @@ const WIDE: f64 = 50.0;
 
 const SIZE: (u32, u32) = (960, 420);
 
+/// What margins and labels leave of it.
+const DRAWN: (f64, f64) = (864.0, 354.0);
+
 /// Told apart by people with any colour vision (Okabe and Ito), then darker ones.
 const COLORS: [RGBColor; 10] = [
     RGBColor(0, 114, 178),
@@ -198,13 +230,15 @@ mod tests {
     use super::*;
     use crate::plots::{Samples, histogram, tail, trace};
 
-    fn with(values: &[f64]) -> [(Kind, Plot); 3] {
+    fn with(values: &[f64]) -> [(Kind, Plot); 5] {
         let samples = [Samples { name: "a <b>", values }, Samples { name: "other", values }];
         let times: Vec<f64> = (0..values.len()).map(|index| index as f64).collect();
         [
             (Kind::Histogram, histogram("", "us", &samples)),
             (Kind::Tail, tail("", "us", &samples)),
             (Kind::Trace, trace("", "us", &times, &samples)),
+            (Kind::Curve, trace("", "us", &times, &samples)),
+            (Kind::Map, trace("", "us", &times, &samples)),
         ]
     }
 
@@ -223,6 +257,17 @@ mod tests {
                 assert!(svg.matches("<polyline").count() >= 4, "{kind:?} of {values:?}: {svg}");
                 assert!(svg.contains("a &lt;b&gt;"), "{svg}");
             }
+        }
+    }
+
+    #[test]
+    fn a_metre_on_a_map_is_as_long_both_ways() {
+        let range = |low, high| Range { low, high, smallest_above_zero: 1.0 };
+        for (x, y) in [(range(0.0, 3.0), range(-0.5, 0.1)), (range(0.0, 0.1), range(-5.0, 5.0))] {
+            let (wide, high) = on_one_scale(x, y);
+            assert!(wide.low <= x.low && wide.high >= x.high && high.low <= y.low && high.high >= y.high);
+            let pixels = [(wide.high - wide.low) / DRAWN.0, (high.high - high.low) / DRAWN.1];
+            assert!((pixels[0] / pixels[1] - 1.0).abs() < 1e-9, "{pixels:?}");
         }
     }
 

@@ -39,7 +39,11 @@ impl Report {
                     }
                 }
                 Section::Table(table) => write_table(&mut text, table),
-                Section::Histogram(plot) | Section::Trace(plot) | Section::Tail(plot) => {
+                Section::Histogram(plot)
+                | Section::Trace(plot)
+                | Section::Tail(plot)
+                | Section::Curve(plot)
+                | Section::Map(plot) => {
                     text.push_str(&format!("plot in the HTML report: {}\n", plot.caption));
                 }
             }

@@ -17,5 +17,4 @@ mod run;
 mod scan;
 mod sdo;
 mod simulate;
-mod top;
 mod wire;

@@ -3,7 +3,6 @@
 //!
 //! | module | what it asks Linux for |
 //! |---|---|
-//! | [`cache`] | a value behind a mutex |
 //! | [`cuda`] | the graphics driver, loaded at run time |
 //! | [`semaphore`] | POSIX semaphores within a process |
 //! | [`mutex`] | mutexes, plain and with priority inheritance |
@@ -13,7 +12,6 @@
 //! | [`stamped`] | Ethernet frames, each with the instant at which the kernel took it in |
 #![allow(unsafe_code)]
 
-pub(crate) mod cache;
 pub(crate) mod cuda;
 pub(crate) mod message_queue;
 pub(crate) mod mutex;

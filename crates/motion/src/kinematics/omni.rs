@@ -73,8 +73,8 @@ impl OmniBase {
     }
 
     /// Mecanum wheels at the corners of a rectangle, all driving ahead: front left, front right, rear left, rear right.
-    /// `wheelbase` is between front and rear axles, `track` between left and right wheels; `roller` is 45 degrees for most
-    /// wheels. Seen from above the rollers point to the middle of the base (an "X"); those on the floor lie across.
+    /// `wheelbase` is between front and rear axles, `track` between left and right wheels; `roller` is the angle
+    /// between the axles of roller and wheel, 45 degrees for most. Seen from above the rollers point to the middle of the base (an "X"); those on the floor lie across.
     ///
     /// # Errors
     /// As [`OmniBase::new`].
@@ -90,7 +90,7 @@ impl OmniBase {
             x: Metres(front * half),
             y: Metres(left * aside),
             direction: Radians::ZERO,
-            roller: roller * (-front * left),
+            roller: (Radians(core::f64::consts::FRAC_PI_2) - roller) * (-front * left),
             radius: wheel_radius,
         };
         Self::new([wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)])

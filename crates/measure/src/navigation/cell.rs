@@ -1,0 +1,160 @@
+//! One of the four drives.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use timing::CycleRecord;
+use timing::beats;
+
+use super::course::Course;
+use super::log::{self, Row};
+use super::ros2::Ros2;
+use super::stress::Stress;
+use super::{Navigation, Planner, pilot};
+use crate::child::ChildProcess;
+use crate::onbeat_run::OnbeatRun;
+use crate::{Context, Error, runner, servo};
+
+/// Where the planner runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// With everything else, on one ordinary thread.
+    OneProcess,
+    /// In another process.
+    Seam,
+}
+
+/// A drive, and what the actuator task did meanwhile.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) name: String,
+    pub(super) key: String,
+    pub(super) beats: Vec<CycleRecord>,
+    pub(super) drive: Vec<Row>,
+    pub(super) doubts: Vec<String>,
+}
+
+impl Navigation {
+    pub(super) fn cell(&self, context: &Context, place: Place, loaded: bool) -> Result<Cell, Error> {
+        let (name, key) = names(place, loaded);
+        context.say(format_args!("navigation: {name}, {} s", self.duration.as_secs_f64()));
+        let stress = if loaded { Some(Stress::start(context)?) } else { None };
+        let recording = context.path(&format!("{key}-beats"));
+        let mut doubts = match place {
+            Place::OneProcess => self.in_one_process(context, &key, &recording)?,
+            Place::Seam => self.through_the_seam(context, &key, &recording)?,
+        };
+        doubts.extend(stress.map(Stress::end).unwrap_or_default());
+        let (_, beats) = beats::beats(&runner::read(&recording)?)
+            .map_err(|why| Error::other(format_args!("{}: {why}", recording.display())))?;
+        let drive = log::read(&pilot::log_path(&context.directory, &key))?;
+        Ok(Cell { name, key, beats, drive, doubts })
+    }
+
+    fn in_one_process(
+        &self,
+        context: &Context,
+        key: &str,
+        recording: &PathBuf,
+    ) -> Result<Vec<String>, Error> {
+        let run = self.onbeat_run([]);
+        let run =
+            OnbeatRun { options: ["--no-seam", "--profile", "none"].map(OsString::from).to_vec(), ..run };
+        let mut words: Vec<OsString> =
+            ["pilot", "inside", "--log", key, "--directory"].map(Into::into).to_vec();
+        words.push(context.directory.clone().into());
+        let mut running = run.start_as(&words, context, recording, self.duration)?;
+        if running.wait_until_measuring(context)? {
+            while !running.is_over() && context.wait(LOOK_EVERY) {}
+        }
+        running.finish().map(drop)?;
+        Ok(Vec::new())
+    }
+
+    fn through_the_seam(
+        &self,
+        context: &Context,
+        key: &str,
+        recording: &PathBuf,
+    ) -> Result<Vec<String>, Error> {
+        let seam = format!("navigation-{}", std::process::id());
+        let run = self.onbeat_run(["--seam".into(), seam.clone().into()]);
+        let mut running = run.start(context, recording, self.duration)?;
+        if running.wait_until_measuring(context)? {
+            let mut command = Command::new(&context.onbeat);
+            command.args([
+                "pilot",
+                "outside",
+                "--with-parent",
+                "--seam",
+                &seam,
+                "--log",
+                key,
+                "--directory",
+            ]);
+            command.arg(&context.directory);
+            let mut planner = match &self.planner {
+                Planner::Seam => None,
+                Planner::Dds { python } => {
+                    command.arg("--only-log");
+                    Some(Ros2::start(context, python, &seam, &self.course)?)
+                }
+            };
+            let mut pilot = ChildProcess::start(command)?;
+            while !running.is_over() && context.wait(LOOK_EVERY) {
+                pilot
+                    .still_goes_on()
+                    .or_else(|error| if running.is_over() { Ok(()) } else { Err(error) })?;
+                if let Some(planner) = &mut planner {
+                    planner.still_goes_on()?;
+                }
+            }
+            pilot.finish()?;
+        }
+        let outcome = running.finish()?;
+        Ok(servo::refusals(&outcome))
+    }
+
+    fn onbeat_run<const N: usize>(&self, more: [OsString; N]) -> OnbeatRun {
+        let options = self.options.iter().cloned().chain(more).collect();
+        OnbeatRun { robot: Some(self.robot.clone()), period: Some(self.period), options }
+    }
+}
+
+impl Cell {
+    /// When it reached the goal, since its first step.
+    pub(super) fn arrival(&self, course: &Course) -> Option<Duration> {
+        let begin = self.drive.first()?.time_ns;
+        let there = self.drive.iter().find(|row| course.is_reached(row.pose))?;
+        Some(Duration::from_nanos(there.time_ns - begin))
+    }
+
+    /// The least room to the obstacle, m.
+    pub(super) fn least_room(&self) -> Option<f64> {
+        self.drive.iter().map(|row| row.room).reduce(f64::min)
+    }
+
+    /// What is wrong with the drive.
+    pub(super) fn astray(&self, course: &Course) -> Option<String> {
+        match (self.arrival(course), self.least_room()) {
+            (_, Some(room)) if room <= 0.0 => Some(format!("{}: it touched the obstacle", self.name)),
+            (Some(_), _) => None,
+            (None, _) => {
+                let left = self.drive.last().map_or(f64::NAN, |row| course.left(row.pose));
+                Some(format!("{}: it did not arrive, {left:.2} m were left", self.name))
+            }
+        }
+    }
+}
+
+fn names(place: Place, loaded: bool) -> (String, String) {
+    let (name, key) = match place {
+        Place::OneProcess => ("one ordinary process", "one-process"),
+        Place::Seam => ("through the seam", "seam"),
+    };
+    if loaded { (format!("{name}, under load"), format!("{key}-load")) } else { (name.into(), key.into()) }
+}
+
+const LOOK_EVERY: Duration = Duration::from_millis(50);

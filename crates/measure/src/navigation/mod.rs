@@ -1,0 +1,140 @@
+//! The differential-drive robot runs 3 m round an obstacle: planner, sensor, log and control in one ordinary process, and the
+//! same control code in the real-time cycle with the planner on the other side of the seam (service-robot paper, Figures 9
+//! and 10).
+
+mod cell;
+pub mod course;
+mod log;
+pub mod pilot;
+pub mod planner;
+mod ros2;
+mod stress;
+mod tables;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use report::Report;
+
+pub use self::course::Course;
+
+use self::cell::{Cell, Place};
+use crate::surroundings::Surroundings;
+use crate::{Context, Error};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Navigation {
+    /// The robot file of a differential drive.
+    pub robot: PathBuf,
+    /// The actuator task's period: that of the cycle.
+    pub period: Duration,
+    /// How long each of the four cells runs; the robot stands once it has arrived.
+    pub duration: Duration,
+    /// Where it drives.
+    pub course: Course,
+    /// Who plans on the other side of the seam.
+    pub planner: Planner,
+    /// More options of `onbeat run` for the cells through the seam: profile, priority, CPU.
+    pub options: Vec<OsString>,
+}
+
+/// Who plans on the other side of the seam.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Planner {
+    /// A process of ours, attached to the seam.
+    #[default]
+    Seam,
+    /// A Python program that speaks DDS, as a ROS 2 node does, with `onbeat-ros2` between.
+    Dds {
+        /// The Python that has `cyclonedds`.
+        python: PathBuf,
+    },
+}
+
+impl Navigation {
+    /// The course for 20 s in each cell, commands every 50 ms and the actuator task every 10 ms, as in the paper.
+    #[must_use]
+    pub fn new(robot: PathBuf) -> Self {
+        Self {
+            robot,
+            period: Duration::from_millis(10),
+            duration: Duration::from_secs(20),
+            course: Course::default(),
+            planner: Planner::Seam,
+            options: Vec::new(),
+        }
+    }
+
+    /// Runs it. The report is saved in any case.
+    ///
+    /// # Errors
+    /// A run that failed, a robot that does not arrive or touches the obstacle.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        let surroundings = Surroundings::begin(context);
+        let mut cells = Vec::new();
+        for loaded in [false, true] {
+            for place in [Place::OneProcess, Place::Seam] {
+                if !context.stopped() {
+                    cells.push(self.cell(context, place, loaded)?);
+                }
+            }
+        }
+        let mut report = self.report(&cells)?;
+        surroundings.end(&mut report);
+        cells.iter().flat_map(|cell| &cell.doubts).for_each(|doubt| report.warn(doubt));
+        let astray: Vec<String> = cells.iter().filter_map(|cell| cell.astray(&self.course)).collect();
+        if astray.is_empty() || context.stopped() {
+            return Ok(report);
+        }
+        report::save(&report, &context.directory)
+            .map_err(|error| Error::file(&context.directory, error))?;
+        Err(Error::other(format_args!(
+            "{}; expected the robot at the goal without a touch. The report and the logs are in {}",
+            astray.join("; "),
+            context.directory.display()
+        )))
+    }
+
+    fn report(&self, cells: &[Cell]) -> Result<Report, Error> {
+        let period_us = self.period.as_micros();
+        let mut report = Report {
+            experiment: "navigation".into(),
+            title: "Navigation round an obstacle: the actuator's period in one process, and through the seam".into(),
+            source: Some("the service-robot paper's navigation experiment, Figures 9 and 10".into()),
+            measured: "for every beat of the actuator task its actual period, from start to start, and how far that is \
+                       from the nominal one; where the robot drove, and how fast"
+                .into(),
+            good: "through the seam a deviation of a few per cent of the period at most, under load as without, and a \
+                   robot that arrives without touching the obstacle"
+                .into(),
+            ..Report::default()
+        };
+        let Course { goal, obstacle, obstacle_radius, robot_radius, .. } = self.course;
+        report.condition("robot", self.robot.display().to_string());
+        report.condition(
+            "course",
+            format!(
+                "to ({}, {}) m round a post of {obstacle_radius} m at ({}, {}) m; the robot is a circle of \
+                 {robot_radius} m",
+                goal[0], goal[1], obstacle[0], obstacle[1]
+            ),
+        );
+        report.condition("actuator task", format!("every {period_us} us: one beat of the bus"));
+        report.condition("planner", format!("a dynamic window every 50 ms; {}", self.planner.words()));
+        report.condition("load", stress::words());
+        report.condition("duration", format!("{} s each", self.duration.as_secs_f64()));
+        tables::sections(self, cells, &mut report)?;
+        Ok(report)
+    }
+}
+
+impl Planner {
+    const fn words(&self) -> &'static str {
+        match self {
+            Self::Seam => "through the seam by a process of ours",
+            Self::Dds { .. } => "over DDS by a Python program, onbeat-ros2 between",
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Who drives: sees the obstacle, plans, and keeps a log. The same code in one ordinary process with everything else, and in
+//! a process of its own at the other side of the seam.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bridge::attach::Attachment;
+use bridge::command::{self, Command};
+use ethercat::time::Instant;
+use motion::base::{Pose, Twist};
+use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
+use runtime::clock::{Clock, MonotonicClock};
+use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::pacer::Grid;
+
+use super::course::Course;
+use super::log::{Log, Row};
+use super::planner::DynamicWindow;
+use crate::{Context, Error};
+
+/// Drives a base along a course.
+#[derive(Debug)]
+pub struct Pilot {
+    course: Course,
+    planner: DynamicWindow,
+    log: Log,
+    plan_every: u64,
+    next_plan: u64,
+    asked: Twist,
+    /// It stays once it was there.
+    arrived: bool,
+}
+
+impl Pilot {
+    /// Plans every 50 ms, and logs every step into the file of this name.
+    ///
+    /// # Errors
+    /// The file that cannot be written.
+    pub fn begin(context: &Context, name: &str, course: Course) -> Result<Self, Error> {
+        let planner = DynamicWindow { radius: course.robot_radius, ..DynamicWindow::default() };
+        Ok(Self {
+            course,
+            planner,
+            log: Log::begin(context, name, &course)?,
+            plan_every: (planner.period * 1e9) as u64,
+            next_plan: 0,
+            asked: Twist::default(),
+            arrived: false,
+        })
+    }
+
+    /// Where the base is at an instant; what to ask of it, when there is a new plan.
+    pub fn step(&mut self, now_ns: u64, pose: Pose, twist: Twist) -> Option<Twist> {
+        let plans = now_ns >= self.next_plan;
+        if plans {
+            // On its own grid, unless it was held up for longer than a plan.
+            self.next_plan = (self.next_plan + self.plan_every).max(now_ns.saturating_sub(self.plan_every));
+            self.arrived |= self.course.is_reached(pose);
+            self.asked = if self.arrived {
+                Twist::default()
+            } else {
+                let points: Vec<[f64; 2]> = self.course.scan(pose).into_iter().flatten().collect();
+                self.planner.plan(twist, self.course.goal_from(pose), &points)
+            };
+        }
+        let room = self.course.room(pose);
+        self.log.append(&Row { time_ns: now_ns, pose, twist, asked: self.asked, room });
+        plans.then_some(self.asked)
+    }
+
+    /// Ends the log.
+    ///
+    /// # Errors
+    /// The file that could not be written.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.log.finish()
+    }
+}
+
+/// A controller with the pilot inside: planner, sensor, log and control in one loop of one thread.
+#[derive(Debug)]
+pub struct AllInOne<C> {
+    controller: C,
+    pilot: Pilot,
+    asked: Asked,
+}
+
+impl<C: Controller> AllInOne<C> {
+    /// The pilot gives `controller`, which moves `axes` axes, what it would hear from outside.
+    pub fn new(controller: C, pilot: Pilot, axes: usize) -> Self {
+        Self { controller, pilot, asked: Asked { axes: vec![None; axes], ..Asked::default() } }
+    }
+}
+
+impl<C: Controller> Controller for AllInOne<C> {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let Told { pose, twist, .. } = self.controller.tell();
+        if let Some(asked) = self.pilot.step(beat.release.as_nanos(), pose, twist) {
+            self.asked.freshness = Freshness::Fresh;
+            self.asked.twist = Some(asked);
+        }
+        self.controller.hear(&self.asked);
+        self.controller.update(beat, reports, commands);
+    }
+
+    fn tell(&self) -> Told {
+        // No command comes from outside that could go stale.
+        Told { commanded: false, ..self.controller.tell() }
+    }
+}
+
+/// Drives the running cycle `seam` from outside, until the user or the cycle's process ends it. If `another_leads`, it
+/// only looks on and keeps the log.
+///
+/// # Errors
+/// A seam that cannot be attached to, or a file that cannot be written.
+pub fn drive(
+    context: &Context,
+    seam: &str,
+    name: &str,
+    course: Course,
+    another_leads: bool,
+) -> Result<(), Error> {
+    let attachment = Attachment::named(seam).map_err(Error::other)?;
+    let mut commands = if another_leads { None } else { Some(attachment.command().map_err(Error::other)?) };
+    let state = attachment.state();
+    let mut pilot = Pilot::begin(context, name, course)?;
+    let grid = Grid::new(MonotonicClock.now() + LOOK_EVERY, LOOK_EVERY);
+    for look in 0.. {
+        MonotonicClock.sleep_until(grid.release(look));
+        if context.stopped() || attachment.has_ended() {
+            break;
+        }
+        let state = state.read().map_err(Error::other)?;
+        let (pose, twist) = base(&state.base);
+        let now = MonotonicClock.now();
+        let asked = pilot.step(state.release_ns, pose, twist);
+        if let Some((commands, asked)) = commands.as_mut().zip(asked) {
+            send(commands, asked, now)?;
+        }
+    }
+    pilot.finish()
+}
+
+/// Asks the base for a twist.
+pub(crate) fn send(commands: &mut command::Writer, asked: Twist, now: Instant) -> Result<(), Error> {
+    let command = Command {
+        stamp_ns: now.as_nanos(),
+        time_to_live_ns: TIME_TO_LIVE.as_nanos() as u64,
+        twist: Some(command::Twist { x: asked.x.0, y: asked.y.0, yaw: asked.yaw.0 }),
+        axes: vec![None; commands.axes()],
+        ..Command::default()
+    };
+    commands.send(&command).map(drop).map_err(Error::other)
+}
+
+/// Pose and twist of the base, with their units.
+pub(crate) fn base(base: &bridge::state::Base) -> (Pose, Twist) {
+    let [x, y, yaw] = base.pose;
+    let pose = Pose { x: Metres(x), y: Metres(y), yaw: Radians(yaw) };
+    let [x, y, yaw] = base.twist;
+    let twist = Twist { x: MetresPerSecond(x), y: MetresPerSecond(y), yaw: RadiansPerSecond(yaw) };
+    (pose, twist)
+}
+
+/// Where a log of this name lies.
+#[must_use]
+pub fn log_path(directory: &Path, name: &str) -> PathBuf {
+    directory.join(format!("{name}.onbeat"))
+}
+
+/// How often it looks where the base is: the actuator task's period.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How long a command holds: four plans.
+const TIME_TO_LIVE: Duration = Duration::from_millis(200);

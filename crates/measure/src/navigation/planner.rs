@@ -1,0 +1,247 @@
+//! A dynamic-window planner (Fox, Burgard and Thrun, IEEE Robotics & Automation Magazine 4, 1997).
+//!
+//! Of the velocities that the base can come to before it plans again, each is followed for a while on its arc; the one that
+//! comes nearest to the goal with enough room beside it wins. `python/examples/dynamic_window.py` is the same planner for
+//! ROS 2, and a test holds the two together.
+
+use std::f64::consts::{PI, TAU};
+
+use motion::base::{Pose, Twist};
+use motion::{MetresPerSecond, RadiansPerSecond, Seconds};
+
+/// What the base can do, and how far ahead it looks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DynamicWindow {
+    /// Highest velocity, m/s; it does not go backwards.
+    pub velocity: f64,
+    /// Highest yaw rate, rad/s.
+    pub yaw: f64,
+    /// m/s^2, speeding up and slowing down.
+    pub acceleration: f64,
+    /// rad/s^2.
+    pub yaw_acceleration: f64,
+    /// Time from one plan to the next, s.
+    pub period: f64,
+    /// Radius of the robot, m.
+    pub radius: f64,
+}
+
+impl Default for DynamicWindow {
+    /// For the service robot: a brisk walk in a corridor, a plan every 50 ms.
+    fn default() -> Self {
+        Self {
+            velocity: 0.5,
+            yaw: 1.2,
+            acceleration: 0.5,
+            yaw_acceleration: 3.0,
+            period: 0.05,
+            radius: 0.25,
+        }
+    }
+}
+
+impl DynamicWindow {
+    /// The velocity to ask for. `goal` and `points` (where something is in the way) are in the robot's own frame, m. If no
+    /// velocity is safe, the base stops and turns towards where there is room.
+    #[must_use]
+    pub fn plan(&self, twist: Twist, goal: [f64; 2], points: &[[f64; 2]]) -> Twist {
+        let mut best: Option<(f64, Twist)> = None;
+        let reach = WINDOW * self.period;
+        let velocities = window(twist.x.0, self.acceleration * reach, 0.0, self.velocity);
+        let turns = window(twist.yaw.0, self.yaw_acceleration * reach, -self.yaw, self.yaw);
+        for step in 0..VELOCITIES {
+            let velocity = between(velocities, step, VELOCITIES);
+            for step in 0..TURNS {
+                let asked = Twist {
+                    x: MetresPerSecond(velocity),
+                    yaw: RadiansPerSecond(between(turns, step, TURNS)),
+                    ..Twist::default()
+                };
+                let Some(cost) = self.cost(asked, goal, points) else { continue };
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, asked));
+                }
+            }
+        }
+        best.map_or_else(|| self.turn_away(points), |(_, twist)| twist)
+    }
+
+    /// `None` where the base could not stop in time.
+    fn cost(&self, asked: Twist, goal: [f64; 2], points: &[[f64; 2]]) -> Option<f64> {
+        let (mut room, mut pose) = (f64::INFINITY, Pose::ORIGIN);
+        let stopping = asked.x.0 * asked.x.0 / (2.0 * self.acceleration) + asked.x.0 * self.period;
+        for step in 1..=STEPS {
+            let time = AHEAD * f64::from(step) / f64::from(STEPS);
+            pose = Pose::ORIGIN.after(asked, Seconds(time));
+            let here = points
+                .iter()
+                .map(|[x, y]| (pose.x.0 - x).hypot(pose.y.0 - y) - self.radius)
+                .fold(f64::INFINITY, f64::min);
+            if here < LEAST_ROOM && asked.x.0 * time <= stopping + LEAST_ROOM {
+                return None;
+            }
+            room = room.min(here);
+        }
+        let (left, direction) = self.way_left([pose.x.0, pose.y.0], goal, points);
+        // Looking elsewhere counts less the nearer the goal is.
+        let turned = (direction - pose.yaw.0).sin().atan2((direction - pose.yaw.0).cos()).abs();
+        let narrow = ((COMFORT - room) / COMFORT).clamp(0.0, 1.0);
+        Some(
+            left + 0.5 * turned * left.min(1.0)
+                + 2.0 * narrow * narrow
+                + 0.05 * (self.velocity - asked.x.0),
+        )
+    }
+
+    /// From a place to the goal, round what is seen in between on its shorter side: how far, and which way first.
+    fn way_left(&self, from: [f64; 2], goal: [f64; 2], points: &[[f64; 2]]) -> (f64, f64) {
+        let (dx, dy) = (goal[0] - from[0], goal[1] - from[1]);
+        let straight = dx.hypot(dy);
+        let bearing = dy.atan2(dx);
+        let (sin, cos) = bearing.sin_cos();
+        let wide = self.radius + BERTH;
+        let (mut blocked, mut sides) = (false, [(f64::NEG_INFINITY, straight); 2]);
+        for [x, y] in points {
+            // Along the straight way and to the left of it.
+            let (x, y) = (x - from[0], y - from[1]);
+            let (along, left) = (cos * x + sin * y, cos * y - sin * x);
+            blocked |= (0.0..straight).contains(&along) && left.abs() < wide;
+            let (to, beyond) = (along.hypot(left), (straight - along).hypot(left));
+            let tangent = (wide / to).min(1.0).asin();
+            let corner = PI - (left.abs().atan2(along) + left.abs().atan2(straight - along));
+            for (side, best) in [1.0, -1.0].into_iter().zip(&mut sides) {
+                let turn = side * left.atan2(along) + tangent;
+                // The side that is passed lies across the straight way, or this point does not stand in it.
+                let about = if side * left < 0.0 { corner } else { TAU - corner };
+                let arc = about - (wide / to).min(1.0).acos() - (wide / beyond).min(1.0).acos();
+                let legs = (to * to - wide * wide).max(0.0).sqrt()
+                    + (beyond * beyond - wide * wide).max(0.0).sqrt();
+                if along > 0.0 && turn > best.0 {
+                    *best = (turn, legs + wide * arc.max(0.0));
+                }
+            }
+        }
+        if !blocked {
+            return (straight, bearing);
+        }
+        let [(left_turn, left), (right_turn, right)] = sides;
+        if left <= right { (left, bearing + left_turn) } else { (right, bearing - right_turn) }
+    }
+
+    /// On the spot, away from the nearest point.
+    fn turn_away(&self, points: &[[f64; 2]]) -> Twist {
+        let nearest = points.iter().min_by(|a, b| a[0].hypot(a[1]).total_cmp(&b[0].hypot(b[1])));
+        let side = if nearest.is_some_and(|[_, y]| *y >= 0.0) { -0.5 } else { 0.5 };
+        Twist { yaw: RadiansPerSecond(side * self.yaw), ..Twist::default() }
+    }
+}
+
+fn window(now: f64, reach: f64, lowest: f64, highest: f64) -> (f64, f64) {
+    let now = now.clamp(lowest, highest);
+    ((now - reach).max(lowest), (now + reach).min(highest))
+}
+
+fn between((low, high): (f64, f64), step: i32, steps: i32) -> f64 {
+    low + (high - low) * f64::from(step) / f64::from(steps - 1)
+}
+
+/// Velocities that are tried.
+const VELOCITIES: i32 = 7;
+
+/// Yaw rates that are tried with each.
+const TURNS: i32 = 15;
+
+/// Time ahead that each is followed, s.
+const AHEAD: f64 = 2.0;
+
+/// Places on the way that are looked at.
+const STEPS: i32 = 16;
+
+/// Periods until the base has come to what it is asked: its own controller needs some time.
+const WINDOW: f64 = 4.0;
+
+/// Nearer than that is in the way, m.
+const LEAST_ROOM: f64 = 0.02;
+
+/// Room that is left to what is passed, m.
+const BERTH: f64 = 0.2;
+
+/// With that much room nothing is narrow, m.
+const COMFORT: f64 = 0.15;
+
+#[cfg(test)]
+mod tests {
+    use motion::online::{OnlineTwist, TwistLimits};
+    use motion::{
+        MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecondCubed, RadiansPerSecondSquared,
+    };
+
+    use super::super::course::Course;
+    use super::*;
+
+    const LIMITS: TwistLimits = TwistLimits {
+        velocity: MetresPerSecond(0.6),
+        acceleration: MetresPerSecondSquared(0.6),
+        jerk: MetresPerSecondCubed(6.0),
+        yaw_velocity: RadiansPerSecond(1.5),
+        yaw_acceleration: RadiansPerSecondSquared(4.0),
+        yaw_jerk: RadiansPerSecondCubed(40.0),
+    };
+
+    /// Drives the course with a base that follows as its controller lets it, `late` ms behind: seconds to the goal, and the
+    /// least room on the way; `None` if it never arrives.
+    fn drive(course: &Course, begin: Pose, late: usize) -> (Option<f64>, f64) {
+        let planner = DynamicWindow { radius: course.robot_radius, ..DynamicWindow::default() };
+        let mut base = OnlineTwist::new(LIMITS).unwrap();
+        let (mut pose, mut room) = (begin, f64::INFINITY);
+        let mut asked = std::collections::VecDeque::from(vec![Twist::default(); late + 1]);
+        for millisecond in 0..30_000 {
+            if millisecond % 50 == 0 {
+                let points: Vec<[f64; 2]> = course.scan(pose).into_iter().flatten().collect();
+                *asked.back_mut().unwrap() = planner.plan(base.twist(), course.goal_from(pose), &points);
+            }
+            asked.push_back(*asked.back().unwrap());
+            base.aim(asked.pop_front().unwrap()).unwrap();
+            pose = pose.after(base.advance(Seconds(0.001)), Seconds(0.001));
+            room = room.min(course.room(pose));
+            if course.is_reached(pose) {
+                return (Some(f64::from(millisecond) / 1000.0), room);
+            }
+        }
+        (None, room)
+    }
+
+    #[test]
+    fn the_planner_reaches_the_goal_without_touching_on_the_course() {
+        let (time, room) = drive(&Course::default(), Course::start(), 10);
+        assert!(time.is_some_and(|time| time < 15.0) && room > 0.02, "{time:?} s, {room} m");
+    }
+
+    #[test]
+    fn the_planner_reaches_the_goal_from_many_starts_round_many_posts() {
+        let mut rng = fastrand::Rng::with_seed(4);
+        let mut worst = (f64::INFINITY, 0.0_f64);
+        for seed in 0..40 {
+            let mut about = |middle: f64, width: f64| middle + (rng.f64() - 0.5) * width;
+            let course = Course {
+                goal: [about(3.0, 0.4), about(0.0, 0.6)],
+                obstacle: [about(1.5, 0.4), about(0.0, 0.8)],
+                obstacle_radius: about(0.2, 0.2),
+                ..Course::default()
+            };
+            let begin = Pose { yaw: motion::Radians(about(0.0, 1.6)), ..Course::start() };
+            let (time, room) = drive(&course, begin, rng.usize(..30));
+            assert!(time.is_some(), "seed {seed}: {course:?} from {begin:?} never arrives");
+            assert!(room > 0.0, "seed {seed}: {course:?} from {begin:?} touches: {room} m");
+            worst = (worst.0.min(room), worst.1.max(time.unwrap_or(0.0)));
+        }
+        println!("least room {:.3} m, longest {:.1} s", worst.0, worst.1);
+    }
+
+    #[test]
+    fn without_any_room_it_turns_away_on_the_spot() {
+        let asked =
+            DynamicWindow::default().plan(Twist::default(), [3.0, 0.0], &[[0.28, 0.05], [0.29, 0.0]]);
+        assert!(asked.x.0 == 0.0 && asked.yaw.0 < 0.0, "{asked:?}");
+    }
+}

@@ -1,0 +1,60 @@
+//! A planner that speaks DDS: `onbeat-ros2`, and a Python program that knows of nothing else.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use bridge::attach::Attachment;
+
+use super::course::Course;
+use crate::child::ChildProcess;
+use crate::{Context, Error};
+
+/// The two processes; dropped, they are killed.
+#[derive(Debug)]
+pub(super) struct Ros2 {
+    bridge: ChildProcess,
+    planner: ChildProcess,
+}
+
+impl Ros2 {
+    pub(super) fn start(
+        context: &Context,
+        python: &Path,
+        seam: &str,
+        course: &Course,
+    ) -> Result<Self, Error> {
+        let program = context.onbeat.with_file_name("onbeat-ros2");
+        if !program.exists() {
+            return Err(Error::other(format_args!(
+                "{} is not there: build it with `cargo build -p onbeat-ros2` (and --release where onbeat is), or plan \
+                 with --planner seam",
+                program.display()
+            )));
+        }
+        let script = context.directory.join("dynamic_window.py");
+        fs::write(&script, SCRIPT).map_err(|error| Error::file(&script, error))?;
+        // A domain of its own, so that no other robot of the network is moved.
+        let domain = (std::process::id() % 100 + 1).to_string();
+        let attachment = Attachment::named(seam).map_err(Error::other)?;
+        let mut bridge = Command::new(program);
+        bridge.env("ROS_DOMAIN_ID", &domain).env(bridge::attach::VARIABLE, attachment.path());
+        let mut planner = Command::new(python);
+        planner.env("ROS_DOMAIN_ID", &domain).arg(&script);
+        let [goal_x, goal_y] = course.goal;
+        let [x, y] = course.obstacle;
+        for number in [goal_x, goal_y, x, y, course.obstacle_radius, course.robot_radius, course.tolerance]
+        {
+            planner.arg(number.to_string());
+        }
+        Ok(Self { bridge: ChildProcess::start(bridge)?, planner: ChildProcess::start(planner)? })
+    }
+
+    pub(super) fn still_goes_on(&mut self) -> Result<(), Error> {
+        self.bridge.still_goes_on()?;
+        self.planner.still_goes_on()
+    }
+}
+
+/// The planner, as people start it by hand.
+const SCRIPT: &str = include_str!("../../../../python/examples/dynamic_window.py");

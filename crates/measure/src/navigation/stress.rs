@@ -1,0 +1,78 @@
+//! The load: stress-ng as in the paper, or our own where that is not installed.
+
+use std::process::{Command, Stdio};
+use std::thread::available_parallelism;
+
+use crate::child::ChildProcess;
+use crate::load::{Load, Loads};
+use crate::{Context, Error};
+
+/// A load that is on, until it is ended or dropped.
+#[derive(Debug)]
+pub(super) enum Stress {
+    StressNg(ChildProcess),
+    Ours(Loads),
+}
+
+impl Stress {
+    pub(super) fn start(context: &Context) -> Result<Self, Error> {
+        if !is_installed() {
+            return Loads::start(context, &ours()).map(Self::Ours);
+        }
+        let mut command = Command::new("stress-ng");
+        command.args(arguments()).arg("--quiet").arg("--temp-path").arg(&context.directory);
+        let process = ChildProcess::start(command)?;
+        context.wait(UNDER_WAY);
+        Ok(Self::StressNg(process))
+    }
+
+    /// Ends it; what was not as it should be.
+    pub(super) fn end(self) -> Vec<String> {
+        match self {
+            Self::StressNg(mut process) => {
+                let ended = process.still_goes_on();
+                // It calls being told to stop a failure.
+                let _ = process.finish();
+                ended
+                    .err()
+                    .map(|error| format!("the load ended before the drive: {error}"))
+                    .into_iter()
+                    .collect()
+            }
+            Self::Ours(mut loads) => loads.ended(),
+        }
+    }
+}
+
+/// What the load is.
+pub(super) fn words() -> String {
+    if is_installed() {
+        return format!("stress-ng {}", arguments().join(" "));
+    }
+    let names: Vec<&str> = ours().iter().map(|load| load.name()).collect();
+    format!("our own, for stress-ng is not installed: {}", names.join(", "))
+}
+
+fn is_installed() -> bool {
+    let mut command = Command::new("stress-ng");
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Two loops for each CPU, and the disk, the memory and pipes beside them.
+fn arguments() -> Vec<String> {
+    let workers = (2 * available_parallelism().map_or(1, usize::from)).to_string();
+    ["--cpu", &workers, "--hdd", "1", "--hdd-bytes", "32M", "--vm", "1", "--vm-bytes", "64M", "--pipe", "2"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn ours() -> Vec<Load> {
+    let cpus = available_parallelism().map_or(1, usize::from);
+    let mut loads = vec![Load::Cpu; 2 * cpus];
+    loads.extend([Load::KernelLock, Load::Memory, Load::Dd, Load::Hackbench]);
+    loads
+}
+
+/// Time for it to start.
+const UNDER_WAY: std::time::Duration = std::time::Duration::from_secs(1);

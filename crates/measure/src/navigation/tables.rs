@@ -1,0 +1,121 @@
+//! The four drives side by side.
+
+use motion::base::Twist;
+use report::{Plot, Report, Row, Section, Series, Table};
+use serde_json::json;
+use timing::{Statistics, Summary};
+
+use super::Navigation;
+use super::cell::Cell;
+use super::course::Course;
+use crate::Error;
+use crate::distribution::{self, Durations};
+
+pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Report) -> Result<(), Error> {
+    let nominal = u64::try_from(settings.period.as_nanos()).unwrap_or(u64::MAX);
+    let (mut periods, mut deviations) = (Vec::new(), Vec::new());
+    for cell in cells {
+        let between = |pair: &[timing::CycleRecord]| pair[1].start_ns - pair[0].start_ns;
+        // A skipped release makes one long period: that is what happened to the actuator.
+        let ns: Vec<u64> = cell.beats.windows(2).map(between).collect();
+        deviations.push(Durations::new(&cell.name, ns.iter().map(|ns| ns.abs_diff(nominal)).collect()));
+        periods.push(Durations::new(&cell.name, ns));
+        let summary = |it: &Durations| four_ns(&it.statistics());
+        let drive = json!({
+            "arrived_after_s": cell.arrival(&settings.course).map(|time| time.as_secs_f64()),
+            "least_room_m": cell.least_room(),
+            "beats": cell.beats.len(),
+            "period_ns": periods.last().map(summary),
+            "deviation_ns": deviations.last().map(summary),
+        });
+        report.values.insert(cell.key.clone(), drive);
+    }
+    report.sections.push(four("Deviation of the actuator's period, us: |period - nominal|", &deviations));
+    report.sections.push(Section::Text(PAPER.into()));
+    report.sections.push(four("The actuator's period, us: start to start", &periods));
+    report.sections.push(drives(cells, &settings.course));
+    report.sections.push(trajectories(cells, &settings.course));
+    report.sections.push(velocities("Velocity ahead", "m/s", cells, |twist| twist.x.0));
+    report.sections.push(velocities("Yaw rate", "rad/s", cells, |twist| twist.yaw.0));
+    report.sections.extend(distribution::plots("Deviation of the actuator's period", &deviations));
+    Ok(())
+}
+
+fn four(caption: &str, cells: &[Durations]) -> Section {
+    let row = |it: &Durations| {
+        let Summary { average, maximum, minimum, standard_deviation, .. } = it.statistics().summary();
+        let whole = |ns: Option<u64>| ns.map(|ns| ns as f64);
+        let cells = [average, whole(maximum), whole(minimum), standard_deviation];
+        Row {
+            name: it.name.clone(),
+            cells: cells.map(report::numbers::microseconds).to_vec(),
+            from_paper: false,
+        }
+    };
+    Section::Table(Table {
+        caption: caption.into(),
+        columns: distribution::heads("", &["average", "maximum", "minimum", "standard deviation"]),
+        rows: cells.iter().map(row).collect(),
+    })
+}
+
+fn four_ns(statistics: &Statistics) -> serde_json::Value {
+    let Summary { average, maximum, minimum, standard_deviation, .. } = statistics.summary();
+    json!({
+        "average": average, "maximum": maximum, "minimum": minimum, "standard_deviation": standard_deviation
+    })
+}
+
+fn drives(cells: &[Cell], course: &Course) -> Section {
+    let row = |cell: &Cell| {
+        let arrival = cell.arrival(course);
+        let arrival = arrival.map_or_else(|| "never".into(), |time| format!("{:.2} s", time.as_secs_f64()));
+        let room = cell.least_room().map_or_else(|| "-".into(), |room| format!("{room:.3} m"));
+        let cells = vec![arrival, room, cell.beats.len().to_string()];
+        Row { name: cell.name.clone(), cells, from_paper: false }
+    };
+    Section::Table(Table {
+        caption: "The drives, by the wheels' odometry: the simulated floor does not let wheels slip".into(),
+        columns: distribution::heads("", &["at the goal after", "least room to the post", "beats"]),
+        rows: cells.iter().map(row).collect(),
+    })
+}
+
+fn trajectories(cells: &[Cell], course: &Course) -> Section {
+    let drive = |cell: &Cell| Series {
+        name: cell.name.clone(),
+        points: cell.drive.iter().step_by(5).map(|row| (row.pose.x.0, row.pose.y.0)).collect(),
+    };
+    let circle = |name: &str, [x, y]: [f64; 2], radius: f64| Series {
+        name: name.into(),
+        points: (0..=72)
+            .map(|step| (f64::from(step) / 72.0 * std::f64::consts::TAU).sin_cos())
+            .map(|(sin, cos)| (x + radius * cos, y + radius * sin))
+            .collect(),
+    };
+    let mut series: Vec<Series> = cells.iter().map(drive).collect();
+    series.push(circle("post", course.obstacle, course.obstacle_radius));
+    let touch = course.obstacle_radius + course.robot_radius;
+    series.push(circle("where the robot's middle would touch", course.obstacle, touch));
+    series.push(circle("goal", course.goal, course.tolerance));
+    let caption = "Trajectory of the middle of the robot (the paper's Figure 9)".into();
+    Section::Map(Plot { caption, x: "x, m".into(), y: "y, m".into(), series })
+}
+
+fn velocities(what: &str, unit: &str, cells: &[Cell], of: fn(&Twist) -> f64) -> Section {
+    let series = |cell: &Cell| {
+        let begin = cell.drive.first().map_or(0, |row| row.time_ns);
+        let point = |row: &super::log::Row| ((row.time_ns - begin) as f64 / 1e9, of(&row.twist));
+        Series { name: cell.name.clone(), points: cell.drive.iter().step_by(2).map(point).collect() }
+    };
+    let caption = format!("{what} over time (the paper's Figure 10)");
+    Section::Curve(Plot {
+        caption,
+        x: "s".into(),
+        y: unit.into(),
+        series: cells.iter().map(series).collect(),
+    })
+}
+
+const PAPER: &str = "The paper's own values are not known to us and not reproduced here; the rows are its rows: its system \
+                     with everything in one Linux process, and with real-time tasks, each with and without stress.";

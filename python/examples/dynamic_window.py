@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""A dynamic-window planner (Fox, Burgard and Thrun, 1997) for a differential-drive robot.
+
+It reads /odom and sends /cmd_vel every 50 ms, as a ROS 2 node would, but needs no ROS: only `pip install cyclonedds`.
+Beside it run `onbeat run examples/m4k.toml` and `onbeat-ros2`.
+
+The range finder is simulated: the planner is told where the obstacle is, and sees the points of it that a range finder on
+the robot would see. `crates/measure/src/navigation/planner.rs` is the same planner in Rust; a test holds them together.
+"""
+
+import argparse
+import math
+import os
+import sys
+import time
+from dataclasses import dataclass
+
+VELOCITY, YAW = 0.5, 1.2  # m/s, rad/s
+ACCELERATION, YAW_ACCELERATION = 0.5, 3.0  # m/s^2, rad/s^2
+PERIOD = 0.05  # s, from one plan to the next
+AHEAD, STEPS = 2.0, 16  # each velocity is followed for so long, in so many steps
+WINDOW = 4.0  # periods until the base has come to what it is asked
+VELOCITIES, TURNS = 7, 15  # tried
+LEAST_ROOM, BERTH, COMFORT = 0.02, 0.2, 0.15  # m
+BEAMS, SECTORS, FIELD, LONGEST = 241, 16, math.radians(240.0), 4.0  # of the range finder
+
+
+@dataclass(frozen=True)
+class Course:
+    """A goal, a round obstacle, and the size of the robot, m."""
+
+    goal: tuple
+    obstacle: tuple
+    obstacle_radius: float
+    robot_radius: float
+    tolerance: float
+
+
+def scan(course, pose):
+    """The nearest point of the obstacle in each sector, in the robot's own frame."""
+    x, y = seen_from(pose, course.obstacle)
+    nearest = {}
+    for beam in range(BEAMS):
+        angle = FIELD * (beam / (BEAMS - 1) - 0.5)
+        sin, cos = math.sin(angle), math.cos(angle)
+        along, aside = x * cos + y * sin, y * cos - x * sin
+        half = course.obstacle_radius**2 - aside**2
+        if half < 0.0 or along < 0.0:
+            continue
+        reach = along - math.sqrt(half)
+        sector = beam * SECTORS // BEAMS
+        if 0.0 <= reach < LONGEST and (sector not in nearest or reach < nearest[sector][0]):
+            nearest[sector] = (reach, (reach * cos, reach * sin))
+    return [nearest[sector][1] for sector in sorted(nearest)]
+
+
+def seen_from(pose, place):
+    """A place on the floor in the robot's own frame."""
+    px, py, yaw = pose
+    dx, dy = place[0] - px, place[1] - py
+    sin, cos = math.sin(yaw), math.cos(yaw)
+    return cos * dx + sin * dy, cos * dy - sin * dx
+
+
+def plan(twist, goal, points, radius):
+    """The velocity and yaw rate to ask for."""
+    reach = WINDOW * PERIOD
+    velocities = window(twist[0], ACCELERATION * reach, 0.0, VELOCITY)
+    turns = window(twist[1], YAW_ACCELERATION * reach, -YAW, YAW)
+    best = None
+    for i in range(VELOCITIES):
+        velocity = between(velocities, i, VELOCITIES)
+        for j in range(TURNS):
+            asked = (velocity, between(turns, j, TURNS))
+            found = cost(asked, goal, points, radius)
+            if found is not None and (best is None or found < best[0]):
+                best = (found, asked)
+    return best[1] if best else turn_away(points)
+
+
+def cost(asked, goal, points, radius):
+    """None where the base could not stop in time."""
+    velocity, turn = asked
+    stopping = velocity**2 / (2.0 * ACCELERATION) + velocity * PERIOD
+    room, pose = math.inf, (0.0, 0.0, 0.0)
+    for step in range(1, STEPS + 1):
+        elapsed = AHEAD * step / STEPS
+        pose = arc(velocity * elapsed, turn * elapsed)
+        here = min((math.hypot(pose[0] - x, pose[1] - y) - radius for x, y in points), default=math.inf)
+        if here < LEAST_ROOM and velocity * elapsed <= stopping + LEAST_ROOM:
+            return None
+        room = min(room, here)
+    left, direction = way_left(pose, goal, points, radius + BERTH)
+    off = direction - pose[2]
+    turned = abs(math.atan2(math.sin(off), math.cos(off)))
+    narrow = min(max((COMFORT - room) / COMFORT, 0.0), 1.0)
+    return left + 0.5 * turned * min(left, 1.0) + 2.0 * narrow * narrow + 0.05 * (VELOCITY - velocity)
+
+
+def arc(along, turn):
+    """Where an arc of this length and turn leads."""
+    if abs(turn) < 1e-4:
+        return along * (1.0 - turn * turn / 6.0), along * turn / 2.0, turn
+    return along * math.sin(turn) / turn, along * 2.0 * math.sin(turn / 2.0) ** 2 / turn, turn
+
+
+def way_left(start, goal, points, wide):
+    """From a place to the goal, round what is seen in between on its shorter side: how far, and which way first."""
+    dx, dy = goal[0] - start[0], goal[1] - start[1]
+    straight, bearing = math.hypot(dx, dy), math.atan2(dy, dx)
+    sin, cos = math.sin(bearing), math.cos(bearing)
+    blocked, sides = False, {1.0: (-math.inf, straight), -1.0: (-math.inf, straight)}
+    for x, y in points:
+        x, y = x - start[0], y - start[1]
+        along, left = cos * x + sin * y, cos * y - sin * x
+        blocked |= 0.0 <= along < straight and abs(left) < wide
+        to, beyond = math.hypot(along, left), math.hypot(straight - along, left)
+        near, far = min(wide / to, 1.0), min(wide / beyond, 1.0)
+        corner = math.pi - (math.atan2(abs(left), along) + math.atan2(abs(left), straight - along))
+        for side in sides:
+            turn = side * math.atan2(left, along) + math.asin(near)
+            about = corner if side * left < 0.0 else math.tau - corner
+            bend = max(about - math.acos(near) - math.acos(far), 0.0)
+            legs = math.sqrt(max(to**2 - wide**2, 0.0)) + math.sqrt(max(beyond**2 - wide**2, 0.0))
+            if along > 0.0 and turn > sides[side][0]:
+                sides[side] = (turn, legs + wide * bend)
+    if not blocked:
+        return straight, bearing
+    if sides[1.0][1] <= sides[-1.0][1]:
+        return sides[1.0][1], bearing + sides[1.0][0]
+    return sides[-1.0][1], bearing - sides[-1.0][0]
+
+
+def turn_away(points):
+    """On the spot, away from the nearest point."""
+    nearest = min(points, key=lambda point: math.hypot(*point), default=(0.0, -1.0))
+    return 0.0, (-0.5 if nearest[1] >= 0.0 else 0.5) * YAW
+
+
+def window(now, reach, lowest, highest):
+    now = min(max(now, lowest), highest)
+    return max(now - reach, lowest), min(now + reach, highest)
+
+
+def between(limits, step, steps):
+    low, high = limits
+    return low + (high - low) * step / (steps - 1)
+
+
+def decide(course, pose, twist):
+    """What to ask of a base that stands at `pose` and moves with `twist`."""
+    if math.hypot(pose[0] - course.goal[0], pose[1] - course.goal[1]) <= course.tolerance:
+        return 0.0, 0.0
+    return plan(twist, seen_from(pose, course.goal), scan(course, pose), course.robot_radius)
+
+
+def drive(course):
+    """Plans until it is stopped."""
+    from cyclonedds.core import Policy, Qos
+    from cyclonedds.domain import DomainParticipant
+    from cyclonedds.idl import IdlStruct
+    from cyclonedds.idl.types import array, float64, int32, uint32
+    from cyclonedds.pub import DataWriter
+    from cyclonedds.sub import DataReader
+    from cyclonedds.topic import Topic
+    from cyclonedds.util import duration
+
+    def message(package, name, **fields):
+        """A ROS 2 message as DDS knows it."""
+        body = {"__annotations__": fields, "__module__": __name__}
+        made = type(IdlStruct)(name, (IdlStruct,), body, typename=f"{package}::msg::dds_::{name}_")
+        return dataclass(made)
+
+    Vector3 = message("geometry_msgs", "Vector3", x=float64, y=float64, z=float64)
+    Twist = message("geometry_msgs", "Twist", linear=Vector3, angular=Vector3)
+    Time = message("builtin_interfaces", "Time", sec=int32, nanosec=uint32)
+    Header = message("std_msgs", "Header", stamp=Time, frame_id=str)
+    Point = message("geometry_msgs", "Point", x=float64, y=float64, z=float64)
+    Quaternion = message("geometry_msgs", "Quaternion", x=float64, y=float64, z=float64, w=float64)
+    Pose = message("geometry_msgs", "Pose", position=Point, orientation=Quaternion)
+    spread = array[float64, 36]
+    PoseWithCovariance = message("geometry_msgs", "PoseWithCovariance", pose=Pose, covariance=spread)
+    TwistWithCovariance = message("geometry_msgs", "TwistWithCovariance", twist=Twist, covariance=spread)
+    Odometry = message(
+        "nav_msgs",
+        "Odometry",
+        header=Header,
+        child_frame_id=str,
+        pose=PoseWithCovariance,
+        twist=TwistWithCovariance,
+    )
+
+    participant = DomainParticipant(int(os.environ.get("ROS_DOMAIN_ID", "0")))
+    latest = Qos(Policy.Reliability.BestEffort, Policy.History.KeepLast(1))
+    reliable = Qos(Policy.Reliability.Reliable(duration(seconds=1)), Policy.History.KeepLast(1))
+    odometry = DataReader(participant, Topic(participant, "rt/odom", Odometry), qos=latest)
+    commands = DataWriter(participant, Topic(participant, "rt/cmd_vel", Twist), qos=reliable)
+    here, release = None, time.monotonic()
+    while True:
+        for sample in odometry.take(10):
+            if hasattr(sample, "pose"):
+                here = sample
+        if here is not None:
+            turn = here.pose.pose.orientation
+            yaw = math.atan2(2.0 * (turn.w * turn.z + turn.x * turn.y), 1.0 - 2.0 * (turn.y**2 + turn.z**2))
+            pose = (here.pose.pose.position.x, here.pose.pose.position.y, yaw)
+            twist = (here.twist.twist.linear.x, here.twist.twist.angular.z)
+            velocity, turning = decide(course, pose, twist)
+            commands.write(Twist(Vector3(velocity, 0.0, 0.0), Vector3(0.0, 0.0, turning)))
+        release = max(release + PERIOD, time.monotonic() - PERIOD)
+        time.sleep(max(release - time.monotonic(), 0.0))
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A dynamic-window planner over DDS; all lengths in m.")
+    names = ("goal_x", "goal_y", "obstacle_x", "obstacle_y", "obstacle_radius", "robot_radius", "tolerance")
+    for name, given in zip(names, (3.0, 0.0, 1.5, 0.08, 0.2, 0.25, 0.1)):
+        parser.add_argument(name, type=float, nargs="?", default=given)
+    parser.add_argument("--decide", action="store_true", help="answer lines of x y yaw velocity yaw_rate, and end")
+    given = parser.parse_args()
+    course = Course(
+        (given.goal_x, given.goal_y),
+        (given.obstacle_x, given.obstacle_y),
+        given.obstacle_radius,
+        given.robot_radius,
+        given.tolerance,
+    )
+    if given.decide:
+        for line in sys.stdin:
+            x, y, yaw, velocity, turning = map(float, line.split())
+            print(*decide(course, (x, y, yaw), (velocity, turning)))
+        return
+    try:
+        drive(course)
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    main()
