@@ -3,16 +3,26 @@
 //! The kernel's tracepoints need root: without, the tests that look through them say so and skip.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod support;
+
 use std::hint::black_box;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ethercat::main_device::Stage;
 use onbeat_runtime::clock::{Clock, MonotonicClock};
-use onbeat_runtime::disturbance::{Counts, Culprit, Detail, Disturbances, Kind, Means, Watch};
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::disturbance::{
+    Counts, Culprit, CycleWatch, Detail, Disturbances, Frame, Kind, Means, Watch,
+};
+use onbeat_runtime::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
 use onbeat_runtime::profile::{RealTimeProfile, Scheduling};
 use onbeat_runtime::task::{Job, Settings};
+use support::{Sway, cycle, segment};
 use testbed::Turn;
 
 const PERIOD: Duration = Duration::from_millis(4);
@@ -98,10 +108,9 @@ fn was_in(disturbed: &Disturbances, kind: Kind, function: &str) {
         .iter()
         .any(|frame| frame.function.contains(function) && frame.file.as_ref().is_some_and(here));
     assert!(found, "{function} is not in {first}");
-    assert!(
-        first.backtrace.iter().any(|frame| frame.function.contains("task::run")),
-        "the stack ends too soon: {first}"
-    );
+    let start = ["task::run", "disturbances::watch_cycle"];
+    let whole = |frame: &Frame| start.iter().any(|start| frame.function.contains(start));
+    assert!(first.backtrace.iter().any(whole), "the stack ends too soon: {first}");
 }
 
 #[inline(never)]
@@ -318,4 +327,77 @@ fn with_counters_alone_a_sleep_is_counted_and_the_waits_are_not() {
     assert!(disturbed.firsts.iter().any(|it| it.kind == Kind::Sleep && it.period >= PLANTED));
     let missing = disturbed.missing.join("; ");
     assert!(missing.contains("no backtraces") && missing.contains("without events"), "{missing}");
+}
+
+/// The bus cycle: its link's calls are its work, and nothing else is.
+#[test]
+fn a_cycle_shows_zero_but_for_its_links_calls_and_a_controller_that_reads_a_file_is_found() {
+    let _turn = Turn::take().unwrap();
+    if full_watch().is_none() {
+        return;
+    }
+    let calm = watch_cycle(false);
+    assert_eq!(planted(&calm), Counts::default(), "{calm:#?}");
+    let careless = watch_cycle(true);
+    let reads = culprit(&careless, Kind::SystemCall, "read");
+    assert!(reads.count > 1 && reads.first_period < reads.last_period, "{careless:#?}");
+    was_in(&careless, Kind::SystemCall, "looks_into_a_file");
+}
+
+/// A cycle watched from Op on; a careless controller looks into a file once in ten beats.
+fn watch_cycle(careless: bool) -> Disturbances {
+    const DRIVES: usize = 2;
+    let controller = Careless { sway: Sway::new(DRIVES), careless };
+    let configuration = CycleConfiguration::every(PERIOD);
+    let link = SimulatedLink::new(segment(DRIVES));
+    let (cycle, mut observer) = cycle(link, MonotonicClock, DRIVES, controller, configuration);
+    let stop = AtomicBool::new(false);
+    let (tell, told) = std::sync::mpsc::channel();
+    let disturbed = thread::scope(|scope| {
+        let running = scope.spawn(|| {
+            tell.send(machine::task::current()).unwrap();
+            let _granted = RealTimeProfile::default().apply();
+            cycle.run(&stop)
+        });
+        let tid = told.recv().unwrap();
+        let times = (PERIOD, Duration::ZERO);
+        let watch = CycleWatch::start(Detail::Backtraces, tid, times, &SIMULATED_SYSTEM_CALLS).unwrap();
+        let mut beats = 0;
+        while beats < 200 {
+            // The first beats in Op still enable the drives; that allocates nothing either.
+            let in_op = observer.status().stage == Stage::Op;
+            while let Some(record) = observer.next_record() {
+                if in_op {
+                    watch.see(&record);
+                    beats += 1;
+                }
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        watch.close();
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(running.join().unwrap().failure, None);
+        watch.read().unwrap()
+    });
+    assert_eq!(disturbed.name, "cycle");
+    disturbed
+}
+
+struct Careless {
+    sway: Sway,
+    careless: bool,
+}
+
+impl Controller for Careless {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        self.sway.update(beat, reports, commands);
+        if self.careless && beat.cycle % 10 == 0 {
+            looks_into_a_file();
+        }
+    }
+}
+
+#[inline(never)]
+fn looks_into_a_file() {
+    black_box(std::fs::read("/proc/self/comm").unwrap());
 }

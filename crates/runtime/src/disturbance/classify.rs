@@ -53,8 +53,8 @@ pub(super) struct Classifier {
     call: Call,
     /// A copy whose event is still to come.
     early: Option<(Source, Arc<Stack>)>,
-    /// A first whose copy is still to come.
-    wanting: Option<(Source, usize)>,
+    /// A first whose copy is still to come: its place, and the period of that copy.
+    wanting: Option<(Source, usize, u64)>,
     /// Switched out by itself since.
     out: Option<u64>,
     seen: Option<i64>,
@@ -145,7 +145,7 @@ impl Classifier {
         let stack = self.early_of(Source::Call);
         self.call = Call::Unexpected { number, slept: false, stack: stack.clone() };
         self.count(at, Kind::SystemCall, call_name(number), stack);
-        self.want(Source::Call, Kind::SystemCall);
+        self.want(at, Source::Call, Kind::SystemCall);
     }
 
     /// It goes to sleep by itself.
@@ -183,9 +183,9 @@ impl Classifier {
     }
 
     fn stack(&mut self, of: Source, stack: Arc<Stack>) {
-        let wanting = self.wanting.take().filter(|(source, _)| *source == of);
-        if let Some((_, place)) = wanting {
-            self.tally.firsts[place].stack = Some(Arc::clone(&stack));
+        let wanting = self.wanting.take().filter(|(source, ..)| *source == of);
+        if let Some((_, place, period)) = wanting {
+            self.tally.firsts[place].stack = Some((period, Arc::clone(&stack)));
         }
         match &mut self.call {
             Call::Unexpected { stack: mine @ None, .. } if of == Source::Call => *mine = Some(stack),
@@ -203,16 +203,14 @@ impl Classifier {
         self.wanting = None;
         let stack = self.early_of(source);
         self.count(at, kind, name, stack);
-        self.want(source, kind);
+        self.want(at, source, kind);
     }
 
-    /// The first of this kind, if it was counted just now and without a stack, waits for one.
-    fn want(&mut self, source: Source, kind: Kind) {
-        let place = self.tally.firsts.iter().position(|first| first.kind == kind);
-        let fresh = self.tally.counts.of(kind) == 1;
-        self.wanting = place
-            .filter(|&place| fresh && self.tally.firsts[place].stack.is_none())
-            .map(|place| (source, place));
+    /// The first of this kind takes the stack that comes next, if it has none yet.
+    fn want(&mut self, at: u64, source: Source, kind: Kind) {
+        let lacks = |first: &Raw| first.kind == kind && first.stack.is_none();
+        let place = self.tally.firsts.iter().position(lacks);
+        self.wanting = place.zip(self.window.period_of(at)).map(|(place, period)| (source, place, period));
     }
 
     fn count(&mut self, at: u64, kind: Kind, name: String, stack: Option<Arc<Stack>>) {
@@ -237,7 +235,8 @@ pub(super) struct Raw {
     pub(super) name: String,
     pub(super) period: u64,
     pub(super) at_ns: u64,
-    pub(super) stack: Option<Arc<Stack>>,
+    /// Its period and its stack, or those of the first that came with one.
+    pub(super) stack: Option<(u64, Arc<Stack>)>,
 }
 
 impl Tally {
@@ -252,8 +251,11 @@ impl Tally {
         stack: Option<Arc<Stack>>,
     ) {
         *self.counts.of_mut(kind) += count;
-        if !self.firsts.iter().any(|first| first.kind == kind) {
-            self.firsts.push(Raw { kind, name: name.clone(), period, at_ns, stack });
+        let stack = stack.map(|stack| (period, stack));
+        match self.firsts.iter_mut().find(|first| first.kind == kind) {
+            None => self.firsts.push(Raw { kind, name: name.clone(), period, at_ns, stack }),
+            Some(first) if first.stack.is_none() => first.stack = stack,
+            Some(_) => {}
         }
         let others = self.culprits.keys().filter(|(other, _)| *other == kind).count() >= MOST_CULPRITS - 1;
         let known = self.culprits.contains_key(&(kind, name.clone()));
@@ -423,13 +425,29 @@ mod tests {
             let stacks: Vec<_> =
                 classifier.tally().firsts.iter().map(|it| (it.kind, it.stack.clone())).collect();
             let expected = [
-                (Kind::SystemCall, Some(stack(1))),
-                (Kind::Sleep, Some(stack(1))),
-                (Kind::BlockingCall, Some(stack(1))),
-                (Kind::Preemption, Some(stack(2))),
+                (Kind::SystemCall, Some((0, stack(1)))),
+                (Kind::Sleep, Some((0, stack(1)))),
+                (Kind::BlockingCall, Some((0, stack(1)))),
+                (Kind::Preemption, Some((0, stack(2)))),
             ];
             assert_eq!(stacks, expected);
         }
+    }
+
+    /// The kernel copies some stacks, and no more until it is asked again.
+    #[test]
+    fn a_first_without_a_stack_takes_the_next_of_its_kind() {
+        let mut events = vec![preempted_by("x")];
+        events.extend((0..12).map(|_| WAIT));
+        let stack = Arc::new(Stack { registers: vec![], bytes: vec![7] });
+        events.extend([
+            Event::Stack { of: Source::Preemption, stack: Arc::clone(&stack) },
+            preempted_by("y"),
+        ]);
+        let classifier = classified(events);
+        let first = &classifier.tally().firsts[0];
+        assert_eq!((first.name.as_str(), first.period), ("x", 0));
+        assert_eq!(first.stack, Some((1, stack)));
     }
 
     #[test]

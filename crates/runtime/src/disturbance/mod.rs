@@ -21,6 +21,7 @@
 //! |---|---|
 //! | `report` | what was found |
 //! | `window` | from which release on, and the periods |
+//! | `of_cycle` | the watch of a bus cycle |
 //! | `classify` | from events to disturbances: pure |
 //! | `probe` | the kernel's events of one thread |
 //! | `tracepoints` | their numbers and fields |
@@ -30,6 +31,7 @@
 mod backtrace;
 mod classify;
 mod counters;
+mod of_cycle;
 mod probe;
 mod report;
 mod tracepoints;
@@ -48,6 +50,7 @@ use self::counters::Counted;
 use self::probe::Probe;
 use self::tracepoints::Tracepoints;
 
+pub use of_cycle::CycleWatch;
 pub use report::{Counts, Culprit, Disturbances, First, Frame, Kind, MOST_CULPRITS, Means};
 pub use window::Window;
 
@@ -246,7 +249,7 @@ impl Watched {
         let first = |raw: &classify::Raw| {
             let backtrace = match &raw.stack {
                 None => Vec::new(),
-                Some(stack) => {
+                Some((_, stack)) => {
                     self.backtraces.entry(raw.kind).or_insert_with(|| backtrace::backtrace(stack)).clone()
                 }
             };
@@ -256,6 +259,7 @@ impl Watched {
                 period: raw.period,
                 at_ns: raw.at_ns,
                 backtrace,
+                backtrace_period: raw.stack.as_ref().map(|(period, _)| *period),
             }
         };
         Disturbances {

@@ -22,17 +22,50 @@ pub(super) struct Probe {
 struct Opened {
     role: Role,
     event: perf::Event,
+    asked: Asked,
     happened: libc::c_int,
 }
 
+/// How an event is opened.
+#[derive(Clone, Debug)]
+struct Asked {
+    tid: i32,
+    source: perf::Source,
+    wanted: Wanted,
+    /// Empty for none.
+    filter: String,
+}
+
+impl Asked {
+    fn open(&self) -> io::Result<perf::Event> {
+        let event = perf::Event::open(self.tid, self.source, self.wanted)?;
+        if !self.filter.is_empty() {
+            event.filter(&self.filter)?;
+        }
+        Ok(event)
+    }
+}
+
 impl Opened {
-    fn switch_on(&mut self) -> io::Result<()> {
-        self.happened = 0;
+    fn new(role: Role, asked: Asked) -> io::Result<Self> {
+        Ok(Self { role, event: asked.open()?, asked, happened: 0 })
+    }
+
+    fn switch_on(&self) -> io::Result<()> {
         match self.role {
             // Many at once would fill the ring, and cost the thread much.
             Role::Stack(_) => self.event.enable_for(STACKS_AT_ONCE),
             _ => self.event.enable(),
         }
+    }
+
+    /// Once more, into the ring of `first`. A tracepoint that has switched itself off is opened anew: Linux 6.18 would leave
+    /// it stopped.
+    fn again(&mut self, first: &perf::Event) -> io::Result<()> {
+        self.event = self.asked.open()?;
+        self.happened = 0;
+        self.event.redirect_to(first)?;
+        self.switch_on()
     }
 }
 
@@ -62,11 +95,7 @@ impl Probe {
         let bare = Wanted { fields: false, ..plain };
         let mut events = Vec::new();
         let mut open = |role, source, wanted, filter: &str| -> io::Result<()> {
-            let event = perf::Event::open(tid, source, wanted)?;
-            if !filter.is_empty() {
-                event.filter(filter)?;
-            }
-            events.push(Opened { role, event, happened: 0 });
+            events.push(Opened::new(role, Asked { tid, source, wanted, filter: filter.to_owned() })?);
             Ok(())
         };
         let point = |point: u64| perf::Source::Tracepoint(point);
@@ -99,9 +128,8 @@ impl Probe {
     pub(super) fn with_software_events(tid: i32) -> Result<Self, io::Error> {
         let wanted = Wanted::default();
         let switches = Wanted { switches: true, ..wanted };
-        let open = |role, source, wanted| {
-            Ok::<_, io::Error>(Opened { role, event: perf::Event::open(tid, source, wanted)?, happened: 0 })
-        };
+        let open =
+            |role, source, wanted| Opened::new(role, Asked { tid, source, wanted, filter: String::new() });
         let events = vec![
             open(Role::Carrier, perf::Source::Dummy, switches)?,
             open(Role::Fault { major: false }, perf::Source::MinorFaults, wanted)?,
@@ -110,15 +138,11 @@ impl Probe {
         Self::begin(events, ORDER, None)
     }
 
-    fn begin(
-        mut events: Vec<Opened>,
-        order: u32,
-        tracepoints: Option<Tracepoints>,
-    ) -> Result<Self, io::Error> {
+    fn begin(events: Vec<Opened>, order: u32, tracepoints: Option<Tracepoints>) -> Result<Self, io::Error> {
         let first = &events[0].event;
         let ring = Ring::of(first, order)?;
         events[1..].iter().try_for_each(|other| other.event.redirect_to(first))?;
-        events.iter_mut().try_for_each(Opened::switch_on)?;
+        events.iter().try_for_each(Opened::switch_on)?;
         Ok(Self { events, ring, tracepoints })
     }
 
@@ -128,7 +152,8 @@ impl Probe {
 
     /// Asks for more stacks where those that came were not the first of a kind; `has` says of which kinds one is there.
     pub(super) fn ask_for_stacks(&mut self, has: impl Fn(Kind) -> bool) {
-        for opened in self.events.iter_mut().filter(|opened| opened.happened >= STACKS_AT_ONCE) {
+        let Some((first, others)) = self.events.split_first_mut() else { return };
+        for opened in others.iter_mut().filter(|opened| opened.happened >= STACKS_AT_ONCE) {
             let enough = match opened.role {
                 Role::Stack(Source::Call) => has(Kind::SystemCall) && has(Kind::BlockingCall),
                 Role::Stack(Source::Preemption) => has(Kind::Preemption),
@@ -137,7 +162,7 @@ impl Probe {
             };
             if !enough {
                 // Without it the counting goes on.
-                let _ = opened.switch_on();
+                let _ = opened.again(&first.event);
             }
         }
     }

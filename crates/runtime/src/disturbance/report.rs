@@ -170,12 +170,17 @@ pub struct First {
     pub at_ns: u64,
     /// Where the thread was, innermost call first; empty unless asked for.
     pub backtrace: Vec<Frame>,
+    /// In which period that was: a later one where the kernel copied no stack at the first.
+    pub backtrace_period: Option<u64>,
 }
 
 impl fmt::Display for First {
     /// One line, and one more for each call.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}) in period {}", self.kind, self.name, self.period)?;
+        if let Some(period) = self.backtrace_period.filter(|&period| period != self.period) {
+            write!(f, ", and in period {period} there")?;
+        }
         self.backtrace.iter().try_for_each(|frame| write!(f, "\n    {frame}"))
     }
 }

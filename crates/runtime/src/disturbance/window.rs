@@ -14,7 +14,9 @@ pub struct Window {
 
 #[derive(Debug)]
 struct Shared {
-    /// ns; `u64::MAX` before it is opened.
+    /// From here on, ns; `u64::MAX` before it is opened.
+    from: AtomicU64,
+    /// Release 0, ns.
     first: AtomicU64,
     period: AtomicU64,
     /// How long before a release the thread wakes up to spin.
@@ -32,7 +34,8 @@ struct Shared {
 impl Default for Window {
     fn default() -> Self {
         let shared = Shared {
-            first: AtomicU64::new(u64::MAX),
+            from: AtomicU64::new(u64::MAX),
+            first: AtomicU64::new(0),
             period: AtomicU64::new(1),
             spin: AtomicU64::new(0),
             end: AtomicU64::new(u64::MAX),
@@ -48,11 +51,17 @@ impl Window {
     /// Opens it: release 0 of the grid is at `first`, and what happens earlier does not count. `spin` is how long before
     /// a release the thread wakes up, see [`crate::pacer`].
     pub fn open(&self, first: Instant, period: Duration, spin: Duration) {
+        self.open_from(first, first, period, spin);
+    }
+
+    /// The same for a grid that is older than the window: what happens before `from` does not count.
+    pub fn open_from(&self, from: Instant, first: Instant, period: Duration, spin: Duration) {
         let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.shared.first.store(first.as_nanos(), Ordering::Relaxed);
         self.shared.period.store(nanoseconds(period).max(1), Ordering::Relaxed);
         self.shared.spin.store(nanoseconds(spin), Ordering::Relaxed);
-        // Partner: the Acquire load in `first`.
-        self.shared.first.store(first.as_nanos(), Ordering::Release);
+        // Partner: the Acquire load in `from`.
+        self.shared.from.store(from.as_nanos(), Ordering::Release);
     }
 
     /// Closes it: what happens after `end` does not count.
@@ -84,15 +93,20 @@ impl Window {
         Some((before, self.shared.waits.load(Ordering::Relaxed)))
     }
 
+    fn from(&self) -> Option<u64> {
+        // Partner: the Release store in `open_from`.
+        Some(self.shared.from.load(Ordering::Acquire)).filter(|&from| from != u64::MAX)
+    }
+
+    /// Release 0, if it has been opened.
     fn first(&self) -> Option<u64> {
-        // Partner: the Release store in `open`.
-        Some(self.shared.first.load(Ordering::Acquire)).filter(|&first| first != u64::MAX)
+        self.from().map(|_| self.shared.first.load(Ordering::Relaxed))
     }
 
     /// Whether it has been opened.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.first().is_some()
+        self.from().is_some()
     }
 
     /// Whether it has been closed.
@@ -103,9 +117,10 @@ impl Window {
 
     /// The period that an instant, in ns, lies in; `None` outside the window.
     pub(super) fn period_of(&self, at: u64) -> Option<u64> {
+        let from = self.from()?;
         let since = at.checked_sub(self.first()?)?;
         let period = self.shared.period.load(Ordering::Relaxed);
-        (at <= self.shared.end.load(Ordering::Relaxed)).then_some(since / period)
+        (at >= from && at <= self.shared.end.load(Ordering::Relaxed)).then_some(since / period)
     }
 
     /// Whether a release, or the awakening to spin for it, lies between these instants: a sleep that it ends.
@@ -133,6 +148,14 @@ mod tests {
         }
         window.close(Instant::from_nanos(1_400));
         assert_eq!((window.period_of(1_400), window.period_of(1_401)), (Some(4), None));
+    }
+
+    #[test]
+    fn a_window_may_be_younger_than_its_grid() {
+        let window = Window::default();
+        let (from, first) = (Instant::from_nanos(1_200), Instant::from_nanos(1_000));
+        window.open_from(from, first, Duration::from_nanos(100), Duration::ZERO);
+        assert_eq!((window.period_of(1_199), window.period_of(1_250)), (None, Some(2)));
     }
 
     #[test]

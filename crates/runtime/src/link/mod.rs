@@ -11,4 +11,4 @@ pub use capture::{Capture, CaptureSummary};
 pub use direct::DirectLink;
 pub use faulty::{FaultCounts, FaultRates, Faults, Faulty};
 pub use packet::{OpenError, PacketLink};
-pub use simulated::{SegmentControl, SimulatedLink};
+pub use simulated::{SIMULATED_SYSTEM_CALLS, SegmentControl, SimulatedLink};

@@ -19,6 +19,9 @@ pub struct PacketLink {
 }
 
 impl PacketLink {
+    /// The system calls it makes, by name.
+    pub const SYSTEM_CALLS: [&str; 3] = ["sendto", "recvfrom", "ppoll"];
+
     /// Opens an interface. A network card just brought up takes its time to see the far end: this
     /// waits for it up to `patience`.
     ///

@@ -37,6 +37,9 @@ pub struct SimulatedLink<S> {
     thread: Option<JoinHandle<S>>,
 }
 
+/// The system calls that a [`SimulatedLink`] makes, by name: to wake its segment's thread, and to wait for it.
+pub const SIMULATED_SYSTEM_CALLS: [&str; 1] = ["futex"];
+
 impl<S: Segment + 'static> SimulatedLink<S> {
     /// Starts the segment's thread with the ordinary scheduling policy.
     #[must_use]
