@@ -17,3 +17,6 @@ pub(crate) mod parameter;
 pub(crate) mod sensor;
 pub(crate) mod service;
 pub(crate) mod trajectory;
+
+#[cfg(test)]
+mod golden;

@@ -1,0 +1,324 @@
+//! The same messages as `peers/cyclone_golden.py` makes: Cyclone DDS and we have to make the same bytes of them.
+
+use std::fmt::Debug;
+
+use proptest::prelude::*;
+use rustdds::RepresentationIdentifier;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::action::{
+    CancelGoalRequest, FeedbackMessage, GetResultResponse, GoalInfo, GoalStatus, GoalStatusArray,
+    SendGoalRequest,
+};
+use super::basic::{
+    Duration, Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout, Text, Time,
+};
+use super::geometry::{
+    Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
+    Twist, TwistStamped, TwistWithCovariance, Vector3,
+};
+use super::parameter::{
+    FloatingPointRange, IntegerRange, ListParametersRequest, ListParametersResult, Log, NamesRequest,
+    Parameter, ParameterDescriptor, ParameterValue, SetParametersRequest,
+};
+use super::sensor::{DiagnosticArray, DiagnosticStatus, Imu, JointState, KeyValue, LaserScan};
+use super::service::{ChainConnection, ControllerState, SetBoolRequest, SwitchControllerRequest};
+use super::trajectory::{
+    FollowFeedback, FollowGoal, FollowResult, JointComponentTolerance, JointTolerance, JointTrajectory,
+    JointTrajectoryPoint, MultiDofJointTrajectory, MultiDofJointTrajectoryPoint,
+};
+use crate::dds::sample::{decode, encode};
+
+const GOLDEN: &str = include_str!("golden.txt");
+
+/// The bytes of a message, without the four that tell the encoding.
+fn golden(name: &str) -> Vec<u8> {
+    let line = GOLDEN.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let hex = line.unwrap_or_else(|| panic!("golden.txt has no {name}"));
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
+    let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
+    // CDR, low byte first; what follows are options: how many bytes pad the end.
+    assert_eq!(bytes[..2], [0, 1], "{name}");
+    let padding = usize::from(bytes[3] & 3);
+    bytes[4..bytes.len() - padding].to_vec()
+}
+
+/// That both make the same bytes of it, and that it comes back.
+fn same<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, message: &T) {
+    let mut bytes = Vec::new();
+    assert!(encode(message, &mut bytes), "{name}");
+    assert_eq!(bytes, golden(name), "{name}");
+    let back: T = decode(&bytes, RepresentationIdentifier::CDR_LE).expect(name);
+    assert_eq!(back, *message, "{name}");
+}
+
+fn header() -> Header {
+    Header { stamp: Time { sec: 1_763_722_800, nanosec: 123_456_789 }, frame_id: "base_link".into() }
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+fn point() -> JointTrajectoryPoint {
+    JointTrajectoryPoint {
+        positions: vec![0.25, -0.5],
+        velocities: vec![1.0, 2.0],
+        time_from_start: Duration { sec: 1, nanosec: 500_000_000 },
+        ..JointTrajectoryPoint::default()
+    }
+}
+
+fn trajectory() -> JointTrajectory {
+    JointTrajectory { header: header(), joint_names: texts(&["a", "bc"]), points: vec![point(), point()] }
+}
+
+fn tolerance() -> JointTolerance {
+    JointTolerance { name: "a".into(), position: 0.01, velocity: 0.02, acceleration: 0.03 }
+}
+
+fn transform() -> Transform {
+    Transform {
+        translation: Vector3 { x: 1.0, y: 2.0, z: 3.0 },
+        rotation: Quaternion { x: 0.1, y: 0.2, z: 0.3, w: 0.9 },
+    }
+}
+
+fn twist() -> Twist {
+    let (linear, angular) =
+        (Vector3 { x: 0.5, ..Vector3::default() }, Vector3 { z: -1.5, ..Vector3::default() });
+    Twist { linear, angular }
+}
+
+fn numbers<const N: usize>(from: usize) -> [f64; N] {
+    std::array::from_fn(|index| (from + index) as f64)
+}
+
+fn covariance() -> Covariance {
+    std::array::from_fn(|row| numbers(row * 6))
+}
+
+fn goal() -> FollowGoal {
+    let multi = MultiDofJointTrajectoryPoint {
+        transforms: vec![transform()],
+        velocities: vec![twist()],
+        time_from_start: Duration { sec: 2, nanosec: 0 },
+        ..MultiDofJointTrajectoryPoint::default()
+    };
+    let component = JointComponentTolerance {
+        joint_name: "d".into(),
+        component: 3,
+        position: 0.1,
+        velocity: 0.2,
+        acceleration: 0.3,
+    };
+    FollowGoal {
+        trajectory: trajectory(),
+        multi_dof_trajectory: MultiDofJointTrajectory {
+            header: header(),
+            joint_names: texts(&["d"]),
+            points: vec![multi],
+        },
+        path_tolerance: vec![tolerance()],
+        component_path_tolerance: vec![component],
+        goal_tolerance: vec![tolerance(), tolerance()],
+        component_goal_tolerance: vec![],
+        goal_time_tolerance: Duration { sec: 0, nanosec: 250_000_000 },
+    }
+}
+
+const GOAL_ID: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
+
+#[test]
+fn basic_messages_are_the_bytes_cyclone_makes() {
+    same("Header", &header());
+    same("Text", &Text { data: "<robot/>".into() });
+    let dim = MultiArrayDimension { label: "joints".into(), size: 2, stride: 2 };
+    let layout = MultiArrayLayout { dim: vec![dim], data_offset: 0 };
+    same("Float64MultiArray", &Float64MultiArray { layout, data: vec![1.0, -2.0] });
+}
+
+#[test]
+fn velocities_and_places_are_the_bytes_cyclone_makes() {
+    same("Twist", &twist());
+    same("TwistStamped", &TwistStamped { header: header(), twist: twist() });
+    let Transform { translation, rotation } = transform();
+    let pose = Pose { position: translation, orientation: rotation };
+    same(
+        "Odometry",
+        &Odometry {
+            header: header(),
+            child_frame_id: "odom".into(),
+            pose: PoseWithCovariance { pose, covariance: covariance() },
+            twist: TwistWithCovariance { twist: twist(), covariance: covariance() },
+        },
+    );
+    let stamped =
+        TransformStamped { header: header(), child_frame_id: "child".into(), transform: transform() };
+    same("TfMessage", &TfMessage { transforms: vec![stamped.clone(), stamped] });
+}
+
+#[test]
+fn sensor_messages_are_the_bytes_cyclone_makes() {
+    let joints = JointState {
+        header: header(),
+        name: texts(&["a", "bc"]),
+        position: vec![1.0, 2.0],
+        velocity: vec![3.0],
+        effort: vec![],
+    };
+    same("JointState", &joints);
+    let Transform { translation, rotation } = transform();
+    let imu = Imu {
+        header: header(),
+        orientation: rotation,
+        orientation_covariance: numbers(0),
+        angular_velocity: translation,
+        angular_velocity_covariance: numbers(9),
+        linear_acceleration: translation,
+        linear_acceleration_covariance: numbers(18),
+    };
+    same("Imu", &imu);
+    let scan = LaserScan {
+        header: header(),
+        angle_min: -1.0,
+        angle_max: 1.0,
+        angle_increment: 0.5,
+        time_increment: 0.25,
+        scan_time: 0.125,
+        range_min: 0.1,
+        range_max: 4.0,
+        ranges: vec![1.0, 2.0, 3.0],
+        intensities: vec![],
+    };
+    same("LaserScan", &scan);
+    let value = KeyValue { key: "k".into(), value: "v".into() };
+    let status = DiagnosticStatus {
+        level: 2,
+        name: "name".into(),
+        message: "message".into(),
+        hardware_id: "id".into(),
+        values: vec![value.clone(), value],
+    };
+    same("DiagnosticArray", &DiagnosticArray { header: header(), status: vec![status] });
+}
+
+#[test]
+fn trajectories_and_actions_are_the_bytes_cyclone_makes() {
+    same("JointTrajectory", &trajectory());
+    same("FollowGoal", &goal());
+    same("FollowResult", &FollowResult { error_code: -4, error_string: "too far".into() });
+    let feedback = FollowFeedback {
+        header: header(),
+        joint_names: texts(&["a", "bc"]),
+        desired: point(),
+        actual: point(),
+        error: point(),
+        ..FollowFeedback::default()
+    };
+    same("FollowFeedbackMessage", &FeedbackMessage { goal_id: GOAL_ID, feedback });
+    let goal_info = GoalInfo { goal_id: GOAL_ID, stamp: header().stamp };
+    let status = GoalStatus { goal_info, status: 4 };
+    same("GoalStatusArray", &GoalStatusArray { status_list: vec![status, status] });
+}
+
+#[test]
+fn parameters_logs_and_controllers_are_the_bytes_cyclone_makes() {
+    let value = ParameterValue {
+        kind: 3,
+        bool_value: true,
+        integer_value: -7,
+        double_value: 0.5,
+        string_value: "text".into(),
+        byte_array_value: vec![1, 2],
+        bool_array_value: vec![true, false],
+        integer_array_value: vec![-1],
+        double_array_value: vec![1.5, 2.5],
+        string_array_value: texts(&["x", "yz"]),
+    };
+    same("Parameter", &Parameter { name: "name".into(), value });
+    let descriptor = ParameterDescriptor {
+        name: "name".into(),
+        kind: 3,
+        description: "about".into(),
+        additional_constraints: String::new(),
+        read_only: false,
+        dynamic_typing: true,
+        floating_point_range: vec![FloatingPointRange { from_value: 0.5, to_value: 2.5, step: 0.0 }],
+        integer_range: vec![IntegerRange { from_value: -1, to_value: 1, step: 1 }],
+    };
+    same("ParameterDescriptor", &descriptor);
+    same("ListParametersResult", &ListParametersResult { names: texts(&["a", "b"]), prefixes: vec![] });
+    let log = Log {
+        stamp: header().stamp,
+        level: 30,
+        name: "name".into(),
+        msg: "msg".into(),
+        file: "file".into(),
+        function: "function".into(),
+        line: 7,
+    };
+    same("Log", &log);
+    let state = ControllerState {
+        name: "arm".into(),
+        state: "active".into(),
+        kind: "kind".into(),
+        is_async: false,
+        update_rate: 1000,
+        claimed_interfaces: texts(&["a/position"]),
+        required_command_interfaces: texts(&["a/position"]),
+        required_state_interfaces: vec![],
+        is_chainable: true,
+        is_chained: false,
+        exported_state_interfaces: vec![],
+        reference_interfaces: texts(&["r"]),
+        chain_connections: vec![ChainConnection { name: "c".into(), reference_interfaces: texts(&["x"]) }],
+    };
+    same("ControllerState", &state);
+}
+
+/// Every message that comes from outside, read from these bytes: an error or a message, nothing else.
+fn read_all(bytes: &[u8], encoding: RepresentationIdentifier) {
+    let _ = decode::<Twist>(bytes, encoding);
+    let _ = decode::<TwistStamped>(bytes, encoding);
+    let _ = decode::<JointState>(bytes, encoding);
+    let _ = decode::<Float64MultiArray>(bytes, encoding);
+    let _ = decode::<JointTrajectory>(bytes, encoding);
+    let _ = decode::<SendGoalRequest<FollowGoal>>(bytes, encoding);
+    let _ = decode::<GetResultResponse<FollowResult>>(bytes, encoding);
+    let _ = decode::<CancelGoalRequest>(bytes, encoding);
+    let _ = decode::<SetBoolRequest>(bytes, encoding);
+    let _ = decode::<SwitchControllerRequest>(bytes, encoding);
+    let _ = decode::<NamesRequest>(bytes, encoding);
+    let _ = decode::<ListParametersRequest>(bytes, encoding);
+    let _ = decode::<SetParametersRequest>(bytes, encoding);
+}
+
+proptest! {
+    #[test]
+    fn bytes_that_are_no_message_are_an_error_and_nothing_worse(
+        bytes in proptest::collection::vec(any::<u8>(), 0..600),
+        little in any::<bool>(),
+    ) {
+        let encodings = [RepresentationIdentifier::CDR_BE, RepresentationIdentifier::CDR_LE];
+        read_all(&bytes, encodings[usize::from(little)]);
+    }
+
+    /// Lengths of strings and lists are where a message hurts most.
+    #[test]
+    fn a_message_with_bytes_changed_is_an_error_or_another_message(
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
+        length in any::<prop::sample::Index>(),
+    ) {
+        for name in ["FollowGoal", "JointTrajectory", "JointState", "TwistStamped", "Parameter"] {
+            let mut bytes = golden(name);
+            for (at, to) in &changes {
+                let at = at.index(bytes.len());
+                bytes[at] = *to;
+            }
+            bytes.truncate(length.index(bytes.len()) + 1);
+            read_all(&bytes, RepresentationIdentifier::CDR_LE);
+        }
+    }
+}
