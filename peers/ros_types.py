@@ -512,3 +512,15 @@ CANCEL_GOAL = service(
     [("goal_info", GoalInfo, GoalInfo)],
     [("return_code", int8, 0), ("goals_canceling", sequence[GoalInfo], list)],
 )
+
+
+def impostor(kind):
+    """A type of the same name that is a string and nothing else."""
+    name = kind.__idl_typename__.replace(".", "::")
+    cls = types.new_class(
+        "Impostor",
+        (IdlStruct,),
+        {"typename": name},
+        lambda body: body.update({"__module__": __name__, "__annotations__": {"text": str}, "text": ""}),
+    )
+    return final(dataclass(cls))

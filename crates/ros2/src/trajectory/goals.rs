@@ -56,10 +56,9 @@ impl Goals {
     /// A goal whose orders are sent; `asked` waits to hear whether they are accepted.
     pub(crate) fn add(&mut self, goal_id: GoalId, order: u64, axes: Vec<usize>, asked: Origin) {
         let done = self.goals.iter().filter(|goal| goal.status.is_final()).count();
-        if done >= MOST_DONE {
-            if let Some(oldest) = self.goals.iter().position(|goal| goal.status.is_final()) {
-                self.goals.remove(oldest);
-            }
+        let oldest = self.goals.iter().position(|goal| goal.status.is_final());
+        if let Some(oldest) = oldest.filter(|_| done >= MOST_DONE) {
+            self.goals.remove(oldest);
         }
         self.goals.push(Goal {
             goal_id,

@@ -61,11 +61,10 @@ impl Action {
             }
         }
         while let Some(request) = self.get_result.take() {
-            if let Ok(asked) = request.decode::<GetResultRequest>() {
-                if let Answer::Now(status, result) = self.goals.want_result(asked.goal_id, request.origin())
-                {
-                    self.tell_result(&[request.origin()], status, result);
-                }
+            if let Ok(asked) = request.decode::<GetResultRequest>()
+                && let Answer::Now(status, result) = self.goals.want_result(asked.goal_id, request.origin())
+            {
+                self.tell_result(&[request.origin()], status, result);
             }
         }
     }

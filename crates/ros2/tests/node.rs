@@ -1,0 +1,92 @@
+//! What somebody sees who runs `onbeat-ros2` beside a cycle.
+#![allow(clippy::unwrap_used, reason = "a test says where it fails")]
+#![allow(missing_docs, unreachable_pub, reason = "tests and what they share")]
+
+mod support;
+
+use serde::{Deserialize, Serialize};
+use support::{Cycle, Folder, Node, Peer, until};
+
+/// geometry_msgs/Twist.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Twist([f64; 6]);
+
+/// nav_msgs/Odometry, as far as it is looked at.
+#[derive(Clone, Debug, Deserialize)]
+struct Odometry {
+    _stamp: (i32, u32),
+    frame: String,
+    child: String,
+    place: [f64; 3],
+    _orientation: [f64; 4],
+    _covariance: [[f64; 6]; 6],
+    twist: [f64; 6],
+}
+
+/// A domain that is likely this test's alone: `offset` tells those of one process apart.
+fn domain(offset: u32) -> u16 {
+    1 + ((std::process::id() + offset) % 90) as u16
+}
+
+#[test]
+fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
+    let (folder, domain) = (Folder::new("velocity"), domain(0));
+    let cycle = Cycle::start(&folder.0);
+    let mut node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let mut odometry = peer.reader::<Odometry>("rt/odom", "nav_msgs::msg::dds_::Odometry_");
+    let velocity = peer.writer::<Twist>("rt/cmd_vel", "geometry_msgs::msg::dds_::Twist_");
+    let mut place = move || odometry.take_next_sample().ok().flatten().map(|it| it.into_value());
+
+    let start = until("odometry", &mut place);
+    assert_eq!((start.frame.as_str(), start.child.as_str()), ("odom", "base_link"));
+    let moving = until("the base drives", || {
+        velocity.write(Twist([0.5, 0.0, 0.0, 0.0, 0.0, 0.0]), None).unwrap();
+        place().filter(|now| now.place[0] > start.place[0] + 0.05)
+    });
+    assert!((moving.twist[0] - 0.5).abs() < 1e-12, "{moving:?}");
+    until("it stops when nobody commands it", || place().filter(|now| now.twist[0] == 0.0));
+
+    // Whatever of this the node let through would show in the next odometry, and stay in the place.
+    let rest = until("odometry", &mut place);
+    for nonsense in [f64::NAN, f64::INFINITY, 1.5] {
+        for _ in 0..20 {
+            velocity.write(Twist([nonsense, 0.0, 0.0, 0.0, 0.0, 0.0]), None).unwrap();
+        }
+    }
+    node.says("cmd_vel: refused", 1);
+    for _ in 0..20 {
+        let now = until("odometry", &mut place);
+        assert_eq!((now.twist[0], now.place), (0.0, rest.place));
+    }
+}
+
+#[test]
+fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
+    let (folder, domain) = (Folder::new("restart"), domain(1));
+    let cycle = Cycle::start(&folder.0);
+    let path = cycle.path().to_owned();
+    let mut node = Node::start(&folder.0, &path, domain);
+    node.says("attached to `base`", 1);
+    drop(cycle);
+    node.says("the cycle has ended", 1);
+    let again = Cycle::start(&folder.0);
+    assert_eq!(again.path(), path);
+    let peer = Peer::join(domain);
+    let mut odometry = peer.reader::<Odometry>("rt/odom", "nav_msgs::msg::dds_::Odometry_");
+    until("odometry of the new cycle", || odometry.take_next_sample().ok().flatten());
+}
+
+#[test]
+fn wrong_options_are_told_and_not_tried() {
+    let run = |arguments: &[&str]| {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_onbeat-ros2")).args(arguments).output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(run(&["--node-name", "a b"]).contains("node name `a b`"));
+    assert!(run(&["--param", "odom_rate:=-1"]).contains("expected 0.1 to 1000"));
+    assert!(run(&["--param", "no:=1"]).contains("there are base_frame"));
+    assert!(run(&["--domain", "300"]).contains("300"));
+}

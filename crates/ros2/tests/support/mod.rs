@@ -1,0 +1,231 @@
+//! A base of two wheels behind a real seam - the seam is what the node sees of any robot - and a ROS 2 peer made of
+//! RustDDS. Other people's DDS, and robots down to their drives, are in `cargo xtask judges`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use bridge::channel::Kind;
+use bridge::command::Read;
+use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use bridge::message::control;
+use bridge::seam::{Builder, Door};
+use bridge::state::{Axis, Freshness, State};
+use rustdds::no_key::{DataReaderCdr, DataWriterCdr};
+use rustdds::policy::{Durability, History, Reliability};
+use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A folder of one test alone; dropping it removes it.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("onbeat-ros2-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A cycle; dropping it ends it.
+pub struct Cycle {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    path: PathBuf,
+    _door: Door,
+}
+
+impl Cycle {
+    /// Begins to beat, with its socket below `folder`.
+    pub fn start(folder: &Path) -> Self {
+        let mut seam = Builder::new("base", &description());
+        seam.folder(folder);
+        let kind = Kind::Message { size: control::SIZE, depth: 8 };
+        let mut port = seam.port(control::PORT, kind).unwrap();
+        let (mut ends, door) = seam.open().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            port.bind();
+            let mut command = ends.command.blank();
+            let mut state = State { axes: vec![Axis::default(); 2], ..State::default() };
+            state.bus.stage = 7;
+            while !stopped.load(Ordering::Relaxed) {
+                let now = now_ns();
+                if ends.command.newest(&mut command) == Read::New {
+                    state.command.accepted += 1;
+                }
+                let holds = now < command.stamp_ns + command.time_to_live_ns;
+                let twist = command.twist.filter(|_| holds).unwrap_or_default();
+                state.command.freshness = if holds { Freshness::Fresh } else { Freshness::Stale };
+                state.beat += 1;
+                state.release_ns = now;
+                state.base.twist = [twist.x, twist.y, twist.yaw];
+                state.base.pose[0] += twist.x * 1e-3;
+                state.base.pose[2] += twist.yaw * 1e-3;
+                for axis in &mut state.axes {
+                    axis.velocity = twist.x / 0.1;
+                    axis.position += axis.velocity * 1e-3;
+                }
+                let mut bytes = [0; control::SIZE];
+                while let Some(length) = port.receive(&mut bytes) {
+                    let asked = control::Request::decode(&bytes[..length]).unwrap();
+                    let outcome = match asked.what {
+                        control::Action::Home(_) => Err(control::Refusal::NotPossible),
+                        _ => Ok(()),
+                    };
+                    let length = control::Reply { id: asked.id, outcome }.encode(&mut bytes).unwrap();
+                    port.send(&bytes[..length]).unwrap();
+                }
+                ends.state.publish(&state);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self { stop, thread: Some(thread), path: door.path().to_owned(), _door: door }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Cycle {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+fn description() -> Description {
+    let axis = |name: &str| AxisDescription {
+        name: name.into(),
+        mode: "csv".into(),
+        position_limits: None,
+        velocity_limit: 20.0,
+        effort_limit: 5.0,
+    };
+    Description {
+        robot: "base".into(),
+        period_ns: 1_000_000,
+        axes: ["left", "right"].map(axis).to_vec(),
+        controllers: vec![ControllerDescription {
+            name: "drive".into(),
+            kind: "diff_drive".into(),
+            axes: vec![0, 1],
+        }],
+        base: Some(BaseDescription {
+            kind: "differential".into(),
+            velocity_limit: 1.0,
+            yaw_limit: 2.0,
+            odometry_frame: "odom".into(),
+            base_frame: "base_link".into(),
+        }),
+        ..Description::default()
+    }
+}
+
+/// `onbeat-ros2`; dropping it kills it.
+pub struct Node {
+    process: Child,
+    log: PathBuf,
+}
+
+impl Node {
+    pub fn start(folder: &Path, seam: &Path, domain: u16) -> Self {
+        let log = folder.join("onbeat-ros2.log");
+        let file = std::fs::File::create(&log).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat-ros2"));
+        command.arg("--seam").arg(seam).args(["--domain", &domain.to_string()]);
+        let process = command.stdin(Stdio::null()).stderr(file).spawn().unwrap();
+        Self { process, log }
+    }
+
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Waits until it has said this so many times.
+    pub fn says(&mut self, words: &str, times: usize) {
+        until(&format!("{words:?}, {times} times"), || {
+            assert_eq!(self.process.try_wait().unwrap(), None, "it ended by itself: {}", self.said());
+            (self.said().matches(words).count() >= times).then_some(())
+        });
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A peer.
+pub struct Peer {
+    participant: DomainParticipant,
+    publisher: rustdds::Publisher,
+    subscriber: rustdds::Subscriber,
+}
+
+impl Peer {
+    pub fn join(domain: u16) -> Self {
+        let loopback = [std::net::IpAddr::from([127, 0, 0, 1])];
+        let participant =
+            DomainParticipantBuilder::new(domain).with_only_networks(loopback).build().unwrap();
+        let default = QosPolicyBuilder::new().build();
+        Self {
+            publisher: participant.create_publisher(&default).unwrap(),
+            subscriber: participant.create_subscriber(&default).unwrap(),
+            participant,
+        }
+    }
+
+    pub fn writer<T: Serialize>(&self, topic: &str, kind: &str) -> DataWriterCdr<T> {
+        let qos = reliable();
+        let topic =
+            self.participant.create_topic(topic.into(), kind.into(), &qos, TopicKind::NoKey).unwrap();
+        self.publisher.create_datawriter_no_key_cdr(&topic, Some(qos)).unwrap()
+    }
+
+    pub fn reader<T: DeserializeOwned + 'static>(&self, topic: &str, kind: &str) -> DataReaderCdr<T> {
+        let qos = reliable();
+        let topic =
+            self.participant.create_topic(topic.into(), kind.into(), &qos, TopicKind::NoKey).unwrap();
+        self.subscriber.create_datareader_no_key_cdr(&topic, Some(qos)).unwrap()
+    }
+}
+
+fn reliable() -> QosPolicies {
+    QosPolicyBuilder::new()
+        .reliability(Reliability::Reliable { max_blocking_time: rustdds::Duration::from_millis(100) })
+        .durability(Durability::Volatile)
+        .history(History::KeepLast { depth: 10 })
+        .build()
+}
+
+/// Asks again and again, for a minute at most.
+pub fn until<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        if let Some(found) = ready() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,270 @@
+"""A base that drives: velocities in, odometry out; what may not move it; services, parameters, restarts."""
+
+import math
+import os
+import signal
+import time
+
+import ros_types as ros
+from robot_processes import Robot
+from ros_peer import BEST_EFFORT, LATCHED, Client, Judged, Node, matched, until
+from cyclonedds.pub import DataWriter
+from cyclonedds.topic import Topic
+
+
+def judge(onbeat, bridge, robot, folder):
+    node = Node(int(os.environ["ROS_DOMAIN_ID"]))
+    with Robot(onbeat, bridge, robot, folder) as processes:
+        base = Base(node, processes)
+        for check in CHECKS:
+            start = time.monotonic()
+            check(base)
+            processes.check()
+            print(f"base: {check.__doc__.splitlines()[0]} ({time.monotonic() - start:.1f} s)", flush=True)
+
+
+class Base:
+    def __init__(self, node, processes):
+        self.node = node
+        self.processes = processes
+        self.odom = node.reader("/odom", ros.Odometry)
+        self.tf = node.reader("/tf", ros.TFMessage)
+        self.joints = node.reader("/joint_states", ros.JointState)
+        self.log = node.reader("/rosout", ros.Log, LATCHED)
+        self.diagnostics = node.reader("/diagnostics", ros.DiagnosticArray)
+        self.twist = node.writer("/cmd_vel", ros.Twist)
+        self.stamped = node.writer("/cmd_vel", ros.TwistStamped, BEST_EFFORT)
+
+    def place(self):
+        return self.odom.newest("/odom")
+
+    def drive(self, write, what, arrived, patience=30.0):
+        """Commands twenty times a second until odometry says what is expected."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            write()
+            for message in self.odom.take():
+                if arrived(message):
+                    return message
+            time.sleep(0.05)
+        raise Judged(f"commanded for {patience:.0f} s in vain: {what}")
+
+    def rests(self, what):
+        """Waits until it stands still, and sees that it stays where it is."""
+        until(f"standstill {what}", lambda: speed(self.place()) < 1e-3)
+        before = self.place()
+        for _ in range(20):
+            after = self.odom.next("/odom")
+        if distance(before, after) > 1e-3 or abs(yaw(after) - yaw(before)) > 1e-3:
+            raise Judged(f"it moved {what}: from {before.pose.pose} to {after.pose.pose}")
+        return after
+
+    def does_not_move(self, write, what):
+        """Commands for a second, which must not move it."""
+        before = self.rests(f"before {what}")
+        for _ in range(20):
+            write()
+            time.sleep(0.05)
+        after = self.rests(what)
+        if distance(before, after) > 1e-3:
+            raise Judged(f"{what} moved it: from {before.pose.pose} to {after.pose.pose}")
+
+    def call(self, name, kind, **fields):
+        return Client(self.node, name, *kind).call(**fields)
+
+
+def speed(odom):
+    twist = odom.twist.twist
+    return math.hypot(twist.linear.x, twist.linear.y) + abs(twist.angular.z)
+
+
+def distance(a, b):
+    a, b = a.pose.pose.position, b.pose.pose.position
+    return math.hypot(a.x - b.x, a.y - b.y)
+
+
+def yaw(odom):
+    return 2.0 * math.atan2(odom.pose.pose.orientation.z, odom.pose.pose.orientation.w)
+
+
+def twist(x=0.0, turn=0.0):
+    return ros.Twist(ros.Vector3(x, 0.0, 0.0), ros.Vector3(0.0, 0.0, turn))
+
+
+def is_told(base):
+    """joint states, odometry and its transform come, and agree"""
+    joints = base.joints.next("/joint_states")
+    if not joints.name or len({len(joints.name), len(joints.position), len(joints.velocity)}) != 1:
+        raise Judged(f"a joint state whose lists differ: {joints}")
+    if not all(math.isfinite(number) for number in joints.position + joints.velocity + joints.effort):
+        raise Judged(f"a joint state with numbers that are none: {joints}")
+    odom = base.place()
+    age = time.time() - (odom.header.stamp.sec + odom.header.stamp.nanosec / 1e9)
+    if not -1.0 < age < 10.0:
+        raise Judged(f"odometry is stamped {age:.3f} s ago; its clock is not the wall's")
+    match = lambda message: [t for t in message.transforms if t.header.stamp == odom.header.stamp]
+    found = [t for message in base.tf.take() for t in match(message)]
+    found = found or match(base.tf.next("the transform of that odometry", match))
+    if (found[0].child_frame_id, found[0].transform.translation) != (
+        odom.child_frame_id,
+        odom.pose.pose.position,
+    ):
+        raise Judged(f"/tf says {found[0]}, /odom {odom}")
+
+
+def obeys_twist(base):
+    """a Twist drives it ahead, and its wheels turn; it stops when nobody commands it any more"""
+    until("a reader of Twist", lambda: matched(base.twist))
+    base.rests("before it is commanded")
+    start, wheels = base.place(), base.joints.newest("/joint_states").position
+    there = base.drive(
+        lambda: base.twist.write(twist(x=0.2)), "0.1 m ahead", lambda now: distance(start, now) > 0.1
+    )
+    ahead = there.pose.pose.position.x - start.pose.pose.position.x
+    if ahead < 0.09 or abs(yaw(there) - yaw(start)) > 0.05:
+        raise Judged(f"it drove, but not ahead: from {start.pose.pose} to {there.pose.pose}")
+    if not 0.05 < there.twist.twist.linear.x <= 0.25:
+        raise Judged(f"commanded 0.2 m/s, odometry says {there.twist.twist.linear}")
+    turned = base.joints.newest("/joint_states").position
+    if max(abs(b - a) for a, b in zip(wheels, turned)) < 0.1:
+        raise Judged(f"it drove, and its wheels did not turn: {wheels}, {turned}")
+    base.rests("when nobody commands it any more")
+
+
+def obeys_twist_stamped(base):
+    """a TwistStamped on the same topic turns it"""
+    until("a reader of TwistStamped", lambda: matched(base.stamped))
+    start = base.rests("before it is turned")
+    message = ros.TwistStamped(ros.Header(ros.Time(), "base_link"), twist(turn=0.4))
+    there = base.drive(
+        lambda: base.stamped.write(message), "0.1 rad counter-clockwise", lambda now: yaw(now) - yaw(start) > 0.1
+    )
+    if distance(start, there) > 0.05:
+        raise Judged(f"it should turn on the spot: from {start.pose.pose} to {there.pose.pose}")
+    base.rests("when nobody turns it any more")
+
+
+def refuses_nonsense(base):
+    """NaN, infinity, more than it can, and bytes that are no message do not move it, and are complained of"""
+    base.log.take()
+    for what, message in [
+        ("NaN", twist(x=math.nan)),
+        ("infinity", twist(turn=math.inf)),
+        ("a thousand metres a second", twist(x=1000.0)),
+    ]:
+        base.does_not_move(lambda: base.twist.write(message), what)
+    base.log.next("a warning on /rosout", lambda log: log.level == 30 and "cmd_vel" in log.msg)
+
+    # The type says it is a Twist; what comes is something else.
+    impostor = ros.impostor(ros.Twist)
+    topic = Topic(base.node.participant, "rt/cmd_vel", impostor)
+    writer = DataWriter(base.node.publisher, topic, BEST_EFFORT)
+    until("a reader of the wrong Twist", lambda: matched(writer))
+    base.does_not_move(lambda: writer.write(impostor("x" * random_length())), "a malformed Twist")
+    del writer
+
+
+def random_length(length=[0]):
+    length[0] = (length[0] * 7 + 3) % 61
+    return length[0]
+
+
+def serves(base):
+    """services disable and enable it, name its controllers, and say why not"""
+    controllers = base.call("/controller_manager/list_controllers", ros.LIST_CONTROLLERS).controller
+    active = [controller.name for controller in controllers if controller.state == "active"]
+    if len(active) != 1:
+        raise Judged(f"expected one active controller: {controllers}")
+    again = base.call(
+        "/controller_manager/switch_controller", ros.SWITCH_CONTROLLER, activate_controllers=active
+    )
+    if not again.ok:
+        raise Judged(f"the active controller cannot be activated: {again}")
+    wrong = base.call(
+        "/controller_manager/switch_controller", ros.SWITCH_CONTROLLER, activate_controllers=["nobody"]
+    )
+    if wrong.ok or "nobody" not in wrong.message:
+        raise Judged(f"a controller there is none of was activated: {wrong}")
+    done(base.call("/onbeat/disable", ros.TRIGGER))
+    base.does_not_move(lambda: base.twist.write(twist(x=0.2)), "a velocity while it is disabled")
+    done(base.call("/onbeat/set_enabled", ros.SET_BOOL, data=True))
+    done(base.call("/onbeat/reset_faults", ros.TRIGGER))
+    start = base.rests("before it is enabled again")
+    base.drive(lambda: base.twist.write(twist(x=0.2)), "ahead again", lambda now: distance(start, now) > 0.03)
+    done(base.call("/onbeat/stop", ros.TRIGGER))
+
+
+def done(reply):
+    if not reply.success:
+        raise Judged(f"refused: {reply}")
+
+
+def keeps_parameters(base):
+    """parameters are listed, described, read, set; what they cannot be is refused"""
+    names = base.call("/onbeat/list_parameters", ros.LIST_PARAMETERS).result.names
+    described = base.call("/onbeat/describe_parameters", ros.DESCRIBE_PARAMETERS, names=names).descriptors
+    if [it.name for it in described] != names or not all(it.description for it in described):
+        raise Judged(f"parameters {names} are described as {described}")
+
+    def timeout(seconds):
+        value = ros.ParameterValue(type=3, double_value=seconds)
+        parameter = ros.Parameter("cmd_vel_timeout", value)
+        return base.call("/onbeat/set_parameters", ros.SET_PARAMETERS, parameters=[parameter]).results[0]
+
+    if not timeout(0.25).successful or timeout(-1.0).successful or timeout(math.nan).successful:
+        raise Judged("cmd_vel_timeout can be 0.25 s, and cannot be -1 s or NaN")
+    value = base.call("/onbeat/get_parameters", ros.GET_PARAMETERS, names=["cmd_vel_timeout"]).values[0]
+    if value.double_value != 0.25:
+        raise Judged(f"cmd_vel_timeout was set to 0.25 s and is {value}")
+
+
+def diagnoses(base):
+    """diagnostics tell of bus, cycle, commands and every axis"""
+    message = base.diagnostics.newest("/diagnostics")
+    names = [status.name for status in message.status]
+    joints = base.joints.newest("/joint_states").name
+    for wanted in ["bus", "cycle", "command"] + [f"axis {joint}" for joint in joints]:
+        if f"onbeat: {wanted}" not in names:
+            raise Judged(f"/diagnostics lacks `{wanted}`: {names}")
+    bus = next(status for status in message.status if status.name == "onbeat: bus")
+    if not bus.message or not bus.values:
+        raise Judged(f"the bus tells nothing: {bus}")
+
+
+def survives_its_node(base):
+    """the node is killed while it drives: it stops; a new node finds it where it is"""
+    start = base.rests("before its node is killed")
+    base.drive(lambda: base.twist.write(twist(x=0.2)), "ahead", lambda now: distance(start, now) > 0.03)
+    base.processes.end("onbeat-ros2", signal.SIGKILL)
+    base.processes.start("onbeat-ros2")
+    base.odom.newest("/odom of the new node")
+    after = base.rests("after its node was killed")
+    if distance(start, after) < 0.03:
+        raise Judged("the new node counts from the start again")
+
+
+def survives_its_cycle(base):
+    """the cycle is ended and started: the node waits, and tells of the new one"""
+    base.processes.end("onbeat")
+    base.diagnostics.next("the end of the cycle in /diagnostics", lambda m: m.status[0].level == 3)
+    stale = base.call("/onbeat/enable", ros.TRIGGER)
+    if stale.success:
+        raise Judged(f"nothing runs, and yet: {stale}")
+    base.processes.start("onbeat")
+    base.odom.newest("/odom of the new cycle")
+    start = base.rests("after its cycle was started")
+    base.drive(lambda: base.twist.write(twist(x=0.2)), "ahead", lambda now: distance(start, now) > 0.03)
+    base.rests("at the end")
+
+
+CHECKS = [
+    is_told,
+    obeys_twist,
+    obeys_twist_stamped,
+    refuses_nonsense,
+    serves,
+    keeps_parameters,
+    diagnoses,
+    survives_its_node,
+    survives_its_cycle,
+]

@@ -1,0 +1,85 @@
+"""A robot as two processes: the cycle, and its ROS 2 node."""
+
+import os
+import signal
+import subprocess
+import time
+
+from ros_peer import Judged
+
+
+class Process:
+    def __init__(self, folder, name, command):
+        self.name = name
+        self.log = os.path.join(folder, f"{name}-{time.monotonic_ns()}.log")
+        self.output = open(self.log, "wb")
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT
+        )
+
+    def check(self):
+        code = self.process.poll()
+        if code is not None:
+            raise Judged(f"{self.name} ended by itself with {code}")
+
+    def said(self):
+        with open(self.log, errors="replace") as log:
+            return log.read()
+
+    def end(self, how=signal.SIGTERM):
+        """Ends it, and waits until it has."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise Judged(f"{self.name} did not end within 20 s of signal {how}") from None
+        self.output.close()
+        return self.process.returncode
+
+
+class Robot:
+    """Context manager: both processes run, and are ended and their logs shown when something goes wrong."""
+
+    def __init__(self, onbeat, bridge, robot, folder):
+        self.commands = {
+            "onbeat": [onbeat, "run", robot, "--seam", f"judge-{os.getpid()}"],
+            "onbeat-ros2": [bridge, "--seam", f"judge-{os.getpid()}"],
+        }
+        self.folder = folder
+        self.processes = {}
+        self.ended = []
+
+    def start(self, name):
+        self.processes[name] = Process(self.folder, name, self.commands[name])
+
+    def end(self, name, how=signal.SIGTERM):
+        process = self.processes.pop(name)
+        self.ended.append(process)
+        return process.end(how)
+
+    def check(self):
+        for process in self.processes.values():
+            process.check()
+
+    def __enter__(self):
+        self.start("onbeat")
+        self.start("onbeat-ros2")
+        return self
+
+    def __exit__(self, kind, error, _):
+        failed = error is not None
+        for process in list(self.processes.values()):
+            try:
+                code = process.process.poll()
+                process.end()
+                if not failed and code is not None:
+                    raise Judged(f"{process.name} ended by itself with {code}")
+            except Judged:
+                if not failed:
+                    raise
+        if failed:
+            for process in self.ended + list(self.processes.values()):
+                print(f"--- {process.name} said:\n{process.said()[-4000:]}")
