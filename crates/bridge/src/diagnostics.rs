@@ -1,5 +1,7 @@
 //! What a cycle tells of itself a few times a second: a JSON document, newest wins.
 
+mod document;
+
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -8,6 +10,10 @@ use crate::cell::{self, Found};
 use crate::region::{self, Kind, Region, RegionError, Written, magic};
 use crate::state::ReadError;
 use crate::sys::mapping::Use;
+
+pub use document::{
+    Conditions, Diagnostics, DisturbanceCounts, SpreadNs, TaskDiagnostics, WatchDiagnostics,
+};
 
 /// Longest document, bytes.
 pub const LONGEST: usize = 64 * 1024;

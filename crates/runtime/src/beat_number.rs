@@ -6,6 +6,15 @@ use thiserror::Error;
 /// Most bytes of a number: more bits than an observer needs to see what is missing.
 const LONGEST: usize = 4;
 
+/// Whether the SubDevices at `positions` can carry the number of the beat. [`crate::cycle::Cycle::with_beat_numbers`] asks
+/// the same; ask here first to still have the bus in hand if the answer is no.
+///
+/// # Errors
+/// The first that cannot.
+pub fn check(positions: &[usize], main_device: &MainDevice) -> Result<(), BeatNumberError> {
+    BeatNumbers::bind(positions, main_device).map(drop)
+}
+
 /// SubDevices whose outputs carry the low bits of the beat's number, lowest first: the first output changes with every
 /// beat. At most 32 bits of each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

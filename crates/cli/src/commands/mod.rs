@@ -6,7 +6,7 @@ mod doctor;
 mod load;
 mod measure;
 mod report;
-mod run;
+pub(crate) mod run;
 mod scan;
 mod sdo;
 mod simulate;

@@ -1,5 +1,7 @@
 //! What moves a robot's axes, from its file.
 
+use bridge::message::control::PORT;
+use bridge::message::trajectory;
 use control::{
     AxisSettings, Drive, Hold, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member, Mover,
     Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
@@ -11,10 +13,11 @@ use motion::{
 };
 use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
 
+use super::seam::Ports;
 use crate::failure::Failure;
 
 /// The controllers of `robot`, the first one active.
-pub(crate) fn switch(robot: &Robot) -> Result<Switch, Failure> {
+fn switch(robot: &Robot) -> Result<Switch, Failure> {
     let axis = |axis: &robot::Axis| SwitchAxis {
         mode: axis.mode,
         velocity_limit: RadiansPerSecond(axis.limits.velocity),
@@ -26,6 +29,16 @@ pub(crate) fn switch(robot: &Robot) -> Result<Switch, Failure> {
     };
     let members = robot.controllers.iter().map(member).collect::<Result<_, _>>()?;
     Ok(Switch::new(&axes, members, robot.seam.enable))
+}
+
+/// The same, answering at the ports `control` and `trajectory` where there is a seam.
+pub(crate) fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<Switch, Failure> {
+    let switch = switch(robot)?;
+    let taken = ports.and_then(|mut ports| Some((ports.take(PORT)?, ports.take(trajectory::PORT)?)));
+    Ok(match taken {
+        Some((requests, orders)) => switch.with_ports(Box::new(requests), Box::new(orders)),
+        None => switch,
+    })
 }
 
 fn mover(robot: &Robot, controller: &robot::Controller) -> Result<Mover, Failure> {

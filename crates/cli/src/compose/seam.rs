@@ -1,36 +1,52 @@
 //! The seam of a robot: what those outside are told of it, and the ports they may open.
-#![allow(dead_code, reason = "`onbeat run` opens it in the next commit")]
 
 use std::fs;
 
-use ::control::Switch;
 use bridge::channel::{Kind, Port};
 use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
 use bridge::message::{control, trajectory};
 use bridge::seam::Builder;
+use ethercat::cia402::CyclicMode;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use robot::{BaseKind, ControllerKind, Robot, SeamPortKind, short_name};
 use runtime::seam::{AxisRules, BaseRules, Rules, Takes};
 
-use super::controller;
 use crate::failure::Failure;
 
 /// A seam that is not open yet, and what lives on it.
 pub(crate) struct Seam {
     /// To be opened.
     pub(crate) builder: Builder,
-    /// Moves the axes, and answers the ports `control` and `trajectory`.
-    pub(crate) controller: Switch,
     /// What may be asked of the robot.
     pub(crate) rules: Rules,
-    /// The other ports of the robot file, in its order.
-    pub(crate) ports: Vec<Port>,
+    /// Its ports.
+    pub(crate) ports: Ports,
 }
 
-/// The seam of `robot`, called `name` or as the robot file says.
-pub(crate) fn seam(robot: &Robot, name: Option<&str>) -> Result<Seam, Failure> {
-    let name = name.unwrap_or(&robot.seam.name);
-    let mut builder = Builder::new(name, &description(robot)?);
+/// The real-time ends of a robot's ports: `control`, `trajectory`, and those of the robot file.
+#[derive(Debug)]
+pub(crate) struct Ports(Vec<Port>);
+
+impl Ports {
+    /// The one of this name, once.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Port> {
+        let place = self.0.iter().position(|port| port.name() == name)?;
+        Some(self.0.swap_remove(place))
+    }
+}
+
+/// Who has the axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mover {
+    /// The robot file's controllers.
+    Controllers,
+    /// A controller that nobody knows: any target may be meant for it that the drives' modes can follow.
+    Own,
+}
+
+/// The seam of `robot`, called `name`.
+pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover) -> Result<Seam, Failure> {
+    let mut builder = Builder::new(name, &description(robot, mover)?);
     if let Some(group) = &robot.seam.group {
         builder.group(group_number(group)?);
     }
@@ -47,13 +63,13 @@ pub(crate) fn seam(robot: &Robot, name: Option<&str>) -> Result<Seam, Failure> {
         };
         create(&port.name, kind)
     };
-    let ports = robot.seam.ports.iter().map(port).collect::<Result<_, _>>()?;
-    let controller = controller::switch(robot)?.with_ports(Box::new(requests), Box::new(orders));
-    Ok(Seam { builder, controller, rules: rules(robot), ports })
+    let others = robot.seam.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
+    let ports = Ports([requests, orders].into_iter().chain(others).collect());
+    Ok(Seam { builder, rules: rules(robot, mover), ports })
 }
 
 /// What those outside are told of `robot`. The ports are for the builder to add.
-pub(crate) fn description(robot: &Robot) -> Result<Description, Failure> {
+pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Failure> {
     let urdf = robot.arm.as_ref().map(|arm| {
         fs::read_to_string(&arm.urdf).map_err(|error| {
             let path = arm.urdf.display();
@@ -70,7 +86,10 @@ pub(crate) fn description(robot: &Robot) -> Result<Description, Failure> {
         robot: robot.name.clone(),
         period_ns: u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX),
         axes: (0..robot.axes.len()).map(|axis| axis_description(robot, axis)).collect(),
-        controllers: robot.controllers.iter().map(controller).collect(),
+        controllers: match mover {
+            Mover::Controllers => robot.controllers.iter().map(controller).collect(),
+            Mover::Own => vec![own_controller(robot)],
+        },
         base: robot.base.as_ref().map(|base| BaseDescription {
             kind: base.kind_name().to_owned(),
             velocity_limit: base.limits.velocity,
@@ -82,6 +101,12 @@ pub(crate) fn description(robot: &Robot) -> Result<Description, Failure> {
         sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
         ports: Vec::new(),
     })
+}
+
+/// It may move every axis.
+fn own_controller(robot: &Robot) -> ControllerDescription {
+    let axes = (0..robot.axes.len()).collect();
+    ControllerDescription { name: "own".to_owned(), kind: "own".to_owned(), axes }
 }
 
 /// Outside an axis goes by the name of its joint, if it is one of an arm's.
@@ -98,9 +123,12 @@ fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
 }
 
 /// What may be asked of `robot`: what one of its controllers can follow.
-fn rules(robot: &Robot) -> Rules {
+fn rules(robot: &Robot, mover: Mover) -> Rules {
     let mut takes = vec![Takes::default(); robot.axes.len()];
-    let mut drives = false;
+    let mut drives = mover == Mover::Own;
+    if mover == Mover::Own {
+        takes = robot.axes.iter().map(|axis| of_mode(axis.mode)).collect();
+    }
     for controller in &robot.controllers {
         drives |= matches!(controller.kind, ControllerKind::DiffDrive | ControllerKind::OmniDrive);
         for &axis in &controller.axes {
@@ -123,6 +151,15 @@ fn rules(robot: &Robot) -> Rules {
             yaw: RadiansPerSecond(base.limits.yaw),
         }),
         longest_time_to_live: robot.seam.longest_time_to_live,
+    }
+}
+
+/// A drive that follows positions can be moved at a velocity, too.
+fn of_mode(mode: CyclicMode) -> Takes {
+    Takes {
+        position: mode == CyclicMode::Position,
+        velocity: mode != CyclicMode::Torque,
+        effort: mode == CyclicMode::Torque,
     }
 }
 
@@ -171,8 +208,13 @@ mod tests {
         let names =
             |robot: &Robot| (0..3).map(|axis| axis_description(robot, axis).name).collect::<Vec<_>>();
         assert_eq!(names(&robot), ["axis-1", "shoulder", "axis-3"]);
-        assert!(description(&robot).unwrap_err().to_string().starts_with("arm.urdf: No such file"));
+        assert!(
+            description(&robot, Mover::Controllers)
+                .unwrap_err()
+                .to_string()
+                .starts_with("arm.urdf: No such file")
+        );
         robot.arm = None;
-        assert_eq!(description(&robot).unwrap().axes.len(), 6);
+        assert_eq!(description(&robot, Mover::Controllers).unwrap().axes.len(), 6);
     }
 }

@@ -12,6 +12,7 @@ use runtime::status::Status;
 use timing::{CycleRecord, RunSummary};
 
 use super::recorder::Recorder;
+use super::teller::Teller;
 use crate::words::live_line::LiveLine;
 
 /// How often the watch looks: the cycle's rings hold seconds.
@@ -32,6 +33,7 @@ pub(super) struct Watch {
     /// How things stood when the measurement ended.
     frozen: Option<Status>,
     recorder: Option<Recorder>,
+    teller: Option<Teller>,
 }
 
 /// What a run came to.
@@ -70,7 +72,14 @@ impl Watch {
             broken_beats: 0,
             frozen: None,
             recorder,
+            teller: None,
         }
+    }
+
+    /// Lets others know.
+    pub(super) fn told_by(mut self, teller: Option<Teller>) -> Self {
+        self.teller = teller;
+        self
     }
 
     /// Lets late beats be explained.
@@ -132,6 +141,9 @@ impl Watch {
         }
         if let Some(explainer) = &mut self.explainer {
             explainer.look(&measured);
+        }
+        if let Some(teller) = &mut self.teller {
+            teller.look(&self.summary, &self.observer);
         }
         live.show(|| self.line());
     }

@@ -1,0 +1,51 @@
+//! Lets other programs attach to the run.
+
+use bridge::seam::{Door, OpenError, PlaceError};
+use robot::Robot;
+use runtime::seam::Seam;
+
+use super::name::name;
+use crate::compose::seam::{self, Mover, Ports};
+use crate::failure::Failure;
+
+/// A seam that is open.
+pub(super) struct Open {
+    /// The cycle's end.
+    pub(super) seam: Seam,
+    /// Open as long as this is.
+    pub(super) door: Door,
+    /// The real-time ends of its ports.
+    pub(super) ports: Ports,
+}
+
+/// Opens the seam of `robot` under the name or path asked for, or one of its own. Where this user has no place for it:
+/// why.
+///
+/// # Errors
+/// A name that is taken or impossible, or a robot file whose seam cannot be.
+pub(super) fn open(
+    robot: &Robot,
+    asked: Option<&str>,
+    mover: Mover,
+) -> Result<Result<Open, String>, Failure> {
+    let name = name(robot, asked);
+    for attempt in 1..=MOST_OF_A_NAME {
+        let Some(name) = name.attempt(attempt) else { break };
+        let seam::Seam { mut builder, rules, ports } = seam::seam(robot, &name.name, mover)?;
+        if let Some(folder) = &name.folder {
+            builder.folder(folder);
+        }
+        match builder.open() {
+            Ok((ends, door)) => return Ok(Ok(Open { seam: Seam::new(ends, rules), door, ports })),
+            Err(OpenError::Place(PlaceError::Taken { .. })) if name.may_be_another => {}
+            Err(error @ (OpenError::Name { .. } | OpenError::Place(PlaceError::Taken { .. }))) => {
+                return Err(Failure::new(error));
+            }
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+    }
+    Ok(Err(format!("{MOST_OF_A_NAME} cycles of robot \"{}\" run already", robot.name)))
+}
+
+/// Cycles of one robot that find a name of their own.
+const MOST_OF_A_NAME: u32 = 100;

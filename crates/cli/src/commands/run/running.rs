@@ -1,0 +1,193 @@
+//! A robot's cycle from bring-up to Init, with all that stands around it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use blame::Explainer;
+use ethercat::main_device::MainDevice;
+use robot::{Overrun, Robot};
+use runtime::bring_up::Pump;
+use runtime::clock::MonotonicClock;
+use runtime::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
+use runtime::profile::Grants;
+use runtime::{axis, beat_number};
+use timing::RunConditions;
+
+use super::door::{self, Open};
+use super::outcome::{self, Bus};
+use super::recorder::{self, Recorder};
+use super::teller::Teller;
+use super::watch::{self, Measured, Watch};
+use super::{Own, Run};
+use crate::bus::BRING_UP_PATIENCE;
+use crate::compose::link::RobotLink;
+use crate::compose::seam::Mover;
+use crate::compose::{axes, controller, profile};
+use crate::failure::Failure;
+use crate::stop;
+use crate::words::live_line::LiveLine;
+
+impl Run {
+    /// Brings the bus up, runs the cycle on its own thread, and watches it until it is over.
+    pub(super) fn run(
+        &self,
+        robot: &Robot,
+        own: Option<Own<'_>>,
+        mut main_device: MainDevice,
+        mut link: RobotLink,
+        file: Option<recorder::NewFile>,
+        live: &mut LiveLine,
+    ) -> Result<Ran, Failure> {
+        let mut explainer = self.explain.start(robot)?;
+        if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
+            live.say(&format!("late beats are explained by counters only: {why}"));
+        }
+        let open = self.open_seam(robot, own.is_some())?;
+        let (seam, door, ports) = match open {
+            Seamed::Open(seam::Open { seam, door, ports }) => (Some(seam), Ok(door), Some(ports)),
+            Seamed::Closed(why) => (None, Err(why), None),
+        };
+        let controller = match own {
+            Some(own) => own(robot, ports),
+            None => Box::new(controller::controllers(robot, ports)?),
+        };
+        let mut pump = Pump {
+            main_device: &mut main_device,
+            link: &mut link,
+            clock: &MonotonicClock,
+            stop: stop::flag(),
+        };
+        pump.bring_up(BRING_UP_PATIENCE, |_| ())?;
+        let (axes, beat_numbers) = (axes::axes(robot), axes::beat_numbers(robot));
+        let checked = axis::check(&axes, pump.main_device).map_err(Failure::from);
+        let checked =
+            checked.and(beat_number::check(&beat_numbers, pump.main_device).map_err(Failure::from));
+        if let Err(failure) = checked {
+            pump.take_down()?;
+            return Err(failure);
+        }
+        match &door {
+            Ok(door) => live.say(&format!("seam {}", door.path().display())),
+            Err(Some(why)) => live.say(&format!("no other program can attach: {why}")),
+            Err(None) => {}
+        }
+        let bus = Bus::of(&main_device, self.link());
+        let (cycle, observer) = Cycle::new(
+            main_device,
+            link,
+            MonotonicClock,
+            &axes,
+            controller,
+            CycleConfiguration {
+                period: robot.cycle.period,
+                order: match robot.cycle.frame_order {
+                    robot::FrameOrder::ReplyOfLastBeat => FrameOrder::ReplyOfLastBeat,
+                    robot::FrameOrder::WaitForReply => FrameOrder::WaitForReply,
+                },
+                // The watch stops it, once it has measured them.
+                beats: None,
+                overrun: profile::overrun(&robot.cycle),
+            },
+        )?;
+        let cycle = cycle.with_beat_numbers(&beat_numbers)?;
+        let cycle = match seam {
+            Some(seam) => cycle.with_seam(seam),
+            None => cycle,
+        };
+        let profile = profile::profile(&robot.cycle);
+        let stop = AtomicBool::new(false);
+        let (tell_thread, told_thread) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        thread::scope(|scope| {
+            let stop = &stop;
+            let thread =
+                thread::Builder::new().name("cycle".to_owned()).spawn_scoped(scope, move || {
+                    // Nobody listens any more only if the watch has panicked.
+                    let _ = tell_thread.send(rustix::thread::gettid().as_raw_nonzero().get());
+                    let granted = profile.apply();
+                    let cycle = cycle.with_spin(granted.spin_margin());
+                    let _ = tell.send(granted.grants().clone());
+                    let ended = cycle.run(stop);
+                    (ended, granted.release())
+                })?;
+            let thread_number = told_thread.recv();
+            if let (Some(explainer), Ok(number)) = (&mut explainer, &thread_number) {
+                explainer.follow(*number);
+            }
+            // The first thing the thread does; nothing comes only if it has panicked, which `join` tells.
+            let granted = told.recv();
+            let conditions = granted.as_ref().map(|granted| outcome::conditions(robot, granted, bus));
+            let recorder = file.zip(conditions.as_ref().ok());
+            let recorder =
+                recorder.map(|(file, conditions)| Recorder::begin(file, conditions, robot.cycle.period));
+            let teller = door
+                .ok()
+                .zip(conditions.as_ref().ok())
+                .map(|(door, conditions)| Teller::new(door, thread_number.unwrap_or_default(), conditions));
+            let watch = Watch::new(robot, observer, self.limit(robot), recorder).told_by(teller);
+            let watch =
+                watch.explained_by(explainer).ended_by_overrun(robot.cycle.overrun == Overrun::Stop);
+            let (measured, recorder) = watch_over(watch, stop, live);
+            let (ended, not_put_back) =
+                thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
+            not_put_back.iter().for_each(|failure| live.say(failure));
+            let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            Ok(Ran {
+                measured,
+                conditions: conditions.map_err(Clone::clone)?,
+                granted: granted?,
+                recorded,
+                ended,
+            })
+        })
+    }
+
+    /// Opens the seam, unless nobody wants it.
+    fn open_seam(&self, robot: &Robot, own: bool) -> Result<Seamed, Failure> {
+        if self.no_seam {
+            return Ok(Seamed::Closed(None));
+        }
+        let mover = if own { Mover::Own } else { Mover::Controllers };
+        let opened = door::open(robot, self.seam.as_deref(), mover)?;
+        Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), Seamed::Open))
+    }
+
+    /// The wire's name for people.
+    fn link(&self) -> String {
+        self.wire.iface.as_ref().map_or("simulated".to_owned(), |nic| format!("{nic} (AF_PACKET)"))
+    }
+}
+
+/// Whether others can attach.
+enum Seamed {
+    Open(seam::Open),
+    /// Why not; `None` where nobody is wanted.
+    Closed(Option<String>),
+}
+
+/// Looks until the cycle is over; ends the measurement when it is long enough or the user asks.
+fn watch_over(mut watch: Watch, stop: &AtomicBool, live: &mut LiveLine) -> (Measured, Option<Recorder>) {
+    while !watch.is_over() {
+        thread::sleep(watch::LOOK_EVERY);
+        watch.look(live);
+        if watch.has_enough() || watch.has_overrun() || stop::asked() {
+            watch.freeze();
+            // Relaxed: nothing but the flag itself is passed through it.
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+    watch.look(live);
+    live.finish();
+    watch.measured()
+}
+
+/// A run that is over.
+pub(super) struct Ran {
+    pub(super) measured: Measured,
+    pub(super) conditions: RunConditions,
+    pub(super) granted: Grants,
+    /// The recording, if one was asked for: a sentence on it, or why it is not whole.
+    pub(super) recorded: Option<Result<String, Failure>>,
+    pub(super) ended: Ended<RobotLink>,
+}
