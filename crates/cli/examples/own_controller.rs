@@ -5,7 +5,7 @@ use onbeat::motion::{Hertz, Radians, Seconds, SmoothSinusoid};
 use onbeat::{AxisCommand, AxisPhase, AxisReport, Beat, Controller, Error, Request, Run};
 
 /// What each axis does, for how long, and the pace of that time: it slows down to a stop.
-struct Nod(Vec<Option<(SmoothSinusoid, Seconds, f64)>>);
+pub(crate) struct Nod(pub(crate) Vec<Option<(SmoothSinusoid, Seconds, f64)>>);
 
 impl Controller for Nod {
     fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {

@@ -16,5 +16,6 @@ mod record;
 mod run;
 mod scan;
 mod sdo;
+mod seam;
 mod simulate;
 mod wire;

@@ -45,7 +45,7 @@ impl Run {
         }
         let open = self.open_seam(robot, own.is_some())?;
         let (seam, door, ports) = match open {
-            Seamed::Open(seam::Open { seam, door, ports }) => (Some(seam), Ok(door), Some(ports)),
+            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports)),
             Seamed::Closed(why) => (None, Err(why), None),
         };
         let controller = match own {
@@ -150,7 +150,7 @@ impl Run {
         }
         let mover = if own { Mover::Own } else { Mover::Controllers };
         let opened = door::open(robot, self.seam.as_deref(), mover)?;
-        Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), Seamed::Open))
+        Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), |open| Seamed::Open(Box::new(open))))
     }
 
     /// The wire's name for people.
@@ -161,7 +161,7 @@ impl Run {
 
 /// Whether others can attach.
 enum Seamed {
-    Open(seam::Open),
+    Open(Box<Open>),
     /// Why not; `None` where nobody is wanted.
     Closed(Option<String>),
 }

@@ -1,0 +1,248 @@
+//! `onbeat run` and the programs that attach to it: each of them another process, any of them killed.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use onbeat::bridge::attach::Attachment;
+use onbeat::bridge::diagnostics::Diagnostics;
+use onbeat::bridge::state::State;
+
+use crate::common::{Running, alone, await_beats, file, finished, onbeat, run};
+
+/// A run with its seam in a folder of its own.
+struct Seamed {
+    running: Running,
+    socket: PathBuf,
+}
+
+impl Seamed {
+    fn start(test: &str, arguments: &[&str]) -> Self {
+        let socket = folder(test).join("robot.sock");
+        let mut command = onbeat();
+        command.args(["run", "--json", "--seam", socket.to_str().expect("a path")]).args(arguments);
+        let running = Running::start(command);
+        await_beats(running.id(), 1);
+        Self { running, socket }
+    }
+
+    fn attach(&self) -> Attachment {
+        Attachment::open(&self.socket).expect("a seam to attach to")
+    }
+
+    fn interrupt(self) -> serde_json::Value {
+        let number = self.running.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
+        self.running.finish().json()
+    }
+}
+
+/// A folder for sockets: paths of sockets are short.
+fn folder(test: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+/// Looks until the state is so; a minute at most.
+fn until(seam: &Attachment, what: &str, is: impl Fn(&State) -> bool) -> State {
+    let (reader, started) = (seam.state(), Instant::now());
+    loop {
+        let state = reader.read();
+        match state {
+            Ok(state) if is(&state) => return state,
+            state => assert!(started.elapsed() < Duration::from_secs(60), "not {what}: {state:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+const ENABLED: u8 = 5;
+
+fn all_enabled(state: &State) -> bool {
+    state.bus.stage == 7 && state.axes.iter().all(|axis| axis.drive_state == ENABLED)
+}
+
+#[test]
+fn another_program_sees_beats_rise_and_axes_move_and_reads_how_the_run_goes() {
+    let _alone = alone();
+    let run = Seamed::start("watch", &[]);
+    let seam = run.attach();
+    let description = seam.description();
+    assert_eq!((description.robot.as_str(), description.axes.len()), ("six-axis", 6));
+    assert_eq!(description.period_ns, 1_000_000);
+    assert!(description.ports.iter().any(|port| port.name == "control"));
+    let first = until(&seam, "enabled", all_enabled);
+    let later = until(&seam, "later", |state| state.beat > first.beat + 500);
+    assert!(later.release_ns > first.release_ns && later.timing.beats > first.timing.beats);
+    let moved = first.axes.iter().zip(&later.axes).any(|(one, other)| one.position != other.position);
+    assert!(moved, "{first:?} {later:?}");
+    let started = Instant::now();
+    let told = loop {
+        let told = seam.diagnostics().ok().and_then(|text| serde_json::from_str::<Diagnostics>(&text).ok());
+        match told.filter(|told| told.number > 2 && told.watch.beats > 0) {
+            Some(told) => break told,
+            None => assert!(started.elapsed() < Duration::from_secs(60), "nothing is told"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!((told.process, told.tasks[0].name.as_str()), (run.running.id(), "cycle"));
+    assert!(told.tasks[0].response_ns.maximum > 0 && told.conditions.profile_asked == "PM", "{told:?}");
+    assert!(told.ports.iter().any(|port| port.name == "trajectory"));
+    let socket = run.socket.clone();
+    let end = run.interrupt();
+    assert!(end["cycles"].as_u64().unwrap() > 500);
+    assert!(seam.has_ended() && !socket.exists());
+}
+
+#[test]
+fn a_run_without_a_seam_has_none() {
+    let ran = run(&["run", "--cycles", "50", "--no-seam"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("seam") && !ran.stderr.contains("attach"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched() {
+    let _alone = alone();
+    let first = Seamed::start("taken", &[]);
+    let mut command = onbeat();
+    command.args(["run", "--cycles", "50", "--seam", first.socket.to_str().unwrap()]);
+    let second = finished(command);
+    let sentence = second.sentence();
+    assert!(sentence.contains("robot.sock already") && sentence.contains("--seam NAME"), "{sentence}");
+    first.interrupt();
+}
+
+#[test]
+fn runs_say_in_one_line_where_their_seams_are_and_two_of_one_robot_get_two_names() {
+    let _alone = alone();
+    let folder = folder("numbers");
+    std::fs::create_dir(&folder).unwrap();
+    let script = format!(
+        "cd {root} && export XDG_RUNTIME_DIR={folder} && cd {folder} && \
+         {{ {program} run --cycles 300 >table 2>first & {program} run --cycles 300 >other 2>second; wait; }}",
+        root = concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
+        folder = folder.display(),
+        program = env!("CARGO_BIN_EXE_onbeat"),
+    );
+    if as_nobody(&folder, &script).is_none() {
+        return eprintln!("skipped: it needs a user that is not root (runuser, and a user nobody)");
+    }
+    let said = ["first", "second"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
+    let seams = said.iter().flat_map(|said| said.lines()).filter(|line| line.starts_with("seam "));
+    let mut seams: Vec<&str> = seams.collect();
+    seams.sort_unstable_by_key(|line| line.len());
+    let expected =
+        ["six-axis", "six-axis-2"].map(|name| format!("seam {}/onbeat/{name}.sock", folder.display()));
+    assert_eq!(seams, expected, "{said:?}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Runs this as a user who is not root, who owns `folder`; `None` where that cannot be.
+fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new("sh").args(["-c", script]).status().ok().filter(|it| it.success()).map(drop);
+    }
+    let owned = Command::new("chown").arg("nobody").arg(folder).status().ok()?.success();
+    let ran = owned
+        && Command::new("runuser")
+            .args(["-u", "nobody", "--", "sh", "-c", script])
+            .status()
+            .ok()?
+            .success();
+    ran.then_some(())
+}
+
+#[test]
+fn a_run_without_a_place_for_its_seam_goes_on_and_says_why() {
+    let _alone = alone();
+    let path = file("no-folder", "a file where a folder should be");
+    let mut command = onbeat();
+    command.args(["run", "--cycles", "50", "--seam"]).arg(path.join("robot.sock"));
+    let ran = finished(command);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no other program can attach:"), "{}", ran.stderr);
+}
+/// This test program again, as another process that does one of the parts below.
+fn other_process(part: &str, socket: &std::path::Path) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", &format!("seam::{part}"), "--ignored", "--nocapture"]);
+    command.env("ONBEAT_SEAM", socket).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for a word of another process.
+fn await_word(child: &mut Child, word: &str) {
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains(word)), "it never said {word}");
+}
+
+#[test]
+fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
+    use onbeat::bridge::state::{Freshness, Stop};
+    let _alone = alone();
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let (bus, _) = text.split_once("[controller]").expect("the six-axis robot's controller");
+    let path = file("commanded.toml", &format!("{bus}\n[controller]\nkind = \"joint_position\"\n"));
+    let run = Seamed::start("killed", &[path.to_str().unwrap()]);
+    let seam = run.attach();
+    until(&seam, "enabled", all_enabled);
+
+    let mut writer = other_process("a_process_that_commands", &run.socket);
+    await_word(&mut writer, "commanding");
+    let moving = until(&seam, "moving", |state| {
+        state.command.freshness == Freshness::Fresh && state.axes[0].velocity.abs() > 0.05
+    });
+    let mut reader = other_process("a_process_that_reads", &run.socket);
+    await_word(&mut reader, "reading");
+    // SIGKILL.
+    reader.kill().unwrap();
+    writer.kill().unwrap();
+    let _ = (reader.wait(), writer.wait());
+    let stale = until(&seam, "stale", |state| state.command.freshness == Freshness::Stale);
+    assert!(stale.axes[0].stop == Stop::Stale as u8, "{stale:?}");
+    let rest = until(&seam, "at rest", |state| state.axes.iter().all(|axis| axis.velocity.abs() < 0.01));
+    assert!(rest.axes.iter().all(|axis| axis.drive_state == ENABLED), "they hold: {rest:?}");
+
+    let mut next = other_process("a_process_that_commands", &run.socket);
+    await_word(&mut next, "commanding");
+    let again = until(&seam, "moving again", |state| {
+        state.command.freshness == Freshness::Fresh && state.axes[0].velocity.abs() > 0.05
+    });
+    assert!(again.axes[0].stop == 0 && again.command.accepted > moving.command.accepted);
+    assert_eq!(again.bus.broken_beats, moving.bus.broken_beats, "the cycle did not notice");
+    next.kill().unwrap();
+    let _ = next.wait();
+    let end = run.interrupt();
+    assert!(end["cycles"].as_u64().unwrap() > 0);
+}
+
+#[test]
+#[ignore = "a part of the tests above, which start it as another process"]
+fn a_process_that_commands() {
+    use onbeat::bridge::command::{AxisTarget, Command};
+    let seam = Attachment::find().unwrap();
+    let mut writer = seam.command().unwrap();
+    println!("commanding");
+    for number in 0_u64.. {
+        let there = if number / 200 % 2 == 0 { 1.0 } else { -1.0 };
+        let mut axes = vec![None; writer.axes()];
+        axes[0] = Some(AxisTarget::Position(there));
+        let command = Command { time_to_live_ns: 200_000_000, axes, ..Command::default() };
+        writer.send(&command).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+#[ignore = "a part of the tests above, which start it as another process"]
+fn a_process_that_reads() {
+    let seam = Attachment::find().unwrap();
+    let reader = seam.state();
+    reader.read().unwrap();
+    println!("reading");
+    loop {
+        std::hint::black_box(reader.read().unwrap());
+    }
+}
