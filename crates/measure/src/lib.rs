@@ -13,6 +13,7 @@
 //! | [`interference`] | period jitter of the bus under load, seen by an independent observer |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
 //! | [`ipc`] | what it costs threads to tell each other something |
+//! | [`ecci`] | what the cycle pays to share its state with many readers |
 //! | [`tasks`] | two periodic tasks beside their computed response times |
 //! | [`wakeup`] | our pacer beside `cyclictest` |
 //! | [`interrupt`] | from an interrupt to user code |
@@ -21,6 +22,7 @@
 pub mod cable;
 pub mod child;
 mod distribution;
+pub mod ecci;
 pub mod interference;
 pub mod interrupt;
 pub mod ipc;

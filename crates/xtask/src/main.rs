@@ -8,6 +8,7 @@
 //! | [`check`] | formatting, lints, documentation |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | other people's programs judging ours |
+//! | [`python`] | the Python package |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
 #![forbid(unsafe_code)]
@@ -17,6 +18,7 @@ mod check;
 mod command;
 mod fuzz;
 mod judges;
+mod python;
 mod report;
 mod rt;
 mod setup;
@@ -32,6 +34,7 @@ cargo xtask test                           everything CI runs; installs what it 
 cargo xtask check                          formatting, lints, documentation
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
+cargo xtask python                         the Python package, built, tested and type-checked
 cargo xtask rt                             Debian's PREEMPT_RT kernel, booted in qemu with our program in it
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
 cargo xtask bench wire [--rounds N]        round trips beside the raw socket and the peers; bring-up times; memory
@@ -48,6 +51,10 @@ fn main() -> ExitCode {
         ["check"] => check::all(&root, &mut report),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => judges::all(&root, &mut report),
+        ["python"] => {
+            setup::debian_packages(&mut report);
+            python::all(&root, &mut report);
+        }
         ["rt"] => {
             setup::debian_packages(&mut report);
             rt::all(&root, &mut report);
@@ -75,6 +82,7 @@ fn test(root: &Path, report: &mut Report) {
     let tests = ["test", "--workspace", "--no-fail-fast"];
     report.step("cargo test", || Outcome::of(&mut command::cargo(root, &tests)));
     judges::all(root, report);
+    python::all(root, report);
     rt::all(root, report);
     fuzz::all(root, &fuzz::Options { seconds: Duration::from_secs(60), target: None }, report);
 }

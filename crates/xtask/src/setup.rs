@@ -76,6 +76,14 @@ pub(crate) fn python_with_simso(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-simso", "peers/simso.txt")
 }
 
+/// The Python of a virtual environment with what builds, tests and checks the Python package.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn python_package_tools(root: &Path) -> Result<PathBuf, String> {
+    python_with(root, ".venv-python", "python/requirements.txt")
+}
+
 fn python_with(root: &Path, name: &str, requirements: &str) -> Result<PathBuf, String> {
     let environment = root.join(name);
     let python = environment.join("bin/python");

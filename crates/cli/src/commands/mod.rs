@@ -10,6 +10,7 @@ pub(crate) mod run;
 mod scan;
 mod sdo;
 mod simulate;
+mod top;
 
 use clap::Subcommand;
 
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Culprit(culprit::Culprit),
     /// Check whether this machine can hold a real-time cycle: what was found, what is wanted, why, how to fix it
     Doctor(doctor::Doctor),
+    /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
+    Top(top::Top),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
     /// Show who is on the bus, with identities, states and process data
@@ -48,6 +51,7 @@ impl Command {
         match self {
             Self::Run(run) => run.execute(),
             Self::Culprit(culprit) => culprit.execute(),
+            Self::Top(top) => top.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),

@@ -18,4 +18,5 @@ mod scan;
 mod sdo;
 mod seam;
 mod simulate;
+mod top;
 mod wire;

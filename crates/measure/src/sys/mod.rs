@@ -3,6 +3,7 @@
 //!
 //! | module | what it asks Linux for |
 //! |---|---|
+//! | [`cache`] | a value behind a mutex |
 //! | [`cuda`] | the graphics driver, loaded at run time |
 //! | [`semaphore`] | POSIX semaphores within a process |
 //! | [`mutex`] | mutexes, plain and with priority inheritance |
@@ -12,6 +13,7 @@
 //! | [`stamped`] | Ethernet frames, each with the instant at which the kernel took it in |
 #![allow(unsafe_code)]
 
+pub(crate) mod cache;
 pub(crate) mod cuda;
 pub(crate) mod message_queue;
 pub(crate) mod mutex;

@@ -31,6 +31,18 @@ impl PosixMutex {
     /// # Errors
     /// ENOTSUP where the system has no priority inheritance.
     pub(crate) fn new(protocol: Protocol) -> io::Result<Self> {
+        Self::of(protocol, libc::PTHREAD_PROCESS_PRIVATE)
+    }
+
+    /// An unlocked mutex with `PTHREAD_PROCESS_SHARED`: slower, for the kernel looks up whose memory it is in.
+    ///
+    /// # Errors
+    /// As [`PosixMutex::new`].
+    pub(crate) fn shared(protocol: Protocol) -> io::Result<Self> {
+        Self::of(protocol, libc::PTHREAD_PROCESS_SHARED)
+    }
+
+    fn of(protocol: Protocol, shared: libc::c_int) -> io::Result<Self> {
         let protocol = match protocol {
             Protocol::Plain => libc::PTHREAD_PRIO_NONE,
             Protocol::Inherit => libc::PTHREAD_PRIO_INHERIT,
@@ -43,6 +55,7 @@ impl PosixMutex {
         unsafe {
             check(libc::pthread_mutexattr_init(&mut attributes))?;
             let made = check(libc::pthread_mutexattr_setprotocol(&mut attributes, protocol))
+                .and_then(|()| check(libc::pthread_mutexattr_setpshared(&mut attributes, shared)))
                 .and_then(|()| check(libc::pthread_mutex_init(inner.get(), &attributes)));
             libc::pthread_mutexattr_destroy(&mut attributes);
             made?;

@@ -1,5 +1,6 @@
 //! `onbeat measure`: the papers' experiments, one file each.
 
+mod ecci;
 mod interference;
 mod interrupt;
 mod ipc;
@@ -33,6 +34,8 @@ pub(crate) enum Measure {
     Interrupt(interrupt::Interrupt),
     /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own seam cost
     Ipc(ipc::Ipc),
+    /// What the cycle pays to share its state with 0, 1, 8 and 64 readers: our seam beside mutexes
+    Ecci(ecci::Ecci),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),
 }
@@ -46,6 +49,7 @@ impl Measure {
             Self::Wakeup(it) => it.execute(),
             Self::Interrupt(it) => it.execute(),
             Self::Ipc(it) => it.execute(),
+            Self::Ecci(it) => it.execute(),
             Self::Servo(it) => it.execute(),
         }
     }

@@ -1,0 +1,135 @@
+//! What the run's watch tells besides the state: real-time tasks, channels, warnings.
+//!
+//! It is a JSON document whose parts this view does not prescribe: a list of objects becomes a table, a list of words
+//! lines, an object one line. What a newer run tells is shown, too.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Widget};
+use serde_json::{Map, Value};
+
+use super::super::picture::Picture;
+use super::{bold, faint, first, range, titled};
+
+/// Lines all of it takes.
+pub(super) fn rows(picture: &Picture) -> usize {
+    lines(picture).len()
+}
+
+/// Draws it from the line numbered `scroll` on, below its title.
+pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut Buffer) {
+    let lines = lines(picture);
+    let room = usize::from(area.height.saturating_sub(1));
+    let from = first(scroll, room, lines.len());
+    let title = format!(" tasks, channels, warnings{} ", range(from, room, lines.len()));
+    let inner = titled(title, area, buffer);
+    let shown: Vec<Line<'static>> = lines.into_iter().skip(from).take(room).collect();
+    Paragraph::new(shown).render(inner, buffer);
+}
+
+fn lines(picture: &Picture) -> Vec<Line<'static>> {
+    let Some(diagnostics) = &picture.diagnostics else {
+        return vec![Line::styled(" nothing has been told yet", faint())];
+    };
+    let Value::Object(parts) = diagnostics else {
+        return vec![Line::raw(format!(" {}", word(diagnostics)))];
+    };
+    parts.iter().flat_map(|(name, part)| section(name, part)).collect()
+}
+
+fn section(name: &str, part: &Value) -> Vec<Line<'static>> {
+    let name = name.replace('_', " ");
+    match part {
+        Value::Array(items) if items.is_empty() => Vec::new(),
+        Value::Array(items) if items.iter().all(Value::is_object) => {
+            let rows: Vec<Vec<(String, String)>> =
+                items.iter().filter_map(Value::as_object).map(|it| flat("", it)).collect();
+            table(&name, &rows)
+        }
+        Value::Array(items) => items.iter().map(|item| titled_line(&name, word(item))).collect(),
+        Value::Object(object) if object.is_empty() => Vec::new(),
+        Value::Object(object) => {
+            let words: Vec<String> =
+                flat("", object).into_iter().map(|(key, value)| format!("{key} {value}")).collect();
+            vec![titled_line(&name, words.join("  "))]
+        }
+        Value::Null => Vec::new(),
+        scalar => {
+            let (key, value) = one(&name, scalar);
+            vec![titled_line(&key, value)]
+        }
+    }
+}
+
+fn titled_line(name: &str, text: String) -> Line<'static> {
+    Line::from(vec![Span::styled(format!(" {name}  "), bold()), Span::raw(text)])
+}
+
+/// Rows below heads that are as wide as their cells; a row lacks what it lacks.
+fn table(name: &str, rows: &[Vec<(String, String)>]) -> Vec<Line<'static>> {
+    // JSON objects have no order: what a row is of comes first.
+    let mut heads: Vec<&str> = vec!["name"];
+    for (head, _) in rows.iter().flatten() {
+        if !heads.contains(&head.as_str()) {
+            heads.push(head);
+        }
+    }
+    heads.retain(|&head| rows.iter().flatten().any(|(key, _)| key == head));
+    let cell = |row: &[(String, String)], head: &str| {
+        row.iter().find(|(key, _)| key == head).map_or(String::new(), |(_, value)| value.clone())
+    };
+    let width = |head: &str| {
+        let cells = rows.iter().map(|row| cell(row, head).chars().count());
+        cells.chain([head.chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = heads.iter().map(|head| width(head)).collect();
+    let line = |cells: Vec<String>| {
+        let aligned = cells.iter().zip(&widths).enumerate().map(|(place, (cell, &width))| match place {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        format!("   {}", aligned.collect::<Vec<_>>().join("  "))
+    };
+    let mut lines = vec![Line::styled(format!(" {name}"), bold())];
+    lines.push(Line::styled(line(heads.iter().map(|&head| head.to_owned()).collect()), faint()));
+    let body = rows.iter().map(|row| line(heads.iter().map(|head| cell(row, head)).collect()));
+    lines.extend(body.map(Line::raw));
+    lines
+}
+
+/// An object's values by name, those of objects in it below both names. Nanoseconds, said in the name of the value or of
+/// the object around it, become microseconds.
+fn flat(above: &str, object: &Map<String, Value>) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for (key, value) in object {
+        let name = format!("{above} {}", key.replace('_', " "));
+        match value {
+            Value::Object(inner) => all.extend(flat(&name, inner)),
+            value => all.push(one(name.trim_start(), value)),
+        }
+    }
+    all
+}
+
+/// A name and its value.
+fn one(name: &str, value: &Value) -> (String, String) {
+    let words: Vec<&str> = name.split(' ').filter(|&word| word != "ns").collect();
+    let short = words.join(" ");
+    match value.as_f64() {
+        Some(number) if short.len() < name.len() => (format!("{short} us"), format!("{:.1}", number / 1e3)),
+        _ => (short, word(value)),
+    }
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => "-".to_owned(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Number(number) if number.is_f64() => format!("{:.3}", number.as_f64().unwrap_or(f64::NAN)),
+        Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

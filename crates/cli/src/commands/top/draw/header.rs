@@ -1,0 +1,190 @@
+//! The lines that are always there: the cycle, its bus, its timing, its commands, what moves it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bridge::state::{Freshness, Spread, TrajectoryStatus};
+use bridge::words;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Sparkline, Widget};
+
+use super::super::picture::{Picture, Standing};
+use super::{bold, faint};
+
+/// Lines it takes.
+pub(super) fn height(picture: &Picture) -> u16 {
+    let optional = u16::from(refused(picture).is_some()) + u16::from(picture.description.base.is_some());
+    9 + optional
+}
+
+/// Draws it.
+pub(super) fn render(picture: &Picture, paused: bool, area: Rect, buffer: &mut Buffer) {
+    let mut lines = vec![title(picture, paused)];
+    lines.extend(bus(picture));
+    let [above, times, below] = Layout::vertical([
+        Constraint::Length(lines.len() as u16),
+        Constraint::Length(4),
+        Constraint::Min(0),
+    ])
+    .areas(area);
+    Paragraph::new(lines).render(above, buffer);
+    timing(picture, times, buffer);
+    let mut lines = vec![command(picture)];
+    lines.extend(refused(picture));
+    lines.push(control(picture));
+    lines.extend(base(picture));
+    Paragraph::new(lines).render(below, buffer);
+}
+
+fn title(picture: &Picture, paused: bool) -> Line<'static> {
+    let it = &picture.description;
+    let period = it.period_ns as f64 / 1e6;
+    let standing = match &picture.standing {
+        _ if paused => Span::styled("paused", Style::new().fg(Color::Yellow)),
+        Standing::Live => Span::styled("live", Style::new().fg(Color::Green)),
+        Standing::Still(since) => {
+            Span::styled(format!("no beat for {}", span(*since)), Style::new().fg(Color::Yellow))
+        }
+        Standing::Ended(why, since) => {
+            let words = format!("{why} ({} ago)", span(*since));
+            Span::styled(words, Style::new().fg(Color::Red))
+        }
+    };
+    Line::from(vec![
+        Span::styled(format!(" {}", it.robot), bold()),
+        Span::raw(format!("  every {period} ms  beat {}  ", picture.state.beat)),
+        standing,
+        Span::styled(format!("  onbeat {}", it.version), faint()),
+    ])
+}
+
+fn bus(picture: &Picture) -> [Line<'static>; 2] {
+    let it = &picture.state.bus;
+    let inputs = if it.all_fresh { "all inputs fresh" } else { "inputs not all fresh" };
+    let first = format!(
+        "{}, {inputs}   WKC errors {} now, {} beats   clocks within {} us",
+        words::stage(it.stage),
+        it.working_counter_errors,
+        it.broken_beats,
+        micros(it.clock_difference_ns),
+    );
+    let second = format!(
+        "frames {} sent, {} taken, {} lost, {} rejected   link errors {}",
+        it.frames_sent, it.frames_accepted, it.frames_lost, it.frames_rejected, it.link_errors
+    );
+    let well = it.all_fresh && it.working_counter_errors == 0;
+    let style = if well { Style::new() } else { Style::new().fg(Color::Yellow) };
+    [row("bus", Span::styled(first, style)), row("", Span::raw(second))]
+}
+
+/// The three times, each with the last ones seen as a sparkline, and what went wrong.
+fn timing(picture: &Picture, area: Rect, buffer: &mut Buffer) {
+    let it = &picture.state.timing;
+    let rows = Layout::vertical([Constraint::Length(1); 4]).split(area);
+    let last = if it.overruns > 0 { format!(" (beat {})", it.last_overrun) } else { String::new() };
+    let overruns = format!("overruns {}{last}  skipped {}", it.overruns, it.skipped);
+    let style = if it.overruns > 0 { Style::new().fg(Color::Yellow) } else { faint() };
+    let head = Line::from(vec![
+        Span::styled(" timing, us ", bold()),
+        Span::styled(format!("{:>15}{:>9}{:>9} ", "last", "mean", "max"), faint()),
+        Span::styled(overruns, style),
+    ]);
+    Paragraph::new(head).render(rows[0], buffer);
+    let history = &picture.history;
+    time("wake-up latency", &it.wakeup_latency, &history.wakeup_latency, rows[1], buffer);
+    time("period jitter", &it.period_jitter, &history.period_jitter, rows[2], buffer);
+    time("execution", &it.execution, &history.execution, rows[3], buffer);
+}
+
+fn time(name: &str, spread: &Spread, seen: &VecDeque<u64>, area: Rect, buffer: &mut Buffer) {
+    let [numbers, line] = Layout::horizontal([Constraint::Length(46), Constraint::Min(0)]).areas(area);
+    let text = format!(
+        "   {name:<15} {:>8} {:>8} {:>8}",
+        micros(spread.last_ns),
+        micros(spread.mean_ns),
+        micros(spread.maximum_ns)
+    );
+    Paragraph::new(text).render(numbers, buffer);
+    let newest: Vec<u64> = seen.iter().rev().take(usize::from(line.width)).rev().copied().collect();
+    Sparkline::default().data(&newest).style(Style::new().fg(Color::Cyan)).render(line, buffer);
+}
+
+fn command(picture: &Picture) -> Line<'static> {
+    let it = &picture.state.command;
+    let age = picture.command_age().map_or(String::new(), |age| format!(", given {} ago", span(age)));
+    let text = format!("{}{age}   {} taken over, {} refused", it.freshness, it.accepted, it.refused);
+    let style = match it.freshness {
+        Freshness::Fresh => Style::new().fg(Color::Green),
+        Freshness::Stale => Style::new().fg(Color::Yellow),
+        Freshness::Never => Style::new(),
+    };
+    row("command", Span::styled(text, style))
+}
+
+fn refused(picture: &Picture) -> Option<Line<'static>> {
+    let it = &picture.state.command;
+    let why = words::refusal(it.last_refusal)?;
+    let axis = match it.last_refused_axis {
+        u16::MAX => String::new(),
+        axis => format!("{}: ", picture.axis_name(usize::from(axis))),
+    };
+    Some(row("", Span::styled(format!("last refused: {axis}{why}"), Style::new().fg(Color::Yellow))))
+}
+
+fn control(picture: &Picture) -> Line<'static> {
+    let it = &picture.state.control;
+    let controllers = &picture.description.controllers;
+    let name = controllers.get(usize::from(it.active)).map_or_else(
+        || "none".to_owned(),
+        |controller| {
+            let other = if controller.name == controller.kind {
+                String::new()
+            } else {
+                format!(" ({})", controller.kind)
+            };
+            format!("{}{other}", controller.name)
+        },
+    );
+    let enabled = if it.enabled { "drives asked to be enabled" } else { "drives not asked to be enabled" };
+    let trajectory = match it.trajectory_status {
+        TrajectoryStatus::None => String::new(),
+        status => format!(
+            "   trajectory {} {status}, {}",
+            it.trajectory,
+            span(Duration::from_nanos(it.trajectory_elapsed_ns))
+        ),
+    };
+    row("control", Span::raw(format!("{name}, {enabled}{trajectory}")))
+}
+
+fn base(picture: &Picture) -> Option<Line<'static>> {
+    let kind = &picture.description.base.as_ref()?.kind;
+    let ([x, y, yaw], [ahead, left, turn]) = (picture.state.base.pose, picture.state.base.twist);
+    Some(row(
+        "base",
+        Span::raw(format!(
+            "x {x:.3} m  y {y:.3} m  yaw {yaw:.3} rad   {ahead:.2}, {left:.2} m/s  {turn:.2} rad/s   {kind}"
+        )),
+    ))
+}
+
+/// A line with its name in front.
+fn row(name: &'static str, text: Span<'static>) -> Line<'static> {
+    Line::from(vec![Span::styled(format!(" {name:<8}"), bold()), text])
+}
+
+fn micros(ns: u64) -> String {
+    format!("{:.1}", ns as f64 / 1e3)
+}
+
+/// A time as people say it.
+fn span(duration: Duration) -> String {
+    match duration.as_secs() {
+        0 => format!("{} ms", duration.as_millis()),
+        1..=119 => format!("{:.1} s", duration.as_secs_f64()),
+        seconds => format!("{} min", seconds / 60),
+    }
+}

@@ -1,0 +1,217 @@
+//! Pictures as golden text.
+
+use std::time::Duration;
+
+use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use bridge::state::{
+    Axis, Base, Bus, CommandState, Control, Freshness, Refusal, Spread, State, Stop, Timing,
+    TrajectoryStatus,
+};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use serde_json::json;
+
+use super::super::picture::{Page, Picture, Standing, View};
+use super::{Screen, lines};
+
+/// A service robot that drives, whose second command was refused and whose caster's axis stopped.
+fn base() -> Picture {
+    let axis = |name: &str, mode: &str| AxisDescription {
+        name: name.into(),
+        mode: mode.into(),
+        position_limits: None,
+        velocity_limit: 20.0,
+        effort_limit: 5.0,
+    };
+    let description = Description {
+        version: "0.1.0".into(),
+        robot: "m4k".into(),
+        period_ns: 1_000_000,
+        axes: vec![axis("left", "csv"), axis("right", "csv"), axis("head-of-the-robot", "csp")],
+        controllers: vec![ControllerDescription {
+            name: "drive".into(),
+            kind: "diff_drive".into(),
+            axes: vec![0, 1],
+        }],
+        base: Some(BaseDescription {
+            kind: "differential".into(),
+            velocity_limit: 1.0,
+            yaw_limit: 2.0,
+            odometry_frame: "odom".into(),
+            base_frame: "base_link".into(),
+        }),
+        ..Description::default()
+    };
+    let moving = Axis {
+        drive_state: 5,
+        phase: 2,
+        fresh: true,
+        homed: true,
+        position: 12.345_6,
+        velocity: 3.951,
+        effort: 0.42,
+        target_velocity: 3.937,
+        ..Axis::default()
+    };
+    let stopped = Axis {
+        drive_state: 6,
+        stop: Stop::FollowingError as u8,
+        fresh: true,
+        position: -0.5,
+        target_position: 0.25,
+        ..Axis::default()
+    };
+    let times = |last_ns| Spread { last_ns, minimum_ns: 900, maximum_ns: 301_000, mean_ns: 11_200 };
+    let state = State {
+        beat: 123_456,
+        release_ns: 10_000_000_000,
+        bus: Bus {
+            stage: 7,
+            all_fresh: true,
+            frames_sent: 123_460,
+            frames_accepted: 123_458,
+            frames_lost: 2,
+            broken_beats: 2,
+            clock_difference_ns: 120,
+            ..Bus::default()
+        },
+        timing: Timing {
+            beats: 123_000,
+            wakeup_latency: times(12_300),
+            period_jitter: times(1_200),
+            execution: times(8_200),
+            overruns: 1,
+            skipped: 1,
+            last_overrun: 4_711,
+        },
+        command: CommandState {
+            sequence: 7,
+            stamp_ns: 9_988_000_000,
+            freshness: Freshness::Fresh,
+            accepted: 7,
+            refused: 1,
+            last_refusal: Refusal::VelocityLimit as u8,
+            last_refused_axis: 1,
+        },
+        control: Control { enabled: true, ..Control::default() },
+        base: Base { pose: [1.234, -0.5, 0.213], twist: [0.4, 0.0, 0.1] },
+        axes: vec![moving, Axis { velocity: -3.951, ..moving }, stopped],
+    };
+    let mut picture = Picture { description, read_ns: 10_000_000_000, ..Picture::default() };
+    for last_ns in [9_000, 14_000, 30_000, 12_300] {
+        let mut earlier = state.clone();
+        earlier.beat += last_ns;
+        earlier.timing.wakeup_latency.last_ns = last_ns;
+        picture.take(earlier, 10_000_000_000);
+    }
+    picture.take(state, 10_000_000_000);
+    picture.diagnostics = Some(json!({
+        "tasks": [
+            { "name": "sonar", "period_ns": 30_000_000, "response_ns": { "mean": 4_200, "maximum": 19_900 }, "faults": 0 },
+            { "name": "imu", "period_ns": 10_000_000, "response_ns": { "mean": 3_100, "maximum": 8_000 }, "faults": 1 },
+        ],
+        "channels": [{ "name": "scan", "sent": 17, "refused": 0 }],
+        "warnings": ["the kernel is not a PREEMPT_RT one"],
+    }));
+    picture
+}
+
+/// The humanoid: more axes than any terminal has lines.
+fn humanoid() -> Picture {
+    let mut picture = base();
+    let axis = picture.description.axes[0].clone();
+    let state = picture.state.axes[0];
+    picture.description.axes = (1..=59)
+        .map(|number| AxisDescription { name: format!("joint {number}"), ..axis.clone() })
+        .collect();
+    picture.state.axes = vec![state; 59];
+    picture.description.base = None;
+    picture
+}
+
+/// What a terminal of this size shows.
+fn shown(picture: &Picture, view: View, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| frame.render_widget(Screen { picture, view, keys: true }, frame.area())).unwrap();
+    lines(terminal.backend().buffer())
+}
+
+#[test]
+fn a_driving_robot_at_80_by_24_is_the_golden_picture() {
+    let found = shown(&base(), View::default(), 80, 24);
+    assert_eq!(found, include_str!("80x24.golden.txt"), "\n{found}");
+}
+
+#[test]
+fn a_tall_and_wide_terminal_shows_axes_and_details_and_the_whole_reason() {
+    let found = shown(&base(), View::default(), 120, 32);
+    assert_eq!(found, include_str!("120x32.golden.txt"), "\n{found}");
+}
+
+#[test]
+fn the_other_page_shows_tasks_and_channels() {
+    let found = shown(&base(), View { page: Page::Details, ..View::default() }, 80, 24);
+    for part in ["sonar", "response maximum us", "19.9", "scan", "PREEMPT_RT"] {
+        assert!(found.contains(part), "{part} in\n{found}");
+    }
+    assert!(!found.contains("csv"), "{found}");
+}
+
+#[test]
+fn fifty_nine_axes_scroll_to_the_last() {
+    let picture = humanoid();
+    let mut view = View::default();
+    let top = shown(&picture, view, 80, 24);
+    assert!(top.contains("joint 1 ") && top.contains(" of 59") && !top.contains("joint 59"), "{top}");
+    let rows = Screen { picture: &picture, view, keys: true }.rows();
+    view.scroll(1_000, rows);
+    let bottom = shown(&picture, view, 80, 24);
+    assert!(bottom.contains("joint 59") && !bottom.contains("joint 1 "), "{bottom}");
+    assert_eq!(bottom.matches("Operation enabled").count(), top.matches("Operation enabled").count());
+}
+
+#[test]
+fn a_cycle_that_ended_says_so_and_keeps_its_last_picture() {
+    let mut picture = base();
+    picture.standing = Standing::Ended("the process 17 that ran it is gone".into(), Duration::from_secs(3));
+    let found = shown(&picture, View::default(), 80, 24);
+    assert!(found.contains("is gone (3.0 s ago)") && found.contains("Op, all inputs fresh"), "{found}");
+}
+
+#[test]
+fn trajectories_and_codes_of_a_newer_run_are_shown() {
+    let mut picture = base();
+    picture.state.control.trajectory = 3;
+    picture.state.control.trajectory_status = TrajectoryStatus::Executing;
+    picture.state.control.trajectory_elapsed_ns = 1_200_000_000;
+    picture.state.control.active = 99;
+    picture.state.axes[0].stop = 250;
+    picture.state.axes[1].drive_state = 250;
+    let found = shown(&picture, View::default(), 120, 32);
+    for part in ["trajectory 3 executing, 1.2 s", "none, drives", "code 250"] {
+        assert!(found.contains(part), "{part} in\n{found}");
+    }
+}
+
+/// However small a terminal is, and however little is known, nothing panics.
+#[test]
+fn any_size_and_an_empty_picture_are_drawn() {
+    for picture in [base(), humanoid(), Picture::default()] {
+        for (width, height) in [(1, 1), (10, 3), (79, 12), (300, 100), (5, 60)] {
+            for page in [Page::Axes, Page::Details] {
+                shown(&picture, View { page, scroll: 70, paused: true }, width, height);
+            }
+        }
+    }
+}
+
+#[test]
+fn once_shows_every_axis_and_all_that_was_told() {
+    let picture = humanoid();
+    let text = Screen { picture: &picture, view: View::default(), keys: false }.text(100);
+    assert!(
+        text.contains("joint 1 ") && text.contains("joint 59") && text.contains("PREEMPT_RT"),
+        "{text}"
+    );
+    assert!(!text.contains("q quit") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}

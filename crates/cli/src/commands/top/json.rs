@@ -1,0 +1,89 @@
+//! A picture for programs: numbers as in the state, codes with their words.
+
+use bridge::state::{Axis, Spread};
+use bridge::words;
+use serde_json::{Value, json};
+
+use super::picture::{Picture, Standing};
+
+/// Everything that is known.
+pub(super) fn object(picture: &Picture) -> Value {
+    let it = &picture.state;
+    let refused_axis = (it.command.last_refused_axis != u16::MAX && it.command.last_refusal != 0)
+        .then(|| picture.axis_name(usize::from(it.command.last_refused_axis)));
+    json!({
+        "beat": it.beat,
+        "release_ns": it.release_ns,
+        "read_ns": picture.read_ns,
+        "ended": match &picture.standing {
+            Standing::Ended(why, _) => Some(why),
+            Standing::Live | Standing::Still(_) => None,
+        },
+        "bus": {
+            "stage": words::stage(it.bus.stage),
+            "all_fresh": it.bus.all_fresh,
+            "working_counter_errors": it.bus.working_counter_errors,
+            "frames_sent": it.bus.frames_sent,
+            "frames_accepted": it.bus.frames_accepted,
+            "frames_lost": it.bus.frames_lost,
+            "frames_rejected": it.bus.frames_rejected,
+            "broken_beats": it.bus.broken_beats,
+            "clock_difference_ns": it.bus.clock_difference_ns,
+            "link_errors": it.bus.link_errors,
+        },
+        "timing": {
+            "beats": it.timing.beats,
+            "wakeup_latency_ns": spread(&it.timing.wakeup_latency),
+            "period_jitter_ns": spread(&it.timing.period_jitter),
+            "execution_ns": spread(&it.timing.execution),
+            "overruns": it.timing.overruns,
+            "skipped": it.timing.skipped,
+            "last_overrun": (it.timing.overruns > 0).then_some(it.timing.last_overrun),
+        },
+        "command": {
+            "sequence": it.command.sequence,
+            "stamp_ns": it.command.stamp_ns,
+            "freshness": it.command.freshness.to_string(),
+            "accepted": it.command.accepted,
+            "refused": it.command.refused,
+            "last_refusal": words::refusal(it.command.last_refusal),
+            "last_refused_axis": refused_axis,
+        },
+        "control": {
+            "active": it.control.active,
+            "name": picture.description.controllers.get(usize::from(it.control.active)).map(|it| &it.name),
+            "enabled": it.control.enabled,
+            "trajectory": it.control.trajectory,
+            "trajectory_status": it.control.trajectory_status.to_string(),
+            "trajectory_elapsed_ns": it.control.trajectory_elapsed_ns,
+        },
+        "base": picture.description.base.as_ref().map(|_| json!({ "pose": it.base.pose, "twist": it.base.twist })),
+        "axes": it.axes.iter().enumerate().map(|(place, axis)| axis_object(picture, place, axis)).collect::<Vec<_>>(),
+        "description": picture.description,
+        "diagnostics": picture.diagnostics,
+    })
+}
+
+fn spread(it: &Spread) -> Value {
+    json!({
+        "last": it.last_ns, "minimum": it.minimum_ns, "maximum": it.maximum_ns, "mean": it.mean_ns,
+    })
+}
+
+fn axis_object(picture: &Picture, place: usize, it: &Axis) -> Value {
+    json!({
+        "name": picture.axis_name(place),
+        "state": words::drive_state(it.drive_state),
+        "phase": words::phase(it.phase),
+        "fresh": it.fresh,
+        "homed": it.homed,
+        "stop": words::stop(it.stop),
+        "position": it.position,
+        "velocity": it.velocity,
+        "effort": it.effort,
+        "target_position": it.target_position,
+        "target_velocity": it.target_velocity,
+        "target_effort": it.target_effort,
+        "error": picture.target_and_error(place).map(|(_, error)| error),
+    })
+}

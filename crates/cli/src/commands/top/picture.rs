@@ -1,0 +1,127 @@
+//! What is known of a cycle at one instant, and what a person has chosen to see of it.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bridge::description::Description;
+use bridge::state::{Spread, State, Timing};
+use serde_json::Value;
+
+/// A cycle, as last read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Picture {
+    pub(super) description: Description,
+    pub(super) state: State,
+    /// What the run's own watch tells besides; `None` before its first word.
+    pub(super) diagnostics: Option<Value>,
+    /// When the state was read, CLOCK_MONOTONIC.
+    pub(super) read_ns: u64,
+    pub(super) standing: Standing,
+    pub(super) history: History,
+}
+
+/// How the cycle stands towards us.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It goes on.
+    #[default]
+    Live,
+    /// Its process lives, but no new beat has come for this long.
+    Still(Duration),
+    /// It is over: the reason, and for how long.
+    Ended(String, Duration),
+}
+
+impl Picture {
+    /// A newer state of the same cycle.
+    pub(super) fn take(&mut self, state: State, read_ns: u64) {
+        if state.beat != self.state.beat {
+            self.history.take(&state.timing);
+        }
+        self.state = state;
+        self.read_ns = read_ns;
+    }
+
+    /// The name of an axis.
+    pub(super) fn axis_name(&self, axis: usize) -> &str {
+        self.description.axes.get(axis).map_or("?", |axis| &axis.name)
+    }
+
+    /// What the axis was sent, and how far it is from that: in the unit of its mode.
+    pub(super) fn target_and_error(&self, axis: usize) -> Option<(f64, f64)> {
+        let it = self.state.axes.get(axis)?;
+        let mode = self.description.axes.get(axis)?.mode.as_str();
+        let (target, actual) = match mode {
+            "csp" => (it.target_position, it.position),
+            "csv" => (it.target_velocity, it.velocity),
+            "cst" => (it.target_effort, it.effort),
+            _ => return None,
+        };
+        Some((target, target - actual))
+    }
+
+    /// Since the last command taken over; `None` if there was none.
+    pub(super) fn command_age(&self) -> Option<Duration> {
+        let given = self.state.command.stamp_ns;
+        (given > 0).then(|| Duration::from_nanos(self.read_ns.saturating_sub(given)))
+    }
+}
+
+/// The last times of each kind that were seen, oldest first: what a sparkline shows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct History {
+    pub(super) wakeup_latency: VecDeque<u64>,
+    pub(super) period_jitter: VecDeque<u64>,
+    pub(super) execution: VecDeque<u64>,
+}
+
+impl History {
+    fn take(&mut self, timing: &Timing) {
+        let one = |all: &mut VecDeque<u64>, spread: &Spread| {
+            if all.len() == SEEN {
+                all.pop_front();
+            }
+            all.push_back(spread.last_ns);
+        };
+        one(&mut self.wakeup_latency, &timing.wakeup_latency);
+        one(&mut self.period_jitter, &timing.period_jitter);
+        one(&mut self.execution, &timing.execution);
+    }
+}
+
+/// As many as a wide terminal has columns.
+const SEEN: usize = 256;
+
+/// What a person has chosen to see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct View {
+    pub(super) page: Page,
+    /// First row of the page that is shown.
+    pub(super) scroll: usize,
+    pub(super) paused: bool,
+}
+
+/// What is below the header where not all finds room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Page {
+    #[default]
+    Axes,
+    /// Tasks, channels, warnings: what the run's watch tells.
+    Details,
+}
+
+impl View {
+    /// The other page, from its top.
+    pub(super) fn turn(&mut self) {
+        self.page = match self.page {
+            Page::Axes => Page::Details,
+            Page::Details => Page::Axes,
+        };
+        self.scroll = 0;
+    }
+
+    /// Rows further down, or up, within `rows` rows.
+    pub(super) fn scroll(&mut self, by: isize, rows: usize) {
+        self.scroll = self.scroll.saturating_add_signed(by).min(rows.saturating_sub(1));
+    }
+}

@@ -1,0 +1,127 @@
+//! Where pictures come from: the seam of a running cycle, only read.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bridge::attach::{AttachError, Attachment, FindError};
+use bridge::state::{self, ReadError};
+use rustix::time::{ClockId, clock_gettime};
+
+use super::picture::{Picture, Standing};
+use crate::failure::Failure;
+use crate::stop;
+
+/// Which cycle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Which<'a>(pub(super) Option<&'a str>);
+
+impl Which<'_> {
+    /// Attaches to it.
+    pub(super) fn find(self) -> Result<Attachment, FindError> {
+        match self.0 {
+            None => Attachment::find(),
+            Some(path) if path.contains('/') => Ok(Attachment::open(Path::new(path))?),
+            Some(name) => Attachment::named(name),
+        }
+    }
+
+    /// The same, but one that does not run yet is waited for; `None` if the user asks for a stop first.
+    pub(super) fn wait(self) -> Result<Option<Attachment>, Failure> {
+        let mut said = false;
+        while !stop::asked() {
+            match self.find() {
+                Ok(seam) => return Ok(Some(seam)),
+                Err(error) if is_absence(&error) => {
+                    if !said {
+                        eprintln!("no cycle runs yet: waiting for one (Ctrl-C ends it)");
+                        said = true;
+                    }
+                    std::thread::sleep(LOOK_FOR_ONE);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether it may come yet.
+pub(super) fn is_absence(error: &FindError) -> bool {
+    matches!(error, FindError::Nobody { .. } | FindError::Attach(AttachError::Nobody { .. }))
+}
+
+/// A cycle that pictures are taken of.
+#[derive(Debug)]
+pub(super) struct Source {
+    seam: Attachment,
+    reader: state::Reader,
+    heartbeat: u64,
+    /// When that last changed, or when it was first seen.
+    beating: Instant,
+    ended: Option<Instant>,
+}
+
+impl Source {
+    pub(super) fn new(seam: Attachment) -> Self {
+        let reader = seam.state();
+        Self { heartbeat: reader.heartbeat(), reader, seam, beating: Instant::now(), ended: None }
+    }
+
+    /// A first picture: what never changes.
+    pub(super) fn picture(&self) -> Picture {
+        Picture { description: self.seam.description().clone(), ..Picture::default() }
+    }
+
+    /// Whether anything can be seen of it.
+    pub(super) fn has_state(&self) -> bool {
+        self.reader.heartbeat() > 0
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some() || self.seam.has_ended()
+    }
+
+    /// Takes what is newest into the picture. After the end the last state stays.
+    pub(super) fn look(&mut self, picture: &mut Picture) -> Result<(), Failure> {
+        let now = Instant::now();
+        if self.ended.is_none() && self.seam.has_ended() {
+            self.ended = Some(now);
+        }
+        let heartbeat = self.reader.heartbeat();
+        if heartbeat != self.heartbeat {
+            (self.heartbeat, self.beating) = (heartbeat, now);
+        }
+        match self.reader.read() {
+            Ok(state) => picture.take(state, now_ns()),
+            // Looked at again soon.
+            Err(ReadError::Nothing | ReadError::Torn) => {}
+        }
+        if let Ok(document) = self.seam.diagnostics() {
+            // What cannot be read is shown as it is.
+            let value = serde_json::from_str(&document).unwrap_or(serde_json::Value::String(document));
+            picture.diagnostics = Some(value);
+        }
+        let still = now.duration_since(self.beating);
+        picture.standing = match self.ended {
+            Some(ended) => {
+                let why = format!("ended: process {} is gone or has closed its seam", self.seam.process());
+                Standing::Ended(why, now.duration_since(ended))
+            }
+            None if still > STILL => Standing::Still(still),
+            None => Standing::Live,
+        };
+        Ok(())
+    }
+}
+
+/// CLOCK_MONOTONIC.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// A cycle without a beat for this long stands still.
+const STILL: Duration = Duration::from_millis(500);
+
+/// How often one that does not run yet is looked for.
+pub(super) const LOOK_FOR_ONE: Duration = Duration::from_millis(200);

@@ -1,0 +1,179 @@
+//! `onbeat top`, beside a cycle that this test plays.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bridge::description::{AxisDescription, Description};
+use bridge::seam::{Builder, Door, RealTimeEnds};
+use bridge::state::{Axis, Bus, State};
+
+use crate::common::{Running, finished, onbeat};
+
+/// A cycle of two axes in a folder of its own.
+struct Played {
+    folder: PathBuf,
+    ends: RealTimeEnds,
+    door: Option<Door>,
+    state: State,
+}
+
+impl Played {
+    fn new(name: &str) -> Self {
+        let folder = folder(name);
+        let axis = |name: &str| AxisDescription {
+            name: name.into(),
+            mode: "csp".into(),
+            position_limits: None,
+            velocity_limit: 1.0,
+            effort_limit: 1.0,
+        };
+        let description = Description {
+            robot: "played".into(),
+            period_ns: 1_000_000,
+            axes: vec![axis("left"), axis("right")],
+            ..Description::default()
+        };
+        let mut seam = Builder::new("played", &description);
+        seam.folder(&folder);
+        let (ends, door) = seam.open().expect("a seam");
+        let axis = Axis { drive_state: 5, fresh: true, position: 1.25, ..Axis::default() };
+        let bus = Bus { stage: 7, all_fresh: true, ..Bus::default() };
+        Self {
+            folder,
+            ends,
+            door: Some(door),
+            state: State { bus, axes: vec![axis; 2], ..State::default() },
+        }
+    }
+
+    fn beat(&mut self) {
+        self.state.beat += 1;
+        self.ends.state.publish(&self.state);
+    }
+
+    fn top(&self, arguments: &[&str]) -> Command {
+        top(self.door().path(), arguments)
+    }
+
+    fn door(&self) -> &Door {
+        self.door.as_ref().expect("it has not ended")
+    }
+}
+
+impl Drop for Played {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("onbeat-top-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn top(seam: &Path, arguments: &[&str]) -> Command {
+    let mut command = onbeat();
+    command.arg("top").args(arguments).env("ONBEAT_SEAM", seam);
+    command
+}
+
+#[test]
+fn once_prints_axes_bus_and_what_the_run_tells() {
+    let mut cycle = Played::new("once");
+    cycle.beat();
+    cycle.door().diagnostics(r#"{"channels":[{"name":"scan","refused":4}]}"#).expect("room");
+    let ran = finished(cycle.top(&["--once"]));
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for part in ["played", "Op, all inputs fresh", "left", "right", "Operation enabled", "1.250", "scan"] {
+        assert!(ran.stdout.contains(part), "{part} in\n{}", ran.stdout);
+    }
+}
+
+#[test]
+fn json_is_one_state_with_words_for_codes() {
+    let mut cycle = Played::new("json");
+    cycle.state.axes[1].stop = 5;
+    cycle.beat();
+    let found = finished(cycle.top(&["--json"])).json();
+    assert_eq!((found["beat"].as_u64(), found["bus"]["stage"].as_str()), (Some(1), Some("Op")));
+    assert_eq!(found["axes"][0]["stop"], serde_json::Value::Null);
+    assert_eq!(found["axes"][1]["stop"], "the axis did not follow");
+    assert_eq!(found["description"]["axes"][1]["name"], "right");
+}
+
+#[test]
+fn without_a_cycle_one_sentence_says_what_to_do() {
+    let folder = folder("nobody");
+    let ran = finished(top(&folder.join("nobody.sock"), &["--once"]));
+    assert!(ran.sentence().contains("no cycle answers at") && ran.sentence().contains("onbeat run"));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn wait_waits_for_a_cycle_that_starts_later() {
+    let folder = folder("wait");
+    let waiting = Running::start(top(&folder.join("wait").join("played.sock"), &["--once", "--wait"]));
+    std::thread::sleep(Duration::from_millis(300));
+    std::fs::remove_dir_all(&folder).expect("an empty folder");
+    let mut cycle = Played::new("wait");
+    // The one that waits knows the socket by its path.
+    let place = cycle.folder.join("wait");
+    std::fs::create_dir(&place).expect("a folder");
+    std::os::unix::fs::symlink(cycle.door().path(), place.join("played.sock")).expect("a link");
+    cycle.beat();
+    let ran = waiting.finish();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("waiting for one") && ran.stdout.contains("played"), "{}", ran.stderr);
+}
+
+#[test]
+fn without_a_terminal_the_other_ways_are_named() {
+    let mut cycle = Played::new("pipe");
+    cycle.beat();
+    let ran = finished(cycle.top(&[]));
+    assert!(ran.sentence().contains("--once or --json"), "{}", ran.stderr);
+}
+
+/// In a terminal: it is drawn, goes on while the cycle does, says when that has ended, and `q` ends it.
+#[test]
+fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
+    let terminal = Command::new("script").arg("--version").stdout(Stdio::null()).status();
+    if !terminal.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: it needs `script` for a terminal (Debian: bsdutils)");
+        return;
+    }
+    let mut cycle = Played::new("terminal");
+    cycle.beat();
+    let typescript = cycle.folder.join("typescript");
+    let line = format!("stty rows 24 cols 80; exec {} top --every 20ms", env!("CARGO_BIN_EXE_onbeat"));
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-f", "-c", &line]).arg(&typescript).env("ONBEAT_SEAM", cycle.door().path());
+    command.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut shown = command.spawn().expect("script");
+    let mut keys = shown.stdin.take().expect("a pipe");
+
+    await_text(&typescript, "Operation", || cycle.beat());
+    drop(cycle.door.take());
+    await_text(&typescript, "closed", || ());
+    std::io::Write::write_all(&mut keys, b"q").expect("the terminal");
+    let status = shown.wait().expect("its end");
+    assert!(status.success(), "{status}");
+}
+
+/// Waits until the terminal has been shown this word: between words it is told to skip.
+fn await_text(typescript: &Path, text: &str, mut meanwhile: impl FnMut()) {
+    let begin = Instant::now();
+    loop {
+        meanwhile();
+        let shown = std::fs::read(typescript).unwrap_or_default();
+        if String::from_utf8_lossy(&shown).contains(text) {
+            return;
+        }
+        let last = String::from_utf8_lossy(&shown[shown.len().saturating_sub(2_000)..]).into_owned();
+        assert!(begin.elapsed() < Duration::from_secs(60), "{text:?} within a minute: {last}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

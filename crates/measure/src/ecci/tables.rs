@@ -1,0 +1,98 @@
+//! What was found, as tables and plots.
+
+use report::{Report, Row, Section, Table};
+
+use super::verdict::{self, Change, Marks};
+use super::way::Way;
+use super::{Cell, READERS};
+use crate::distribution::{self, Durations};
+
+/// Verdict, tables and plots.
+pub(super) fn all(cells: &[Cell], report: &mut Report) {
+    for line in verdict::lines(cells) {
+        report.sections.push(Section::Text(line));
+    }
+    report.sections.push(requests(cells));
+    report.sections.push(changes(cells));
+    report.sections.push(noise(cells));
+    report.sections.push(Section::Text(SAID.into()));
+    let named =
+        |cell: &Cell| Durations::new(format!("{}, {} readers", cell.way.name(), cell.readers), cell.all());
+    for way in [Way::Seam, Way::Inheriting, Way::Plain] {
+        let of_way: Vec<Durations> = cells.iter().filter(|cell| cell.way == way).map(named).collect();
+        let [histogram, tail] = distribution::plots(&format!("One request, {}", way.name()), &of_way);
+        report.sections.extend([histogram, tail]);
+    }
+}
+
+fn requests(cells: &[Cell]) -> Section {
+    let row = |cell: &Cell| {
+        let it = Marks::of(&cell.all());
+        let mut cells: Vec<String> = [it.median, it.tail, it.maximum].map(micros).into();
+        cells.push(format!("{:.0}", cell.reads_per_second()));
+        cells.push(cell.torn.to_string());
+        Row { name: name(cell), cells, from_paper: false }
+    };
+    Section::Table(Table {
+        caption: "One request of the cycle, us".into(),
+        columns: distribution::heads("way, readers", &["median", "99.99 %", "maximum", "reads/s", "torn"]),
+        rows: cells.iter().map(row).collect(),
+    })
+}
+
+/// Each number of readers over none, beside the noise.
+fn changes(cells: &[Cell]) -> Section {
+    let row = |cell: &Cell| {
+        let base = if cell.way == Way::SeamUnread { Way::Seam } else { cell.way };
+        let none = cells.iter().find(|other| other.way == base && other.readers == READERS[0])?;
+        let one = |mark: fn(&Marks) -> Option<u64>| {
+            let change = Change::between(none, cell, mark);
+            change.map_or(["-".into(), "-".into()], |it| {
+                [format!("{:.2}", it.ratio), format!("{:.2}", it.noise)]
+            })
+        };
+        let [median, median_noise] = one(|marks| marks.median);
+        let [tail, tail_noise] = one(|marks| marks.tail);
+        (cell.readers > 0).then(|| Row {
+            name: name(cell),
+            cells: vec![median, median_noise, tail, tail_noise],
+            from_paper: false,
+        })
+    };
+    Section::Table(Table {
+        caption: "Over the same way without readers; the noise is the same cell measured twice".into(),
+        columns: distribution::heads("way, readers", &["median", "its noise", "99.99 %", "its noise"]),
+        rows: cells.iter().filter_map(row).collect(),
+    })
+}
+
+fn noise(cells: &[Cell]) -> Section {
+    let row = |cell: &Cell| {
+        let marks = cell.passes.each_ref().map(|pass| Marks::of(pass));
+        let pair = |mark: fn(&Marks) -> Option<u64>| marks.each_ref().map(|it| micros(mark(it)));
+        let cells = [pair(|it| it.median), pair(|it| it.tail), pair(|it| it.maximum)].concat();
+        Row { name: name(cell), cells, from_paper: false }
+    };
+    Section::Table(Table {
+        caption: "The same cell twice, in turns, us".into(),
+        columns: distribution::heads(
+            "way, readers",
+            &["median", "again", "99.99 %", "again", "maximum", "again"],
+        ),
+        rows: cells.iter().map(row).collect(),
+    })
+}
+
+fn name(cell: &Cell) -> String {
+    format!("{}, {}", cell.way.name(), cell.readers)
+}
+
+fn micros(ns: Option<u64>) -> String {
+    report::numbers::microseconds(ns.map(|ns| ns as f64))
+}
+
+const SAID: &str = "The cycle's request to our seam never waits: its price is that of copying, and of fetching back \
+                    cache lines that readers on other CPUs have looked at. That second part comes with the first \
+                    reader and does not grow with more. A request to a mutex waits for the reader that holds it: with \
+                    priority inheritance for that one's copy, without it for whoever runs instead of that one, too. \
+                    \"Our seam, unread\" has as many threads reading another seam.";

@@ -1,0 +1,144 @@
+//! Whether a cost changes with the readers, judged by its own noise.
+
+use super::way::Way;
+use super::{Cell, PASSES};
+use crate::distribution::Durations;
+
+/// What is said of a cell, ns; `None` where too few samples stand behind it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    pub(super) median: Option<u64>,
+    /// 99.99 % are at most this.
+    pub(super) tail: Option<u64>,
+    pub(super) maximum: Option<u64>,
+}
+
+impl Marks {
+    pub(super) fn of(ns: &[u64]) -> Self {
+        let statistics = Durations::new("", ns.to_vec()).statistics();
+        Self {
+            median: statistics.percentile(0.5),
+            tail: statistics.percentile(0.9999).filter(|_| ns.len() >= 10_000),
+            maximum: statistics.maximum(),
+        }
+    }
+}
+
+/// A mark of a cell over the same mark of another, and how far the same cell measured twice was off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Change {
+    pub(super) ratio: f64,
+    /// At least 1: the larger of the two cells' own ratios of one pass to the other.
+    pub(super) noise: f64,
+}
+
+impl Change {
+    /// Of `mark`, from one cell to another.
+    pub(super) fn between(base: &Cell, cell: &Cell, mark: fn(&Marks) -> Option<u64>) -> Option<Self> {
+        let of = |ns: &[u64]| mark(&Marks::of(ns)).map(|ns| ns.max(1) as f64);
+        let noise = |cell: &Cell| {
+            let [one, other] = [0, PASSES - 1].map(|pass| of(&cell.passes[pass]));
+            let (one, other) = (one?, other?);
+            Some((one / other).max(other / one))
+        };
+        Some(Self { ratio: of(&cell.all())? / of(&base.all())?, noise: noise(base)?.max(noise(cell)?) })
+    }
+
+    /// Whether that is no more than two measurements of the same differ.
+    pub(super) fn is_noise(&self) -> bool {
+        self.ratio.max(1.0 / self.ratio) <= self.noise
+    }
+}
+
+/// A line on each way: how its cost changes from no reader to the most.
+pub(super) fn lines(cells: &[Cell]) -> Vec<String> {
+    [Way::Seam, Way::Inheriting, Way::Plain].into_iter().filter_map(|way| line(cells, way)).collect()
+}
+
+fn line(cells: &[Cell], way: Way) -> Option<String> {
+    let mut of_way = cells.iter().filter(|cell| cell.way == way);
+    let (none, most) = (of_way.next()?, of_way.next_back()?);
+    let median = Change::between(none, most, |marks| marks.median);
+    let Some(median) = median else { return Some(format!("{}: too few requests to judge.", way.name())) };
+    let tail = Change::between(none, most, |marks| marks.tail);
+    let mut said =
+        format!("{}, {} readers beside none: the median is {}", way.name(), most.readers, words(&median));
+    match &tail {
+        Some(tail) => said += &format!("; 99.99 % are {}", words(tail)),
+        None => said += "; too few requests for 99.99 %",
+    }
+    let unchanged = median.is_noise() && tail.is_none_or(|tail| tail.is_noise());
+    said += if unchanged { ". It does not change with the readers." } else { ". It changes." };
+    if way == Way::Seam {
+        said += &beside_the_load(cells, most);
+    }
+    Some(said)
+}
+
+/// What of the change is the machine's being busy, and what the reading.
+fn beside_the_load(cells: &[Cell], most: &Cell) -> String {
+    let unread = cells.iter().find(|cell| cell.way == Way::SeamUnread && cell.readers == most.readers);
+    let change = unread.and_then(|unread| Change::between(unread, most, |marks| marks.median));
+    change.map_or_else(String::new, |change| {
+        format!(
+            " Beside as many threads that read another seam instead, so that only the reading of this one differs, its \
+             median is {}.",
+            words(&change)
+        )
+    })
+}
+
+fn words(change: &Change) -> String {
+    let judged = if change.is_noise() { "within the noise" } else { "beyond the noise" };
+    format!("{:.2} times as high, {judged} of {:.2}", change.ratio, change.noise)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(way: Way, readers: usize, passes: [u64; PASSES]) -> Cell {
+        let passes = passes.map(|ns| vec![ns; 20_000]);
+        Cell { passes, ..Cell::new(way, readers) }
+    }
+
+    #[test]
+    fn what_differs_less_than_the_same_twice_is_noise() {
+        let none = cell(Way::Seam, 0, [1_000, 1_100]);
+        let most = cell(Way::Seam, 64, [1_050, 1_060]);
+        let median = |marks: &Marks| marks.median;
+        assert!(Change::between(&none, &most, median).unwrap().is_noise());
+        let slower = cell(Way::Seam, 64, [2_000, 2_000]);
+        let change = Change::between(&none, &slower, median).unwrap();
+        assert!(!change.is_noise() && change.ratio > 1.8, "{change:?}");
+        let faster = cell(Way::Seam, 64, [500, 500]);
+        assert!(!Change::between(&none, &faster, median).unwrap().is_noise(), "a change either way is one");
+    }
+
+    #[test]
+    fn each_way_gets_a_line_and_our_seam_is_told_apart_from_the_load() {
+        let cells = [
+            cell(Way::Seam, 0, [1_000, 1_100]),
+            cell(Way::Seam, 64, [1_050, 1_060]),
+            cell(Way::Plain, 0, [1_000, 1_000]),
+            cell(Way::Plain, 64, [9_000, 9_000]),
+            cell(Way::SeamUnread, 64, [1_050, 1_060]),
+        ];
+        let said = lines(&cells);
+        assert_eq!(said.len(), 2);
+        assert!(
+            said[0].contains("does not change with the readers") && said[0].contains("another seam"),
+            "{said:?}"
+        );
+        assert!(
+            said[1].contains("9.00 times as high, beyond the noise of 1.00")
+                && said[1].ends_with("It changes.")
+        );
+    }
+
+    #[test]
+    fn a_cell_without_requests_is_not_judged() {
+        let empty = [Cell::new(Way::Plain, 0), Cell::new(Way::Plain, 64)];
+        assert_eq!(lines(&empty), ["plain mutex cache: too few requests to judge."]);
+    }
+}

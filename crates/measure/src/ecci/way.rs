@@ -1,0 +1,288 @@
+//! The ways by which the cycle shares its state and gets its commands: our seam, and a cache behind a mutex.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bridge::attach::Attachment;
+use bridge::command::{AxisTarget, Command};
+use bridge::description::{AxisDescription, Description};
+use bridge::state::{Axis, ReadError, State};
+use bridge::{command, seam, state};
+
+use crate::sys::cache::Cache;
+use crate::sys::mutex::Protocol;
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Our seam.
+    Seam,
+    /// Our seam beside readers of another one: the same load on the machine, but nobody reads ours.
+    SeamUnread,
+    /// A cache behind a mutex with priority inheritance, as in the humanoid paper.
+    Inheriting,
+    /// A cache behind a plain mutex.
+    Plain,
+}
+
+impl Way {
+    /// For tables.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Seam => "our seam",
+            Self::SeamUnread => "our seam, unread",
+            Self::Inheriting => "mutex cache with priority inheritance",
+            Self::Plain => "plain mutex cache",
+        }
+    }
+
+    /// For files.
+    pub(super) const fn slug(self) -> &'static str {
+        match self {
+            Self::Seam => "seam",
+            Self::SeamUnread => "seam-unread",
+            Self::Inheriting => "inheriting-mutex",
+            Self::Plain => "plain-mutex",
+        }
+    }
+
+    /// Its ends: the cycle's, the commanding one, and as many reading ones as asked for.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    pub(super) fn open(self, axes: usize, readers: usize) -> io::Result<Ends> {
+        match self {
+            Self::Seam => of_seam(axes, readers, false),
+            Self::SeamUnread => of_seam(axes, readers, true),
+            Self::Inheriting => of_cache(Protocol::Inherit, axes, readers),
+            Self::Plain => of_cache(Protocol::Plain, axes, readers),
+        }
+    }
+}
+
+/// All ends of one way.
+pub(super) struct Ends {
+    pub(super) cycle: Box<dyn CycleEnd>,
+    pub(super) commander: Box<dyn CommandEnd>,
+    pub(super) readers: Vec<Box<dyn ReadEnd>>,
+    /// What must live as long as the ends.
+    pub(super) keep: Vec<Box<dyn Send>>,
+}
+
+/// The cycle's end: one request a beat.
+pub(super) trait CycleEnd: Send {
+    /// Shares the state, and takes the newest command if there is one that is newer than `command`; false if that was
+    /// not to be had whole.
+    fn request(&mut self, state: &State, command: &mut Command) -> io::Result<bool>;
+}
+
+/// The end of the one who commands.
+pub(super) trait CommandEnd: Send {
+    fn send(&mut self, command: &Command) -> io::Result<()>;
+}
+
+/// The end of one who reads.
+pub(super) trait ReadEnd: Send {
+    /// The newest state; false if there is none yet.
+    fn read(&mut self, state: &mut State) -> io::Result<bool>;
+}
+
+/// A state that says of which beat it is in every axis.
+pub(super) fn stamped(state: &mut State, beat: u64) {
+    state.beat = beat;
+    state.release_ns = beat;
+    let mark = beat as f64;
+    for axis in &mut state.axes {
+        *axis = Axis { position: mark, velocity: mark, effort: mark, target_position: mark, ..*axis };
+        (axis.target_velocity, axis.target_effort) = (mark, mark);
+    }
+}
+
+/// Whether all of it is of one beat.
+pub(super) fn is_whole(state: &State) -> bool {
+    let mark = state.beat as f64;
+    state.release_ns == state.beat
+        && state.axes.iter().all(|axis| {
+            [
+                axis.position,
+                axis.velocity,
+                axis.effort,
+                axis.target_position,
+                axis.target_velocity,
+                axis.target_effort,
+            ] == [mark; 6]
+        })
+}
+
+/// A state of this many axes.
+pub(super) fn state_of(axes: usize) -> State {
+    State { axes: vec![Axis { drive_state: 5, fresh: true, ..Axis::default() }; axes], ..State::default() }
+}
+
+/// A command that says which it is in every axis.
+pub(super) fn command_of(axes: usize, mark: u64) -> Command {
+    let target = AxisTarget::Position(mark as f64);
+    Command { time_to_live_ns: u64::MAX, axes: vec![Some(target); axes], ..Command::default() }
+}
+
+/// Whether all of a command is of one sending.
+pub(super) fn is_whole_command(command: &Command) -> bool {
+    command.axes.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+fn of_seam(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
+    let (ends, door, folder) = open_seam(axes)?;
+    let attached = Attachment::open(door.path()).map_err(io::Error::other)?;
+    let commander = attached.command().map_err(io::Error::other)?;
+    let mut keep: Vec<Box<dyn Send>> = Vec::new();
+    let read_path = if beside {
+        let (mut other, other_door, other_folder) = open_seam(axes)?;
+        let mut state = state_of(axes);
+        stamped(&mut state, 1);
+        other.state.publish(&state);
+        let path = other_door.path().to_owned();
+        keep.push(Box::new((other, other_door, other_folder)));
+        path
+    } else {
+        door.path().to_owned()
+    };
+    // Each attaches by itself, as a process of its own would: a mapping of its own.
+    let reader = |_| -> io::Result<Box<dyn ReadEnd>> {
+        Ok(Box::new(SeamReader(Attachment::open(&read_path).map_err(io::Error::other)?.state())))
+    };
+    let readers = (0..readers).map(reader).collect::<io::Result<_>>()?;
+    keep.push(Box::new((attached, door, folder)));
+    Ok(Ends {
+        cycle: Box::new(SeamEnd(ends)),
+        commander: Box::new(SeamCommander(commander)),
+        readers,
+        keep,
+    })
+}
+
+/// A seam that nobody finds who searches for cycles.
+fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Door, Folder)> {
+    let axis = |number: usize| AxisDescription {
+        name: format!("axis {number}"),
+        mode: "csp".into(),
+        position_limits: None,
+        velocity_limit: 1.0,
+        effort_limit: 1.0,
+    };
+    let description = Description { axes: (0..axes).map(axis).collect(), ..Description::default() };
+    let folder = Folder::new()?;
+    let mut seam = seam::Builder::new("ecci", &description);
+    seam.folder(&folder.0);
+    let (ends, door) = seam.open().map_err(io::Error::other)?;
+    Ok((ends, door, folder))
+}
+
+/// A folder that goes away.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> io::Result<Self> {
+        let path = std::env::temp_dir().join(format!(
+            "onbeat-ecci-{}-{:08x}",
+            std::process::id(),
+            fastrand::u32(..)
+        ));
+        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+struct SeamEnd(seam::RealTimeEnds);
+
+impl CycleEnd for SeamEnd {
+    fn request(&mut self, state: &State, command: &mut Command) -> io::Result<bool> {
+        self.0.state.publish(state);
+        Ok(self.0.command.newest(command) != command::Read::Torn)
+    }
+}
+
+struct SeamCommander(command::Writer);
+
+impl CommandEnd for SeamCommander {
+    fn send(&mut self, command: &Command) -> io::Result<()> {
+        self.0.send(command).map(drop).map_err(io::Error::other)
+    }
+}
+
+struct SeamReader(state::Reader);
+
+impl ReadEnd for SeamReader {
+    fn read(&mut self, state: &mut State) -> io::Result<bool> {
+        match self.0.read_into(state) {
+            Ok(()) => Ok(true),
+            // Lapped while it did not run: it looks again.
+            Err(ReadError::Nothing | ReadError::Torn) => Ok(false),
+        }
+    }
+}
+
+/// What the cache holds.
+struct Shared {
+    state: State,
+    command: Command,
+}
+
+fn of_cache(protocol: Protocol, axes: usize, readers: usize) -> io::Result<Ends> {
+    let shared = Shared { state: state_of(axes), command: command_of(axes, 0) };
+    let cache = Arc::new(Cache::new(protocol, shared)?);
+    let readers = (0..readers).map(|_| Box::new(CacheEnd(cache.clone())) as Box<dyn ReadEnd>).collect();
+    Ok(Ends {
+        cycle: Box::new(CacheEnd(cache.clone())),
+        commander: Box::new(CacheEnd(cache)),
+        readers,
+        keep: Vec::new(),
+    })
+}
+
+/// Any end: all of them lock, copy, and let go.
+struct CacheEnd(Arc<Cache<Shared>>);
+
+impl CycleEnd for CacheEnd {
+    fn request(&mut self, state: &State, command: &mut Command) -> io::Result<bool> {
+        self.0.with(|shared| {
+            copy(state, &mut shared.state);
+            if shared.command.sequence != command.sequence {
+                command.axes.clone_from(&shared.command.axes);
+                command.sequence = shared.command.sequence;
+            }
+            true
+        })
+    }
+}
+
+impl CommandEnd for CacheEnd {
+    fn send(&mut self, command: &Command) -> io::Result<()> {
+        self.0.with(|shared| {
+            let sequence = shared.command.sequence + 1;
+            shared.command.axes.clone_from(&command.axes);
+            shared.command.sequence = sequence;
+        })
+    }
+}
+
+impl ReadEnd for CacheEnd {
+    fn read(&mut self, state: &mut State) -> io::Result<bool> {
+        self.0.with(|shared| copy(&shared.state, state))?;
+        Ok(state.beat > 0)
+    }
+}
+
+/// Copies a state into one of as many axes: no allocation.
+fn copy(from: &State, to: &mut State) {
+    let mut axes = std::mem::take(&mut to.axes);
+    axes.clone_from(&from.axes);
+    *to = State { axes, ..*from };
+}

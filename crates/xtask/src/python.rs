@@ -1,0 +1,89 @@
+//! The Python package: built into an environment of its own, tested against the program, and type-checked.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::report::{Outcome, Report};
+use crate::{command, setup};
+
+/// Builds, tests and checks it, each a step; skipped where pip gets no packages.
+pub(crate) fn all(root: &Path, report: &mut Report) {
+    let mut python = None;
+    report.step("python: environment", || match setup::python_package_tools(root) {
+        Ok(found) => {
+            python = Some(found);
+            Outcome::Passed
+        }
+        Err(why) => Outcome::Skipped(format!("the Python package is not tested: {why}")),
+    });
+    let Some(python) = python else { return };
+    let mut built = false;
+    report.step("python: build onbeat and the package", || {
+        let outcome = build(root, &python).map_or_else(Outcome::Failed, |()| Outcome::Passed);
+        built = matches!(outcome, Outcome::Passed);
+        outcome
+    });
+    if built {
+        report.step("python: pytest", || test(root, &python));
+    }
+    report.step("python: mypy", || check(root, &python));
+    report.step("python: format, clippy", || lint(root));
+}
+
+fn build(root: &Path, python: &Path) -> Result<(), String> {
+    command::run(&mut command::cargo(root, &["build", "--package", "onbeat"]))?;
+    let mut develop = maturin(python);
+    develop.args(["develop", "--locked"]).current_dir(root.join("python"));
+    command::run(&mut develop)
+}
+
+/// Tests start the program; it is the one that all other tests were built with.
+fn test(root: &Path, python: &Path) -> Outcome {
+    let mut pytest = Command::new(python);
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root.join("python"));
+    pytest.env("ONBEAT", root.join("target/debug/onbeat"));
+    command::run_within(&mut pytest, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
+}
+
+fn check(root: &Path, python: &Path) -> Outcome {
+    let mut mypy = Command::new(python);
+    mypy.args(["-m", "mypy", "--cache-dir", "/dev/null", "onbeat", "tests"]);
+    let examples = root.join("python/examples");
+    if examples.exists() {
+        mypy.arg("examples");
+    }
+    Outcome::of(mypy.current_dir(root.join("python")))
+}
+
+fn lint(root: &Path) -> Outcome {
+    let python = root.join("python");
+    let steps = [
+        &["fmt", "--check"] as &[&str],
+        &["clippy", "--quiet", "--locked", "--all-targets", "--", "--deny", "warnings"],
+    ];
+    for arguments in steps {
+        if let Err(why) = command::run(&mut command::cargo(&python, arguments)) {
+            return Outcome::Failed(why);
+        }
+    }
+    Outcome::Passed
+}
+
+/// maturin of the environment, which it installs into.
+fn maturin(python: &Path) -> Command {
+    let programs = python.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let mut maturin = Command::new(programs.join("maturin"));
+    maturin.env("VIRTUAL_ENV", programs.parent().unwrap_or(&programs));
+    // What `cargo run` sets would make the package's own build look changed.
+    for (name, _) in std::env::vars_os() {
+        let name_text = name.to_string_lossy();
+        if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
+            maturin.env_remove(&name);
+        }
+    }
+    maturin
+}
+
+/// The tests take half a minute.
+const LONGEST: Duration = Duration::from_secs(600);

@@ -1,0 +1,80 @@
+"""Reads and commands a running cycle of Onbeat.
+
+    with onbeat.attach() as cycle:
+        print(cycle.state().positions)
+        with cycle.command() as command:
+            command.send(twist=onbeat.Twist(x=0.2), ttl=0.1)
+
+All numbers are SI (rad, m, N m, s) unless a name ends in ``_ns``: nanoseconds, instants of CLOCK_MONOTONIC.
+Python is never in the loop: the cycle neither waits for a program that uses this nor notices it.
+"""
+
+from ._native import (
+    Axis,
+    Base,
+    Bus,
+    CommandError,
+    CommandState,
+    Control,
+    CycleEndedError,
+    LeaseError,
+    NoCycleError,
+    OnbeatError,
+    Port,
+    PortError,
+    RequestRefusedError,
+    Spread,
+    State,
+    Timing,
+    TrajectoryReport,
+)
+from .command import Command, Effort, Position, Target, Twist, Velocity
+from .cycle import Cycle, attach, cycles
+from .description import (
+    AxisDescription,
+    BaseDescription,
+    ControllerDescription,
+    Description,
+    PortDescription,
+)
+from .requests import Requests
+from .trajectory import Point, Tolerance, Trajectories, Trajectory
+
+__all__ = [
+    "Axis",
+    "AxisDescription",
+    "Base",
+    "BaseDescription",
+    "Bus",
+    "Command",
+    "CommandError",
+    "CommandState",
+    "Control",
+    "ControllerDescription",
+    "Cycle",
+    "CycleEndedError",
+    "Description",
+    "Effort",
+    "LeaseError",
+    "NoCycleError",
+    "OnbeatError",
+    "Point",
+    "Port",
+    "PortDescription",
+    "PortError",
+    "Position",
+    "RequestRefusedError",
+    "Requests",
+    "Spread",
+    "State",
+    "Target",
+    "Timing",
+    "Tolerance",
+    "Trajectories",
+    "Trajectory",
+    "TrajectoryReport",
+    "Twist",
+    "Velocity",
+    "attach",
+    "cycles",
+]

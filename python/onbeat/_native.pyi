@@ -1,0 +1,287 @@
+"""The native part: see the classes around it."""
+
+from array import array
+from os import PathLike
+from types import TracebackType
+
+class OnbeatError(Exception):
+    """Anything that goes wrong between a program and a cycle."""
+
+class NoCycleError(OnbeatError):
+    """There is no such running cycle, or more than one."""
+
+class CycleEndedError(OnbeatError):
+    """The cycle has ended, or its process was killed."""
+
+class LeaseError(OnbeatError):
+    """Somebody else holds the lease of commands, or it was given back."""
+
+class CommandError(OnbeatError):
+    """A command that cannot be given."""
+
+class PortError(OnbeatError):
+    """A port that is not there, or is open already."""
+
+class RequestRefusedError(OnbeatError):
+    """The cycle refused a request or a trajectory."""
+
+class Spread:
+    """Last, smallest, largest and mean of a time."""
+
+    @property
+    def last_ns(self) -> int: ...
+    @property
+    def minimum_ns(self) -> int: ...
+    @property
+    def maximum_ns(self) -> int: ...
+    @property
+    def mean_ns(self) -> int: ...
+
+class Bus:
+    """The bus."""
+
+    @property
+    def stage(self) -> str:
+        """``Op`` while it works."""
+    @property
+    def all_fresh(self) -> bool:
+        """All inputs are of this beat."""
+    @property
+    def working_counter_errors(self) -> int:
+        """Datagrams of this beat with another working counter than expected."""
+    @property
+    def frames_sent(self) -> int: ...
+    @property
+    def frames_accepted(self) -> int: ...
+    @property
+    def frames_lost(self) -> int: ...
+    @property
+    def frames_rejected(self) -> int: ...
+    @property
+    def broken_beats(self) -> int:
+        """Beats with a wrong working counter since Op."""
+    @property
+    def clock_difference_ns(self) -> int:
+        """Largest difference of a SubDevice's clock from the reference clock."""
+    @property
+    def link_errors(self) -> int:
+        """Frames the operating system did not take or give."""
+
+class Timing:
+    """The timing of the cycle since the first beat in Op."""
+
+    @property
+    def beats(self) -> int: ...
+    @property
+    def wakeup_latency(self) -> Spread: ...
+    @property
+    def period_jitter(self) -> Spread: ...
+    @property
+    def execution(self) -> Spread: ...
+    @property
+    def overruns(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+    @property
+    def last_overrun(self) -> int | None:
+        """Beat of the last overrun."""
+
+class CommandState:
+    """What became of commands."""
+
+    @property
+    def sequence(self) -> int:
+        """Of the last command taken over."""
+    @property
+    def stamp_ns(self) -> int: ...
+    @property
+    def freshness(self) -> str:
+        """``never``, ``fresh`` or ``stale``."""
+    @property
+    def accepted(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def last_refusal(self) -> str | None:
+        """Why the last one was refused."""
+    @property
+    def last_refused_axis(self) -> int | None: ...
+
+class Control:
+    """What moves the axes."""
+
+    @property
+    def active(self) -> int:
+        """Index of the active controller in the description."""
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def trajectory(self) -> int: ...
+    @property
+    def trajectory_status(self) -> str:
+        """``none``, ``executing``, ``succeeded``, ``aborted`` or ``canceled``."""
+    @property
+    def trajectory_elapsed_ns(self) -> int: ...
+
+class Base:
+    """A base that moves about, by its odometry."""
+
+    @property
+    def pose(self) -> tuple[float, float, float]:
+        """x, y (m) and yaw (rad) since the start."""
+    @property
+    def twist(self) -> tuple[float, float, float]:
+        """x, y (m/s) and yaw (rad/s) in its own frame."""
+
+class Axis:
+    """One axis."""
+
+    @property
+    def drive_state(self) -> str:
+        """As CiA 402 spells it: ``Operation enabled``."""
+    @property
+    def phase(self) -> str:
+        """``not enabled``, ``holding`` or ``following``."""
+    @property
+    def fresh(self) -> bool: ...
+    @property
+    def homed(self) -> bool: ...
+    @property
+    def stop(self) -> str | None:
+        """Why supervision stopped it."""
+    @property
+    def position(self) -> float: ...
+    @property
+    def velocity(self) -> float: ...
+    @property
+    def effort(self) -> float: ...
+    @property
+    def target_position(self) -> float: ...
+    @property
+    def target_velocity(self) -> float: ...
+    @property
+    def target_effort(self) -> float: ...
+
+class State:
+    """A cycle at the end of one beat. ``numpy.asarray`` takes its arrays without a copy."""
+
+    @property
+    def beat(self) -> int: ...
+    @property
+    def release_ns(self) -> int:
+        """The beat's ideal instant, CLOCK_MONOTONIC."""
+    @property
+    def bus(self) -> Bus: ...
+    @property
+    def timing(self) -> Timing: ...
+    @property
+    def command(self) -> CommandState: ...
+    @property
+    def control(self) -> Control: ...
+    @property
+    def base(self) -> Base: ...
+    @property
+    def axes(self) -> list[Axis]: ...
+    @property
+    def positions(self) -> array[float]: ...
+    @property
+    def velocities(self) -> array[float]: ...
+    @property
+    def efforts(self) -> array[float]: ...
+    @property
+    def target_positions(self) -> array[float]: ...
+    @property
+    def target_velocities(self) -> array[float]: ...
+    @property
+    def target_efforts(self) -> array[float]: ...
+
+class Port:
+    """An open port, a file of messages or bytes: one program's at a time. Leaving the ``with`` closes it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str:
+        """``message`` or ``stream``."""
+    @property
+    def size(self) -> int:
+        """Longest message, or bytes that find room in the stream."""
+    @property
+    def closed(self) -> bool: ...
+    def fileno(self) -> int:
+        """Its descriptor, for ``select``, ``poll`` and event loops."""
+    def write(self, data: bytes) -> int:
+        """Writes a message, or bytes: waits until there is room."""
+    def read(self, size: int | None = None, *, timeout: float | None = None) -> bytes | None:
+        """Waits for a message, or for bytes; ``None`` when the time is over. A message is always read whole."""
+    def close(self) -> None: ...
+    def __enter__(self) -> Port: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+class Lease:
+    def send(
+        self, twist: tuple[float, float, float] | None, axes: list[tuple[int, float] | None], ttl: float
+    ) -> int: ...
+    def close(self) -> None: ...
+    @property
+    def closed(self) -> bool: ...
+
+class ControlPort:
+    def request(self, action: str, number: int = 0, *, timeout: float | None = None) -> None: ...
+    def close(self) -> None: ...
+
+class TrajectoryReport:
+    """What became of a trajectory."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def outcome(self) -> str:
+        """``accepted``, ``rejected``, ``succeeded``, ``aborted`` or ``canceled``."""
+    @property
+    def words(self) -> str:
+        """All of it as a sentence."""
+    @property
+    def axis(self) -> int | None: ...
+    @property
+    def point(self) -> int | None: ...
+    @property
+    def found(self) -> float: ...
+    @property
+    def allowed(self) -> float: ...
+
+class TrajectoryPort:
+    def send(
+        self,
+        id: int,
+        axes: list[tuple[int, tuple[float, float, float, float]]],
+        points: list[tuple[float, list[float], list[float], list[float]]],
+        goal_time: float | None = None,
+    ) -> None: ...
+    def cancel(self, id: int) -> None: ...
+    def report(self, *, timeout: float | None = None) -> TrajectoryReport | None: ...
+    def close(self) -> None: ...
+
+class Cycle:
+    @property
+    def name(self) -> str: ...
+    @property
+    def process(self) -> int: ...
+    @property
+    def path(self) -> str | PathLike[str]: ...
+    @property
+    def has_ended(self) -> bool: ...
+    def description_json(self) -> str: ...
+    def diagnostics_json(self) -> str | None: ...
+    def state(self) -> State: ...
+    def next_state(self, after: int | None = None, *, timeout: float | None = None) -> State: ...
+    def lease(self) -> Lease: ...
+    def open_port(self, name: str) -> Port: ...
+    def open_control(self) -> ControlPort: ...
+    def open_trajectories(self) -> TrajectoryPort: ...
+    def close(self) -> None: ...
+
+def attach(name: str | None = None, *, path: str | None = None) -> Cycle: ...
+def cycles() -> list[Cycle]: ...

@@ -1,0 +1,107 @@
+"""What a cycle is asked to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Union
+
+from . import _native
+from .description import Description
+
+
+@dataclass(frozen=True)
+class Twist:
+    """Velocity of a base in its own frame: x ahead, y to the left (m/s), yaw counter-clockwise (rad/s)."""
+
+    x: float = 0.0
+    y: float = 0.0
+    yaw: float = 0.0
+
+
+@dataclass(frozen=True)
+class Position:
+    """An axis shall go to this position, rad (m for a linear axis)."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Velocity:
+    """An axis shall move at this velocity, rad/s."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Effort:
+    """An axis shall push with this torque, N m."""
+
+    value: float
+
+
+Target = Union[Position, Velocity, Effort]
+
+_KINDS: dict[type[object], int] = {Position: 0, Velocity: 1, Effort: 2}
+
+
+class Command:
+    """The lease of a cycle's commands: one program's at a time. Leaving the ``with`` gives it back."""
+
+    def __init__(self, lease: _native.Lease, description: Description) -> None:
+        self._lease = lease
+        self._description = description
+
+    def send(
+        self,
+        *,
+        ttl: float,
+        twist: Twist | None = None,
+        axes: Mapping[str, Target] | Sequence[Target | None] | None = None,
+    ) -> int:
+        """Gives a command in place of the one before, and returns its sequence number.
+
+        ``ttl`` is how long it holds, s: when it is over the axes stop as the robot file says. ``axes`` names targets by
+        axis, or lists one for each in the description's order; ``None`` asks nothing of an axis. The cycle checks every
+        number before anything moves; what it refuses is counted in ``state().command``.
+        """
+        return self._lease.send(
+            None if twist is None else (twist.x, twist.y, twist.yaw), self._targets(axes), ttl
+        )
+
+    def _targets(
+        self, axes: Mapping[str, Target] | Sequence[Target | None] | None
+    ) -> list[tuple[int, float] | None]:
+        if axes is None:
+            return []
+        if isinstance(axes, Mapping):
+            listed: list[Target | None] = [None] * len(self._description.axes)
+            for name, target in axes.items():
+                listed[self._description.axis(name)] = target
+            axes = listed
+        return [None if target is None else _pair(target) for target in axes]
+
+    @property
+    def closed(self) -> bool:
+        """Whether the lease was given back."""
+        return self._lease.closed
+
+    def close(self) -> None:
+        """Gives the lease back. The last command holds until its time-to-live is over."""
+        self._lease.close()
+
+    def __enter__(self) -> Command:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _pair(target: Target) -> tuple[int, float]:
+    kind = _KINDS.get(type(target))
+    if kind is None:
+        raise TypeError(f"a target is {target!r}, expected a Position, a Velocity or an Effort")
+    return kind, target.value

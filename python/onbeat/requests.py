@@ -1,0 +1,60 @@
+"""What is asked of a cycle once: drives, faults, controllers, homing."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from . import _native
+from .description import Description
+
+
+class Requests:
+    """The port of requests, open: one program's at a time. Leaving the ``with`` closes it.
+
+    Each request waits until it is done: RequestRefusedError says why not, TimeoutError that it took longer than
+    ``timeout`` seconds.
+    """
+
+    def __init__(self, port: _native.ControlPort, description: Description) -> None:
+        self._port = port
+        self._description = description
+
+    def enable(self, *, timeout: float | None = None) -> None:
+        """All drives enabled."""
+        self._port.request("enable", timeout=timeout)
+
+    def disable(self, *, timeout: float | None = None) -> None:
+        """All axes brought to rest, then all drives disabled."""
+        self._port.request("disable", timeout=timeout)
+
+    def reset_faults(self, *, timeout: float | None = None) -> None:
+        """Faults of drives and stops by supervision put back."""
+        self._port.request("reset_faults", timeout=timeout)
+
+    def switch_controller(self, controller: str | int, *, timeout: float | None = None) -> None:
+        """Another controller, by name or index."""
+        if isinstance(controller, str):
+            controller = self._description.controller(controller)
+        self._port.request("switch_controller", controller, timeout=timeout)
+
+    def home(self, axis: str | int, *, timeout: float | None = None) -> None:
+        """An axis, by name or index, finds its absolute position."""
+        if isinstance(axis, str):
+            axis = self._description.axis(axis)
+        self._port.request("home", axis, timeout=timeout)
+
+    def stop(self, *, timeout: float | None = None) -> None:
+        """The axes brought to rest, and what they were doing dropped; drives stay enabled."""
+        self._port.request("stop", timeout=timeout)
+
+    def close(self) -> None:
+        """Closes the port for the next program."""
+        self._port.close()
+
+    def __enter__(self) -> Requests:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,252 @@
+//! A running cycle, attached to, and the lease of its commands.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bridge::attach::{AttachError, Attachment, FindError, LeaseError as NoLease, PortError as NoPort};
+use bridge::command::{self, AxisTarget, Command, SendError, Twist};
+use bridge::state::{self, ReadError};
+use pyo3::exceptions::{PyTimeoutError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::errors::{
+    CommandError, CycleEndedError, LeaseError, NoCycleError, OnbeatError, PortError, ended,
+};
+use crate::ports::{ControlPort, Port, TrajectoryPort};
+use crate::state::State;
+use crate::wait;
+
+/// Attaches to the one running cycle, the one of this name, or the one at this socket.
+#[pyfunction]
+#[pyo3(signature = (name = None, *, path = None))]
+pub(crate) fn attach(py: Python<'_>, name: Option<String>, path: Option<PathBuf>) -> PyResult<Cycle> {
+    let attached = py.detach(|| match (&name, &path) {
+        (Some(_), Some(_)) => Err(PyValueError::new_err("name and path: expected one of them, found both")),
+        (None, Some(path)) => Attachment::open(path).map_err(of_attach),
+        (Some(name), None) => Attachment::named(name).map_err(of_find),
+        (None, None) => Attachment::find().map_err(of_find),
+    })?;
+    Ok(Cycle::new(attached))
+}
+
+/// All running cycles.
+#[pyfunction]
+pub(crate) fn cycles(py: Python<'_>) -> Vec<Cycle> {
+    py.detach(Attachment::all).into_iter().map(Cycle::new).collect()
+}
+
+/// A running cycle.
+#[pyclass(frozen, module = "onbeat._native", subclass)]
+pub(crate) struct Cycle {
+    /// `None` once closed.
+    attached: Mutex<Option<Attachment>>,
+    reader: state::Reader,
+}
+
+impl Cycle {
+    fn new(attached: Attachment) -> Self {
+        Self { reader: attached.state(), attached: Mutex::new(Some(attached)) }
+    }
+
+    fn with<T>(&self, work: impl FnOnce(&Attachment) -> PyResult<T>) -> PyResult<T> {
+        // A panic elsewhere leaves an attachment as good as it was.
+        let attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
+        let attached = attached.as_ref();
+        work(attached.ok_or_else(|| PyValueError::new_err("this attachment is closed: attach again"))?)
+    }
+}
+
+#[pymethods]
+impl Cycle {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> PyResult<String> {
+        self.with(|attached| Ok(attached.name().to_owned()))
+    }
+
+    /// Number of the process that runs it.
+    #[getter]
+    fn process(&self) -> PyResult<u32> {
+        self.with(|attached| Ok(attached.process()))
+    }
+
+    /// Its socket.
+    #[getter]
+    fn path(&self) -> PyResult<PathBuf> {
+        self.with(|attached| Ok(attached.path().to_owned()))
+    }
+
+    /// Whether it is over; the last state stays readable.
+    #[getter]
+    fn has_ended(&self) -> PyResult<bool> {
+        self.with(|attached| Ok(attached.has_ended()))
+    }
+
+    /// What it is, as a JSON document.
+    fn description_json(&self) -> PyResult<String> {
+        self.with(|attached| {
+            serde_json::to_string(attached.description())
+                .map_err(|error| OnbeatError::new_err(error.to_string()))
+        })
+    }
+
+    /// What it tells of itself, as a JSON document; `None` before its first word.
+    fn diagnostics_json(&self) -> PyResult<Option<String>> {
+        self.with(|attached| match attached.diagnostics() {
+            Ok(document) => Ok(Some(document)),
+            Err(ReadError::Nothing) => Ok(None),
+            Err(error) => Err(OnbeatError::new_err(error.to_string())),
+        })
+    }
+
+    /// The newest state.
+    fn state(&self) -> PyResult<State> {
+        self.with(|_| Ok(()))?;
+        self.reader.read().map(State::new).map_err(|error| OnbeatError::new_err(error.to_string()))
+    }
+
+    /// Waits for a state of a later beat than this one, and gives it.
+    #[pyo3(signature = (after = None, *, timeout = None))]
+    fn next_state(&self, py: Python<'_>, after: Option<u64>, timeout: Option<f64>) -> PyResult<State> {
+        let longest = wait::maybe_seconds("timeout", timeout)?;
+        let (first, period) = self.with(|attached| {
+            Ok((self.reader.heartbeat(), Duration::from_nanos(attached.description().period_ns)))
+        })?;
+        // Half a period: late by that at most, and no load.
+        let nap = (period / 2).clamp(Duration::from_micros(100), Duration::from_millis(5));
+        let found = wait::until(py, longest, |_| {
+            let newer = match after {
+                None => self.reader.heartbeat() != first,
+                Some(_) => true,
+            };
+            if newer {
+                match self.reader.read() {
+                    Ok(state) if after.is_none_or(|after| state.beat > after) => return Ok(Some(state)),
+                    Ok(_) | Err(ReadError::Nothing | ReadError::Torn) => {}
+                }
+            }
+            if self.with(|attached| Ok(attached.has_ended()))? {
+                return Err(ended());
+            }
+            std::thread::sleep(nap);
+            Ok(None)
+        })?;
+        let late = || PyTimeoutError::new_err("no new beat in that time: the cycle stands still");
+        found.map(State::new).ok_or_else(late)
+    }
+
+    /// Takes the lease of commands.
+    fn lease(&self, py: Python<'_>) -> PyResult<Lease> {
+        let writer = py.detach(|| self.with(|attached| attached.command().map_err(of_lease)))?;
+        Ok(Lease { writer: Mutex::new(Some(writer)) })
+    }
+
+    /// Opens a port.
+    fn open_port(&self, py: Python<'_>, name: &str) -> PyResult<Port> {
+        let channel = py.detach(|| self.with(|attached| attached.port(name).map_err(of_no_port)))?;
+        Ok(Port::new(name, channel))
+    }
+
+    /// Opens the port of requests.
+    fn open_control(&self, py: Python<'_>) -> PyResult<ControlPort> {
+        let port = bridge::message::control::PORT;
+        let channel = py.detach(|| self.with(|attached| attached.port(port).map_err(of_no_port)))?;
+        Ok(ControlPort::new(channel))
+    }
+
+    /// Opens the port of trajectories.
+    fn open_trajectories(&self, py: Python<'_>) -> PyResult<TrajectoryPort> {
+        let port = bridge::message::trajectory::PORT;
+        let channel = py.detach(|| self.with(|attached| attached.port(port).map_err(of_no_port)))?;
+        Ok(TrajectoryPort::new(channel))
+    }
+
+    /// Lets go of it. Leases and ports taken from it go on.
+    fn close(&self) {
+        self.attached.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// The lease of a cycle's commands.
+#[pyclass(frozen, module = "onbeat._native")]
+pub(crate) struct Lease {
+    /// `None` once given back.
+    writer: Mutex<Option<command::Writer>>,
+}
+
+/// What is asked of an axis: `(0, rad)`, `(1, rad/s)` or `(2, N m)`.
+type Target = (u8, f64);
+
+#[pymethods]
+impl Lease {
+    /// Gives a command, and returns its sequence number.
+    #[pyo3(signature = (twist, axes, ttl))]
+    fn send(
+        &self,
+        twist: Option<(f64, f64, f64)>,
+        axes: Vec<Option<Target>>,
+        ttl: f64,
+    ) -> PyResult<u64> {
+        let holds = wait::seconds("ttl", ttl)?;
+        let target = |(kind, value): Target| match kind {
+            0 => Ok(AxisTarget::Position(value)),
+            1 => Ok(AxisTarget::Velocity(value)),
+            2 => Ok(AxisTarget::Effort(value)),
+            _ => Err(PyValueError::new_err(format!("kind of target: expected 0 to 2, found {kind}"))),
+        };
+        let command = Command {
+            time_to_live_ns: u64::try_from(holds.as_nanos()).unwrap_or(u64::MAX),
+            twist: twist.map(|(x, y, yaw)| Twist { x, y, yaw }),
+            axes: axes.into_iter().map(|axis| axis.map(target).transpose()).collect::<PyResult<_>>()?,
+            ..Command::default()
+        };
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let given_back = || LeaseError::new_err("this lease was given back: take it again");
+        writer.as_mut().ok_or_else(given_back)?.send(&command).map_err(|error| match error {
+            SendError::Ended => CycleEndedError::new_err(error.to_string()),
+            SendError::Axes { .. } => CommandError::new_err(error.to_string()),
+        })
+    }
+
+    /// Gives it back. The last command holds until its time-to-live is over.
+    fn close(&self) {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Whether it was given back.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
+fn of_find(error: FindError) -> PyErr {
+    match error {
+        FindError::Attach(error) => of_attach(error),
+        FindError::Nobody { .. } | FindError::Several { .. } => NoCycleError::new_err(error.to_string()),
+    }
+}
+
+fn of_attach(error: AttachError) -> PyErr {
+    match error {
+        AttachError::Nobody { .. } => NoCycleError::new_err(error.to_string()),
+        _ => OnbeatError::new_err(error.to_string()),
+    }
+}
+
+fn of_lease(error: NoLease) -> PyErr {
+    match error {
+        NoLease::Attach(AttachError::Nobody { .. }) => ended(),
+        NoLease::Attach(error) => of_attach(error),
+        _ => LeaseError::new_err(error.to_string()),
+    }
+}
+
+fn of_no_port(error: NoPort) -> PyErr {
+    match error {
+        NoPort::Attach(AttachError::Nobody { .. }) => ended(),
+        NoPort::Attach(error) => of_attach(error),
+        _ => PortError::new_err(error.to_string()),
+    }
+}

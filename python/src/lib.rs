@@ -1,0 +1,31 @@
+//! The native part of the Python package `onbeat`: the bridge, seen from Python. `onbeat/_native.pyi` is its typed face,
+//! and `onbeat/` what people import.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`errors`] | what is raised |
+//! | [`state`] | the state of a cycle, read-only |
+//! | [`cycle`] | a running cycle, attached to, and the lease of its commands |
+//! | [`ports`] | ports as files, and what two of them speak: requests and trajectories |
+//! | [`wait`] | waiting without holding Python's lock |
+
+mod cycle;
+mod errors;
+mod ports;
+mod state;
+mod wait;
+
+/// The native part of `onbeat`.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::cycle::{Cycle, Lease, attach, cycles};
+    #[pymodule_export]
+    use crate::errors::{
+        CommandError, CycleEndedError, LeaseError, NoCycleError, OnbeatError, PortError, RequestRefusedError,
+    };
+    #[pymodule_export]
+    use crate::ports::{ControlPort, Port, TrajectoryPort, TrajectoryReport};
+    #[pymodule_export]
+    use crate::state::{Axis, Base, Bus, CommandState, Control, Spread, State, Timing};
+}

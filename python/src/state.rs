@@ -1,0 +1,259 @@
+//! The state of a cycle for Python: the bridge's, with codes as words.
+
+use bridge::{state, words};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// A cycle at the end of one beat.
+#[pyclass(frozen, module = "onbeat")]
+pub(crate) struct State {
+    it: state::State,
+}
+
+impl State {
+    pub(crate) fn new(it: state::State) -> Self {
+        Self { it }
+    }
+
+    /// One number of each axis, as an array of doubles: numpy takes it without a copy.
+    fn array<'py>(&self, py: Python<'py>, of: fn(&state::Axis) -> f64) -> PyResult<Bound<'py, PyAny>> {
+        let bytes: Vec<u8> = self.it.axes.iter().flat_map(|axis| of(axis).to_ne_bytes()).collect();
+        py.import("array")?.getattr("array")?.call1(("d", PyBytes::new(py, &bytes)))
+    }
+}
+
+#[pymethods]
+impl State {
+    #[getter]
+    fn beat(&self) -> u64 {
+        self.it.beat
+    }
+
+    #[getter]
+    fn release_ns(&self) -> u64 {
+        self.it.release_ns
+    }
+
+    #[getter]
+    fn bus(&self) -> Bus {
+        let it = &self.it.bus;
+        Bus {
+            stage: words::stage(it.stage).into_owned(),
+            all_fresh: it.all_fresh,
+            working_counter_errors: it.working_counter_errors,
+            frames_sent: it.frames_sent,
+            frames_accepted: it.frames_accepted,
+            frames_lost: it.frames_lost,
+            frames_rejected: it.frames_rejected,
+            broken_beats: it.broken_beats,
+            clock_difference_ns: it.clock_difference_ns,
+            link_errors: it.link_errors,
+        }
+    }
+
+    #[getter]
+    fn timing(&self) -> Timing {
+        let it = &self.it.timing;
+        Timing {
+            beats: it.beats,
+            wakeup_latency: Spread::new(&it.wakeup_latency),
+            period_jitter: Spread::new(&it.period_jitter),
+            execution: Spread::new(&it.execution),
+            overruns: it.overruns,
+            skipped: it.skipped,
+            last_overrun: (it.overruns > 0).then_some(it.last_overrun),
+        }
+    }
+
+    #[getter]
+    fn command(&self) -> CommandState {
+        let it = &self.it.command;
+        CommandState {
+            sequence: it.sequence,
+            stamp_ns: it.stamp_ns,
+            freshness: it.freshness.to_string(),
+            accepted: it.accepted,
+            refused: it.refused,
+            last_refusal: words::refusal(it.last_refusal).map(words::Words::into_owned),
+            last_refused_axis: (it.last_refusal != 0 && it.last_refused_axis != u16::MAX)
+                .then_some(it.last_refused_axis),
+        }
+    }
+
+    #[getter]
+    fn control(&self) -> Control {
+        let it = &self.it.control;
+        Control {
+            active: it.active,
+            enabled: it.enabled,
+            trajectory: it.trajectory,
+            trajectory_status: it.trajectory_status.to_string(),
+            trajectory_elapsed_ns: it.trajectory_elapsed_ns,
+        }
+    }
+
+    #[getter]
+    fn base(&self) -> Base {
+        let ([x, y, yaw], [ahead, left, turn]) = (self.it.base.pose, self.it.base.twist);
+        Base { pose: (x, y, yaw), twist: (ahead, left, turn) }
+    }
+
+    #[getter]
+    fn axes(&self) -> Vec<Axis> {
+        self.it.axes.iter().map(Axis::new).collect()
+    }
+
+    #[getter]
+    fn positions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, |axis| axis.position)
+    }
+
+    #[getter]
+    fn velocities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, |axis| axis.velocity)
+    }
+
+    #[getter]
+    fn efforts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, |axis| axis.effort)
+    }
+
+    #[getter]
+    fn target_positions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, |axis| axis.target_position)
+    }
+
+    #[getter]
+    fn target_velocities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, |axis| axis.target_velocity)
+    }
+
+    #[getter]
+    fn target_efforts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.array(py, |axis| axis.target_effort)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<State of beat {}: {}, {} axes>",
+            self.it.beat,
+            words::stage(self.it.bus.stage),
+            self.it.axes.len()
+        )
+    }
+}
+
+macro_rules! parts {
+    ($($(#[$doc:meta])* $name:ident { $($field:ident: $kind:ty,)+ })+) => {
+        $(
+            $(#[$doc])*
+            #[pyclass(frozen, get_all, module = "onbeat")]
+            #[derive(Clone, Debug)]
+            pub(crate) struct $name {
+                $($field: $kind,)+
+            }
+
+            #[pymethods]
+            impl $name {
+                fn __repr__(&self) -> String {
+                    format!("{self:?}")
+                }
+            }
+        )+
+    };
+}
+
+parts! {
+    /// The bus.
+    Bus {
+        stage: String,
+        all_fresh: bool,
+        working_counter_errors: u16,
+        frames_sent: u64,
+        frames_accepted: u64,
+        frames_lost: u64,
+        frames_rejected: u64,
+        broken_beats: u64,
+        clock_difference_ns: u64,
+        link_errors: u64,
+    }
+    /// The timing of the cycle since the first beat in Op.
+    Timing {
+        beats: u64,
+        wakeup_latency: Spread,
+        period_jitter: Spread,
+        execution: Spread,
+        overruns: u64,
+        skipped: u64,
+        last_overrun: Option<u64>,
+    }
+    /// Last, smallest, largest and mean of a time.
+    Spread {
+        last_ns: u64,
+        minimum_ns: u64,
+        maximum_ns: u64,
+        mean_ns: u64,
+    }
+    /// What became of commands.
+    CommandState {
+        sequence: u64,
+        stamp_ns: u64,
+        freshness: String,
+        accepted: u64,
+        refused: u64,
+        last_refusal: Option<String>,
+        last_refused_axis: Option<u16>,
+    }
+    /// What moves the axes.
+    Control {
+        active: u16,
+        enabled: bool,
+        trajectory: u64,
+        trajectory_status: String,
+        trajectory_elapsed_ns: u64,
+    }
+    /// A base that moves about, by its odometry.
+    Base {
+        pose: (f64, f64, f64),
+        twist: (f64, f64, f64),
+    }
+    /// One axis.
+    Axis {
+        drive_state: String,
+        phase: String,
+        fresh: bool,
+        homed: bool,
+        stop: Option<String>,
+        position: f64,
+        velocity: f64,
+        effort: f64,
+        target_position: f64,
+        target_velocity: f64,
+        target_effort: f64,
+    }
+}
+
+impl Spread {
+    fn new(it: &state::Spread) -> Self {
+        let state::Spread { last_ns, minimum_ns, maximum_ns, mean_ns } = *it;
+        Self { last_ns, minimum_ns, maximum_ns, mean_ns }
+    }
+}
+
+impl Axis {
+    fn new(it: &state::Axis) -> Self {
+        Self {
+            drive_state: words::drive_state(it.drive_state).into_owned(),
+            phase: words::phase(it.phase).into_owned(),
+            fresh: it.fresh,
+            homed: it.homed,
+            stop: words::stop(it.stop).map(words::Words::into_owned),
+            position: it.position,
+            velocity: it.velocity,
+            effort: it.effort,
+            target_position: it.target_position,
+            target_velocity: it.target_velocity,
+            target_effort: it.target_effort,
+        }
+    }
+}
