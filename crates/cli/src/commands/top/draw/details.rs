@@ -35,11 +35,52 @@ fn lines(picture: &Picture) -> Vec<Line<'static>> {
     let Value::Object(parts) = diagnostics else {
         return vec![Line::raw(format!(" {}", word(diagnostics)))];
     };
-    parts.iter().flat_map(|(name, part)| section(name, part)).collect()
+    let mut parts: Vec<_> =
+        parts.iter().filter(|(name, _)| !OF_NO_INTEREST.contains(&name.as_str())).collect();
+    parts.sort_by_key(|(name, _)| place(FIRST_PARTS, name));
+    parts.into_iter().flat_map(|(name, part)| section(name, part)).collect()
 }
 
+/// Where a name stands in a list of those that come first; behind them all for one that is not in it.
+fn place(first: &[&str], name: &str) -> usize {
+    first.iter().position(|it| *it == name).unwrap_or(first.len())
+}
+
+/// The number of the document, and that of the process.
+const OF_NO_INTEREST: &[&str] = &["number", "process"];
+
+/// What people look for comes first: JSON objects have no order of their own.
+const FIRST_PARTS: &[&str] = &["tasks", "channels", "ports", "warnings", "watch"];
+
+/// The same for the columns of tables: a narrow terminal cuts the last ones.
+const FIRST_COLUMNS: &[&str] = &[
+    "name",
+    "period us",
+    "jobs",
+    "response mean us",
+    "response maximum us",
+    "overruns",
+    "disturbances involuntary switches",
+    "disturbances minor faults",
+    "open",
+    "sent",
+    "refused",
+    "delivered",
+    "written",
+    "received",
+    "dropped",
+];
+
+/// Heads shorter than the names.
+const SHORT: &[(&str, &str)] = &[
+    ("response mean us", "response us"),
+    ("response maximum us", "at most"),
+    ("disturbances involuntary switches", "preempted"),
+    ("disturbances minor faults", "faults"),
+];
+
 fn section(name: &str, part: &Value) -> Vec<Line<'static>> {
-    let name = name.replace('_', " ");
+    let name = if name == "ports" { "channels".to_owned() } else { name.replace('_', " ") };
     match part {
         Value::Array(items) if items.is_empty() => Vec::new(),
         Value::Array(items) if items.iter().all(Value::is_object) => {
@@ -68,20 +109,21 @@ fn titled_line(name: &str, text: String) -> Line<'static> {
 
 /// Rows below heads that are as wide as their cells; a row lacks what it lacks.
 fn table(name: &str, rows: &[Vec<(String, String)>]) -> Vec<Line<'static>> {
-    // JSON objects have no order: what a row is of comes first.
-    let mut heads: Vec<&str> = vec!["name"];
+    let mut heads: Vec<&str> = Vec::new();
     for (head, _) in rows.iter().flatten() {
         if !heads.contains(&head.as_str()) {
             heads.push(head);
         }
     }
-    heads.retain(|&head| rows.iter().flatten().any(|(key, _)| key == head));
+    heads.sort_by_key(|head| place(FIRST_COLUMNS, head));
     let cell = |row: &[(String, String)], head: &str| {
         row.iter().find(|(key, _)| key == head).map_or(String::new(), |(_, value)| value.clone())
     };
+    let short =
+        |head: &str| SHORT.iter().find(|(name, _)| *name == head).map_or(head, |it| it.1).to_owned();
     let width = |head: &str| {
         let cells = rows.iter().map(|row| cell(row, head).chars().count());
-        cells.chain([head.chars().count()]).max().unwrap_or(0)
+        cells.chain([short(head).chars().count()]).max().unwrap_or(0)
     };
     let widths: Vec<usize> = heads.iter().map(|head| width(head)).collect();
     let line = |cells: Vec<String>| {
@@ -92,7 +134,7 @@ fn table(name: &str, rows: &[Vec<(String, String)>]) -> Vec<Line<'static>> {
         format!("   {}", aligned.collect::<Vec<_>>().join("  "))
     };
     let mut lines = vec![Line::styled(format!(" {name}"), bold())];
-    lines.push(Line::styled(line(heads.iter().map(|&head| head.to_owned()).collect()), faint()));
+    lines.push(Line::styled(line(heads.iter().map(|&head| short(head)).collect()), faint()));
     let body = rows.iter().map(|row| line(heads.iter().map(|head| cell(row, head)).collect()));
     lines.extend(body.map(Line::raw));
     lines

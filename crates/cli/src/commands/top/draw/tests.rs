@@ -105,12 +105,26 @@ fn base() -> Picture {
         picture.take(earlier, 10_000_000_000);
     }
     picture.take(state, 10_000_000_000);
+    let task = |name: &str, period_ns: u64, mean: u64, maximum: u64, minor_faults: u64| {
+        json!({
+            "name": name, "thread": 17, "period_ns": period_ns, "jobs": 123_000, "overruns": 0,
+            "actual_period_ns": { "minimum": 900_000, "mean": 1_000_000, "maximum": 1_100_000 },
+            "response_ns": { "minimum": 1_000, "mean": mean, "maximum": maximum },
+            "disturbances": {
+                "involuntary_switches": 2, "voluntary_switches": 123_000, "minor_faults": minor_faults, "major_faults": 0,
+            },
+        })
+    };
     picture.diagnostics = Some(json!({
-        "tasks": [
-            { "name": "sonar", "period_ns": 30_000_000, "response_ns": { "mean": 4_200, "maximum": 19_900 }, "faults": 0 },
-            { "name": "imu", "period_ns": 10_000_000, "response_ns": { "mean": 3_100, "maximum": 8_000 }, "faults": 1 },
-        ],
-        "channels": [{ "name": "scan", "sent": 17, "refused": 0 }],
+        "number": 7,
+        "process": 4711,
+        "tasks": [task("cycle", 1_000_000, 19_400, 312_000, 0), task("sonar", 30_000_000, 4_200, 19_900, 1)],
+        "ports": [{
+            "name": "scan", "bound": true, "open": true, "opened": 1, "sent": 17, "refused": 0, "delivered": 17,
+            "written": 0, "received": 0, "dropped": 0,
+        }],
+        "watch": { "beats": 123_000, "dropped_records": 0, "dropped_events": 0 },
+        "conditions": { "kernel": "6.12.1", "link": "simulated", "cpu": null },
         "warnings": ["the kernel is not a PREEMPT_RT one"],
     }));
     picture
@@ -151,7 +165,7 @@ fn a_tall_and_wide_terminal_shows_axes_and_details_and_the_whole_reason() {
 #[test]
 fn the_other_page_shows_tasks_and_channels() {
     let found = shown(&base(), View { page: Page::Details, ..View::default() }, 80, 24);
-    for part in ["sonar", "response maximum us", "19.9", "scan", "PREEMPT_RT"] {
+    for part in ["sonar", "response us", "at most", "19.9", "preempted", "faults", "scan", "PREEMPT_RT"] {
         assert!(found.contains(part), "{part} in\n{found}");
     }
     assert!(!found.contains("csv"), "{found}");
