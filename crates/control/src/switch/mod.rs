@@ -136,17 +136,22 @@ impl Switch {
         let doing = match what {
             Action::Stop => Doing::Stopping,
             Action::Disable => Doing::Disabling,
+            Action::SwitchController(index) if index as usize >= self.members.len() => {
+                return Some(Err(Refusal::NoSuchController));
+            }
+            Action::Home(axis) if axis as usize >= self.axes.len() => {
+                return Some(Err(Refusal::NoSuchAxis));
+            }
             _ if self.job.is_some() => return Some(Err(Refusal::Busy)),
             Action::Enable if self.shown.iter().any(is_in_fault) => return Some(Err(Refusal::Fault)),
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
             Action::SwitchController(index) => return Some(self.switch_to(index as usize, commands)),
-            Action::Home(axis) => match self.axes.get(axis as usize) {
-                None => return Some(Err(Refusal::NoSuchAxis)),
-                Some(settings) if !settings.homing => return Some(Err(Refusal::NotPossible)),
-                Some(_) if !self.stands() => return Some(Err(Refusal::Moving)),
-                Some(_) => Doing::Homing(axis as usize),
-            },
+            Action::Home(axis) if !self.axes[axis as usize].homing => {
+                return Some(Err(Refusal::NotPossible));
+            }
+            Action::Home(_) if !self.stands() => return Some(Err(Refusal::Moving)),
+            Action::Home(axis) => Doing::Homing(axis as usize),
         };
         if let Some(job) = self.job.take() {
             self.reply(job.id, Err(Refusal::Replaced));
@@ -159,9 +164,6 @@ impl Switch {
     }
 
     fn switch_to(&mut self, index: usize, commands: &[AxisCommand]) -> Result<(), Refusal> {
-        if index >= self.members.len() {
-            return Err(Refusal::NoSuchController);
-        }
         if index == self.active {
             return Ok(());
         }

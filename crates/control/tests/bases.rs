@@ -1,0 +1,200 @@
+//! Bases down to simulated drives: a twist is obeyed, wheels and odometry agree, and without a twist they come to rest.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod rig;
+
+use ethercat::cia402::CyclicMode;
+use motion::kinematics::{DifferentialDrive, OmniBase};
+use motion::{
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Radians, RadiansPerSecond,
+    RadiansPerSecondCubed, RadiansPerSecondSquared, TwistLimits,
+};
+use onbeat_control::{Drive, Hold, Member, Mover};
+use rig::{Flow, Log, Rig, VELOCITY};
+use runtime::controller::Freshness;
+
+const RADIUS: f64 = 0.2032 / 2.0;
+const TRACK: f64 = 0.42;
+
+fn limits() -> TwistLimits {
+    TwistLimits {
+        velocity: MetresPerSecond(0.35),
+        acceleration: MetresPerSecondSquared(0.5),
+        jerk: MetresPerSecondCubed(5.0),
+        yaw_velocity: RadiansPerSecond(1.5),
+        yaw_acceleration: RadiansPerSecondSquared(3.0),
+        yaw_jerk: RadiansPerSecondCubed(30.0),
+    }
+}
+
+fn differential() -> Member {
+    let base = DifferentialDrive::new(Metres(RADIUS), Metres(TRACK)).unwrap();
+    let drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits()).unwrap();
+    Member::new(Mover::Drive(Box::new(drive)), &[0, 1])
+}
+
+fn mecanum() -> (OmniBase, Member) {
+    let base = OmniBase::mecanum(
+        Metres(RADIUS),
+        Metres(0.34),
+        Metres(0.38),
+        Radians(core::f64::consts::FRAC_PI_4),
+    )
+    .unwrap();
+    let drive = Drive::omni(base, [0, 1, 2, 3], RadiansPerSecond(VELOCITY), limits()).unwrap();
+    (base, Member::new(Mover::Drive(Box::new(drive)), &[0, 1, 2, 3]))
+}
+
+fn hold() -> Member {
+    Member::new(Mover::Plain(Box::new(Hold)), &[0, 1])
+}
+
+/// Asks for a twist, and after `seconds` for none; until the base stands.
+fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) -> Log {
+    Rig::new(wheels, CyclicMode::Velocity).run(vec![member], move |world| {
+        let (x, y, yaw) = if world.beats < seconds * 1000 { twist } else { (0.0, 0.0, 0.0) };
+        world.twist(x, y, yaw);
+        if world.beats > (seconds + 2) * 1000 && world.rests() { Flow::Over } else { Flow::On }
+    })
+}
+
+/// Where a base is whose wheels made these small displacements (x, y, yaw), each along the mean heading.
+fn placed(moved: impl Iterator<Item = [f64; 3]>) -> [f64; 3] {
+    moved.fold([0.0; 3], |[x, y, yaw], [ahead, left, turn]| {
+        let (sin, cos) = (yaw + turn / 2.0).sin_cos();
+        [x + ahead * cos - left * sin, y + ahead * sin + left * cos, yaw + turn]
+    })
+}
+
+fn assert_close(found: [f64; 3], wanted: [f64; 3], within: f64) {
+    let close = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < within);
+    assert!(close, "{found:?}, wanted {wanted:?}");
+}
+
+fn end(log: &Log) -> [f64; 3] {
+    let pose = log.beats.last().unwrap().told.pose;
+    [pose.x.0, pose.y.0, pose.yaw.0]
+}
+
+#[test]
+fn a_twist_is_obeyed_and_the_odometry_is_what_the_wheels_did() {
+    let log = drive((0.3, 0.0, 0.5), 3, 2, differential());
+    let twist = log.beats[2500].told.twist;
+    assert_close([twist.x.0, twist.y.0, twist.yaw.0], [0.3, 0.0, 0.5], 0.01);
+    let wheels: Vec<_> =
+        log.beats.iter().map(|it| [0, 1].map(|wheel| it.reports[wheel].feedback.position.0)).collect();
+    let moved = wheels.windows(2).map(|pair| {
+        let [left, right] = [0, 1].map(|wheel| (pair[1][wheel] - pair[0][wheel]) * RADIUS);
+        [(left + right) / 2.0, 0.0, (right - left) / TRACK]
+    });
+    assert_close(end(&log), placed(moved), 1e-4);
+    // Three seconds at 0.5 rad/s: ramps up and down take as long as each other.
+    assert!((end(&log)[2] - 1.5).abs() < 0.03, "{:?}", end(&log));
+}
+
+#[test]
+fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
+    let (base, member) = mecanum();
+    let log = drive((0.15, 0.1, 0.3), 3, 4, member);
+    let twist = log.beats[2500].told.twist;
+    assert_close([twist.x.0, twist.y.0, twist.yaw.0], [0.15, 0.1, 0.3], 0.01);
+    let wheels: Vec<_> =
+        log.beats.iter().map(|it| [0, 1, 2, 3].map(|wheel| it.reports[wheel].feedback.position)).collect();
+    let moved = wheels.windows(2).map(|pair| {
+        let moved = base.displacement([0, 1, 2, 3].map(|wheel| pair[1][wheel] - pair[0][wheel]));
+        [moved.x.0, moved.y.0, moved.yaw.0]
+    });
+    assert_close(end(&log), placed(moved), 1e-4);
+    assert!((end(&log)[2] - 0.9).abs() < 0.03, "{:?}", end(&log));
+}
+
+#[test]
+fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
+    // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are allowed.
+    let log = drive((0.9, 0.0, 2.7), 3, 2, differential());
+    let twist = log.beats[2500].told.twist;
+    assert!((twist.yaw.0 / twist.x.0 - 3.0).abs() < 0.05, "{twist:?}");
+    assert!(twist.x.0 > 0.2 && twist.x.0 < 0.36, "{twist:?}");
+    for wheel in 0..2 {
+        let fastest = log.beats.iter().map(|it| it.setpoints[wheel].velocity.0.abs()).fold(0.0, f64::max);
+        assert!(fastest <= VELOCITY * 1.000_001, "{fastest}");
+        // 0.5 m/s^2 and 3 rad/s^2 at the rim, the wheel being where it is.
+        let hardest = (0.5 + 3.0 * TRACK / 2.0) / RADIUS;
+        assert!(log.hardest_velocity(wheel) <= hardest * 1.01, "{}", log.hardest_velocity(wheel));
+    }
+}
+
+#[test]
+fn without_a_fresh_twist_it_comes_to_rest_softly() {
+    for freshness in [Freshness::Stale, Freshness::Never] {
+        let log = Rig::new(2, CyclicMode::Velocity).run(vec![differential()], move |world| {
+            world.twist(0.3, 0.0, 0.0);
+            if world.beats > 2000 {
+                world.asked.freshness = freshness;
+            }
+            if world.beats > 4000 { Flow::Over } else { Flow::On }
+        });
+        assert!(log.beats[1900].told.twist.x.0 > 0.29);
+        assert!(log.beats[3900].told.twist.x.0.abs() < 1e-3);
+        assert!(log.hardest_velocity(0) <= 0.5 / RADIUS * 1.01, "{}", log.hardest_velocity(0));
+    }
+}
+
+#[test]
+fn a_wheel_that_is_stopped_stops_the_others() {
+    let base = DifferentialDrive::new(Metres(RADIUS), Metres(TRACK)).unwrap();
+    let mut drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits()).unwrap();
+    use motion::AxisPhase::{Following, HoldingAt};
+    use motion::supervision::StopReason;
+    use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
+    let beat = Beat {
+        cycle: 0,
+        release: ethercat::time::Instant::from_nanos(0),
+        period: rig::PERIOD,
+        periods: 1,
+        stopping: false,
+    };
+    let twist = motion::base::Twist { x: MetresPerSecond(0.3), ..Default::default() };
+    drive.hear(&Asked { freshness: Freshness::Fresh, twist: Some(twist), axes: vec![None; 2] });
+    let mut reports = [AxisReport::default(); 2];
+    for report in &mut reports {
+        report.feedback.phase = Following;
+        report.feedback.fresh = true;
+    }
+    let mut commands = [AxisCommand::default(); 2];
+    let mut run = |drive: &mut Drive, reports: &[AxisReport], beats: usize| {
+        (0..beats).for_each(|_| drive.update(beat, reports, &mut commands));
+        commands[1].setpoint.velocity.0
+    };
+    assert!(run(&mut drive, &reports, 2000) > 2.9);
+    reports[0].stop = Some(StopReason::Fault);
+    reports[0].feedback.phase = HoldingAt(Radians(0.0));
+    assert!(run(&mut drive, &reports, 10) > 2.5, "softly");
+    assert_eq!(run(&mut drive, &reports, 2000), 0.0);
+}
+
+#[test]
+fn odometry_goes_on_while_another_controller_is_active() {
+    use bridge::message::control::Action;
+    let log = Rig::new(2, CyclicMode::Velocity).run(vec![hold(), differential()], |world| {
+        match world.beats {
+            50 => {
+                world.request(Action::SwitchController(1));
+            }
+            100..2000 => world.twist(0.2, 0.0, 0.0),
+            2000..3000 => world.twist(0.0, 0.0, 0.0),
+            3000 => {
+                world.request(Action::SwitchController(0));
+            }
+            _ => {}
+        }
+        if world.beats > 3100 { Flow::Over } else { Flow::On }
+    });
+    assert!(log.replies.iter().all(|reply| reply.1.is_ok()) && log.replies.len() == 2, "{:?}", log.replies);
+    let (before, after) = (log.beats[2950].told, log.beats.last().unwrap().told);
+    assert_eq!((before.control.active, after.control.active), (1, 0));
+    assert!(before.pose.x.0 > 0.3 && (after.pose.x.0 - before.pose.x.0).abs() < 1e-4, "{after:?}");
+    assert!(before.commanded && !after.commanded);
+    let wheel = log.beats.last().unwrap().reports[0].feedback.position.0;
+    assert!((after.pose.x.0 - wheel * RADIUS).abs() < 1e-3);
+}
