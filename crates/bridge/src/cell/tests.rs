@@ -82,7 +82,7 @@ fn a_writer_killed_at_any_store_leaves_the_last_whole_publication_and_the_next_w
 #[test]
 fn a_reader_of_arbitrary_words_ends() {
     let mut random = fastrand::Rng::with_seed(7);
-    for _ in 0..20_000 {
+    for _ in 0..if cfg!(miri) { 40 } else { 20_000 } {
         let any = |random: &mut fastrand::Rng| match random.u8(0..6) {
             0 => random.u64(0..16),
             1 => u64::MAX - random.u64(0..4),
@@ -120,7 +120,7 @@ fn a_cell_that_does_not_fit_is_refused() {
 
 #[test]
 fn readers_never_see_two_publications_in_one() {
-    let rounds = if cfg!(miri) { 300 } else { 200_000 };
+    let rounds = if cfg!(miri) { 60 } else { 200_000 };
     let memory = memory();
     let mut writer = Writer::new(Arc::clone(&memory), SHAPE).unwrap();
     std::thread::scope(|scope| {

@@ -1,0 +1,214 @@
+//! Models of the cell: loom tries every order in which the threads' loads and stores can happen, and every value the
+//! memory model lets a load see, with so many preemptions at most.
+//!
+//! `cargo xtask proofs` runs them, or: `RUSTFLAGS="--cfg loom" cargo test --release -p onbeat-bridge --test loom`.
+#![cfg(loom)]
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use loom::model::Builder;
+use loom::sync::atomic::{AtomicU64, fence};
+use loom::thread;
+use onbeat_bridge::cell::{Found, Reader, Shape, Word, Writer};
+
+/// A word as it is used.
+struct Right(AtomicU64);
+
+impl Word for Right {
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+}
+
+/// The same without fences: what the words of a slot are checked by may be seen before them, or after.
+struct Unfenced(AtomicU64);
+
+impl Word for Unfenced {
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    fn fence(_: Ordering) {}
+}
+
+/// The same without any order.
+struct Unordered(AtomicU64);
+
+impl Word for Unordered {
+    fn load(&self, _: Ordering) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn store(&self, value: u64, _: Ordering) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+}
+
+/// A word whose writer dies: stores are made as long as it lives.
+struct Mortal(AtomicU64, Arc<std::sync::atomic::AtomicU64>);
+
+impl Word for Mortal {
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        // Relaxed, and not loom's: only the writer counts its own life.
+        let left = self.1.load(Ordering::Relaxed);
+        if left > 0 {
+            self.1.store(left - 1, Ordering::Relaxed);
+            self.0.store(value, order);
+        }
+    }
+
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+}
+
+/// As few slots as there can be: the writer laps the reader soonest.
+const SHAPE: Shape = match Shape::new(2, 2) {
+    Some(shape) => shape,
+    None => panic!("2 slots of 2 words"),
+};
+
+fn models() -> Builder {
+    let mut builder = Builder::new();
+    builder.preemption_bound = None;
+    builder
+}
+
+fn memory<W: Word>(word: impl Fn(u64) -> W) -> Arc<[W]> {
+    (0..SHAPE.total()).map(|_| word(0)).collect()
+}
+
+/// What a publication's words are.
+fn words(number: u64) -> [u64; 2] {
+    [number * 10, number * 10 + 1]
+}
+
+/// Reads once; the number of what was read whole.
+fn read<W: Word>(reader: &Reader<Arc<[W]>>, attempts: u32) -> Option<u64> {
+    let mut copy = [0; 2];
+    match reader.read(&mut copy, attempts) {
+        Found::Whole(number) => {
+            assert_eq!(copy, words(number), "torn");
+            Some(number)
+        }
+        Found::Nothing | Found::Torn(_) => None,
+    }
+}
+
+/// A writer that comes round to the slot a reader copies from.
+fn lapped<W: Word + Send + Sync + 'static>(word: fn(u64) -> W) {
+    models().check(move || {
+        let memory = memory(word);
+        let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
+        let mut writer = Writer::new(memory, SHAPE).unwrap();
+        writer.publish(&words(1));
+        let writes = thread::spawn(move || {
+            writer.publish(&words(2));
+            writer.publish(&words(3));
+        });
+        let first = read(&reader, 1);
+        writes.join().unwrap();
+        // With the writer at rest one attempt is enough.
+        assert_eq!(read(&reader, 1), Some(3));
+        assert!(first.is_none_or(|number| (1..=3).contains(&number)));
+    });
+}
+
+#[test]
+fn a_reader_that_is_lapped_sees_one_publication_or_none() {
+    lapped(|value| Right(AtomicU64::new(value)));
+}
+
+#[test]
+#[should_panic(expected = "torn")]
+fn without_fences_a_reader_is_torn_and_loom_says_so() {
+    lapped(|value| Unfenced(AtomicU64::new(value)));
+}
+
+#[test]
+#[should_panic(expected = "torn")]
+fn without_acquire_and_release_a_reader_is_torn_and_loom_says_so() {
+    lapped(|value| Unordered(AtomicU64::new(value)));
+}
+
+#[test]
+fn what_a_reader_sees_never_goes_back() {
+    models().check(|| {
+        let memory = memory(|value| Right(AtomicU64::new(value)));
+        let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
+        let mut writer = Writer::new(memory, SHAPE).unwrap();
+        let writes = thread::spawn(move || {
+            writer.publish(&words(1));
+            writer.publish(&words(2));
+        });
+        let (first, second) = (read(&reader, 2), read(&reader, 2));
+        assert!(first.is_none() || second.is_none() || first <= second, "{second:?} after {first:?}");
+        writes.join().unwrap();
+    });
+}
+
+#[test]
+fn two_readers_disturb_nobody() {
+    models().check(|| {
+        let memory = memory(|value| Right(AtomicU64::new(value)));
+        let [mine, other] = [(); 2].map(|()| Reader::new(Arc::clone(&memory), SHAPE).unwrap());
+        let mut writer = Writer::new(memory, SHAPE).unwrap();
+        writer.publish(&words(1));
+        let writes = thread::spawn(move || writer.publish(&words(2)));
+        let reads = thread::spawn(move || read(&other, 1).is_some());
+        // One publication does not lap: the first attempt gives a whole one.
+        assert!(matches!(read(&mine, 1), Some(1 | 2)));
+        writes.join().unwrap();
+        reads.join().unwrap();
+    });
+}
+
+/// The direction of commands: the writer is killed between any two stores while the cycle reads with few attempts.
+#[test]
+fn a_writer_that_dies_while_the_cycle_reads_leaves_a_whole_command() {
+    // Two whole publications of five stores each: sequence, two words, sequence, newest.
+    for life in 0..=10 {
+        models().check(move || {
+            let life = Arc::new(std::sync::atomic::AtomicU64::new(life));
+            let memory = memory(|value| Mortal(AtomicU64::new(value), Arc::clone(&life)));
+            let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
+            let mut writer = Writer::new(Arc::clone(&memory), SHAPE).unwrap();
+            let survives = life.load(Ordering::Relaxed) / 5;
+            let writes = thread::spawn(move || {
+                writer.publish(&words(1));
+                writer.publish(&words(2));
+            });
+            let during = read(&reader, 2);
+            assert!(during.unwrap_or(0) <= survives);
+            writes.join().unwrap();
+            assert_eq!(read(&reader, 1).unwrap_or(0), survives, "the last whole one stays");
+            // Who writes next goes on where the dead one stopped.
+            life.store(u64::MAX, Ordering::Relaxed);
+            let mut next = Writer::new(memory, SHAPE).unwrap();
+            next.publish(&words(survives + 1));
+            assert_eq!(read(&reader, 1), Some(survives + 1));
+        });
+    }
+}
