@@ -186,7 +186,8 @@ impl Attachment {
         }
     }
 
-    /// Asks on a line of its own, again while the real-time side is not ready.
+    /// Asks on a line of its own, again while the real-time side is not ready. What a process had that is no more, the
+    /// kernel gives back a moment after its death.
     fn ask_until_ready(
         &self,
         request: Request<'_>,
@@ -195,7 +196,12 @@ impl Attachment {
         let deadline = Instant::now() + Duration::from_secs(2);
         loop {
             let (reply, files) = line.ask(request)?;
-            if reply.status != Status::NotReady || Instant::now() > deadline {
+            let soon = match reply.status {
+                Status::NotReady => true,
+                Status::Taken => !Path::new(&format!("/proc/{}", reply.numbers[0])).exists(),
+                _ => false,
+            };
+            if !soon || Instant::now() > deadline {
                 return Ok((line, reply, files));
             }
             std::thread::sleep(Duration::from_millis(2));
