@@ -8,6 +8,7 @@
 //! | [`check`] | formatting, lints, documentation |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | other people's programs judging ours |
+//! | [`proofs`] | loom, Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
 //! | [`mod@bench`] | measurements |
@@ -18,6 +19,7 @@ mod check;
 mod command;
 mod fuzz;
 mod judges;
+mod proofs;
 mod python;
 mod report;
 mod rt;
@@ -34,6 +36,7 @@ cargo xtask test                           everything CI runs; installs what it 
 cargo xtask check                          formatting, lints, documentation
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
+cargo xtask proofs                         loom, Miri and ThreadSanitizer over the lock-free code
 cargo xtask python                         the Python package, built, tested and type-checked
 cargo xtask rt                             Debian's PREEMPT_RT kernel, booted in qemu with our program in it
 cargo xtask dissect FILE.pcapng            whether tshark finds anything wrong in a capture
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         ["check"] => check::all(&root, &mut report),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => judges::all(&root, &mut report),
+        ["proofs"] => proofs::all(&root, &mut report),
         ["python"] => {
             setup::debian_packages(&mut report);
             python::all(&root, &mut report);
@@ -81,6 +85,7 @@ fn test(root: &Path, report: &mut Report) {
     check::clippy(root, report);
     let tests = ["test", "--workspace", "--no-fail-fast"];
     report.step("cargo test", || Outcome::of(&mut command::cargo(root, &tests)));
+    proofs::all(root, report);
     judges::all(root, report);
     python::all(root, report);
     rt::all(root, report);

@@ -1,0 +1,95 @@
+//! The lock-free code of `bridge`, proven: loom's models, Miri, ThreadSanitizer.
+//!
+//! Each step builds into a folder of its own below `target`, so that the others' builds stay as they are.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::command;
+use crate::report::{Outcome, Report};
+
+/// All three.
+pub(crate) fn all(root: &Path, report: &mut Report) {
+    report.step("loom: every order of loads and stores", || loom(root));
+    match nightly(&["miri", "rust-src"]) {
+        Ok(()) => {
+            report.step("Miri: undefined behaviour, weak memory", || miri(root));
+            report.step("ThreadSanitizer: data races", || thread_sanitizer(root));
+        }
+        Err(why) => {
+            for name in ["Miri", "ThreadSanitizer"] {
+                report.step(name, || Outcome::Skipped(why.clone()));
+            }
+        }
+    }
+}
+
+/// The models, without a bound on preemptions. Two of them hold wrong variants that loom must reject.
+fn loom(root: &Path) -> Outcome {
+    let mut command = command::cargo(root, &["test", "-p", PACKAGE, "--test", "loom"]);
+    command.env("RUSTFLAGS", "--cfg loom");
+    Outcome::of(command.env("CARGO_TARGET_DIR", "target/loom"))
+}
+
+/// What asks nothing of the system: the cell, the records of a channel, states and commands in words; under several
+/// schedules.
+fn miri(root: &Path) -> Outcome {
+    let tests = ["--lib", "--", "cell::", "channel::record", "state::words", "command::words"];
+    let mut command = on_nightly(root, &["miri", "test", "-p", PACKAGE]);
+    command.args(tests).env("MIRIFLAGS", "-Zmiri-many-seeds=0..4");
+    Outcome::of(command.env("CARGO_TARGET_DIR", "target/miri"))
+}
+
+/// All of it, with the door's thread and clients in threads of one process. The standard library is built anew: what it
+/// orders counts too.
+fn thread_sanitizer(root: &Path) -> Outcome {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut command = on_nightly(root, &["test", "-Zbuild-std", "--target", &target, "-p", PACKAGE]);
+    command.args(["--lib", "--test", "channel", "--test", "seam"]).env("RUSTFLAGS", "-Zsanitizer=thread");
+    Outcome::of(command.env("CARGO_TARGET_DIR", "target/tsan"))
+}
+
+fn on_nightly(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", "cargo"]).args(arguments).current_dir(root);
+    // Set by the cargo that runs this process, and another one's.
+    command.env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN");
+    command
+}
+
+/// Sees to a nightly toolchain with these components.
+///
+/// # Errors
+/// Why there is none.
+fn nightly(components: &[&str]) -> Result<(), String> {
+    if !command::works("rustup", &["--version"]) {
+        return Err("needs rustup, for a nightly toolchain (https://rustup.rs)".into());
+    }
+    let listed = || {
+        let mut list = Command::new("rustup");
+        command::output(list.args(["component", "list", "--installed", "--toolchain", "nightly"]))
+    };
+    let lacking = |listed: &str| {
+        let has = |name: &&&str| !listed.lines().any(|line| line.starts_with(**name));
+        components.iter().filter(has).copied().collect::<Vec<_>>()
+    };
+    let missing = listed().map_or(components.to_vec(), |listed| lacking(&listed));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    println!("installing {} for the nightly toolchain (rustup)", missing.join(", "));
+    let mut add = Command::new("rustup");
+    add.args(["component", "add", "--toolchain", "nightly"]).args(components);
+    // A toolchain that is there stays the one it is.
+    let added = command::run(&mut add).or_else(|_| {
+        let mut install = Command::new("rustup");
+        install.args(["toolchain", "install", "nightly", "--profile", "minimal", "--no-self-update"]);
+        for name in components {
+            install.args(["--component", name]);
+        }
+        command::run(&mut install)
+    });
+    added.map_err(|why| format!("no nightly toolchain with {}: {why}", missing.join(", ")))
+}
+
+const PACKAGE: &str = "onbeat-bridge";
