@@ -1,0 +1,55 @@
+//! Any bytes at the door: what parses re-emits to the same bytes, nothing ends the door's thread, and the next visitor is let
+//! in as ever.
+//!
+//! The input is a row of messages: a length, then as many bytes.
+#![no_main]
+
+use std::sync::{Mutex, OnceLock};
+
+use bridge::attach::Attachment;
+use bridge::channel::{Kind, Port};
+use bridge::description::Description;
+use bridge::door::protocol::Request;
+use bridge::seam::{Builder, Door, RealTimeEnds};
+use libfuzzer_sys::fuzz_target;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
+
+static SEAM: OnceLock<Mutex<(RealTimeEnds, Door, Port)>> = OnceLock::new();
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(request) = Request::parse(bytes) {
+        assert_eq!(request.emit(), bytes);
+    }
+    let seam = SEAM.get_or_init(|| Mutex::new(open())).lock().unwrap();
+    let path = seam.1.path();
+    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    let mut rest = bytes;
+    while let [length, behind @ ..] = rest {
+        let (message, after) = behind.split_at(behind.len().min(usize::from(*length)));
+        rest = after;
+        // An empty message is the end; the door hangs up after what is no request.
+        if message.is_empty() || rustix::net::send(&line, message, SendFlags::NOSIGNAL).is_err() {
+            break;
+        }
+        // Without room for descriptors the kernel closes those that come.
+        let mut reply = [0; 2048];
+        match rustix::net::recv(&line, &mut reply, RecvFlags::empty()) {
+            Ok((length @ 8.., _)) => assert_eq!(&reply[..4], b"onbd", "{length} bytes"),
+            other => panic!("no answer to {message:?}: {other:?}"),
+        }
+    }
+    drop(line);
+    assert_eq!(Attachment::open(path).unwrap().name(), "fuzz");
+});
+
+fn open() -> (RealTimeEnds, Door, Port) {
+    let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut seam = Builder::new("fuzz", &Description::default());
+    seam.folder(folder);
+    let mut port = seam.port("p", Kind::Stream { size: 64 }).unwrap();
+    port.bind();
+    let (ends, door) = seam.open().unwrap();
+    (ends, door, port)
+}
