@@ -23,5 +23,6 @@ pub mod scip;
 pub mod sonar;
 pub mod task;
 
+pub use pair::DeviceStatus;
 pub use peripheral::{Kind, Peripheral, service_robot};
 pub use running::{Prepared, Running, StartError};

@@ -15,12 +15,14 @@
 //! | [`ipc`] | what it costs threads to tell each other something |
 //! | [`ecci`] | what the cycle pays to share its state with many readers |
 //! | [`tasks`] | two periodic tasks beside their computed response times |
+//! | [`devices`] | the service robot's five devices: periods, responses, utilisation |
 //! | [`wakeup`] | our pacer beside `cyclictest` |
 //! | [`interrupt`] | from an interrupt to user code |
 #![deny(unsafe_code)]
 
 pub mod cable;
 pub mod child;
+pub mod devices;
 mod distribution;
 pub mod ecci;
 pub mod interference;

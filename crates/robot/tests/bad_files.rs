@@ -69,7 +69,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("[controller]", "[controler]"),
         "r.toml:36:2: unknown key \"controler\", expected one of name, cycle, device, bus, axis, \
-         controller, base, arm, seam: did you mean \"controller\"?"
+         controller, base, arm, seam, peripheral: did you mean \"controller\"?"
     );
     assert_eq!(
         sentence("bits = 32", "bit = 32"),
@@ -379,5 +379,73 @@ fn a_value_asks_for_its_letter_unless_the_profile_says_otherwise() {
     ] {
         let robot = Robot::parse(&GOOD.replacen("priority = 80", cycle, 1), "r.toml").unwrap();
         assert_eq!(robot.cycle.profile.to_string(), letters, "{cycle}");
+    }
+}
+
+/// The good file with peripherals behind it.
+fn with_peripherals(text: &str) -> Result<Robot, String> {
+    Robot::parse(&format!("{GOOD}\n{text}"), "r.toml").map_err(|error| error.to_string())
+}
+
+#[test]
+fn peripherals_have_the_papers_periods_and_ports_of_their_own() {
+    let kinds = ["sonar", "range_finder", "led_strip", "imu", "actuators"];
+    let text: String = kinds.iter().map(|kind| format!("[[peripheral]]\nkind = \"{kind}\"\n")).collect();
+    let robot = with_peripherals(&text).unwrap();
+    let found: Vec<_> =
+        robot.peripherals.iter().map(|it| (it.port.as_str(), it.period.as_millis())).collect();
+    assert_eq!(found, [("sonar", 30), ("scan", 200), ("led", 20), ("imu", 10), ("wheels", 10)]);
+    assert!(robot.peripherals.iter().zip(kinds).all(|(it, kind)| it.name == kind && it.device.is_none()));
+}
+
+#[test]
+fn a_bad_peripheral_is_one_sentence() {
+    for (text, sentence) in [
+        (
+            "[[peripheral]]\nkind = \"imu\"\nbaud = 9600",
+            "baud in a peripheral of the kind imu, expected baud in a peripheral of the kind range_finder: remove it, \
+             or correct the kind",
+        ),
+        (
+            "[[peripheral]]\nkind = \"sonar\"\ndevice = \"/dev/gpiochip0\"\ntrigger = 3",
+            "a sonar without echo, expected trigger and echo, the numbers of its lines on the chip: add both",
+        ),
+        (
+            "[[peripheral]]\nkind = \"sonar\"\ndevice = \"/dev/gpiochip0\"\ntrigger = 3\necho = 3",
+            "trigger and echo on line 3, expected two lines: correct one of them",
+        ),
+        (
+            "[[peripheral]]\nkind = \"range_finder\"\ndevice = \"ttyACM0\"",
+            "device = \"ttyACM0\", expected the whole path of a device, as \"/dev/ttyACM0\": write it from / on",
+        ),
+        (
+            "[[peripheral]]\nkind = \"imu\"\n[[peripheral]]\nkind = \"imu\"",
+            "a second peripheral \"imu\", expected every name once: give it another name",
+        ),
+        (
+            "[[peripheral]]\nkind = \"imu\"\n[[peripheral]]\nkind = \"imu\"\nname = \"other\"",
+            "a second port \"imu\", expected every port once: give the peripheral a port of its own: port = \"...\"",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\naxes = [\"joint-1\", \"joint-3\"]",
+            "a wheel on the unknown axis \"joint-3\", expected the names of two [[axis]]: did you mean \"joint-1\"?",
+        ),
+        (
+            "[[peripheral]]\nkind = \"actuators\"\ndevice = \"/dev/can0\"",
+            "device in a peripheral of the kind actuators, expected axes = [LEFT, RIGHT], axes of the bus: remove it, or \
+             correct the kind",
+        ),
+        (
+            "[[peripheral]]\nkind = \"lidar\"",
+            "unknown value \"lidar\", expected one of sonar, range_finder, led_strip, imu, actuators: correct or remove \
+             the value",
+        ),
+        (
+            "[[peripheral]]\nkind = \"imu\"\nperiod = \"1us\"",
+            "period 1us, expected 1ms to 10s: a device is asked once a period",
+        ),
+    ] {
+        let found = with_peripherals(text).unwrap_err();
+        assert!(found.starts_with("r.toml:") && found.ends_with(sentence), "{found}");
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod axes;
 pub(crate) mod configuration;
 pub(crate) mod controller;
 pub(crate) mod link;
+pub(crate) mod peripherals;
 pub(crate) mod profile;
 pub(crate) mod robot_file;
 pub(crate) mod seam;

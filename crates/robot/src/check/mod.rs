@@ -8,6 +8,7 @@ mod controller;
 pub(crate) mod cycle;
 mod mapping;
 pub(crate) mod number;
+mod peripheral;
 mod repeat;
 mod seam;
 mod simulation;
@@ -33,7 +34,8 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<R
     let controllers = controller::controllers(&document.controller.0, &axes, base.as_ref(), &cycle)?;
     let name = document.name.unwrap_or_else(|| "robot".to_owned());
     let seam = seam::seam(&document.seam, &name)?;
-    Ok(Robot { name, cycle, bus, axes, controllers, base, arm, seam })
+    let peripherals = peripheral::peripherals(&document.peripheral, &axes, &seam)?;
+    Ok(Robot { name, cycle, bus, axes, controllers, base, arm, seam, peripherals })
 }
 
 /// A name people can read in a table and type on a command line.

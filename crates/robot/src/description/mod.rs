@@ -8,6 +8,7 @@ mod body;
 mod bus;
 mod controller;
 mod cycle;
+mod peripheral;
 mod seam;
 
 pub use axis::{
@@ -18,6 +19,7 @@ pub use body::{Arm, Base, BaseKind, BaseLimits};
 pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
 pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
 pub use cycle::{Cycle, FrameOrder, Overrun, Profile, ProfileError};
+pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};
 
 /// A robot.
@@ -39,4 +41,6 @@ pub struct Robot {
     pub arm: Option<Arm>,
     /// What the rest of the world gets to see of the cycle.
     pub seam: Seam,
+    /// Devices beside the bus, with tasks of their own.
+    pub peripherals: Vec<Peripheral>,
 }

@@ -6,6 +6,7 @@ mod axis;
 mod body;
 mod bus;
 mod controller;
+mod peripheral;
 mod seam;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ pub(crate) use bus::{
     Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Simulate, SimulateKind, Startup, SubDevice,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
+pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
 
 /// The whole file.
@@ -39,6 +41,8 @@ pub(crate) struct Document {
     pub(crate) arm: Option<Arm>,
     #[serde(default)]
     pub(crate) seam: Seam,
+    #[serde(default)]
+    pub(crate) peripheral: Vec<Peripheral>,
 }
 
 /// `[cycle]`

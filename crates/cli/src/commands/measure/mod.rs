@@ -1,5 +1,6 @@
 //! `onbeat measure`: the papers' experiments, one file each.
 
+mod devices;
 mod ecci;
 mod interference;
 mod interrupt;
@@ -36,6 +37,8 @@ pub(crate) enum Measure {
     Ipc(ipc::Ipc),
     /// What the cycle pays to share its state with 0, 1, 8 and 64 readers: our seam beside mutexes
     Ecci(ecci::Ecci),
+    /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
+    Devices(devices::Devices),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),
 }
@@ -50,6 +53,7 @@ impl Measure {
             Self::Interrupt(it) => it.execute(),
             Self::Ipc(it) => it.execute(),
             Self::Ecci(it) => it.execute(),
+            Self::Devices(it) => it.execute(),
             Self::Servo(it) => it.execute(),
         }
     }

@@ -1,0 +1,291 @@
+//! The service robot's five devices, each a real-time task and an ordinary one joined by a channel: periods and responses
+//! of the real-time tasks (service robot paper, Table 1), and whether the processor suffices for them.
+
+mod bounds;
+mod conduct;
+mod world;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use ::devices::{DeviceStatus, Kind, Peripheral, service_robot};
+use report::{Report, Row, Section, Table};
+use serde_json::{Value, json};
+use timing::Statistics;
+
+use self::conduct::Ran;
+use crate::distribution::{self, Durations};
+use crate::raw::{Raw, facts};
+use crate::surroundings::Surroundings;
+use crate::thread::{default_cpu, real_time};
+use crate::{Context, Error};
+
+/// The settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Devices {
+    /// The devices, and the periods of their real-time tasks.
+    pub peripherals: Vec<Peripheral>,
+    /// How long they run.
+    pub duration: Duration,
+    /// The CPU of all real-time tasks.
+    pub cpu: usize,
+}
+
+impl Default for Devices {
+    /// The paper's five, simulated.
+    fn default() -> Self {
+        let cpu = default_cpu();
+        let profile = real_time(Some(PRIORITY), cpu);
+        Self { peripherals: service_robot(profile, PRIORITY), duration: Duration::from_secs(20), cpu }
+    }
+}
+
+/// SCHED_FIFO priority of the most urgent task.
+const PRIORITY: u8 = 80;
+
+impl Devices {
+    /// The device of a kind, there and not simulated, instead of the simulated one.
+    pub fn replace(&mut self, kind: Kind) {
+        let word = kind.word();
+        for peripheral in self.peripherals.iter_mut().filter(|it| it.kind.word() == word) {
+            peripheral.kind = kind.clone();
+        }
+    }
+
+    /// All real-time tasks on this CPU.
+    pub fn on_cpu(&mut self, cpu: usize) {
+        self.cpu = cpu;
+        self.peripherals.iter_mut().for_each(|it| it.profile.cpu = Some(cpu));
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// A thread or a seam that cannot be had, or a file that cannot be written.
+    pub fn run(&self, context: &Context) -> Result<Report, Error> {
+        self.check()?;
+        let surroundings = Surroundings::begin(context);
+        context.say(format_args!("devices: {} s", self.duration.as_secs_f64()));
+        let mut raw = self.begin_raw(context)?;
+        let ran = conduct::conduct(self, context, |task, rows| raw[task].append(rows))?;
+        for (raw, ran) in raw.into_iter().zip(&ran) {
+            raw.finish(facts([("overruns", ran.live.overruns.into()), ("dropped", ran.dropped.into())]))?;
+        }
+        for (peripheral, ran) in self.peripherals.iter().zip(&ran) {
+            self.record_ordinary(context, peripheral, ran)?;
+        }
+        let mut report = self.report(&ran);
+        surroundings.end(&mut report);
+        warn(&ran, &mut report);
+        Ok(report)
+    }
+
+    /// All jobs are kept in memory.
+    fn check(&self) -> Result<(), Error> {
+        for it in &self.peripherals {
+            let jobs = self.duration.as_nanos() / it.period.as_nanos().max(1);
+            if jobs > MOST_JOBS {
+                return Err(Error::other(format_args!(
+                    "{} s of {} are {jobs} jobs, expected at most {MOST_JOBS}: choose a shorter --duration",
+                    self.duration.as_secs(),
+                    it.name
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_raw(&self, context: &Context) -> Result<Vec<Raw>, Error> {
+        let begin = |it: &Peripheral| {
+            let settings = facts([
+                ("task", it.name.as_str().into()),
+                ("device", it.kind.word().into()),
+                ("period_ns", nanoseconds(it.period).into()),
+                ("profile", it.profile.letters().into()),
+                ("cpu", self.cpu.into()),
+            ]);
+            Raw::begin(context, &it.name, "job", &["release_ns", "start_ns", "end_ns"], settings)
+        };
+        self.peripherals.iter().map(begin).collect()
+    }
+
+    /// When the ordinary task used its device.
+    fn record_ordinary(&self, context: &Context, it: &Peripheral, ran: &Ran) -> Result<(), Error> {
+        let settings = facts([
+            ("task", it.name.as_str().into()),
+            ("device", ran.status.device.as_str().into()),
+            ("found", ran.status.found.as_str().into()),
+        ]);
+        let name = format!("{}-device", it.name);
+        let mut raw = Raw::begin(context, &name, "exchange", &["begin_ns", "end_ns"], settings)?;
+        let column = |place: usize| ran.exchanges.iter().map(|it| it[place]).collect::<Vec<u64>>();
+        raw.append(&[&column(0), &column(1)])?;
+        raw.finish(facts([]))
+    }
+
+    fn report(&self, ran: &[Ran]) -> Report {
+        let mut report = Report {
+            experiment: "devices".into(),
+            title: "Five devices, each a real-time task and an ordinary one joined by a channel".into(),
+            source: Some("the service robot paper, Table 1".into()),
+            measured: "for every job of the real-time tasks: the period from its start to the next, and the response time \
+                       from its release to its end; then the bounds on the processor's utilisation, with the times from \
+                       start to end as execution times"
+                .into(),
+            good: "periods that stay nominal, responses far below the periods, and a utilisation below the bounds: then \
+                   every task meets its deadlines whatever the devices do"
+                .into(),
+            ..Report::default()
+        };
+        for (it, ran) in self.peripherals.iter().zip(ran) {
+            let DeviceStatus { device, found, .. } = &ran.status;
+            let found = if found.is_empty() { "not found" } else { found };
+            let (period, profile) = (it.period.as_millis(), &it.profile);
+            let scheduled = profile
+                .scheduling
+                .map_or_else(|| "ordinary".to_owned(), |scheduling| scheduling.to_string());
+            report.condition(
+                it.name.as_str(),
+                format!("every {period} ms, {scheduled}; device {device}: {found}"),
+            );
+        }
+        report.condition("CPU of the real-time tasks", self.cpu.to_string());
+        let counts: Vec<String> = ran.iter().map(|it| it.jobs.len().to_string()).collect();
+        report.condition("samples", format!("{} jobs", counts.join(", ")));
+        report.sections.push(self.table(ran, "Period, ms: start to start", Ran::periods));
+        report.sections.push(self.table(ran, "Response, ms: release to end", Ran::responses));
+        report.sections.push(Section::Text(PAPER.into()));
+        report.sections.extend(bounds::sections(&self.peripherals, ran));
+        report.sections.push(ordinary(&self.peripherals, ran));
+        let responses: Vec<Durations> = self
+            .peripherals
+            .iter()
+            .zip(ran)
+            .map(|(it, ran)| Durations::new(it.name.as_str(), ran.responses()))
+            .collect();
+        report.sections.extend(distribution::plots("Response time", &responses));
+        report.values = self.values(ran);
+        report
+    }
+
+    fn table(&self, ran: &[Ran], caption: &str, of: fn(&Ran) -> Vec<u64>) -> Section {
+        let row = |(it, ran): (&Peripheral, &Ran)| {
+            let statistics = statistics(&of(ran));
+            let nominal = report::numbers::milliseconds(Some(nanoseconds(it.period) as f64));
+            let four = report::numbers::four(&statistics).map(|(_, ns)| report::numbers::milliseconds(ns));
+            Row {
+                name: it.name.clone(),
+                cells: [nominal].into_iter().chain(four).collect(),
+                from_paper: false,
+            }
+        };
+        Section::Table(Table {
+            caption: caption.into(),
+            columns: distribution::heads(
+                "task",
+                &["nominal period", "average", "maximum", "minimum", "SD"],
+            ),
+            rows: self.peripherals.iter().zip(ran).map(row).collect(),
+        })
+    }
+
+    fn values(&self, ran: &[Ran]) -> serde_json::Map<String, Value> {
+        let task = |(it, ran): (&Peripheral, &Ran)| {
+            json!({
+                "name": it.name,
+                "nominal_period_ns": nanoseconds(it.period),
+                "period_ns": statistics(&ran.periods()),
+                "response_ns": statistics(&ran.responses()),
+                "execution_ns": statistics(&ran.executions()),
+                "exchange_ns": statistics(&ran.exchange_times()),
+                "overruns": ran.live.overruns,
+                "device": ran.status,
+                "messages_told": ran.told,
+                "messages_stale": ran.stale,
+            })
+        };
+        let mut values = facts([("tasks", self.peripherals.iter().zip(ran).map(task).collect())]);
+        values.insert("bounds".into(), bounds::values(&self.peripherals, ran));
+        values
+    }
+}
+
+/// Two days of the fastest task.
+const MOST_JOBS: u128 = 20_000_000;
+
+const PAPER: &str = "The paper's own values are not known to us: this project does not have its table at hand. The tasks are \
+                     its tasks, with its periods, and the quantities its quantities.";
+
+/// What the ordinary tasks did.
+fn ordinary(peripherals: &[Peripheral], ran: &[Ran]) -> Section {
+    let row = |(it, ran): (&Peripheral, &Ran)| {
+        let statistics = statistics(&ran.exchange_times());
+        let count = ran.exchanges.len().to_string();
+        let four = report::numbers::four(&statistics).map(|(_, ns)| report::numbers::milliseconds(ns));
+        let told = format!("{} ({})", ran.told, ran.stale);
+        let cells = [count].into_iter().chain(four).chain([told]).collect();
+        Row { name: it.name.clone(), cells, from_paper: false }
+    };
+    let heads = ["exchanges", "average", "maximum", "minimum", "SD", "told (stale)"];
+    Section::Table(Table {
+        caption: "The ordinary tasks, ms: how long each exchange with the device took, none of which a real-time task waits \
+                  for; and the messages that reached the world, with those marked stale"
+            .into(),
+        columns: distribution::heads("device", &heads),
+        rows: peripherals.iter().zip(ran).map(row).collect(),
+    })
+}
+
+fn warn(ran: &[Ran], report: &mut Report) {
+    for it in ran {
+        let DeviceStatus { name, device, failures, last_error, .. } = &it.status;
+        if *failures > 0 {
+            report.warn(format!(
+                "device {name} ({device}) failed {failures} times, the last time: {last_error}"
+            ));
+        }
+        if it.dropped > 0 {
+            let dropped = it.dropped;
+            report.warn(format!("{dropped} jobs of {name} are missing: the recorder did not keep up"));
+        }
+        if it.live.overruns > 0 {
+            let overruns = it.live.overruns;
+            report.warn(format!("{overruns} jobs of {name} ran past their next release"));
+        }
+        it.refusals.iter().for_each(|refusal| report.warn(refusal.as_str()));
+    }
+    if ran.iter().all(|it| it.status.device == "simulated" || it.status.device.starts_with("/dev/pts/")) {
+        report.warn(
+            "all devices are simulated: what the kernel's real drivers and interrupts take is not in the numbers; name \
+             devices with --range-finder, --imu, --sonar, --led-strip, or a robot file with --robot",
+        );
+    }
+}
+
+fn statistics(ns: &[u64]) -> Statistics {
+    Durations::new("", ns.to_vec()).statistics()
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// A folder for a socket, gone when dropped. The experiment's own may have a path longer than a socket's can be.
+struct SocketFolder(PathBuf);
+
+impl SocketFolder {
+    fn new() -> Result<Self, Error> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("onbeat-measure-devices-{process}-{number}"));
+        std::fs::create_dir_all(&path).map_err(|error| Error::file(&path, error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for SocketFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
