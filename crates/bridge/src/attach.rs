@@ -248,3 +248,6 @@ fn read_all(file: &File) -> std::io::Result<Vec<u8>> {
 pub const VARIABLE: &str = "ONBEAT_SEAM";
 
 const LONGEST_DESCRIPTION: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests;

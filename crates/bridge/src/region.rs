@@ -194,3 +194,56 @@ pub(crate) const fn magic(letters: [u8; 2]) -> u64 {
     let [a, b] = letters;
     u64::from_le_bytes([b'o', b'n', b'b', b'e', b'a', b't', a, b])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: Kind = Kind { name: "test", magic: magic(*b"TE"), version: 3, slots: 4 };
+
+    fn refusal(made: Kind) -> Other {
+        let (_region, file) = Region::make(made, 5, Written::ByMaker).unwrap();
+        match Region::open(KIND, file.as_fd(), Use::Load) {
+            Err(RegionError::Other(other)) => other,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_region_of_another_make_is_refused_with_what_was_expected_and_found() {
+        let other = refusal(Kind { version: 4, ..KIND });
+        assert_eq!((other.what, other.expected, other.found), ("layout version", 3, 4));
+        assert_eq!(
+            other.to_string(),
+            "the region `test` has another layout version: expected 0x3, found 0x4; use programs of the same version of \
+             Onbeat on both sides"
+        );
+        let other = refusal(Kind { magic: 7, ..KIND });
+        assert_eq!((other.what, other.expected, other.found), ("magic number", KIND.magic, 7));
+        let other = refusal(Kind { slots: 8, ..KIND });
+        assert_eq!((other.what, other.expected, other.found), ("number of slots", 4, 8));
+    }
+
+    #[test]
+    fn a_region_that_lies_about_its_size_or_may_shrink_is_refused() {
+        let (region, file) = Region::make(KIND, 5, Written::ByPeer).unwrap();
+        drop(region);
+        for words in [8, 100, 0, 1 << 20, u64::MAX] {
+            rustix::io::pwrite(&file, &u64::to_ne_bytes(words), 16).unwrap();
+            assert!(
+                matches!(Region::open(KIND, file.as_fd(), Use::Load), Err(RegionError::Other(_))),
+                "{words}"
+            );
+        }
+        let plain = memfd_create("plain", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&plain, 4096).unwrap();
+        let refused = Region::open(KIND, plain.as_fd(), Use::Load);
+        assert!(matches!(refused, Err(RegionError::Other(Other { what: "seals", .. }))), "{refused:?}");
+        fcntl_add_seals(&plain, SealFlags::SHRINK).unwrap();
+        let refused = Region::open(KIND, plain.as_fd(), Use::Load);
+        assert!(
+            matches!(refused, Err(RegionError::Other(Other { what: "magic number", .. }))),
+            "{refused:?}"
+        );
+    }
+}

@@ -1,10 +1,7 @@
 //! From the real-time thread to whoever listens: bounded, never waiting, what does not fit is counted.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
+use bridge::ring::{Receiver, Sender, bounded};
 use ethercat::main_device::Event;
-use rtrb::{Consumer, Producer, RingBuffer};
 use timing::CycleRecord;
 
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -20,21 +17,20 @@ const EVENTS: usize = 4096;
 /// Look every second or more often: records and events that find no room are dropped and counted.
 #[derive(Debug)]
 pub struct Observer {
-    records: Consumer<CycleRecord>,
-    events: Consumer<Event>,
+    records: Receiver<CycleRecord>,
+    events: Receiver<Event>,
     status: StatusReader,
-    dropped: Arc<Dropped>,
 }
 
 impl Observer {
     /// The next cycle record, oldest first.
     pub fn next_record(&mut self) -> Option<CycleRecord> {
-        self.records.pop().ok()
+        self.records.next()
     }
 
     /// The next event, oldest first.
     pub fn next_event(&mut self) -> Option<Event> {
-        self.events.pop().ok()
+        self.events.next()
     }
 
     /// How the cycle stands now.
@@ -52,42 +48,37 @@ impl Observer {
     /// Records that were dropped because nobody took them.
     #[must_use]
     pub fn dropped_records(&self) -> u64 {
-        self.dropped.records.load(Ordering::Relaxed)
+        self.records.dropped()
     }
 
     /// Events that were dropped because nobody took them.
     #[must_use]
     pub fn dropped_events(&self) -> u64 {
-        self.dropped.events.load(Ordering::Relaxed)
+        self.events.dropped()
     }
 
     /// Whether the cycle is over: nothing will come after what is still here.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.records.is_abandoned()
+        self.records.is_over()
     }
 }
 
 /// The real-time side's end.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    records: Producer<CycleRecord>,
-    events: Producer<Event>,
+    records: Sender<CycleRecord>,
+    events: Sender<Event>,
     status: StatusWriter,
-    dropped: Arc<Dropped>,
 }
 
 impl Publisher {
     pub(crate) fn record(&mut self, record: CycleRecord) {
-        if self.records.push(record).is_err() {
-            self.dropped.records.fetch_add(1, Ordering::Relaxed);
-        }
+        self.records.send(record);
     }
 
     pub(crate) fn event(&mut self, event: Event) {
-        if self.events.push(event).is_err() {
-            self.dropped.events.fetch_add(1, Ordering::Relaxed);
-        }
+        self.events.send(event);
     }
 
     pub(crate) fn status(&mut self, status: &Status) {
@@ -97,23 +88,11 @@ impl Publisher {
 
 /// Both ends, for a robot with this many axes.
 pub(crate) fn publication(axes: usize) -> (Publisher, Observer) {
-    let (record_producer, records) = RingBuffer::new(RECORDS);
-    let (event_producer, events) = RingBuffer::new(EVENTS);
+    let (record_sender, records) = bounded(RECORDS);
+    let (event_sender, events) = bounded(EVENTS);
     let (status_writer, status) = status_cell(axes);
-    let dropped = Arc::new(Dropped::default());
-    let publisher = Publisher {
-        records: record_producer,
-        events: event_producer,
-        status: status_writer,
-        dropped: Arc::clone(&dropped),
-    };
-    (publisher, Observer { records, events, status, dropped })
-}
-
-#[derive(Debug, Default)]
-struct Dropped {
-    records: AtomicU64,
-    events: AtomicU64,
+    let publisher = Publisher { records: record_sender, events: event_sender, status: status_writer };
+    (publisher, Observer { records, events, status })
 }
 
 #[cfg(test)]

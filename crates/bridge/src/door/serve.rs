@@ -68,8 +68,8 @@ impl Serve {
             for port in &mut self.handed.ports {
                 port.pump();
             }
-            if ready.holder && self.holder.as_ref().is_some_and(|holder| has_hung_up(&holder.socket)) {
-                self.holder = None;
+            if ready.holder {
+                self.hear_holder();
             }
             self.hear(&ready.visitors);
             if ready.listener {
@@ -83,7 +83,7 @@ impl Serve {
         let mut waiting = vec![PollFd::new(&self.wake, PollFlags::IN)];
         let accepts = if self.exhausted { PollFlags::empty() } else { PollFlags::IN };
         waiting.push(PollFd::new(&self.listener, accepts));
-        waiting.extend(self.holder.iter().map(|holder| PollFd::new(&holder.socket, PollFlags::RDHUP)));
+        waiting.extend(self.holder.iter().map(|holder| PollFd::new(&holder.socket, PollFlags::IN)));
         let first_visitor = waiting.len();
         waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
         waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
@@ -166,6 +166,20 @@ impl Serve {
                 self.visitors.swap_remove(place);
             }
         }
+    }
+
+    /// A lease's connection is for the lease alone: who hangs up, or says anything more, gives it back.
+    fn hear_holder(&mut self) {
+        let Some(holder) = &self.holder else { return };
+        match recv(&holder.socket, &mut [0; LONGEST_REQUEST], RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) => return,
+            Ok((1.., _)) => {
+                let text = "the connection of a lease takes no more requests: the lease is over";
+                let _ = answer(holder.socket.as_fd(), &Reply::refusal(Status::Malformed, text), &[]);
+            }
+            Ok(_) | Err(_) => {}
+        }
+        self.holder = None;
     }
 
     /// Whether the visitor stays.

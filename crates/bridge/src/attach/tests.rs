@@ -1,0 +1,107 @@
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::*;
+use crate::seam::{Builder, Door, OpenError, RealTimeEnds};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self(std::env::temp_dir().join(format!("onbeat-attach-{}-{number}", std::process::id())))
+    }
+
+    fn open(&self, name: &str) -> Result<(RealTimeEnds, Door), OpenError> {
+        let mut builder = Builder::new(name, &Description::default());
+        builder.folder(&self.0);
+        builder.open()
+    }
+
+    /// What a cycle that was killed leaves: a socket that nobody listens at.
+    fn leave_dead(&self, name: &str) -> PathBuf {
+        let (path, listener): (PathBuf, OwnedFd) = place::listen_at(&self.0, name, 0o600).unwrap();
+        drop(listener);
+        path
+    }
+
+    fn only(&self, name: Option<&str>) -> Result<Attachment, FindError> {
+        Attachment::only(&[self.0.join("not there"), self.0.clone()], name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn without_a_cycle_the_error_says_where_it_was_looked_for() {
+    let folder = Folder::new();
+    let error = folder.only(None).unwrap_err().to_string();
+    assert!(error.starts_with("no cycle runs: none answers in "), "{error}");
+    assert!(error.contains(&*folder.0.to_string_lossy()) && error.contains("ONBEAT_SEAM"), "{error}");
+    let _seam = folder.open("one").unwrap();
+    let error = folder.only(Some("two")).unwrap_err().to_string();
+    assert!(error.starts_with("no cycle called `two` runs"), "{error}");
+}
+
+#[test]
+fn the_one_running_cycle_is_found_past_the_sockets_of_dead_ones() {
+    let folder = Folder::new();
+    let dead = [folder.leave_dead("a"), folder.leave_dead("z")];
+    let _seam = folder.open("m").unwrap();
+    // Opening swept the folder; one dies after that.
+    assert!(!dead[0].exists() && !dead[1].exists());
+    let dead = folder.leave_dead("b");
+    assert_eq!(folder.only(None).unwrap().name(), "m");
+    assert!(dead.exists(), "who only looks removes nothing");
+}
+
+#[test]
+fn several_cycles_are_listed() {
+    let folder = Folder::new();
+    let _seams = [folder.open("one").unwrap(), folder.open("two").unwrap()];
+    let error = folder.only(None).unwrap_err();
+    assert!(matches!(&error, FindError::Several { found } if found.len() == 2));
+    let (text, process) = (error.to_string(), std::process::id());
+    for name in ["one", "two"] {
+        let path = folder.0.join(format!("{name}.sock"));
+        assert!(text.contains(&format!("{name} (process {process}): {}", path.display())), "{text}");
+    }
+    assert_eq!(folder.only(Some("two")).unwrap().name(), "two");
+}
+
+#[test]
+fn a_second_cycle_of_a_name_is_refused_while_the_first_one_answers() {
+    let folder = Folder::new();
+    let first = folder.open("robot").unwrap();
+    let error = folder.open("robot").unwrap_err().to_string();
+    assert!(error.contains("answers at") && error.contains("--seam NAME"), "{error}");
+    assert!(folder.only(None).is_ok(), "the first one is as it was");
+    drop(first);
+    let _second = folder.open("robot").unwrap();
+    assert!(folder.only(None).is_ok());
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let _seam = folder.open("robot").unwrap();
+    std::fs::set_permissions(&folder.0, std::fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(matches!(folder.only(None), Err(FindError::Nobody { .. })));
+    let error = folder.open("other").unwrap_err().to_string();
+    assert!(error.contains("mode 777"), "{error}");
+}
+
+#[test]
+fn names_that_are_no_file_names_are_refused() {
+    let folder = Folder::new();
+    let long = "x".repeat(65);
+    for name in ["", ".", "a/b", "..", "a\0b", &long] {
+        assert!(matches!(folder.open(name), Err(OpenError::Name { .. })), "{name:?}");
+    }
+}

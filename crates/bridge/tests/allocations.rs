@@ -1,0 +1,74 @@
+//! A counting allocator sees the real-time ends: publishing, hearing commands, sending and receiving ask for no memory.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::cell::Cell;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use onbeat_bridge::attach::Attachment;
+use onbeat_bridge::channel::Kind;
+use onbeat_bridge::command::{AxisTarget, Command, Read};
+use support::{Folder, state};
+use testbed::CountingAllocator;
+
+thread_local! {
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator(|| {
+    if WATCHED.get() {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    }
+});
+
+/// What a piece of work asks of the allocator.
+fn calls(work: impl FnOnce()) -> u64 {
+    let before = CALLS.load(Ordering::Relaxed);
+    WATCHED.set(true);
+    work();
+    WATCHED.set(false);
+    CALLS.load(Ordering::Relaxed) - before
+}
+
+#[test]
+fn the_real_time_ends_ask_for_no_memory() {
+    let folder = Folder::new();
+    let mut builder = folder.builder("robot");
+    let mut messages = builder.port("messages", Kind::Message { size: 32, depth: 4 }).unwrap();
+    let mut stream = builder.port("stream", Kind::Stream { size: 64 }).unwrap();
+    messages.bind();
+    stream.bind();
+    let (mut ends, _door) = builder.open().unwrap();
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    let mut channel = seam.port("messages").unwrap();
+    let mut command = ends.command.blank();
+    let mut now = state(0);
+    let mut heard = 0;
+    for beat in 0..200 {
+        // Every holder in turn has a region of its own: going over to it is watched too.
+        let mut writer = seam.command().unwrap();
+        let axes = vec![Some(AxisTarget::Position(1.0)), None];
+        writer.send(&Command { axes, ..Command::default() }).unwrap();
+        channel.write_all(b"request").unwrap();
+        let asked = calls(|| {
+            let mut buffer = [0; 32];
+            heard += u64::from(ends.command.newest(&mut command) == Read::New);
+            while messages.receive(&mut buffer).is_some() {}
+            for _ in 0..8 {
+                let _ = (messages.send(b"reply"), stream.send(b"bytes"), stream.receive(&mut buffer));
+            }
+            now.beat = beat;
+            ends.state.publish(&now);
+        });
+        assert_eq!(asked, 0, "in beat {beat}");
+    }
+    assert_eq!(heard, 200);
+    assert!(
+        calls(|| drop(std::hint::black_box(Box::new(1)))) > 0,
+        "the allocator sees what there is to see"
+    );
+}

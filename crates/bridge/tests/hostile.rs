@@ -1,0 +1,200 @@
+//! Peers that may not, or mean ill: what they can reach, and that the cycle's side goes on.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use onbeat_bridge::attach::{AttachError, Attachment, LeaseError, PortError};
+use onbeat_bridge::channel::Kind;
+use onbeat_bridge::command::{Command, Read};
+use onbeat_bridge::door::protocol::Request;
+use rustix::fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketType,
+};
+use support::{Folder, eventually, state};
+
+/// What a program in any language does: asks at the door, and has the descriptors.
+fn ask(path: &Path, request: &[u8]) -> (OwnedFd, Vec<u8>, Vec<OwnedFd>) {
+    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::send(&line, request, SendFlags::empty()).unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut reply = vec![0; 2048];
+    let mut slices = [IoSliceMut::new(&mut reply)];
+    let length = rustix::net::recvmsg(&line, &mut slices, &mut control, RecvFlags::empty()).unwrap().bytes;
+    reply.truncate(length);
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    (line, reply, files.flatten().collect())
+}
+
+#[test]
+fn nobody_can_write_to_the_state_or_cut_a_region_short() {
+    let folder = Folder::new();
+    let (mut ends, _door) = folder.builder("robot").open().unwrap();
+    ends.state.publish(&state(1));
+    let socket = folder.socket("robot");
+    let (_line, _, shared) = ask(&socket, &Request::Attach.emit());
+    let (_lease, _, command) = ask(&socket, &Request::Lease.emit());
+    assert_eq!((shared.len(), command.len()), (3, 1));
+    for file in &shared {
+        assert_eq!(rustix::io::pwrite(file, b"x", 0), Err(Errno::PERM));
+        // A descriptor of one's own, through /proc, is no way round.
+        let again = std::fs::File::options()
+            .write(true)
+            .open(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)));
+        assert!(again.is_err() || rustix::io::pwrite(again.unwrap(), b"x", 0) == Err(Errno::PERM));
+        assert!(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 4096).is_err());
+    }
+    for file in shared.iter().chain(&command) {
+        assert_eq!(ftruncate(file, 0), Err(Errno::PERM));
+        assert_eq!(ftruncate(file, 1 << 24), Err(Errno::PERM));
+        assert_eq!(fcntl_add_seals(file, SealFlags::WRITE), Err(Errno::PERM), "the seals are sealed");
+    }
+    // Holes may be punched into the command region: the cycle then finds no command, and goes on.
+    fallocate(&command[0], FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 4096).unwrap();
+    let mut taken = ends.command.blank();
+    assert_eq!(ends.command.newest(&mut taken), Read::Nothing);
+    assert_eq!(Attachment::open(&socket).unwrap().state().read(), Ok(state(1)));
+}
+
+#[test]
+fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_heard() {
+    let folder = Folder::new();
+    let (mut ends, _door) = folder.builder("robot").open().unwrap();
+    let socket = folder.socket("robot");
+    let (line, _, files) = ask(&socket, &Request::Lease.emit());
+    let done = AtomicBool::new(false);
+    let mut command = ends.command.blank();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut random = fastrand::Rng::with_seed(5);
+            for round in 0..30_000_u64 {
+                let mut words = [0_u8; 512];
+                random.fill(&mut words);
+                // Small numbers now and then, so that some of it looks whole.
+                if round % 2 == 0 {
+                    words.chunks_exact_mut(8).for_each(|word| word[1..].fill(0));
+                }
+                // Within the region, 640 bytes: what reaches beyond the end is refused by the seal.
+                let place = random.usize(8..80);
+                let count = random.usize(1..=(80 - place).min(64));
+                rustix::io::pwrite(&files[0], &words[..8 * count], 8 * place as u64).unwrap();
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        while !done.load(Ordering::Relaxed) {
+            ends.command.newest(&mut command);
+            assert!(command.axes.len() <= 2);
+        }
+    });
+    drop((line, files));
+    let mut next = Attachment::open(&socket).unwrap().command().unwrap();
+    next.send(&Command { time_to_live_ns: 77, ..Command::default() }).unwrap();
+    eventually("the next holder is heard", || {
+        (ends.command.newest(&mut command) == Read::New && command.time_to_live_ns == 77).then_some(())
+    });
+}
+
+#[test]
+fn what_is_no_request_is_answered_and_the_door_goes_on() {
+    let folder = Folder::new();
+    let (_ends, _door) = folder.builder("robot").open().unwrap();
+    let socket = folder.socket("robot");
+    for wrong in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0; 200], b"onbd\x01\x00\x09\x00"] {
+        let (_line, reply, files) = ask(&socket, wrong);
+        assert!(String::from_utf8_lossy(&reply).contains("is no request"), "{reply:?}");
+        assert!(files.is_empty());
+    }
+    let (_line, reply, _) = ask(&socket, b"onbd\x07\x00\x01\x00");
+    assert!(String::from_utf8_lossy(&reply).contains("version 1 of the seam, the visitor 7"), "{reply:?}");
+    // The holder of the lease that goes on asking loses it, and is told.
+    let (line, _, lease) = ask(&socket, &Request::Lease.emit());
+    assert_eq!(lease.len(), 1);
+    rustix::net::send(&line, &Request::Attach.emit(), SendFlags::empty()).unwrap();
+    let mut reply = [0; 256];
+    let (_, length) = rustix::net::recv(&line, &mut reply, RecvFlags::empty()).unwrap();
+    assert!(String::from_utf8_lossy(&reply[..length]).contains("the lease is over"));
+    assert!(Attachment::open(&socket).unwrap().command().is_ok());
+}
+
+#[test]
+fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
+    let folder = Folder::new();
+    let (_ends, _door) = folder.builder("robot").open().unwrap();
+    let socket = folder.socket("robot");
+    let mut inside = Vec::new();
+    let refused = loop {
+        match Attachment::open(&socket) {
+            Ok(seam) => inside.push(seam),
+            Err(error) => break error,
+        }
+        assert!(inside.len() < 2_000);
+    };
+    assert!(matches!(refused, AttachError::Refused { .. }), "{refused}");
+    assert!(refused.to_string().contains("programs are attached already"), "{refused}");
+    inside.truncate(10);
+    eventually("there is room again", || Attachment::open(&socket).ok());
+}
+
+const ROLE: &str = "ONBEAT_TEST_ROLE";
+const SOCKET: &str = "ONBEAT_TEST_SOCKET";
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn another_user_may_look_and_only_a_member_of_the_group_may_command() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    for (group, role) in [(None, "stranger"), (Some(4_242), "stranger"), (Some(NOBODY), "member")] {
+        let folder = Folder::new();
+        let mut builder = folder.builder("robot");
+        if let Some(group) = group {
+            builder.group(group);
+        }
+        let mut port = builder.port("imu", Kind::Stream { size: 64 }).unwrap();
+        port.bind();
+        let (mut ends, _door) = builder.open().unwrap();
+        ends.state.publish(&state(3));
+        // Where this binary is, the other user may not look.
+        let program = folder.0.join("visitor");
+        std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+        let mut process = Process::new(program);
+        process.args(["--exact", "as_another_user", "--ignored", "--nocapture"]);
+        process.env(ROLE, role).env(SOCKET, folder.socket("robot")).current_dir("/");
+        process.uid(NOBODY).gid(NOBODY).stdin(Stdio::null());
+        let output = process.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{role} with {group:?}: {said}");
+        assert!(said.contains("looked"), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "what the process of the test above does as another user"]
+fn as_another_user() {
+    let (Ok(role), Some(socket)) = (std::env::var(ROLE), std::env::var_os(SOCKET)) else { return };
+    let seam = Attachment::open(&PathBuf::from(socket)).unwrap();
+    assert_eq!(seam.state().read(), Ok(state(3)));
+    match (role.as_str(), seam.command(), seam.port("imu")) {
+        ("member", Ok(_), Ok(_)) => {}
+        ("stranger", Err(LeaseError::NotPermitted { why }), Err(PortError::NotPermitted { .. })) => {
+            assert!(why.contains("user 65534 may only look"), "{why}");
+        }
+        other => panic!("{other:?}"),
+    }
+    eprintln!("looked");
+}
