@@ -43,11 +43,11 @@ pub struct TaskDiagnostics {
     pub response_ns: SpreadNs,
     /// Jobs that ran past their next release.
     pub overruns: u64,
-    /// What disturbed it; none where nobody looks.
+    /// What the kernel counted of its thread; none where that is not known.
     pub disturbances: Option<DisturbanceCounts>,
 }
 
-/// What disturbed a real-time thread while it should have worked.
+/// What the kernel has counted of a real-time thread since it started: what of it disturbed a job, it does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DisturbanceCounts {

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use blame::{Explainer, Explanation, Settings};
 use clap::Args;
+use machine::cpus::Cpus;
+use machine::task;
 use robot::Robot;
 
 use crate::arguments::time;
@@ -44,7 +47,7 @@ impl Explain {
             late_above_ns: nanos(self.late_above),
             period_ns: nanos(robot.cycle.period),
             waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
-            cpu: robot.cycle.cpu,
+            cpu: robot.cycle.cpu.filter(|&cpu| may_be_bound_to(cpu)),
         })))
     }
 
@@ -61,6 +64,26 @@ impl Explain {
     }
 }
 
+/// Whether the cycle will get the CPU it asks for: otherwise it may run on any, and all are recorded. A thread tries it,
+/// so that this one stays where it is.
+fn may_be_bound_to(cpu: usize) -> bool {
+    let bind = move || task::set_affinity(task::current(), &Cpus::one(cpu)).is_ok();
+    thread::spawn(bind).join().unwrap_or(false)
+}
+
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{} cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_the_cycle_cannot_get_is_not_the_one_that_is_recorded() {
+        let mine = task::affinity(task::current()).unwrap();
+        assert!(mine.last().is_some_and(may_be_bound_to));
+        assert!(!may_be_bound_to(4095));
+        assert_eq!(task::affinity(task::current()).unwrap(), mine, "this thread stays where it is");
+    }
 }

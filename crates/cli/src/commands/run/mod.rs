@@ -121,13 +121,17 @@ impl Run {
             OverrunOutcome::of(robot.cycle.overrun, ran.ended.overruns, ran.ended.stopped_by_overrun);
         let outcome = Outcome::new(&robot, &ran.measured, ran.conditions, &ran.granted, overrun);
         let (table, json) = (outcome.table(), outcome.json()?);
-        let exported = ran.measured.explanation.as_ref().map(|it| self.explain.export(it)).transpose()?;
-        let notes = [captured, ran.recorded.transpose()?, exported.flatten()];
+        let exported = ran.measured.explanation.as_ref().map(|it| self.explain.export(it));
+        let verdict = verdict(ran.ended.stopped_by_overrun, ran.measured.broken_beats);
+        // What was measured is shown, even if a file is not whole.
+        let mut written = Written { notes: captured.into_iter().collect(), verdict };
+        written.add(exported.transpose().map(Option::flatten));
+        written.add(ran.recorded.transpose());
         Ok(Finished {
             table,
             json,
-            notes: notes.into_iter().flatten().collect(),
-            verdict: verdict(ran.ended.stopped_by_overrun, ran.measured.broken_beats),
+            notes: written.notes,
+            verdict: written.verdict,
             cycles: ran.measured.summary.cycles(),
             working_counter_errors: ran.measured.summary.working_counter_errors.count,
         })
@@ -171,6 +175,22 @@ pub(crate) struct Finished {
     pub(crate) cycles: u64,
     /// Beats of those with a wrong working counter.
     pub(crate) working_counter_errors: u64,
+}
+
+/// What became of files.
+struct Written {
+    notes: Vec<String>,
+    verdict: Result<(), Failure>,
+}
+
+impl Written {
+    /// One more; the last failure is the one that is told.
+    fn add(&mut self, file: Result<Option<String>, Failure>) {
+        match file {
+            Ok(note) => self.notes.extend(note),
+            Err(failure) => self.verdict = Err(failure),
+        }
+    }
 }
 
 fn verdict(stopped_by_overrun: Option<u64>, broken_beats: u64) -> Result<(), Failure> {

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use bridge::diagnostics::{Conditions, Diagnostics, SpreadNs, TaskDiagnostics, WatchDiagnostics};
+use bridge::diagnostics::{
+    Conditions, Diagnostics, DisturbanceCounts, SpreadNs, TaskDiagnostics, WatchDiagnostics,
+};
 use bridge::seam::Door;
+use machine::task::Counters;
 use runtime::observer::Observer;
 use timing::{RunConditions, RunSummary, Statistics};
 
@@ -57,6 +60,12 @@ impl Teller {
             cycle.actual_period_ns = spread(&summary.actual_period);
             cycle.response_ns = spread(&summary.response_time);
             cycle.overruns = summary.overruns.count;
+            cycle.disturbances = Counters::read(cycle.thread).map(|counted| DisturbanceCounts {
+                voluntary_switches: counted.voluntary,
+                involuntary_switches: counted.involuntary,
+                minor_faults: counted.minor_faults,
+                major_faults: counted.major_faults,
+            });
         }
         if let Ok(text) = serde_json::to_string(document) {
             // A document too long leaves the one before: there is nobody to tell that to.

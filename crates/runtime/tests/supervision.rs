@@ -1,0 +1,243 @@
+//! Homing, brakes and latched stops, down to simulated drives, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use ethercat::cia402::{CyclicMode, Request, State};
+use motion::brake::BrakeTimes;
+use motion::homing::Homing;
+use motion::supervision::{FollowingErrorLimit, StopReason};
+use motion::{AxisPhase, Radians, RadiansPerSecond, Seconds};
+use onbeat_runtime::axis::{AxisConfiguration, AxisError, BrakeConfiguration, DigitalOutput, check};
+use onbeat_runtime::bring_up::Pump;
+use onbeat_runtime::clock::VirtualClock;
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::link::DirectLink;
+use support::{PERIOD, cycle_of, main_device, segment, supervised};
+
+/// What one axis reported on a beat, and what it was asked.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    report: AxisReport,
+    request: Request,
+    target: f64,
+}
+
+type Script = dyn FnMut(u64, &AxisReport, &mut AxisCommand) + Send;
+
+/// One axis moves by a script, from the first beat it was enabled on; the beats before it is only enabled.
+struct Scripted {
+    script: Box<Script>,
+    beats: u64,
+    seen: Sender<Seen>,
+}
+
+impl Controller for Scripted {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let (report, command) = (&reports[0], &mut commands[0]);
+        command.request = Request::Enable;
+        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+            command.setpoint.position = position;
+            command.setpoint.velocity = RadiansPerSecond::ZERO;
+        }
+        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
+        if self.beats > 0 && !beat.stopping {
+            (self.script)(self.beats, report, command);
+            let seen =
+                Seen { report: *report, request: command.request, target: command.setpoint.position.0 };
+            let _ = self.seen.send(seen);
+        }
+    }
+}
+
+/// One drive's axis, supervised and as `change` makes it, moved by `script` for so many beats.
+fn run(
+    change: impl FnOnce(&mut AxisConfiguration),
+    beats: u64,
+    script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
+) -> Vec<Seen> {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let link = DirectLink::new(segment(1), clock.clone(), Duration::from_micros(60));
+    let mut axes = supervised(1);
+    change(&mut axes[0]);
+    let (seen, told) = channel();
+    let controller = Scripted { script: Box::new(script), beats: 0, seen };
+    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, _observer) = cycle_of(link, clock, &axes, controller, configuration);
+    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
+    told.try_iter().collect()
+}
+
+fn positions(seen: &[Seen]) -> Vec<f64> {
+    seen.iter().map(|seen| seen.report.feedback.position.0).collect()
+}
+
+#[test]
+fn an_absolute_encoder_gives_the_axis_its_place_and_targets_go_there() {
+    let homing = Homing::Absolute { offset: Radians(1.5) };
+    let seen = run(
+        |axis| axis.homing = homing,
+        500,
+        |beat, _, command| {
+            command.setpoint.position.0 += if beat < 200 { 1e-3 } else { 0.0 };
+        },
+    );
+    let last = seen.last().unwrap();
+    assert!(seen.iter().all(|seen| seen.report.homed));
+    assert!((positions(&seen)[0] - 1.5).abs() < 1e-3, "{seen:?}");
+    assert!((last.report.feedback.position.0 - last.target).abs() < 1e-3, "{last:?}");
+    assert!((1.65..1.75).contains(&last.target), "{last:?}");
+}
+
+#[test]
+fn an_enabled_axis_that_stands_is_homed_where_it_stands_without_a_jerk() {
+    let homing = Homing::CurrentPosition { position: Radians(-2.0) };
+    let seen = run(
+        |axis| axis.homing = homing,
+        800,
+        |beat, _, command| {
+            command.setpoint.position.0 += if beat < 100 { 2e-3 } else { 0.0 };
+            // While it moves nobody listens.
+            command.home = beat == 50 || beat == 400;
+            command.setpoint.position.0 += if beat > 600 { 1e-3 } else { 0.0 };
+        },
+    );
+    let positions = positions(&seen);
+    assert!(seen[..399].iter().all(|seen| !seen.report.homed));
+    assert!((positions[390] - 0.2).abs() < 0.01, "{}", positions[390]);
+    assert!(seen[405].report.homed);
+    let homed = &seen[405..600];
+    assert!(homed.iter().all(|seen| (seen.report.feedback.position.0 + 2.0).abs() < 1e-3), "{homed:?}");
+    assert!(homed.iter().all(|seen| seen.report.feedback.velocity.0.abs() < 0.01), "it moved");
+    assert!(seen.iter().all(|seen| seen.report.stop.is_none()));
+    let last = seen.last().unwrap();
+    assert!((-1.95..-1.75).contains(&last.report.feedback.position.0), "{last:?}");
+}
+
+#[test]
+fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes() {
+    let times = BrakeTimes { release: Seconds(0.1), engage: Seconds(0.2) };
+    let seen = run(
+        |axis| axis.brake = Some(BrakeConfiguration { times, output: None }),
+        1_000,
+        |beat, _, command| {
+            command.setpoint.position.0 += 1e-3;
+            if beat >= 500 {
+                command.request = Request::Disable;
+            }
+        },
+    );
+    let positions = positions(&seen);
+    assert!(positions[..95].iter().all(|position| position.abs() < 2e-3), "{:?}", &positions[..95]);
+    assert!(positions[480] > 0.3, "{}", positions[480]);
+    let asked = seen.iter().position(|seen| seen.request == Request::Disable).unwrap();
+    let enabled =
+        seen[asked..].iter().take_while(|seen| seen.report.state == Some(State::OperationEnabled));
+    let held = enabled.count();
+    assert!((198..210).contains(&held), "the torque went {held} ms after it was asked to");
+}
+
+#[test]
+fn a_brake_on_an_output_that_is_not_there_is_refused() {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let mut link = DirectLink::new(segment(1), clock.clone(), Duration::from_micros(60));
+    let mut main_device = main_device(PERIOD);
+    let stop = AtomicBool::new(false);
+    let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
+    pump.bring_up(Duration::from_secs(20), |_| ()).unwrap();
+    let mut axes = supervised(1);
+    let brake = |sub_device, bit| {
+        let output = Some(DigitalOutput { sub_device, bit });
+        Some(BrakeConfiguration { times: BrakeTimes::default(), output })
+    };
+    // The drive's twelve bytes of outputs.
+    axes[0].brake = brake(0, 95);
+    check(&axes, &main_device).unwrap();
+    for (sub_device, bit) in [(0, 96), (1, 0)] {
+        axes[0].brake = brake(sub_device, bit);
+        let error = check(&axes, &main_device).unwrap_err();
+        assert!(matches!(error, AxisError::NoBrakeOutput { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_step_is_stopped_and_stays_stopped_until_somebody_resets_it() {
+    let seen = run(
+        |_| (),
+        1_500,
+        |beat, report, command| {
+            let target = &mut command.setpoint.position.0;
+            match beat {
+                ..100 => *target += 2e-3,
+                100 => *target += 1.0,
+                // Whoever asks for it so does not know better.
+                101..1_000 => *target = 5.0,
+                1_000..1_010 => {
+                    command.request = Request::FaultReset;
+                    *target = report.feedback.position.0;
+                }
+                _ if report.feedback.phase == AxisPhase::Following => *target += 1e-3,
+                _ => {}
+            }
+        },
+    );
+    let stopped = seen.iter().position(|seen| seen.report.stop == Some(StopReason::Step)).unwrap();
+    assert!((100..105).contains(&stopped), "{stopped}");
+    assert!(seen[stopped..998].iter().all(|seen| seen.report.stop == Some(StopReason::Step)));
+    // 2 rad/s at 50 rad/s^2: 0.04 s and 0.04 rad.
+    let positions = positions(&seen);
+    assert!((0.2..0.3).contains(&positions[900]), "{}", positions[900]);
+    let enabled = seen.iter().all(|seen| seen.report.state == Some(State::OperationEnabled));
+    assert!(enabled, "the axis kept its torque");
+    let last = seen.last().unwrap();
+    assert!(
+        last.report.stop.is_none() && last.report.feedback.position.0 > positions[900] + 0.3,
+        "{last:?}"
+    );
+}
+
+#[test]
+fn an_axis_that_lags_is_stopped_by_its_drive() {
+    // No drive follows this closely.
+    let limit = FollowingErrorLimit { distance: Radians(1e-5), patience: Seconds(0.05) };
+    let seen = run(
+        |axis| axis.supervision.as_mut().unwrap().following_error = Some(limit),
+        1_000,
+        |beat, _, command| command.setpoint.position.0 += if beat > 100 { 5e-3 } else { 0.0 },
+    );
+    let stopped =
+        seen.iter().position(|seen| seen.report.stop == Some(StopReason::FollowingError)).unwrap();
+    assert!((145..175).contains(&stopped), "{stopped}");
+    let states: Vec<State> = seen[stopped..].iter().filter_map(|seen| seen.report.state).collect();
+    assert!(states.contains(&State::QuickStopActive), "{states:?}");
+    assert_eq!(states.last(), Some(&State::SwitchOnDisabled));
+}
+
+#[test]
+fn a_mode_other_than_the_axiss_own_is_not_supervised_by_mistake() {
+    // Settings say position, the axis is in velocity: a velocity above the limit is what stops it.
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let segment = support::segment_in(1, CyclicMode::Velocity);
+    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let mut axes = supervised(1);
+    axes[0].mode = CyclicMode::Velocity;
+    let (seen, told) = channel();
+    let script = |beat: u64, _: &AxisReport, command: &mut AxisCommand| {
+        command.setpoint.velocity = RadiansPerSecond(if beat > 50 { 11.0 } else { 0.0 });
+    };
+    let controller = Scripted { script: Box::new(script), beats: 0, seen };
+    let configuration = CycleConfiguration { beats: Some(300), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, _observer) = cycle_of(link, clock, &axes, controller, configuration);
+    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
+    let seen: Vec<Seen> = told.try_iter().collect();
+    assert_eq!(seen.last().unwrap().report.stop, Some(StopReason::VelocityLimit));
+    assert!(seen.iter().all(|seen| seen.report.feedback.velocity.0 < 1.0));
+}
