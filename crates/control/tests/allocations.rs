@@ -1,0 +1,253 @@
+//! A counting allocator sees a switch with every controller: commands, trajectories, requests, switching, stopping.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bridge::channel::Full;
+use bridge::message::control::{Action, Reply, Request as Asking};
+use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Report};
+use bridge::message::{MOST_AXES, Rows, trajectory};
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::time::Instant;
+use motion::base::Twist;
+use motion::kinematics::{DifferentialDrive, OmniBase};
+use motion::{
+    AxisPhase, Hertz, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
+    Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, SmoothSinusoid,
+    TwistLimits,
+};
+use onbeat_control::{
+    AxisSettings, Drive, Hold, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member, Mover,
+    Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+};
+use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness};
+use testbed::CountingAllocator;
+
+thread_local! {
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+fn count() {
+    if WATCHED.get() {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator(count);
+
+/// Gives each message on its beat, and keeps what is sent.
+struct Planned {
+    messages: Vec<(u64, Vec<u8>)>,
+    next: usize,
+    beat: Arc<AtomicU64>,
+    sent: Arc<AtomicU64>,
+}
+
+impl Port for Planned {
+    fn bind(&mut self) {}
+
+    fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let (beat, message) = self.messages.get(self.next)?;
+        if *beat > self.beat.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.next += 1;
+        buffer[..message.len()].copy_from_slice(message);
+        Some(message.len())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), Full> {
+        let good = Reply::decode(bytes).is_ok_and(|reply| reply.outcome.is_ok());
+        // Accepted or succeeded.
+        let good =
+            good || Report::decode(bytes).is_ok_and(|report| matches!(bytes[0], 17 | 19) && report.id > 0);
+        self.sent.fetch_add(u64::from(good), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+const AXES: usize = 6;
+const BEATS: u64 = 14_000;
+
+fn settings(axis: usize) -> AxisSettings {
+    AxisSettings {
+        axis,
+        position_limits: None,
+        velocity_limit: RadiansPerSecond(4.0),
+        acceleration_limit: RadiansPerSecondSquared(40.0),
+        jerk_limit: RadiansPerSecondCubed(800.0),
+    }
+}
+
+/// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV; torques go to an axis of which only the command is looked at.
+fn members() -> Vec<Member> {
+    let plain =
+        |controller: Box<dyn Controller>, axes: &[usize]| Member::new(Mover::Plain(controller), axes);
+    let limits = TwistLimits {
+        velocity: MetresPerSecond(0.4),
+        acceleration: MetresPerSecondSquared(1.0),
+        jerk: MetresPerSecondCubed(10.0),
+        yaw_velocity: RadiansPerSecond(1.0),
+        yaw_acceleration: RadiansPerSecondSquared(4.0),
+        yaw_jerk: RadiansPerSecondCubed(40.0),
+    };
+    let differential = DifferentialDrive::new(Metres(0.1), Metres(0.4)).unwrap();
+    let differential = Drive::differential(differential, [2, 3], RadiansPerSecond(4.0), limits).unwrap();
+    let omni = OmniBase::mecanum(Metres(0.1), Metres(0.3), Metres(0.4), Radians(0.7)).unwrap();
+    let omni = Drive::omni(omni, [2, 3, 4, 5], RadiansPerSecond(4.0), limits).unwrap();
+    let follow = TrajectorySettings {
+        axes: vec![settings(0), settings(1)],
+        robot_axes: AXES,
+        points: 100,
+        path_tolerance: Some(Radians(0.1)),
+        goal_tolerance: Some(Radians(0.1)),
+        goal_time: None,
+    };
+    let swing = SmoothSinusoid::new(Radians(0.0), Radians(0.2), Hertz(1.0), Seconds(1.0)).unwrap();
+    let swing = SwingSettings { axis: 0, sinusoid: swing, delay: Seconds(0.0), position_limits: None };
+    vec![
+        Member::new(Mover::Trajectory(Box::new(JointTrajectory::new(follow).unwrap())), &[0, 1]),
+        plain(Box::new(JointPosition::new(&[settings(0), settings(1)]).unwrap()), &[0, 1]),
+        plain(Box::new(JointVelocity::new(&[settings(2), settings(3)]).unwrap()), &[2, 3]),
+        plain(Box::new(JointEffort::new(&[(settings(5), NewtonMetres(1.0))])), &[5]),
+        Member::new(Mover::Drive(Box::new(differential)), &[2, 3]),
+        Member::new(Mover::Drive(Box::new(omni)), &[2, 3, 4, 5]),
+        plain(Box::new(Sinusoid::new(&[swing])), &[0]),
+        plain(Box::new(Hold), &[0, 1, 2, 3, 4, 5]),
+    ]
+}
+
+/// A switch every 1500 beats, with a stop before it.
+fn requests() -> Vec<(u64, Vec<u8>)> {
+    let mut messages = Vec::new();
+    let mut add = |beat: u64, what| {
+        let mut buffer = vec![0; 16];
+        Asking { id: beat, what }.encode(&mut buffer).unwrap();
+        messages.push((beat, buffer));
+    };
+    for member in 1..8 {
+        let beat = u64::from(member) * 1500;
+        add(beat, Action::Stop);
+        add(beat + 400, Action::SwitchController(member));
+    }
+    add(12_500, Action::ResetFaults);
+    add(12_600, Action::Home(1));
+    add(12_700, Action::Disable);
+    add(13_000, Action::Enable);
+    messages
+}
+
+/// One trajectory of fifty points, another that takes its place.
+fn orders() -> Vec<(u64, Vec<u8>)> {
+    let mut messages = Vec::new();
+    let mut add = |beat: u64, order: Order| {
+        let mut buffer = vec![0; trajectory::size(MOST_AXES)];
+        let length = order.encode(&mut buffer).unwrap();
+        buffer.truncate(length);
+        messages.push((beat, buffer));
+    };
+    for (id, beat) in [(1, 100), (2, 600)] {
+        let axes = [0, 1].map(|axis| AxisTolerances { axis, ..Default::default() });
+        let axes = Rows::from_slice(&axes).unwrap();
+        add(
+            beat,
+            Order::Begin(Begin { id, points: 50, start_ns: None, goal_time: GoalTime::Default, axes }),
+        );
+        for index in 0..50_u32 {
+            let place = (f64::from(index + 1) * 0.1).sin() * 0.2;
+            let time_from_start_ns = 300_000_000 + u64::from(index) * 10_000_000;
+            let positions = Rows::from_slice(&[place, -place]).unwrap();
+            let (velocities, accelerations) = (Rows::new(), Rows::new());
+            let point = Point { id, index, time_from_start_ns, positions, velocities, accelerations };
+            add(beat, Order::Point(point));
+        }
+        add(beat, Order::Commit { id });
+    }
+    messages
+}
+
+#[test]
+fn no_controller_asks_for_memory_once_it_is_made() {
+    let beat_now = Arc::new(AtomicU64::new(0));
+    let sent = Arc::new(AtomicU64::new(0));
+    let port =
+        |messages| Planned { messages, next: 0, beat: Arc::clone(&beat_now), sent: Arc::clone(&sent) };
+    let axis = |axis: usize| SwitchAxis {
+        mode: if axis < 2 { CyclicMode::Position } else { CyclicMode::Velocity },
+        velocity_limit: RadiansPerSecond(4.0),
+        homing: true,
+    };
+    let axes: Vec<_> = (0..AXES).map(axis).collect();
+    let mut switch = Switch::new(&axes, members(), true)
+        .with_ports(Box::new(port(requests())), Box::new(port(orders())));
+    let mut reports = [AxisReport { homed: true, ..AxisReport::default() }; AXES];
+    let mut commands = [AxisCommand::default(); AXES];
+    let mut asked = Asked { axes: vec![None; AXES], ..Asked::default() };
+    let mut moved = [0.0_f64; AXES];
+    for number in 0..BEATS {
+        beat_now.store(number, Ordering::Relaxed);
+        // Drives as they are in books: they do at once what they are told.
+        for (report, command) in reports.iter_mut().zip(&commands) {
+            let enabled = command.request == Request::Enable;
+            report.state = Some(if enabled { State::OperationEnabled } else { State::SwitchOnDisabled });
+            report.feedback.phase = match (enabled, report.feedback.phase) {
+                (false, _) => AxisPhase::NotEnabled,
+                (true, AxisPhase::NotEnabled) => AxisPhase::HoldingAt(report.feedback.position),
+                (true, _) => AxisPhase::Following,
+            };
+            report.feedback.fresh = true;
+        }
+        for axis in 0..AXES {
+            let feedback = &mut reports[axis].feedback;
+            let setpoint = commands[axis].setpoint;
+            let before = feedback.position;
+            match (axes[axis].mode, feedback.phase) {
+                (CyclicMode::Position, AxisPhase::Following) => feedback.position = setpoint.position,
+                (_, AxisPhase::Following) => feedback.position += setpoint.velocity * Seconds(1e-3),
+                _ => {}
+            }
+            feedback.velocity = (feedback.position - before) / Seconds(1e-3);
+            moved[axis] += (feedback.position - before).0.abs();
+        }
+        // Something new every fifth of a second, but for some beats after a stop.
+        if number % 200 == 0 && (number < 1500 || number % 1500 > 450) {
+            let way = if number % 400 == 0 { 1.0 } else { -1.0 };
+            asked.freshness = if number % 1400 == 0 { Freshness::Stale } else { Freshness::Fresh };
+            let (x, yaw) = (MetresPerSecond(0.2 * way), RadiansPerSecond(0.4));
+            asked.twist = Some(Twist { x, yaw, ..Twist::default() });
+            for target in &mut asked.axes[..2] {
+                *target = Some(AxisTarget::Position(Radians(way * 0.3)));
+            }
+            for target in &mut asked.axes[2..5] {
+                *target = Some(AxisTarget::Velocity(RadiansPerSecond(way)));
+            }
+            asked.axes[5] = Some(AxisTarget::Effort(NewtonMetres(0.1)));
+        }
+        let beat = Beat {
+            cycle: number,
+            release: Instant::from_nanos(1_000_000_000 + number * 1_000_000),
+            period: Duration::from_millis(1),
+            periods: 1,
+            stopping: number > BEATS - 200,
+        };
+        WATCHED.set(true);
+        switch.hear(&asked);
+        switch.update(beat, &reports, &mut commands);
+        std::hint::black_box(switch.tell());
+        WATCHED.set(false);
+    }
+    assert_eq!(CALLS.load(Ordering::Relaxed), 0, "calls of the allocator");
+    // 7 stops, 7 switches, reset, home, disable, enable; two trajectories accepted, one of them succeeded.
+    assert_eq!(sent.load(Ordering::Relaxed), 18 + 3, "all of it happened");
+    assert!(moved[..4].iter().all(|moved| *moved > 0.2), "{moved:?}");
+    assert_eq!(switch.tell().control.active, 7);
+    WATCHED.set(true);
+    std::hint::black_box(Box::new(7));
+    WATCHED.set(false);
+    assert!(CALLS.load(Ordering::Relaxed) > 0, "the counter counts");
+}
