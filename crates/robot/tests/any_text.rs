@@ -2,10 +2,13 @@
 
 use onbeat_robot::Robot;
 
-const EXAMPLES: [&str; 3] = [
+const EXAMPLES: [&str; 6] = [
     include_str!("../../../examples/six-axis.toml"),
     include_str!("../../../examples/io-station.toml"),
     include_str!("../../../examples/humanoid-59.toml"),
+    include_str!("../../../examples/m4k.toml"),
+    include_str!("../../../examples/omni.toml"),
+    include_str!("../../../examples/arm.toml"),
 ];
 
 /// Pieces of TOML that change what the text around them means.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ethercat::cia402::CyclicMode;
-use robot::{Application, ControllerKind, Overrides, Robot};
+use robot::{Application, BaseKind, ControllerKind, Homing, OnStale, Overrides, Robot};
 
 use onbeat_robot as robot;
 
@@ -76,6 +76,48 @@ fn the_humanoid_is_59_sub_devices_on_two_junctions() {
     };
     let chest = sub_devices.iter().position(|it| it.name == "chest").unwrap();
     assert_eq!((branches(0), branches(chest)), (3, 3));
+}
+
+#[test]
+fn the_service_robot_stands_on_two_wheels_of_20_32_cm_behind_12_to_1() {
+    let robot = example("m4k.toml");
+    let base = robot.base.as_ref().unwrap();
+    assert_eq!((base.kind, base.wheel_radius), (BaseKind::Differential { left: 0, right: 1 }, 0.1016));
+    assert_eq!((base.odometry_frame.as_str(), base.base_frame.as_str()), ("odom", "base_link"));
+    assert_eq!(axes_in(&robot, CyclicMode::Velocity), 2);
+    let turns =
+        robot.axes.iter().map(|axis| axis.scale.counts_per_radian() * std::f64::consts::TAU / 16_384.0);
+    let turns: Vec<_> = turns.map(|turns| turns.round()).collect();
+    assert_eq!(turns, [12.0, -12.0]);
+    assert!(robot.axes.iter().all(|axis| axis.on_stale == OnStale::Ramp));
+    let kinds: Vec<_> = robot.controllers.iter().map(|it| (it.name.as_str(), it.kind.name())).collect();
+    assert_eq!(kinds, [("base", "diff_drive"), ("wheels", "joint_velocity")]);
+    assert_eq!(robot.seam.name, "m4k");
+}
+
+#[test]
+fn the_omnidirectional_base_has_four_mecanum_wheels() {
+    let robot = example("omni.toml");
+    let BaseKind::Mecanum { wheels, .. } = robot.base.as_ref().unwrap().kind else { panic!("mecanum") };
+    assert_eq!(wheels, [0, 1, 2, 3]);
+    assert_eq!(robot.controllers[0].kind, ControllerKind::OmniDrive);
+    assert_eq!(robot.controllers[0].axes, [0, 1, 2, 3]);
+}
+
+#[test]
+fn the_arm_has_six_joints_with_names_of_its_urdf() {
+    let robot = example("arm.toml");
+    let arm = robot.arm.as_ref().unwrap();
+    let urdf = std::fs::read_to_string(&arm.urdf).unwrap();
+    assert_eq!(arm.joints.len(), 6);
+    for joint in arm.joints.iter().flatten() {
+        assert!(urdf.contains(&format!("<joint name=\"{joint}\" type=\"revolute\">")), "{joint}");
+    }
+    assert!(robot.axes.iter().all(|axis| axis.homing == Homing::Absolute { offset: 0.0 }));
+    let ControllerKind::JointTrajectory(follow) = &robot.controllers[0].kind else {
+        panic!("trajectories")
+    };
+    assert_eq!((follow.path_tolerance, follow.points), (Some(0.1), 1000));
 }
 
 #[test]

@@ -11,7 +11,8 @@ use runtime::axis::{AxisConfiguration, BrakeConfiguration};
 /// The axes of `robot`, in their order.
 pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
     let axis = |axis: &robot::Axis| {
-        let step = Radians(axis.limits.maximum_step);
+        // Supervision keeps to the step in radians; what the drive is sent is rounded to counts at both ends of it.
+        let step = Radians(axis.limits.maximum_step + 2.0 / axis.scale.counts_per_radian().abs());
         AxisConfiguration {
             supervision: Some(supervision(axis)),
             homing: match axis.homing {

@@ -13,6 +13,7 @@ mod missing_interface;
 mod observer;
 mod real_images;
 mod record;
+mod robots;
 mod run;
 mod scan;
 mod sdo;

@@ -1,0 +1,219 @@
+//! The robots of `examples/`, moved from another process through their seams.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use onbeat::bridge::attach::Attachment;
+use onbeat::bridge::channel::Channel;
+use onbeat::bridge::command::{self, Twist};
+use onbeat::bridge::message::trajectory::{
+    self, Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Report, Tolerance,
+};
+use onbeat::bridge::message::{Rows, control};
+use onbeat::bridge::state::{State, TrajectoryStatus};
+
+use crate::common::{Running, alone, await_beats, onbeat};
+
+/// A run of an example, with its seam in a folder of its own.
+struct Robot {
+    running: Running,
+    seam: Attachment,
+    folder: PathBuf,
+}
+
+impl Robot {
+    fn start(example: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-{example}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let socket = folder.join("robot.sock");
+        let robot = format!("{}/../../examples/{example}.toml", env!("CARGO_MANIFEST_DIR"));
+        let mut command = onbeat();
+        command.args(["run", &robot, "--json", "--seam", socket.to_str().expect("a path")]);
+        let running = Running::start(command);
+        await_beats(running.id(), 1);
+        let seam = Attachment::open(&socket).expect("a seam to attach to");
+        let robot = Self { running, seam, folder };
+        robot.until("enabled", |state| state.axes.iter().all(|axis| axis.phase == 2));
+        robot
+    }
+
+    /// Looks until the state is so; a minute at most.
+    fn until(&self, what: &str, is: impl Fn(&State) -> bool) -> State {
+        let (reader, started) = (self.seam.state(), Instant::now());
+        loop {
+            match reader.read() {
+                Ok(state) if is(&state) => return state,
+                state => assert!(started.elapsed() < Duration::from_secs(60), "not {what}: {state:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends the run; what it came to.
+    fn interrupt(self) -> serde_json::Value {
+        let number = self.running.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
+        let end = self.running.finish().json();
+        let _ = std::fs::remove_dir_all(&self.folder);
+        end
+    }
+}
+
+fn twist(x: f64, y: f64, yaw: f64) -> command::Command {
+    let twist = Some(Twist { x, y, yaw });
+    command::Command { twist, time_to_live_ns: 500_000_000, ..command::Command::default() }
+}
+
+/// Asks for a twist every 50 ms until the state is so.
+fn drive(robot: &Robot, asked: [f64; 3], is: impl Fn(&State) -> bool) -> State {
+    let mut writer = robot.seam.command().expect("the only client");
+    let axes = robot.seam.description().axes.len();
+    let (reader, started) = (robot.seam.state(), Instant::now());
+    loop {
+        let [x, y, yaw] = asked;
+        writer.send(&command::Command { axes: vec![None; axes], ..twist(x, y, yaw) }).expect("sent");
+        match reader.read() {
+            Ok(state) if is(&state) => return state,
+            state => assert!(started.elapsed() < Duration::from_secs(60), "not yet: {state:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Both wheels of the service robot stand; drives in CSV answer with a count or so of noise.
+fn stands(state: &State) -> bool {
+    state.axes.iter().all(|axis| axis.velocity.abs() < 0.01)
+        && state.base.twist.iter().all(|it| it.abs() < 1e-3)
+}
+
+#[test]
+fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
+    let _alone = alone();
+    let robot = Robot::start("m4k");
+    let base = robot.seam.description().base.clone().expect("a base");
+    assert_eq!((base.kind.as_str(), base.odometry_frame.as_str()), ("differential", "odom"));
+    let state = drive(&robot, [0.4, 0.0, 0.5], |state| state.base.pose[2] > 0.5);
+    assert!(state.command.accepted > 0 && state.command.refused == 0, "{:?}", state.command);
+    // The client and its lease are gone; the last command goes stale.
+    let state = robot.until("at rest", stands);
+    let [x, y, yaw] = state.base.pose;
+    // An arc of 0.8 m to the left, and what the wheels turned: 0.1016 m and 0.42 m.
+    let [left, right] = [0, 1].map(|wheel| state.axes[wheel].position * 0.1016);
+    assert!((yaw - (right - left) / 0.42).abs() < 1e-3, "{state:?}");
+    let chord = 2.0 * ((left + right) / 2.0 / yaw) * (yaw / 2.0).sin();
+    assert!((x.hypot(y) - chord).abs() < 0.02 && y > 0.05, "{x} {y}, chord {chord}");
+    robot.interrupt();
+}
+
+#[test]
+fn the_mecanum_base_moves_to_its_side_and_a_differential_one_refuses_to() {
+    let _alone = alone();
+    let omni = Robot::start("omni");
+    let state = drive(&omni, [0.0, 0.3, 0.0], |state| state.base.pose[1] > 0.2);
+    assert!(state.base.pose[0].abs() < 0.02 && state.base.pose[2].abs() < 0.02, "{:?}", state.base);
+    omni.interrupt();
+    let robot = Robot::start("m4k");
+    let state = drive(&robot, [0.0, 0.3, 0.0], |state| state.command.refused > 0);
+    assert!(state.base.pose.iter().all(|it| it.abs() < 1e-3), "{:?}", state.base);
+    robot.interrupt();
+}
+
+/// The port `trajectory` of an arm.
+struct Trajectories(Channel);
+
+impl Trajectories {
+    fn send(&self, order: &Order) {
+        let mut buffer = [0; trajectory::size(6)];
+        let length = order.encode(&mut buffer).expect("room");
+        self.0.send_timeout(&buffer[..length], Duration::from_secs(10)).expect("sent");
+    }
+
+    /// All six joints to these positions, one after the other this far apart in time.
+    fn follow(&self, id: u64, path_position: Tolerance, seconds: f64, rows: &[[f64; 6]]) {
+        let axes: Vec<_> = (0..6)
+            .map(|axis| AxisTolerances { axis, path_position, ..AxisTolerances::default() })
+            .collect();
+        let axes = Rows::from_slice(&axes).expect("six");
+        let (points, goal_time) = (rows.len() as u32, GoalTime::Within(5_000_000_000));
+        self.send(&Order::Begin(Begin { id, points, start_ns: None, goal_time, axes }));
+        for (index, row) in (0..).zip(rows) {
+            self.send(&Order::Point(Point {
+                id,
+                index,
+                time_from_start_ns: (seconds * 1e9) as u64 * (u64::from(index) + 1),
+                positions: Rows::from_slice(row).expect("six"),
+                velocities: Rows::new(),
+                accelerations: Rows::new(),
+            }));
+        }
+        self.send(&Order::Commit { id });
+    }
+
+    fn next(&self) -> Report {
+        let mut buffer = [0; trajectory::REPORT_SIZE];
+        let received = self.0.recv_timeout(&mut buffer, Duration::from_secs(60)).expect("a seam");
+        Report::decode(&buffer[..received.expect("a report within a minute")]).expect("a report")
+    }
+}
+
+#[test]
+fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow() {
+    let _alone = alone();
+    let arm = Robot::start("arm");
+    let description = arm.seam.description();
+    assert_eq!(description.axes[2].name, "elbow");
+    assert!(description.urdf.as_ref().is_some_and(|urdf| urdf.contains("joint name=\"elbow\"")));
+    let trajectories = Trajectories(arm.seam.port(trajectory::PORT).expect("free"));
+    let there = [0.5, -0.4, 0.3, 0.2, -0.1, 0.6];
+    // A machine that loses frames for a while loses way: only the goal has to be reached.
+    trajectories.follow(1, Tolerance::Unlimited, 0.5, &[[0.2; 6], there]);
+    let reports = [1, 2].map(|_| trajectories.next());
+    let outcomes = reports.map(|report| report.outcome);
+    let state = arm.seam.state().read().expect("a state");
+    let axis = reports[1].axis.and_then(|axis| state.axes.get(axis as usize));
+    assert_eq!(outcomes, [Outcome::Accepted, Outcome::Succeeded], "{axis:?} {:?}", state.timing);
+    let state = arm.until("told", |state| state.control.trajectory_status == TrajectoryStatus::Succeeded);
+    for (axis, position) in state.axes.iter().zip(there) {
+        assert!((axis.position - position).abs() < 0.02, "{} {position}", axis.position);
+    }
+
+    trajectories.follow(2, Tolerance::Unlimited, 20.0, &[[2.0; 6]]);
+    assert_eq!(trajectories.next().outcome, Outcome::Accepted);
+    arm.until("on its way", |state| state.control.trajectory_elapsed_ns > 200_000_000);
+    trajectories.send(&Order::Cancel { id: 2 });
+    assert_eq!(trajectories.next().outcome, Outcome::Canceled);
+
+    trajectories.follow(3, Tolerance::Within(1e-7), 2.0, &[[0.0; 6]]);
+    assert_eq!(trajectories.next().outcome, Outcome::Accepted);
+    let report = trajectories.next();
+    assert_eq!(report.outcome, Outcome::Aborted(Abort::PathTolerance), "{report}");
+
+    trajectories.follow(4, Tolerance::Unlimited, 2.0, &[[0.0, 0.0, 7.0, 0.0, 0.0, 0.0]]);
+    let report = trajectories.next();
+    assert_eq!((report.axis, report.allowed), (Some(2), 2.9), "{report}");
+    assert_eq!(
+        report.to_string(),
+        "rejected: a position behind the limits of its axis, axis 2, point 0, found 7, allowed 2.9"
+    );
+
+    let requests = arm.seam.port(control::PORT).expect("free");
+    let mut buffer = [0; control::SIZE];
+    let asked = control::Request { id: 9, what: control::Action::SwitchController(1) };
+    asked.encode(&mut buffer).expect("room");
+    // The axes may still come to rest.
+    let started = Instant::now();
+    let outcome = loop {
+        requests.send_timeout(&buffer, Duration::from_secs(10)).expect("sent");
+        let mut answer = [0; control::SIZE];
+        requests.recv_timeout(&mut answer, Duration::from_secs(60)).expect("a seam").expect("an answer");
+        let reply = control::Reply::decode(&answer).expect("a reply");
+        if reply.outcome.is_ok() || started.elapsed() > Duration::from_secs(60) {
+            break reply.outcome;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(outcome, Ok(()));
+    arm.until("switched", |state| state.control.active == 1);
+    arm.interrupt();
+}
