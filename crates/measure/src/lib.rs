@@ -17,6 +17,8 @@
 //! | [`tasks`] | two periodic tasks beside their computed response times |
 //! | [`devices`] | the service robot's five devices: periods, responses, utilisation |
 //! | [`wakeup`] | our pacer beside `cyclictest` |
+//! | [`navigation`] | a robot round an obstacle: planner and control in one process, and with the seam between |
+//! | [`omni`] | a robot on its path, by the convolution-based generator |
 //! | [`interrupt`] | from an interrupt to user code |
 #![deny(unsafe_code)]
 
@@ -30,6 +32,7 @@ pub mod interrupt;
 pub mod ipc;
 pub mod load;
 pub mod navigation;
+pub mod omni;
 pub mod onbeat_run;
 mod peers;
 mod raw;

@@ -5,6 +5,7 @@ mod culprit;
 mod doctor;
 mod load;
 mod measure;
+mod pilot;
 mod report;
 pub(crate) mod run;
 mod scan;
@@ -41,6 +42,9 @@ pub(crate) enum Command {
     /// Put one of the experiments' loads on this machine until it is ended
     #[command(hide = true)]
     Load(load::Load),
+    /// Drive a base along the course of `measure navigation`
+    #[command(hide = true, subcommand)]
+    Pilot(pilot::Pilot),
     /// Make a measurement as a paper made it, with its tables and plots
     #[command(subcommand)]
     Measure(measure::Measure),
@@ -59,6 +63,7 @@ impl Command {
             Self::Report(report) => report.execute(),
             Self::Analyse(analyse) => analyse.execute(),
             Self::Load(load) => load.execute(),
+            Self::Pilot(pilot) => pilot.execute(),
             Self::Measure(measure) => measure.execute(),
         }
     }

@@ -8,6 +8,7 @@ mod explain;
 mod hold;
 mod interference;
 mod measure;
+mod measure_motion;
 mod measure_tasks;
 mod missing_interface;
 mod observer;

@@ -1,7 +1,7 @@
 //! One of the four drives.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ pub(super) enum Place {
 /// A drive, and what the actuator task did meanwhile.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
+    pub(super) place: Place,
     pub(super) name: String,
     pub(super) key: String,
     pub(super) beats: Vec<CycleRecord>,
@@ -50,21 +51,16 @@ impl Navigation {
         let (_, beats) = beats::beats(&runner::read(&recording)?)
             .map_err(|why| Error::other(format_args!("{}: {why}", recording.display())))?;
         let drive = log::read(&pilot::log_path(&context.directory, &key))?;
-        Ok(Cell { name, key, beats, drive, doubts })
+        Ok(Cell { place, name, key, beats, drive, doubts })
     }
 
-    fn in_one_process(
-        &self,
-        context: &Context,
-        key: &str,
-        recording: &PathBuf,
-    ) -> Result<Vec<String>, Error> {
+    fn in_one_process(&self, context: &Context, key: &str, recording: &Path) -> Result<Vec<String>, Error> {
         let run = self.onbeat_run([]);
         let run =
             OnbeatRun { options: ["--no-seam", "--profile", "none"].map(OsString::from).to_vec(), ..run };
         let mut words: Vec<OsString> =
             ["pilot", "inside", "--log", key, "--directory"].map(Into::into).to_vec();
-        words.push(context.directory.clone().into());
+        words.extend([context.directory.clone().into(), "--course".into(), self.course_words()?.into()]);
         let mut running = run.start_as(&words, context, recording, self.duration)?;
         if running.wait_until_measuring(context)? {
             while !running.is_over() && context.wait(LOOK_EVERY) {}
@@ -77,7 +73,7 @@ impl Navigation {
         &self,
         context: &Context,
         key: &str,
-        recording: &PathBuf,
+        recording: &Path,
     ) -> Result<Vec<String>, Error> {
         let seam = format!("navigation-{}", std::process::id());
         let run = self.onbeat_run(["--seam".into(), seam.clone().into()]);
@@ -94,7 +90,7 @@ impl Navigation {
                 key,
                 "--directory",
             ]);
-            command.arg(&context.directory);
+            command.arg(&context.directory).arg("--course").arg(self.course_words()?);
             let mut planner = match &self.planner {
                 Planner::Seam => None,
                 Planner::Dds { python } => {
@@ -103,18 +99,25 @@ impl Navigation {
                 }
             };
             let mut pilot = ChildProcess::start(command)?;
-            while !running.is_over() && context.wait(LOOK_EVERY) {
-                pilot
-                    .still_goes_on()
-                    .or_else(|error| if running.is_over() { Ok(()) } else { Err(error) })?;
-                if let Some(planner) = &mut planner {
-                    planner.still_goes_on()?;
+            // The pilot goes with the seam, a little before the run.
+            while !running.is_over() && !pilot.is_over() && context.wait(LOOK_EVERY) {
+                let lost = planner.as_mut().and_then(|planner| planner.still_goes_on().err());
+                if let Some(error) = lost {
+                    // At the end everybody goes; before it nobody may.
+                    context.wait(END);
+                    if !running.is_over() {
+                        return Err(error);
+                    }
                 }
             }
             pilot.finish()?;
         }
         let outcome = running.finish()?;
         Ok(servo::refusals(&outcome))
+    }
+
+    fn course_words(&self) -> Result<String, Error> {
+        serde_json::to_string(&self.course).map_err(Error::other)
     }
 
     fn onbeat_run<const N: usize>(&self, more: [OsString; N]) -> OnbeatRun {
@@ -143,11 +146,23 @@ impl Cell {
             (Some(_), _) => None,
             (None, _) => {
                 let left = self.drive.last().map_or(f64::NAN, |row| course.left(row.pose));
-                Some(format!("{}: it did not arrive, {left:.2} m were left", self.name))
+                let pause = self.beats.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).max();
+                let pause = pause.unwrap_or(0) as f64 / 1e6;
+                let why = if pause > WATCHDOG_MS {
+                    format!(
+                        "; once nothing was sent for {pause:.0} ms, and drives stop by themselves after {WATCHDOG_MS} ms"
+                    )
+                } else {
+                    String::new()
+                };
+                Some(format!("{}: it did not arrive, {left:.2} m were left{why}", self.name))
             }
         }
     }
 }
+
+/// The SyncManager watchdog of a SubDevice, unless somebody sets another.
+const WATCHDOG_MS: f64 = 100.0;
 
 fn names(place: Place, loaded: bool) -> (String, String) {
     let (name, key) = match place {
@@ -158,3 +173,6 @@ fn names(place: Place, loaded: bool) -> (String, String) {
 }
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Time for a run to end once its seam is closed.
+const END: Duration = Duration::from_secs(2);

@@ -2,9 +2,10 @@
 
 use motion::base::Pose;
 use motion::{Metres, Radians};
+use serde::{Deserialize, Serialize};
 
 /// A course on the floor; the robot begins at the origin and looks along x.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Course {
     /// Where to, m.
     pub goal: [f64; 2],

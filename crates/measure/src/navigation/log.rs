@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use motion::base::{Pose, Twist};
 use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
+use serde_json::Value;
 use timing::RecordingWriter;
 use timing::recording::Header;
 
-use super::course::Course;
 use crate::raw::facts;
 use crate::{Context, Error, runner};
 
@@ -33,13 +33,9 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn begin(context: &Context, name: &str, course: &Course) -> Result<Self, Error> {
-        let facts = facts([
-            ("goal_m", course.goal.to_vec().into()),
-            ("obstacle_m", course.obstacle.to_vec().into()),
-            ("obstacle_radius_m", course.obstacle_radius.into()),
-            ("robot_radius_m", course.robot_radius.into()),
-        ]);
+    /// `facts` are what to know of the drive.
+    pub(crate) fn begin(context: &Context, name: &str, facts: &[(&str, Value)]) -> Result<Self, Error> {
+        let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let columns = COLUMNS.map(str::to_owned).to_vec();
         let writer = context.record(name, &Header { what: WHAT.into(), columns, facts })?;
         Ok(Self { path: context.path(name), writer: Some(writer), failed: None })

@@ -38,10 +38,16 @@ impl Pilot {
     /// The file that cannot be written.
     pub fn begin(context: &Context, name: &str, course: Course) -> Result<Self, Error> {
         let planner = DynamicWindow { radius: course.robot_radius, ..DynamicWindow::default() };
+        let facts = [
+            ("goal_m", course.goal.to_vec().into()),
+            ("obstacle_m", course.obstacle.to_vec().into()),
+            ("obstacle_radius_m", course.obstacle_radius.into()),
+            ("robot_radius_m", course.robot_radius.into()),
+        ];
         Ok(Self {
             course,
             planner,
-            log: Log::begin(context, name, &course)?,
+            log: Log::begin(context, name, &facts)?,
             plan_every: (planner.period * 1e9) as u64,
             next_plan: 0,
             asked: Twist::default(),
@@ -136,7 +142,10 @@ pub fn drive(
         let now = MonotonicClock.now();
         let asked = pilot.step(state.release_ns, pose, twist);
         if let Some((commands, asked)) = commands.as_mut().zip(asked) {
-            send(commands, asked, now)?;
+            match send(commands, asked, now) {
+                Err(_) if attachment.has_ended() => break,
+                sent => sent?,
+            }
         }
     }
     pilot.finish()

@@ -5,6 +5,8 @@ mod ecci;
 mod interference;
 mod interrupt;
 mod ipc;
+mod navigation;
+mod omni;
 mod servo;
 mod tasks;
 mod tuning;
@@ -39,6 +41,10 @@ pub(crate) enum Measure {
     Ecci(ecci::Ecci),
     /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
     Devices(devices::Devices),
+    /// A robot round an obstacle: the actuator's period in one ordinary process and through the seam
+    Navigation(navigation::Navigation),
+    /// An omnidirectional robot on its path, by the convolution-based generator
+    Omni(omni::Omni),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),
 }
@@ -54,6 +60,8 @@ impl Measure {
             Self::Ipc(it) => it.execute(),
             Self::Ecci(it) => it.execute(),
             Self::Devices(it) => it.execute(),
+            Self::Navigation(it) => it.execute(),
+            Self::Omni(it) => it.execute(),
             Self::Servo(it) => it.execute(),
         }
     }

@@ -138,7 +138,7 @@ impl Run {
     }
 
     /// The robot file's robot, with what the command line changes.
-    fn robot(&self) -> Result<Robot, Failure> {
+    pub(crate) fn robot(&self) -> Result<Robot, Failure> {
         let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         self.hold.change(&mut robot.cycle);
         robot.cycle.frame_order = match self.frame_order {

@@ -1,0 +1,154 @@
+//! `onbeat measure omni` and `navigation`: bases that drive, from the planner down to simulated drives.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Ran, Running, alone, await_beats, finished, onbeat, run};
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
+    let folder = folder(name);
+    let mut command = onbeat();
+    command.arg("measure").args(arguments).arg("--out").arg(&folder);
+    let _alone = alone();
+    (Running::start(command).finish_within(Duration::from_secs(300)), folder)
+}
+
+fn report(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join("report.json")).expect("a saved report");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Again where the machine stood still for longer than the drives' watchdog waits: they stop then, as they must.
+fn until_still<T>(mut drive: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..5 {
+        if let Some(result) = drive() {
+            return result;
+        }
+        eprintln!("the machine stood still: once more");
+    }
+    panic!("the machine stands still all the time");
+}
+
+#[test]
+fn an_omnidirectional_robot_follows_its_path_to_the_end() {
+    let off = |report: &Value, name: &str| report["values"][name].as_f64().expect("a number");
+    let (report, folder) = until_still(|| {
+        let settings = ["omni", "--velocity", "0.9", "--acceleration", "0.9", "--jerk", "5", "--json"];
+        let (ran, folder) = measured("omni", &settings);
+        let report = ran.json();
+        (off(&report, "end_point_error_mm") < 100.0).then_some((report, folder))
+    });
+    // The last commands ask for what is missing; encoders and gears leave micrometres.
+    assert!(off(&report, "end_point_error_mm") < 2.0, "{}", report["values"]);
+    assert!(off(&report, "heading_error_degrees") < 0.5, "{}", report["values"]);
+    assert!(off(&report, "largest_distance_mm") < 300.0, "{}", report["values"]);
+    let page = std::fs::read_to_string(folder.join("report.html")).expect("the page");
+    assert_eq!(page.matches("<svg").count(), 4, "trajectory, velocities, wheels, distance");
+    let shown = run(&["report", folder.to_str().expect("a path")]).stdout;
+    assert!(shown.contains("end-point error") && shown.contains("convolution"), "{shown}");
+}
+
+#[test]
+fn a_robot_that_cannot_go_aside_is_refused() {
+    let (ran, _) = measured("omni-m4k", &["omni", "--robot", "examples/m4k.toml"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("expected a robot with a [base] of kind mecanum or omni"),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// Two seconds are too short for three metres: the experiment says so, with all four rows in its report.
+#[test]
+fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
+    let (ran, folder) = measured("navigation", &["navigation", "--duration", "2s"]);
+    assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
+    let said = ran.stderr.lines().last().expect("a sentence");
+    assert!(said.contains("through the seam: it did not arrive") && said.contains("m were left"), "{said}");
+    let report = report(&folder);
+    let rows = report["sections"][0]["table"]["rows"].as_array().expect("rows");
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    let expected = [
+        "one ordinary process",
+        "through the seam",
+        "one ordinary process, under load",
+        "through the seam, under load",
+    ];
+    assert_eq!(names, expected);
+    for key in ["one-process", "seam", "one-process-load", "seam-load"] {
+        let values = &report["values"][key];
+        let (period, deviation) = (&values["period_ns"], &values["deviation_ns"]);
+        for of in [period, deviation] {
+            let number = |name: &str| of[name].as_f64().unwrap_or_else(|| panic!("{name} in {values}"));
+            assert!(number("minimum") <= number("average") && number("average") <= number("maximum"));
+            assert!(number("standard_deviation") >= 0.0);
+        }
+        assert!(values["beats"].as_u64() > Some(20) && values["arrived_after_s"].is_null(), "{values}");
+        assert!(values["least_room_m"].as_f64() > Some(0.2), "it is still far from the post: {values}");
+        for file in [format!("{key}.onbeat"), format!("{key}-beats.onbeat")] {
+            let shown = run(&["report", folder.join(&file).to_str().expect("a path")]);
+            assert_eq!(shown.code, Some(0), "{file}: {}", shown.stderr);
+        }
+    }
+}
+
+/// The planner in a process of its own, the seam, the cycle, the drives: 3 m round the post.
+#[test]
+fn a_pilot_on_the_other_side_of_the_seam_reaches_the_goal() {
+    let course = r#"{"goal":[3.0,0.0],"obstacle":[1.5,0.08],"obstacle_radius":0.2,"robot_radius":0.25,"tolerance":0.1}"#;
+    let folder = folder("pilot");
+    let seam = format!("pilot-{}", std::process::id());
+    let least_room = until_still(|| {
+        let _alone = alone();
+        let mut robot = onbeat();
+        robot.args(["run", "examples/m4k.toml", "--json", "--period", "10ms", "--profile", "none"]);
+        robot.args(["--for", "14s", "--seam", &seam]);
+        let robot = Running::start(robot);
+        await_beats(robot.id(), 20);
+        let mut pilot = onbeat();
+        pilot.args([
+            "pilot",
+            "outside",
+            "--seam",
+            &seam,
+            "--log",
+            "pilot",
+            "--course",
+            course,
+            "--directory",
+        ]);
+        let ran = finished({
+            pilot.arg(&folder);
+            pilot
+        });
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ended = robot.finish();
+        let log = std::fs::read_to_string(folder.join("pilot.onbeat")).expect("the log");
+        let rows = log.lines().filter(|line| !line.starts_with('#'));
+        let rows: Vec<Vec<i64>> =
+            rows.map(|row| row.split(',').map(|cell| cell.parse().expect("a number")).collect()).collect();
+        let last = rows.last().expect("rows");
+        let metres = |cell: i64| cell as f64 / 1e9;
+        let there = (metres(last[1]) - 3.0).hypot(metres(last[2])) < 0.15;
+        let room = rows.iter().map(|row| metres(row[10])).fold(f64::INFINITY, f64::min);
+        let still = ended.code == Some(0);
+        assert!(there || !still || was_late(&ended), "it stands at {last:?}");
+        there.then_some(room)
+    });
+    assert!(least_room > 0.0 && least_room < 0.3, "{least_room} m: past the post, without touching it");
+}
+
+/// Whether a run stood still for long enough to stop its drives, or nearly.
+fn was_late(ended: &Ran) -> bool {
+    ended.json()["t_period_ns"]["maximum"].as_u64() > Some(90_000_000)
+}
