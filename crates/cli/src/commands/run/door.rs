@@ -1,6 +1,7 @@
 //! Lets other programs attach to the run.
 
 use bridge::seam::{Door, OpenError, PlaceError};
+use devices::{Peripheral, Prepared};
 use robot::Robot;
 use runtime::seam::Seam;
 
@@ -16,6 +17,8 @@ pub(super) struct Open {
     pub(super) door: Door,
     /// The real-time ends of its ports.
     pub(super) ports: Ports,
+    /// The devices beside the bus, not started.
+    pub(super) devices: Prepared,
 }
 
 /// Opens the seam of `robot` under the name or path asked for, or one of its own. Where this user has no place for it:
@@ -27,16 +30,20 @@ pub(super) fn open(
     robot: &Robot,
     asked: Option<&str>,
     mover: Mover,
+    devices: &[Peripheral],
 ) -> Result<Result<Open, String>, Failure> {
     let name = name(robot, asked);
     for attempt in 1..=MOST_OF_A_NAME {
         let Some(name) = name.attempt(attempt) else { break };
         let seam::Seam { mut builder, rules, ports } = seam::seam(robot, &name.name, mover)?;
+        let devices = Prepared::new(devices, &mut builder).map_err(Failure::new)?;
         if let Some(folder) = &name.folder {
             builder.folder(folder);
         }
         match builder.open() {
-            Ok((ends, door)) => return Ok(Ok(Open { seam: Seam::new(ends, rules), door, ports })),
+            Ok((ends, door)) => {
+                return Ok(Ok(Open { seam: Seam::new(ends, rules), door, ports, devices }));
+            }
             Err(OpenError::Place(PlaceError::Taken { .. })) if name.may_be_another => {}
             Err(error @ (OpenError::Name { .. } | OpenError::Place(PlaceError::Taken { .. }))) => {
                 return Err(Failure::new(error));

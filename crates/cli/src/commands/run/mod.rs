@@ -1,5 +1,6 @@
 //! `onbeat run`: a robot's cycle.
 
+mod beside;
 mod door;
 mod explain;
 mod hold;

@@ -14,6 +14,7 @@ use runtime::profile::Grants;
 use runtime::{axis, beat_number};
 use timing::RunConditions;
 
+use super::beside::Beside;
 use super::door::{self, Open};
 use super::outcome::{self, Bus};
 use super::recorder::{self, Recorder};
@@ -23,7 +24,7 @@ use super::{Own, Run};
 use crate::bus::BRING_UP_PATIENCE;
 use crate::compose::link::RobotLink;
 use crate::compose::seam::Mover;
-use crate::compose::{axes, controller, profile};
+use crate::compose::{axes, controller, peripherals, profile};
 use crate::failure::Failure;
 use crate::stop;
 use crate::words::live_line::LiveLine;
@@ -44,9 +45,9 @@ impl Run {
             live.say(&format!("late beats are explained by counters only: {why}"));
         }
         let open = self.open_seam(robot, own.is_some())?;
-        let (seam, door, ports) = match open {
-            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports)),
-            Seamed::Closed(why) => (None, Err(why), None),
+        let (seam, door, ports, devices) = match open {
+            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports), Some(open.devices)),
+            Seamed::Closed(why) => (None, Err(why), None, None),
         };
         let controller = match own {
             Some(own) => own(robot, ports),
@@ -71,6 +72,13 @@ impl Run {
             Ok(door) => live.say(&format!("seam {}", door.path().display())),
             Err(Some(why)) => live.say(&format!("no other program can attach: {why}")),
             Err(None) => {}
+        }
+        let beside = devices.filter(|_| !robot.peripherals.is_empty()).zip(door.as_ref().ok());
+        let beside = beside.map(|(devices, door)| Beside::start(devices, door.path())).transpose()?;
+        if let Some(beside) = &beside {
+            beside.refusals().iter().for_each(|refusal| live.say(refusal));
+        } else if !robot.peripherals.is_empty() {
+            live.say("no devices beside the bus: their tasks are joined over the seam, and there is none");
         }
         let bus = Bus::of(&main_device, self.link());
         let (cycle, observer) = Cycle::new(
@@ -124,11 +132,12 @@ impl Run {
             let teller = door
                 .ok()
                 .zip(conditions.as_ref().ok())
-                .map(|(door, conditions)| Teller::new(door, thread_number.unwrap_or_default(), conditions));
+                .map(|(door, conditions)| Teller::new(door, thread_number.unwrap_or_default(), conditions))
+                .map(|teller| teller.with(beside.as_ref().map(Beside::tasks).unwrap_or_default()));
             let watch = Watch::new(robot, observer, self.limit(robot), recorder).told_by(teller);
             let watch =
                 watch.explained_by(explainer).ended_by_overrun(robot.cycle.overrun == Overrun::Stop);
-            let (measured, recorder) = watch_over(watch, stop, live);
+            let (measured, recorder) = watch_over(watch, stop, live, beside.as_ref());
             let (ended, not_put_back) =
                 thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
             not_put_back.iter().for_each(|failure| live.say(failure));
@@ -149,8 +158,13 @@ impl Run {
             return Ok(Seamed::Closed(None));
         }
         let mover = if own { Mover::Own } else { Mover::Controllers };
-        let opened = door::open(robot, self.seam.as_deref(), mover)?;
+        let opened = door::open(robot, self.seam.as_deref(), mover, &self.devices(robot))?;
         Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), |open| Seamed::Open(Box::new(open))))
+    }
+
+    /// The devices beside the bus: simulated where the bus is.
+    fn devices(&self, robot: &Robot) -> Vec<devices::Peripheral> {
+        peripherals::peripherals(robot, self.wire.iface.is_none())
     }
 
     /// The wire's name for people.
@@ -167,10 +181,18 @@ enum Seamed {
 }
 
 /// Looks until the cycle is over; ends the measurement when it is long enough or the user asks.
-fn watch_over(mut watch: Watch, stop: &AtomicBool, live: &mut LiveLine) -> (Measured, Option<Recorder>) {
+fn watch_over(
+    mut watch: Watch,
+    stop: &AtomicBool,
+    live: &mut LiveLine,
+    beside: Option<&Beside>,
+) -> (Measured, Option<Recorder>) {
     while !watch.is_over() {
         thread::sleep(watch::LOOK_EVERY);
         watch.look(live);
+        if let Some(beside) = beside {
+            beside.look(live);
+        }
         if watch.has_enough() || watch.has_overrun() || stop::asked() {
             watch.freeze();
             // Relaxed: nothing but the flag itself is passed through it.

@@ -10,6 +10,8 @@ use machine::task::Counters;
 use runtime::observer::Observer;
 use timing::{RunConditions, RunSummary, Statistics};
 
+use super::beside::TaskBeside;
+
 /// How often.
 const EVERY: Duration = Duration::from_millis(200);
 
@@ -18,6 +20,7 @@ pub(super) struct Teller {
     door: Door,
     document: Diagnostics,
     told: Option<Instant>,
+    beside: Vec<TaskBeside>,
 }
 
 impl Teller {
@@ -37,7 +40,12 @@ impl Teller {
             warnings: conditions.warnings.clone(),
             ..Diagnostics::default()
         };
-        Self { door, document, told: None }
+        Self { door, document, told: None, beside: Vec::new() }
+    }
+
+    /// Tells of these tasks beside the cycle, too.
+    pub(super) fn with(self, beside: Vec<TaskBeside>) -> Self {
+        Self { beside, ..self }
     }
 
     /// Tells how it stands, if it is time to.
@@ -67,6 +75,8 @@ impl Teller {
                 major_faults: counted.major_faults,
             });
         }
+        document.tasks.truncate(1);
+        document.tasks.extend(self.beside.iter().map(TaskBeside::now));
         if let Ok(text) = serde_json::to_string(document) {
             // A document too long leaves the one before: there is nobody to tell that to.
             let _ = self.door.diagnostics(&text);

@@ -1,0 +1,82 @@
+//! The robot's devices beside the bus: their tasks run as long as the cycle.
+
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+
+use bridge::diagnostics::{SpreadNs, TaskDiagnostics};
+use bridge::state::Spread;
+use devices::{Prepared, Running};
+use runtime::task::LiveReader;
+
+use crate::failure::Failure;
+use crate::words::live_line::LiveLine;
+
+/// Devices whose tasks run. Dropped, all of them end.
+pub(super) struct Beside {
+    running: Running,
+    said: Receiver<String>,
+}
+
+impl Beside {
+    /// Starts their tasks; each joins its two over the seam behind this socket.
+    pub(super) fn start(devices: Prepared, seam: &Path) -> Result<Self, Failure> {
+        let (say, said) = mpsc::channel();
+        let running = devices.start(seam, move |line| {
+            // Nobody listens any more only at the end.
+            let _ = say.send(line.to_owned());
+        });
+        Ok(Self { running: running.map_err(Failure::new)?, said })
+    }
+
+    /// Shows what the devices said, and what their tasks were refused, since it was last asked.
+    pub(super) fn look(&self, live: &mut LiveLine) {
+        self.said.try_iter().for_each(|line| live.say(&line));
+    }
+
+    /// What the system refused their real-time tasks, each a sentence.
+    pub(super) fn refusals(&self) -> Vec<String> {
+        let of = |task: &runtime::task::Task| {
+            let name = task.name().to_owned();
+            task.grants().refusals().map(move |refusal| format!("{name}: {refusal}")).collect::<Vec<_>>()
+        };
+        self.running.tasks().iter().flat_map(of).collect()
+    }
+
+    /// Their real-time tasks, for whoever tells of them.
+    pub(super) fn tasks(&self) -> Vec<TaskBeside> {
+        let task = |task: &runtime::task::Task| TaskBeside {
+            told: TaskDiagnostics {
+                name: task.name().to_owned(),
+                thread: task.tid(),
+                period_ns: u64::try_from(task.period().as_nanos()).unwrap_or(u64::MAX),
+                ..TaskDiagnostics::default()
+            },
+            live: task.live_reader(),
+        };
+        self.running.tasks().iter().map(task).collect()
+    }
+}
+
+/// A real-time task beside the cycle.
+pub(super) struct TaskBeside {
+    told: TaskDiagnostics,
+    live: LiveReader,
+}
+
+impl TaskBeside {
+    /// How it stands now.
+    pub(super) fn now(&self) -> TaskDiagnostics {
+        let live = self.live.read();
+        TaskDiagnostics {
+            jobs: live.jobs,
+            actual_period_ns: spread(live.period),
+            response_ns: spread(live.response),
+            overruns: live.overruns,
+            ..self.told.clone()
+        }
+    }
+}
+
+fn spread(it: Spread) -> SpreadNs {
+    SpreadNs { minimum: it.minimum_ns, mean: it.mean_ns, maximum: it.maximum_ns }
+}
