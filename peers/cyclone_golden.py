@@ -15,7 +15,7 @@ TOLERANCE = ros.JointTolerance("a", 0.01, 0.02, 0.03)
 TRAJECTORY = ros.JointTrajectory(HEADER, ["a", "bc"], [POINT, POINT])
 TRANSFORM = ros.Transform(ros.Vector3(1.0, 2.0, 3.0), ros.Quaternion(0.1, 0.2, 0.3, 0.9))
 TWIST = ros.Twist(ros.Vector3(0.5, 0.0, 0.0), ros.Vector3(0.0, 0.0, -1.5))
-GOAL_ID = ros.UUID(list(range(16)))
+GOAL_ID = ros.UUID(bytes(range(16)))
 VALUE = ros.ParameterValue(3, True, -7, 0.5, "text", [1, 2], [True, False], [-1], [1.5, 2.5], ["x", "yz"])
 NUMBERS = [float(i) for i in range(36)]
 

@@ -31,4 +31,5 @@ def main():
     print("Cyclone DDS finds nothing wrong")
 
 
-main()
+if __name__ == "__main__":
+    main()

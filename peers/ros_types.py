@@ -310,7 +310,7 @@ class FollowFeedback(IdlStruct, typename=ros("control_msgs/action/FollowJointTra
 @dataclass
 @final
 class UUID(IdlStruct, typename=ros("unique_identifier_msgs/msg/UUID")):
-    uuid: array[uint8, 16] = field(default_factory=lambda: [0] * 16)
+    uuid: array[uint8, 16] = bytes(16)
 
 
 @dataclass

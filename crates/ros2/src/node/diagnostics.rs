@@ -48,6 +48,12 @@ impl Diagnostics {
                 robot.refresh();
                 let counted = Counted::of(robot.state());
                 let last = self.last.replace(counted).unwrap_or(counted);
+                let command = &robot.state().command;
+                if let Some(why) =
+                    words::refusal(command.last_refusal).filter(|_| counted.refused > last.refused)
+                {
+                    moment.voice.warn("refused", format_args!("the cycle refused a command: {why}"));
+                }
                 let mut statuses = of_state(robot.state(), robot.description(), last, now_ns);
                 statuses.extend(robot.diagnostics().as_deref().map(of_document).unwrap_or_default());
                 for status in &mut statuses {

@@ -1,5 +1,6 @@
-//! Other people's programs judging ours: three MainDevices, a dissector and a scheduling simulator.
+//! Other people's programs judging ours: three MainDevices, a dissector, a scheduling simulator and a DDS.
 
+mod cyclone;
 mod peers;
 mod simso;
 pub(crate) mod simulate;
@@ -23,5 +24,6 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         peers::all(root, &onbeat, report);
         tshark::all(root, &onbeat, report);
         simso::all(root, &onbeat, report);
+        cyclone::all(root, &onbeat, report);
     }
 }

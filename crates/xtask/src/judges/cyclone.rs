@@ -1,0 +1,41 @@
+//! Eclipse Cyclone DDS, the DDS of ROS 2, watches and commands simulated robots through `onbeat-ros2`.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::report::{Outcome, Report};
+use crate::{command, setup};
+
+/// One step: a base that drives and an arm, each down to simulated drives.
+pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
+    report.step("judge cyclonedds", || {
+        let python = match setup::python_with_cyclone(root) {
+            Ok(python) => python,
+            Err(why) => return Outcome::Skipped(why),
+        };
+        let build = ["build", "--quiet", "--package", "onbeat-ros2"];
+        if let Err(why) = command::run(&mut command::cargo(root, &build)) {
+            return Outcome::Failed(why);
+        }
+        let mut judge = in_a_network_of_its_own();
+        judge.arg(python).arg(root.join("peers/cyclone_judge.py"));
+        judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
+        command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
+    });
+}
+
+/// Whoever else speaks DDS on this machine is not heard there. Without root the judge shares the loopback interface, and
+/// has only a domain of its own.
+fn in_a_network_of_its_own() -> Command {
+    let unshare = ["--net", "--", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"];
+    if command::works("unshare", &["--net", "--", "true"]) {
+        let mut command = Command::new("unshare");
+        command.args(unshare);
+        return command;
+    }
+    Command::new("env")
+}
+
+/// It takes about a minute.
+const LONGEST: Duration = Duration::from_secs(420);
