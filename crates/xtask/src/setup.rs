@@ -84,6 +84,14 @@ pub(crate) fn python_package_tools(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-python", "python/requirements.txt")
 }
 
+/// The Python of a virtual environment with Cyclone DDS.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn python_with_cyclone(root: &Path) -> Result<PathBuf, String> {
+    python_with(root, ".venv-cyclone", "peers/cyclone.txt")
+}
+
 fn python_with(root: &Path, name: &str, requirements: &str) -> Result<PathBuf, String> {
     let environment = root.join(name);
     let python = environment.join("bin/python");

@@ -27,8 +27,15 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
 
 /// Whoever else speaks DDS on this machine is not heard there. Without root the judge shares the loopback interface, and
 /// has only a domain of its own.
-fn in_a_network_of_its_own() -> Command {
-    let unshare = ["--net", "--", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"];
+pub(super) fn in_a_network_of_its_own() -> Command {
+    let unshare = [
+        "--net",
+        "--",
+        "sh",
+        "-c",
+        "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo; exec \"$@\"",
+        "sh",
+    ];
     if command::works("unshare", &["--net", "--", "true"]) {
         let mut command = Command::new("unshare");
         command.args(unshare);

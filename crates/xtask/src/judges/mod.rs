@@ -1,6 +1,7 @@
-//! Other people's programs judging ours: three MainDevices, a dissector, a scheduling simulator and a DDS.
+//! Other people's programs judging ours: three MainDevices, a dissector, a scheduling simulator and both DDS of ROS 2.
 
 mod cyclone;
+mod fastdds;
 mod peers;
 mod simso;
 pub(crate) mod simulate;
@@ -25,5 +26,6 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         tshark::all(root, &onbeat, report);
         simso::all(root, &onbeat, report);
         cyclone::all(root, &onbeat, report);
+        fastdds::all(root, &onbeat, report);
     }
 }
