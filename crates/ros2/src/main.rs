@@ -11,11 +11,13 @@
 //! | [`trajectory`] | trajectories as orders, and the goals of an action |
 //! | [`node`] | everything that is published, subscribed and served |
 //! | [`voice`], [`clock`] | what is said, and when |
+//! | [`guard`] | what must not happen to the machine when DDS goes wrong |
 #![forbid(unsafe_code)]
 
 mod check;
 mod clock;
 mod dds;
+mod guard;
 mod messages;
 mod node;
 mod options;
@@ -35,7 +37,8 @@ use crate::options::Options;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    end_with_any_thread();
+    guard::end_with_any_thread();
+    guard::bound_memory();
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         if let Err(error) = signal_hook::flag::register(signal, Arc::clone(&stop)) {
@@ -50,13 +53,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// A thread of DDS that panics would leave a node that looks alive and hears nothing. It ends instead: what it asked for
-/// goes stale, and whoever started it can start it again.
-fn end_with_any_thread() {
-    std::panic::set_hook(Box::new(|info| {
-        eprintln!("onbeat-ros2: a defect: {info}");
-        std::process::exit(101);
-    }));
 }

@@ -77,6 +77,19 @@ fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
     until("odometry of the new cycle", || odometry.take_next_sample().ok().flatten());
 }
 
+/// RustDDS can be made to grow without bound by a peer that sends nonsense: that must not cost the cycle its memory.
+#[test]
+fn the_node_is_bounded_in_memory_and_the_first_to_go() {
+    let folder = Folder::new("memory");
+    let cycle = Cycle::start(&folder.0);
+    let mut node = Node::start(&folder.0, cycle.path(), domain(2));
+    node.says("attached to `base`", 1);
+    let limits = node.about("limits");
+    let data = limits.lines().find(|line| line.starts_with("Max data size")).unwrap();
+    assert_eq!(data.split_whitespace().nth(3), Some("1073741824"), "{data}");
+    assert_eq!(node.about("oom_score_adj").trim(), "1000");
+}
+
 #[test]
 fn wrong_options_are_told_and_not_tried() {
     let run = |arguments: &[&str]| {

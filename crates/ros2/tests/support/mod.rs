@@ -159,6 +159,11 @@ impl Node {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
+    /// A file of its folder below /proc.
+    pub fn about(&self, file: &str) -> String {
+        std::fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap()
+    }
+
     /// Waits until it has said this so many times.
     pub fn says(&mut self, words: &str, times: usize) {
         until(&format!("{words:?}, {times} times"), || {
