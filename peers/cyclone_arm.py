@@ -40,14 +40,19 @@ class Arm:
         return dict(zip(state.name, state.position))
 
     def rests(self, what):
-        """Waits until it stands still, and sees that it stays where it is."""
-        still = lambda state: max(map(abs, state.velocity)) < 5e-3
-        before = self.joints.newest(f"standstill {what}", still).position
-        for _ in range(20):
-            after = self.joints.next("/joint_states").position
-        if max(abs(a - b) for a, b in zip(before, after)) > 2e-3:
-            raise Judged(f"it moved {what}: from {before} to {after}")
-        return dict(zip(self.names, after))
+        """Waits until it has stood still for a second: on a loaded machine commands may still be on their way."""
+        last, still = self.joints.newest("/joint_states"), 0
+
+        def stands():
+            nonlocal last, still
+            for now in self.joints.take():
+                stays = max(abs(a - b) for a, b in zip(last.position, now.position)) < 2e-3
+                still = still + 1 if stays else 0
+                last = last if stays else now
+            return still >= 100
+
+        until(f"standstill {what}", stands)
+        return dict(zip(self.names, last.position))
 
     def call(self, name, kind, **fields):
         return Client(self.node, name, *kind).call(**fields)

@@ -51,14 +51,19 @@ class Base:
         raise Judged(f"commanded for {patience:.0f} s in vain: {what}")
 
     def rests(self, what):
-        """Waits until it stands still, and sees that it stays where it is."""
-        until(f"standstill {what}", lambda: speed(self.place()) < 1e-3)
-        before = self.place()
-        for _ in range(20):
-            after = self.odom.next("/odom")
-        if distance(before, after) > 1e-3 or abs(yaw(after) - yaw(before)) > 1e-3:
-            raise Judged(f"it moved {what}: from {before.pose.pose} to {after.pose.pose}")
-        return after
+        """Waits until it has stood still for a second: on a loaded machine commands may still be on their way."""
+        last, still = self.place(), 0
+
+        def stands():
+            nonlocal last, still
+            for now in self.odom.take():
+                stays = distance(last, now) < 1e-3 and abs(yaw(now) - yaw(last)) < 1e-3 and speed(now) < 1e-3
+                still = still + 1 if stays else 0
+                last = last if stays else now
+            return still >= 50
+
+        until(f"standstill {what}", stands)
+        return last
 
     def does_not_move(self, write, what):
         """Commands for a second, which must not move it."""
