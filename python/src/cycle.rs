@@ -182,12 +182,7 @@ type Target = (u8, f64);
 impl Lease {
     /// Gives a command, and returns its sequence number.
     #[pyo3(signature = (twist, axes, ttl))]
-    fn send(
-        &self,
-        twist: Option<(f64, f64, f64)>,
-        axes: Vec<Option<Target>>,
-        ttl: f64,
-    ) -> PyResult<u64> {
+    fn send(&self, twist: Option<(f64, f64, f64)>, axes: Vec<Option<Target>>, ttl: f64) -> PyResult<u64> {
         let holds = wait::seconds("ttl", ttl)?;
         let target = |(kind, value): Target| match kind {
             0 => Ok(AxisTarget::Position(value)),

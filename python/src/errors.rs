@@ -5,7 +5,12 @@ use std::io;
 use pyo3::exceptions::{PyException, PyOSError, PyTimeoutError, PyValueError};
 use pyo3::{PyErr, create_exception};
 
-create_exception!(onbeat, OnbeatError, PyException, "Anything that goes wrong between a program and a cycle.");
+create_exception!(
+    onbeat,
+    OnbeatError,
+    PyException,
+    "Anything that goes wrong between a program and a cycle."
+);
 create_exception!(onbeat, NoCycleError, OnbeatError, "There is no such running cycle, or more than one.");
 create_exception!(onbeat, CycleEndedError, OnbeatError, "The cycle has ended, or its process was killed.");
 create_exception!(onbeat, LeaseError, OnbeatError, "Somebody else holds the lease of commands.");

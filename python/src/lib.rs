@@ -22,7 +22,8 @@ mod _native {
     use crate::cycle::{Cycle, Lease, attach, cycles};
     #[pymodule_export]
     use crate::errors::{
-        CommandError, CycleEndedError, LeaseError, NoCycleError, OnbeatError, PortError, RequestRefusedError,
+        CommandError, CycleEndedError, LeaseError, NoCycleError, OnbeatError, PortError,
+        RequestRefusedError,
     };
     #[pymodule_export]
     use crate::ports::{ControlPort, Port, TrajectoryPort, TrajectoryReport};

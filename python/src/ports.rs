@@ -202,9 +202,9 @@ impl ControlPort {
             let reply = Reply::decode(&bytes).map_err(of_message)?;
             // What was given up waiting for may still be answered.
             if reply.id == id {
-                return reply
-                    .outcome
-                    .map_err(|refusal| RequestRefusedError::new_err(format!("`{action}` was refused: {refusal}")));
+                return reply.outcome.map_err(|refusal| {
+                    RequestRefusedError::new_err(format!("`{action}` was refused: {refusal}"))
+                });
             }
         }
     }

@@ -25,7 +25,7 @@ class Run:
 
     def __init__(self, robot: str | Path, folder: Path, period: str) -> None:
         # What is asked of the system for a beat without delay is not asked for here: other tests run, too.
-        arguments = [ONBEAT, "run", robot, "--period", period, "--profile", "none", "--seam", folder / "seam.sock"]
+        arguments: list[str | Path] = [ONBEAT, "run", robot, "--period", period, "--profile", "none", "--seam", folder / "seam.sock"]
         self.log = folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -54,8 +54,8 @@ class Run:
         raise AssertionError(f"the cycle has ended: {self.log.read_text()}")
 
     def until_enabled(self) -> onbeat.State:
-        """The first state in which every drive follows its set-points."""
-        return self.until(lambda state: all(axis.drive_state == "Operation enabled" for axis in state.axes))
+        """The first state in which every axis does what it is asked for."""
+        return self.until(lambda state: all(axis.phase == "following" for axis in state.axes))
 
     def kill(self) -> None:
         """Ends the process at once, as nobody can prevent."""
