@@ -266,7 +266,7 @@ impl TrajectoryPort {
         let axes = axes.collect::<PyResult<Vec<_>>>()?;
         let goal_time = match goal_time {
             None => GoalTime::Default,
-            Some(seconds) if seconds == -1.0 => GoalTime::Unlimited,
+            Some(-1.0) => GoalTime::Unlimited,
             Some(seconds) => GoalTime::Within(nanoseconds("goal_time", seconds)?),
         };
         let begin = Begin {

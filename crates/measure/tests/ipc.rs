@@ -15,7 +15,7 @@ fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
     let report = conduct(&folder, |context| experiment.run(context));
 
     let calls = table(&report, "A call that nobody waits for");
-    assert_eq!(calls.rows.len(), 10, "seven mechanisms, three of our own");
+    assert_eq!(calls.rows.len(), 12, "seven mechanisms, five of our own");
     assert_in_order(calls);
     for caption in ["both threads at priority 80", "80 asks, 90 answers"] {
         let wake_ups = table(&report, &format!("Round trip / 2, us: {caption}"));

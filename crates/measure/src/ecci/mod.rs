@@ -16,6 +16,7 @@ use serde_json::json;
 
 use self::turn::{Taken, Turn};
 use self::way::Way;
+pub(crate) use self::way::{open_seam, state_of};
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};

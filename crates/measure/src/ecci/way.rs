@@ -117,7 +117,7 @@ pub(super) fn is_whole(state: &State) -> bool {
 }
 
 /// A state of this many axes.
-pub(super) fn state_of(axes: usize) -> State {
+pub(crate) fn state_of(axes: usize) -> State {
     State { axes: vec![Axis { drive_state: 5, fresh: true, ..Axis::default() }; axes], ..State::default() }
 }
 
@@ -163,7 +163,7 @@ fn of_seam(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
 }
 
 /// A seam that nobody finds who searches for cycles.
-fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Door, Folder)> {
+pub(crate) fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Door, Folder)> {
     let axis = |number: usize| AxisDescription {
         name: format!("axis {number}"),
         mode: "csp".into(),
@@ -180,7 +180,7 @@ fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Door, Folder)
 }
 
 /// A folder that goes away.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> io::Result<Self> {

@@ -106,7 +106,8 @@ impl Ipc {
 
     fn seam(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
         let profile = real_time(Some(self.priority), self.cpu);
-        for (place, (name, mut calls)) in seam::ours().into_iter().enumerate() {
+        let ours = seam::ours().map_err(|error| Error::other(format_args!("ipc, our seam: {error}")))?;
+        for (place, (name, mut calls)) in ours.into_iter().enumerate() {
             let (batches, refusals) =
                 call_batches(&mut *calls, &profile, self.share(), BATCH, context.stop)
                     .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
@@ -254,7 +255,8 @@ const PAPER: &str = "The paper's own values are not reproduced here: it measured
                      and this project does not have its numbers at hand. A call is the pair of both halves: post \
                      and wait, lock and unlock, send and receive, write and read; for the futex, a wake-up that finds \
                      nobody, and taking the word. The seqlock and the ring are what the cycle tells the rest of the \
-                     program by; their other side looks when it likes, so there is no wake-up to measure.";
+                     program by, and the seam other processes; their other side looks when it likes, so there is no \
+                     wake-up to measure.";
 
 type Named = (&'static str, Box<dyn Mechanism>);
 

@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn our_own_seam_is_called_batch_by_batch() {
-        for (name, mut calls) in seam::ours() {
+        for (name, mut calls) in seam::ours().unwrap() {
             let profile = RealTimeProfile::ORDINARY;
             let (batches, _) =
                 call_batches(&mut *calls, &profile, 50, 200, &AtomicBool::new(false)).unwrap();

@@ -3,23 +3,34 @@
 use std::hint::black_box;
 use std::io;
 
+use bridge::attach::Attachment;
 use rtrb::RingBuffer;
 use runtime::status::{Status, status_cell};
 use timing::CycleRecord;
 
+use crate::ecci::{open_seam, state_of};
+
 /// Calls one of them so often.
 pub(super) type Calls = Box<dyn FnMut(u32) -> io::Result<()> + Send>;
 
-/// All of them: the seqlock of the newest status, the cycle's side alone and with the reading side, and the ring of
-/// cycle records.
-pub(super) fn ours() -> Vec<(&'static str, Calls)> {
+/// All of them: the seqlock of the newest status, the cycle's side alone and with the reading side, the ring of cycle
+/// records, and the seam to other processes, as the status.
+///
+/// # Errors
+/// The system refuses memory or a socket for the seam.
+pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
     let status = Status::initial(AXES);
     let (mut alone, _) = status_cell(AXES);
     let (mut writer, reader) = status_cell(AXES);
     let (mut producer, mut consumer) = RingBuffer::new(64);
     let record = CycleRecord::begin(1, 2, 3);
     let published = status.clone();
-    vec![
+    let (mut seam, door, folder) = open_seam(AXES)?;
+    let seen = Attachment::open(door.path()).map_err(io::Error::other)?.state();
+    let (mut unseen, unseen_door, unseen_folder) = open_seam(AXES)?;
+    let state = state_of(AXES);
+    let (told, mut heard) = (state.clone(), state.clone());
+    Ok(vec![
         (
             "our seqlock: publish a status of six axes",
             Box::new(move |times| {
@@ -52,7 +63,29 @@ pub(super) fn ours() -> Vec<(&'static str, Calls)> {
                 Ok(())
             }),
         ),
-    ]
+        (
+            "our seam: publish a state of six axes",
+            Box::new(move |times| {
+                let _open = (&unseen_door, &unseen_folder);
+                for _ in 0..times {
+                    unseen.state.publish(black_box(&told));
+                }
+                Ok(())
+            }),
+        ),
+        (
+            "our seam: publish it and read it",
+            Box::new(move |times| {
+                let _open = (&door, &folder);
+                for _ in 0..times {
+                    seam.state.publish(black_box(&state));
+                    seen.read_into(&mut heard).map_err(io::Error::other)?;
+                    black_box(&heard);
+                }
+                Ok(())
+            }),
+        ),
+    ])
 }
 
 /// Axes of the status: as many as the built-in robot has.
