@@ -1,6 +1,7 @@
 //! What a cycle tells of itself a few times a second: a JSON document, newest wins.
 
 mod document;
+mod watched;
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,6 +15,7 @@ use crate::sys::mapping::Use;
 pub use document::{
     Conditions, Diagnostics, DisturbanceCounts, SpreadNs, TaskDiagnostics, WatchDiagnostics,
 };
+pub use watched::{Culprit, Watched};
 
 /// Longest document, bytes.
 pub const LONGEST: usize = 64 * 1024;

@@ -1,4 +1,5 @@
-//! What the disturbance watch costs the thread it watches: processor time of a period in which nothing is done.
+//! What the disturbance watch costs the thread it watches, for each event: the shortest time of a hundred system calls, each
+//! of them two events with tracepoints, one when it begins and one when it ends.
 //!
 //! `cargo run --release -p onbeat-runtime --example watch_cost`
 
@@ -7,40 +8,38 @@ use std::time::Duration;
 
 use onbeat_runtime::disturbance::{Detail, Means, Watch};
 use onbeat_runtime::task::Settings;
-use rustix::time::{ClockId, clock_gettime};
 
-const PERIODS: u64 = 4_000;
+const CALLS: u64 = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let means = [None, Some(Means::Counters), Some(Means::SoftwareEvents), Some(Means::Tracepoints)];
-    // Round and round: what the machine does meanwhile is the same for all.
-    for _ in 0..3 {
-        for means in means {
-            let watch = Watch::start(Detail::Counts)?;
-            let (task, _records) =
-                Settings::every("idle", Duration::from_micros(500)).create_loop(|periods| {
-                    periods.wait_period();
-                    let begin = processor_time();
-                    (0..PERIODS).for_each(|_| drop(periods.wait_period()));
-                    processor_time() - begin
-                })?;
-            let watch = means.map(|means| watch.at_best(means));
-            if let Some(watch) = &watch {
-                watch.add(task.subject());
+    let counts = |means| Some((Detail::Counts, means));
+    let mut without = None;
+    for watched in
+        [None, counts(Means::Counters), counts(Means::SoftwareEvents), counts(Means::Tracepoints)]
+    {
+        let settings = Settings::every("caller", Duration::from_millis(2));
+        let (task, _records) = settings.create_loop(|periods| {
+            let mut shortest = Duration::MAX;
+            for _ in 0..1_000 {
+                periods.wait_period();
+                let begin = periods.now();
+                (0..CALLS).for_each(|_| _ = rustix::process::getppid());
+                shortest = shortest.min(periods.now().since(begin));
             }
-            task.start();
-            while !task.is_over() {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            let used = task.join()?.value;
-            let watched = means.map_or("not watched".to_owned(), |means| format!("{means:?}"));
-            println!("{watched:16} {:6.0} ns a period", used.as_nanos() as f64 / PERIODS as f64);
+            shortest
+        })?;
+        let watch =
+            watched.map(|(detail, means)| Ok::<_, std::io::Error>(Watch::start(detail)?.at_best(means)));
+        let watch = watch.transpose()?;
+        watch.iter().for_each(|watch| watch.add(task.subject()));
+        task.start();
+        while !task.is_over() {
+            std::thread::sleep(Duration::from_millis(10));
         }
+        let took = task.join()?.value.as_nanos() as f64 / CALLS as f64;
+        let more = (took - *without.get_or_insert(took)) / 2.0;
+        let means = watched.map_or("not watched".to_owned(), |(_, means)| format!("{means:?}"));
+        println!("{means:16} {took:6.0} ns a call, {more:4.0} ns an event");
     }
     Ok(())
-}
-
-fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::watched::Watched;
 use crate::channel::PortCounters;
 use crate::state::Spread;
 
@@ -45,6 +46,8 @@ pub struct TaskDiagnostics {
     pub overruns: u64,
     /// What the kernel counted of its thread; none where that is not known.
     pub disturbances: Option<DisturbanceCounts>,
+    /// What kept it from doing nothing but its work and its wait; none where it is not watched.
+    pub watched: Option<Watched>,
 }
 
 /// What the kernel has counted of a real-time thread since it started: what of it disturbed a job, it does not say.

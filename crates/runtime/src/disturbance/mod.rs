@@ -12,10 +12,10 @@
 //! | [`Means::Counters`] | nothing | how many switches and faults, in about which periods |
 //!
 //! The best there is is taken; [`Disturbances::missing`] says what it lacks. The kernel writes a record of each event into
-//! a ring that a thread of the watch reads: the real-time thread pays for the kernel's writing, about half a microsecond
-//! for each event and two events a period, and for nothing else. It is told apart from any other sleep by the pacer's mark on the
-//! call. With [`Detail::Backtraces`] the kernel also copies the stack at each unexpected event, until it has the first
-//! of its kind; it is read, unwound and named by the watch.
+//! a ring that a thread of the watch reads: the real-time thread pays for the writing, two records a period, and for nothing
+//! else. Its wait is told apart from any other sleep by the pacer's mark on the call. With [`Detail::Backtraces`] the kernel
+//! also copies the stack at some unexpected events, until there is one of each kind; it is read, unwound and named by the
+//! watch.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -26,6 +26,7 @@
 //! | `probe` | the kernel's events of one thread |
 //! | `tracepoints` | their numbers and fields |
 //! | `counters` | what is left without them |
+//! | `told` | what was found, in the seam's diagnostics |
 //! | `backtrace` | from a copied stack to names |
 
 mod backtrace;
@@ -34,6 +35,7 @@ mod counters;
 mod of_cycle;
 mod probe;
 mod report;
+mod told;
 mod tracepoints;
 mod window;
 

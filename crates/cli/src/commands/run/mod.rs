@@ -66,6 +66,12 @@ pub(crate) struct Run {
     #[arg(long)]
     no_seam: bool,
 
+    /// Watch what keeps the cycle's thread from its work and its wait: preemptions, sleeps, page faults, system calls;
+    /// `--watch=backtraces` says where it was
+    #[arg(long, value_enum, value_name = "DETAIL", num_args = 0..=1, require_equals = true,
+          default_missing_value = "counts")]
+    watch: Option<Watching>,
+
     /// Stop when the process that started this one is gone (experiments run their columns so)
     #[arg(long, hide = true)]
     with_parent: bool,
@@ -87,6 +93,14 @@ enum Order {
     ReplyOfLastBeat,
     /// Send, then wait for this beat's own reply
     WaitForReply,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Watching {
+    /// How many, by what, in which periods
+    Counts,
+    /// Where the thread was at the first of each kind, too
+    Backtraces,
 }
 
 impl Run {

@@ -10,6 +10,8 @@ use robot::{Overrun, Robot};
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
+use runtime::disturbance::{CycleWatch, Detail, Disturbances};
+use runtime::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use runtime::profile::Grants;
 use runtime::{axis, beat_number};
 use timing::RunConditions;
@@ -20,7 +22,7 @@ use super::outcome::{self, Bus};
 use super::recorder::{self, Recorder};
 use super::teller::Teller;
 use super::watch::{self, Measured, Watch};
-use super::{Own, Run};
+use super::{Own, Run, Watching};
 use crate::bus::BRING_UP_PATIENCE;
 use crate::compose::link::RobotLink;
 use crate::compose::seam::Mover;
@@ -135,12 +137,18 @@ impl Run {
                 .map(|(door, conditions)| Teller::new(door, thread_number.unwrap_or_default(), conditions))
                 .map(|teller| teller.with(beside.as_ref().map(Beside::tasks).unwrap_or_default()));
             let watch = Watch::new(robot, observer, self.limit(robot), recorder).told_by(teller);
+            let disturbances = match (&thread_number, &granted) {
+                (Ok(number), Ok(granted)) => self.watch_disturbances(*number, robot, granted)?,
+                _ => None,
+            };
+            let watch = watch.with_disturbances(disturbances);
             let watch =
                 watch.explained_by(explainer).ended_by_overrun(robot.cycle.overrun == Overrun::Stop);
             let (measured, recorder) = watch_over(watch, stop, live, beside.as_ref());
             let (ended, not_put_back) =
                 thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
             not_put_back.iter().for_each(|failure| live.say(failure));
+            measured.disturbances.iter().for_each(|found| live.say(&in_words(found)));
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
             Ok(Ran {
                 measured,
@@ -150,6 +158,30 @@ impl Run {
                 ended,
             })
         })
+    }
+
+    /// Watches the cycle's thread, if that is wanted.
+    fn watch_disturbances(
+        &self,
+        thread: i32,
+        robot: &Robot,
+        granted: &Grants,
+    ) -> Result<Option<CycleWatch>, Failure> {
+        let detail = match self.watch {
+            None => return Ok(None),
+            Some(Watching::Counts) => Detail::Counts,
+            Some(Watching::Backtraces) => Detail::Backtraces,
+        };
+        let mut expected = match self.wire.iface {
+            Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
+            None => SIMULATED_SYSTEM_CALLS.to_vec(),
+        };
+        if self.wire.capture.is_some() {
+            // The thread that writes the file is woken up.
+            expected.push("futex");
+        }
+        let times = (robot.cycle.period, granted.spin_margin());
+        Ok(Some(CycleWatch::start(detail, thread, times, &expected)?))
     }
 
     /// Opens the seam, unless nobody wants it.
@@ -171,6 +203,29 @@ impl Run {
     fn link(&self) -> String {
         self.wire.iface.as_ref().map_or("simulated".to_owned(), |nic| format!("{nic} (AF_PACKET)"))
     }
+}
+
+/// What disturbed the cycle, in words.
+fn in_words(found: &Disturbances) -> String {
+    let mut words = match found.is_calm() {
+        true => "nothing disturbed the cycle's thread".to_owned(),
+        false => "disturbances of the cycle's thread:".to_owned(),
+    };
+    for it in &found.culprits {
+        let periods = match it.first_period == it.last_period {
+            true => format!("in beat {}", it.first_period),
+            false => format!("in beats {} to {}", it.first_period, it.last_period),
+        };
+        words += &format!("\n  {} x {} ({}) {periods}", it.count, it.kind, it.name);
+    }
+    for first in found.firsts.iter().filter(|first| !first.backtrace.is_empty()) {
+        words += &format!("\n  the first {first}");
+    }
+    if found.lost > 0 {
+        words += &format!("\n  {} more events were lost", found.lost);
+    }
+    found.missing.iter().for_each(|missing| words += &format!("\n  {missing}"));
+    words
 }
 
 /// Whether others can attach.

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use bridge::diagnostics::{
-    Conditions, Diagnostics, DisturbanceCounts, SpreadNs, TaskDiagnostics, WatchDiagnostics,
+    Conditions, Diagnostics, DisturbanceCounts, SpreadNs, TaskDiagnostics, WatchDiagnostics, Watched,
 };
 use bridge::seam::Door;
 use machine::task::Counters;
+use runtime::disturbance::CycleWatch;
 use runtime::observer::Observer;
 use timing::{RunConditions, RunSummary, Statistics};
 
@@ -49,7 +50,12 @@ impl Teller {
     }
 
     /// Tells how it stands, if it is time to.
-    pub(super) fn look(&mut self, summary: &RunSummary, observer: &Observer) {
+    pub(super) fn look(
+        &mut self,
+        summary: &RunSummary,
+        observer: &Observer,
+        disturbances: Option<&CycleWatch>,
+    ) {
         if self.told.is_some_and(|told| told.elapsed() < EVERY) {
             return;
         }
@@ -74,6 +80,7 @@ impl Teller {
                 minor_faults: counted.minor_faults,
                 major_faults: counted.major_faults,
             });
+            cycle.watched = disturbances.and_then(CycleWatch::read).as_ref().map(Watched::from);
         }
         document.tasks.truncate(1);
         document.tasks.extend(self.beside.iter().map(TaskBeside::now));

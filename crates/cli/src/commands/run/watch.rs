@@ -7,6 +7,7 @@ use blame::{Explainer, Explanation};
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
 use robot::Robot;
+use runtime::disturbance::{CycleWatch, Disturbances};
 use runtime::observer::Observer;
 use runtime::status::Status;
 use timing::{CycleRecord, RunSummary};
@@ -34,6 +35,7 @@ pub(super) struct Watch {
     frozen: Option<Status>,
     recorder: Option<Recorder>,
     teller: Option<Teller>,
+    disturbances: Option<CycleWatch>,
 }
 
 /// What a run came to.
@@ -41,6 +43,8 @@ pub(super) struct Measured {
     pub(super) summary: RunSummary,
     /// Why beats were late, if that was asked for.
     pub(super) explanation: Option<Explanation>,
+    /// What disturbed the cycle's thread, if that was asked for.
+    pub(super) disturbances: Option<Disturbances>,
     pub(super) status: Status,
     /// Beats without whole process data, in a row, at the end; 0 unless there were many.
     pub(super) broken_beats: u64,
@@ -73,12 +77,19 @@ impl Watch {
             frozen: None,
             recorder,
             teller: None,
+            disturbances: None,
         }
     }
 
     /// Lets others know.
     pub(super) fn told_by(mut self, teller: Option<Teller>) -> Self {
         self.teller = teller;
+        self
+    }
+
+    /// Shows the measured beats to the watch of the thread.
+    pub(super) fn with_disturbances(mut self, watch: Option<CycleWatch>) -> Self {
+        self.disturbances = watch;
         self
     }
 
@@ -113,6 +124,7 @@ impl Watch {
     pub(super) fn freeze(&mut self) {
         if self.frozen.is_none() {
             self.frozen = Some(self.observer.status());
+            self.disturbances.iter().for_each(CycleWatch::close);
         }
     }
 
@@ -129,6 +141,7 @@ impl Watch {
             let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
             if in_op && self.frozen.is_none() && !self.has_enough() && !self.has_overrun() {
                 self.summary.record(record);
+                self.disturbances.iter().for_each(|watch| watch.see(record));
                 measured.push(*record);
                 if let Some(recorder) = &mut self.recorder {
                     recorder.record(record, live);
@@ -143,7 +156,7 @@ impl Watch {
             explainer.look(&measured);
         }
         if let Some(teller) = &mut self.teller {
-            teller.look(&self.summary, &self.observer);
+            teller.look(&self.summary, &self.observer, self.disturbances.as_ref());
         }
         live.show(|| self.line());
     }
@@ -152,7 +165,8 @@ impl Watch {
         let broken_beats = if self.is_broken() { self.broken_beats } else { 0 };
         let status = self.frozen.unwrap_or_else(|| self.observer.status());
         let explanation = self.explainer.map(Explainer::finish);
-        (Measured { summary: self.summary, explanation, status, broken_beats }, self.recorder)
+        let disturbances = self.disturbances.as_ref().and_then(CycleWatch::read);
+        (Measured { summary: self.summary, explanation, disturbances, status, broken_beats }, self.recorder)
     }
 
     /// Tells when the bus breaks, and when it is whole again.

@@ -1,0 +1,97 @@
+//! What the watch and a task tell, in the words of the seam's diagnostics.
+
+use std::time::Duration;
+
+use bridge::diagnostics::{Culprit, TaskDiagnostics, Watched};
+
+use super::report::{Disturbances, Means};
+use crate::task::{Live, Task};
+
+/// Culprits told at most: the document has room for all tasks.
+const MOST: usize = 8;
+
+impl From<&Disturbances> for Watched {
+    fn from(found: &Disturbances) -> Self {
+        let counts = found.counts;
+        let culprit = |it: &super::Culprit| Culprit {
+            kind: it.kind.words().to_owned(),
+            name: it.name.clone(),
+            count: it.count,
+            first_period: it.first_period,
+            last_period: it.last_period,
+        };
+        Self {
+            means: match found.means {
+                Means::Tracepoints => "tracepoints",
+                Means::SoftwareEvents => "software events",
+                Means::Counters => "counters",
+            }
+            .to_owned(),
+            preemptions: counts.preemptions,
+            sleeps: counts.sleeps,
+            minor_faults: counts.minor_faults,
+            major_faults: counts.major_faults,
+            system_calls: counts.system_calls,
+            blocking_calls: counts.blocking_calls,
+            culprits: found.culprits.iter().take(MOST).map(culprit).collect(),
+            firsts: found.firsts.iter().map(ToString::to_string).collect(),
+            missing: found.missing.clone(),
+            lost: found.lost,
+        }
+    }
+}
+
+impl<T> Task<T> {
+    /// How it goes, as the seam's diagnostics tell it; `found` by a watch, if one looks.
+    #[must_use]
+    pub fn diagnostics(&self, found: Option<&Disturbances>) -> TaskDiagnostics {
+        let told = told(self.name(), self.tid(), self.period(), &self.live());
+        TaskDiagnostics { watched: found.map(Watched::from), ..told }
+    }
+}
+
+fn told(name: &str, thread: i32, period: Duration, live: &Live) -> TaskDiagnostics {
+    TaskDiagnostics {
+        name: name.to_owned(),
+        thread,
+        period_ns: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
+        jobs: live.jobs,
+        actual_period_ns: live.period.into(),
+        response_ns: live.response.into(),
+        overruns: live.overruns,
+        ..TaskDiagnostics::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disturbance::{Counts, First, Frame, Kind};
+
+    #[test]
+    fn what_was_found_stands_in_the_document() {
+        let frame = Frame { function: "reads".into(), file: Some("a.rs".into()), line: Some(7) };
+        let found = Disturbances {
+            name: "sonar".into(),
+            tid: 5,
+            means: Means::Tracepoints,
+            missing: vec![],
+            counts: Counts { system_calls: 2, sleeps: 1, blocking_calls: 1, ..Counts::default() },
+            culprits: vec![],
+            firsts: vec![First {
+                kind: Kind::BlockingCall,
+                name: "read".into(),
+                period: 9,
+                at_ns: 1,
+                backtrace: vec![frame],
+                backtrace_period: Some(11),
+            }],
+            lost: 0,
+        };
+        let told = Watched::from(&found);
+        assert_eq!((told.system_calls, told.sleeps, told.blocking_calls), (2, 1, 1));
+        let first = "blocking system call (read) in period 9, and in period 11 there\n    reads at a.rs:7";
+        assert_eq!(told.firsts, [first]);
+        assert_eq!(told.means, "tracepoints");
+    }
+}
