@@ -24,6 +24,11 @@ VELOCITIES, TURNS = 7, 15  # tried
 LEAST_ROOM, BERTH, COMFORT = 0.02, 0.2, 0.15  # m
 BEAMS, SECTORS, FIELD, LONGEST = 241, 16, math.radians(240.0), 4.0  # of the range finder
 
+LOOPBACK = """<CycloneDDS><Domain><General>
+<Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces><AllowMulticast>false</AllowMulticast>
+</General><Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer Address="127.0.0.1"/></Peers></Discovery>
+</Domain></CycloneDDS>"""
+
 
 @dataclass(frozen=True)
 class Course:
@@ -159,6 +164,7 @@ def drive(course):
     from cyclonedds.core import Policy, Qos
     from cyclonedds.domain import DomainParticipant
     from cyclonedds.idl import IdlStruct
+    from cyclonedds.idl.annotations import final
     from cyclonedds.idl.types import array, float64, int32, uint32
     from cyclonedds.pub import DataWriter
     from cyclonedds.sub import DataReader
@@ -169,7 +175,7 @@ def drive(course):
         """A ROS 2 message as DDS knows it."""
         body = {"__annotations__": fields, "__module__": __name__}
         made = type(IdlStruct)(name, (IdlStruct,), body, typename=f"{package}::msg::dds_::{name}_")
-        return dataclass(made)
+        return dataclass(final(made))
 
     Vector3 = message("geometry_msgs", "Vector3", x=float64, y=float64, z=float64)
     Twist = message("geometry_msgs", "Twist", linear=Vector3, angular=Vector3)
@@ -190,6 +196,8 @@ def drive(course):
         twist=TwistWithCovariance,
     )
 
+    # onbeat-ros2 keeps to the loopback interface, unless told otherwise.
+    os.environ.setdefault("CYCLONEDDS_URI", LOOPBACK)
     participant = DomainParticipant(int(os.environ.get("ROS_DOMAIN_ID", "0")))
     latest = Qos(Policy.Reliability.BestEffort, Policy.History.KeepLast(1))
     reliable = Qos(Policy.Reliability.Reliable(duration(seconds=1)), Policy.History.KeepLast(1))
