@@ -258,7 +258,7 @@ fn warn(ran: &[Ran], report: &mut Report) {
     if ran.iter().all(|it| it.status.device == "simulated" || it.status.device.starts_with("/dev/pts/")) {
         report.warn(
             "all devices are simulated: what the kernel's real drivers and interrupts take is not in the numbers; name \
-             devices with --range-finder, --imu, --sonar, --led-strip, or a robot file with --robot",
+             devices with --range-finder, --imu, --sonar, --led-strip",
         );
     }
 }
