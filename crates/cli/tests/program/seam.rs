@@ -1,4 +1,8 @@
 //! `onbeat run` and the programs that attach to it: each of them another process, any of them killed.
+#![allow(
+    clippy::unwrap_used,
+    reason = "another process of this test is a test itself: it fails where it cannot go on"
+)]
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

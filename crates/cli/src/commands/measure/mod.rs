@@ -14,11 +14,11 @@ mod wakeup;
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
 use measure::{Context, Error};
 use report::Report;
-use time::OffsetDateTime;
 
 use crate::failure::Failure;
 use crate::stop;
@@ -88,7 +88,7 @@ impl Common {
     ) -> Result<(), Failure> {
         stop::listen()?;
         let directory = self.out.clone().unwrap_or_else(|| {
-            Path::new("measurements").join(format!("{name}-{}", date_and_time(OffsetDateTime::now_utc())))
+            Path::new("measurements").join(format!("{name}-{}", date_and_time(SystemTime::now())))
         });
         measure::runner::make_directory(&directory)
             .map_err(|error| Failure::new(format!("{error}; choose another folder with --out")))?;
@@ -114,10 +114,9 @@ impl Common {
 }
 
 /// The UTC date and time of a folder's name, as `20261121-074027`.
-fn date_and_time(now: OffsetDateTime) -> String {
-    let (year, month, day) = now.to_calendar_date();
-    let (hour, minute, second) = now.to_hms();
-    format!("{year:04}{:02}{day:02}-{hour:02}{minute:02}{second:02}", u8::from(month))
+fn date_and_time(now: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(now).to_string();
+    text.trim_end_matches('Z').replace(['-', ':'], "").replace('T', "-")
 }
 
 #[cfg(test)]
@@ -126,7 +125,7 @@ mod tests {
 
     #[test]
     fn folders_are_named_by_utc() {
-        let now = OffsetDateTime::from_unix_timestamp(1_795_246_827).expect("a date");
+        let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_795_246_827);
         assert_eq!(date_and_time(now), "20261121-074027");
     }
 }
