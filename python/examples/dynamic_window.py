@@ -159,49 +159,99 @@ def decide(course, pose, twist):
     return plan(twist, seen_from(pose, course.goal), scan(course, pose), course.robot_radius)
 
 
+def messages():
+    """The ROS 2 messages this planner speaks, as DDS knows them: Twist and Odometry."""
+    from cyclonedds.idl import IdlStruct
+    from cyclonedds.idl.annotations import final
+    from cyclonedds.idl.types import array, float64, int32, uint32
+
+    def named(package, name):
+        return f"{package}::msg::dds_::{name}_"
+
+    @dataclass
+    @final
+    class Time(IdlStruct, typename=named("builtin_interfaces", "Time")):
+        sec: int32
+        nanosec: uint32
+
+    @dataclass
+    @final
+    class Header(IdlStruct, typename=named("std_msgs", "Header")):
+        stamp: Time
+        frame_id: str
+
+    @dataclass
+    @final
+    class Vector3(IdlStruct, typename=named("geometry_msgs", "Vector3")):
+        x: float64
+        y: float64
+        z: float64
+
+    @dataclass
+    @final
+    class Point(IdlStruct, typename=named("geometry_msgs", "Point")):
+        x: float64
+        y: float64
+        z: float64
+
+    @dataclass
+    @final
+    class Quaternion(IdlStruct, typename=named("geometry_msgs", "Quaternion")):
+        x: float64
+        y: float64
+        z: float64
+        w: float64
+
+    @dataclass
+    @final
+    class Pose(IdlStruct, typename=named("geometry_msgs", "Pose")):
+        position: Point
+        orientation: Quaternion
+
+    @dataclass
+    @final
+    class Twist(IdlStruct, typename=named("geometry_msgs", "Twist")):
+        linear: Vector3
+        angular: Vector3
+
+    @dataclass
+    @final
+    class PoseWithCovariance(IdlStruct, typename=named("geometry_msgs", "PoseWithCovariance")):
+        pose: Pose
+        covariance: array[float64, 36]
+
+    @dataclass
+    @final
+    class TwistWithCovariance(IdlStruct, typename=named("geometry_msgs", "TwistWithCovariance")):
+        twist: Twist
+        covariance: array[float64, 36]
+
+    @dataclass
+    @final
+    class Odometry(IdlStruct, typename=named("nav_msgs", "Odometry")):
+        header: Header
+        child_frame_id: str
+        pose: PoseWithCovariance
+        twist: TwistWithCovariance
+
+    return Vector3, Twist, Odometry
+
+
 def drive(course):
     """Plans until it is stopped."""
     from cyclonedds.core import Policy, Qos
     from cyclonedds.domain import DomainParticipant
-    from cyclonedds.idl import IdlStruct
-    from cyclonedds.idl.annotations import final
-    from cyclonedds.idl.types import array, float64, int32, uint32
     from cyclonedds.pub import DataWriter
     from cyclonedds.sub import DataReader
     from cyclonedds.topic import Topic
     from cyclonedds.util import duration
 
-    def message(package, name, **fields):
-        """A ROS 2 message as DDS knows it."""
-        body = {"__annotations__": fields, "__module__": __name__}
-        made = type(IdlStruct)(name, (IdlStruct,), body, typename=f"{package}::msg::dds_::{name}_")
-        return dataclass(final(made))
-
-    Vector3 = message("geometry_msgs", "Vector3", x=float64, y=float64, z=float64)
-    Twist = message("geometry_msgs", "Twist", linear=Vector3, angular=Vector3)
-    Time = message("builtin_interfaces", "Time", sec=int32, nanosec=uint32)
-    Header = message("std_msgs", "Header", stamp=Time, frame_id=str)
-    Point = message("geometry_msgs", "Point", x=float64, y=float64, z=float64)
-    Quaternion = message("geometry_msgs", "Quaternion", x=float64, y=float64, z=float64, w=float64)
-    Pose = message("geometry_msgs", "Pose", position=Point, orientation=Quaternion)
-    spread = array[float64, 36]
-    PoseWithCovariance = message("geometry_msgs", "PoseWithCovariance", pose=Pose, covariance=spread)
-    TwistWithCovariance = message("geometry_msgs", "TwistWithCovariance", twist=Twist, covariance=spread)
-    Odometry = message(
-        "nav_msgs",
-        "Odometry",
-        header=Header,
-        child_frame_id=str,
-        pose=PoseWithCovariance,
-        twist=TwistWithCovariance,
-    )
-
+    Vector3, Twist, Odometry = messages()
     # onbeat-ros2 keeps to the loopback interface, unless told otherwise.
     os.environ.setdefault("CYCLONEDDS_URI", LOOPBACK)
     participant = DomainParticipant(int(os.environ.get("ROS_DOMAIN_ID", "0")))
-    latest = Qos(Policy.Reliability.BestEffort, Policy.History.KeepLast(1))
     reliable = Qos(Policy.Reliability.Reliable(duration(seconds=1)), Policy.History.KeepLast(1))
-    odometry = DataReader(participant, Topic(participant, "rt/odom", Odometry), qos=latest)
+    odometry = DataReader(participant, Topic(participant, "rt/odom", Odometry), qos=reliable)
     commands = DataWriter(participant, Topic(participant, "rt/cmd_vel", Twist), qos=reliable)
     here, release = None, time.monotonic()
     while True:

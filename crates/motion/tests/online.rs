@@ -187,6 +187,40 @@ fn a_way_is_found_from_every_state_to_every_target() {
     assert!(missing.is_empty(), "{} of {trials}, first {:?}", missing.len(), missing[0]);
 }
 
+/// People write round numbers, and those are where the library's shapes of a way meet: 2 a^3/j^2, a^2/j, v^2/a + v a/j.
+#[test]
+fn a_way_is_found_between_round_numbers() {
+    const ROUND: [f64; 8] = [0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0];
+    let mut missing = Vec::new();
+    for (velocity, acceleration) in ROUND.into_iter().flat_map(|v| ROUND.map(|a| (v, a))) {
+        for (jerk, of) in [1.0, 2.0, 4.0, 5.0, 10.0].into_iter().flat_map(|j| ROUND.map(|of| (j, of))) {
+            let limits = AxisLimits {
+                velocity: RadiansPerSecond(velocity),
+                acceleration: RadiansPerSecondSquared(acceleration),
+                jerk: RadiansPerSecondCubed(acceleration * jerk),
+            };
+            let shapes =
+                [2.0 * acceleration / (jerk * jerk), velocity * velocity / acceleration + velocity / jerk];
+            for distance in [of, shapes[0], -shapes[1]] {
+                let mut motion = OnlineMotion::new(&[limits; 2], Synchronisation::Together).unwrap();
+                let targets = [Target::rest_at(Radians(distance)), Target::rest_at(Radians(-of))];
+                if let Err(why) = motion.aim(&targets) {
+                    missing.push((why, limits, targets));
+                    continue;
+                }
+                motion.advance(motion.remaining() * 0.5);
+                let back = [Target::rest_at(Radians(0.0)), Target::Velocity(RadiansPerSecond(velocity))];
+                if let Err(why) = motion.aim(&back) {
+                    missing.push((why, limits, back));
+                }
+                motion.advance(motion.remaining());
+                assert!((motion.points()[0].position.0).abs() < 1e-9, "{limits:?} {distance}");
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{} missing, first {:?}", missing.len(), missing[0]);
+}
+
 fn step_is_possible(
     before: &TrajectoryPoint,
     after: &TrajectoryPoint,

@@ -1,77 +1,64 @@
-//! Words that one thread writes and any number read: always of one writing, and the writer never waits.
-//!
-//! A sequence lock over atomic words: the writer never waits and never notices its readers; a reader that
-//! meets a write looks again. It follows Boehm, "Can seqlocks get along with programming language memory
-//! models?" (MSPC 2012).
+//! Words that one thread of this process writes and any number read: always of one writing, and the writer never waits.
+//! The lock-free part is [`bridge::cell`], over memory that only threads share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::AtomicU64;
 
-/// A writer and a reader of `length` words, which are zero.
+use bridge::cell::{Found, Reader, Shape, Writer};
+
+/// A reader is torn only when the writer comes round to its slot while it copies.
+const SLOTS: usize = 4;
+
+/// Attempts before a reader lets others have the CPU.
+const ATTEMPTS: u32 = 16;
+
+/// A writer and a reader of `length` words (1 to 2^20), which are zero.
+///
+/// # Panics
+/// Another length.
 pub(crate) fn words(length: usize) -> (WordWriter, WordReader) {
-    let words = (0..length).map(|_| AtomicU64::new(0)).collect();
-    let cell = Arc::new(Cell { sequence: AtomicU64::new(0), words });
-    (WordWriter { cell: Arc::clone(&cell) }, WordReader { cell })
-}
-
-#[derive(Debug)]
-struct Cell {
-    /// Odd while the words are written.
-    sequence: AtomicU64,
-    words: Box<[AtomicU64]>,
+    let shape = Shape::new(SLOTS, length).expect("1 to 2^20 words");
+    let memory: Arc<[AtomicU64]> = (0..shape.total()).map(|_| AtomicU64::new(0)).collect();
+    let ends = Writer::new(Arc::clone(&memory), shape).zip(Reader::new(memory, shape));
+    let (writer, reader) = ends.expect("as many words as the shape has");
+    (WordWriter { writer }, WordReader { reader, length })
 }
 
 /// The one writer.
 #[derive(Debug)]
 pub(crate) struct WordWriter {
-    cell: Arc<Cell>,
+    writer: Writer<Arc<[AtomicU64]>>,
 }
 
 impl WordWriter {
     /// Replaces the words; `values` are as many as the cell was made for.
     pub(crate) fn write(&mut self, values: &[u64]) {
-        let cell = &*self.cell;
-        // Relaxed: this is the only writer.
-        let sequence = cell.sequence.load(Ordering::Relaxed);
-        cell.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
-        // Partner: the Acquire fence in `read`. A reader that sees one of the words below also sees the odd
-        // sequence above.
-        fence(Ordering::Release);
-        for (word, &value) in cell.words.iter().zip(values) {
-            word.store(value, Ordering::Relaxed);
-        }
-        // Partner: the Acquire load in `read`. Who sees this even sequence sees all words of it.
-        cell.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        self.writer.publish(values);
     }
 }
 
 /// A reader, for any thread.
 #[derive(Clone, Debug)]
 pub(crate) struct WordReader {
-    cell: Arc<Cell>,
+    reader: Reader<Arc<[AtomicU64]>>,
+    length: usize,
 }
 
 impl WordReader {
     /// How many words there are.
     pub(crate) fn length(&self) -> usize {
-        self.cell.words.len()
+        self.length
     }
 
-    /// The newest words, all of one writing, into `copy`.
+    /// The newest words, all of one writing, into `copy`; zeros before the first.
     pub(crate) fn read(&self, copy: &mut [u64]) {
         loop {
-            // Partner: the Release store in `write`.
-            let before = self.cell.sequence.load(Ordering::Acquire);
-            for (copy, word) in copy.iter_mut().zip(&self.cell.words) {
-                *copy = word.load(Ordering::Relaxed);
+            match self.reader.read(copy, ATTEMPTS) {
+                Found::Whole(_) => return,
+                Found::Nothing => return copy.fill(0),
+                // The writer laps this reader, again and again: it has lost its CPU in the middle.
+                Found::Torn(_) => std::thread::yield_now(),
             }
-            // Partner: the Release fence in `write`.
-            fence(Ordering::Acquire);
-            if before % 2 == 0 && self.cell.sequence.load(Ordering::Relaxed) == before {
-                return;
-            }
-            // The writer may have been preempted in the middle.
-            std::thread::yield_now();
         }
     }
 }
