@@ -222,6 +222,74 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
     assert!(end["cycles"].as_u64().unwrap() > 0);
 }
 
+/// Not a model of the cycle: the program itself, with its bus, while programs of every kind die around it.
+#[test]
+fn a_thousand_programs_killed_at_any_instant_leave_a_running_robot_as_it_was() {
+    use onbeat::bridge::state::Refusal;
+    use std::os::unix::process::ExitStatusExt;
+    let _alone = alone();
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let (bus, _) = text.split_once("[controller]").expect("the six-axis robot's controller");
+    let path = file("besieged.toml", &format!("{bus}\n[controller]\nkind = \"joint_position\"\n"));
+    let run = Seamed::start("besieged", &[path.to_str().unwrap(), "--period", "4ms"]);
+    let seam = run.attach();
+    let before = until(&seam, "enabled", all_enabled);
+    let reader = seam.state();
+    let started = Instant::now();
+    let (mut killed, mut rounds, mut beat) = (0, 0_u64, before.beat);
+    while killed < 1000 {
+        assert!(started.elapsed() < Duration::from_secs(240), "{killed} killed only");
+        let mut besiegers: Vec<_> =
+            (0..8).map(|_| other_process("a_process_that_does_everything", &run.socket)).collect();
+        // From before they have attached to in the midst of what they do: 10 to 50 ms, another instant each time.
+        std::thread::sleep(Duration::from_micros(10_000 + rounds * 7_919 % 40_000));
+        for besieger in &mut besiegers {
+            besieger.kill().unwrap();
+            killed += usize::from(besieger.wait().unwrap().signal() == Some(9));
+        }
+        let state = reader.read().unwrap();
+        assert!(state.beat >= beat, "went back from beat {beat} to {}", state.beat);
+        beat = state.beat;
+        rounds += 1;
+    }
+    let after = until(&seam, "further on", |state| state.beat > beat);
+    assert!(after.command.accepted > before.command.accepted, "nobody ever commanded: {after:?}");
+    assert_ne!(after.command.last_refusal, Refusal::Torn as u8, "half a command: {after:?}");
+    until(&seam, "at rest", |state| state.axes.iter().all(|axis| axis.velocity.abs() < 0.01));
+    let mut writer = other_process("a_process_that_commands", &run.socket);
+    await_word(&mut writer, "commanding");
+    until(&seam, "moving again", |state| state.axes[0].velocity.abs() > 0.05);
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    run.interrupt();
+}
+
+#[test]
+#[ignore = "a part of the tests above, which start it as another process"]
+fn a_process_that_does_everything() {
+    use onbeat::bridge::command::{AxisTarget, Command};
+    use std::io::Write;
+    // Whatever is refused - the lease has one holder, a port one client - is tried again.
+    let Ok(seam) = Attachment::find() else { return };
+    let reader = seam.state();
+    let (mut writer, mut port) = (None, None);
+    for number in 0_u64.. {
+        let _ = std::hint::black_box(reader.read());
+        writer = writer.or_else(|| seam.command().ok());
+        if let Some(writer) = &mut writer {
+            let mut axes = vec![None; writer.axes()];
+            axes[0] = Some(AxisTarget::Position(if number / 64 % 2 == 0 { 1.0 } else { -1.0 }));
+            let _ = writer.send(&Command { time_to_live_ns: 200_000_000, axes, ..Command::default() });
+        }
+        port = port.or_else(|| seam.port("trajectory").ok());
+        let nonsense = number.to_le_bytes();
+        // A full channel blocks: then this is where it is killed.
+        if let Some(Err(_)) = port.as_mut().map(|port| port.write(&nonsense)) {
+            port = None;
+        }
+    }
+}
+
 #[test]
 #[ignore = "a part of the tests above, which start it as another process"]
 fn a_process_that_commands() {
