@@ -76,8 +76,12 @@ fn lease(path: PathBuf) -> Option<(OwnedFd, OwnedFd)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut reply = [0; 2048];
-    rustix::net::recvmsg(&line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())
-        .unwrap();
+    // The fuzzer's own timer interrupts.
+    while let Err(error) =
+        rustix::net::recvmsg(&line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())
+    {
+        assert_eq!(error, rustix::io::Errno::INTR);
+    }
     let mut files = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
