@@ -30,7 +30,7 @@ fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half
     }
     // The same load beside our seam, for each number of readers but none.
     assert_eq!(requests.rows.len(), 15);
-    assert_eq!(table(&report, "Over the same way without readers").rows.len(), 12);
+    assert_eq!(table(&report, "Over the same way without readers").rows.len(), 15);
     assert_eq!(table(&report, "The same cell twice").rows.len(), 15);
     let verdicts = report.sections.iter().filter(
         |section| matches!(section, Section::Text(text) if ways.iter().any(|way| text.starts_with(way))),

@@ -2,7 +2,7 @@
 
 use report::{Report, Row, Section, Table};
 
-use super::verdict::{self, Change, Marks};
+use super::verdict::{self, Change, Mark, Marks};
 use super::way::Way;
 use super::{Cell, READERS};
 use crate::distribution::{self, Durations};
@@ -40,29 +40,29 @@ fn requests(cells: &[Cell]) -> Section {
     })
 }
 
-/// Each number of readers over none, beside the noise.
+/// Each number of readers over none, and our seam over as much load that does not read it, beside the noise.
 fn changes(cells: &[Cell]) -> Section {
-    let row = |cell: &Cell| {
+    let row = |name: String, change: &dyn Fn(Mark) -> Option<Change>| {
+        let one = |mark| {
+            let words = |it: Change| [format!("{:.2}", it.ratio), format!("{:.2}", it.noise)];
+            change(mark).map_or_else(|| ["-".into(), "-".into()], words)
+        };
+        let cells = [one(|marks| marks.median), one(|marks| marks.tail)].concat();
+        Row { name, cells, from_paper: false }
+    };
+    let over_none = cells.iter().filter(|cell| cell.readers > 0).filter_map(|cell| {
         let base = if cell.way == Way::SeamUnread { Way::Seam } else { cell.way };
         let none = cells.iter().find(|other| other.way == base && other.readers == READERS[0])?;
-        let one = |mark: fn(&Marks) -> Option<u64>| {
-            let change = Change::between(none, cell, mark);
-            change.map_or(["-".into(), "-".into()], |it| {
-                [format!("{:.2}", it.ratio), format!("{:.2}", it.noise)]
-            })
-        };
-        let [median, median_noise] = one(|marks| marks.median);
-        let [tail, tail_noise] = one(|marks| marks.tail);
-        (cell.readers > 0).then(|| Row {
-            name: name(cell),
-            cells: vec![median, median_noise, tail, tail_noise],
-            from_paper: false,
-        })
-    };
+        Some(row(name(cell), &|mark| Change::between(none, cell, mark)))
+    });
+    let over_load = cells.iter().filter(|cell| cell.way == Way::Seam && cell.readers > 0).map(|cell| {
+        let name = format!("{} over unread", name(cell));
+        row(name, &|mark| verdict::beside_its_load(cells, cell, mark))
+    });
     Section::Table(Table {
         caption: "Over the same way without readers; the noise is the same cell measured twice".into(),
         columns: distribution::heads("way, readers", &["median", "its noise", "99.99 %", "its noise"]),
-        rows: cells.iter().filter_map(row).collect(),
+        rows: over_none.chain(over_load).collect(),
     })
 }
 
@@ -91,8 +91,7 @@ fn micros(ns: Option<u64>) -> String {
     report::numbers::microseconds(ns.map(|ns| ns as f64))
 }
 
-const SAID: &str = "The cycle's request to our seam never waits: its price is that of copying, and of fetching back \
-                    cache lines that readers on other CPUs have looked at. That second part comes with the first \
-                    reader and does not grow with more. A request to a mutex waits for the reader that holds it: with \
+const SAID: &str = "The cycle's request to our seam never waits: its price is that of copying into memory that others \
+                    may just have looked at. A request to a mutex waits for the reader that holds it: with \
                     priority inheritance for that one's copy, without it for whoever runs instead of that one, too. \
                     \"Our seam, unread\" has as many threads reading another seam.";

@@ -24,6 +24,9 @@ impl Marks {
     }
 }
 
+/// One of the marks.
+pub(super) type Mark = fn(&Marks) -> Option<u64>;
+
 /// A mark of a cell over the same mark of another, and how far the same cell measured twice was off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Change {
@@ -34,7 +37,7 @@ pub(super) struct Change {
 
 impl Change {
     /// Of `mark`, from one cell to another.
-    pub(super) fn between(base: &Cell, cell: &Cell, mark: fn(&Marks) -> Option<u64>) -> Option<Self> {
+    pub(super) fn between(base: &Cell, cell: &Cell, mark: Mark) -> Option<Self> {
         let of = |ns: &[u64]| mark(&Marks::of(ns)).map(|ns| ns.max(1) as f64);
         let noise = |cell: &Cell| {
             let [one, other] = [0, PASSES - 1].map(|pass| of(&cell.passes[pass]));
@@ -70,22 +73,49 @@ fn line(cells: &[Cell], way: Way) -> Option<String> {
     let unchanged = median.is_noise() && tail.is_none_or(|tail| tail.is_noise());
     said += if unchanged { ". It does not change with the readers." } else { ". It changes." };
     if way == Way::Seam {
-        said += &beside_the_load(cells, most);
+        said += &beside_the_load(cells);
+        said += &from_the_first_to_the_most(cells);
     }
     Some(said)
 }
 
-/// What of the change is the machine's being busy, and what the reading.
-fn beside_the_load(cells: &[Cell], most: &Cell) -> String {
-    let unread = cells.iter().find(|cell| cell.way == Way::SeamUnread && cell.readers == most.readers);
-    let change = unread.and_then(|unread| Change::between(unread, most, |marks| marks.median));
-    change.map_or_else(String::new, |change| {
-        format!(
-            " Beside as many threads that read another seam instead, so that only the reading of this one differs, its \
-             median is {}.",
-            words(&change)
-        )
-    })
+/// What of the change is the reading: beside as many threads that read another seam, only that differs.
+fn beside_the_load(cells: &[Cell]) -> String {
+    let said: Vec<String> = cells
+        .iter()
+        .filter(|cell| cell.way == Way::Seam)
+        .filter_map(|cell| Some((cell.readers, beside_its_load(cells, cell, |marks| marks.median)?)))
+        .map(|(readers, change)| {
+            format!("with {readers} {:.2} times as high (noise {:.2})", change.ratio, change.noise)
+        })
+        .collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    format!(
+        " Beside as many threads that read another seam instead, so that only the reading of this one differs, its \
+         median is {}.",
+        said.join(", ")
+    )
+}
+
+/// A mark of our seam over the same mark beside as many threads that read another seam.
+pub(super) fn beside_its_load(cells: &[Cell], cell: &Cell, mark: Mark) -> Option<Change> {
+    let unread =
+        cells.iter().find(|other| other.way == Way::SeamUnread && other.readers == cell.readers)?;
+    Change::between(unread, cell, mark)
+}
+
+/// Whether more readers cost more than one.
+fn from_the_first_to_the_most(cells: &[Cell]) -> String {
+    let mut read = cells.iter().filter(|cell| cell.way == Way::Seam && cell.readers > 0);
+    let (Some(first), Some(most)) = (read.next(), read.next_back()) else { return String::new() };
+    let change = |mark| Change::between(first, most, mark);
+    let Some(median) = change(|marks| marks.median) else { return String::new() };
+    let grows = |change: &Change| change.ratio > change.noise;
+    let more = grows(&median) || change(|marks| marks.tail).is_some_and(|tail| grows(&tail));
+    let verdict = if more { "more readers cost more" } else { "more readers cost no more" };
+    format!(" From {} reader to {}, {verdict} than one.", first.readers, most.readers)
 }
 
 fn words(change: &Change) -> String {
@@ -127,13 +157,40 @@ mod tests {
         let said = lines(&cells);
         assert_eq!(said.len(), 2);
         assert!(
-            said[0].contains("does not change with the readers") && said[0].contains("another seam"),
+            said[0].contains("does not change with the readers")
+                && said[0].contains("another seam")
+                && said[0].contains("with 64 1.00 times as high (noise 1.01)"),
             "{said:?}"
         );
         assert!(
             said[1].contains("9.00 times as high, beyond the noise of 1.00")
                 && said[1].ends_with("It changes.")
         );
+    }
+
+    #[test]
+    fn the_price_of_being_read_is_told_apart_from_a_price_for_each_reader() {
+        let with = |most| {
+            let cells = [
+                cell(Way::Seam, 0, [600, 600]),
+                cell(Way::Seam, 1, [900, 900]),
+                cell(Way::Seam, 64, most),
+                cell(Way::SeamUnread, 1, [600, 600]),
+                cell(Way::SeamUnread, 64, [600, 600]),
+            ];
+            lines(&cells).remove(0)
+        };
+        let constant = with([900, 900]);
+        assert!(constant.contains("It changes."), "{constant}");
+        assert!(constant.contains("with 1 1.50 times as high (noise 1.00), with 64 1.50"), "{constant}");
+        assert!(
+            constant.ends_with("From 1 reader to 64, more readers cost no more than one."),
+            "{constant}"
+        );
+        let cheaper = with([800, 800]);
+        assert!(cheaper.ends_with("more readers cost no more than one."), "{cheaper}");
+        let grown = with([2_000, 2_000]);
+        assert!(grown.ends_with("From 1 reader to 64, more readers cost more than one."), "{grown}");
     }
 
     #[test]

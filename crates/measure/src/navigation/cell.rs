@@ -30,6 +30,7 @@ pub(super) enum Place {
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) place: Place,
+    pub(super) loaded: bool,
     pub(super) name: String,
     pub(super) key: String,
     pub(super) beats: Vec<CycleRecord>,
@@ -51,7 +52,7 @@ impl Navigation {
         let (_, beats) = beats::beats(&runner::read(&recording)?)
             .map_err(|why| Error::other(format_args!("{}: {why}", recording.display())))?;
         let drive = log::read(&pilot::log_path(&context.directory, &key))?;
-        Ok(Cell { place, name, key, beats, drive, doubts })
+        Ok(Cell { place, loaded, name, key, beats, drive, doubts })
     }
 
     fn in_one_process(&self, context: &Context, key: &str, recording: &Path) -> Result<Vec<String>, Error> {
