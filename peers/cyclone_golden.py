@@ -30,7 +30,7 @@ MESSAGES = {
     "Odometry": ros.Odometry(
         HEADER,
         "odom",
-        ros.PoseWithCovariance(ros.Pose(TRANSFORM.translation, TRANSFORM.rotation), NUMBERS),
+        ros.PoseWithCovariance(ros.Pose(ros.Point(1.0, 2.0, 3.0), TRANSFORM.rotation), NUMBERS),
         ros.TwistWithCovariance(TWIST, NUMBERS),
     ),
     "TfMessage": ros.TFMessage([ros.TransformStamped(HEADER, "child", TRANSFORM)] * 2),
@@ -87,4 +87,5 @@ def main():
         print(name, message.serialize().hex())
 
 
-main()
+if __name__ == "__main__":
+    main()

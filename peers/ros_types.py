@@ -79,6 +79,14 @@ class Float64MultiArray(IdlStruct, typename=ros("std_msgs/msg/Float64MultiArray"
 
 @dataclass
 @final
+class Point(IdlStruct, typename=ros("geometry_msgs/msg/Point")):
+    x: float64 = 0.0
+    y: float64 = 0.0
+    z: float64 = 0.0
+
+
+@dataclass
+@final
 class Vector3(IdlStruct, typename=ros("geometry_msgs/msg/Vector3")):
     x: float64 = 0.0
     y: float64 = 0.0
@@ -111,7 +119,7 @@ class TwistStamped(IdlStruct, typename=ros("geometry_msgs/msg/TwistStamped")):
 @dataclass
 @final
 class Pose(IdlStruct, typename=ros("geometry_msgs/msg/Pose")):
-    position: Vector3 = fresh(Vector3)
+    position: Point = fresh(Point)
     orientation: Quaternion = fresh(Quaternion)
 
 

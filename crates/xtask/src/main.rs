@@ -88,7 +88,7 @@ fn test(root: &Path, report: &mut Report) {
     judges::all(root, report);
     python::all(root, report);
     rt::all(root, report);
-    fuzz::all(root, &fuzz::Options { seconds: Duration::from_secs(60), target: None }, report);
+    fuzz::all(root, &fuzz::Options { seconds: Duration::from_secs(30), target: None }, report);
 }
 
 /// Every test of the workspace. Property tests draw the same cases each time, so that one commit has one

@@ -1,4 +1,5 @@
-//! Eclipse Cyclone DDS, the DDS of ROS 2, watches and commands simulated robots through `onbeat-ros2`.
+//! Eclipse Cyclone DDS, the DDS of ROS 2, watches and commands simulated robots through `onbeat-ros2`; and ROS 2's own
+//! definitions judge the messages that both speak.
 
 use std::path::Path;
 use std::process::Command;
@@ -22,6 +23,20 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
         judge.arg(python).arg(root.join("peers/cyclone_judge.py"));
         judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));
         command::run_within(&mut judge, LONGEST).map_or_else(Outcome::Failed, |()| Outcome::Passed)
+    });
+}
+
+/// The messages of the golden file, read and written with the definitions that `rosbags` carries.
+pub(super) fn definitions(root: &Path, report: &mut Report) {
+    report.step("judge ROS 2's definitions", || {
+        let python = match setup::python_with_cyclone(root) {
+            Ok(python) => python,
+            Err(why) => return Outcome::Skipped(why),
+        };
+        let mut judge = Command::new(python);
+        judge.arg(root.join("peers/ros_definitions_judge.py"));
+        judge.arg(root.join("crates/ros2/src/messages/golden.txt"));
+        Outcome::of(&mut judge)
     });
 }
 

@@ -1,4 +1,5 @@
-//! Other people's programs judging ours: three MainDevices, a dissector, a scheduling simulator and both DDS of ROS 2.
+//! Other people's programs judging ours: three MainDevices, a dissector, a scheduling simulator, both DDS of ROS 2
+//! and its definitions.
 
 mod cyclone;
 mod fastdds;
@@ -25,6 +26,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         peers::all(root, &onbeat, report);
         tshark::all(root, &onbeat, report);
         simso::all(root, &onbeat, report);
+        cyclone::definitions(root, report);
         cyclone::all(root, &onbeat, report);
         fastdds::all(root, &onbeat, report);
     }
