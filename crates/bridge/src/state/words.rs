@@ -59,15 +59,16 @@ pub(crate) fn encode(state: &State, words: &mut [u64]) {
     ];
     let base = base.pose.iter().chain(&base.twist).map(|number| number.to_bits());
     let fixed = fixed.into_iter().flatten().copied().chain(base).chain([axes.len() as u64]);
-    let mut words = words.iter_mut();
-    // By reference: what is left of the words is for the axes.
-    for (word, value) in words.by_ref().take(FIXED).zip(fixed) {
+    let (head, rows) = words.split_at_mut(FIXED.min(words.len()));
+    for (word, value) in head.iter_mut().zip(fixed) {
         *word = value;
     }
-    let axes = axes.iter().flat_map(axis_words).chain(std::iter::repeat(0));
-    for (word, value) in words.zip(axes) {
-        *word = value;
+    // Row by row: word by word the compiler makes three times as many instructions of it, in every beat.
+    let (told, missing) = rows.split_at_mut((AXIS * axes.len()).min(rows.len() / AXIS * AXIS));
+    for (row, axis) in told.chunks_exact_mut(AXIS).zip(axes) {
+        row.copy_from_slice(&axis_words(axis));
     }
+    missing.fill(0);
 }
 
 /// Takes a state out of words, without allocating where `state` has had as many axes before.
