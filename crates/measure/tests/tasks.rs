@@ -29,9 +29,15 @@ fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
         let recording = folder.recording(task);
         assert!(recording.complete);
         assert_eq!(recording.header.columns, ["release_ns", "start_ns", "end_ns", "execution_ns"]);
-        assert_eq!(recording.rows().len(), jobs);
-        let releases: Vec<i64> = recording.column("release_ns").unwrap().collect();
-        assert!(releases.windows(2).all(|pair| (pair[1] - pair[0]) * jobs as i64 == 600_000_000));
+        // On a machine that stood still for longer than ten periods some are passed over, and that is told.
+        let told = report
+            .text()
+            .contains(&format!("{task}: {} releases were passed over", jobs - recording.rows().len()));
+        assert!(recording.rows().len() == jobs || told, "{}", report.text());
+        let (releases, period): (Vec<i64>, _) =
+            (recording.column("release_ns").unwrap().collect(), 600_000_000 / jobs as i64);
+        let apart = |pair: &[i64]| pair[1] - pair[0];
+        assert!(releases.windows(2).all(|pair| apart(pair) > 0 && apart(pair) % period == 0));
         assert!(recording.rows().all(|row| row[0] <= row[1] && row[1] < row[2]));
     }
     // Both were released together: that is the critical instant the analysis speaks of.

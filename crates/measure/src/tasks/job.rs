@@ -1,13 +1,11 @@
 //! One periodic task: jobs that are released on a grid, use the processor for a given time, and are stamped.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ethercat::time::Instant;
-use runtime::clock::{Clock, MonotonicClock};
-use runtime::pacer::Grid;
+use runtime::pacer::OverrunPolicy;
 use runtime::profile::RealTimeProfile;
+use runtime::task::{CreateError, Periods, Settings, Task};
 use rustix::time::{ClockId, clock_gettime};
 
 /// When a job was released, started and ended, on the monotonic clock, and what it used of the processor; all ns.
@@ -28,36 +26,35 @@ pub(super) struct Plan {
     pub(super) profile: RealTimeProfile,
 }
 
-/// Runs the jobs of a task on the calling thread; a job that is late starts at once, none is skipped. `meet` is asked
-/// when all is ready, and says when the first is released, or that there will be none. Says what the system refused, too.
-pub(super) fn run(
-    plan: &Plan,
-    meet: impl FnOnce() -> Option<Instant>,
-    stop: &AtomicBool,
-) -> (Vec<Job>, Vec<String>) {
-    let granted = plan.profile.apply();
+/// The task, ready to be started. A job that is late starts at once.
+///
+/// # Errors
+/// A thread that cannot be started.
+pub(super) fn create(name: &str, plan: &Plan) -> Result<Task<Vec<Job>>, CreateError> {
+    let settings =
+        Settings::every(name, plan.period).with_profile(plan.profile).with_overrun(OverrunPolicy::CatchUp);
+    let Plan { execution, jobs, .. } = *plan;
+    // It keeps records of its own, which say what a job used of the processor.
+    let (task, _) =
+        Settings { records: 1, ..settings }.create_loop(move |periods| run(periods, execution, jobs))?;
+    Ok(task)
+}
+
+fn run(periods: &mut Periods, execution: Duration, count: usize) -> Vec<Job> {
     let work = Work::calibrated();
-    let mut jobs = vec![Job { release: u64::MAX, ..Job::default() }; plan.jobs];
+    let mut jobs = vec![Job { release: u64::MAX, ..Job::default() }; count];
     // Every page of it was just written.
     black_box(&mut jobs).clear();
-    let Some(first) = meet() else { return (jobs, Vec::new()) };
-    let grid = Grid::new(first, plan.period);
-    let mut index = 0;
-    while jobs.len() < plan.jobs && !stop.load(Ordering::Relaxed) {
-        let release = grid.release(index);
-        index += 1;
-        MonotonicClock.sleep_until(release);
-        let begin = MonotonicClock.now();
-        let execution = work.execute(plan.execution);
-        let end = MonotonicClock.now();
-        jobs.push(Job {
-            release: release.as_nanos(),
-            start: begin.as_nanos(),
-            end: end.as_nanos(),
-            execution,
-        });
+    while let Some(release) = periods.wait_period() {
+        let start = periods.now().as_nanos();
+        let execution = work.execute(execution);
+        let end = periods.now().as_nanos();
+        jobs.push(Job { release: release.instant.as_nanos(), start, end, execution });
+        if release.cycle + 1 >= count as u64 {
+            break;
+        }
     }
-    (jobs, granted.refusals().collect())
+    jobs
 }
 
 /// A busy loop, and how many turns of it take a microsecond.
@@ -140,13 +137,22 @@ mod tests {
             jobs: 30,
             profile: RealTimeProfile::ORDINARY,
         };
-        let (jobs, refusals) = run(&plan, || Some(MonotonicClock.now()), &AtomicBool::new(false));
-        assert_eq!((jobs.len(), refusals.len()), (30, 0));
+        let task = create("test", &plan).unwrap();
+        assert!(task.grants().refusals().next().is_none());
+        task.start();
+        let begin = std::time::Instant::now();
+        while !task.is_over() && begin.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(plan.period);
+        }
+        let ended = task.join().unwrap();
+        let jobs = ended.value;
+        assert_eq!(jobs.len() as u64, 30 - ended.overruns.skipped);
         for pair in jobs.windows(2) {
-            assert_eq!(pair[1].release - pair[0].release, 2_000_000);
+            let apart = pair[1].release - pair[0].release;
+            assert!(apart > 0 && apart % 2_000_000 == 0, "{apart}");
             assert!(pair[0].end <= pair[1].start, "one job at a time");
         }
         assert!(jobs.iter().all(|job| job.release <= job.start && job.start < job.end));
-        assert_eq!(run(&plan, || None, &AtomicBool::new(false)).0, []);
+        assert_eq!(create("never", &plan).unwrap().join().unwrap().value, [], "it was not started");
     }
 }

@@ -2,13 +2,10 @@
 
 mod job;
 
-use std::io;
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use ethercat::time::Instant;
 use report::plots::{self, Samples};
 use report::{Report, Row, Section, Table};
 use runtime::clock::{Clock, MonotonicClock};
@@ -73,13 +70,13 @@ impl Tasks {
         self.check()?;
         let surroundings = Surroundings::begin(context);
         context.say(format_args!("tasks: {} s", self.duration.as_secs_f64()));
-        let (ran, refusals) = self.conduct(context.stop)?;
+        let (ran, warnings) = self.conduct(context.stop)?;
         for (task, jobs) in self.tasks.iter().zip(&ran) {
             self.record(context, task, jobs)?;
         }
         let mut report = self.report(&ran);
         surroundings.end(&mut report);
-        refusals.into_iter().for_each(|refusal| report.warn(refusal));
+        warnings.into_iter().for_each(|warning| report.warn(warning));
         Ok(report)
     }
 
@@ -98,41 +95,36 @@ impl Tasks {
         Ok(())
     }
 
-    /// All tasks at once, each on a thread of its own.
+    /// All tasks, released together.
     fn conduct(&self, stop: &AtomicBool) -> Result<(Vec<Vec<Job>>, Vec<String>), Error> {
-        let plans: Vec<Plan> = self.tasks.iter().map(|task| self.plan(task)).collect();
-        let missing = |error| Error::other(format_args!("tasks: a task's thread: {error}"));
-        thread::scope(|scope| {
-            let (ready, readies) = mpsc::channel();
-            let (mut starts, mut threads) = (Vec::new(), Vec::new());
-            for (task, plan) in self.tasks.iter().zip(&plans) {
-                let (start, starting) = mpsc::channel::<Instant>();
-                let ready = ready.clone();
-                let meet = move || {
-                    ready.send(()).ok()?;
-                    // When a thread is missing, nobody says when, and all go home.
-                    starting.recv().ok()
-                };
-                let builder = thread::Builder::new().name(task.name.clone());
-                threads.push(builder.spawn_scoped(scope, || job::run(plan, meet, stop)).map_err(missing)?);
-                starts.push(start);
+        let create = |task: &Periodic| job::create(&task.name, &self.plan(task));
+        let tasks: Vec<_> =
+            self.tasks.iter().map(create).collect::<Result<_, _>>().map_err(Error::other)?;
+        if let Some(late) = tasks.iter().find(|task| !task.wait_until_ready(PATIENCE)) {
+            return Err(Error::other(format_args!(
+                "task `{}` is not ready after {PATIENCE:?}",
+                late.name()
+            )));
+        }
+        let first = MonotonicClock.now() + LEAD;
+        tasks.iter().for_each(|task| task.start_at(first));
+        while !tasks.iter().all(runtime::task::Task::is_over) && !stop.load(Ordering::Relaxed) {
+            thread::sleep(LOOK_EVERY);
+        }
+        let (mut ran, mut warnings) = (Vec::new(), Vec::new());
+        for task in tasks {
+            warnings.extend(task.grants().refusals());
+            let name = task.name().to_owned();
+            let ended = task.join().map_err(Error::other)?;
+            if ended.overruns.skipped > 0 {
+                let skipped = ended.overruns.skipped;
+                warnings.push(format!(
+                    "{name}: {skipped} releases were passed over, for it was too late for them"
+                ));
             }
-            drop(ready);
-            let all_ready = readies.iter().take(threads.len()).count() == threads.len();
-            let first = MonotonicClock.now() + LEAD;
-            for start in starts.into_iter().filter(|_| all_ready) {
-                // One that has gone is seen below.
-                let _ = start.send(first);
-            }
-            let (mut ran, mut refusals) = (Vec::new(), Vec::new());
-            for thread in threads {
-                let (jobs, refused) =
-                    thread.join().map_err(|_| missing(io::Error::other("it ended early")))?;
-                ran.push(jobs);
-                refusals.extend(refused);
-            }
-            Ok((ran, refusals))
-        })
+            ran.push(ended.value);
+        }
+        Ok((ran, warnings))
     }
 
     fn plan(&self, task: &Periodic) -> Plan {
@@ -280,6 +272,12 @@ const MOST_JOBS: usize = 20_000_000;
 
 /// From the moment all threads are ready to the first release: all are asleep by then.
 const LEAD: Duration = Duration::from_millis(20);
+
+/// Time for all tasks to be ready.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether they are over.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 const PAPER: &str = "The paper's own values are not reproduced here: it measured on another machine, and this project \
                      does not have its numbers at hand. The tasks are its tasks, and the quantities its quantities. \
