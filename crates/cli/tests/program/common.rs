@@ -57,26 +57,36 @@ pub(crate) fn finished(command: Command) -> Ran {
     Running::start(command).finish()
 }
 
-/// A program that runs.
-pub(crate) struct Running(Child);
+/// A program that runs. Dropped by a test that fails, it is killed.
+pub(crate) struct Running(Option<Child>);
 
 impl Running {
     pub(crate) fn start(mut command: Command) -> Self {
-        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program"))
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        Self(Some(child.expect("the program")))
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.0.id()
+        self.0.as_ref().expect("it runs until it is finished").id()
     }
 
     /// What it leaves behind; one that takes longer than a minute from now is killed and fails.
     pub(crate) fn finish(self) -> Ran {
-        finish(self.0, Duration::from_secs(60))
+        self.finish_within(Duration::from_secs(60))
     }
 
     /// What it leaves behind; one that takes longer than `patience` from now is killed and fails.
-    pub(crate) fn finish_within(self, patience: Duration) -> Ran {
-        finish(self.0, patience)
+    pub(crate) fn finish_within(mut self, patience: Duration) -> Ran {
+        finish(self.0.take().expect("it runs until it is finished"), patience)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod analyse;
 mod bad_robot_files;
 mod common;
+mod devices;
 mod doctor;
 mod explain;
 mod hold;

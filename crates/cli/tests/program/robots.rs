@@ -13,23 +13,28 @@ use onbeat::bridge::message::trajectory::{
 use onbeat::bridge::message::{Rows, control};
 use onbeat::bridge::state::{State, TrajectoryStatus};
 
-use crate::common::{Running, alone, await_beats, onbeat};
+use crate::common::{Ran, Running, alone, await_beats, onbeat};
 
 /// A run of an example, with its seam in a folder of its own.
-struct Robot {
+pub(crate) struct Robot {
     running: Running,
-    seam: Attachment,
+    pub(crate) seam: Attachment,
     folder: PathBuf,
 }
 
 impl Robot {
     fn start(example: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("onbeat-{example}-{}", std::process::id()));
+        let robot = format!("{}/../../examples/{example}.toml", env!("CARGO_MANIFEST_DIR"));
+        Self::run(example, &robot, &[])
+    }
+
+    /// A run of this robot file; `test` names its folder.
+    pub(crate) fn run(test: &str, robot: &str, arguments: &[&str]) -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         let socket = folder.join("robot.sock");
-        let robot = format!("{}/../../examples/{example}.toml", env!("CARGO_MANIFEST_DIR"));
         let mut command = onbeat();
-        command.args(["run", &robot, "--json", "--seam", socket.to_str().expect("a path")]);
+        command.args(["run", robot, "--json", "--seam", socket.to_str().expect("a path")]).args(arguments);
         let running = Running::start(command);
         await_beats(running.id(), 1);
         let seam = Attachment::open(&socket).expect("a seam to attach to");
@@ -39,7 +44,7 @@ impl Robot {
     }
 
     /// Looks until the state is so; a minute at most.
-    fn until(&self, what: &str, is: impl Fn(&State) -> bool) -> State {
+    pub(crate) fn until(&self, what: &str, is: impl Fn(&State) -> bool) -> State {
         let (reader, started) = (self.seam.state(), Instant::now());
         loop {
             match reader.read() {
@@ -51,10 +56,15 @@ impl Robot {
     }
 
     /// Ends the run; what it came to.
-    fn interrupt(self) -> serde_json::Value {
+    pub(crate) fn interrupt(self) -> serde_json::Value {
+        self.end().json()
+    }
+
+    /// The same with all it said.
+    pub(crate) fn end(self) -> Ran {
         let number = self.running.id().to_string();
         assert!(Command::new("kill").args(["-INT", &number]).status().expect("kill").success());
-        let end = self.running.finish().json();
+        let end = self.running.finish();
         let _ = std::fs::remove_dir_all(&self.folder);
         end
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bridge::attach::Attachment;
 use bridge::command::{AxisTarget, Command, Writer};
-use bridge::state::{Reader, State};
+use bridge::state::{ReadError, Reader, State};
 
 use crate::pair::{DeviceError, Driver};
 use crate::task::actuators::{Feedback, Velocities};
@@ -132,14 +132,19 @@ impl Drives for OfCycle {
             held.command.axes[place] = Some(AxisTarget::Velocity(velocity));
         }
         held.writer.send(&held.command).map_err(|error| DeviceError::new("commanding", error))?;
-        held.state = held.reader.read().map_err(|error| DeviceError::new("its state", error))?;
+        held.state = match held.reader.read() {
+            Ok(state) => state,
+            // Before the first beat there is nothing to tell.
+            Err(ReadError::Nothing) => return Ok(false),
+            Err(error) => return Err(DeviceError::new("its state", error)),
+        };
         let axes = held.places.map(|place| held.state.axes.get(place).copied().unwrap_or_default());
         *feedback = Feedback {
             stamp_ns: held.state.release_ns,
             positions: axes.map(|axis| axis.position),
             velocities: axes.map(|axis| axis.velocity),
         };
-        // Before the first beat there is nothing to tell.
+        // Nor before the drives have answered.
         Ok(axes.iter().all(|axis| axis.fresh))
     }
 
