@@ -4,6 +4,7 @@ mod analyse;
 mod bad_robot_files;
 mod common;
 mod devices;
+mod disturbances;
 mod doctor;
 mod explain;
 mod hold;

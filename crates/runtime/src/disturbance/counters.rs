@@ -10,8 +10,8 @@ use crate::clock::{Clock, MonotonicClock};
 /// What was counted so far.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
-    /// Its counters when the window was opened, as far as that is known.
-    before: Option<Counters>,
+    /// Its counters at the first look into the window, and the period that was in.
+    before: Option<(Counters, u64)>,
     /// What was told already: preemptions, sleeps, minor and major faults.
     told: [u64; 4],
 }
@@ -30,8 +30,11 @@ impl Counted {
             Some(([voluntary, involuntary, minor_faults, major_faults], waits)) => {
                 (Counters { voluntary, involuntary, minor_faults, major_faults }, waits)
             }
-            // One wait in each period, as far as it was not overrun.
-            None => (*self.before.get_or_insert(counters), period + 1),
+            // One wait in each period since the first look, as far as it was not overrun, and that of the period itself.
+            None => {
+                let (before, first) = *self.before.get_or_insert((counters, period));
+                (before, period - first + 1)
+            }
         };
         let found = [
             (Kind::Preemption, counters.involuntary.saturating_sub(before.involuntary)),

@@ -1,4 +1,4 @@
-//! The watch of a bus cycle.
+//! The watch of a bus cycle, and of the tasks beside it.
 
 use std::io;
 use std::time::Duration;
@@ -9,13 +9,23 @@ use timing::CycleRecord;
 use super::{Detail, Disturbances, Subject, Watch, Window};
 use crate::clock::{Clock, MonotonicClock};
 
-/// Watches the thread of a [`crate::cycle::Cycle`], from the first record it is shown.
+/// Watches the thread of a [`crate::cycle::Cycle`], from the first record it is shown, and those of tasks beside it.
 #[derive(Debug)]
 pub struct CycleWatch {
     watch: Watch,
     window: Window,
+    beside: Vec<Beside>,
     period: Duration,
     spin: Duration,
+}
+
+/// The window of a task beside the cycle.
+#[derive(Debug)]
+struct Beside {
+    /// From its first release on.
+    own: Window,
+    /// From the first beat that counts on.
+    watched: Window,
 }
 
 impl CycleWatch {
@@ -34,12 +44,23 @@ impl CycleWatch {
         let subject =
             Subject { name: "cycle".to_owned(), tid, window: window.clone(), expected: expected.to_vec() };
         watch.add(subject);
-        Ok(Self { watch, window, period, spin })
+        Ok(Self { watch, window, beside: Vec::new(), period, spin })
+    }
+
+    /// Watches a task beside the cycle, too: while the beats count, in periods of its own.
+    pub fn add(&mut self, task: Subject) {
+        let (own, watched) = (task.window, Window::default());
+        self.watch.add(Subject { window: watched.clone(), ..task });
+        self.beside.push(Beside { own, watched });
     }
 
     /// Shows it a record: with the first, the watch begins at the next release, and knows the numbers of all. Show none
     /// before the beats that count, those in Op.
     pub fn see(&self, record: &CycleRecord) {
+        // A task may be released later than the cycle.
+        for task in self.beside.iter().filter(|task| !task.watched.is_open()) {
+            task.watched.open_as(&task.own, MonotonicClock.now());
+        }
         if self.window.is_open() {
             return;
         }
@@ -52,12 +73,14 @@ impl CycleWatch {
 
     /// The beats that count are over: to be called before the cycle is asked to stop.
     pub fn close(&self) {
-        self.window.close(MonotonicClock.now());
+        let now = MonotonicClock.now();
+        self.window.close(now);
+        self.beside.iter().for_each(|task| task.watched.close(now));
     }
 
-    /// What was found so far.
+    /// What was found so far: of the cycle, then of the tasks in the order in which they were added.
     #[must_use]
-    pub fn read(&self) -> Option<Disturbances> {
-        self.watch.read().pop()
+    pub fn read(&self) -> Vec<Disturbances> {
+        self.watch.read()
     }
 }

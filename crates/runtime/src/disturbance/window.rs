@@ -64,6 +64,17 @@ impl Window {
         self.shared.from.store(from.as_nanos(), Ordering::Release);
     }
 
+    /// The same on the grid of another window; nothing as long as that one is not open.
+    pub(super) fn open_as(&self, other: &Self, from: Instant) {
+        let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        if let Some(first) = other.first() {
+            let (period, spin) = (load(&other.shared.period), load(&other.shared.spin));
+            // A release to come is the first to count.
+            let (first, from) = (Instant::from_nanos(first), from.max(Instant::from_nanos(first)));
+            self.open_from(from, first, Duration::from_nanos(period), Duration::from_nanos(spin));
+        }
+    }
+
     /// Closes it: what happens after `end` does not count.
     pub fn close(&self, end: Instant) {
         // Relaxed: the number itself is all there is.
@@ -156,6 +167,19 @@ mod tests {
         let (from, first) = (Instant::from_nanos(1_200), Instant::from_nanos(1_000));
         window.open_from(from, first, Duration::from_nanos(100), Duration::ZERO);
         assert_eq!((window.period_of(1_199), window.period_of(1_250)), (None, Some(2)));
+    }
+
+    #[test]
+    fn a_window_on_the_grid_of_another_counts_the_same_periods_from_later_on() {
+        let (grid, window) = (Window::default(), Window::default());
+        window.open_as(&grid, Instant::from_nanos(5));
+        assert!(!window.is_open(), "the other is not open yet");
+        grid.open(Instant::from_nanos(1_000), Duration::from_nanos(100), Duration::from_nanos(10));
+        window.open_as(&grid, Instant::from_nanos(1_250));
+        assert_eq!((window.period_of(1_249), window.period_of(1_250)), (None, Some(2)));
+        assert!(window.release_between(1_240, 1_291) && !window.is_closed());
+        window.close(Instant::from_nanos(1_300));
+        assert_eq!((window.period_of(1_301), grid.period_of(1_301)), (None, Some(3)));
     }
 
     #[test]

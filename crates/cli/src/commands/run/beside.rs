@@ -3,11 +3,9 @@
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 
-use bridge::diagnostics::{SpreadNs, TaskDiagnostics};
-use bridge::state::Spread;
 use devices::{Prepared, Running};
-use runtime::task::LiveReader;
 
+use super::tasks::TaskBeside;
 use crate::failure::Failure;
 use crate::words::live_line::LiveLine;
 
@@ -44,39 +42,6 @@ impl Beside {
 
     /// Their real-time tasks, for whoever tells of them.
     pub(super) fn tasks(&self) -> Vec<TaskBeside> {
-        let task = |task: &runtime::task::Task| TaskBeside {
-            told: TaskDiagnostics {
-                name: task.name().to_owned(),
-                thread: task.tid(),
-                period_ns: u64::try_from(task.period().as_nanos()).unwrap_or(u64::MAX),
-                ..TaskDiagnostics::default()
-            },
-            live: task.live_reader(),
-        };
-        self.running.tasks().iter().map(task).collect()
+        self.running.tasks().iter().map(TaskBeside::new).collect()
     }
-}
-
-/// A real-time task beside the cycle.
-pub(super) struct TaskBeside {
-    told: TaskDiagnostics,
-    live: LiveReader,
-}
-
-impl TaskBeside {
-    /// How it stands now.
-    pub(super) fn now(&self) -> TaskDiagnostics {
-        let live = self.live.read();
-        TaskDiagnostics {
-            jobs: live.jobs,
-            actual_period_ns: spread(live.period),
-            response_ns: spread(live.response),
-            overruns: live.overruns,
-            ..self.told.clone()
-        }
-    }
-}
-
-fn spread(it: Spread) -> SpreadNs {
-    SpreadNs { minimum: it.minimum_ns, mean: it.mean_ns, maximum: it.maximum_ns }
 }

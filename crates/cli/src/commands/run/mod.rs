@@ -8,6 +8,7 @@ mod name;
 mod outcome;
 mod recorder;
 mod running;
+mod tasks;
 mod teller;
 mod watch;
 
@@ -66,8 +67,8 @@ pub(crate) struct Run {
     #[arg(long)]
     no_seam: bool,
 
-    /// Watch what keeps the cycle's thread from its work and its wait: preemptions, sleeps, page faults, system calls;
-    /// `--watch=backtraces` says where it was
+    /// Watch what keeps the cycle's thread and the devices' tasks from their work and their wait: preemptions, sleeps,
+    /// page faults, system calls; `--watch=backtraces` says where they were
     #[arg(long, value_enum, value_name = "DETAIL", num_args = 0..=1, require_equals = true,
           default_missing_value = "counts")]
     watch: Option<Watching>,
@@ -99,7 +100,7 @@ enum Order {
 enum Watching {
     /// How many, by what, in which periods
     Counts,
-    /// Where the thread was at the first of each kind, too
+    /// Where a thread was at the first of each kind, too
     Backtraces,
 }
 

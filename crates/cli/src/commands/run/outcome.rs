@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use blame::{Explanation, LateBeat};
+use bridge::diagnostics::TaskDiagnostics;
 use ethercat::main_device::{MainDevice, ReceptionCounters};
 use machine::conditions::Conditions;
 use robot::Robot;
@@ -27,6 +28,8 @@ pub(super) struct Outcome<'a> {
     conditions: RunConditions,
     profile: ProfileOutcome,
     overrun: OverrunOutcome,
+    /// The cycle and the devices' tasks, as the seam's diagnostics tell of them.
+    tasks: &'a [TaskDiagnostics],
     /// Beats later than `--late-above`, with their causes; only with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     late: Option<&'a [LateBeat]>,
@@ -88,6 +91,7 @@ impl<'a> Outcome<'a> {
             conditions,
             profile: ProfileOutcome::of(granted),
             overrun,
+            tasks: &measured.tasks,
             late: measured.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
             explain: measured.explanation.as_ref(),
         }
@@ -115,6 +119,7 @@ impl<'a> Outcome<'a> {
                 "{name:<width$}  {mode:<4}  {state:<22}{position:>14.4}{velocity:>18.4}{torque:>14.4}"
             );
         }
+        text += &super::tasks::table(self.tasks);
         if let Some(explanation) = self.explain {
             let _ = write!(text, "\n{explanation}");
         }

@@ -1,5 +1,6 @@
 //! A robot's cycle from bring-up to Init, with all that stands around it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -20,6 +21,7 @@ use super::beside::Beside;
 use super::door::{self, Open};
 use super::outcome::{self, Bus};
 use super::recorder::{self, Recorder};
+use super::tasks::{self, Tasks};
 use super::teller::Teller;
 use super::watch::{self, Measured, Watch};
 use super::{Own, Run, Watching};
@@ -134,21 +136,21 @@ impl Run {
             let teller = door
                 .ok()
                 .zip(conditions.as_ref().ok())
-                .map(|(door, conditions)| Teller::new(door, thread_number.unwrap_or_default(), conditions))
-                .map(|teller| teller.with(beside.as_ref().map(Beside::tasks).unwrap_or_default()));
-            let watch = Watch::new(robot, observer, self.limit(robot), recorder).told_by(teller);
+                .map(|(door, conditions)| Teller::new(door, conditions));
             let disturbances = match (&thread_number, &granted) {
                 (Ok(number), Ok(granted)) => self.watch_disturbances(*number, robot, granted)?,
                 _ => None,
             };
-            let watch = watch.with_disturbances(disturbances);
+            let beside_it = beside.as_ref().map(Beside::tasks).unwrap_or_default();
+            let tasks = Tasks::new(thread_number.unwrap_or_default(), beside_it, disturbances);
+            let watch = Watch::new(robot, observer, self.limit(robot), recorder, tasks).told_by(teller);
             let watch =
                 watch.explained_by(explainer).ended_by_overrun(robot.cycle.overrun == Overrun::Stop);
             let (measured, recorder) = watch_over(watch, stop, live, beside.as_ref());
             let (ended, not_put_back) =
                 thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
             not_put_back.iter().for_each(|failure| live.say(failure));
-            measured.disturbances.iter().for_each(|found| live.say(&in_words(found)));
+            tell_disturbances(&measured.disturbances, live);
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
             Ok(Ran {
                 measured,
@@ -205,27 +207,11 @@ impl Run {
     }
 }
 
-/// What disturbed the cycle, in words.
-fn in_words(found: &Disturbances) -> String {
-    let mut words = match found.is_calm() {
-        true => "nothing disturbed the cycle's thread".to_owned(),
-        false => "disturbances of the cycle's thread:".to_owned(),
-    };
-    for it in &found.culprits {
-        let periods = match it.first_period == it.last_period {
-            true => format!("in beat {}", it.first_period),
-            false => format!("in beats {} to {}", it.first_period, it.last_period),
-        };
-        words += &format!("\n  {} x {} ({}) {periods}", it.count, it.kind, it.name);
-    }
-    for first in found.firsts.iter().filter(|first| !first.backtrace.is_empty()) {
-        words += &format!("\n  the first {first}");
-    }
-    if found.lost > 0 {
-        words += &format!("\n  {} more events were lost", found.lost);
-    }
-    found.missing.iter().for_each(|missing| words += &format!("\n  {missing}"));
-    words
+/// What disturbed the real-time threads, and what the means do not show, each once.
+fn tell_disturbances(found: &[Disturbances], live: &mut LiveLine) {
+    found.iter().for_each(|found| live.say(&tasks::in_words(found)));
+    let missing: BTreeSet<&str> = found.iter().flat_map(|it| &it.missing).map(String::as_str).collect();
+    missing.iter().for_each(|missing| live.say(missing));
 }
 
 /// Whether others can attach.

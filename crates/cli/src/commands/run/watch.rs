@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use blame::{Explainer, Explanation};
+use bridge::diagnostics::TaskDiagnostics;
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
 use robot::Robot;
-use runtime::disturbance::{CycleWatch, Disturbances};
+use runtime::disturbance::Disturbances;
 use runtime::observer::Observer;
 use runtime::status::Status;
 use timing::{CycleRecord, RunSummary};
 
 use super::recorder::Recorder;
+use super::tasks::Tasks;
 use super::teller::Teller;
 use crate::words::live_line::LiveLine;
 
@@ -32,10 +34,10 @@ pub(super) struct Watch {
     /// Measured beats without whole process data, in a row, up to now.
     broken_beats: u64,
     /// How things stood when the measurement ended.
-    frozen: Option<Status>,
+    frozen: Option<(Status, Vec<TaskDiagnostics>)>,
     recorder: Option<Recorder>,
     teller: Option<Teller>,
-    disturbances: Option<CycleWatch>,
+    tasks: Tasks,
 }
 
 /// What a run came to.
@@ -43,8 +45,10 @@ pub(super) struct Measured {
     pub(super) summary: RunSummary,
     /// Why beats were late, if that was asked for.
     pub(super) explanation: Option<Explanation>,
-    /// What disturbed the cycle's thread, if that was asked for.
-    pub(super) disturbances: Option<Disturbances>,
+    /// How the real-time threads stood at the end of the measurement.
+    pub(super) tasks: Vec<TaskDiagnostics>,
+    /// What disturbed them, if that was asked for.
+    pub(super) disturbances: Vec<Disturbances>,
     pub(super) status: Status,
     /// Beats without whole process data, in a row, at the end; 0 unless there were many.
     pub(super) broken_beats: u64,
@@ -61,6 +65,7 @@ impl Watch {
         observer: Observer,
         limit: Option<u64>,
         recorder: Option<Recorder>,
+        tasks: Tasks,
     ) -> Self {
         let period = u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX);
         let names = robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect();
@@ -77,19 +82,13 @@ impl Watch {
             frozen: None,
             recorder,
             teller: None,
-            disturbances: None,
+            tasks,
         }
     }
 
     /// Lets others know.
     pub(super) fn told_by(mut self, teller: Option<Teller>) -> Self {
         self.teller = teller;
-        self
-    }
-
-    /// Shows the measured beats to the watch of the thread.
-    pub(super) fn with_disturbances(mut self, watch: Option<CycleWatch>) -> Self {
-        self.disturbances = watch;
         self
     }
 
@@ -123,8 +122,8 @@ impl Watch {
     /// Ends the measurement; what follows is the stop.
     pub(super) fn freeze(&mut self) {
         if self.frozen.is_none() {
-            self.frozen = Some(self.observer.status());
-            self.disturbances.iter().for_each(CycleWatch::close);
+            self.tasks.close();
+            self.frozen = Some(self.stand());
         }
     }
 
@@ -141,7 +140,7 @@ impl Watch {
             let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
             if in_op && self.frozen.is_none() && !self.has_enough() && !self.has_overrun() {
                 self.summary.record(record);
-                self.disturbances.iter().for_each(|watch| watch.see(record));
+                self.tasks.see(record);
                 measured.push(*record);
                 if let Some(recorder) = &mut self.recorder {
                     recorder.record(record, live);
@@ -156,17 +155,24 @@ impl Watch {
             explainer.look(&measured);
         }
         if let Some(teller) = &mut self.teller {
-            teller.look(&self.summary, &self.observer, self.disturbances.as_ref());
+            teller.look(&self.summary, &self.observer, &self.tasks);
         }
         live.show(|| self.line());
     }
 
-    pub(super) fn measured(self) -> (Measured, Option<Recorder>) {
+    pub(super) fn measured(mut self) -> (Measured, Option<Recorder>) {
         let broken_beats = if self.is_broken() { self.broken_beats } else { 0 };
-        let status = self.frozen.unwrap_or_else(|| self.observer.status());
+        let disturbances = self.tasks.found();
+        let (status, tasks) = self.frozen.take().unwrap_or_else(|| self.stand());
         let explanation = self.explainer.map(Explainer::finish);
-        let disturbances = self.disturbances.as_ref().and_then(CycleWatch::read);
-        (Measured { summary: self.summary, explanation, disturbances, status, broken_beats }, self.recorder)
+        let measured =
+            Measured { summary: self.summary, explanation, tasks, disturbances, status, broken_beats };
+        (measured, self.recorder)
+    }
+
+    /// How things stand now.
+    fn stand(&self) -> (Status, Vec<TaskDiagnostics>) {
+        (self.observer.status(), self.tasks.told(&self.summary))
     }
 
     /// Tells when the bus breaks, and when it is whole again.
