@@ -3,36 +3,17 @@
 
 mod support;
 
-use std::cell::Cell;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use onbeat_bridge::attach::Attachment;
 use onbeat_bridge::channel::Kind;
 use onbeat_bridge::command::{AxisTarget, Command, Read};
 use support::{Folder, state};
 use testbed::CountingAllocator;
-
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-}
-static CALLS: AtomicU64 = AtomicU64::new(0);
+use testbed::allocations::{self, calls_of};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator(|| {
-    if WATCHED.get() {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-    }
-});
-
-/// What a piece of work asks of the allocator.
-fn calls(work: impl FnOnce()) -> u64 {
-    let before = CALLS.load(Ordering::Relaxed);
-    WATCHED.set(true);
-    work();
-    WATCHED.set(false);
-    CALLS.load(Ordering::Relaxed) - before
-}
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 #[test]
 fn the_real_time_ends_ask_for_no_memory() {
@@ -54,7 +35,7 @@ fn the_real_time_ends_ask_for_no_memory() {
         let axes = vec![Some(AxisTarget::Position(1.0)), None];
         writer.send(&Command { axes, ..Command::default() }).unwrap();
         channel.write_all(b"request").unwrap();
-        let asked = calls(|| {
+        let asked = calls_of(|| {
             let mut buffer = [0; 32];
             heard += u64::from(ends.command.newest(&mut command) == Read::New);
             while messages.receive(&mut buffer).is_some() {}
@@ -68,7 +49,7 @@ fn the_real_time_ends_ask_for_no_memory() {
     }
     assert_eq!(heard, 200);
     assert!(
-        calls(|| drop(std::hint::black_box(Box::new(1)))) > 0,
+        calls_of(|| drop(std::hint::black_box(Box::new(1)))) > 0,
         "the allocator sees what there is to see"
     );
 }

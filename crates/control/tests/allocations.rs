@@ -1,7 +1,6 @@
 //! A counting allocator sees a switch with every controller: commands, trajectories, requests, switching, stopping.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,21 +23,10 @@ use onbeat_control::{
     Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
 use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness};
-use testbed::CountingAllocator;
-
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-}
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
-fn count() {
-    if WATCHED.get() {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-    }
-}
+use testbed::{CountingAllocator, allocations};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator(count);
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 /// Gives each message on its beat, and keeps what is sent.
 struct Planned {
@@ -235,19 +223,19 @@ fn no_controller_asks_for_memory_once_it_is_made() {
             periods: 1,
             stopping: number > BEATS - 200,
         };
-        WATCHED.set(true);
+        allocations::watch(true);
         switch.hear(&asked);
         switch.update(beat, &reports, &mut commands);
         std::hint::black_box(switch.tell());
-        WATCHED.set(false);
+        allocations::watch(false);
     }
-    assert_eq!(CALLS.load(Ordering::Relaxed), 0, "calls of the allocator");
+    assert_eq!(allocations::calls(), 0, "calls of the allocator");
     // 7 stops, 7 switches, reset, home, disable, enable; two trajectories accepted, one of them succeeded.
     assert_eq!(sent.load(Ordering::Relaxed), 18 + 3, "all of it happened");
     assert!(moved[..4].iter().all(|moved| *moved > 0.2), "{moved:?}");
     assert_eq!(switch.tell().control.active, 7);
-    WATCHED.set(true);
+    allocations::watch(true);
     std::hint::black_box(Box::new(7));
-    WATCHED.set(false);
-    assert!(CALLS.load(Ordering::Relaxed) > 0, "the counter counts");
+    allocations::watch(false);
+    assert!(allocations::calls() > 0, "the counter counts");
 }

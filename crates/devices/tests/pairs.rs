@@ -1,98 +1,16 @@
 //! Pairs of tasks with devices that are not there, over a real seam.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
+mod support;
+
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bridge::attach::Attachment;
-use bridge::channel::Channel;
-use bridge::description::Description;
-use bridge::seam::{Builder, Door, RealTimeEnds};
 use bridge::sensor::{Imu, Led, LedRequest, Pattern, Scan, Sonar, WheelRequest, Wheels};
 use onbeat_devices::double::range_finder::{Faults, RangeFinder, Settings};
 use onbeat_devices::pair::Stage;
-use onbeat_devices::{Kind, Peripheral, Prepared, Running, service_robot};
-use runtime::profile::RealTimeProfile;
-
-/// Devices over a seam of their own, and what they said to people.
-struct Robot {
-    running: Running,
-    said: Arc<Mutex<Vec<String>>>,
-    seam: Attachment,
-    _door: Door,
-    _ends: RealTimeEnds,
-    folder: PathBuf,
-}
-
-impl Robot {
-    fn start(name: &str, peripherals: &[Peripheral]) -> Self {
-        let folder = std::env::temp_dir().join(format!("onbeat-devices-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut builder = Builder::new(name, &Description::default());
-        builder.folder(&folder);
-        let prepared = Prepared::new(peripherals, &mut builder).unwrap();
-        let (ends, door) = builder.open().unwrap();
-        let said = Arc::new(Mutex::new(Vec::new()));
-        let say = Arc::clone(&said);
-        let running = prepared
-            .measured()
-            .start(door.path(), move |line| say.lock().unwrap().push(line.to_owned()))
-            .unwrap();
-        let seam = Attachment::open(door.path()).unwrap();
-        Self { running, said, seam, _door: door, _ends: ends, folder }
-    }
-
-    /// Reads messages of a port until one is as wanted.
-    fn until<T: std::fmt::Debug>(&self, channel: &Channel, wanted: impl Fn(&[u8]) -> Option<T>) -> T {
-        let begin = Instant::now();
-        let mut bytes = vec![0; 65_536];
-        while begin.elapsed() < PATIENCE {
-            if let Some(length) = channel.recv_timeout(&mut bytes, Duration::from_millis(100)).unwrap() {
-                if let Some(found) = wanted(&bytes[..length]) {
-                    return found;
-                }
-            }
-        }
-        panic!("not seen; status {:?}, said {:?}", self.running.status(), self.said.lock().unwrap());
-    }
-
-    fn said(&self, words: &str) -> bool {
-        self.said.lock().unwrap().iter().any(|line| line.contains(words))
-    }
-
-    fn wait_for(&self, what: impl Fn(&Self) -> bool) {
-        let begin = Instant::now();
-        while !what(self) {
-            assert!(
-                begin.elapsed() < PATIENCE,
-                "status {:?}, said {:?}",
-                self.running.status(),
-                self.said.lock().unwrap()
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
-
-impl Drop for Robot {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Other tests load the machine.
-const PATIENCE: Duration = Duration::from_secs(40);
-
-fn ordinary() -> Vec<Peripheral> {
-    service_robot(RealTimeProfile::ORDINARY, 50)
-}
-
-fn only(kind: Kind) -> Vec<Peripheral> {
-    let (name, port) = (kind.word().to_owned(), kind.usual_port().to_owned());
-    let period = Duration::from_millis(20);
-    vec![Peripheral { name, port, period, profile: RealTimeProfile::ORDINARY, kind }]
-}
+use onbeat_devices::{Kind, Peripheral};
+use support::{PATIENCE, Robot, only, ordinary};
 
 fn range_finder_at(path: PathBuf) -> Vec<Peripheral> {
     only(Kind::RangeFinder { serial: Some((path, 115_200)), watched: 0.5 })

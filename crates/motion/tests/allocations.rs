@@ -1,7 +1,6 @@
 //! What runs on the real-time path asks no allocator for anything once it is built.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use std::cell::Cell;
 use std::hint::black_box;
 
 use onbeat_motion::base::Twist;
@@ -14,24 +13,14 @@ use onbeat_motion::{
     RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
 use testbed::CountingAllocator;
-
-thread_local! {
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
+use testbed::allocations::{self, calls_of};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator(|| CALLS.set(CALLS.get() + 1));
-
-/// Calls of the allocator by this thread during `action`.
-fn calls(action: impl FnOnce()) -> u64 {
-    let before = CALLS.get();
-    action();
-    CALLS.get() - before
-}
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 #[test]
 fn the_counter_counts() {
-    assert_eq!(calls(|| drop(black_box(Box::new(1)))), 2);
+    assert_eq!(calls_of(|| drop(black_box(Box::new(1)))), 2);
 }
 
 #[test]
@@ -43,7 +32,7 @@ fn online_motion_of_many_axes_together_allocates_nothing() {
     };
     let mut motion = OnlineMotion::new(&[limits; 24], Synchronisation::Together).unwrap();
     let mut rng = fastrand::Rng::with_seed(1);
-    let made = calls(|| {
+    let made = calls_of(|| {
         for _ in 0..200 {
             let targets: [Target; 24] =
                 std::array::from_fn(|_| Target::rest_at(Radians(rng.f64() * 4.0 - 2.0)));
@@ -72,7 +61,7 @@ fn bases_and_their_odometry_allocate_nothing() {
     let drive = DifferentialDrive::new(Metres(0.1016), Metres(0.4)).unwrap();
     let omni = OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(0.785)).unwrap();
     let (mut two, mut four) = (Odometry::new(drive), Odometry::new(omni));
-    let made = calls(|| {
+    let made = calls_of(|| {
         for beat in 0..1000 {
             if beat % 50 == 0 {
                 let x = MetresPerSecond(f64::from(beat % 7) / 7.0);
@@ -98,7 +87,7 @@ fn a_base_on_its_path_allocates_nothing() {
         jerk: MetresPerSecondCubed(2.0),
     };
     let motion = PathMotion::new(Path::spline(&places).unwrap(), limits, Heading::Along).unwrap();
-    let made = calls(|| {
+    let made = calls_of(|| {
         for beat in 0..5000 {
             black_box(motion.at(Seconds(f64::from(beat) * 0.002)));
         }
@@ -115,7 +104,7 @@ fn an_arm_allocates_nothing_even_where_it_cannot_reach() {
     let target = arm.forward(&[0.3, -0.2, 0.4, 0.1, 0.7, 0.0]);
     let mut far = target;
     far.translation.vector.x += 10.0;
-    let made = calls(|| {
+    let made = calls_of(|| {
         black_box(arm.jacobian(&positions, &mut columns));
         arm.inverse(&target, &mut positions, &InverseSettings::default(), &mut workspace).unwrap();
         assert!(arm.inverse(&far, &mut positions, &InverseSettings::default(), &mut workspace).is_err());

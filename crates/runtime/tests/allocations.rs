@@ -4,7 +4,6 @@
 
 mod support;
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -13,24 +12,12 @@ use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
-use testbed::CountingAllocator;
+use testbed::{CountingAllocator, allocations};
 
 use support::{PERIOD, Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
 
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-}
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
-/// Counts what the watched thread asks for and gives back.
-fn count() {
-    if WATCHED.get() {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator(count);
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 /// Beats that are watched.
 const ENOUGH: u64 = 1_000;
@@ -59,7 +46,7 @@ impl Controller for Watching {
         self.servant.update(beat, reports, commands);
         let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
         if enabled && !beat.stopping {
-            WATCHED.set(true);
+            allocations::watch(true);
             let watched = self.beats.fetch_add(1, Ordering::Relaxed);
             if watched == 100 && self.leaks {
                 std::hint::black_box(Box::new(beat));
@@ -69,7 +56,7 @@ impl Controller for Watching {
             }
         }
         if beat.stopping {
-            WATCHED.set(false);
+            allocations::watch(false);
         }
     }
 }
@@ -80,7 +67,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     static STOP: AtomicBool = AtomicBool::new(false);
     STOP.store(false, Ordering::Relaxed);
     BEATS.store(0, Ordering::Relaxed);
-    CALLS.store(0, Ordering::Relaxed);
+    let before = allocations::calls();
     let rates = FaultRates {
         loss: 0.01,
         corrupt: 0.0,
@@ -105,7 +92,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let command = attachment.state().read().unwrap().command;
     assert!(read > 100 && sent > 100 && command.accepted > 100, "{read} {sent} {command:?}");
     assert!(command.refused > 100, "{command:?}");
-    (CALLS.load(Ordering::Relaxed), BEATS.load(Ordering::Relaxed))
+    (allocations::calls() - before, BEATS.load(Ordering::Relaxed))
 }
 
 /// One test, so that nothing else runs beside it.

@@ -4,9 +4,6 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -18,6 +15,7 @@ use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::PacketLink;
 use onbeat_runtime::serve::Server;
 use support::{Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
+use testbed::strace::{self, IN_VAIN, Trace};
 use testbed::{Side, Testbed};
 
 const DRIVES: usize = 6;
@@ -30,28 +28,23 @@ const BEATS: u64 = 100;
 
 #[test]
 fn a_beat_makes_two_system_calls_a_frame_and_one_sleep() {
-    if Command::new("strace").arg("-V").output().is_err() {
-        return eprintln!("skipped: needs strace (Debian: strace)");
-    }
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),
     };
     let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
     let stop = AtomicBool::new(false);
-    let trace = std::env::temp_dir().join(format!("onbeat-strace-{}", std::process::id()));
-    thread::scope(|scope| {
+    let trace = thread::scope(|scope| {
         let serving = scope.spawn(|| server.run(&mut segment(DRIVES), &stop));
-        let mut strace = Command::new("strace");
-        strace.args(["-f", "-qq", "-o"]).arg(&trace).arg(std::env::current_exe().unwrap());
-        strace.args(["--exact", "cycle_under_strace", "--ignored", "--nocapture"]);
-        let output = testbed.run_in(Side::Near, strace).output().unwrap();
+        let trace = Trace::of_test("cycle_under_strace", |strace| testbed.run_in(Side::Near, strace));
         stop.store(true, Ordering::Relaxed);
         serving.join().unwrap().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        trace
     });
-    let calls = calls_between_marks(&trace);
-    std::fs::remove_file(&trace).unwrap();
+    let calls = match trace {
+        Ok(trace) => trace.calls(),
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
     let frames = calls.get("sendto").copied().unwrap_or(0);
     assert!(frames >= BEATS, "{calls:?}");
     let count = |name: &str| calls.get(name).copied().unwrap_or(0);
@@ -64,38 +57,6 @@ fn a_beat_makes_two_system_calls_a_frame_and_one_sleep() {
     let known = ["sendto", "recvfrom", "clock_nanosleep", IN_VAIN];
     assert!(calls.keys().all(|name| known.contains(&name.as_str())), "{calls:?}");
 }
-
-/// System calls of the thread that made the marks, between the first mark and the last, by name.
-fn calls_between_marks(trace: &Path) -> BTreeMap<String, u64> {
-    let text = std::fs::read_to_string(trace).unwrap();
-    let marked: Vec<(usize, &str)> = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| line.contains(MARK))
-        .filter_map(|(number, line)| Some((number, line.split_whitespace().next()?)))
-        .collect();
-    let [(first, thread), .., (last, _)] = marked[..] else {
-        panic!("no two marks in the trace: {marked:?}")
-    };
-    let mut calls = BTreeMap::new();
-    for line in text.lines().take(last).skip(first + 1) {
-        // "1234  sendto(4, ...) = 92", or "1234  <... sendto resumed>) = 92" for one already counted.
-        let Some(call) = line.strip_prefix(thread).map(str::trim_start) else { continue };
-        if let Some((name, rest)) = call.split_once('(') {
-            let name = if rest.contains("EAGAIN") { IN_VAIN } else { name };
-            if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-                *calls.entry(name.to_owned()).or_default() += 1;
-            }
-        }
-    }
-    calls
-}
-
-/// A receive that found nothing.
-const IN_VAIN: &str = "receive_in_vain";
-
-/// What a mark looks like in the trace: a system call that nothing else here makes.
-const MARK: &str = "sched_yield(";
 
 /// Marks the first enabled beat, and the one [`BEATS`] later.
 struct Marking {
@@ -116,7 +77,7 @@ impl Controller for Marking {
         self.servant.update(beat, reports, commands);
         if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) {
             if self.enabled == 0 || self.enabled == BEATS {
-                thread::yield_now();
+                strace::mark();
             }
             self.enabled += 1;
         }

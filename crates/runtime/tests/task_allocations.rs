@@ -1,8 +1,6 @@
 //! A counting allocator sees a task: from its first period to its last, with rings that are full and rings that are not.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use std::cell::Cell;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -11,27 +9,16 @@ use bridge::description::Description;
 use bridge::ring;
 use bridge::seam::Builder;
 use onbeat_runtime::task::Settings;
-use testbed::CountingAllocator;
-
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-}
-static CALLS: AtomicU64 = AtomicU64::new(0);
-
-fn count() {
-    if WATCHED.get() {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-    }
-}
+use testbed::{CountingAllocator, allocations};
 
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator(count);
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 const JOBS: u64 = 500;
 
 /// Allocator calls between the first wait and the last.
 fn run(leaks: bool) -> u64 {
-    CALLS.store(0, Ordering::Relaxed);
+    let before = allocations::calls();
     let folder = std::env::temp_dir().join(format!("onbeat-task-allocations-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
     let mut seam = Builder::new("tasks", &Description::default());
@@ -46,7 +33,7 @@ fn run(leaks: bool) -> u64 {
             port.bind();
             let mut jobs = 0;
             while periods.wait_period().is_some() && jobs < JOBS {
-                WATCHED.set(true);
+                allocations::watch(true);
                 jobs += 1;
                 sender.send(jobs);
                 // Nobody has opened it: it is full soon.
@@ -56,7 +43,7 @@ fn run(leaks: bool) -> u64 {
                     std::hint::black_box(Box::new(jobs));
                 }
             }
-            WATCHED.set(false);
+            allocations::watch(false);
         })
         .unwrap();
     task.start();
@@ -69,7 +56,7 @@ fn run(leaks: bool) -> u64 {
     assert_eq!(std::iter::from_fn(|| records.next_record()).count(), 100);
     drop(door);
     std::fs::remove_dir(&folder).unwrap();
-    CALLS.load(Ordering::Relaxed)
+    allocations::calls() - before
 }
 
 /// One test, so that nothing else runs beside it.

@@ -3,7 +3,6 @@
 
 mod rig;
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
@@ -13,31 +12,13 @@ use ethercat::main_device::{
 };
 use onbeat_simulator::application::servo::{SIMULATION, default_mapping};
 use testbed::CountingAllocator;
+use testbed::allocations::{self, watched};
 
 use rig::echo::echo;
 use rig::{PERIOD, Rig, described, drives};
 
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Counts what this thread asks for and gives back while it is watched.
-fn count() {
-    if WATCHED.get() {
-        CALLS.set(CALLS.get() + 1);
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator(count);
-
-fn watched<T>(action: impl FnOnce() -> T) -> T {
-    WATCHED.set(true);
-    let result = action();
-    WATCHED.set(false);
-    result
-}
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 /// One beat in which only what the MainDevice does is watched. Every `losing`th frame is lost; 0: none.
 fn beat(rig: &mut Rig, sent: &mut u64, losing: u64) -> BeatReport {
@@ -107,11 +88,11 @@ fn from_the_first_beat_through_op_nothing_is_allocated() {
         beat(&mut rig, &mut sent, 0);
     }
     assert!(rig.events.iter().any(|it| matches!(it, Event::Unreachable { position: 2 })));
-    assert_eq!(CALLS.get(), 0, "calls of the allocator");
+    assert_eq!(allocations::own_calls(), 0, "calls of the allocator");
 }
 
 #[test]
 fn the_watch_sees_an_allocation() {
     watched(|| drop(std::hint::black_box(vec![1_u8; 100])));
-    assert_eq!(CALLS.get(), 2);
+    assert_eq!(allocations::own_calls(), 2);
 }

@@ -19,7 +19,10 @@
 //! # let _ = (child.kill(), carrier);
 //! ```
 //!
-//! A [`CountingAllocator`] shows which code asks for memory.
+//! A [`CountingAllocator`] shows which code asks for memory, and [`allocations`] which thread; [`strace`] what a thread
+//! asks of the system.
+pub mod allocations;
+pub mod strace;
 mod sys;
 mod turn;
 
