@@ -86,6 +86,13 @@ impl PdoMapping {
         find(&self.inputs, index, sub_index)
     }
 
+    /// Where the digital outputs lie among the outputs, in their order: the objects of one bit, padding left out.
+    pub fn digital_outputs(&self) -> impl Iterator<Item = PdoField> + '_ {
+        fields(&self.outputs)
+            .filter(|(entry, field)| entry.index != 0 && field.bit_length == 1)
+            .map(|(_, field)| field)
+    }
+
     /// Bits of all outputs.
     #[must_use]
     pub fn output_bits(&self) -> usize {
@@ -109,15 +116,18 @@ pub struct PdoField {
 }
 
 fn find(pdos: &[Pdo], index: u16, sub_index: u8) -> Option<PdoField> {
-    let mut bit_offset = 0;
-    for entry in pdos.iter().flat_map(|pdo| &pdo.entries) {
-        let bit_length = usize::from(entry.bit_length);
-        if entry.index == index && entry.sub_index == sub_index {
-            return Some(PdoField { bit_offset, bit_length });
-        }
-        bit_offset += bit_length;
-    }
-    None
+    let mut fields = fields(pdos);
+    fields.find(|(entry, _)| entry.index == index && entry.sub_index == sub_index).map(|(_, field)| field)
+}
+
+/// All entries and where they lie.
+fn fields(pdos: &[Pdo]) -> impl Iterator<Item = (&PdoEntry, PdoField)> {
+    let mut end = 0;
+    pdos.iter().flat_map(|pdo| &pdo.entries).map(move |entry| {
+        let field = PdoField { bit_offset: end, bit_length: usize::from(entry.bit_length) };
+        end += field.bit_length;
+        (entry, field)
+    })
 }
 
 #[cfg(test)]
@@ -142,5 +152,21 @@ mod tests {
         assert_eq!(mapping.output(0x607A, 1), None);
         assert_eq!(mapping.output_bits(), 56);
         assert_eq!(entry(0x607A_0020).mapping_value(), 0x607A_0020);
+    }
+
+    #[test]
+    fn digital_outputs_are_objects_of_one_bit_and_padding_is_none() {
+        let entries = [0x7000_0101, 0x0000_0001, 0x6040_0010, 0x7010_0101];
+        let pdo = |index, values: &[u32]| Pdo {
+            index,
+            sync_manager: None,
+            fixed: false,
+            name: String::new(),
+            entries: values.iter().map(|&value| PdoEntry::from_mapping_value(value)).collect(),
+        };
+        let outputs = vec![pdo(0x1600, &entries), pdo(0x1601, &[0x7020_0101])];
+        let mapping = PdoMapping { outputs, inputs: vec![pdo(0x1A00, &[0x6000_0101])] };
+        let offsets: Vec<_> = mapping.digital_outputs().map(|field| field.bit_offset).collect();
+        assert_eq!(offsets, [0, 18, 19]);
     }
 }

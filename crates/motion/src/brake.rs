@@ -49,6 +49,12 @@ impl Brake {
         Self { times, stage: Stage::Engaged }
     }
 
+    /// How long it takes.
+    #[must_use]
+    pub const fn times(&self) -> BrakeTimes {
+        self.times
+    }
+
     /// One beat, `elapsed` after the last. `torque`: the drive holds the axis; `wanted`: somebody wants it moved or held
     /// by its drive. A drive that has lost its torque closes the brake at once.
     pub fn step(&mut self, elapsed: Seconds, torque: bool, wanted: bool) -> Braked {

@@ -238,6 +238,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             failed: self.failure.is_some(),
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
+            brakes: self.axes.longest_engage_time(),
             down: stage == Stage::Down,
         };
         let before = self.course;

@@ -34,6 +34,8 @@ pub(crate) struct Situation {
     pub(crate) standing: bool,
     /// A drive is still on its way down to Switch on disabled.
     pub(crate) powered: bool,
+    /// How long the slowest brake takes: until it holds, its drive keeps the torque.
+    pub(crate) brakes: Duration,
     /// The bus is down.
     pub(crate) down: bool,
 }
@@ -41,7 +43,7 @@ pub(crate) struct Situation {
 impl Course {
     /// The course after a beat at `now`.
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
-        let Situation { asked, failed, standing, powered, down } = situation;
+        let Situation { asked, failed, standing, powered, brakes, down } = situation;
         match self {
             Self::Ended => Self::Ended,
             _ if down => Self::Ended,
@@ -59,10 +61,10 @@ impl Course {
                     Self::Ramping { since, standing_since }
                 }
             }
-            Self::Disabling { since } if !powered || now.since(since) >= DISABLE_PATIENCE => {
-                Self::ToInit { since: now }
+            Self::Disabling { since } => {
+                let patience = DISABLE_PATIENCE.saturating_add(brakes);
+                if !powered || now.since(since) >= patience { Self::ToInit { since: now } } else { self }
             }
-            Self::Disabling { .. } => self,
         }
     }
 
@@ -78,7 +80,7 @@ const REST: Duration = Duration::from_millis(50);
 /// A controller that does not come to rest is not waited for any longer.
 const RAMP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A drive that keeps its torque on is not waited for any longer: Init takes it off.
+/// A drive that keeps its torque on while no brake closes is not waited for any longer: Init takes it off.
 const DISABLE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Going to Init takes a few frames; a dead bus never answers.
@@ -88,8 +90,14 @@ const TO_INIT_PATIENCE: Duration = Duration::from_secs(2);
 mod tests {
     use super::*;
 
-    const CALM: Situation =
-        Situation { asked: false, failed: false, standing: false, powered: true, down: false };
+    const CALM: Situation = Situation {
+        asked: false,
+        failed: false,
+        standing: false,
+        powered: true,
+        brakes: Duration::ZERO,
+        down: false,
+    };
 
     fn at(milliseconds: u64) -> Instant {
         Instant::from_nanos(milliseconds * 1_000_000)
@@ -136,6 +144,13 @@ mod tests {
         let (now, course) = until_changed(course, now, asked);
         assert_eq!(now, 6_000);
         assert_eq!(until_changed(course, now, asked), (8_000, Course::Ended));
+    }
+
+    #[test]
+    fn a_drive_keeps_its_torque_until_the_slowest_brake_holds() {
+        let closing = Situation { asked: true, brakes: Duration::from_secs(3), ..CALM };
+        let disabling = Course::Disabling { since: at(0) };
+        assert_eq!(until_changed(disabling, 1, closing), (4_000, Course::ToInit { since: at(4_000) }));
     }
 
     #[test]

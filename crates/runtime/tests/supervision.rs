@@ -12,13 +12,12 @@ use motion::brake::BrakeTimes;
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, StopReason};
 use motion::{AxisPhase, Radians, RadiansPerSecond, Seconds};
-use onbeat_runtime::axis::{AxisConfiguration, AxisError, BrakeConfiguration, DigitalOutput, check};
-use onbeat_runtime::bring_up::Pump;
+use onbeat_runtime::axis::{AxisConfiguration, BrakeConfiguration};
 use onbeat_runtime::clock::VirtualClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
-use support::{PERIOD, cycle_of, main_device, segment, supervised};
+use support::{PERIOD, cycle_of, segment, supervised};
 
 /// What one axis reported on a beat, and what it was asked.
 #[derive(Clone, Copy, Debug)]
@@ -141,30 +140,6 @@ fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes(
         seen[asked..].iter().take_while(|seen| seen.report.state == Some(State::OperationEnabled));
     let held = enabled.count();
     assert!((198..210).contains(&held), "the torque went {held} ms after it was asked to");
-}
-
-#[test]
-fn a_brake_on_an_output_that_is_not_there_is_refused() {
-    let clock = VirtualClock::default();
-    clock.advance(Duration::from_secs(1000));
-    let mut link = DirectLink::new(segment(1), clock.clone(), Duration::from_micros(60));
-    let mut main_device = main_device(PERIOD);
-    let stop = AtomicBool::new(false);
-    let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
-    pump.bring_up(Duration::from_secs(20), |_| ()).unwrap();
-    let mut axes = supervised(1);
-    let brake = |sub_device, bit| {
-        let output = Some(DigitalOutput { sub_device, bit });
-        Some(BrakeConfiguration { times: BrakeTimes::default(), output })
-    };
-    // The drive's twelve bytes of outputs.
-    axes[0].brake = brake(0, 95);
-    check(&axes, &main_device).unwrap();
-    for (sub_device, bit) in [(0, 96), (1, 0)] {
-        axes[0].brake = brake(sub_device, bit);
-        let error = check(&axes, &main_device).unwrap_err();
-        assert!(matches!(error, AxisError::NoBrakeOutput { .. }), "{error}");
-    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, Limits, Mode, OnStale, Settings};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 use robot::Robot;
-use runtime::axis::{AxisConfiguration, BrakeConfiguration};
+use runtime::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
 
 /// The axes of `robot`, in their order.
 pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
@@ -27,7 +27,9 @@ pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
                     release: Seconds(brake.release.as_secs_f64()),
                     engage: Seconds(brake.engage.as_secs_f64()),
                 },
-                output: None,
+                output: brake
+                    .output
+                    .map(|it| DigitalOutput { sub_device: it.sub_device, channel: it.channel }),
             }),
             ..AxisConfiguration::new(&axis.name, axis.sub_device, axis.mode, axis.scale, step)
         }

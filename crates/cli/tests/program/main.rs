@@ -2,6 +2,7 @@
 
 mod analyse;
 mod bad_robot_files;
+mod brake;
 mod common;
 mod devices;
 mod disturbances;

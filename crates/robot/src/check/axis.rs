@@ -7,10 +7,11 @@ use ethercat::cia402::{CyclicMode, ModeOfOperation, object::MODES_OF_OPERATION};
 use motion::{AxisScale, NewtonMetres};
 use toml::Spanned;
 
+use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, number};
 use crate::description::{
-    Axis, AxisLimits, Brake, Bus, Cycle, FollowingError, Homing, ObjectDirection, OnStale, mode_objects,
+    Axis, AxisLimits, Bus, Cycle, FollowingError, Homing, ObjectDirection, OnStale, mode_objects,
     short_name,
 };
 use crate::error::Problem;
@@ -23,15 +24,16 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
     let mut names = HashSet::new();
     let mut drives = HashMap::new();
     let mut axes = Vec::new();
+    let mut brakes = Brakes::new(bus, &positions);
     for entry in entries {
         let (mode, scale, limits) = (mode(*entry.mode.get_ref()), scale(entry)?, limits(entry, cycle)?);
         let following_error = entry.following_error.as_ref().map(following_error).transpose()?;
         let homing = entry.homing.as_ref().map_or(Ok(Homing::Never), homing)?;
-        let brake = entry.brake.as_ref().map(brake).transpose()?;
         let repeated =
             file::Repeated { name: &entry.name, count: entry.count.as_ref(), first: entry.first.as_ref() };
-        for repetition in repetitions(&repeated)? {
-            let sub_device = find(&entry.sub_device, &repetition, &positions)?;
+        for (step, repetition) in repetitions(&repeated)?.enumerate() {
+            let sub_device = find(&entry.sub_device, &repetition, &positions, "")?;
+            let brake = entry.brake.as_ref().map(|it| brakes.brake(it, &repetition, step)).transpose()?;
             let Repetition { name, .. } = repetition;
             if !names.insert(name.clone()) {
                 let found = format!("a second axis \"{name}\"");
@@ -66,16 +68,18 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
     Ok(axes)
 }
 
-fn find(
+/// The SubDevice that an axis wants to be on, or `with` something of it.
+pub(super) fn find(
     wanted: &Spanned<String>,
     repetition: &Repetition,
     positions: &HashMap<&str, usize>,
+    with: &str,
 ) -> Checked<usize> {
     let name = repetition.fill(wanted.get_ref());
     positions.get(name.as_str()).copied().ok_or_else(|| {
         let remedy = nearest(&name, positions.keys().copied())
             .map_or("correct sub_device".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
-        let found = format!("axis \"{}\" on the unknown SubDevice \"{name}\"", repetition.name);
+        let found = format!("axis \"{}\"{with} on the unknown SubDevice \"{name}\"", repetition.name);
         Problem::new(wanted.span(), found, "the name of a SubDevice on the bus", remedy)
     })
 }
@@ -159,12 +163,8 @@ fn homing(entry: &Spanned<file::Homing>) -> Checked<Homing> {
     }
 }
 
-fn brake(entry: &file::Brake) -> Checked<Brake> {
-    Ok(Brake { release: short("release", &entry.release)?, engage: short("engage", &entry.engage)? })
-}
-
 /// A time that a mechanism may take.
-fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Duration> {
+pub(super) fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Duration> {
     super::cycle::within(
         key,
         length.get_ref().0,

@@ -13,7 +13,7 @@ use crate::file;
 
 /// Most bytes of a SubDevice's outputs or inputs: what one datagram carries (ETG.1000.4, 5.4.1: an
 /// Ethernet frame of 1514 bytes less the headers).
-const MOST_BYTES: usize = 1486;
+pub(super) const MOST_BYTES: usize = 1486;
 
 /// Most entries of a mapping and PDOs of an assignment: sub-indices are 8 bits, 255 is reserved.
 const MOST_SUB_INDICES: usize = 254;

@@ -2,6 +2,7 @@
 
 mod axis;
 mod body;
+mod brake;
 mod bus;
 mod clock;
 mod controller;

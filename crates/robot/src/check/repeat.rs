@@ -21,6 +21,11 @@ pub(super) struct Repetition {
 }
 
 impl Repetition {
+    /// Whether `text` is another one for each repetition.
+    pub(super) fn changes(&self, text: &str) -> bool {
+        self.number.is_some() && text.contains(PLACE)
+    }
+
     /// `text` with this repetition's number in it.
     pub(super) fn fill(&self, text: &str) -> String {
         self.number.map_or_else(|| text.to_owned(), |number| text.replace(PLACE, &number.to_string()))

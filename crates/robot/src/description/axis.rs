@@ -84,13 +84,24 @@ pub enum Homing {
     },
 }
 
-/// How long a brake takes.
+/// A brake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brake {
-    /// Until the axis is free.
+    /// How long it takes until the axis is free.
     pub release: Duration,
-    /// Until it holds.
+    /// How long it takes until it holds.
     pub engage: Duration,
+    /// What gives its coil power; `None` where the drive does that itself.
+    pub output: Option<DigitalOutput>,
+}
+
+/// One digital output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DigitalOutput {
+    /// Position on the bus of its SubDevice.
+    pub sub_device: usize,
+    /// Which one of its digital outputs ([`ethercat::pdo::PdoMapping::digital_outputs`]), from 1.
+    pub channel: usize,
 }
 
 /// An object a mode of operation lives on.

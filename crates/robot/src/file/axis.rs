@@ -75,4 +75,13 @@ pub(crate) struct Homing {
 pub(crate) struct Brake {
     pub(crate) release: Spanned<Length>,
     pub(crate) engage: Spanned<Length>,
+    pub(crate) output: Option<BrakeOutput>,
+}
+
+/// `output` of a brake.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BrakeOutput {
+    pub(crate) sub_device: Spanned<String>,
+    pub(crate) channel: Spanned<i64>,
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use toml::Spanned;
 
-pub(crate) use axis::{Axis, Brake, FollowingError, Homing, Limits, Mode, OnStale};
+pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits, Mode, OnStale};
 pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
     Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Simulate, SimulateKind, Startup, SubDevice,

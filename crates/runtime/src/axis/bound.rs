@@ -225,6 +225,11 @@ impl Axis {
         }
     }
 
+    /// How long its brake takes to hold it.
+    pub(super) fn engage_time(&self) -> Seconds {
+        self.guard.engage_time()
+    }
+
     /// How long it takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
         self.guard.ramp_time()

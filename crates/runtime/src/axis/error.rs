@@ -43,16 +43,17 @@ pub enum AxisError {
     },
     /// Its brake hangs on an output that is not there.
     #[error(
-        "axis \"{axis}\": its brake is at output {bit} of SubDevice {position}, which has {found} outputs; correct it"
+        "axis \"{axis}\": its brake is at digital output {channel} of SubDevice {position}, which has {found} digital \
+         outputs; correct it"
     )]
     NoBrakeOutput {
         /// Name of the axis.
         axis: String,
         /// Place of the SubDevice, from 0.
         position: usize,
-        /// The output, from 0.
-        bit: usize,
-        /// Bits of outputs it has.
+        /// The output, from 1.
+        channel: usize,
+        /// Digital outputs it has.
         found: usize,
     },
 }

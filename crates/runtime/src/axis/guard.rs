@@ -8,6 +8,7 @@ use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, Seconds};
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
+use crate::field::Field;
 
 /// Supervision and brake of one axis.
 #[derive(Debug)]
@@ -119,6 +120,11 @@ impl Guard {
         }
     }
 
+    /// How long its brake takes to hold it.
+    pub(super) fn engage_time(&self) -> Seconds {
+        self.brake.as_ref().map_or(Seconds::ZERO, |brake| brake.brake.times().engage)
+    }
+
     /// How long the axis takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::ramp_time)
@@ -154,7 +160,10 @@ fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
 
 /// The digital output that gives a brake's coil power, found in the process image.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct BrakeOutput(DigitalOutput);
+pub(super) struct BrakeOutput {
+    sub_device: usize,
+    field: Field,
+}
 
 impl BrakeOutput {
     pub(super) fn bind(
@@ -162,21 +171,22 @@ impl BrakeOutput {
         main_device: &MainDevice,
     ) -> Result<Option<Self>, AxisError> {
         let Some(output) = configuration.brake.and_then(|brake| brake.output) else { return Ok(None) };
-        let DigitalOutput { sub_device: position, bit } = output;
-        let sub_devices = main_device.sub_devices();
-        let found = sub_devices.get(position).map_or(0, |sub_device| sub_device.output_bytes() * 8);
-        if bit >= found {
-            let axis = configuration.name.clone();
-            return Err(AxisError::NoBrakeOutput { axis, position, bit, found });
-        }
-        Ok(Some(Self(output)))
+        let DigitalOutput { sub_device: position, channel } = output;
+        let sub_device = main_device.sub_devices().get(position);
+        let field = sub_device.and_then(|it| {
+            let field = it.mapping.digital_outputs().nth(channel.checked_sub(1)?)?;
+            Field::new(field, it.output_bytes())
+        });
+        let missing = || AxisError::NoBrakeOutput {
+            axis: configuration.name.clone(),
+            position,
+            channel,
+            found: sub_device.map_or(0, |it| it.mapping.digital_outputs().count()),
+        };
+        Ok(Some(Self { sub_device: position, field: field.ok_or_else(missing)? }))
     }
 
     fn write(self, main_device: &mut MainDevice, power: bool) {
-        let Self(DigitalOutput { sub_device, bit }) = self;
-        let mask = 1 << (bit % 8);
-        if let Some(byte) = main_device.outputs_mut(sub_device).get_mut(bit / 8) {
-            *byte = if power { *byte | mask } else { *byte & !mask };
-        }
+        self.field.write(main_device.outputs_mut(self.sub_device), power.into());
     }
 }

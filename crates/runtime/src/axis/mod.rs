@@ -63,7 +63,7 @@ impl AxisConfiguration {
 pub struct BrakeConfiguration {
     /// How long it takes.
     pub times: BrakeTimes,
-    /// The digital output that gives its coil power; `None` where the drive does that itself.
+    /// The digital output that gives its coil power; `None` where the drive does that itself. Nobody else may write it.
     pub output: Option<DigitalOutput>,
 }
 
@@ -72,8 +72,8 @@ pub struct BrakeConfiguration {
 pub struct DigitalOutput {
     /// Place of its SubDevice in the segment, from 0.
     pub sub_device: usize,
-    /// Which bit of that SubDevice's outputs, from 0.
-    pub bit: usize,
+    /// Which one of that SubDevice's digital outputs ([`ethercat::pdo::PdoMapping::digital_outputs`]), from 1.
+    pub channel: usize,
 }
 
 /// Whether every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
@@ -158,6 +158,13 @@ impl Axes {
     /// Whether a drive is still on its way down to Switch on disabled, or to a fault.
     pub(crate) fn any_powered(&self) -> bool {
         self.axes.iter().any(Axis::is_powered)
+    }
+
+    /// How long the slowest brake takes to hold its axis.
+    pub(crate) fn longest_engage_time(&self) -> Duration {
+        let longest = |longest: f64, axis: &Axis| longest.max(axis.engage_time().0);
+        // Times of brakes are finite and not negative; those too long for a duration are for ever.
+        Duration::try_from_secs_f64(self.axes.iter().fold(0.0, longest)).unwrap_or(Duration::MAX)
     }
 
     /// Whether no drive was sent another target than on the beat before, and none a velocity or torque.

@@ -1,0 +1,142 @@
+//! A brake on a terminal's digital output: the whole program, and what its frames did to the terminal.
+
+use ethercat::cia402::{State, Statusword};
+use ethercat::register;
+use ethercat::register::fmmu::{Fmmu, FmmuDirection};
+use ethercat::wire::datagram::Command;
+use ethercat::wire::frame::places;
+
+use crate::common::{file, run};
+
+/// One beat's frame as it came back: what the drive and the terminal were sent, and what the drive reported.
+#[derive(Clone, Copy, Debug)]
+struct Beat {
+    time_ns: u64,
+    state: Option<State>,
+    target: i32,
+    /// The terminal's outputs.
+    outputs: u8,
+}
+
+impl Beat {
+    fn enabled(&self) -> bool {
+        self.state == Some(State::OperationEnabled)
+    }
+
+    /// Power on the brake's coil, at the fourth output.
+    fn power(&self) -> bool {
+        self.outputs == 1 << 3
+    }
+}
+
+/// Frames of a pcapng file, oldest first, with their times and whether they came back.
+fn frames(capture: &[u8]) -> impl Iterator<Item = (u64, bool, &[u8])> {
+    let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));
+    let mut rest = capture;
+    let blocks = std::iter::from_fn(move || {
+        let length = number(rest.get(..8)?, 4) as usize;
+        let (block, behind) = rest.split_at(length);
+        rest = behind;
+        Some(block)
+    });
+    blocks.filter(move |block| number(block, 0) == 6).map(move |block| {
+        let time = u64::from(number(block, 12)) << 32 | u64::from(number(block, 16));
+        let length = number(block, 20) as usize;
+        // Behind the frame, padded to four bytes: the option epb_flags, its code and length before it.
+        let flags = number(block, 28 + length.next_multiple_of(4) + 4);
+        (time, flags & 3 == 1, &block[28..28 + length])
+    })
+}
+
+/// The FMMUs the MainDevice wrote to the SubDevices.
+fn fmmus(capture: &[u8]) -> Vec<Fmmu> {
+    let mut found = Vec::new();
+    for (_, _, frame) in frames(capture).filter(|(_, came_back, _)| !came_back) {
+        let written = places(frame).filter(|place| {
+            let range = register::FMMU..register::FMMU + 16 * register::fmmu::LENGTH;
+            place.header.command == Command::Fpwr && range.contains(&place.header.ado())
+        });
+        found.extend(written.filter_map(|place| Fmmu::parse(&frame[place.data()])).filter(|it| it.active));
+    }
+    found
+}
+
+/// The bytes that `fmmu` maps, in a frame that came back from everybody.
+fn mapped(frame: &[u8], fmmu: Fmmu) -> Option<&[u8]> {
+    places(frame).filter(|place| place.header.command.is_logical()).find_map(|place| {
+        let offset = usize::try_from(fmmu.logical_address.checked_sub(place.header.address)?).ok()?;
+        frame[place.data()].get(offset..offset + usize::from(fmmu.length))
+    })
+}
+
+/// The beats that carried the process data of the terminal and of the drive of examples/io-station.toml.
+fn beats(capture: &[u8]) -> Vec<Beat> {
+    let fmmus = fmmus(capture);
+    let one = |length: u16, direction: FmmuDirection| {
+        let is = |fmmu: &&Fmmu| (fmmu.length, fmmu.direction) == (length, direction);
+        *fmmus.iter().find(is).expect("its process data")
+    };
+    // The lamps have the one byte of outputs; the drive has eight, and six of inputs.
+    let lamps = one(1, FmmuDirection::Write);
+    let (sent, reported) = (one(8, FmmuDirection::Write), one(6, FmmuDirection::Read));
+    let beat = |(time_ns, _, frame)| {
+        let (sent, reported) = (mapped(frame, sent)?, mapped(frame, reported)?);
+        Some(Beat {
+            time_ns,
+            state: Statusword(u16::from_le_bytes([reported[4], reported[5]])).state(),
+            target: i32::from_le_bytes([sent[0], sent[1], sent[2], sent[3]]),
+            outputs: mapped(frame, lamps)?[0],
+        })
+    };
+    frames(capture).filter(|(_, came_back, _)| *came_back).filter_map(beat).collect()
+}
+
+/// The beats of a run that the machine did not disturb, and the longest time from one to the next.
+fn undisturbed() -> (Vec<Beat>, u64) {
+    let path = file("brake.pcapng", "");
+    for _ in 0..5 {
+        let arguments = ["run", "examples/io-station.toml", "--cycles", "1500", "--json", "--capture"];
+        let end = run(&[&arguments[..], &[path.to_str().expect("UTF-8")]].concat()).json();
+        assert_eq!(end["axes"][0]["state"], "Operation enabled", "{end}");
+        let beats = beats(&std::fs::read(&path).expect("the capture"));
+        let gaps = beats.windows(2).map(|pair| pair[1].time_ns.saturating_sub(pair[0].time_ns));
+        let longest = gaps.max().expect("beats");
+        if longest < 10_000_000 {
+            return (beats, longest);
+        }
+        eprintln!("the machine stood still for {} ms: once more", longest / 1_000_000);
+    }
+    panic!("the machine stands still all the time");
+}
+
+#[test]
+fn the_terminals_output_is_on_while_the_axis_may_move_and_at_no_other_time() {
+    let (beats, longest) = undisturbed();
+    let first = |from: usize, what: &str, is: &dyn Fn(&Beat) -> bool| {
+        let place = beats[from..].iter().position(is);
+        from + place.unwrap_or_else(|| panic!("never {what}, from beat {from} on"))
+    };
+    let time = |from: usize, to: usize| beats[to].time_ns - beats[from].time_ns;
+    assert!(beats.iter().all(|it| it.outputs == 0 || it.power()), "an output that is nobody's");
+
+    // Power comes once the drive holds the axis; the axis is moved once the brake is open.
+    let enabled = first(0, "enabled", &Beat::enabled);
+    let on = first(0, "power", &Beat::power);
+    assert!(on >= enabled, "power on beat {on}, enabled on {enabled}");
+    let held = beats[on].target;
+    let moved = first(on, "moved", &|it| it.target != held);
+    let waited = time(on, moved);
+    assert!(waited + 2 * longest >= 80_000_000, "moved {waited} ns after power came");
+
+    // It goes once the axis rests; the drive keeps its torque until the brake holds.
+    let off = first(on, "without power", &|it| !it.power());
+    assert!(off > moved && beats[off].enabled(), "power off on beat {off}, moved on {moved}");
+    let rests = beats[off].target;
+    assert!(beats[off..].iter().take_while(|it| it.enabled()).all(|it| it.target == rests));
+    let left = first(off, "disabled", &|it| !it.enabled());
+    let waited = time(off, left);
+    assert!(waited + 2 * longest >= 50_000_000, "no torque {waited} ns after power went");
+    assert!(beats[off..].iter().all(|it| it.outputs == 0), "it stays off");
+    let turned = beats[moved..off].iter().map(|it| it.target.abs_diff(held)).max();
+    assert!(turned > Some(10_000), "the axis hardly moved: {turned:?}");
+}

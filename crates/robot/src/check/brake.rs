@@ -1,0 +1,108 @@
+//! Brakes, and the digital outputs that give their coils power.
+
+use std::collections::HashMap;
+
+use super::axis::{find, short};
+use super::repeat::Repetition;
+use super::{Checked, mapping};
+use crate::description::{Application, Brake, Bus, DigitalOutput, SubDevice};
+use crate::error::Problem;
+use crate::file;
+
+/// The brakes so far: each has its output for itself.
+pub(super) struct Brakes<'a> {
+    bus: &'a Bus,
+    positions: &'a HashMap<&'a str, usize>,
+    taken: HashMap<DigitalOutput, String>,
+}
+
+impl<'a> Brakes<'a> {
+    pub(super) fn new(bus: &'a Bus, positions: &'a HashMap<&'a str, usize>) -> Self {
+        Self { bus, positions, taken: HashMap::new() }
+    }
+
+    /// The brake of the `step`-th axis that an entry stands for.
+    pub(super) fn brake(
+        &mut self,
+        entry: &file::Brake,
+        repetition: &Repetition,
+        step: usize,
+    ) -> Checked<Brake> {
+        let output =
+            entry.output.as_ref().map(|output| self.output(output, repetition, step)).transpose()?;
+        Ok(Brake {
+            release: short("release", &entry.release)?,
+            engage: short("engage", &entry.engage)?,
+            output,
+        })
+    }
+
+    fn output(
+        &mut self,
+        entry: &file::BrakeOutput,
+        repetition: &Repetition,
+        step: usize,
+    ) -> Checked<DigitalOutput> {
+        let file::BrakeOutput { sub_device: wanted, channel } = entry;
+        let axis = &repetition.name;
+        let position = find(wanted, repetition, self.positions, " with its brake")?;
+        let SubDevice { name, beat_number, .. } = &self.bus.sub_devices[position];
+        let there = digital_outputs(&self.bus.sub_devices[position]);
+        if there == Some(0) {
+            let found =
+                format!("axis \"{axis}\" with its brake on \"{name}\", which has no digital outputs");
+            return Err(Problem::new(
+                wanted.span(),
+                found,
+                self.one_with_outputs(),
+                "name another SubDevice",
+            ));
+        }
+        if *beat_number {
+            let found = format!(
+                "axis \"{axis}\" with its brake on \"{name}\", whose outputs carry the number of the beat"
+            );
+            let expected = "digital outputs that nobody else writes";
+            let remedy = "remove beat_number there, or name another SubDevice";
+            return Err(Problem::new(wanted.span(), found, expected, remedy));
+        }
+        // Axes on one terminal take its channels one by one; those with a terminal each take the same of each.
+        let further = if repetition.changes(wanted.get_ref()) { 0 } else { step };
+        let most = there.unwrap_or(mapping::MOST_BYTES * 8);
+        let number = usize::try_from(*channel.get_ref()).ok().and_then(|first| first.checked_add(further));
+        let Some(channel_number) = number.filter(|number| (1..=most).contains(number)) else {
+            let asked = number.map_or(channel.get_ref().to_string(), |number| number.to_string());
+            let found = format!("channel {asked} for the brake of axis \"{axis}\"");
+            let expected = format!("1 to {most}, the digital outputs of \"{name}\"");
+            return Err(Problem::new(channel.span(), found, expected, "correct channel"));
+        };
+        let output = DigitalOutput { sub_device: position, channel: channel_number };
+        if let Some(other) = self.taken.insert(output, axis.clone()) {
+            let found = format!(
+                "channel {channel_number} of \"{name}\" for the brake of axis \"{axis}\"; that of \"{other}\" has it"
+            );
+            return Err(Problem::new(channel.span(), found, "an output for each brake", "choose another"));
+        }
+        Ok(output)
+    }
+
+    fn one_with_outputs(&self) -> String {
+        let with_outputs = |it: &&SubDevice| digital_outputs(it).is_some_and(|outputs| outputs > 0);
+        match self.bus.sub_devices.iter().find(with_outputs) {
+            Some(it) => format!("a SubDevice with digital outputs, as \"{}\"", it.name),
+            None => "a SubDevice with digital outputs".to_owned(),
+        }
+    }
+}
+
+/// How many digital outputs it has; `None` where only its SII says so, which is looked at when the bus is there.
+fn digital_outputs(sub_device: &SubDevice) -> Option<usize> {
+    if let Some(mapping) = sub_device.explicit_mapping() {
+        return Some(mapping.digital_outputs().count());
+    }
+    let simulation = sub_device.simulation.as_ref()?;
+    match simulation.application {
+        Application::DigitalOutputs { channels } => Some(channels.into()),
+        _ => simulation.sii.is_none().then_some(0),
+    }
+}

@@ -1,0 +1,219 @@
+//! A brake on a terminal's digital output, seen at the terminal, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use ethercat::cia402::object::MAXIMUM_TORQUE;
+use ethercat::cia402::{Request, State};
+use ethercat::sii::Identity;
+use motion::brake::BrakeTimes;
+use motion::{AxisPhase, Seconds};
+use onbeat_runtime::axis::{AxisConfiguration, AxisError, BrakeConfiguration, DigitalOutput, check};
+use onbeat_runtime::bring_up::Pump;
+use onbeat_runtime::clock::VirtualClock;
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::link::DirectLink;
+use simulator::application::digital::{DigitalOutputs, Wires};
+use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
+use simulator::application::sii::{digital_outputs, with_coe};
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+use support::{PERIOD, cycle_of, main_device, supervised};
+
+/// The brake hangs on the third of four outputs.
+const CHANNEL: usize = 3;
+
+const IDENTITY: Identity =
+    Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+
+/// A terminal with four digital outputs on `wires`, and a drive that gives at most `torque`, per mille.
+fn segment(wires: &Wires, torque: i64) -> Segment {
+    let outputs = DigitalOutputs::new(4, wires.clone()).unwrap();
+    let sii = digital_outputs(IDENTITY, "Outputs", 4).image().emit();
+    let terminal = SubDevice::new(EscDescription::default(), sii, Box::new(outputs));
+    let description = ServoDescription::new(DeviceDescription::new(IDENTITY, "Servo"));
+    let mut drive = ServoDrive::new(&description).unwrap();
+    let maximum = drive.dictionary().find(MAXIMUM_TORQUE, 0).unwrap();
+    drive.dictionary_mut().set(maximum, torque);
+    let sii = with_coe(IDENTITY, "Servo", default_mapping()).image().emit();
+    let drive = SubDevice::new(EscDescription::default(), sii, Box::new(drive));
+    Segment::new(vec![terminal, drive])
+}
+
+fn axis(times: BrakeTimes) -> AxisConfiguration {
+    let output = Some(DigitalOutput { sub_device: 0, channel: CHANNEL });
+    let mut axis = supervised(1).remove(0);
+    axis.sub_device = 1;
+    axis.brake = Some(BrakeConfiguration { times, output });
+    axis
+}
+
+/// One beat, as axis and terminal showed it.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    state: Option<State>,
+    phase: AxisPhase,
+    position: f64,
+    /// All outputs of the terminal.
+    outputs: u64,
+    stopping: bool,
+}
+
+impl Seen {
+    fn enabled(&self) -> bool {
+        self.state == Some(State::OperationEnabled)
+    }
+
+    fn power(&self) -> bool {
+        self.outputs == 1 << (CHANNEL - 1)
+    }
+}
+
+type Script = dyn FnMut(u64, &mut AxisCommand) + Send;
+
+/// Moves the axis by a script, from the first beat it is enabled on, and looks at the terminal on every beat.
+struct Watched {
+    script: Box<Script>,
+    beats: u64,
+    wires: Wires,
+    seen: Sender<Seen>,
+}
+
+impl Controller for Watched {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let (report, command) = (&reports[0], &mut commands[0]);
+        command.request = Request::Enable;
+        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+            command.setpoint.position = position;
+        }
+        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
+        if self.beats > 0 && !beat.stopping {
+            (self.script)(self.beats, command);
+        }
+        let seen = Seen {
+            state: report.state,
+            phase: report.feedback.phase,
+            position: report.feedback.position.0,
+            outputs: self.wires.levels(),
+            stopping: beat.stopping,
+        };
+        let _ = self.seen.send(seen);
+    }
+}
+
+/// What was to be seen of an axis that `script` moves for so many beats, on a drive that gives at most `torque`.
+fn run(
+    times: BrakeTimes,
+    torque: i64,
+    beats: u64,
+    script: impl FnMut(u64, &mut AxisCommand) + Send + 'static,
+) -> Vec<Seen> {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let wires = Wires::new();
+    let link = DirectLink::new(segment(&wires, torque), clock.clone(), Duration::from_micros(60));
+    let (seen, told) = channel();
+    let controller = Watched { script: Box::new(script), beats: 0, wires, seen };
+    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, _observer) = cycle_of(link, clock, &[axis(times)], controller, configuration);
+    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
+    let seen: Vec<Seen> = told.try_iter().collect();
+    assert!(
+        seen.iter().all(|it| it.outputs == 0 || it.power()),
+        "another output than the brake's was written"
+    );
+    seen
+}
+
+fn first(seen: &[Seen], from: usize, is: impl Fn(&Seen) -> bool) -> usize {
+    from + seen[from..]
+        .iter()
+        .position(is)
+        .unwrap_or_else(|| panic!("never, from beat {from} on: {seen:?}"))
+}
+
+/// Beats between a frame that leaves and what comes of it in a report.
+const UNDER_WAY: usize = 3;
+
+#[test]
+fn the_output_is_on_from_enabled_to_asked_off_and_the_axis_moves_and_is_held_in_between() {
+    let times = BrakeTimes { release: Seconds(0.08), engage: Seconds(0.05) };
+    let seen = run(times, 3000, 1_000, |beat, command| {
+        command.setpoint.position.0 += if beat < 400 { 1e-3 } else { 0.0 };
+        if beat >= 600 {
+            command.request = Request::Disable;
+        }
+    });
+    let enabled = first(&seen, 0, Seen::enabled);
+    let on = first(&seen, 0, Seen::power);
+    assert!((enabled..enabled + UNDER_WAY).contains(&on), "power on beat {on}, enabled on {enabled}");
+    // What it holds against until the brake is open.
+    let stood = seen[enabled].position;
+    let moved = first(&seen, enabled, |it| (it.position - stood).abs() > 1e-4);
+    assert!((on + 78..on + 90).contains(&moved), "power on beat {on}, the axis moved on {moved}");
+    assert!(seen[on..moved - UNDER_WAY].iter().all(|it| matches!(it.phase, AxisPhase::HoldingAt(_))));
+    assert!(seen[enabled + 500].position > stood + 0.25, "{:?}", seen[enabled + 500]);
+
+    let off = first(&seen, on, |it| !it.power());
+    let asked = enabled + 600;
+    assert!((asked - 1..asked + UNDER_WAY).contains(&off), "asked on beat {asked}, power off on {off}");
+    let left = first(&seen, off, |it| !it.enabled());
+    assert!((off + 50..off + 60).contains(&left), "power off on beat {off}, no torque on {left}");
+    assert!(seen[off..].iter().all(|it| it.outputs == 0), "it stays off");
+}
+
+#[test]
+fn a_drive_that_faults_closes_the_brake_at_once() {
+    let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(0.05) };
+    // Two per cent of its torque turn the motor, but do not get it to 10 rad/s within a beat.
+    let seen = run(times, 20, 1_500, |beat, command| {
+        command.setpoint.position.0 += if beat < 100 { 0.0 } else { 9e-3 };
+    });
+    let on = first(&seen, 0, Seen::power);
+    let fault = |it: &Seen| matches!(it.state, Some(State::FaultReactionActive | State::Fault));
+    let faulted = first(&seen, on, fault);
+    let off = first(&seen, on, |it| !it.power());
+    assert!((faulted..faulted + UNDER_WAY).contains(&off), "faulted on beat {faulted}, power off on {off}");
+    assert!(seen[off..].iter().all(|it| it.outputs == 0), "it stays off");
+    assert!(seen.last().is_some_and(|it| it.state == Some(State::Fault)));
+}
+
+/// Longer than the cycle waits for a drive that has no brake.
+#[test]
+fn a_run_that_ends_waits_for_a_slow_brake() {
+    let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(2.5) };
+    let seen = run(times, 3000, 300, |_, command| command.setpoint.position.0 += 1e-3);
+    let stopping = first(&seen, 0, |it| it.stopping);
+    let off = first(&seen, stopping, |it| !it.power());
+    let left = first(&seen, off, |it| !it.enabled());
+    assert!((off + 2_500..off + 2_510).contains(&left), "power off on beat {off}, no torque on {left}");
+}
+
+#[test]
+fn a_brake_on_an_output_that_is_not_there_is_refused() {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let mut link = DirectLink::new(segment(&Wires::new(), 3000), clock.clone(), Duration::from_micros(60));
+    let mut main_device = main_device(PERIOD);
+    let stop = AtomicBool::new(false);
+    let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
+    pump.bring_up(Duration::from_secs(20), |_| ()).unwrap();
+    let brake = |sub_device, channel| {
+        let mut axis = axis(BrakeTimes::default());
+        axis.brake.as_mut().unwrap().output = Some(DigitalOutput { sub_device, channel });
+        axis
+    };
+    for channel in 1..=4 {
+        check(&[brake(0, channel)], &main_device).unwrap();
+    }
+    // The drive's twelve bytes of outputs are no digital ones.
+    for (sub_device, channel, there) in [(0, 0, 4), (0, 5, 4), (1, 1, 0), (2, 1, 0)] {
+        let error = check(&[brake(sub_device, channel)], &main_device).unwrap_err();
+        assert!(matches!(error, AxisError::NoBrakeOutput { found, .. } if found == there), "{error}");
+    }
+}
