@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
 use onbeat_bridge::attach::Attachment;
-use onbeat_bridge::channel::{Channel, Full, Kind, Port};
+use onbeat_bridge::channel::{Channel, Full, Kind, Port, PortCounters};
 use onbeat_bridge::seam::{Door, RealTimeEnds};
 use support::{Folder, eventually};
 
@@ -34,7 +34,7 @@ const MESSAGES: Kind = Kind::Message { size: 8, depth: 4 };
 #[test]
 fn messages_pass_both_ways_each_whole_and_in_order() {
     let mut open = open(MESSAGES);
-    let Open { port, seam, .. } = &mut open;
+    let Open { port, seam, door, .. } = &mut open;
     let mut channel = seam.port("port").unwrap();
     let mut buffer = [0; 8];
     for number in 0..200_u8 {
@@ -48,6 +48,11 @@ fn messages_pass_both_ways_each_whole_and_in_order() {
     }
     assert_eq!(port.receive(&mut buffer), None);
     assert_eq!(channel.recv_timeout(&mut buffer, Duration::from_millis(1)).unwrap(), None);
+    // The door counts after it has moved something.
+    let passed = |it: PortCounters| [it.sent, it.delivered, it.written, it.received, it.refused, it.dropped];
+    eventually("all is counted", || {
+        (passed(door.counters().remove(0)) == [200, 200, 200, 200, 0, 0]).then_some(())
+    });
     channel.set_nonblocking(true).unwrap();
     assert_eq!(channel.read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
@@ -98,6 +103,26 @@ fn with_nobody_there_messages_wait_and_what_finds_no_room_is_refused_and_counted
         assert_eq!(buffer[0], number);
     }
     assert_eq!(channel.recv_timeout(&mut buffer, Duration::from_millis(5)).unwrap(), None);
+}
+
+#[test]
+fn of_a_stream_bytes_are_counted() {
+    let mut open = open(Kind::Stream { size: 100 });
+    let Open { port, seam, door, .. } = &mut open;
+    port.send(&[1; 60]).unwrap();
+    assert_eq!(port.send(&[2; 60]), Err(Full { length: 60 }));
+    let channel = seam.port("port").unwrap();
+    // One that writes more than finds room, and is gone.
+    (&channel).write_all(&[3; 350]).unwrap();
+    eventually("the ring is full", || (door.counters()[0].written == 100).then_some(()));
+    drop(channel);
+    let _next = seam.port("port").unwrap();
+    let counters = door.counters().remove(0);
+    assert_eq!((counters.sent, counters.refused, counters.delivered), (60, 60, 60));
+    assert_eq!((counters.written, counters.dropped), (100, 250));
+    let mut buffer = [0; 64];
+    assert_eq!((port.receive(&mut buffer), port.receive(&mut buffer)), (Some(64), Some(36)));
+    assert_eq!(door.counters()[0].received, 100);
 }
 
 #[test]

@@ -17,10 +17,12 @@ use onbeat_bridge::command::{Command, Read};
 use onbeat_bridge::door::protocol::Request;
 use rustix::fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate};
 use rustix::io::Errno;
+use rustix::fs::{Gid, Uid};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketType,
 };
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use support::{Folder, eventually, state};
 
 /// What a program in any language does: asks at the door, and has the descriptors.
@@ -148,6 +150,66 @@ fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
     assert!(refused.to_string().contains("programs are attached already"), "{refused}");
     inside.truncate(10);
     eventually("there is room again", || Attachment::open(&socket).ok());
+}
+
+/// Whoever may only look cannot keep out those who may command.
+#[test]
+fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let folder = Folder::new();
+    let (_ends, _door) = folder.builder("robot").open().unwrap();
+    let socket = folder.socket("robot");
+    std::thread::scope(|scope| {
+        let crowd = scope.spawn(|| {
+            // Of this thread alone, and for good.
+            set_thread_gid(Gid::from_raw(NOBODY)).unwrap();
+            set_thread_uid(Uid::from_raw(NOBODY)).unwrap();
+            let mut inside = Vec::new();
+            loop {
+                match Attachment::open(&socket) {
+                    Ok(seam) => inside.push(seam),
+                    Err(error) => break (inside, error),
+                }
+                assert!(inside.len() < 2_000);
+            }
+        });
+        let (inside, refused) = crowd.join().unwrap();
+        assert!(refused.to_string().contains("programs are attached already"), "{refused}");
+        assert!(inside.len() > 50, "{}", inside.len());
+        let seam = Attachment::open(&socket).unwrap();
+        assert!(seam.command().is_ok());
+        drop(inside);
+    });
+}
+
+/// A member by a supplementary group, as a user on a desktop is one.
+#[test]
+fn a_group_may_be_one_of_many_that_a_visitor_is_in() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let folder = Folder::new();
+    let mut builder = folder.builder("robot");
+    builder.group(4_242);
+    let (_ends, _door) = builder.open().unwrap();
+    let socket = folder.socket("robot");
+    for (groups, may) in [(vec![7, 4_242, 9], true), (vec![7, 9], false), ((100..180).collect(), false)] {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
+                set_thread_groups(&groups).unwrap();
+                set_thread_gid(Gid::from_raw(NOBODY)).unwrap();
+                set_thread_uid(Uid::from_raw(NOBODY)).unwrap();
+                let lease = Attachment::open(&socket).unwrap().command();
+                match (may, lease) {
+                    (true, Ok(_)) | (false, Err(LeaseError::NotPermitted { .. })) => {}
+                    (_, other) => panic!("in {groups:?}: {other:?}"),
+                }
+            });
+        });
+    }
 }
 
 const ROLE: &str = "ONBEAT_TEST_ROLE";

@@ -27,8 +27,6 @@ pub struct Drive {
     wanted: Option<Twist>,
     aim: Twist,
     twist: Twist,
-    /// Wheels that know their absolute position: what makes one know it moves its position.
-    homed: usize,
 }
 
 /// The wheels of a base and where they have brought it.
@@ -81,7 +79,6 @@ impl Drive {
             wanted: None,
             aim: at_rest,
             twist: at_rest,
-            homed: 0,
         })
     }
 
@@ -104,14 +101,10 @@ impl Drive {
 
     /// Odometry, also while something else moves the wheels: once a beat.
     pub(crate) fn watch(&mut self, reports: &[AxisReport]) {
-        let wheels = || self.wheels.iter().filter_map(|&wheel| reports.get(wheel));
-        if !wheels().all(|report| report.feedback.fresh) {
+        let mut wheels = self.wheels.iter().filter_map(|&wheel| reports.get(wheel));
+        if !wheels.all(|report| report.feedback.fresh) {
             // Positions are absolute: the next ones make up for these.
             return;
-        }
-        let homed = wheels().filter(|report| report.homed).count();
-        if std::mem::replace(&mut self.homed, homed) != homed {
-            self.restart();
         }
         let position = |wheel: usize| reports.get(wheel).map_or(Radians::ZERO, |it| it.feedback.position);
         let velocity =

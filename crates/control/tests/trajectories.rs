@@ -10,54 +10,12 @@ use bridge::message::trajectory::{
 };
 use bridge::state::TrajectoryStatus;
 use ethercat::cia402::CyclicMode;
-use motion::{Radians, Seconds};
-use onbeat_control::{Hold, JointTrajectory, Member, Mover, TrajectorySettings};
-use rig::{Flow, Log, Rig, VELOCITY, World, settings};
-
-const AXES: usize = 3;
-
-fn member() -> Member {
-    let settings = TrajectorySettings {
-        axes: (0..AXES).map(settings).collect(),
-        robot_axes: AXES,
-        points: 50,
-        path_tolerance: Some(Radians(0.1)),
-        goal_tolerance: Some(Radians(0.005)),
-        goal_time: Some(Seconds(0.5)),
-    };
-    Member::new(Mover::Trajectory(Box::new(JointTrajectory::new(settings).unwrap())), &[0, 1, 2])
-}
+use onbeat_control::{Hold, Member, Mover};
+use rig::way::{AXES, begin, member, point, points};
+use rig::{Flow, Log, Rig, VELOCITY, World};
 
 fn rig() -> Rig {
     Rig::new(AXES, CyclicMode::Position)
-}
-
-fn begin(id: u64, axes: &[u32], points: usize) -> Begin {
-    let axes: Vec<_> =
-        axes.iter().map(|axis| AxisTolerances { axis: *axis, ..Default::default() }).collect();
-    Begin {
-        id,
-        points: points as u32,
-        start_ns: None,
-        goal_time: GoalTime::Default,
-        axes: Rows::from_slice(&axes).unwrap(),
-    }
-}
-
-fn point(id: u64, index: usize, seconds: f64, positions: &[f64], velocities: &[f64]) -> Point {
-    Point {
-        id,
-        index: index as u32,
-        time_from_start_ns: (seconds * 1e9) as u64,
-        positions: Rows::from_slice(positions).unwrap(),
-        velocities: Rows::from_slice(velocities).unwrap(),
-        accelerations: Rows::new(),
-    }
-}
-
-/// Positions only.
-fn points(id: u64, rows: &[(f64, &[f64])]) -> Vec<Point> {
-    rows.iter().enumerate().map(|(index, (time, row))| point(id, index, *time, row, &[])).collect()
 }
 
 /// Ends once this trajectory has an outcome for good, and half a second more.

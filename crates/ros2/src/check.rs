@@ -227,13 +227,24 @@ mod tests {
         refused(0.0, 0.0, f64::NEG_INFINITY, "angular.z is -inf");
         refused(1.01, 0.0, 0.0, "speed is 1.01 m/s");
         refused(0.0, 0.0, 2.5, "angular.z is 2.5 rad/s");
+        refused(-1.01, 0.0, 0.0, "speed is 1.01 m/s");
+        refused(0.0, 0.0, -2.5, "angular.z is -2.5 rad/s");
         refused(0.0, 0.1, 0.0, "sideways");
         let omni = base("mecanum");
         assert!(velocity(&twist(0.6, -0.6, 0.0), &omni).is_ok());
         assert!(velocity(&twist(0.8, 0.8, 0.0), &omni).is_err(), "both together are faster than 1 m/s");
-        let mut odd = twist(0.0, 0.0, 0.0);
-        odd.linear.z = f64::NAN;
-        assert!(velocity(&odd, &omni).is_err(), "a number nobody uses must be one all the same");
+        // A number nobody uses must be one all the same.
+        let odd: [(fn(&mut geometry::Twist) -> &mut f64, &str); 3] = [
+            (|twist| &mut twist.linear.z, "linear.z is NaN"),
+            (|twist| &mut twist.angular.x, "angular.x is NaN"),
+            (|twist| &mut twist.angular.y, "angular.y is NaN"),
+        ];
+        for (place, word) in odd {
+            let mut twist = twist(0.0, 0.0, 0.0);
+            *place(&mut twist) = f64::NAN;
+            let error = velocity(&twist, &omni).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]
@@ -259,8 +270,11 @@ mod tests {
         let targets = joint_array(&[0.5, 1.0], &[1, 0], Quantity::Velocity, &robot).unwrap();
         assert_eq!(targets, [Some(AxisTarget::Velocity(1.0)), Some(AxisTarget::Velocity(0.5))]);
         assert!(joint_array(&[0.5], &[1, 0], Quantity::Velocity, &robot).is_err());
-        assert!(joint_array(&[2.1], &[1], Quantity::Velocity, &robot).is_err());
-        assert!(joint_array(&[5.1], &[1], Quantity::Effort, &robot).is_err());
+        for sign in [1.0, -1.0] {
+            assert!(joint_array(&[2.1 * sign], &[1], Quantity::Velocity, &robot).is_err());
+            assert!(joint_array(&[5.1 * sign], &[1], Quantity::Effort, &robot).is_err());
+            assert!(joint_array(&[5.0 * sign], &[1], Quantity::Effort, &robot).is_ok());
+        }
         assert!(joint_array(&[0.0], &[9], Quantity::Effort, &robot).is_err());
     }
 }

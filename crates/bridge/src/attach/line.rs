@@ -39,14 +39,25 @@ impl Line {
             Errno::PIPE | Errno::CONNRESET => AttachError::Nobody { path: self.path.clone() },
             error => AttachError::System { path: self.path.clone(), error: error.into() },
         };
-        retry_on_intr(|| send(&self.socket, &request.emit(), SendFlags::NOSIGNAL)).map_err(failed)?;
+        match retry_on_intr(|| send(&self.socket, &request.emit(), SendFlags::NOSIGNAL)) {
+            // A door that turns a visitor away says why and hangs up, without hearing what it wants: the reason is there.
+            Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
+            Err(error) => return Err(failed(error)),
+        }
         let mut bytes = vec![0; LONGEST_REPLY];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let received = retry_on_intr(|| {
-            let mut slices = [IoSliceMut::new(&mut bytes)];
-            recvmsg(&self.socket, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)
-        });
+        let mut receive = || {
+            retry_on_intr(|| {
+                let mut slices = [IoSliceMut::new(&mut bytes)];
+                recvmsg(&self.socket, &mut slices, &mut control, RecvFlags::CMSG_CLOEXEC)
+            })
+        };
+        let received = match receive() {
+            // It hung up before it had read the request: the kernel says so once, and then gives what it had sent.
+            Err(Errno::CONNRESET) => receive(),
+            other => other,
+        };
         let received = received.map_err(failed)?;
         let files = control.drain().filter_map(|message| match message {
             RecvAncillaryMessage::ScmRights(files) => Some(files),

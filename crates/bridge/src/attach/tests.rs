@@ -105,3 +105,15 @@ fn names_that_are_no_file_names_are_refused() {
         assert!(matches!(folder.open(name), Err(OpenError::Name { .. })), "{name:?}");
     }
 }
+
+/// Somebody has removed its socket, and another cycle has taken the place.
+#[test]
+fn who_ends_removes_no_socket_but_its_own() {
+    let folder = Folder::new();
+    let first = folder.open("robot").unwrap();
+    let path = folder.0.join("robot.sock");
+    std::fs::remove_file(&path).unwrap();
+    let _second = folder.open("robot").unwrap();
+    drop(first);
+    assert!(path.exists() && folder.only(None).is_ok(), "the second one is still found");
+}

@@ -3,9 +3,9 @@
 use bridge::message::control::Refusal;
 use ethercat::cia402::State;
 use motion::Seconds;
-use runtime::controller::{AxisReport, Freshness};
+use runtime::controller::AxisReport;
 
-use super::{Mover, Switch, is_in_fault, is_latched};
+use super::{Switch, is_in_fault, is_latched};
 
 /// Something that was asked and is being done.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,11 +76,6 @@ impl Switch {
                 (settled && whole).then_some(Ok(()))
             }
             Doing::Homing(axis) => settled.then(|| {
-                for member in &mut self.members {
-                    if let Mover::Drive(drive) = &mut member.mover {
-                        drive.restart();
-                    }
-                }
                 let homed = reports.get(axis).is_some_and(|report| report.homed);
                 if homed { Ok(()) } else { Err(Refusal::NotPossible) }
             }),
@@ -95,10 +90,8 @@ impl Switch {
 
     /// What holds now is not obeyed any more.
     fn turn_deaf(&mut self) {
-        if self.heard.freshness == Freshness::Fresh {
-            self.deaf.clone_from(&self.heard);
-            self.is_deaf = true;
-        }
+        self.deaf.clone_from(&self.heard);
+        self.is_deaf = true;
     }
 }
 

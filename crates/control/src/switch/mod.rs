@@ -267,12 +267,17 @@ impl Controller for Switch {
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
         let told = Beat { stopping: beat.stopping || resting, ..beat };
         self.take_orders(&told);
+        let homing = matches!(self.job, Some(Job { doing: Doing::Homing(_), .. }));
         let Self { members, active, shown, .. } = self;
         for (index, member) in members.iter_mut().enumerate() {
-            match &mut member.mover {
-                // It does so itself while it is active.
-                Mover::Drive(drive) if index != *active => drive.watch(reports),
-                _ => {}
+            let Mover::Drive(drive) = &mut member.mover else { continue };
+            if homing {
+                // On one of these beats a position jumps, and the base does not.
+                drive.restart();
+            }
+            // It does so itself while it is active.
+            if index != *active {
+                drive.watch(reports);
             }
         }
         if let Some(member) = members.get_mut(*active) {

@@ -250,7 +250,9 @@ impl JointTrajectory {
                     allowed,
                     ..Report::new(self.next.id, outcome)
                 });
-                self.told = (self.next.id, TrajectoryStatus::Aborted, 0);
+                if self.course.is_none() {
+                    self.told = (self.next.id, TrajectoryStatus::Aborted, 0);
+                }
                 self.next_stage = Stage::Empty;
                 return;
             }

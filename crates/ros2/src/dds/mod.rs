@@ -292,3 +292,27 @@ impl Reader {
         mio1::event::Source::register(&mut self.inner, registry, token, mio1::Interest::READABLE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What other people's readers and writers match with: a writer that is not reliable finds no reliable reader, and a
+    /// reader that is reliable finds no writer that is not.
+    #[test]
+    fn qualities_are_those_that_ros_has_under_their_names() {
+        let wait = Duration::from_millis(5);
+        let reliable = Reliability::Reliable { max_blocking_time: wait };
+        let rows = [
+            (Quality::Reliable, reliable, Durability::Volatile, 10),
+            (Quality::BestEffort, Reliability::BestEffort, Durability::Volatile, 10),
+            (Quality::Latched, reliable, Durability::TransientLocal, 1),
+        ];
+        for (quality, reliability, durability, depth) in rows {
+            let policies = quality.policies(wait);
+            assert_eq!(policies.reliability(), Some(reliability), "{quality:?}");
+            assert_eq!(policies.durability(), Some(durability), "{quality:?}");
+            assert_eq!(policies.history(), Some(History::KeepLast { depth }), "{quality:?}");
+        }
+    }
+}

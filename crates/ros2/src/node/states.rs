@@ -177,8 +177,12 @@ mod tests {
             ("odom", "base_link")
         );
         assert!((odometry.pose.pose.orientation.z - 1.0).abs() < 1e-12, "half a turn is z = 1");
-        assert_eq!(odometry.twist.twist.angular.z, -0.2);
-        assert_eq!(odometry.pose.covariance[5][5], 1e-2);
+        let Twist { linear, angular } = odometry.twist.twist;
+        assert_eq!((linear.x, linear.y, angular.z), (0.5, 0.1, -0.2));
+        let diagonal = |covariance: Covariance| [0, 1, 2, 3, 4, 5].map(|index| covariance[index][index]);
+        // What no wheel tells - z, roll and pitch - no filter may believe.
+        assert_eq!(diagonal(odometry.pose.covariance), [1e-3, 1e-3, 1e6, 1e6, 1e6, 1e-2]);
+        assert_eq!(diagonal(odometry.twist.covariance), [1e-4, 1e-4, 1e6, 1e6, 1e6, 1e-3]);
         let tf = transform(&odometry);
         assert_eq!(tf.transforms[0].transform.translation, odometry.pose.pose.position);
         assert_eq!(tf.transforms[0].header, odometry.header);

@@ -80,6 +80,11 @@ fn what_is_no_message_is_named() {
         "message's length: expected nothing after its last field, found 120 bytes"
     );
     assert_eq!(changed(8, &[0; 8]), "message's id: expected any but 0, found 0");
+    // Of the begin, and of each of its two axes.
+    for reserved in [20, 44, 84] {
+        let sentence = changed(reserved, &[1]);
+        assert_eq!(sentence, "message's reserved bytes: expected 0, found 1", "byte {reserved}");
+    }
     assert_eq!(
         changed(48, &f64::NAN.to_le_bytes()),
         "message's path tolerance of position: expected a finite number, found NaN"

@@ -1,0 +1,187 @@
+//! A switch with axes that are played by hand: what simulated drives do too seldom, or never.
+
+use bridge::message::control::{Action, Refusal, Request as Asking};
+use bridge::message::trajectory::{Begin, Order, Outcome, Point, Report};
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::time::Instant;
+use motion::{AxisPhase, Radians, RadiansPerSecond};
+use onbeat_control::{Member, Switch, SwitchAxis};
+use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
+
+use super::ports::Pipe;
+use super::{BEAT, PERIOD, VELOCITY};
+
+/// What is wrong with an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Trouble {
+    /// Nothing: it does what it is asked.
+    #[default]
+    None,
+    /// Its drive is in fault, and goes out of it when it is reset.
+    Fault,
+    /// Its drive is in fault for good.
+    Broken,
+    /// Its drive hears nothing: it stays in the state it is in.
+    Deaf,
+    /// Something holds it: it does not move, and reports no velocity.
+    Stuck,
+    /// It moves on at this velocity, whatever it is sent.
+    Coasts(f64),
+}
+
+/// The switch and its axes.
+pub struct Bench {
+    pub switch: Switch,
+    pub asked: Asked,
+    pub reports: Vec<AxisReport>,
+    pub commands: Vec<AxisCommand>,
+    pub troubles: Vec<Trouble>,
+    pub stopping: bool,
+    pub cycle: u64,
+    /// What was answered, oldest first.
+    pub replies: Vec<(u64, Result<(), Refusal>)>,
+    /// What became of trajectories, oldest first.
+    pub trajectory: Vec<Report>,
+    /// Set-points of every beat.
+    pub positions: Vec<Vec<f64>>,
+    modes: Vec<CyclicMode>,
+    requests: Pipe,
+    orders: Pipe,
+    next_id: u64,
+}
+
+impl Bench {
+    /// All axes are enabled, and have held their places for a while.
+    pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
+        let axis =
+            |&mode| SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: true };
+        let axes: Vec<_> = modes.iter().map(axis).collect();
+        let (requests, orders) = (Pipe::default(), Pipe::default());
+        let switch = Switch::new(&axes, members, true)
+            .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
+        let mut report = AxisReport { state: Some(State::SwitchOnDisabled), ..AxisReport::default() };
+        report.feedback.fresh = true;
+        let mut bench = Self {
+            switch,
+            asked: Asked { axes: vec![None; axes.len()], ..Asked::default() },
+            reports: vec![report; axes.len()],
+            commands: vec![AxisCommand::default(); axes.len()],
+            troubles: vec![Trouble::None; axes.len()],
+            stopping: false,
+            cycle: 0,
+            replies: Vec::new(),
+            trajectory: Vec::new(),
+            positions: Vec::new(),
+            modes: modes.to_vec(),
+            requests,
+            orders,
+            next_id: 0,
+        };
+        bench.run(50);
+        bench
+    }
+
+    /// So many beats.
+    pub fn run(&mut self, beats: usize) {
+        for _ in 0..beats {
+            self.cycle += 1;
+            for axis in 0..self.reports.len() {
+                self.play(axis);
+            }
+            let beat = Beat {
+                cycle: self.cycle,
+                release: Instant::from_nanos(self.now_ns()),
+                period: PERIOD,
+                periods: 1,
+                stopping: self.stopping,
+            };
+            self.switch.hear(&self.asked);
+            self.switch.update(beat, &self.reports, &mut self.commands);
+            self.replies.extend(self.requests.taken_replies());
+            self.trajectory.extend(self.orders.taken_reports());
+            self.positions.push(self.commands.iter().map(|command| command.setpoint.position.0).collect());
+        }
+    }
+
+    /// Release of the last beat.
+    pub fn now_ns(&self) -> u64 {
+        1_000_000_000_000 + self.cycle * PERIOD.as_nanos() as u64
+    }
+
+    /// Asks for this; its id.
+    pub fn request(&mut self, what: Action) -> u64 {
+        self.next_id += 1;
+        self.requests.put_request(Asking { id: self.next_id, what });
+        self.next_id
+    }
+
+    /// What was answered to a request.
+    pub fn reply(&self, id: u64) -> Option<Result<(), Refusal>> {
+        self.replies.iter().find(|reply| reply.0 == id).map(|reply| reply.1)
+    }
+
+    pub fn order(&self, order: &Order) {
+        self.orders.put_order(order);
+    }
+
+    /// Sends a whole trajectory.
+    pub fn send(&self, begin: &Begin, points: &[Point]) {
+        self.order(&Order::Begin(*begin));
+        points.iter().for_each(|point| self.order(&Order::Point(*point)));
+        self.order(&Order::Commit { id: begin.id });
+    }
+
+    pub fn outcomes(&self, id: u64) -> Vec<Outcome> {
+        self.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
+    }
+
+    /// The largest change of velocity per second that the set-points of an axis show since `from`.
+    pub fn hardest(&self, axis: usize, from: usize) -> f64 {
+        let positions: Vec<f64> = self.positions[from..].iter().map(|row| row[axis]).collect();
+        positions
+            .windows(3)
+            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (BEAT * BEAT)).abs())
+            .fold(0.0, f64::max)
+    }
+
+    /// What an axis reports on this beat of what it was sent on the last one.
+    fn play(&mut self, axis: usize) {
+        let (report, command) = (&mut self.reports[axis], &self.commands[axis]);
+        let trouble = self.troubles[axis];
+        report.state = match (trouble, command.request) {
+            (Trouble::Deaf, _) => report.state,
+            (Trouble::Broken, _) => Some(State::Fault),
+            (Trouble::Fault, Request::FaultReset) => {
+                self.troubles[axis] = Trouble::None;
+                Some(State::SwitchOnDisabled)
+            }
+            (Trouble::Fault, _) => Some(State::Fault),
+            (_, Request::Enable | Request::Halt) => Some(State::OperationEnabled),
+            (_, Request::Disable | Request::QuickStop) => Some(State::SwitchOnDisabled),
+            (_, Request::FaultReset) => report.state,
+        };
+        if command.request == Request::FaultReset {
+            report.stop = None;
+        }
+        if command.home {
+            report.homed = true;
+        }
+        let feedback = &mut report.feedback;
+        let enabled = report.state == Some(State::OperationEnabled);
+        feedback.phase = match feedback.phase {
+            _ if !enabled => AxisPhase::NotEnabled,
+            AxisPhase::NotEnabled => AxisPhase::HoldingAt(feedback.position),
+            AxisPhase::HoldingAt(_) if report.stop.is_some() => feedback.phase,
+            _ => AxisPhase::Following,
+        };
+        let moved = match (trouble, self.modes[axis]) {
+            (Trouble::Coasts(velocity), _) => velocity * BEAT,
+            _ if !enabled || trouble == Trouble::Stuck => 0.0,
+            (_, CyclicMode::Position) => (command.setpoint.position - feedback.position).0,
+            (_, CyclicMode::Velocity) => command.setpoint.velocity.0 * BEAT,
+            (_, CyclicMode::Torque) => 0.0,
+        };
+        feedback.velocity = RadiansPerSecond(moved / BEAT);
+        feedback.position += Radians(moved);
+    }
+}

@@ -1,0 +1,254 @@
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bridge::command::{AxisTarget, Command, Read};
+use bridge::description::{AxisDescription, BaseDescription, ControllerDescription};
+use bridge::seam::{Builder, Door, RealTimeEnds};
+use bridge::state::State;
+use clap::Parser;
+use rustdds::RepresentationIdentifier;
+use rustdds::bytes::Bytes;
+use rustdds::rpc::SampleIdentity;
+use serde::Serialize;
+
+use super::*;
+use crate::dds::name::NodeName;
+use crate::dds::sample::encode;
+use crate::messages::geometry::Vector3;
+use crate::options::Options;
+use crate::settings::Settings;
+use crate::voice::Voice;
+
+fn sample(bytes: Vec<u8>, number: i64) -> Sample {
+    let sequence_number = SequenceNumber::from(number);
+    Sample {
+        bytes: Bytes::from(bytes),
+        encoding: RepresentationIdentifier::CDR_LE,
+        identity: SampleIdentity { sequence_number, ..SampleIdentity::default() },
+        related: None,
+    }
+}
+
+fn message<T: Serialize>(message: &T) -> Sample {
+    let mut bytes = Vec::new();
+    assert!(encode(message, &mut bytes));
+    sample(bytes, 1)
+}
+
+#[test]
+fn both_kinds_of_velocity_are_told_apart() {
+    let linear = Vector3 { x: 0.25, y: 0.0, z: 0.0 };
+    let twist = Twist { linear, ..Twist::default() };
+    let mut plain = Vec::new();
+    assert!(encode(&twist, &mut plain));
+    assert_eq!(plain.len(), TWIST);
+    assert_eq!(decode_velocity(&sample(plain.clone(), 1)), Ok(twist));
+    let mut stamped = Vec::new();
+    assert!(encode(&TwistStamped { twist, ..TwistStamped::default() }, &mut stamped));
+    assert!(stamped.len() > TWIST, "even with the shortest frame");
+    assert_eq!(decode_velocity(&sample(stamped.clone(), 1)), Ok(twist));
+    for length in 0..plain.len() {
+        assert!(decode_velocity(&sample(plain[..length].to_vec(), 1)).is_err());
+    }
+    for length in TWIST + 1..stamped.len() {
+        assert!(decode_velocity(&sample(stamped[..length].to_vec(), 1)).is_err());
+    }
+}
+
+#[test]
+fn a_sample_that_two_readers_see_counts_once() {
+    let mut newest = Newest::default();
+    assert!(newest.is_new(&sample(Vec::new(), 1)));
+    assert!(!newest.is_new(&sample(Vec::new(), 1)));
+    assert!(newest.is_new(&sample(Vec::new(), 2)));
+    assert!(!newest.is_new(&sample(Vec::new(), 1)), "an older one comes too late");
+}
+
+/// A robot behind a real seam: two wheels that a base drives on, or that are told positions or velocities one by one.
+struct Bench {
+    folder: PathBuf,
+    ends: RealTimeEnds,
+    _door: Door,
+    robot: Robot,
+    settings: Settings,
+    voice: Voice,
+    node: NodeName,
+}
+
+const DRIVE: u16 = 0;
+const POSITION: u16 = 1;
+const VELOCITY: u16 = 2;
+
+fn description() -> Description {
+    let axis = |name: &str| AxisDescription {
+        name: name.into(),
+        mode: "csv".into(),
+        position_limits: Some((-1.0, 1.0)),
+        velocity_limit: 2.0,
+        effort_limit: 5.0,
+    };
+    let controller = |name: &str, kind: &str, axes: &[usize]| ControllerDescription {
+        name: name.into(),
+        kind: kind.into(),
+        axes: axes.to_vec(),
+    };
+    Description {
+        axes: ["left", "right"].map(axis).to_vec(),
+        controllers: vec![
+            controller("base", "diff_drive", &[0, 1]),
+            controller("place", "joint_position", &[0, 1]),
+            controller("turn", "joint_velocity", &[1]),
+        ],
+        base: Some(BaseDescription {
+            kind: "differential".into(),
+            velocity_limit: 1.0,
+            yaw_limit: 2.0,
+            odometry_frame: "odom".into(),
+            base_frame: "base_link".into(),
+        }),
+        ..Description::default()
+    }
+}
+
+impl Bench {
+    /// With this controller active.
+    fn new(active: u16) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder =
+            std::env::temp_dir().join(format!("onbeat-ros2-commands-{}-{number}", std::process::id()));
+        let mut seam = Builder::new("robot", &description());
+        seam.folder(&folder);
+        let (mut ends, door) = seam.open().unwrap();
+        let mut state = State::default();
+        state.control.active = active;
+        ends.state.publish(&state);
+        let options = ["onbeat-ros2", "--seam", door.path().to_str().unwrap()];
+        let mut robot = Robot::attach(&Options::parse_from(options)).unwrap();
+        assert!(robot.refresh());
+        Self {
+            folder,
+            ends,
+            _door: door,
+            robot,
+            settings: Settings::default(),
+            voice: Voice::new(true, "/onbeat".into()),
+            node: NodeName::new("/", "onbeat").unwrap(),
+        }
+    }
+
+    fn act(
+        &mut self,
+        act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>,
+    ) -> Result<Command, String> {
+        let Self { robot, settings, voice, node, .. } = self;
+        act(&mut Moment { robot: Some(robot), settings, voice, node })?;
+        let mut command = self.ends.command.blank();
+        assert_eq!(self.ends.command.newest(&mut command), Read::New);
+        Ok(command)
+    }
+
+    /// Nothing was asked of the cycle.
+    fn is_calm(&mut self) -> bool {
+        let mut command = self.ends.command.blank();
+        matches!(self.ends.command.newest(&mut command), Read::Nothing | Read::Same)
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn velocity(x: f64) -> Sample {
+    message(&Twist { linear: Vector3 { x, y: 0.0, z: 0.0 }, ..Twist::default() })
+}
+
+fn joints(names: &[&str], position: &[f64], velocity: &[f64]) -> Sample {
+    let name = names.iter().map(|&name| name.to_owned()).collect();
+    let (position, velocity) = (position.to_vec(), velocity.to_vec());
+    message(&JointState { name, position, velocity, ..JointState::default() })
+}
+
+fn numbers(data: &[f64]) -> Sample {
+    message(&Float64MultiArray { data: data.to_vec(), ..Float64MultiArray::default() })
+}
+
+#[test]
+fn a_velocity_is_passed_on_with_the_time_it_holds() {
+    let mut bench = Bench::new(DRIVE);
+    bench.settings.cmd_vel_timeout = 0.25;
+    bench.settings.joint_commands_timeout = 0.75;
+    let command = bench.act(|moment| drive(&velocity(0.5), moment)).unwrap();
+    assert_eq!(command.twist.unwrap().x, 0.5);
+    assert_eq!(command.axes, [None, None], "the base alone is asked");
+    assert_eq!(command.time_to_live_ns, 250_000_000);
+    for (asked, why) in [(velocity(f64::NAN), "NaN"), (velocity(1.5), "1.5 m/s"), (velocity(-1.5), "1.5 m/s")]
+    {
+        let error = bench.act(|moment| drive(&asked, moment)).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+    assert!(bench.is_calm(), "what was refused was not passed on");
+}
+
+#[test]
+fn a_velocity_is_for_a_controller_that_drives() {
+    let mut bench = Bench::new(POSITION);
+    let error = bench.act(|moment| drive(&velocity(0.5), moment)).unwrap_err();
+    assert_eq!(error, "controller `place` is active, and does not drive the base");
+    assert!(bench.is_calm());
+    let mut moment =
+        Moment { robot: None, settings: &mut bench.settings, voice: &bench.voice, node: &bench.node };
+    assert_eq!(drive(&velocity(0.5), &mut moment), Err("no cycle is running".into()));
+}
+
+#[test]
+fn joint_commands_ask_for_what_the_active_controller_follows() {
+    for (active, target) in [(POSITION, AxisTarget::Position(0.25)), (VELOCITY, AxisTarget::Velocity(-1.5))]
+    {
+        let mut bench = Bench::new(active);
+        bench.settings.joint_commands_timeout = 0.75;
+        let asked = joints(&["right"], &[0.25], &[-1.5]);
+        let command = bench.act(|moment| move_joints(&asked, moment)).unwrap();
+        assert_eq!((&command.axes[..], command.twist), (&[None, Some(target)][..], None));
+        assert_eq!(command.time_to_live_ns, 750_000_000);
+    }
+    let mut bench = Bench::new(DRIVE);
+    let error =
+        bench.act(|moment| move_joints(&joints(&["right"], &[0.25], &[0.0]), moment)).unwrap_err();
+    assert_eq!(error, "controller `base` (diff_drive) is active, and follows no joint commands");
+    assert!(bench.is_calm());
+}
+
+#[test]
+fn a_controllers_own_topic_is_for_it_alone() {
+    let mut bench = Bench::new(VELOCITY);
+    bench.settings.joint_commands_timeout = 0.75;
+    let command =
+        bench.act(|moment| move_array(&numbers(&[1.5]), usize::from(VELOCITY), moment)).unwrap();
+    assert_eq!(command.axes, [None, Some(AxisTarget::Velocity(1.5))]);
+    assert_eq!(command.time_to_live_ns, 750_000_000);
+    let other = bench.act(|moment| move_array(&numbers(&[0.1, 0.1]), usize::from(POSITION), moment));
+    assert_eq!(other.unwrap_err(), "controller `place` is not active");
+    assert!(bench.is_calm());
+}
+
+#[test]
+fn the_lease_is_given_back_a_while_after_the_last_command_went_stale() {
+    use bridge::attach::{Attachment, LeaseError};
+    let mut bench = Bench::new(DRIVE);
+    bench.settings.cmd_vel_timeout = 0.02;
+    bench.act(|moment| drive(&velocity(0.5), moment)).unwrap();
+    let other = Attachment::open(bench._door.path()).unwrap();
+    bench.robot.release_if_idle(&bench.voice);
+    assert!(matches!(other.command(), Err(LeaseError::Taken { .. })), "kept while commands come");
+    let begin = std::time::Instant::now();
+    while other.command().is_err() {
+        bench.robot.release_if_idle(&bench.voice);
+        assert!(begin.elapsed() < std::time::Duration::from_secs(40), "it is never given back");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // Who comes back takes it again.
+    assert!(bench.act(|moment| drive(&velocity(0.25), moment)).is_ok());
+}
