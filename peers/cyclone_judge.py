@@ -13,6 +13,7 @@ import tempfile
 
 import cyclone_arm
 import cyclone_base
+import cyclone_sensors
 
 DDS = """<CycloneDDS><Domain><General>
 <Interfaces><NetworkInterface name="lo" multicast="false"/></Interfaces><AllowMulticast>false</AllowMulticast>
@@ -27,6 +28,7 @@ def main():
     os.environ["ROS_DOMAIN_ID"] = str(random.randint(1, 100))
     with tempfile.TemporaryDirectory(prefix="onbeat-cyclone-") as folder:
         cyclone_base.judge(onbeat, bridge, os.path.join(examples, "m4k.toml"), folder)
+        cyclone_sensors.judge(onbeat, bridge, os.path.join(examples, "m4k.toml"), folder)
         cyclone_arm.judge(onbeat, bridge, os.path.join(examples, "arm.toml"), folder)
     print("Cyclone DDS finds nothing wrong")
 

@@ -87,6 +87,12 @@ def matched(writer):
     return bool(writer.get_matched_subscriptions())
 
 
+def matched_by(reader):
+    """What is known of the writers that a reader is matched with."""
+    described = map(reader.inner.get_matched_publication_data, reader.inner.get_matched_publications())
+    return [writer for writer in described if writer is not None]
+
+
 class Client:
     """A client of a service, in the mapping of rmw_cyclonedds: guid and number before the message."""
 

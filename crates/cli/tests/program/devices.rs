@@ -97,7 +97,7 @@ fn ask_until(wheels: &Channel, velocities: [f64; 2], wanted: impl Fn(&Wheels) ->
             let received = wheels.recv_timeout(&mut bytes, Duration::from_millis(20)).expect("the port");
             let told = received.map(|length| Wheels::decode(&bytes[..length]).expect("a message"));
             if let Some(told) = told.as_ref().filter(|it| !it.head.stale && wanted(it)) {
-                return told.clone();
+                return *told;
             }
             last = told.or(last);
         }

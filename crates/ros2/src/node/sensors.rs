@@ -2,7 +2,7 @@
 
 use bridge::channel::Channel;
 use bridge::description::Description;
-use bridge::sensor::{self, ScanHead};
+use bridge::sensor::{self, Head, ScanHead};
 use std::io::{ErrorKind, Read};
 
 use super::{Endpoints, Moment, Timer};
@@ -24,6 +24,8 @@ struct Sensor {
     writer: Writer,
     channel: Option<Channel>,
     retry: Timer,
+    /// Stamp of the last measurement that was published.
+    published_ns: u64,
 }
 
 impl Sensors {
@@ -34,7 +36,7 @@ impl Sensors {
                 return Ok(None);
             }
             let writer = endpoints.publish(port, kind, quality)?;
-            Ok(Some(Sensor { port, writer, channel: None, retry: Timer::default() }))
+            Ok(Some(Sensor { port, writer, channel: None, retry: Timer::default(), published_ns: 0 }))
         };
         let imu = sensor("imu", "sensor_msgs/Imu")?;
         let scan = sensor("scan", "sensor_msgs/LaserScan")?;
@@ -47,16 +49,15 @@ impl Sensors {
             let frame = moment.settings.imu_frame.clone();
             imu.poll(moment, now_ns, &mut self.buffer, |bytes| {
                 let read = sensor::Imu::decode(bytes)?;
-                // A stale message repeats what was published already.
-                Ok((!read.head.stale).then(|| imu_message(&read, header(wall, read.head.stamp_ns, &frame))))
+                Ok((read.head, imu_message(&read, header(wall, read.head.stamp_ns, &frame))))
             });
         }
         if let Some(scan) = &mut self.scan {
             let frame = moment.settings.scan_frame.clone();
             scan.poll(moment, now_ns, &mut self.buffer, |bytes| {
                 let read = sensor::Scan::decode(bytes)?;
-                let stamp = read.head.head.stamp_ns;
-                Ok((!read.head.head.stale).then(|| scan_message(read, header(wall, stamp, &frame))))
+                let head = read.head.head;
+                Ok((head, scan_message(read, header(wall, head.stamp_ns, &frame))))
             });
         }
     }
@@ -80,7 +81,7 @@ impl Sensor {
         moment: &mut Moment<'_>,
         now_ns: u64,
         buffer: &mut [u8],
-        translate: impl Fn(&[u8]) -> Result<Option<M>, sensor::SensorError>,
+        translate: impl Fn(&[u8]) -> Result<(Head, M), sensor::SensorError>,
     ) {
         let Some(robot) = moment.robot.as_deref_mut() else {
             return;
@@ -95,10 +96,11 @@ impl Sensor {
             match channel.read(buffer) {
                 Ok(0) => self.channel = None,
                 Ok(length) => match translate(&buffer[..length]) {
-                    Ok(Some(message)) => {
-                        self.writer.send(&message);
+                    Ok((head, message)) => {
+                        if is_new(head, &mut self.published_ns) {
+                            self.writer.send(&message);
+                        }
                     }
-                    Ok(None) => {}
                     Err(why) => moment.voice.warn(self.port, format_args!("/{}: {why}", self.port)),
                 },
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -111,6 +113,16 @@ impl Sensor {
             }
         }
     }
+}
+
+/// Whether a message holds a measurement that was not published yet. Each period the device's task tells the last one it has:
+/// the same one again as long as no newer one came, and after some periods marked stale.
+fn is_new(head: Head, published_ns: &mut u64) -> bool {
+    let is_new = !head.stale && head.stamp_ns > *published_ns;
+    if is_new {
+        *published_ns = head.stamp_ns;
+    }
+    is_new
 }
 
 /// A port that somebody else has is asked for again every five seconds.
@@ -159,6 +171,20 @@ fn scan_message(read: sensor::Scan, header: Header) -> LaserScan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_measurement_is_published_once_and_never_when_it_is_stale() {
+        let head = |stamp_ns, stale| Head { stamp_ns, stale, ..Head::default() };
+        let mut published = 0;
+        let told =
+            [(0, true), (5, false), (5, false), (5, true), (9, true), (9, false), (7, false), (11, false)];
+        let new: Vec<u64> = told
+            .into_iter()
+            .filter(|&(stamp, stale)| is_new(head(stamp, stale), &mut published))
+            .map(|(stamp, _)| stamp)
+            .collect();
+        assert_eq!(new, [5, 9, 11]);
+    }
 
     #[test]
     fn a_scan_ends_at_the_angle_of_its_last_range() {

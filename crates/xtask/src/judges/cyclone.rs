@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// One step: a base that drives and an arm, each down to simulated drives.
+/// One step: a base that drives, its sensors, and an arm, each down to simulated drives and devices.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     report.step("judge cyclonedds", || {
         let python = match setup::python_with_cyclone(root) {
