@@ -111,10 +111,8 @@ def is_told(base):
     match = lambda message: [t for t in message.transforms if t.header.stamp == odom.header.stamp]
     found = [t for message in base.tf.take() for t in match(message)]
     found = found or match(base.tf.next("the transform of that odometry", match))
-    if (found[0].child_frame_id, found[0].transform.translation) != (
-        odom.child_frame_id,
-        odom.pose.pose.position,
-    ):
+    moved, place = found[0].transform.translation, odom.pose.pose.position
+    if (found[0].child_frame_id, moved.x, moved.y, moved.z) != (odom.child_frame_id, place.x, place.y, place.z):
         raise Judged(f"/tf says {found[0]}, /odom {odom}")
 
 
