@@ -9,7 +9,7 @@ use crate::command;
 /// Depends on the newest real-time kernel, whatever that is called at the time.
 const META_PACKAGE: &str = "linux-image-rt-amd64";
 
-/// What the guest loads; others only if one of these depends on them.
+/// What every guest loads; others only if one of these depends on them.
 const MODULES: &[&str] = &["veth", "virtio_pci", "virtio_console"];
 
 /// A kernel and what belongs to it.
@@ -21,6 +21,18 @@ pub(super) struct Kernel {
     pub(super) image: PathBuf,
     /// Modules in the order they are loaded in.
     pub(super) modules: Vec<PathBuf>,
+    /// Where there are others.
+    libraries: [PathBuf; 2],
+}
+
+impl Kernel {
+    /// These modules and what they depend on, in the order they are loaded in.
+    ///
+    /// # Errors
+    /// Which one this kernel does not have.
+    pub(super) fn modules_of(&self, names: &[&str]) -> Result<Vec<PathBuf>, String> {
+        modules_of(names, &self.libraries)
+    }
 }
 
 /// Fetches the kernel of today into `folder`, unless it is there.
@@ -41,13 +53,18 @@ pub(super) fn fetch(folder: &Path) -> Result<Kernel, String> {
         done.map_err(|error| format!("{}: {error}", unpacked.display()))?;
     }
     let image = only_file(&unpacked.join("boot"), |name| name.starts_with("vmlinuz-"))?;
-    let mut modules = Vec::new();
     // Debian 13 moved /lib below /usr.
     let libraries = [unpacked.join("lib/modules"), unpacked.join("usr/lib/modules")];
-    for module in MODULES {
-        with_dependencies(module, &libraries, &mut modules)?;
+    let modules = modules_of(MODULES, &libraries)?;
+    Ok(Kernel { package, image, modules, libraries })
+}
+
+fn modules_of(names: &[&str], libraries: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut modules = Vec::new();
+    for module in names {
+        with_dependencies(module, libraries, &mut modules)?;
     }
-    Ok(Kernel { package, image, modules })
+    Ok(modules)
 }
 
 /// The package that the meta-package depends on.

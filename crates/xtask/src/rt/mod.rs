@@ -6,6 +6,7 @@
 //! | [`program`] | our program, linked statically |
 //! | [`archive`] | the initramfs, a cpio archive |
 //! | [`guest`] | a machine that boots, does what a script says, and hands its results back |
+//! | [`interfaces`] | our drivers on the kernel's I2C and SPI |
 //! | [`two_cpus`] | the robot on a cable between two CPUs |
 //! | [`culprit`] | whether explanations name the culprit |
 //! | [`virtual_time`] | latencies on one CPU whose clock counts instructions |
@@ -13,6 +14,7 @@
 mod archive;
 mod culprit;
 mod guest;
+mod interfaces;
 mod kernel;
 mod program;
 mod two_cpus;
@@ -24,7 +26,7 @@ use crate::command;
 use crate::report::{Outcome, Report};
 use guest::Image;
 
-/// Both machines, each a step of its own.
+/// All machines, each a step of its own.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     let mut image = None;
     report.step("rt prepare", || {
@@ -46,6 +48,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
         }
     });
     let Some(image) = image else { return };
+    report.step("rt interfaces", || twice(|| interfaces::judge(root, &image)));
     report.step("rt two CPUs", || twice(|| two_cpus::judge(root, &image)));
     report.step("rt virtual time", || twice(|| virtual_time::judge(root, &image)));
 }

@@ -1,6 +1,9 @@
-//! Our program, linked statically: the guest has no libraries.
+//! Our program and its tests, linked statically: the guest has no libraries.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
 
 use crate::command;
 
@@ -12,9 +15,28 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// # Errors
 /// That it does not build.
 pub(super) fn build(root: &Path, folder: &Path) -> Result<PathBuf, String> {
-    let mut cargo = command::cargo(root, &["build", "--package=onbeat", "--quiet", "--profile=guest"]);
-    cargo.args(["--target", TARGET]).env("CARGO_TARGET_DIR", folder);
-    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
-    command::run(&mut cargo)?;
+    command::run(&mut cargo(root, folder, &["build", "--package=onbeat", "--quiet"]))?;
     Ok(folder.join(TARGET).join("guest/onbeat"))
+}
+
+/// Builds one test program of `package` in the same way.
+///
+/// # Errors
+/// That it does not build.
+pub(super) fn build_test(root: &Path, folder: &Path, package: &str, test: &str) -> Result<PathBuf, String> {
+    let words =
+        ["test", "--package", package, "--test", test, "--no-run", "--quiet", "--message-format=json"];
+    let said = command::output(&mut cargo(root, folder, &words))?;
+    let messages = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut programs = messages.filter_map(|it| {
+        (it["target"]["name"] == test).then(|| it["executable"].as_str().map(PathBuf::from))?
+    });
+    programs.next().ok_or_else(|| format!("cargo names no program for the test {test} of {package}"))
+}
+
+fn cargo(root: &Path, folder: &Path, words: &[&str]) -> Command {
+    let mut cargo = command::cargo(root, words);
+    cargo.args(["--profile=guest", "--target", TARGET]).env("CARGO_TARGET_DIR", folder);
+    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    cargo
 }

@@ -1,0 +1,140 @@
+//! Drivers on the kernel's own interfaces, where the kernel has a double of what is behind them: `i2c-stub`, and an SPI
+//! controller on a parallel port. `cargo xtask rt` boots a kernel that has them; elsewhere these tests say what they needed.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use bridge::sensor::{Imu, Led, LedRequest, Pattern};
+use i2cdev::core::I2CDevice;
+use i2cdev::linux::LinuxI2CDevice;
+use onbeat_devices::Kind;
+use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
+use onbeat_devices::led::Chip;
+use onbeat_devices::pair::Stage;
+use support::{PATIENCE, Robot, only};
+
+/// The bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68`.
+fn stub() -> Option<PathBuf> {
+    let found = fs::read_dir("/sys/class/i2c-dev").ok()?.flatten().find(|bus| {
+        fs::read_to_string(bus.path().join("name")).is_ok_and(|name| name.trim() == "SMBus stub driver")
+    })?;
+    Some(PathBuf::from("/dev").join(found.file_name()))
+}
+
+/// The registers of a unit, written and read beside its driver.
+struct Unit(LinuxI2CDevice);
+
+impl Unit {
+    fn set(&mut self, register: u8, value: u8) {
+        self.0.smbus_write_byte_data(register, value).unwrap();
+    }
+
+    fn get(&mut self, register: u8) -> u8 {
+        self.0.smbus_read_byte_data(register).unwrap()
+    }
+
+    /// Accelerations, temperature and angular velocities as the unit counts them.
+    fn measure(&mut self, counts: [i16; 7]) {
+        let bytes = counts.iter().flat_map(|count| count.to_be_bytes());
+        for (value, register) in bytes.zip(register::MEASURED..) {
+            self.set(register, value);
+        }
+    }
+
+    /// As after power-on: asleep, all else 0.
+    fn power_on(&mut self) {
+        for register in 0..=0x7f {
+            self.set(register, 0);
+        }
+        self.set(register::POWER, 0x40);
+        self.set(register::IDENTITY, 0x68);
+    }
+}
+
+#[test]
+fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
+    let Some(bus) = stub() else {
+        return eprintln!(
+            "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68)"
+        );
+    };
+    let mut unit = Unit(LinuxI2CDevice::new(&bus, ADDRESS).unwrap());
+    unit.power_on();
+    let robot = Robot::start("i2c", &only(Kind::Imu { i2c: Some((bus.clone(), ADDRESS)) }));
+    robot.wait_for(|it| it.running.status()[0].stage == Stage::Working);
+    for (register, value) in SET_UP {
+        assert_eq!(unit.get(register), value, "register {register:#04x}");
+    }
+    assert!(robot.said("imu: MPU-6050"), "{:?}", robot.said.lock().unwrap());
+
+    // 8192 counts a g, 65.5 a degree a second, 340 a kelvin from 36.53 degrees Celsius.
+    unit.measure([4_096, -2_048, 8_192, -3_580, 0, 0, 0]);
+    let imu = robot.seam.port("imu").unwrap();
+    let near = |found: f64, expected: f64| (found - expected).abs() < 0.01;
+    let fresh = |bytes: &[u8]| Some(Imu::decode(bytes).unwrap()).filter(|it| !it.head.stale);
+    let found = robot
+        .until(&imu, |bytes| fresh(bytes).filter(|it| near(it.linear_acceleration[0], 9.806_65 / 2.0)));
+    let [_, y, z] = found.linear_acceleration;
+    // A message between two writes has some of the old numbers; all of them are there a message later.
+    let whole = || {
+        robot.until(&imu, |bytes| {
+            fresh(bytes)
+                .filter(|it| near(it.linear_acceleration[2], 9.806_65) && near(it.temperature, 299.15))
+        })
+    };
+    let found = if near(z, 9.806_65) && near(y, -9.806_65 / 4.0) { found } else { whole() };
+    assert!(near(found.linear_acceleration[1], -9.806_65 / 4.0), "{found:?}");
+
+    // It loses its power: it sleeps, and all else is 0.
+    unit.power_on();
+    unit.set(register::IDENTITY, 0x70);
+    robot.wait_for(|it| it.said("it sleeps: it must have lost its power; tried again"));
+    // Another one is put in its place.
+    robot.wait_for(|it| it.said("expected an MPU-6050 (register 0x75 holds 0x68), found 0x70 there"));
+    let stale = robot.until(&imu, |bytes| Some(Imu::decode(bytes).unwrap()).filter(|it| it.head.stale));
+    assert!(stale.head.stamp_ns >= found.head.stamp_ns);
+    unit.set(register::IDENTITY, 0x68);
+    let again = robot.until(&imu, fresh);
+    assert!(
+        again.head.stamp_ns > stale.head.stamp_ns && near(again.linear_acceleration[2], 0.0),
+        "{again:?}"
+    );
+    assert_eq!(unit.get(register::POWER), 0x01, "set up again");
+}
+
+#[test]
+fn an_address_nobody_answers_at_is_named_with_its_bus() {
+    let Some(bus) = stub() else {
+        return eprintln!(
+            "skipped: needs an I2C bus of i2c-stub (modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68)"
+        );
+    };
+    let robot = Robot::start("i2c-nobody", &only(Kind::Imu { i2c: Some((bus.clone(), ADDRESS + 1)) }));
+    let named = format!("imu ({} address 0x69): reading register 0x75: ", bus.display());
+    robot.wait_for(|it| it.said(&named));
+    let status = robot.running.status()[0].clone();
+    assert!(status.opened == 0 && status.samples == 0 && status.failures > 0, "{status:?}");
+}
+
+/// A controller there is, and nobody behind it: whoever sends does not notice.
+#[test]
+fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
+    let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {
+        return eprintln!("skipped: needs an SPI bus nobody listens on (ONBEAT_TEST_SPI=/dev/spidevB.C)");
+    };
+    let strip = Kind::LedStrip { spi: Some(bus.clone()), chip: Chip::Apa102, leds: 30, brightness: 8 };
+    let robot = Robot::start("spi", &only(strip));
+    let led = robot.seam.port("led").unwrap();
+    let mut request = [0; LedRequest::SIZE];
+    LedRequest { pattern: Pattern::Chase, colour: [9, 8, 7], round_ms: 200 }.encode(&mut request).unwrap();
+    led.send_timeout(&request, PATIENCE).unwrap();
+    let runs = |bytes: &[u8]| Some(Led::decode(bytes).unwrap()).filter(|it| it.pattern == Pattern::Chase);
+    let first = robot.until(&led, |bytes| runs(bytes).filter(|it| !it.head.stale));
+    robot.until(&led, |bytes| runs(bytes).filter(|it| it.frames > first.frames + 5));
+    let status = robot.running.status()[0].clone();
+    assert!(status.stage == Stage::Working && status.failures == 0, "{status:?}");
+    assert_eq!(status.device, bus.display().to_string());
+}

@@ -1,0 +1,89 @@
+//! Our drivers on I2C and SPI as the kernel has them: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::guest::{Boot, Image};
+use super::program;
+
+/// Tests that must have run there.
+const TESTS: [&str; 3] = [
+    "an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again",
+    "an_address_nobody_answers_at_is_named_with_its_bus",
+    "a_strip_behind_the_kernels_spi_takes_frame_after_frame",
+];
+
+/// Modules behind each interface, by the name that the script loads them by; `i2c-stub` it loads itself, for it needs to
+/// be told its chip. Debian's kernels have neither `gpio-sim` nor `gpio-mockup`.
+const MODULES: [(&str, &[&str]); 2] = [("i2c", &["i2c-dev"]), ("spi", &["parport_pc", "spi-lm70llp"])];
+
+/// Boots, runs the tests, and judges what came out.
+///
+/// # Errors
+/// What was expected and what was found.
+pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
+    let tests = program::build_test(root, &image.folder, "onbeat-devices", "linux_interfaces")?;
+    let mut files = vec![("root/interfaces".to_owned(), read(&tests)?)];
+    for (interface, modules) in MODULES {
+        for (number, module) in image.kernel.modules_of(modules)?.iter().enumerate() {
+            files.push((format!("root/{interface}-{number:02}.ko"), read(module)?));
+        }
+    }
+    let stub = image.kernel.modules_of(&["i2c-stub"])?;
+    let [stub] = &stub[..] else { return Err(format!("i2c-stub needs more than itself: {stub:?}")) };
+    files.push(("root/i2c-stub.ko".to_owned(), read(stub)?));
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(path, it)| (path.as_str(), it.as_slice())).collect();
+    let results = image.boot(&Boot {
+        name: "interfaces",
+        // The parallel port is there, and nobody at its other end.
+        machine: &["-smp", "2", "-accel", "tcg,thread=multi", "-parallel", "null"],
+        parameters: super::PARAMETERS,
+        script: include_str!("interfaces.sh"),
+        files: &files,
+        longest: Duration::from_secs(240),
+    })?;
+    println!("{}", results.section("kernel")?);
+    println!("{}", results.section("devices")?.replace('\n', " "));
+    let said = results.section("said")?;
+    if results.section("exit")? != "0" {
+        return Err(format!("the tests failed: {said}"));
+    }
+    all_ran(said)?;
+    println!("{} tests passed on the kernel's interfaces", TESTS.len());
+    Ok(())
+}
+
+/// No test was left out, and none skipped itself.
+fn all_ran(said: &str) -> Result<(), String> {
+    if let Some(skipped) = said.lines().find(|line| line.contains("skipped: ")) {
+        return Err(format!("expected no test to be skipped, found: {skipped}"));
+    }
+    let passed = |test: &&str| {
+        let start = said.find(&format!("test {test} ..."));
+        start.is_some_and(|start| said[start..].lines().any(|line| line.ends_with("ok")))
+    };
+    match TESTS.iter().find(|test| !passed(test)) {
+        Some(test) => Err(format!("the test {test} did not run: {said}")),
+        None => Ok(()),
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_skipped_itself_or_did_not_run_is_no_success() {
+        let whole: String = TESTS.iter().map(|test| format!("test {test} ... ok\n")).collect();
+        assert_eq!(all_ran(&whole), Ok(()));
+        let skipped = whole.replacen("... ok", "... skipped: needs a bus\nok", 1);
+        assert!(all_ran(&skipped).is_err_and(|why| why.ends_with("needs a bus")));
+        let less = whole.replacen(TESTS[1], "another", 1);
+        assert!(all_ran(&less).is_err_and(|why| why.contains("did not run")));
+    }
+}

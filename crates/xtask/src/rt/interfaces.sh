@@ -1,0 +1,28 @@
+# Drivers on the kernel's own interfaces, with the kernel's own doubles behind them.
+
+result kernel
+uname -srv >&3
+
+load() { for module in /root/$1-*.ko; do insmod "$module" $2; done; }
+
+# An I2C bus whose one chip is memory.
+load i2c
+insmod /root/i2c-stub.ko chip_addr=0x68
+# An SPI controller of bits on a parallel port, whose one device is given to user space instead of its own driver.
+load spi
+device=$(ls /sys/bus/spi/devices | head -n 1)
+if [ -n "$device" ]; then
+    echo spidev >"/sys/bus/spi/devices/$device/driver_override"
+    echo "$device" >/sys/bus/spi/drivers/spidev/bind
+fi
+result devices
+ls -d /dev/i2c-* /dev/spidev* /dev/gpiochip* >&3 2>/dev/null
+
+chmod +x /root/interfaces
+for spi in /dev/spidev*; do export ONBEAT_TEST_SPI="$spi"; done
+/root/interfaces --test-threads 1 --nocapture >/tmp/said 2>&1
+status=$?
+result exit
+echo $status >&3
+result said
+cat /tmp/said >&3
