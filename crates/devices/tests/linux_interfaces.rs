@@ -1,11 +1,12 @@
-//! Drivers on the kernel's own interfaces, where the kernel has a double of what is behind them: `i2c-stub`, and an SPI
-//! controller on a parallel port. `cargo xtask rt` boots a kernel that has them; elsewhere these tests say what they needed.
+//! Drivers on the kernel's own interfaces, where the kernel has a double of what is behind them: `i2c-stub`, an SPI
+//! controller on a parallel port, a GPIO chip over `uhid`. `cargo xtask rt` boots a kernel that has them; elsewhere these tests say what they needed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use bridge::sensor::{Imu, Led, LedRequest, Pattern};
 use i2cdev::core::I2CDevice;
@@ -14,6 +15,7 @@ use onbeat_devices::Kind;
 use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
 use onbeat_devices::led::Chip;
 use onbeat_devices::pair::Stage;
+use support::cp2112::Expander;
 use support::{PATIENCE, Robot, only};
 
 /// The bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68`.
@@ -117,6 +119,53 @@ fn an_address_nobody_answers_at_is_named_with_its_bus() {
     robot.wait_for(|it| it.said(&named));
     let status = robot.running.status()[0].clone();
     assert!(status.opened == 0 && status.samples == 0 && status.failures > 0, "{status:?}");
+}
+
+/// The kernel looks at this chip's inputs every tenth of its ticks only, too seldom for an echo: lines and trigger it is.
+#[test]
+fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_told() {
+    let expander = match Expander::plug_in() {
+        Ok(expander) => expander,
+        Err(why) => return eprintln!("skipped: needs a GPIO chip over uhid, {why}"),
+    };
+    let begin = Instant::now();
+    let chip = loop {
+        if let Some(chip) = Expander::chip() {
+            break chip;
+        }
+        if begin.elapsed() > Duration::from_secs(10) {
+            return eprintln!("skipped: needs the kernel's driver hid-cp2112");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let (trigger, echo) = (3, 5);
+    let place = format!("sonar ({} lines 3 and 5): ", chip.display());
+    let sonar = Kind::Sonar { gpio: Some((chip.clone(), trigger, echo)), temperature: 293.15 };
+    let robot = Robot::start("gpio", &only(sonar));
+    let lines = gpiocdev::chip::Chip::from_path(&chip).unwrap();
+    let taken =
+        |line: u32, by: &str| lines.line_info(line).is_ok_and(|info| info.used && info.consumer == by);
+    robot.wait_for(|_| taken(trigger, "onbeat sonar trigger") && taken(echo, "onbeat sonar echo"));
+    robot.wait_for(|it| it.said(&format!("{place}no answer to a ping")));
+    let found = expander.lines();
+    assert_eq!(
+        found.outputs & (1 << trigger | 1 << echo),
+        1 << trigger,
+        "the trigger alone is an output: {found:?}"
+    );
+    // Low from the start, then up and down for each ping; nobody sets the echo's.
+    assert_eq!(found.set[..3], [(trigger, false), (trigger, true), (trigger, false)], "{found:?}");
+    assert!(found.set.iter().all(|(line, _)| *line == trigger), "{found:?}");
+    // Let go of, and taken again.
+    robot.wait_for(|it| it.running.status()[0].failures > 1);
+    let ups = expander.lines().set.iter().filter(|(_, up)| *up).count();
+    assert!(ups > 1, "{ups} pings");
+    // A line that somebody else has is named.
+    let others = gpiocdev::Request::builder().on_chip(&chip).with_line(7).as_input().request().unwrap();
+    let sonar = Kind::Sonar { gpio: Some((chip, 1, 7)), temperature: 293.15 };
+    let second = Robot::start("gpio-taken", &only(sonar));
+    second.wait_for(|it| it.said("lines 1 and 7): line 7: ") && it.said("busy"));
+    drop(others);
 }
 
 /// A controller there is, and nobody behind it: whoever sends does not notice.

@@ -1,6 +1,8 @@
 //! Devices over a seam of their own.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
+pub(crate) mod cp2112;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Our drivers on I2C and SPI as the kernel has them: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
+//! Our drivers on I2C, SPI and GPIO as the kernel has them: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
 
 use std::fs;
 use std::path::Path;
@@ -8,15 +8,17 @@ use super::guest::{Boot, Image};
 use super::program;
 
 /// Tests that must have run there.
-const TESTS: [&str; 3] = [
+const TESTS: [&str; 4] = [
     "an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again",
     "an_address_nobody_answers_at_is_named_with_its_bus",
+    "a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_told",
     "a_strip_behind_the_kernels_spi_takes_frame_after_frame",
 ];
 
 /// Modules behind each interface, by the name that the script loads them by; `i2c-stub` it loads itself, for it needs to
-/// be told its chip. Debian's kernels have neither `gpio-sim` nor `gpio-mockup`.
-const MODULES: [(&str, &[&str]); 2] = [("i2c", &["i2c-dev"]), ("spi", &["parport_pc", "spi-lm70llp"])];
+/// be told its chip. Debian's kernel has neither `gpio-sim` nor `gpio-mockup`: the test itself is a chip behind USB.
+const MODULES: [(&str, &[&str]); 3] =
+    [("i2c", &["i2c-dev"]), ("spi", &["parport_pc", "spi-lm70llp"]), ("gpio", &["uhid", "hid-cp2112"])];
 
 /// Boots, runs the tests, and judges what came out.
 ///
@@ -32,7 +34,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     }
     let stub = image.kernel.modules_of(&["i2c-stub"])?;
     let [stub] = &stub[..] else { return Err(format!("i2c-stub needs more than itself: {stub:?}")) };
-    files.push(("root/i2c-stub.ko".to_owned(), read(stub)?));
+    files.push(("root/stub.ko".to_owned(), read(stub)?));
     let files: Vec<(&str, &[u8])> = files.iter().map(|(path, it)| (path.as_str(), it.as_slice())).collect();
     let results = image.boot(&Boot {
         name: "interfaces",

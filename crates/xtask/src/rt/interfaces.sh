@@ -7,7 +7,7 @@ load() { for module in /root/$1-*.ko; do insmod "$module" $2; done; }
 
 # An I2C bus whose one chip is memory.
 load i2c
-insmod /root/i2c-stub.ko chip_addr=0x68
+insmod /root/stub.ko chip_addr=0x68
 # An SPI controller of bits on a parallel port, whose one device is given to user space instead of its own driver.
 load spi
 device=$(ls /sys/bus/spi/devices | head -n 1)
@@ -15,8 +15,10 @@ if [ -n "$device" ]; then
     echo spidev >"/sys/bus/spi/devices/$device/driver_override"
     echo "$device" >/sys/bus/spi/drivers/spidev/bind
 fi
+# What a GPIO chip behind USB needs whose other end is the test.
+load gpio
 result devices
-ls -d /dev/i2c-* /dev/spidev* /dev/gpiochip* >&3 2>/dev/null
+ls -d /dev/i2c-* /dev/spidev* /dev/uhid >&3 2>/dev/null
 
 chmod +x /root/interfaces
 for spi in /dev/spidev*; do export ONBEAT_TEST_SPI="$spi"; done
