@@ -142,6 +142,12 @@ impl Controlword {
         self.0 & Self::HALT_BIT != 0
     }
 
+    /// Whether the start bit of homing is set (bit 4; homing mode only).
+    #[must_use]
+    pub const fn homing_start(self) -> bool {
+        self.0 & Self::HOMING_OPERATION_START != 0
+    }
+
     /// Whether the fault reset bit is set (its level; the command is its rising edge).
     #[must_use]
     pub const fn fault_reset(self) -> bool {

@@ -1,24 +1,27 @@
 //! The drive at work: state machine, what the power stage does, and the world running on.
 
+mod show;
+
 use core::f64::consts::TAU;
 use core::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::{
-    Command, Controlword, CyclicMode, ModeOfOperation, State, StateMachine, Statusword, Surroundings,
-    Transition,
+    Command, Controlword, ModeOfOperation, State, StateMachine, Surroundings, Transition,
 };
 use ethercat::time::Instant;
 use ethercat::wire::coe::Emergency;
 
 use super::control::{Cascade, Demand, LimitedTorque, limited};
+use super::homing::Homing;
 use super::objects::{self, Entries};
 use super::plant::Plant;
-use super::set_point::{Braking, Interpolation, nearest, wrapped};
+use super::set_point::{Braking, Interpolation, nearest};
 use super::settings::{Scale, Settings};
 use super::{
     COMMUNICATION_LOSS, CONTROL_PERIOD, FOLLOWING_ERROR, MAXIMUM_CATCH_UP, ServoDescription, UNDER_VOLTAGE,
+    error_register,
 };
 use crate::application::description::{DescriptionError, not_negative, positive};
 use crate::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
@@ -42,7 +45,11 @@ pub struct ServoDrive {
     operational: bool,
     /// SYNC0's cycle, where the drive is synchronised to it, and whether an event has come.
     sync0: Option<Sync0>,
-    mode: CyclicMode,
+    mode: ModeOfOperation,
+    limit_switches: Option<(f64, f64)>,
+    /// Counts of the encoder where positions are 0, whole: homing moves it.
+    origin: f64,
+    homed: bool,
     fault: Option<u16>,
     following_error_time: Duration,
     reaction_time: Duration,
@@ -62,6 +69,8 @@ enum Activity {
     Off,
     /// Follows set-points.
     Follow(Interpolation),
+    /// Finds its home by itself.
+    Home(Homing),
     /// Slows down and then holds.
     Brake(Braking),
 }
@@ -85,6 +94,9 @@ impl ServoDrive {
         not_negative("viscous_friction", description.plant.viscous_friction)?;
         not_negative("coulomb_friction", description.plant.coulomb_friction)?;
         not_negative("initial_position's magnitude", description.initial_position.abs())?;
+        if let Some((lowest, highest)) = description.limit_switches {
+            positive("limit_switches' distance", highest - lowest)?;
+        }
         let dictionary = objects::dictionary(description)?;
         let entries = Entries::find(&dictionary).expect("objects::dictionary adds every entry");
         let mut drive = Self {
@@ -105,7 +117,10 @@ impl ServoDrive {
             time: None,
             operational: false,
             sync0: None,
-            mode: description.mode,
+            mode: description.mode.into(),
+            limit_switches: description.limit_switches,
+            origin: 0.0,
+            homed: false,
             fault: None,
             following_error_time: Duration::ZERO,
             reaction_time: Duration::ZERO,
@@ -208,9 +223,18 @@ impl ServoDrive {
 
     fn choose_activity(&mut self) {
         let halt = self.settings.controlword.halt();
-        let follows = matches!(self.activity, Activity::Follow(_));
+        let homing = self.mode == ModeOfOperation::Homing;
+        let follows = match self.activity {
+            Activity::Follow(_) => !homing,
+            Activity::Home(_) => homing,
+            _ => false,
+        };
         let brakes = matches!(self.activity, Activity::Brake(_));
         match self.machine.state() {
+            State::OperationEnabled if !halt && !follows && homing => {
+                let homing = Homing::at(self.measured(), self.plant.velocity(), self.homed);
+                self.activity = Activity::Home(homing);
+            }
             State::OperationEnabled if !halt && !follows => self.follow(),
             State::OperationEnabled if !halt => {}
             State::OperationEnabled | State::QuickStopActive | State::FaultReactionActive => {
@@ -230,10 +254,10 @@ impl ServoDrive {
 
     /// Starts to follow set-points from where the shaft is.
     fn follow(&mut self) {
-        let position = self.plant.position() * self.scale.counts_per_radian;
+        let position = self.counts();
         let mut line = Interpolation::at(position);
         let target = self.target_position();
-        if self.mode == CyclicMode::Position {
+        if self.mode == ModeOfOperation::CyclicSynchronousPosition {
             // A drive takes no target that it would have to jump to.
             let distance = nearest(target, position) - position;
             if self.settings.following_error_window.is_some_and(|window| distance.abs() > window) {
@@ -266,18 +290,34 @@ impl ServoDrive {
                 braking.advance(deceleration, CONTROL_PERIOD);
                 Demand { position: Some(braking.position), velocity: braking.velocity, torque }
             }
+            Activity::Home(homing) => {
+                let (start, position) = (self.settings.controlword.homing_start(), self.plant.position());
+                let settings = &self.settings.homing;
+                let home = homing.step(start, settings, position, self.limit_switches, CONTROL_PERIOD);
+                if let Some(home) = home {
+                    // The home is called what the home offset says; drives differ in its sign.
+                    let counts = (home * self.scale.counts_per_radian).floor();
+                    self.origin = counts - self.settings.home_offset;
+                }
+                self.homed = homing.is_attained();
+                let (position, velocity, acceleration) = homing.demand();
+                let torque = acceleration * self.plant.parameters().inertia;
+                Demand { position: Some(position), velocity, torque }
+            }
             Activity::Follow(line) => {
                 line.advance(CONTROL_PERIOD);
                 let torque = self.settings.torque_offset;
                 match self.mode {
-                    CyclicMode::Torque => return limited(self.settings.target_torque + torque, limit),
-                    CyclicMode::Velocity => Demand {
+                    ModeOfOperation::CyclicSynchronousTorque => {
+                        return limited(self.settings.target_torque + torque, limit);
+                    }
+                    ModeOfOperation::CyclicSynchronousVelocity => Demand {
                         position: None,
                         velocity: self.settings.target_velocity + self.settings.velocity_offset,
                         torque,
                     },
-                    CyclicMode::Position => Demand {
-                        position: Some(line.position() / self.scale.counts_per_radian),
+                    _ => Demand {
+                        position: Some((line.position() + self.origin) / self.scale.counts_per_radian),
                         velocity: line.velocity() / self.scale.counts_per_radian
                             + self.settings.velocity_offset,
                         torque,
@@ -308,8 +348,8 @@ impl ServoDrive {
     /// Demand less actual position in counts, while a position is followed.
     fn following_error(&self) -> Option<f64> {
         match &self.activity {
-            Activity::Follow(line) if self.mode == CyclicMode::Position => {
-                Some(line.position() - self.plant.position() * self.scale.counts_per_radian)
+            Activity::Follow(line) if self.mode == ModeOfOperation::CyclicSynchronousPosition => {
+                Some(line.position() - self.counts())
             }
             _ => None,
         }
@@ -321,6 +361,11 @@ impl ServoDrive {
             _ => true,
         };
         braked && self.plant.velocity().abs() < REST
+    }
+
+    /// The position as it is shown, in counts, before it is cut to whole ones and wraps.
+    fn counts(&self) -> f64 {
+        self.plant.position() * self.scale.counts_per_radian - self.origin
     }
 
     /// The position as the encoder gives it, in rad.
@@ -337,7 +382,9 @@ impl ServoDrive {
         let target = self.target_position();
         let (synchronised, period) = (self.sync0.is_some(), self.settings.set_point_period);
         if let Activity::Follow(line) = &mut self.activity {
-            if self.mode == CyclicMode::Position && (synchronised || target != line.target()) {
+            if self.mode == ModeOfOperation::CyclicSynchronousPosition
+                && (synchronised || target != line.target())
+            {
                 line.aim(target, period);
             }
         }
@@ -359,45 +406,6 @@ impl ServoDrive {
             self.coe.dictionary_mut().set(self.entries.raise_fault, 0);
             self.fault.get_or_insert(self.settings.raised_fault);
         }
-    }
-
-    /// Puts actual values into the dictionary.
-    fn show(&mut self) {
-        let counts = self.plant.position() * self.scale.counts_per_radian;
-        let following_error = self.following_error();
-        let torque = self.torque.torque / self.scale.rated_torque * 1000.0;
-        let statusword = self.statusword(following_error);
-        let mode = ModeOfOperation::from(self.mode).number();
-        let velocity = (self.plant.velocity() * self.scale.counts_per_radian).round() as i32;
-        let entries = &self.entries;
-        let dictionary = self.coe.dictionary_mut();
-        dictionary.set(entries.statusword, i64::from(statusword.0));
-        dictionary.set(entries.mode_display, i64::from(mode));
-        dictionary.set(entries.position, i64::from(wrapped(counts)));
-        dictionary.set(entries.internal_position, i64::from(wrapped(counts)));
-        dictionary.set(entries.velocity, i64::from(velocity));
-        dictionary.set(entries.following_error, i64::from(following_error.unwrap_or(0.0).round() as i32));
-        // Saturating: a plant may be stronger than 32 times the rated torque.
-        dictionary.set(entries.torque_demand, i64::from(torque.round() as i16));
-        dictionary.set(entries.torque, i64::from(torque.round() as i16));
-    }
-
-    fn statusword(&self, following_error: Option<f64>) -> Statusword {
-        let mut word = self.machine.statusword(self.settings.power);
-        let braked = matches!(self.activity, Activity::Brake(_)) && self.rests();
-        let window = self.settings.following_error_window;
-        let outside = following_error.zip(window).is_some_and(|(error, window)| error.abs() > window);
-        for (bit, set) in [
-            (Statusword::TARGET_REACHED, braked),
-            (Statusword::INTERNAL_LIMIT_ACTIVE, self.torque.limited),
-            (Statusword::DRIVE_FOLLOWS_COMMAND, matches!(self.activity, Activity::Follow(_))),
-            (Statusword::FOLLOWING_ERROR, outside),
-        ] {
-            if set {
-                word.0 |= bit;
-            }
-        }
-        word
     }
 }
 
@@ -479,20 +487,4 @@ fn leads_upwards(state: State, controlword: Controlword) -> bool {
     let below = matches!(state, State::SwitchOnDisabled | State::ReadyToSwitchOn | State::SwitchedOn);
     let command = Command::from_controlword(controlword, controlword);
     below && matches!(command, Some(Command::Shutdown | Command::SwitchOn | Command::EnableOperation))
-}
-
-/// The error register (0x1001) that goes with an error code: generic, and the kind (CiA 301, 7.5.2.2).
-fn error_register(error_code: u16) -> u8 {
-    const GENERIC: u8 = 1 << 0;
-    let kind = match error_code >> 12 {
-        0x2 => 1 << 1,
-        0x3 => 1 << 2,
-        0x4 => 1 << 3,
-        0x7 if error_code == COMMUNICATION_LOSS => 1 << 4,
-        0x8 if error_code >> 8 == 0x81 => 1 << 4,
-        0x7 | 0x8 => 1 << 5,
-        0xF => 1 << 7,
-        _ => 0,
-    };
-    GENERIC | kind
 }

@@ -1,6 +1,6 @@
 //! A servo drive by CiA 402 (IEC 61800-7-201) with the motor it turns.
 //!
-//! Modes CSP, CSV and CST. Velocities are in counts per second, torques in thousandths of the rated torque.
+//! Modes CSP, CSV and CST, and homing. Velocities are in counts per second, torques in thousandths of the rated torque.
 //! Control loops and plant run at [`CONTROL_PERIOD`], whatever the steps and frames; the drive brakes and
 //! faults by itself when communication ends.
 //!
@@ -9,6 +9,7 @@
 
 mod control;
 mod drive;
+mod homing;
 mod objects;
 mod plant;
 mod set_point;
@@ -59,6 +60,9 @@ pub struct ServoDescription {
     pub initial_position: f64,
     /// Mode of operation until 0x6060 is written.
     pub mode: CyclicMode,
+    /// Angles of the shaft, in rad, up to which and from which on it presses a limit switch, the lower one first; `None`
+    /// where there are none. 0x60FD shows them.
+    pub limit_switches: Option<(f64, f64)>,
     /// Time the power stage takes for each step towards Operation enabled.
     pub transition_time: Duration,
 }
@@ -75,6 +79,7 @@ impl ServoDescription {
             rated_torque: 2.4,
             initial_position: 0.0,
             mode: CyclicMode::Position,
+            limit_switches: None,
             transition_time: Duration::from_millis(2),
         }
     }
@@ -84,6 +89,22 @@ impl ServoDescription {
     pub fn from_sii(image: &Image) -> Self {
         Self { mapping: pdos(image), ..Self::new(DeviceDescription::from_sii(image)) }
     }
+}
+
+/// The error register (0x1001) that goes with an error code: generic, and the kind (CiA 301, 7.5.2.2).
+fn error_register(error_code: u16) -> u8 {
+    const GENERIC: u8 = 1 << 0;
+    let kind = match error_code >> 12 {
+        0x2 => 1 << 1,
+        0x3 => 1 << 2,
+        0x4 => 1 << 3,
+        0x7 if error_code == COMMUNICATION_LOSS => 1 << 4,
+        0x8 if error_code >> 8 == 0x81 => 1 << 4,
+        0x7 | 0x8 => 1 << 5,
+        0xF => 1 << 7,
+        _ => 0,
+    };
+    GENERIC | kind
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
 use super::ServoDescription;
+use super::homing::METHODS;
 use crate::application::description::{DescriptionError, add_mapping};
 use crate::coe::common;
 use crate::coe::{Allowed, DataType, Entry, EntryId, Object, ObjectDictionary, READ_WRITE};
@@ -22,7 +23,8 @@ pub const SIMULATION: u16 = 0x2F00;
 const POSITION_ACTUAL_INTERNAL_VALUE: u16 = 0x6063;
 
 /// Modes this drive works in; all others are refused.
-pub(super) const MODES: [ModeOfOperation; 3] = [
+pub(super) const MODES: [ModeOfOperation; 4] = [
+    ModeOfOperation::Homing,
     ModeOfOperation::CyclicSynchronousPosition,
     ModeOfOperation::CyclicSynchronousVelocity,
     ModeOfOperation::CyclicSynchronousTorque,
@@ -63,6 +65,12 @@ pub(super) struct Entries {
     pub(super) interpolation_period: EntryId,
     pub(super) interpolation_exponent: EntryId,
     pub(super) target_velocity: EntryId,
+    pub(super) digital_inputs: EntryId,
+    pub(super) home_offset: EntryId,
+    pub(super) homing_method: EntryId,
+    pub(super) switch_speed: EntryId,
+    pub(super) zero_speed: EntryId,
+    pub(super) homing_acceleration: EntryId,
     pub(super) load_torque: EntryId,
     pub(super) raise_fault: EntryId,
     pub(super) power: EntryId,
@@ -100,6 +108,12 @@ impl Entries {
             interpolation_period: dictionary.find(INTERPOLATION_TIME_PERIOD, 1)?,
             interpolation_exponent: dictionary.find(INTERPOLATION_TIME_PERIOD, 2)?,
             target_velocity: find(TARGET_VELOCITY)?,
+            digital_inputs: find(DIGITAL_INPUTS)?,
+            home_offset: find(HOME_OFFSET)?,
+            homing_method: find(HOMING_METHOD)?,
+            switch_speed: dictionary.find(HOMING_SPEEDS, 1)?,
+            zero_speed: dictionary.find(HOMING_SPEEDS, 2)?,
+            homing_acceleration: find(HOMING_ACCELERATION)?,
             load_torque: dictionary.find(SIMULATION, 1)?,
             raise_fault: dictionary.find(SIMULATION, 2)?,
             power: dictionary.find(SIMULATION, 3)?,
@@ -124,6 +138,7 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
     let tx = AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE);
     let mode = i64::from(ModeOfOperation::from(description.mode).number());
     let modes = Allowed::OneOf(MODES.iter().map(|mode| i64::from(mode.number())).collect());
+    let methods = Allowed::OneOf(METHODS.iter().map(|&method| method.into()).collect());
     let any = Allowed::Any;
     let supported = i64::from(SupportedModes::of(&MODES).0);
     for (index, name, data_type, access, value, allowed) in [
@@ -166,6 +181,9 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
         ),
         (TORQUE_ACTUAL_VALUE, "Torque actual value", DataType::I16, tx, 0, any.clone()),
         (TARGET_POSITION, "Target position", DataType::I32, rx, 0, any.clone()),
+        (HOME_OFFSET, "Home offset", DataType::I32, READ_WRITE, 0, any.clone()),
+        (HOMING_METHOD, "Homing method", DataType::I8, READ_WRITE, 37, methods),
+        (HOMING_ACCELERATION, "Homing acceleration", DataType::U32, READ_WRITE, deceleration, AT_LEAST_1),
         (PROFILE_DECELERATION, "Profile deceleration", DataType::U32, rx, deceleration, AT_LEAST_1),
         (
             QUICK_STOP_DECELERATION,
@@ -187,6 +205,7 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
         dictionary.add(Object::variable(index, entry));
     }
     dictionary.add(interpolation_time_period());
+    dictionary.add(homing_speeds(counts));
     dictionary.add(simulation());
     add_mapping(&mut dictionary, &with_spare_pdos(&description.mapping), MAPPING_CAPACITY)?;
     Ok(dictionary)
@@ -194,6 +213,10 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
 
 /// Deceleration until it is written, in rad/s^2; a quick stop takes twice as much.
 const DECELERATION: f64 = 500.0;
+
+/// Homing speeds of a drive as it is delivered, in rad/s.
+const SWITCH_SPEED: f64 = 10.0;
+const ZERO_SPEED: f64 = 1.0;
 
 /// Following error window until it is written, in revolutions.
 const FOLLOWING_ERROR_REVOLUTIONS: f64 = 0.05;
@@ -226,6 +249,19 @@ fn interpolation_time_period() -> Object {
             .with_value(-3),
     ];
     Object::record(INTERPOLATION_TIME_PERIOD, "Interpolation time period", 0, entries)
+}
+
+/// As a drive is delivered: slow enough for any axis.
+fn homing_speeds(counts: f64) -> Object {
+    let speed = |radians: f64| ((radians / TAU * counts) as i64).clamp(1, i64::from(u32::MAX));
+    let entry = |sub_index, name, value| {
+        Entry::new(sub_index, name, DataType::U32, READ_WRITE).with_allowed(AT_LEAST_1).with_value(value)
+    };
+    let entries = vec![
+        entry(1, "Speed during search for switch", speed(SWITCH_SPEED)),
+        entry(2, "Speed during search for zero", speed(ZERO_SPEED)),
+    ];
+    Object::record(HOMING_SPEEDS, "Homing speeds", 0, entries)
 }
 
 fn simulation() -> Object {

@@ -2,9 +2,10 @@
 
 use core::time::Duration;
 
-use ethercat::cia402::{Controlword, CyclicMode, ModeOfOperation};
+use ethercat::cia402::{Controlword, ModeOfOperation};
 
-use super::objects::Entries;
+use super::homing::HomingSettings;
+use super::objects::{Entries, MODES};
 use crate::coe::{EntryId, ObjectDictionary};
 
 /// From the dictionary's units to the drive's.
@@ -36,7 +37,10 @@ pub(super) struct Settings {
     pub(super) load_torque: f64,
     pub(super) power: bool,
     /// `None` for a mode the drive does not work in.
-    pub(super) mode: Option<CyclicMode>,
+    pub(super) mode: Option<ModeOfOperation>,
+    pub(super) homing: HomingSettings,
+    /// What the home is called, in counts.
+    pub(super) home_offset: f64,
     /// Error code of a fault to simulate; 0 for none.
     pub(super) raised_fault: u16,
 }
@@ -75,7 +79,15 @@ impl Settings {
             torque_offset: torque(entries.torque_offset),
             load_torque: get(entries.load_torque) as f64 / 1000.0,
             power: get(entries.power) != 0,
-            mode: ModeOfOperation::from_number(get(entries.mode) as i8).cyclic(),
+            mode: Some(ModeOfOperation::from_number(get(entries.mode) as i8))
+                .filter(|mode| MODES.contains(mode)),
+            homing: HomingSettings {
+                method: get(entries.homing_method) as i8,
+                switch_speed: angle(entries.switch_speed),
+                zero_speed: angle(entries.zero_speed),
+                acceleration: angle(entries.homing_acceleration),
+            },
+            home_offset: get(entries.home_offset) as f64,
             raised_fault: get(entries.raise_fault) as u16,
         }
     }

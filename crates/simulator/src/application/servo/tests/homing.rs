@@ -1,0 +1,125 @@
+//! Homing: every method, what stops it, and what positions are called afterwards.
+
+use super::*;
+
+const HOMING: u8 = 6;
+const CSP: u8 = 8;
+
+const START: u16 = Controlword::ENABLE_OPERATION.0 | Controlword::HOMING_OPERATION_START;
+
+const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
+
+/// Bits 10, 12 and 13.
+fn bits(inputs: Inputs) -> u16 {
+    inputs.statusword.0 & (COMPLETED | Statusword::HOMING_ERROR)
+}
+
+/// An enabled drive in homing mode, its shaft at 3 rad between limit switches, with this method.
+fn homing(method: i8, limit_switches: Option<(f64, f64)>) -> Bench {
+    let description = ServoDescription { initial_position: 3.0, limit_switches, ..description() };
+    let mut bench = Bench::new(&description);
+    bench.write(object::HOMING_METHOD, 0, &[method as u8]);
+    bench.write(object::HOME_OFFSET, 0, &500_i32.to_le_bytes());
+    bench.enable();
+    bench.write(object::MODES_OF_OPERATION, 0, &[HOMING]);
+    let inputs = bench.cycles(5);
+    assert_eq!(
+        (bench.object(object::MODES_OF_OPERATION_DISPLAY), bits(inputs)),
+        (6, Statusword::TARGET_REACHED)
+    );
+    bench
+}
+
+/// Cycles until these bits show; ten seconds at most.
+fn until(bench: &mut Bench, wanted: u16) -> Inputs {
+    for _ in 0..10_000 {
+        let inputs = bench.cycle();
+        if bits(inputs) == wanted {
+            return inputs;
+        }
+    }
+    panic!("bits {wanted:#06x} never show: {:?}", bench.cycle());
+}
+
+#[test]
+fn every_method_finds_its_home_and_positions_count_from_there() {
+    let homes = [(17, -1.0), (18, 5.0), (33, 0.0), (34, TAU), (35, 3.0), (37, 3.0)];
+    for (method, home) in homes {
+        // Method 34 must not meet a switch on its way.
+        let switches = if method == 34 { (-1.0, 50.0) } else { (-1.0, 5.0) };
+        let mut bench = homing(method, Some(switches));
+        bench.outputs.controlword = START;
+        until(&mut bench, COMPLETED);
+        let inputs = bench.cycles(100);
+        assert_eq!((inputs.state(), bits(inputs)), (Some(State::OperationEnabled), COMPLETED));
+        let position = |bench: &Bench| (bench.drive.plant().position() - home) * COUNTS / TAU + 500.0;
+        // An edge is seen within a control period at 1 rad/s, and counts are whole.
+        let off = (f64::from(inputs.position) - position(&bench)).abs();
+        assert!(off <= 1.25e-4 * COUNTS / TAU + 2.0, "method {method}: {off} counts off");
+        assert!(inputs.velocity.abs() < 1_000, "method {method}: {inputs:?}");
+
+        // Back to CSP where it stands: nothing moves, until the target does.
+        bench.outputs = Outputs { controlword: 0x0F, position: inputs.position, ..Outputs::default() };
+        bench.write(object::MODES_OF_OPERATION, 0, &[CSP]);
+        for _ in 0..100 {
+            let held = bench.cycle();
+            assert!((held.position - inputs.position).abs() < 20, "method {method}: {held:?}");
+        }
+        assert_eq!(bench.object(object::MODES_OF_OPERATION_DISPLAY), 8);
+        for _ in 0..1_000 {
+            bench.outputs.position += 100;
+            bench.cycle();
+        }
+        let (moved, asked) = (bench.cycles(50).position, inputs.position + 100_000);
+        assert!((moved - asked).abs() < 50, "method {method}: {moved}, asked {asked}");
+        assert!((f64::from(moved) - position(&bench)).abs() < off + 2.0, "method {method}");
+    }
+}
+
+#[test]
+fn a_limit_switch_in_the_way_is_a_homing_error_and_the_next_start_begins_anew() {
+    let mut bench = homing(34, Some((-1.0, 5.0)));
+    bench.outputs.controlword = START;
+    let inputs = until(&mut bench, Statusword::TARGET_REACHED | Statusword::HOMING_ERROR);
+    assert_eq!(inputs.state(), Some(State::OperationEnabled));
+    assert_eq!(bench.object(object::DIGITAL_INPUTS), 0b10);
+    bench.outputs.controlword = 0x0F;
+    let still = bench.cycles(10);
+    assert!((still.position - inputs.position).abs() < 50, "it stays there");
+    bench.write(object::HOMING_METHOD, 0, &[18]);
+    bench.outputs.controlword = START;
+    until(&mut bench, 0);
+    until(&mut bench, COMPLETED);
+}
+
+#[test]
+fn taking_the_start_bit_back_or_halting_stops_it_where_it_is() {
+    for controlword in [0x0F, START | Controlword::HALT_BIT] {
+        // No switch: it would search for ever.
+        let mut bench = homing(17, None);
+        bench.outputs.controlword = START;
+        let moving = bench.cycles(500);
+        assert!(bits(moving) == 0 && moving.velocity < -(COUNTS as i32) / 2, "{moving:?}");
+        bench.outputs.controlword = controlword;
+        let inputs = until(&mut bench, Statusword::TARGET_REACHED);
+        let later = bench.cycles(100);
+        assert!((later.position - inputs.position).abs() < 50 && later.velocity.abs() < 1_000);
+    }
+}
+
+#[test]
+fn an_earlier_homing_is_still_shown_until_the_next_start() {
+    let mut bench = homing(37, None);
+    bench.outputs.controlword = START;
+    until(&mut bench, COMPLETED);
+    bench.outputs.controlword = 0x0F;
+    for mode in [CSP, HOMING] {
+        bench.outputs.position = bench.cycle().position;
+        bench.write(object::MODES_OF_OPERATION, 0, &[mode]);
+        bench.cycles(10);
+    }
+    assert_eq!(bits(bench.cycle()), COMPLETED);
+    bench.write(object::HOMING_METHOD, 0, &[33]);
+    bench.outputs.controlword = START;
+    assert_eq!(bits(bench.cycles(2)), 0, "not any more");
+}
