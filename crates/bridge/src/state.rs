@@ -222,4 +222,8 @@ pub enum Stop {
     Fault = 6,
     /// A set-point was no number.
     NotFinite = 7,
+    /// The drive did not find its home: it showed a homing error.
+    HomingError = 8,
+    /// The drive did not find its home in time.
+    HomingTimedOut = 9,
 }

@@ -80,6 +80,8 @@ impl Stop {
             5 => Self::FollowingError,
             6 => Self::Fault,
             7 => Self::NotFinite,
+            8 => Self::HomingError,
+            9 => Self::HomingTimedOut,
             _ => return None,
         })
     }
@@ -95,6 +97,8 @@ impl Stop {
             Self::FollowingError => "the axis did not follow",
             Self::Fault => "the drive is in fault",
             Self::NotFinite => "a set-point was no number",
+            Self::HomingError => "the drive did not find its home: it shows a homing error",
+            Self::HomingTimedOut => "the drive did not find its home in time",
         }
     }
 }

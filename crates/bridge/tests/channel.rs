@@ -49,7 +49,8 @@ fn messages_pass_both_ways_each_whole_and_in_order() {
     assert_eq!(port.receive(&mut buffer), None);
     assert_eq!(channel.recv_timeout(&mut buffer, Duration::from_millis(1)).unwrap(), None);
     // The door counts after it has moved something.
-    let passed = |it: PortCounters| [it.sent, it.delivered, it.written, it.received, it.refused, it.dropped];
+    let passed =
+        |it: PortCounters| [it.sent, it.delivered, it.written, it.received, it.refused, it.dropped];
     eventually("all is counted", || {
         (passed(door.counters().remove(0)) == [200, 200, 200, 200, 0, 0]).then_some(())
     });

@@ -16,8 +16,8 @@ use onbeat_bridge::channel::Kind;
 use onbeat_bridge::command::{Command, Read};
 use onbeat_bridge::door::protocol::Request;
 use rustix::fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals, ftruncate};
-use rustix::io::Errno;
 use rustix::fs::{Gid, Uid};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketType,

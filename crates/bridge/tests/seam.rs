@@ -48,7 +48,11 @@ fn state_commands_description_and_diagnostics_cross() {
     assert_eq!(ends.command.newest(&mut command), Read::Same);
     assert_eq!(writer.send(&Command::default()), Ok(2), "for no axis in particular");
     assert_eq!(ends.command.newest(&mut command), Read::New);
-    assert_eq!((command.sequence, &command.axes[..], command.twist), (2, &[None, None][..], None), "none is asked");
+    assert_eq!(
+        (command.sequence, &command.axes[..], command.twist),
+        (2, &[None, None][..], None),
+        "none is asked"
+    );
     let three = Command { axes: vec![None; 3], ..Command::default() };
     assert_eq!(writer.send(&three), Err(SendError::Axes { expected: 2, found: 3 }));
 

@@ -70,16 +70,7 @@ impl Drive {
         limits: TwistLimits,
     ) -> Result<Self, OnlineError> {
         let (motion, at_rest) = (OnlineTwist::new(limits)?, Twist::default());
-        Ok(Self {
-            base,
-            wheels,
-            wheel_limit,
-            limits,
-            motion,
-            wanted: None,
-            aim: at_rest,
-            twist: at_rest,
-        })
+        Ok(Self { base, wheels, wheel_limit, limits, motion, wanted: None, aim: at_rest, twist: at_rest })
     }
 
     /// Where it is, by its odometry.

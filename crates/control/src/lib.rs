@@ -30,5 +30,5 @@ pub use hold::Hold;
 pub use joint::{JointEffort, JointPosition, JointVelocity};
 pub use port::Port;
 pub use sinusoid::{Sinusoid, SwingSettings};
-pub use switch::{Member, Mover, Switch, SwitchAxis};
+pub use switch::{HomedBy, Member, Mover, Switch, SwitchAxis};
 pub use trajectory::{JointTrajectory, TrajectorySettings};

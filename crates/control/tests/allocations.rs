@@ -19,8 +19,8 @@ use motion::{
     TwistLimits,
 };
 use onbeat_control::{
-    AxisSettings, Drive, Hold, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member, Mover,
-    Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+    AxisSettings, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member,
+    Mover, Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
 use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness};
 use testbed::{CountingAllocator, allocations};
@@ -168,7 +168,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
     let axis = |axis: usize| SwitchAxis {
         mode: if axis < 2 { CyclicMode::Position } else { CyclicMode::Velocity },
         velocity_limit: RadiansPerSecond(4.0),
-        homing: true,
+        homing: HomedBy::Hand,
     };
     let axes: Vec<_> = (0..AXES).map(axis).collect();
     let mut switch = Switch::new(&axes, members(), true)

@@ -167,7 +167,8 @@ fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
         assert_eq!(bench.reply(switch), Some(Ok(())));
         assert_eq!(bench.switch.tell().control.active, controller as u16);
     }
-    let places: Vec<f64> = bench.positions[bench.positions.len() - 110..].iter().map(|row| row[0]).collect();
+    let places: Vec<f64> =
+        bench.positions[bench.positions.len() - 110..].iter().map(|row| row[0]).collect();
     assert!(places.iter().all(|place| (place - 1.25).abs() < 1e-9), "{places:?}");
 }
 

@@ -277,7 +277,11 @@ fn of_an_axis_of_which_nothing_is_known_nothing_is_judged_and_its_goal_is_not_re
     bench.troubles[0] = Trouble::Stuck;
     bench.reports[0].feedback.fresh = false;
     bench.run(900);
-    assert_eq!(bench.outcomes(1), [Accepted], "far off, and over for a fifth of a second, by numbers of old");
+    assert_eq!(
+        bench.outcomes(1),
+        [Accepted],
+        "far off, and over for a fifth of a second, by numbers of old"
+    );
     bench.run(500);
     assert_eq!(bench.outcomes(1), [Accepted, Aborted(Abort::GoalTolerance)]);
 
@@ -370,7 +374,10 @@ fn each_kind_of_point_that_may_not_be_has_its_reason() {
     let mut bend = point(0, 0, 1.0, &[0.2], &[0.1]);
     bend.accelerations = Rows::from_slice(&[-99.0]).unwrap();
     let way = |rows: &[(f64, f64)]| -> Vec<Point> {
-        rows.iter().enumerate().map(|(index, (time, place))| point(0, index, *time, &[*place], &[])).collect()
+        rows.iter()
+            .enumerate()
+            .map(|(index, (time, place))| point(0, index, *time, &[*place], &[]))
+            .collect()
     };
     let cases = [
         (vec![bend, point(0, 1, 2.0, &[0.0], &[])], Rejection::AccelerationLimit, Some(0)),
@@ -395,13 +402,10 @@ fn each_kind_of_point_that_may_not_be_has_its_reason() {
 
 #[test]
 fn an_axis_of_the_robot_that_is_anothers_is_named() {
-    let settings = TrajectorySettings {
-        axes: trajectory_settings().axes[..2].to_vec(),
-        ..trajectory_settings()
-    };
+    let settings =
+        TrajectorySettings { axes: trajectory_settings().axes[..2].to_vec(), ..trajectory_settings() };
     let controller = Mover::Trajectory(Box::new(JointTrajectory::new(settings).unwrap()));
-    let mut bench =
-        Bench::new(&[CyclicMode::Position; AXES], vec![Member::new(controller, &[0, 1])]);
+    let mut bench = Bench::new(&[CyclicMode::Position; AXES], vec![Member::new(controller, &[0, 1])]);
     bench.send(&begin(1, &[0, 2], 1), &points(1, &[(1.0, &[0.1, 0.1])]));
     bench.run(20);
     assert_eq!(bench.outcomes(1), [Rejected(Rejection::OtherAxis)]);

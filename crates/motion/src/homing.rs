@@ -2,9 +2,10 @@
 //!
 //! An axis's position is its drive's position plus an offset. Homing sets the offset: from what the robot file says of
 //! an absolute encoder, or from where the axis stands when somebody says "home". The drive keeps its own zero: what it
-//! is sent is the axis's target minus the offset. (Homing by a switch, the drive's mode 6, is not done here.)
+//! is sent is the axis's target minus the offset. A drive that finds its mark by itself (CiA 402, homing mode) moves its
+//! zero there: then the offset is the mark's position.
 
-use crate::units::Radians;
+use crate::units::{Radians, Seconds};
 
 /// How an axis learns its absolute position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,6 +22,13 @@ pub enum Homing {
     CurrentPosition {
         /// Position of the mark.
         position: Radians,
+    },
+    /// Somebody says "home", and the drive finds its mark by itself and counts from there.
+    Drive {
+        /// Position of the mark.
+        position: Radians,
+        /// How long it may take.
+        patience: Seconds,
     },
 }
 
@@ -61,12 +69,13 @@ impl Home {
     }
 
     /// Here is home: the drive stands at `drive`. Only for an axis that stands, for its position jumps. An absolute
-    /// encoder knows better, and a position that is no finite number is none: both change nothing, and `false` says so.
+    /// encoder knows better, so does a drive that homes by itself, and a position that is no finite number is none: all
+    /// change nothing, and `false` says so.
     pub fn take(&mut self, drive: Radians) -> bool {
         let position = match self.homing {
             Homing::Never => Radians::ZERO,
             Homing::CurrentPosition { position } => position,
-            Homing::Absolute { .. } => return false,
+            Homing::Absolute { .. } | Homing::Drive { .. } => return false,
         };
         let offset = position - drive;
         if offset.is_finite() {
@@ -74,6 +83,30 @@ impl Home {
             self.homed = true;
         }
         offset.is_finite()
+    }
+
+    /// How long its drive may look for its mark, if it is the drive that does.
+    #[must_use]
+    pub const fn patience(&self) -> Option<Seconds> {
+        match self.homing {
+            Homing::Drive { patience, .. } => Some(patience),
+            _ => None,
+        }
+    }
+
+    /// The drive begins to look for its mark: until it has found it, nobody vouches for the position.
+    pub fn lose(&mut self) {
+        self.homed &= self.patience().is_none();
+    }
+
+    /// The drive has found its mark and counts from there. Only for an axis that stands, for its position jumps.
+    pub fn found(&mut self) {
+        if let Homing::Drive { position, .. } = self.homing {
+            if position.is_finite() {
+                self.offset = position;
+                self.homed = true;
+            }
+        }
     }
 }
 
@@ -98,6 +131,23 @@ mod tests {
         assert!(!home.is_homed() && home.position(Radians(1.0)) == Radians(1.0));
         home = Home::new(Homing::CurrentPosition { position: Radians(1.0) });
         assert!(!home.take(Radians(f64::INFINITY)) && !home.is_homed());
+    }
+
+    #[test]
+    fn a_drive_that_found_its_mark_counts_from_there() {
+        let homing = Homing::Drive { position: Radians(-0.5), patience: Seconds(3.0) };
+        let mut home = Home::new(homing);
+        assert!(!home.is_homed() && !home.take(Radians(1.0)), "it is the drive that homes");
+        assert_eq!((home.patience(), home.position(Radians(1.0))), (Some(Seconds(3.0)), Radians(1.0)));
+        home.found();
+        assert!(home.is_homed());
+        assert_eq!(home.position(Radians(0.25)), Radians(-0.25));
+        home.lose();
+        assert!(!home.is_homed());
+        let mut absolute = Home::new(Homing::Absolute { offset: Radians(0.5) });
+        absolute.lose();
+        absolute.found();
+        assert!(absolute.is_homed() && absolute.position(Radians(0.0)) == Radians(0.5));
     }
 
     proptest! {

@@ -1,4 +1,5 @@
 //! Brakes on digital outputs: which outputs they get, and those that cannot be.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use onbeat_robot::{Axis, Robot};
 

@@ -131,6 +131,9 @@ pub struct AxisReport {
     pub feedback: AxisFeedback,
     /// It knows its absolute position.
     pub homed: bool,
+    /// Its drive is looking for its home: it has the axis, set-points are not heard, and the phase is
+    /// [`motion::AxisPhase::HoldingAt`] wherever the axis is.
+    pub homing: bool,
     /// Why supervision stopped it or holds it back. While it is stopped, its phase is
     /// [`motion::AxisPhase::HoldingAt`] and its set-points are not heard.
     pub stop: Option<StopReason>,
@@ -146,6 +149,7 @@ pub struct AxisCommand {
     pub setpoint: AxisSetpoint,
     /// Where it stands is its home, see [`motion::homing`]. Heard once, and only while its set-points stand or its drive
     /// is not enabled. Its position jumps, and [`AxisReport::homed`] shows it; enabled, it reports
-    /// [`motion::AxisPhase::HoldingAt`] for a beat.
+    /// [`motion::AxisPhase::HoldingAt`] for a beat. Where the drive finds its home by itself, it begins to, if it is
+    /// enabled and may be moved: [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
     pub home: bool,
 }

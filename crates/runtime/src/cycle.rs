@@ -269,6 +269,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
             self.axes.disable();
         }
+        if beat.stopping {
+            self.axes.interrupt_homing();
+        }
         let elapsed = self.configuration.period.as_secs_f64() * beat.periods as f64;
         self.axes.supervise(Seconds(elapsed), stale && self.told.commanded);
         self.finish(Phase::Update);

@@ -78,6 +78,7 @@ impl Status {
             words.copy_from_slice(&[
                 u64::from(fresh)
                     | u64::from(axis.homed) << 1
+                    | u64::from(axis.homing) << 2
                     | phase << 8
                     | state.map_or(0, |state| state as u64 + 1) << 16
                     | axis.stop.map_or(0, |stop| stop_number(stop).into()) << 24,
@@ -105,6 +106,7 @@ impl Status {
                 fresh: words[0] & 1 != 0,
             },
             homed: words[0] & 2 != 0,
+            homing: words[0] & 4 != 0,
             stop: STOPS.get(byte(words[0], 24).wrapping_sub(1)).copied(),
         };
         Self {
@@ -143,7 +145,7 @@ pub(crate) fn stop_number(stop: StopReason) -> u8 {
     STOPS.iter().position(|&other| other == stop).map_or(0, |index| index as u8 + 1)
 }
 
-const STOPS: [StopReason; 7] = [
+const STOPS: [StopReason; 9] = [
     StopReason::Stale,
     StopReason::PositionLimit,
     StopReason::VelocityLimit,
@@ -151,6 +153,8 @@ const STOPS: [StopReason; 7] = [
     StopReason::FollowingError,
     StopReason::Fault,
     StopReason::NotFinite,
+    StopReason::HomingError,
+    StopReason::HomingTimedOut,
 ];
 
 const BUS_WORDS: usize = 13;
@@ -227,7 +231,8 @@ mod tests {
                 fresh: number % 2 == 0,
             },
             homed: number % 5 == 0,
-            stop: STOPS.get(number as usize % 8).copied(),
+            homing: number % 7 == 0,
+            stop: STOPS.get(number as usize % 10).copied(),
         };
         Status {
             cycle: number,

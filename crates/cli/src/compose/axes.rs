@@ -21,6 +21,10 @@ pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
                 robot::Homing::CurrentPosition { position } => {
                     Homing::CurrentPosition { position: Radians(position) }
                 }
+                robot::Homing::Drive(homing) => Homing::Drive {
+                    position: Radians(homing.position),
+                    patience: Seconds(homing.time_out.as_secs_f64()),
+                },
             },
             brake: axis.brake.map(|brake| BrakeConfiguration {
                 times: BrakeTimes {

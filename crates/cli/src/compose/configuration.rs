@@ -1,9 +1,12 @@
 //! What the MainDevice is told about a robot's bus.
 
 use ethercat::al::AlState;
-use ethercat::cia402::{ModeOfOperation, object::MODES_OF_OPERATION};
+use ethercat::cia402::ModeOfOperation;
+use ethercat::cia402::object::{
+    HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION,
+};
 use ethercat::main_device::{Configuration, StartupSdo, SubDeviceConfiguration};
-use robot::{Robot, SubDevice};
+use robot::{Axis, Homing, Robot, SubDevice};
 
 /// The bus of `robot`, to be brought to `target`.
 pub(crate) fn configuration(robot: &Robot, target: AlState) -> Configuration {
@@ -18,6 +21,11 @@ pub(crate) fn configuration(robot: &Robot, target: AlState) -> Configuration {
                 data: vec![ModeOfOperation::from(axis.mode).number() as u8],
             });
         }
+        // What the file's own start-up writes is right: a drive may have other units.
+        let written = |sdo: &StartupSdo| {
+            sub_device.startup.iter().any(|it| (it.index, it.sub_index) == (sdo.index, sdo.sub_index))
+        };
+        sub_devices[axis.sub_device].startup.extend(homing(axis).into_iter().filter(|sdo| !written(sdo)));
     }
     Configuration {
         sub_devices: Some(sub_devices),
@@ -26,6 +34,34 @@ pub(crate) fn configuration(robot: &Robot, target: AlState) -> Configuration {
         distributed_clocks: robot.bus.distributed_clocks,
         ..Configuration::default()
     }
+}
+
+/// How the drive is to find its home, in counts and seconds. The home itself is 0 for the drive, whatever sign it gives a
+/// home offset; what it is called is the axis's.
+fn homing(axis: &Axis) -> Vec<StartupSdo> {
+    let Homing::Drive(homing) = axis.homing else { return Vec::new() };
+    let sdo = |index, sub_index, data: &[u8]| StartupSdo {
+        index,
+        sub_index,
+        complete_access: false,
+        data: data.to_vec(),
+    };
+    let counts = |radians: f64| {
+        let counts = (radians * axis.scale.counts_per_radian()).abs().round();
+        (counts as u32).max(1).to_le_bytes()
+    };
+    let mut sdos = vec![
+        sdo(HOMING_METHOD, 0, &homing.method.to_le_bytes()),
+        sdo(HOME_OFFSET, 0, &0_i32.to_le_bytes()),
+    ];
+    if homing.moves() {
+        sdos.extend([
+            sdo(HOMING_SPEEDS, 1, &counts(homing.switch_velocity)),
+            sdo(HOMING_SPEEDS, 2, &counts(homing.zero_velocity)),
+            sdo(HOMING_ACCELERATION, 0, &counts(homing.acceleration)),
+        ]);
+    }
+    sdos
 }
 
 fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
@@ -63,4 +99,48 @@ mod tests {
         assert_eq!(modes, [[8], [8], [8], [8], [9], [9]]);
         assert!(configuration.distributed_clocks);
     }
+
+    #[test]
+    fn a_drive_that_homes_is_told_how_in_its_own_units() {
+        let text = include_str!("../../../../examples/six-axis.toml");
+        let mut text = text.replacen("mode = \"csp\"", HOMING, 1);
+        for (last, mode) in [("0x6071, bits = 16", "0x6060"), ("0x6077, bits = 16", "0x6061")] {
+            text = text.replace(last, &format!("{last} }}, {{ index = {mode}, bits = 8"));
+        }
+        let startup = |text: &str| {
+            let robot = Robot::parse(text, "six-axis.toml").unwrap();
+            let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
+            sub_devices.into_iter().map(|it| it.startup).collect::<Vec<_>>()
+        };
+        let written = |startup: &[StartupSdo]| {
+            let number = |data: &[u8]| data.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+            let sdo = |sdo: &StartupSdo| (sdo.index, sdo.sub_index, number(&sdo.data));
+            startup.iter().map(sdo).collect::<Vec<_>>()
+        };
+        // 1048576 counts are 2 pi.
+        let expected = [
+            (0x6098, 0, 34),
+            (0x607C, 0, 0),
+            (0x6099, 1, 83_443),
+            (0x6099, 2, 16_689),
+            (0x609A, 0, 333_772),
+        ];
+        let all = startup(&text);
+        assert_eq!(written(&all[0]), expected, "the mode is in the process data");
+        assert_eq!(written(&all[4]), [], "the axes in csv are not homed");
+        // What the file writes itself stays.
+        let own = "[device.servo.pdos]";
+        let speed =
+            "[[device.servo.startup]]\nindex = 0x6099\nsub_index = 1\ntype = \"uint32\"\nvalue = 7\n\n";
+        let all = startup(&text.replacen(own, &format!("{speed}{own}"), 1));
+        let expected =
+            [(0x6099, 1, 7), (0x6098, 0, 34), (0x607C, 0, 0), (0x6099, 2, 16_689), (0x609A, 0, 333_772)];
+        assert_eq!(written(&all[0]), expected);
+        // Where nothing moves there is no speed.
+        let here = text.replacen(HOMING, "mode = \"csp\"\nhoming = { method = 37 }", 1);
+        assert_eq!(written(&startup(&here)[0]), [(0x6098, 0, 37), (0x607C, 0, 0)]);
+    }
+
+    const HOMING: &str = "mode = \"csp\"\nhoming = { method = 34, switch_velocity = 0.5, zero_velocity = 0.1, \
+                          acceleration = 2.0 }";
 }

@@ -3,8 +3,8 @@
 use bridge::message::control::PORT;
 use bridge::message::trajectory;
 use control::{
-    AxisSettings, Drive, Hold, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member, Mover,
-    Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+    AxisSettings, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member,
+    Mover, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
 use motion::kinematics::{DifferentialDrive, OmniBase, OmniWheel};
 use motion::{
@@ -21,7 +21,11 @@ fn switch(robot: &Robot) -> Result<Switch, Failure> {
     let axis = |axis: &robot::Axis| SwitchAxis {
         mode: axis.mode,
         velocity_limit: RadiansPerSecond(axis.limits.velocity),
-        homing: !matches!(axis.homing, Homing::Absolute { .. }),
+        homing: match axis.homing {
+            Homing::Absolute { .. } => HomedBy::Nobody,
+            Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
+            Homing::Drive(_) => HomedBy::Drive,
+        },
     };
     let axes: Vec<_> = robot.axes.iter().map(axis).collect();
     let member = |controller: &robot::Controller| {

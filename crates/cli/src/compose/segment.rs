@@ -127,6 +127,7 @@ fn servo_description(sii: &SiiDescription, plant: &ServoDrivePlant) -> ServoDesc
             coulomb_friction: plant.coulomb_friction,
             torque_limit: plant.torque_limit,
         },
+        limit_switches: plant.limit_switches,
         encoder_counts: plant.encoder_counts,
         rated_torque: plant.rated_torque,
         ..ServoDescription::new(DeviceDescription::new(sii.identity, &sii.name))

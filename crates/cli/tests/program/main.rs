@@ -9,6 +9,7 @@ mod disturbances;
 mod doctor;
 mod explain;
 mod hold;
+mod homing;
 mod interference;
 mod measure;
 mod measure_motion;

@@ -3,9 +3,10 @@
 use bridge::message::control::Refusal;
 use ethercat::cia402::State;
 use motion::Seconds;
+use motion::supervision::StopReason;
 use runtime::controller::AxisReport;
 
-use super::{Switch, is_in_fault, is_latched};
+use super::{HomedBy, Switch, is_in_fault, is_latched};
 
 /// Something that was asked and is being done.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,7 +28,11 @@ pub(super) enum Doing {
     SteppingDown,
     Stopping,
     Resetting,
-    Homing(usize),
+    /// `begun`: its drive was seen to look for its home.
+    Homing {
+        axis: usize,
+        begun: bool,
+    },
 }
 
 impl Doing {
@@ -75,10 +80,17 @@ impl Switch {
                 let whole = !reports.iter().any(|report| is_in_fault(report) || is_latched(report));
                 (settled && whole).then_some(Ok(()))
             }
-            Doing::Homing(axis) => settled.then(|| {
-                let homed = reports.get(axis).is_some_and(|report| report.homed);
-                if homed { Ok(()) } else { Err(Refusal::NotPossible) }
-            }),
+            Doing::Homing { axis, begun } => {
+                let Some(report) = reports.get(axis) else { return };
+                let begun = begun || report.homing;
+                self.job = Some(Job { doing: Doing::Homing { axis, begun }, ..job });
+                if report.homing {
+                    // The axis knows how long its drive may take.
+                    return;
+                }
+                let begun = begun || self.axes[axis].homing == HomedBy::Hand;
+                settled.then(|| homed(report, begun))
+            }
         };
         let fault = job.doing == Doing::Resetting && reports.iter().any(is_in_fault);
         let too_late = if fault { Refusal::Fault } else { Refusal::TimedOut };
@@ -92,6 +104,16 @@ impl Switch {
     fn turn_deaf(&mut self) {
         self.deaf.clone_from(&self.heard);
         self.is_deaf = true;
+    }
+}
+
+/// Whether an axis was homed, and why not.
+fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
+    match report.stop {
+        Some(StopReason::HomingTimedOut) => Err(Refusal::TimedOut),
+        Some(StopReason::HomingError | StopReason::Fault) => Err(Refusal::Fault),
+        _ if report.homed && begun => Ok(()),
+        _ => Err(Refusal::NotPossible),
     }
 }
 

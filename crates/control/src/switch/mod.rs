@@ -34,8 +34,19 @@ pub struct SwitchAxis {
     pub mode: CyclicMode,
     /// Highest speed; an axis stands below a hundredth of it.
     pub velocity_limit: RadiansPerSecond,
-    /// It can be homed by request.
-    pub homing: bool,
+    /// How it is homed by request.
+    pub homing: HomedBy,
+}
+
+/// How an axis is homed when somebody asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomedBy {
+    /// It is not: its encoder is absolute.
+    Nobody,
+    /// Whoever asks has brought it to its mark: it is home where it stands.
+    Hand,
+    /// Its drive finds the mark.
+    Drive,
 }
 
 /// Holds several controllers and lets one of them move the axes.
@@ -147,11 +158,14 @@ impl Switch {
             Action::Enable => Doing::Enabling,
             Action::ResetFaults => Doing::Resetting,
             Action::SwitchController(index) => return Some(self.switch_to(index as usize, commands)),
-            Action::Home(axis) if !self.axes[axis as usize].homing => {
+            Action::Home(axis) if self.axes[axis as usize].homing == HomedBy::Nobody => {
                 return Some(Err(Refusal::NotPossible));
             }
+            Action::Home(axis) if self.is_powerless(axis as usize) => {
+                return Some(Err(Refusal::NotEnabled));
+            }
             Action::Home(_) if !self.stands() => return Some(Err(Refusal::Moving)),
-            Action::Home(axis) => Doing::Homing(axis as usize),
+            Action::Home(axis) => Doing::Homing { axis: axis as usize, begun: false },
         };
         if let Some(job) = self.job.take() {
             self.reply(job.id, Err(Refusal::Replaced));
@@ -177,6 +191,12 @@ impl Switch {
         self.active = index;
         self.entering = true;
         Ok(())
+    }
+
+    /// Whether an axis that its drive homes has a drive that does nothing.
+    fn is_powerless(&self, axis: usize) -> bool {
+        let enabled = self.enabled && self.shown[axis].state == Some(State::OperationEnabled);
+        self.axes[axis].homing == HomedBy::Drive && !enabled
     }
 
     fn stands(&self) -> bool {
@@ -207,11 +227,13 @@ impl Switch {
             let wanted = match doing {
                 Some(Doing::Resetting) if is_in_fault(report) || is_latched(report) => Request::FaultReset,
                 _ if !self.enabled => Request::Disable,
+                // Its drive moves it, not a controller that could come to rest.
+                Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
                 _ => command.request,
             };
             command.request = wanted;
         }
-        if let Some(Job { doing: Doing::Homing(axis), beats: 0, .. }) = self.job {
+        if let Some(Job { doing: Doing::Homing { axis, .. }, beats: 0, .. }) = self.job {
             if let Some(command) = commands.get_mut(axis) {
                 command.home = true;
             }
@@ -267,7 +289,7 @@ impl Controller for Switch {
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
         let told = Beat { stopping: beat.stopping || resting, ..beat };
         self.take_orders(&told);
-        let homing = matches!(self.job, Some(Job { doing: Doing::Homing(_), .. }));
+        let homing = matches!(self.job, Some(Job { doing: Doing::Homing { .. }, .. }));
         let Self { members, active, shown, .. } = self;
         for (index, member) in members.iter_mut().enumerate() {
             let Mover::Drive(drive) = &mut member.mover else { continue };

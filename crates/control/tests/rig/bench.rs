@@ -53,8 +53,7 @@ pub struct Bench {
 impl Bench {
     /// All axes are enabled, and have held their places for a while.
     pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
-        let axis =
-            |&mode| SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: true };
+        let axis = |&mode| SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: true };
         let axes: Vec<_> = modes.iter().map(axis).collect();
         let (requests, orders) = (Pipe::default(), Pipe::default());
         let switch = Switch::new(&axes, members, true)

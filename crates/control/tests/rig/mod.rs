@@ -24,7 +24,7 @@ use motion::{
     AxisScale, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
-use onbeat_control::{AxisSettings, Member, Switch, SwitchAxis};
+use onbeat_control::{AxisSettings, HomedBy, Member, Switch, SwitchAxis};
 use runtime::axis::AxisConfiguration;
 use runtime::bring_up::Pump;
 use runtime::clock::VirtualClock;
@@ -169,7 +169,11 @@ fn segment(modes: &[CyclicMode]) -> Segment {
 }
 
 fn switch_axis(mode: CyclicMode, homing: Homing) -> SwitchAxis {
-    let homing = !matches!(homing, Homing::Absolute { .. });
+    let homing = match homing {
+        Homing::Absolute { .. } => HomedBy::Nobody,
+        Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
+        Homing::Drive { .. } => HomedBy::Drive,
+    };
     SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing }
 }
 

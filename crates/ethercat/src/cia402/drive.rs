@@ -1,5 +1,6 @@
 //! The MainDevice's side of one drive: from statuswords and requests to controlwords and safe targets.
 
+use super::homing::{Homing, HomingProgress};
 use super::mode::{CyclicMode, ModeOfOperation};
 use super::state::State;
 use super::word::{Controlword, Statusword};
@@ -31,6 +32,8 @@ pub struct DriveInput {
     pub velocity: i32,
     /// Torque actual value 0x6077, 0.1 % of the rated torque.
     pub torque: i16,
+    /// Modes of operation display 0x6061; `None` where it is not mapped. Homing needs it.
+    pub mode: Option<ModeOfOperation>,
 }
 
 /// What the controller asks of a drive. Only the target of the drive's mode counts.
@@ -83,6 +86,10 @@ pub enum Phase {
 /// missed, at most [`COVERED_BEATS`], are allowed after it, so that one lost frame does not stop a motion.
 ///
 /// A statusword that shows no state ends Operation enabled: targets latch again, the controlword stays.
+///
+/// **Homing** ([`Drive::home`]) gives the axis to the drive. Until it has it back - the cyclic mode is shown again - the
+/// targets are the actual position and zero, and the phase is [`Phase::Holding`]; it begins anew where the axis stands then,
+/// whatever its position is called. Any request but [`Request::Enable`] interrupts it.
 #[derive(Clone, Debug)]
 pub struct Drive {
     mode: CyclicMode,
@@ -91,6 +98,7 @@ pub struct Drive {
     last_input: Option<DriveInput>,
     state: Option<State>,
     phase: Phase,
+    homing: Homing,
     just_enabled: bool,
     halted: bool,
     reset_beats_left: u32,
@@ -118,6 +126,7 @@ impl Drive {
             last_input: None,
             state: None,
             phase: Phase::NotEnabled,
+            homing: Homing::default(),
             just_enabled: false,
             halted: false,
             reset_beats_left: 0,
@@ -138,10 +147,15 @@ impl Drive {
         self.state = input.statusword.state();
         self.output.controlword = self.controlword(input, command.request);
         if self.state == Some(State::OperationEnabled) {
-            self.update_enabled(input, command);
+            if self.homing.is_active() {
+                self.update_homing(input, command.request);
+            } else {
+                self.update_enabled(input, command);
+            }
         } else {
             self.stand(Phase::NotEnabled, input.position);
             self.halted = false;
+            self.homing.end();
         }
         self.last_input = Some(input);
         self.missed_in_a_row = 0;
@@ -157,7 +171,34 @@ impl Drive {
     /// What belongs into 0x6060.
     #[must_use]
     pub fn mode_of_operation(&self) -> ModeOfOperation {
-        self.mode.into()
+        self.homing.mode(self.mode.into())
+    }
+
+    /// The drive is to find its home by itself, as its objects 0x6098 ff. say. Heard only in Operation enabled, and not
+    /// while it does so already; `false` where it is not heard.
+    pub fn home(&mut self) -> bool {
+        let heard = self.phase != Phase::NotEnabled && !self.homing.is_active();
+        if heard {
+            self.homing.begin();
+        }
+        heard
+    }
+
+    /// Takes that back: it has failed. The axis is halted; then the drive gets set-points again.
+    pub fn abort_homing(&mut self) {
+        self.homing.give_up(HomingProgress::Failed);
+    }
+
+    /// How its homing goes, or how the last one went.
+    #[must_use]
+    pub const fn homing(&self) -> HomingProgress {
+        self.homing.progress()
+    }
+
+    /// Whether homing keeps set-points from the drive: also after it was given up, until the axis rests in its cyclic mode.
+    #[must_use]
+    pub fn is_homing(&self) -> bool {
+        self.homing.is_active()
     }
 
     /// The state last seen, or `None` before the first input or where the statusword shows none.
@@ -225,6 +266,14 @@ impl Drive {
             self.stand(Phase::Holding, held);
         }
         self.halted |= command.request == Request::Halt;
+    }
+
+    fn update_homing(&mut self, input: DriveInput, request: Request) {
+        let rests = self.last_input.is_some_and(|last| last.position == input.position);
+        let bits = self.homing.step(&input, request, self.mode.into(), rests);
+        self.output.controlword.0 |= bits;
+        self.halted = false;
+        self.stand(Phase::Holding, input.position);
     }
 
     fn follow(&mut self, input: DriveInput, command: DriveCommand) {

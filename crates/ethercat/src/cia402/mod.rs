@@ -8,11 +8,13 @@
 //! | [`state_machine`] | the drive's own side: one pure step, used by simulated drives |
 //! | [`mode`] | modes of operation and their bits |
 //! | [`drive`] | the MainDevice's side: enables without a jump, holds, stops, resets faults |
+//! | [`homing`] | the MainDevice's side of homing by the drive |
 //!
 //! Numbers are the drive's own here (counts, counts per second, 0.1 % of rated torque); units of the
 //! outside world live elsewhere.
 
 pub mod drive;
+pub mod homing;
 pub mod mode;
 pub mod object;
 pub mod state;
@@ -20,6 +22,7 @@ pub mod state_machine;
 pub mod word;
 
 pub use drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request};
+pub use homing::HomingProgress;
 pub use mode::{CyclicMode, ModeOfOperation, SupportedModes};
 pub use state::{Command, State, Transition};
 pub use state_machine::{StateMachine, Surroundings};

@@ -7,7 +7,7 @@
 //! * **Saturated**, reported while it lasts: speeds up to 5 % above the limit, torques above the limit, and speeds too
 //!   high to stop before a position limit (*soft stop*).
 //! * **Stopped**, latched until somebody acknowledges it: a number that is none, a position beyond its limit, a
-//!   velocity far beyond its limit, a step, a following error, a drive in fault.
+//!   velocity far beyond its limit, a step, a following error, a drive in fault, a homing that failed.
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
 //!   the axis rests.
 //!
@@ -80,6 +80,10 @@ pub enum StopReason {
     Fault,
     /// A set-point, or what the axis reports, is no finite number.
     NotFinite,
+    /// The drive did not find its home: it showed a homing error.
+    HomingError,
+    /// The drive did not find its home in time.
+    HomingTimedOut,
 }
 
 impl StopReason {
@@ -167,6 +171,13 @@ impl Supervisor {
             self.asked = Some(asked.position);
         }
         Supervised { setpoint: self.sent, intervention: self.intervention(), reason }
+    }
+
+    /// Stops the axis for a reason that others have seen, unless a latched one has it already.
+    pub fn stop_for(&mut self, reason: StopReason) {
+        if !self.stopped().is_some_and(StopReason::is_latched) {
+            self.stop(reason, None);
+        }
     }
 
     /// Ends a latched stop as soon as the axis rests and what caused it is gone.
@@ -323,9 +334,8 @@ impl Supervisor {
             (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
                 Braking::Drive(Intervention::Disable)
             }
-            (StopReason::FollowingError, _) | (StopReason::Stale, OnStale::QuickStop) => {
-                Braking::Drive(Intervention::QuickStop)
-            }
+            (StopReason::FollowingError | StopReason::HomingError | StopReason::HomingTimedOut, _)
+            | (StopReason::Stale, OnStale::QuickStop) => Braking::Drive(Intervention::QuickStop),
             (StopReason::Stale, OnStale::RampToZero) => Braking::Ramp {
                 velocity: self.sent.velocity,
                 torque: self.sent.torque,

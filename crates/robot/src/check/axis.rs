@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
-use super::{Checked, number};
+use super::{Checked, homing, number};
 use crate::description::{
     Axis, AxisLimits, Bus, Cycle, FollowingError, Homing, ObjectDirection, OnStale, mode_objects,
     short_name,
@@ -28,7 +28,7 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
     for entry in entries {
         let (mode, scale, limits) = (mode(*entry.mode.get_ref()), scale(entry)?, limits(entry, cycle)?);
         let following_error = entry.following_error.as_ref().map(following_error).transpose()?;
-        let homing = entry.homing.as_ref().map_or(Ok(Homing::Never), homing)?;
+        let homing = entry.homing.as_ref().map_or(Ok(Homing::Never), |it| homing::homing(it, &limits))?;
         let repeated =
             file::Repeated { name: &entry.name, count: entry.count.as_ref(), first: entry.first.as_ref() };
         for (step, repetition) in repetitions(&repeated)?.enumerate() {
@@ -46,6 +46,9 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
             }
             check_mapping(&entry.mode, mode, &name, bus, sub_device)?;
             check_startup_mode(&entry.mode, mode, &name, bus, sub_device)?;
+            if let (Some(place), Homing::Drive(drive)) = (&entry.homing, homing) {
+                homing::check_drive(place, &drive, &name, &bus.sub_devices[sub_device])?;
+            }
             let on_stale = match entry.on_stale {
                 file::OnStale::Hold => OnStale::Hold,
                 file::OnStale::Ramp => OnStale::Ramp,
@@ -147,20 +150,6 @@ fn following_error(entry: &file::FollowingError) -> Checked<FollowingError> {
     let window = number::positive("window", &entry.window)?;
     let time = entry.time.as_ref().map_or(Ok(USUAL_PATIENCE), |time| short("time", time))?;
     Ok(FollowingError { window, time })
-}
-
-fn homing(entry: &Spanned<file::Homing>) -> Checked<Homing> {
-    match (&entry.get_ref().offset, &entry.get_ref().position) {
-        (Some(offset), None) => Ok(Homing::Absolute { offset: number::finite("offset", offset)? }),
-        (None, Some(position)) => {
-            Ok(Homing::CurrentPosition { position: number::finite("position", position)? })
-        }
-        (given, _) => {
-            let found = if given.is_some() { "offset and position" } else { "neither offset nor position" };
-            let expected = "offset of an absolute encoder, or position of a mark to be homed at";
-            Err(Problem::new(entry.span(), found, expected, "give one of the two"))
-        }
-    }
 }
 
 /// A time that a mechanism may take.

@@ -7,6 +7,7 @@ mod bus;
 mod clock;
 mod controller;
 pub(crate) mod cycle;
+mod homing;
 mod mapping;
 pub(crate) mod number;
 mod peripheral;

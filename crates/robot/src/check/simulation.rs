@@ -17,6 +17,7 @@ pub(super) fn simulation(simulate: &Spanned<file::Simulate>) -> Checked<Simulati
         ("coulomb_friction", it.coulomb_friction.as_ref().map(Spanned::span)),
         ("rated_torque", it.rated_torque.as_ref().map(Spanned::span)),
         ("torque_limit", it.torque_limit.as_ref().map(Spanned::span)),
+        ("limit_switches", it.limit_switches.as_ref().map(Spanned::span)),
     ];
     let channels_only = [("channels", it.channels.as_ref().map(Spanned::span))];
     let (has_channels, is_drive) = match it.kind {
@@ -67,5 +68,17 @@ fn plant(simulate: &file::Simulate) -> Checked<ServoDrivePlant> {
         coulomb_friction: or(&simulate.coulomb_friction, number::not_negative, "coulomb_friction", 0.02)?,
         rated_torque,
         torque_limit: or(&simulate.torque_limit, number::positive, "torque_limit", 3.0 * rated_torque)?,
+        limit_switches: simulate.limit_switches.as_ref().map(limit_switches).transpose()?,
     })
+}
+
+/// The shaft stands between them at the start.
+fn limit_switches(switches: &Spanned<[f64; 2]>) -> Checked<(f64, f64)> {
+    let [lowest, highest] = *switches.get_ref();
+    if lowest.is_finite() && highest.is_finite() && lowest < 0.0 && highest > 0.0 {
+        return Ok((lowest, highest));
+    }
+    let found = format!("limit_switches = [{lowest}, {highest}]");
+    let expected = "an angle below 0 and one above 0, in rad: the shaft starts at 0";
+    Err(Problem::new(switches.span(), found, expected, "correct limit_switches"))
 }

@@ -82,6 +82,33 @@ pub enum Homing {
         /// Position of the mark, in rad.
         position: f64,
     },
+    /// Somebody asks for homing, and the drive finds its mark by itself (CiA 402, homing mode).
+    Drive(DriveHoming),
+}
+
+/// How a drive finds its mark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveHoming {
+    /// Homing method, 0x6098.
+    pub method: i8,
+    /// Position of the mark, in rad.
+    pub position: f64,
+    /// Speed towards a switch, in rad/s.
+    pub switch_velocity: f64,
+    /// Speed towards the mark itself, in rad/s.
+    pub zero_velocity: f64,
+    /// Acceleration, in rad/s^2.
+    pub acceleration: f64,
+    /// How long it may take.
+    pub time_out: Duration,
+}
+
+impl DriveHoming {
+    /// Whether the axis moves: the others take it where it stands.
+    #[must_use]
+    pub const fn moves(&self) -> bool {
+        !matches!(self.method, 35 | 37)
+    }
 }
 
 /// A brake.

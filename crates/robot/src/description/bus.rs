@@ -103,4 +103,7 @@ pub struct ServoDrivePlant {
     pub rated_torque: f64,
     /// Torque the motor cannot exceed, in N m.
     pub torque_limit: f64,
+    /// Angles of the motor shaft up to which and from which on it presses a limit switch, in rad from where it stands at
+    /// power-on, the lower one first; `None` where there are none.
+    pub limit_switches: Option<(f64, f64)>,
 }

@@ -12,8 +12,8 @@ mod peripheral;
 mod seam;
 
 pub use axis::{
-    Axis, AxisLimits, Brake, DigitalOutput, FollowingError, Homing, ModeObject, ObjectDirection, OnStale,
-    mode_objects, short_name,
+    Axis, AxisLimits, Brake, DigitalOutput, DriveHoming, FollowingError, Homing, ModeObject,
+    ObjectDirection, OnStale, mode_objects, short_name,
 };
 pub use body::{Arm, Base, BaseKind, BaseLimits};
 pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};

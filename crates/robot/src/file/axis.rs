@@ -67,6 +67,11 @@ pub(crate) struct FollowingError {
 pub(crate) struct Homing {
     pub(crate) offset: Option<Spanned<f64>>,
     pub(crate) position: Option<Spanned<f64>>,
+    pub(crate) method: Option<Spanned<i64>>,
+    pub(crate) switch_velocity: Option<Spanned<f64>>,
+    pub(crate) zero_velocity: Option<Spanned<f64>>,
+    pub(crate) acceleration: Option<Spanned<f64>>,
+    pub(crate) time_out: Option<Spanned<Length>>,
 }
 
 /// `brake` of an axis.

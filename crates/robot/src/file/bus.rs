@@ -131,6 +131,7 @@ pub(crate) struct Simulate {
     pub(crate) coulomb_friction: Option<Spanned<f64>>,
     pub(crate) rated_torque: Option<Spanned<f64>>,
     pub(crate) torque_limit: Option<Spanned<f64>>,
+    pub(crate) limit_switches: Option<Spanned<[f64; 2]>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

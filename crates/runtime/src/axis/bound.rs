@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use ethercat::cia402::object::{
-    CONTROLWORD, MODES_OF_OPERATION, POSITION_ACTUAL_VALUE, STATUSWORD, TARGET_POSITION, TARGET_TORQUE,
-    TARGET_VELOCITY, TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE,
+    CONTROLWORD, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE, STATUSWORD,
+    TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY, TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE,
 };
 use ethercat::cia402::{
-    CyclicMode, Drive, DriveCommand, DriveInput, ModeOfOperation, Phase, State, Statusword,
+    CyclicMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
+    Statusword,
 };
 use ethercat::main_device::MainDevice;
 use motion::homing::Home;
+use motion::supervision::StopReason;
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::guard::{BrakeOutput, Guard, Sight};
@@ -32,6 +34,8 @@ pub(super) struct Axis {
     counts: Option<i64>,
     stands: bool,
     home: Home,
+    /// How long its drive has been looking for its home, while it does.
+    searching: Option<Seconds>,
     guard: Guard,
     /// What the drive is to be sent.
     command: AxisCommand,
@@ -45,6 +49,7 @@ struct InputFields {
     position: Field,
     velocity: Option<Field>,
     torque: Option<Field>,
+    mode: Option<Field>,
 }
 
 #[derive(Debug)]
@@ -86,6 +91,18 @@ impl Axis {
             CyclicMode::Torque => (TARGET_TORQUE, "target torque"),
         };
         output(target.0).ok_or_else(|| missing(target, "outputs"))?;
+        let home = Home::new(configuration.homing);
+        if home.patience().is_some() {
+            let (asked, shown) = (
+                (MODES_OF_OPERATION, "modes of operation"),
+                (MODES_OF_OPERATION_DISPLAY, "modes of operation display"),
+            );
+            output(asked.0).ok_or_else(|| missing(asked, "outputs"))?;
+            input(shown.0).ok_or_else(|| missing(shown, "inputs"))?;
+            if configuration.supervision.is_none() {
+                return Err(AxisError::UnsupervisedHoming { axis: name.clone() });
+            }
+        }
         Ok(Self {
             sub_device: *position,
             scale: *scale,
@@ -96,6 +113,7 @@ impl Axis {
                     .ok_or_else(|| missing((POSITION_ACTUAL_VALUE, "position actual value"), "inputs"))?,
                 velocity: input(VELOCITY_ACTUAL_VALUE),
                 torque: input(TORQUE_ACTUAL_VALUE),
+                mode: input(MODES_OF_OPERATION_DISPLAY),
             },
             outputs: OutputFields {
                 controlword: output(CONTROLWORD)
@@ -109,7 +127,8 @@ impl Axis {
             input: None,
             counts: None,
             stands: true,
-            home: Home::new(configuration.homing),
+            home,
+            searching: None,
             guard: Guard::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
             command: AxisCommand::default(),
             feedback: AxisFeedback::default(),
@@ -118,6 +137,7 @@ impl Axis {
 
     pub(super) fn read(&mut self, main_device: &MainDevice, elapsed: Duration, report: &mut AxisReport) {
         report.homed = self.home.is_homed();
+        report.homing = self.drive.is_homing() || self.searching.is_some();
         report.feedback.fresh = main_device.inputs_fresh(self.sub_device);
         self.feedback.fresh = report.feedback.fresh;
         if !report.feedback.fresh {
@@ -130,6 +150,7 @@ impl Axis {
             position: self.inputs.position.signed(image),
             velocity: self.inputs.velocity.map_or(0, |field| field.signed(image)),
             torque: self.inputs.torque.map_or(0, |field| field.signed(image) as i16),
+            mode: self.inputs.mode.map(|field| ModeOfOperation::from_number(field.signed(image) as i8)),
         };
         let before = self.counts;
         let counts = before.map_or(i64::from(input.position), |before| continued(before, input.position));
@@ -138,7 +159,8 @@ impl Axis {
         let position = self.position(counts);
         let velocity = match (self.inputs.velocity, before) {
             (Some(_), _) => self.scale.velocity(input.velocity),
-            (None, Some(before)) if !elapsed.is_zero() => {
+            // While its drive looks for its home the positions may jump.
+            (None, Some(before)) if !elapsed.is_zero() && !report.homing => {
                 RadiansPerSecond((position - self.position(before)).0 / elapsed.as_secs_f64())
             }
             (None, _) => RadiansPerSecond::ZERO,
@@ -167,9 +189,12 @@ impl Axis {
         report: &mut AxisReport,
         stale: Option<Seconds>,
     ) {
+        self.watch_homing(elapsed);
         let counts = self.counts.unwrap_or(0);
         let may = self.input.is_some() && (self.stands || self.feedback.phase == AxisPhase::NotEnabled);
-        if asked.home && may && self.home.take(self.drive_position(counts)) {
+        if asked.home && may && self.home.patience().is_some() {
+            self.begin_homing(asked.request);
+        } else if asked.home && may && self.home.take(self.drive_position(counts)) {
             self.feedback.position = self.position(counts);
             self.guard.anchor();
         }
@@ -177,9 +202,45 @@ impl Axis {
             feedback: self.feedback,
             state: self.input.map_or(self.drive.state(), |input| input.statusword.state()),
             holds_at: self.holds_at(counts),
+            homing: self.drive.is_homing(),
             stale,
         };
         (self.command, report.stop) = self.guard.step(elapsed, asked, &sight);
+    }
+
+    /// The drive is to find its home, where set-points go through to it and it stands.
+    fn begin_homing(&mut self, request: Request) {
+        let may = request == Request::Enable && self.stands && self.guard.is_open();
+        if may && self.drive.home() {
+            self.home.lose();
+            self.searching = Some(Seconds::ZERO);
+        }
+    }
+
+    /// What became of it.
+    fn watch_homing(&mut self, elapsed: Seconds) {
+        let Some(since) = &mut self.searching else { return };
+        *since += elapsed;
+        let late = self.home.patience().is_none_or(|patience| *since > patience);
+        match (self.drive.homing(), self.input) {
+            (HomingProgress::Running, _) if !late => return,
+            (HomingProgress::Running, _) => {
+                self.drive.abort_homing();
+                self.guard.stop_for(StopReason::HomingTimedOut);
+            }
+            (HomingProgress::Failed, _) => self.guard.stop_for(StopReason::HomingError),
+            // Where it counts from its home has to be seen.
+            (HomingProgress::Attained, None) => return,
+            (HomingProgress::Attained, Some(input)) => {
+                self.home.found();
+                let counts = i64::from(input.position);
+                self.counts = Some(counts);
+                self.feedback.position = self.position(counts);
+                self.guard.anchor();
+            }
+            (HomingProgress::NotAsked | HomingProgress::Interrupted, _) => {}
+        }
+        self.searching = None;
     }
 
     pub(super) fn write(&mut self, main_device: &mut MainDevice) {
@@ -211,7 +272,7 @@ impl Axis {
         write(self.outputs.position, output.target_position as u32);
         write(self.outputs.velocity, output.target_velocity as u32);
         write(self.outputs.torque, output.target_torque as u16 as u32);
-        write(self.outputs.mode, ModeOfOperation::from(self.drive.mode()).number() as u8 as u32);
+        write(self.outputs.mode, self.drive.mode_of_operation().number() as u8 as u32);
         self.guard.write(main_device);
     }
 
@@ -239,6 +300,11 @@ impl Axis {
     pub(super) fn is_powered(&self) -> bool {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
         self.drive.state().is_some_and(|state| !off.contains(&state))
+    }
+
+    /// Whether its drive has it, to find its home.
+    pub(super) fn is_homing(&self) -> bool {
+        self.drive.is_homing()
     }
 
     /// Whether its drive was sent no other target than on the beat before, and no velocity or torque.

@@ -41,6 +41,12 @@ pub enum AxisError {
         /// Which.
         error: SettingsError,
     },
+    /// Its drive is to find its home by itself, and nobody would stop the axis where it does not.
+    #[error("axis \"{axis}\": its drive homes it, and it has no supervision; give it some")]
+    UnsupervisedHoming {
+        /// Name of the axis.
+        axis: String,
+    },
     /// Its brake hangs on an output that is not there.
     #[error(
         "axis \"{axis}\": its brake is at digital output {channel} of SubDevice {position}, which has {found} digital \

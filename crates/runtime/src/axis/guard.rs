@@ -33,6 +33,8 @@ pub(super) struct Sight {
     pub(super) state: Option<State>,
     /// The target position the drive was last sent.
     pub(super) holds_at: Radians,
+    /// The drive has the axis, to find its home.
+    pub(super) homing: bool,
     /// As in [`Seen`].
     pub(super) stale: Option<Seconds>,
 }
@@ -73,11 +75,15 @@ impl Guard {
         asked: &AxisCommand,
         sight: &Sight,
     ) -> (AxisCommand, Option<StopReason>) {
-        let Sight { feedback, state, holds_at, stale } = *sight;
+        let Sight { feedback, state, holds_at, homing, stale } = *sight;
         let mut command = *asked;
         let mut reason = None;
         let holding = AxisSetpoint { position: holds_at, ..AxisSetpoint::default() };
-        let phase = self.held(feedback.phase, holds_at);
+        let phase = match homing {
+            // No set-points to watch over: the drive does as it was told once.
+            true => AxisPhase::NotEnabled,
+            false => self.held(feedback.phase, holds_at),
+        };
         if self.anchored == 2 {
             // It was asked before the jump.
             command.setpoint = holding;
@@ -128,6 +134,20 @@ impl Guard {
     /// How long the axis takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::ramp_time)
+    }
+
+    /// Whether set-points go through to the drive.
+    pub(super) fn is_open(&self) -> bool {
+        let stopped = self.supervisor.as_ref().and_then(Supervisor::stopped);
+        let braked = self.brake.as_ref().is_some_and(|brake| !brake.now.free);
+        self.anchored == 0 && !braked && !stopped.is_some_and(StopReason::is_latched)
+    }
+
+    /// Something is wrong with the axis that is not seen here.
+    pub(super) fn stop_for(&mut self, reason: StopReason) {
+        if let Some(supervisor) = &mut self.supervisor {
+            supervisor.stop_for(reason);
+        }
     }
 
     /// The position of the axis has jumped: where it stands has another name.

@@ -155,6 +155,15 @@ impl Axes {
         }
     }
 
+    /// Takes axes that their drives home back, to come to rest.
+    pub(crate) fn interrupt_homing(&mut self) {
+        for (axis, command) in self.axes.iter().zip(&mut self.commands) {
+            if axis.is_homing() && command.request == Request::Enable {
+                command.request = Request::Halt;
+            }
+        }
+    }
+
     /// Whether a drive is still on its way down to Switch on disabled, or to a fault.
     pub(crate) fn any_powered(&self) -> bool {
         self.axes.iter().any(Axis::is_powered)

@@ -3,6 +3,8 @@ use proptest::prelude::*;
 use super::super::{StateMachine, Surroundings};
 use super::*;
 
+mod homing;
+
 const STEP: u32 = 1000;
 
 /// A drive of the standard's state machine: it moves where CSP tells it to while enabled, and drifts otherwise.

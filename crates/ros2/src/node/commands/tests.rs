@@ -137,10 +137,7 @@ impl Bench {
         }
     }
 
-    fn act(
-        &mut self,
-        act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>,
-    ) -> Result<Command, String> {
+    fn act(&mut self, act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>) -> Result<Command, String> {
         let Self { robot, settings, voice, node, .. } = self;
         act(&mut Moment { robot: Some(robot), settings, voice, node })?;
         let mut command = self.ends.command.blank();
@@ -184,7 +181,8 @@ fn a_velocity_is_passed_on_with_the_time_it_holds() {
     assert_eq!(command.twist.unwrap().x, 0.5);
     assert_eq!(command.axes, [None, None], "the base alone is asked");
     assert_eq!(command.time_to_live_ns, 250_000_000);
-    for (asked, why) in [(velocity(f64::NAN), "NaN"), (velocity(1.5), "1.5 m/s"), (velocity(-1.5), "1.5 m/s")]
+    for (asked, why) in
+        [(velocity(f64::NAN), "NaN"), (velocity(1.5), "1.5 m/s"), (velocity(-1.5), "1.5 m/s")]
     {
         let error = bench.act(|moment| drive(&asked, moment)).unwrap_err();
         assert!(error.contains(why), "{error}");
@@ -215,8 +213,7 @@ fn joint_commands_ask_for_what_the_active_controller_follows() {
         assert_eq!(command.time_to_live_ns, 750_000_000);
     }
     let mut bench = Bench::new(DRIVE);
-    let error =
-        bench.act(|moment| move_joints(&joints(&["right"], &[0.25], &[0.0]), moment)).unwrap_err();
+    let error = bench.act(|moment| move_joints(&joints(&["right"], &[0.25], &[0.0]), moment)).unwrap_err();
     assert_eq!(error, "controller `base` (diff_drive) is active, and follows no joint commands");
     assert!(bench.is_calm());
 }
@@ -225,8 +222,7 @@ fn joint_commands_ask_for_what_the_active_controller_follows() {
 fn a_controllers_own_topic_is_for_it_alone() {
     let mut bench = Bench::new(VELOCITY);
     bench.settings.joint_commands_timeout = 0.75;
-    let command =
-        bench.act(|moment| move_array(&numbers(&[1.5]), usize::from(VELOCITY), moment)).unwrap();
+    let command = bench.act(|moment| move_array(&numbers(&[1.5]), usize::from(VELOCITY), moment)).unwrap();
     assert_eq!(command.axes, [None, Some(AxisTarget::Velocity(1.5))]);
     assert_eq!(command.time_to_live_ns, 750_000_000);
     let other = bench.act(|moment| move_array(&numbers(&[0.1, 0.1]), usize::from(POSITION), moment));

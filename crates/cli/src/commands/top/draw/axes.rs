@@ -96,6 +96,8 @@ fn stopped(axis: &Axis) -> String {
         Some(Stop::FollowingError) => "following error",
         Some(Stop::Fault) => "fault of the drive",
         Some(Stop::NotFinite) => "not a number",
+        Some(Stop::HomingError) => "homing error",
+        Some(Stop::HomingTimedOut) => "homing took too long",
         None => return words::stop(axis.stop).unwrap_or_default().into_owned(),
     };
     short.to_owned()

@@ -1,0 +1,172 @@
+//! A drive that finds its mark by itself, asked through the seam of a running program.
+
+use std::time::{Duration, Instant};
+
+use onbeat::bridge::attach::Attachment;
+use onbeat::bridge::message::control::{Action, Refusal, Reply, Request, SIZE};
+use onbeat::bridge::state::{State, Stop};
+
+use crate::common::{Running, alone, await_beats, file, onbeat};
+
+/// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks for.
+const ROBOT: &str = r#"
+name = "homing"
+
+[cycle]
+period = "1ms"
+profile = "none"
+
+[[bus.sub_device]]
+name = "drive"
+simulate = { kind = "servo_drive", limit_switches = [-3.0, 3.0] }
+
+[bus.sub_device.pdos]
+outputs = [{ index = 0x1600, entries = [
+    { index = 0x6040, bits = 16 },
+    { index = 0x607A, bits = 32 },
+    { index = 0x6060, bits = 8 },
+] }]
+inputs = [{ index = 0x1A00, entries = [
+    { index = 0x6041, bits = 16 },
+    { index = 0x6064, bits = 32 },
+    { index = 0x606C, bits = 32 },
+    { index = 0x6061, bits = 8 },
+] }]
+
+[[axis]]
+name = "slide"
+sub_device = "drive"
+mode = "csp"
+counts_per_revolution = 1_048_576
+rated_torque = 2.4
+limits = { velocity = 20.0, acceleration = 200.0, torque = 4.8 }
+homing = { method = 17, position = 1.25, switch_velocity = 6.0, zero_velocity = 0.5 }
+"#;
+
+/// A robot that runs, its port `control`, and the state it shows.
+struct Robot {
+    running: Running,
+    seam: Attachment,
+    requests: u64,
+}
+
+impl Robot {
+    fn start(name: &str, text: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let socket = folder.join("robot.sock");
+        let path = file(&format!("{name}.toml"), text);
+        let mut command = onbeat();
+        command.arg("run").arg(path).args(["--for", "60s", "--json", "--seam"]).arg(&socket);
+        let running = Running::start(command);
+        await_beats(running.id(), 1);
+        let seam = Attachment::open(&socket).expect("a seam");
+        let robot = Self { running, seam, requests: 0 };
+        robot.until("enabled", |state| state.axes[0].drive_state == 5 && state.bus.stage == 7);
+        robot
+    }
+
+    /// Looks until the state is so; a minute at most.
+    fn until(&self, what: &str, is: impl Fn(&State) -> bool) -> State {
+        let (reader, started) = (self.seam.state(), Instant::now());
+        loop {
+            let state = reader.read();
+            match state {
+                Ok(state) if is(&state) => return state,
+                state => assert!(started.elapsed() < Duration::from_secs(60), "not {what}: {state:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// What becomes of this.
+    fn ask(&mut self, what: Action) -> Result<(), Refusal> {
+        self.requests += 1;
+        let port = self.seam.port("control").expect("the port");
+        let mut buffer = [0; SIZE];
+        let length = Request { id: self.requests, what }.encode(&mut buffer).expect("room");
+        port.send_timeout(&buffer[..length], Duration::from_secs(40)).expect("room in the port");
+        let received = port.recv_timeout(&mut buffer, Duration::from_secs(40)).expect("a port");
+        let reply = Reply::decode(&buffer[..received.expect("a reply")]).expect("a reply");
+        assert_eq!(reply.id, self.requests);
+        reply.outcome
+    }
+
+    fn interrupt(self) -> serde_json::Value {
+        let number = self.running.id().to_string();
+        let kill = std::process::Command::new("kill").args(["-INT", &number]).status();
+        assert!(kill.expect("kill").success());
+        self.running.finish().json()
+    }
+}
+
+#[test]
+fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
+    let _alone = alone();
+    let mut robot = Robot::start("homing", ROBOT);
+    let before = robot.until("any", |_| true).axes[0];
+    assert!(!before.homed && before.position.abs() < 0.01, "{before:?}");
+    assert_eq!(robot.ask(Action::Home(0)), Ok(()));
+    let state = robot.until("homed", |state| state.axes[0].homed);
+    // Off the switch at 0.5 rad/s, and to rest at 200 rad/s^2.
+    let at = state.axes[0];
+    assert!((at.position - 1.25).abs() < 0.01, "{at:?}");
+    assert_eq!((at.stop, at.drive_state), (0, 5));
+    let later = robot.until("later", |later| later.beat > state.beat + 200).axes[0];
+    assert!((later.position - at.position).abs() < 1e-3, "{at:?} {later:?}");
+    // Once more: it knows the way.
+    assert_eq!(robot.ask(Action::Home(0)), Ok(()));
+    let again = robot.until("homed", |state| state.axes[0].homed).axes[0];
+    assert!((again.position - 1.25).abs() < 0.01, "{again:?}");
+    // Disabled drives home nobody.
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::NotEnabled));
+    robot.interrupt();
+}
+
+#[test]
+fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() {
+    let _alone = alone();
+    // The switch at 3 rad stands before the index pulse.
+    let text = ROBOT.replace("method = 17, ", "method = 34, ");
+    let mut robot = Robot::start("homing-error", &text);
+    assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::Fault));
+    let state = robot.until("stopped", |state| state.axes[0].stop == Stop::HomingError as u8);
+    assert!(!state.axes[0].homed);
+    assert_eq!(robot.ask(Action::ResetFaults), Ok(()));
+    robot.until("going on", |state| state.axes[0].stop == 0);
+    robot.interrupt();
+
+    let text = ROBOT.replace("switch_velocity = 6.0", "switch_velocity = 0.1, time_out = \"300ms\"");
+    let text = text.replace("zero_velocity = 0.5", "zero_velocity = 0.1");
+    let mut robot = Robot::start("homing-late", &text);
+    assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::TimedOut));
+    robot.until("stopped", |state| state.axes[0].stop == Stop::HomingTimedOut as u8);
+    robot.interrupt();
+}
+
+#[test]
+fn stop_takes_the_axis_back_from_its_drive() {
+    let _alone = alone();
+    let text = ROBOT.replace("[-3.0, 3.0]", "[-3000.0, 3.0]");
+    let mut robot = Robot::start("homing-stop", &text);
+    let port = robot.seam.port("control").expect("the port");
+    let mut buffer = [0; SIZE];
+    let length = Request { id: 77, what: Action::Home(0) }.encode(&mut buffer).expect("room");
+    port.send_timeout(&buffer[..length], Duration::from_secs(40)).expect("room in the port");
+    robot.until("searching", |state| state.axes[0].velocity < -5.0);
+    let length = Request { id: 78, what: Action::Stop }.encode(&mut buffer).expect("room");
+    port.send_timeout(&buffer[..length], Duration::from_secs(40)).expect("room in the port");
+    let mut replies = Vec::new();
+    while replies.len() < 2 {
+        let received = port.recv_timeout(&mut buffer, Duration::from_secs(40)).expect("a port");
+        let reply = Reply::decode(&buffer[..received.expect("a reply")]).expect("a reply");
+        replies.push((reply.id, reply.outcome));
+    }
+    assert_eq!(replies, [(77, Err(Refusal::Replaced)), (78, Ok(()))]);
+    let rest = robot.until("at rest", |state| state.axes[0].velocity.abs() < 0.05).axes[0];
+    assert!(!rest.homed && rest.drive_state == 5 && rest.stop == 0, "{rest:?}");
+    drop(port);
+    assert_eq!(robot.ask(Action::Disable), Ok(()));
+    robot.interrupt();
+}

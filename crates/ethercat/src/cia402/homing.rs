@@ -1,0 +1,157 @@
+//! The MainDevice's side of homing (IEC 61800-7-201, homing mode): the drive finds its home by itself, in mode of
+//! operation 6, and counts its positions from there.
+//!
+//! 0x6060 asks for mode 6 and 0x6061 shows it; bit 4 of the controlword starts; bits 10, 12 and 13 of the statusword say
+//! how it goes; then 0x6060 asks for the cyclic mode again. Both modes have to be in the process data: nothing here waits
+//! for a mailbox.
+
+use super::drive::{DriveInput, Request};
+use super::mode::ModeOfOperation;
+use super::word::{Controlword, Statusword};
+
+/// How a drive's homing goes, or how it went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HomingProgress {
+    /// Nobody asked.
+    #[default]
+    NotAsked,
+    /// The drive has the axis, or is about to get or to give it back.
+    Running,
+    /// The drive counts from its home, and works in its cyclic mode again.
+    Attained,
+    /// Something else was asked of the drive, or it left Operation enabled.
+    Interrupted,
+    /// The drive showed a homing error, or was called off ([`super::Drive::abort_homing`]).
+    Failed,
+}
+
+/// The homing of one drive, one step a beat while it is in Operation enabled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Homing {
+    stage: Stage,
+    progress: HomingProgress,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Idle,
+    /// Mode 6 is asked for and not shown yet.
+    Entering,
+    /// Bit 4 is set. `before`: what the statusword showed when that began, until it shows something else.
+    Searching { before: Option<u16>, beats: u32 },
+    /// Given up: halted, still in mode 6, at rest for so many beats.
+    Stopping { beats: u32 },
+    /// The cyclic mode is asked for and not shown yet.
+    Leaving,
+}
+
+/// Beats after which a statusword that has not changed since the start is taken for the answer to it: an earlier homing
+/// may have left the same bits, and the drive may sample the controlword more slowly than the bus.
+pub const ANSWER_BEATS: u32 = 32;
+
+/// Beats an axis has to rest after homing was given up before the drive gets set-points again.
+const REST_BEATS: u32 = 8;
+
+/// The bits of the statusword that homing gives a meaning.
+const BITS: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED | Statusword::HOMING_ERROR;
+
+/// What they show once the home is found and the axis rests.
+const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
+
+impl Homing {
+    pub(super) fn begin(&mut self) {
+        *self = Self { stage: Stage::Entering, progress: HomingProgress::Running };
+    }
+
+    /// Whether the drive has the axis, or is about to get or to give it back.
+    pub(super) fn is_active(&self) -> bool {
+        self.stage != Stage::Idle
+    }
+
+    pub(super) const fn progress(&self) -> HomingProgress {
+        self.progress
+    }
+
+    /// What belongs into 0x6060.
+    pub(super) fn mode(&self, cyclic: ModeOfOperation) -> ModeOfOperation {
+        match self.stage {
+            Stage::Idle | Stage::Leaving => cyclic,
+            Stage::Entering | Stage::Searching { .. } | Stage::Stopping { .. } => ModeOfOperation::Homing,
+        }
+    }
+
+    /// The drive is to stop searching. One that does not even give its cyclic mode back is not asked again.
+    pub(super) fn give_up(&mut self, why: HomingProgress) {
+        if self.progress == HomingProgress::Running {
+            self.progress = why;
+            self.stage = match self.stage {
+                Stage::Idle | Stage::Leaving => Stage::Idle,
+                _ => Stage::Stopping { beats: 0 },
+            };
+        }
+    }
+
+    /// The drive has left Operation enabled, and with it what it was doing.
+    pub(super) fn end(&mut self) {
+        self.give_up(HomingProgress::Interrupted);
+        self.stage = Stage::Idle;
+    }
+
+    /// One beat in Operation enabled: the bits to set in the controlword, over those of `request`. `rests`: the axis has
+    /// not moved since the last beat.
+    pub(super) fn step(
+        &mut self,
+        input: &DriveInput,
+        request: Request,
+        cyclic: ModeOfOperation,
+        rests: bool,
+    ) -> u16 {
+        if request != Request::Enable {
+            self.give_up(HomingProgress::Interrupted);
+        }
+        let shown = input.statusword.0 & BITS;
+        self.stage = match self.stage {
+            Stage::Entering if input.mode == Some(ModeOfOperation::Homing) => {
+                Stage::Searching { before: Some(shown), beats: 0 }
+            }
+            Stage::Searching { before, beats } => self.search(input, shown, before, beats),
+            Stage::Stopping { beats } => {
+                let rests = rests || input.statusword.target_reached();
+                let beats = if rests { beats + 1 } else { 0 };
+                if beats < REST_BEATS { Stage::Stopping { beats } } else { Stage::Leaving }
+            }
+            Stage::Leaving if input.mode == Some(cyclic) => {
+                if self.progress == HomingProgress::Running {
+                    self.progress = HomingProgress::Attained;
+                }
+                Stage::Idle
+            }
+            stage => stage,
+        };
+        match self.stage {
+            Stage::Searching { .. } => Controlword::HOMING_OPERATION_START,
+            Stage::Stopping { .. } if request == Request::Enable => Controlword::HALT_BIT,
+            _ => 0,
+        }
+    }
+
+    fn search(&mut self, input: &DriveInput, shown: u16, before: Option<u16>, beats: u32) -> Stage {
+        if input.mode != Some(ModeOfOperation::Homing) {
+            // Its bits mean something else now.
+            self.progress = HomingProgress::Failed;
+            return Stage::Stopping { beats: 0 };
+        }
+        let beats = beats.saturating_add(1);
+        let before = before.filter(|&before| before == shown && beats < ANSWER_BEATS);
+        let answered = before.is_none();
+        if answered && shown & Statusword::HOMING_ERROR != 0 {
+            self.progress = HomingProgress::Failed;
+            Stage::Stopping { beats: 0 }
+        } else if answered && shown == COMPLETED {
+            Stage::Leaving
+        } else {
+            Stage::Searching { before, beats }
+        }
+    }
+}

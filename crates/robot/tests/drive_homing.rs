@@ -1,0 +1,172 @@
+//! Axes whose drives find their marks by themselves: what is taken, and what cannot be.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::time::Duration;
+
+use onbeat_robot::{Application, DriveHoming, Homing, Robot};
+
+const GOOD: &str = r#"
+[cycle]
+period = "1ms"
+
+[[bus.sub_device]]
+name = "drive"
+simulate = { kind = "servo_drive", limit_switches = [-3.0, 4.0] }
+
+[bus.sub_device.pdos]
+outputs = [{ index = 0x1600, entries = [
+    { index = 0x6040, bits = 16 },
+    { index = 0x607A, bits = 32 },
+    { index = 0x6060, bits = 8 },
+] }]
+inputs = [{ index = 0x1A00, entries = [
+    { index = 0x6041, bits = 16 },
+    { index = 0x6064, bits = 32 },
+    { index = 0x6061, bits = 8 },
+] }]
+
+[[axis]]
+name = "slide"
+sub_device = "drive"
+mode = "csp"
+counts_per_revolution = 4096
+rated_torque = 1.0
+limits = { velocity = 10.0, acceleration = 50.0, torque = 2.0 }
+homing = { method = 17 }
+"#;
+
+fn homing(text: &str) -> Homing {
+    Robot::parse(text, "r.toml").unwrap().axes[0].homing
+}
+
+/// The sentence that [`GOOD`] with `good` replaced by `bad` leads to, without its place.
+fn sentence(good: &str, bad: &str) -> String {
+    assert!(GOOD.contains(good), "the good file has no `{good}`");
+    let error = match Robot::parse(&GOOD.replacen(good, bad, 1), "r.toml") {
+        Ok(_) => panic!("`{bad}` is accepted"),
+        Err(error) => error,
+    };
+    assert!(error.place.is_some(), "{error}");
+    format!("{}, expected {}: {}", error.found, error.expected, error.remedy)
+}
+
+#[test]
+fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
+    let usual = DriveHoming {
+        method: 17,
+        position: 0.0,
+        switch_velocity: 1.0,
+        zero_velocity: 0.1,
+        acceleration: 50.0,
+        time_out: Duration::from_secs(30),
+    };
+    assert_eq!(homing(GOOD), Homing::Drive(usual));
+    let all = "{ method = 34, position = -0.25, switch_velocity = 5.0, zero_velocity = 2.0, acceleration = 20.0, \
+               time_out = \"2min\" }";
+    let said = DriveHoming {
+        method: 34,
+        position: -0.25,
+        switch_velocity: 5.0,
+        zero_velocity: 2.0,
+        acceleration: 20.0,
+        time_out: Duration::from_secs(120),
+    };
+    assert_eq!(homing(&GOOD.replacen("{ method = 17 }", all, 1)), Homing::Drive(said));
+    // Without a method the position is that of a mark somebody brings the axis to.
+    let by_hand = GOOD.replacen("method = 17", "position = 1.0", 1);
+    assert_eq!(homing(&by_hand), Homing::CurrentPosition { position: 1.0 });
+    // A real drive may know every method, and its SII may map the modes.
+    let simulate = "simulate = { kind = \"servo_drive\", limit_switches = [-3.0, 4.0] }";
+    let real = GOOD.replacen(simulate, "", 1).replacen("method = 17", "method = 7", 1);
+    assert!(matches!(homing(&real), Homing::Drive(DriveHoming { method: 7, .. })));
+    let robot = Robot::parse(GOOD, "r.toml").unwrap();
+    let simulation = robot.bus.sub_devices[0].simulation.clone().unwrap();
+    let Application::ServoDrive(plant) = simulation.application else { panic!("{simulation:?}") };
+    assert_eq!(plant.limit_switches, Some((-3.0, 4.0)));
+}
+
+#[test]
+fn homings_that_cannot_be_are_refused_with_what_is_missing() {
+    for (good, bad, wanted) in [
+        (
+            "{ index = 0x6060, bits = 8 },",
+            "",
+            "axis \"slide\" homed by its drive without object 0x6060, expected it among the outputs of \"drive\": the \
+             cycle changes the mode, and sends no SDO: map it (8 bits)",
+        ),
+        (
+            "{ index = 0x6061, bits = 8 },",
+            "",
+            "axis \"slide\" homed by its drive without object 0x6061, expected it among the inputs of \"drive\": the \
+             cycle changes the mode, and sends no SDO: map it (8 bits)",
+        ),
+        (
+            "method = 17",
+            "method = 36",
+            "method = 36, expected a homing method of CiA 402: 1 to 14, 17 to 30, 33 to 35, or 37: correct method",
+        ),
+        (
+            "method = 17",
+            "method = 1",
+            "method 1 for the simulated drive \"drive\", expected one of those that it knows: [17, 18, 33, 34, 35, 37]: \
+             choose one, or do not simulate it",
+        ),
+        (
+            ", limit_switches = [-3.0, 4.0]",
+            "",
+            "method 17 for the simulated drive \"drive\" without limit switches, expected limit_switches = [LOWEST, \
+             HIGHEST] in its simulate: add them",
+        ),
+        (
+            "[-3.0, 4.0]",
+            "[3.0, 4.0]",
+            "limit_switches = [3, 4], expected an angle below 0 and one above 0, in rad: the shaft starts at 0: correct \
+             limit_switches",
+        ),
+        (
+            "kind = \"servo_drive\", limit_switches",
+            "kind = \"digital_outputs\", channels = 1, limit_switches",
+            "limit_switches for another kind of application, expected limit_switches only beside a servo_drive: remove \
+             it",
+        ),
+        (
+            "method = 17",
+            "method = 17, offset = 1.0",
+            "offset and method, expected offset of an absolute encoder, or method of a drive that finds its mark: \
+             remove one of the two",
+        ),
+        (
+            "method = 17",
+            "position = 1.0, zero_velocity = 1.0",
+            "zero_velocity without a method, expected method = the homing method of the drive: add it, or remove it",
+        ),
+        (
+            "method = 17",
+            "method = 17, switch_velocity = 11.0",
+            "switch_velocity = 11, expected at most the velocity limit of the axis, 10: lower switch_velocity",
+        ),
+        (
+            "method = 17",
+            "method = 17, zero_velocity = -1.0",
+            "zero_velocity = -1, expected a finite number above 0: correct zero_velocity",
+        ),
+        (
+            "method = 17",
+            "method = 17, acceleration = 51.0",
+            "acceleration = 51, expected at most the acceleration limit of the axis, 50: lower acceleration",
+        ),
+        (
+            "method = 17",
+            "method = 17, time_out = \"1h\"",
+            "time_out 1h, expected 100ms to 10min: correct time_out",
+        ),
+        (
+            "method = 17",
+            "methode = 17",
+            "unknown key \"methode\", expected one of offset, position, method, switch_velocity, zero_velocity, \
+             acceleration, time_out: did you mean \"method\"?",
+        ),
+    ] {
+        assert_eq!(sentence(good, bad), wanted);
+    }
+}
