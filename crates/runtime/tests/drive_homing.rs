@@ -30,7 +30,7 @@ use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 use support::{PERIOD, cycle_of, main_device, supervised};
 
-/// Where the mark is, for the axis.
+/// Where the mark is, if nobody says otherwise.
 const MARK: f64 = -0.5;
 
 /// Where the shaft stands at power-on, for whoever built the drive.
@@ -44,6 +44,8 @@ const ACCELERATION: f64 = 100.0;
 #[derive(Clone)]
 struct Case {
     method: i8,
+    /// Where the mark is, for the axis.
+    mark: f64,
     limit_switches: Option<(f64, f64)>,
     mode: CyclicMode,
     patience: f64,
@@ -54,7 +56,7 @@ struct Case {
 impl Case {
     fn of(method: i8) -> Self {
         let mode = CyclicMode::Position;
-        Self { method, limit_switches: None, mode, patience: 10.0, brake: None, beats: 3_000 }
+        Self { method, mark: MARK, limit_switches: None, mode, patience: 10.0, brake: None, beats: 3_000 }
     }
 
     fn segment(&self, mapping: PdoMapping) -> Segment {
@@ -82,7 +84,7 @@ impl Case {
     }
 
     fn axis(&self) -> AxisConfiguration {
-        let homing = Homing::Drive { position: Radians(MARK), patience: Seconds(self.patience) };
+        let homing = Homing::Drive { position: Radians(self.mark), patience: Seconds(self.patience) };
         let brake = self.brake.map(|times| BrakeConfiguration { times, output: None });
         AxisConfiguration { mode: self.mode, homing, brake, ..supervised(1).remove(0) }
     }
@@ -176,8 +178,9 @@ fn range(seen: &[Seen]) -> f64 {
 #[test]
 fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step() {
     // Where the shaft passes its mark, and which way it turns to it.
-    for (method, way) in [(34, 1.0), (33, -1.0), (37, 0.0)] {
-        let seen = Case::of(method).run(move |beat, report, command| {
+    // The last mark is so near that no limit would keep the axis from stepping by it.
+    for (method, way, mark) in [(34, 1.0, MARK), (33, -1.0, MARK), (37, 0.0, MARK), (34, 1.0, 0.04)] {
+        let seen = Case { mark, ..Case::of(method) }.run(move |beat, report, command| {
             let target = &mut command.setpoint.position.0;
             match beat {
                 ..100 => *target += 1e-3,
@@ -204,9 +207,9 @@ fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step
 
         // It stands behind the mark by what it took to come to rest.
         let rest = SPEED * SPEED / ACCELERATION / 2.0;
-        let position = (seen[homed].position() - MARK) * way;
+        let position = (seen[homed].position() - mark) * way;
         assert!(if way == 0.0 { position == 0.0 } else { (position - rest).abs() < 0.02 }, "{position}");
-        assert!((seen[homed].position() - MARK).abs() < 0.11, "method {method}: {:?}", seen[homed]);
+        assert!((seen[homed].position() - mark).abs() < 0.11, "method {method}: {:?}", seen[homed]);
         // Nothing moves as it goes back to its cyclic mode, and then set-points count again.
         let still = &seen[homed..1_990];
         assert!(still.iter().all(|it| it.velocity().abs() < 0.1), "method {method}");
