@@ -234,7 +234,8 @@ mod tests {
         assert!(velocity(&twist(0.6, -0.6, 0.0), &omni).is_ok());
         assert!(velocity(&twist(0.8, 0.8, 0.0), &omni).is_err(), "both together are faster than 1 m/s");
         // A number nobody uses must be one all the same.
-        let odd: [(fn(&mut geometry::Twist) -> &mut f64, &str); 3] = [
+        type Place = fn(&mut geometry::Twist) -> &mut f64;
+        let odd: [(Place, &str); 3] = [
             (|twist| &mut twist.linear.z, "linear.z is NaN"),
             (|twist| &mut twist.angular.x, "angular.x is NaN"),
             (|twist| &mut twist.angular.y, "angular.y is NaN"),

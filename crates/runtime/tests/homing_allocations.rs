@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
@@ -24,23 +23,13 @@ use simulator::application::sii::{digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 use support::{PERIOD, cycle_of, supervised};
-use testbed::CountingAllocator;
+use testbed::{CountingAllocator, allocations};
 
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-}
-static CALLS: AtomicU64 = AtomicU64::new(0);
 static STOP: AtomicBool = AtomicBool::new(false);
 static HOMED: AtomicU64 = AtomicU64::new(0);
 
-fn count() {
-    if WATCHED.get() {
-        CALLS.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator(count);
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 /// Beats after which a machine too busy to bring the bus to Op is given up.
 const TOO_MANY: u64 = 60_000;
@@ -77,7 +66,7 @@ impl Controller for Homing37 {
         }
         command.home = !beat.stopping && !report.homing && report.feedback.phase == AxisPhase::Following;
         if report.state == Some(State::OperationEnabled) {
-            WATCHED.set(!beat.stopping);
+            allocations::watch(!beat.stopping);
         }
         if self.was_homing && !report.homing && report.homed {
             if self.leaks {
@@ -95,7 +84,7 @@ impl Controller for Homing37 {
 fn run(leaks: bool) -> (u64, u64) {
     STOP.store(false, Ordering::Relaxed);
     HOMED.store(0, Ordering::Relaxed);
-    CALLS.store(0, Ordering::Relaxed);
+    let before = allocations::calls();
     let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(0.02) };
     let axis = AxisConfiguration {
         sub_device: 1,
@@ -111,7 +100,7 @@ fn run(leaks: bool) -> (u64, u64) {
     let link = SimulatedLink::new(segment());
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &[axis], controller, configuration);
     assert_eq!(cycle.run(&STOP).failure, None);
-    (CALLS.load(Ordering::Relaxed), HOMED.load(Ordering::Relaxed))
+    (allocations::calls() - before, HOMED.load(Ordering::Relaxed))
 }
 
 /// One test, so that nothing else runs beside it.

@@ -5,7 +5,7 @@ use bridge::message::trajectory::{Begin, Order, Outcome, Point, Report};
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
 use motion::{AxisPhase, Radians, RadiansPerSecond};
-use onbeat_control::{Member, Switch, SwitchAxis};
+use onbeat_control::{HomedBy, Member, Switch, SwitchAxis};
 use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
 
 use super::ports::Pipe;
@@ -53,7 +53,8 @@ pub struct Bench {
 impl Bench {
     /// All axes are enabled, and have held their places for a while.
     pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
-        let axis = |&mode| SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: true };
+        let axis =
+            |&mode| SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
         let axes: Vec<_> = modes.iter().map(axis).collect();
         let (requests, orders) = (Pipe::default(), Pipe::default());
         let switch = Switch::new(&axes, members, true)
