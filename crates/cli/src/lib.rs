@@ -25,14 +25,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`facade`] | a robot's cycle with somebody's own controller |
-//! | [`commands`] | one file a command |
-//! | [`compose`] | from the robot's description to the parts that run it |
-//! | [`words`] | what people read |
-//! | [`arguments`], [`object_address`] | what several commands read from the command line |
-//! | [`bus`] | a bus in PreOp, for commands that need no cycle |
-//! | [`stop`] | Ctrl-C |
-//! | [`failure`] | how a command ends when it cannot do its work |
+//! | `facade` | a robot's cycle with somebody's own controller |
+//! | `commands` | one file a command |
+//! | `compose` | from the robot's description to the parts that run it |
+//! | `words` | what people read |
+//! | `arguments`, `object_address` | what several commands read from the command line |
+//! | `bus` | a bus in PreOp, for commands that need no cycle |
+//! | `stop` | Ctrl-C |
+//! | `failure` | how a command ends when it cannot do its work |
 #![forbid(unsafe_code)]
 
 mod arguments;

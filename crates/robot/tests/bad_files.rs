@@ -431,6 +431,11 @@ fn a_bad_peripheral_is_one_sentence() {
             "a wheel on the unknown axis \"joint-3\", expected the names of two [[axis]]: did you mean \"joint-1\"?",
         ),
         (
+            "[[peripheral]]\nkind = \"actuators\"\naxes = [\"joint-1\", \"joint-2\"]",
+            "wheels that no controller turns, expected a [[controller]] of the kind \"joint_velocity\" that has both axes: \
+             add one, first of all controllers",
+        ),
+        (
             "[[peripheral]]\nkind = \"actuators\"\ndevice = \"/dev/can0\"",
             "device in a peripheral of the kind actuators, expected axes = [LEFT, RIGHT], axes of the bus: remove it, or \
              correct the kind",

@@ -36,7 +36,7 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<R
     let controllers = controller::controllers(&document.controller.0, &axes, base.as_ref(), &cycle)?;
     let name = document.name.unwrap_or_else(|| "robot".to_owned());
     let seam = seam::seam(&document.seam, &name)?;
-    let peripherals = peripheral::peripherals(&document.peripheral, &axes, &seam)?;
+    let peripherals = peripheral::peripherals(&document.peripheral, &axes, &controllers, &seam)?;
     Ok(Robot { name, cycle, bus, axes, controllers, base, arm, seam, peripherals })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use toml::Spanned;
 
 use super::{Checked, cycle, number, readable_name};
-use crate::description::{Axis, Peripheral, PeripheralKind, Seam};
+use crate::description::{Axis, Controller, ControllerKind, Peripheral, PeripheralKind, Seam};
 use crate::error::Problem;
 use crate::file;
 use crate::file::PeripheralKind as Kind;
@@ -16,11 +16,17 @@ use crate::nearest::nearest;
 pub(super) fn peripherals(
     entries: &[file::Peripheral],
     axes: &[Axis],
+    controllers: &[Controller],
     seam: &Seam,
 ) -> Checked<Vec<Peripheral>> {
     let mut found: Vec<Peripheral> = Vec::new();
     for entry in entries {
         let one = peripheral(entry, axes)?;
+        if let (PeripheralKind::Actuators { axes: Some(wheels), .. }, Some(names)) =
+            (&one.kind, &entry.axes)
+        {
+            turned(*wheels, names, controllers)?;
+        }
         let place = |it: &Option<Spanned<String>>| it.as_ref().map_or(entry.kind.span(), Spanned::span);
         if found.iter().any(|other| other.name == one.name) {
             let found = format!("a second peripheral \"{}\"", one.name);
@@ -157,6 +163,24 @@ fn wheels(names: &Spanned<[String; 2]>, axes: &[Axis]) -> Checked<[usize; 2]> {
         return Err(Problem::new(names.span(), found, "two axes, left and right", "correct one of them"));
     }
     Ok([left, right])
+}
+
+/// Actuators ask for velocities over the seam: some controller must follow these.
+fn turned(wheels: [usize; 2], names: &Spanned<[String; 2]>, controllers: &[Controller]) -> Checked<()> {
+    let turns = |it: &Controller| {
+        matches!(it.kind, ControllerKind::JointVelocity)
+            && wheels.iter().all(|wheel| it.axes.contains(wheel))
+    };
+    if controllers.iter().any(turns) {
+        return Ok(());
+    }
+    let expected = "a [[controller]] of the kind \"joint_velocity\" that has both axes";
+    Err(Problem::new(
+        names.span(),
+        "wheels that no controller turns",
+        expected,
+        "add one, first of all controllers",
+    ))
 }
 
 /// A key of another kind says that something else was meant.
