@@ -64,7 +64,7 @@ pub fn watch_threads(numbers: &[i32]) {
     ANY_THREADS.store(THREADS[0].load(Ordering::Relaxed) != 0, Ordering::Relaxed);
 }
 
-/// Watches all threads from now on but those that are [exempt](exempt), or no longer.
+/// Watches all threads from now on but those that are [`exempt`], or no longer.
 pub fn watch_everybody(on: bool) {
     EVERYBODY.store(on, Ordering::Relaxed);
 }
