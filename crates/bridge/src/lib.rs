@@ -22,6 +22,7 @@
 #![deny(unsafe_code)]
 
 pub mod attach;
+mod bytes;
 pub mod cell;
 pub mod channel;
 pub mod command;

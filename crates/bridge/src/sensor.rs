@@ -15,7 +15,6 @@
 //! real-time side. A *stale* message repeats the last measurement because no newer one came; its time stamp is the old
 //! one.
 
-mod bytes;
 mod imu;
 mod led;
 mod scan;
@@ -30,7 +29,7 @@ pub use scan::{MOST_POINTS, Scan, ScanHead};
 pub use sonar::Sonar;
 pub use wheels::{WheelRequest, Wheels};
 
-use bytes::{Reader, Writer};
+use crate::bytes::{self, Writer};
 
 /// What every message begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -130,6 +129,48 @@ impl Head {
             return Err(SensorError::Length { expected: length, found: bytes.len() });
         }
         Ok(read)
+    }
+}
+
+/// Reads a message whose length was checked, once for the whole of it: zeros where there is nothing.
+struct Reader<'a>(bytes::Reader<'a>);
+
+impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes::Reader::new(bytes))
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        self.0.take().unwrap_or([0; N])
+    }
+
+    fn u8(&mut self) -> u8 {
+        let [byte] = self.take();
+        byte
+    }
+
+    fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    fn f32(&mut self) -> f32 {
+        f32::from_le_bytes(self.take())
+    }
+
+    fn f64(&mut self) -> f64 {
+        f64::from_le_bytes(self.take())
+    }
+
+    fn f64s<const N: usize>(&mut self) -> [f64; N] {
+        std::array::from_fn(|_| self.f64())
     }
 }
 

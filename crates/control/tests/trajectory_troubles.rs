@@ -134,20 +134,22 @@ fn while_the_axes_are_stopped_no_trajectory_is_taken() {
     bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[0.5])]));
     bench.run(20);
     assert_eq!(bench.outcomes(1), [Rejected(Rejection::Stopping)]);
-    // Nor one whose orders came while somebody's stop was carried out.
-    let mut bench = self::bench();
-    bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[1.0])]));
-    bench.run(500);
-    let stop = bench.request(Action::Stop);
-    bench.run(5);
-    bench.order(&Order::Begin(begin(2, &[0], 1)));
-    bench.order(&Order::Point(point(2, 0, 1.0, &[0.0], &[])));
-    bench.run(600);
-    bench.order(&Order::Commit { id: 2 });
-    bench.run(20);
-    assert_eq!(bench.reply(stop), Some(Ok(())));
-    assert_eq!(bench.outcomes(1), [Accepted, Aborted(Abort::Stopped)]);
-    assert_eq!(bench.outcomes(2), [Rejected(Rejection::Stopping)]);
+    // Nor one whose orders came while what somebody asked for was carried out.
+    for asked in [Action::Stop, Action::Disable] {
+        let mut bench = self::bench();
+        bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[1.0])]));
+        bench.run(500);
+        let id = bench.request(asked);
+        bench.run(5);
+        bench.order(&Order::Begin(begin(2, &[0], 1)));
+        bench.order(&Order::Point(point(2, 0, 1.0, &[0.0], &[])));
+        bench.run(600);
+        bench.order(&Order::Commit { id: 2 });
+        bench.run(20);
+        assert_eq!(bench.reply(id), Some(Ok(())));
+        assert_eq!(bench.outcomes(1), [Accepted, Aborted(Abort::Stopped)]);
+        assert_eq!(bench.outcomes(2), [Rejected(Rejection::Stopping)], "{asked:?}");
+    }
 }
 
 #[test]

@@ -125,6 +125,18 @@ mod tests {
     }
 
     #[test]
+    fn whoever_changes_their_mind_half_way_is_heard_at_once() {
+        let mut brake = brake();
+        beats_until(&mut brake, true, true, |braked| braked.power);
+        let closing = brake.step(BEAT, true, false);
+        assert!(!closing.power && closing.keep_torque, "opening, and not wanted any more: {closing:?}");
+        let opening = brake.step(BEAT, true, true);
+        assert!(opening.power && !opening.keep_torque, "closing, and wanted again: {opening:?}");
+        let beats = beats_until(&mut brake, true, true, |braked| braked.free);
+        assert!((98..=101).contains(&beats), "from the start: {beats}");
+    }
+
+    #[test]
     fn times_that_mean_nothing_are_none() {
         let mut brake = Brake::new(BrakeTimes { release: Seconds(f64::NAN), engage: Seconds(-1.0) });
         assert!(brake.step(BEAT, true, true).free);

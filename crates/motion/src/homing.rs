@@ -126,6 +126,14 @@ mod tests {
     }
 
     #[test]
+    fn an_axis_that_nobody_describes_may_still_be_homed_by_hand_to_zero() {
+        let mut home = Home::new(Homing::Never);
+        assert!(!home.is_homed() && home.position(Radians(1.0)) == Radians(1.0));
+        assert!(home.take(Radians(7.0)) && home.is_homed());
+        assert_eq!(home.position(Radians(7.5)), Radians(0.5));
+    }
+
+    #[test]
     fn an_offset_that_is_no_number_homes_nothing() {
         let mut home = Home::new(Homing::Absolute { offset: Radians(f64::NAN) });
         assert!(!home.is_homed() && home.position(Radians(1.0)) == Radians(1.0));

@@ -125,6 +125,77 @@ fn the_way_back_leads_to_the_same_pose_within_the_limits() {
     assert!(reached * 100 >= trials * 97, "{reached} of {trials}");
 }
 
+/// One joint turns and one slides along the arm it turns.
+fn crane() -> SerialArm {
+    let joint = |name: &str, kind: &str, axis: &str| {
+        format!(
+            r#"<link name="{name}"/><joint name="j-{name}" type="{kind}"><parent link="{}"/><child link="{name}"/>
+            <origin xyz="0.1 0 0.2" rpy="0.1 0.2 0.3"/><axis xyz="{axis}"/>
+            <limit lower="-1" upper="2" velocity="1" effort="1"/></joint>"#,
+            if name == "b" { "a" } else { "b" }
+        )
+    };
+    let joints = joint("b", "revolute", "0 0 1") + &joint("c", "prismatic", "1 0 0");
+    let urdf = format!(r#"<robot name="crane"><link name="a"/>{joints}</robot>"#);
+    SerialArm::from_urdf(&urdf, None, None).unwrap()
+}
+
+#[test]
+fn a_joint_that_slides_moves_the_tip_along_its_axis_and_turns_nothing() {
+    let (arm, positions, step) = (crane(), [0.4, 0.7], 1e-6);
+    let mut columns = [Vector6::zeros(); 2];
+    let tip = arm.jacobian(&positions, &mut columns);
+    assert_eq!(tip, arm.forward(&positions));
+    for joint in 0..2 {
+        let mut moved = positions;
+        moved[joint] += step;
+        let moved = arm.forward(&moved);
+        let linear = (moved.translation.vector - tip.translation.vector) / step;
+        let angular = (moved.rotation * tip.rotation.inverse()).scaled_axis() / step;
+        assert!((columns[joint].fixed_rows::<3>(0) - linear).norm() < 1e-5, "joint {joint}: {linear}");
+        assert!((columns[joint].fixed_rows::<3>(3) - angular).norm() < 1e-5, "joint {joint}: {angular}");
+    }
+}
+
+#[test]
+fn whatever_comes_of_it_joints_stay_within_their_limits_and_take_no_long_steps() {
+    let (arm, settings) = (planar(), InverseSettings::default());
+    // A pose that these positions have, and no others within the limits.
+    let mut positions = [3.2, 0.0, 0.0];
+    let beyond = arm.forward(&positions);
+    let found = arm.inverse(&beyond, &mut positions, &settings, &mut arm.workspace());
+    assert!(matches!(found, Err(InverseError::NotReached { .. })), "{found:?}");
+    assert!(positions.iter().all(|at| at.abs() <= 3.0), "{positions:?}");
+
+    let target = arm.forward(&[2.0, -1.0, 1.0]);
+    let short = InverseSettings { steps: 1, longest_step: 0.01, ..settings };
+    let mut positions = [0.1, 0.2, 0.3];
+    assert!(arm.inverse(&target, &mut positions, &short, &mut arm.workspace()).is_err());
+    let farthest =
+        positions.iter().zip([0.1, 0.2, 0.3]).map(|(at, was)| (at - was).abs()).fold(0.0, f64::max);
+    assert!(farthest <= 0.01 + 1e-12 && farthest > 0.0, "{farthest}");
+}
+
+#[test]
+fn what_is_left_is_what_is_left_where_the_arm_was_brought() {
+    let (arm, mut rng) = (planar(), Rng::with_seed(4));
+    for _ in 0..200 {
+        let target = Isometry3::from_parts(
+            Translation3::new(rng.f64() * 3.0 - 1.5, rng.f64() * 3.0 - 1.5, 0.0),
+            UnitQuaternion::from_euler_angles(0.0, 0.0, rng.f64() * 6.0 - 3.0),
+        );
+        let mut positions = any_positions(&arm, &mut rng);
+        let settings = InverseSettings { steps: 12, ..InverseSettings::default() };
+        let mut workspace = arm.workspace();
+        let Err(error) = arm.inverse(&target, &mut positions, &settings, &mut workspace) else { continue };
+        let InverseError::NotReached { distance, angle } = error else { panic!("{error}") };
+        let tip = arm.forward(&positions);
+        let off = (tip.translation.vector - target.translation.vector).norm();
+        assert!((off - distance.0).abs() < 1e-9, "{off} {distance}");
+        assert!((tip.rotation.angle_to(&target.rotation) - angle.0).abs() < 1e-9, "{angle}");
+    }
+}
+
 #[test]
 fn a_pose_out_of_reach_is_an_error_and_the_arm_stretches_towards_it() {
     let arm = planar();
@@ -162,6 +233,8 @@ fn numbers_that_mean_nothing_are_refused() {
     assert_eq!(inverse(&bad, &mut [0.0; 3]), Err(InverseError::NotFinite));
     assert_eq!(inverse(&target, &mut [f64::INFINITY; 3]), Err(InverseError::NotFinite));
     assert_eq!(inverse(&target, &mut [0.0; 2]), Err(InverseError::Positions { expected: 3, found: 2 }));
+    let anothers = arm.inverse(&target, &mut [0.0; 3], &settings, &mut six_axis().workspace());
+    assert_eq!(anothers, Err(InverseError::Positions { expected: 3, found: 3 }));
     assert!(inverse(&target, &mut [1e300, -1e300, 0.0]).is_ok(), "brought within the limits first");
 }
 
@@ -214,6 +287,13 @@ fn a_urdf_that_is_no_arm_is_refused_with_its_reason() {
     assert_eq!(found(ring), ArmError::Roots(vec![]));
     let error = SerialArm::from_urdf(ring, Some("a"), Some("a")).unwrap_err();
     assert!(matches!(error, ArmError::NoJoint { .. }), "{error}");
+    // Round and round, and never to the base.
+    let aside = ring.replace("<link name=\"a\"/>", "<link name=\"a\"/><link name=\"base\"/>");
+    let error = SerialArm::from_urdf(&aside, Some("base"), Some("a")).unwrap_err();
+    assert_eq!(error, ArmError::NoWay { base: "base".into(), tip: "a".into() });
+    let two = twice.replace("<child link=\"c\"/>", "<child link=\"b\"/>");
+    let error = SerialArm::from_urdf(&two, Some("a"), Some("b")).unwrap_err();
+    assert_eq!(error, ArmError::TwoParents("b".into()));
 }
 
 /// No text makes the reader panic: a URDF with pieces cut out or exchanged.

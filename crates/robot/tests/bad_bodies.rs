@@ -1,6 +1,9 @@
 //! Controllers, bases, arms and seams that cannot be: one sentence each, as for the rest of the file.
 
-use onbeat_robot::{ControllerKind, Homing, OnStale, Robot};
+mod support;
+
+use onbeat_robot::{BaseKind, ControllerKind, Homing, OnStale, Robot};
+use support::spoiled;
 
 /// A good file with all of it, of which each test spoils one thing.
 const GOOD: &str = r#"
@@ -87,11 +90,7 @@ size = 4096
 
 /// The sentence that [`GOOD`] with `good` replaced by `bad` leads to, without its place.
 fn sentence(good: &str, bad: &str) -> String {
-    assert!(GOOD.contains(good), "the good file has no `{good}`");
-    let error = match Robot::parse(&GOOD.replacen(good, bad, 1), "r.toml") {
-        Ok(_) => panic!("`{bad}` is accepted"),
-        Err(error) => error,
-    };
+    let error = spoiled(GOOD, good, bad);
     assert!(error.place.is_some(), "{error}");
     format!("{}, expected {}: {}", error.found, error.expected, error.remedy)
 }
@@ -261,6 +260,9 @@ fn a_base_has_the_wheels_and_lengths_of_its_kind() {
     let error = Robot::parse(&text, "r.toml").unwrap_err().to_string();
     assert!(error.contains("roller_angle = 45, expected 0.1 to 1.47 rad: give it in radians"), "{error}");
     assert!(Robot::parse(&text.replacen("45.0", "0.785398", 1), "r.toml").is_ok());
+    let omni = text.replacen("kind = \"mecanum\"\nroller_angle = 45.0", "kind = \"omni\"", 1);
+    let base = Robot::parse(&omni, "r.toml").unwrap().base.unwrap();
+    assert_eq!(base.kind, BaseKind::Omni { wheels: [0, 1, 2, 3], wheelbase: 1.0 });
 }
 
 #[test]

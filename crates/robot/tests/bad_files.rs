@@ -1,6 +1,9 @@
 //! Every bad robot file is one sentence: the place, what was found, what was expected, what to do.
 
+mod support;
+
 use onbeat_robot::Robot;
+use support::spoiled;
 
 /// A good file, of which each test spoils one thing.
 const GOOD: &str = r#"
@@ -46,11 +49,7 @@ frequency = 1.0
 
 /// The sentence that [`GOOD`] with `good` replaced by `bad` leads to.
 fn sentence(good: &str, bad: &str) -> String {
-    assert!(GOOD.contains(good), "the good file has no `{good}`");
-    match Robot::parse(&GOOD.replacen(good, bad, 1), "r.toml") {
-        Ok(_) => panic!("`{bad}` is accepted"),
-        Err(error) => error.to_string(),
-    }
+    spoiled(GOOD, good, bad).to_string()
 }
 
 #[test]

@@ -234,16 +234,14 @@ mod tests {
         assert!(velocity(&twist(0.6, -0.6, 0.0), &omni).is_ok());
         assert!(velocity(&twist(0.8, 0.8, 0.0), &omni).is_err(), "both together are faster than 1 m/s");
         // A number nobody uses must be one all the same.
-        type Place = fn(&mut geometry::Twist) -> &mut f64;
-        let odd: [(Place, &str); 3] = [
-            (|twist| &mut twist.linear.z, "linear.z is NaN"),
-            (|twist| &mut twist.angular.x, "angular.x is NaN"),
-            (|twist| &mut twist.angular.y, "angular.y is NaN"),
-        ];
-        for (place, word) in odd {
-            let mut twist = twist(0.0, 0.0, 0.0);
-            *place(&mut twist) = f64::NAN;
-            let error = velocity(&twist, &omni).unwrap_err();
+        let zero = Vector3::default();
+        let nan = f64::NAN;
+        for (linear, angular, word) in [
+            (Vector3 { z: nan, ..zero }, zero, "linear.z is NaN"),
+            (zero, Vector3 { x: nan, ..zero }, "angular.x is NaN"),
+            (zero, Vector3 { y: nan, ..zero }, "angular.y is NaN"),
+        ] {
+            let error = velocity(&geometry::Twist { linear, angular }, &omni).unwrap_err();
             assert!(error.contains(word), "{error}");
         }
     }

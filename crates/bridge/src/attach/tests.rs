@@ -98,6 +98,47 @@ fn a_folder_that_others_may_write_to_is_not_trusted() {
 }
 
 #[test]
+fn a_folder_of_another_user_is_not_trusted() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to give a folder away");
+    }
+    let folder = Folder::new();
+    let _seam = folder.open("robot").unwrap();
+    std::os::unix::fs::chown(&folder.0, Some(65_534), None).unwrap();
+    assert!(matches!(folder.only(None), Err(FindError::Nobody { .. })));
+    let error = folder.open("other").unwrap_err().to_string();
+    assert!(error.contains("belongs to user 65534"), "{error}");
+}
+
+/// A door that has no room says so and hangs up, before or after the visitor has said what it wants.
+#[test]
+fn a_reason_that_was_given_with_the_door_shut_is_heard() {
+    use rustix::net::{SendFlags, accept, send};
+    let folder = Folder::new();
+    let (path, listener) = place::listen_at(&folder.0, "robot", 0o600).unwrap();
+    let refusal = Reply { status: Status::Failed, numbers: [0; 3], text: "full".into() };
+    let shut = |door: OwnedFd| assert!(send(&door, &refusal.emit(), SendFlags::NOSIGNAL).unwrap() > 0);
+    // Before.
+    let line = Line::to(&path).unwrap();
+    shut(accept(&listener).unwrap());
+    assert_eq!(line.ask(Request::Attach).unwrap().0, refusal);
+    // After, and what it wants is never read.
+    let line = Line::to(&path).unwrap();
+    std::thread::scope(|scope| {
+        let answer = scope.spawn(|| line.ask(Request::Attach).unwrap().0);
+        let door = accept(&listener).unwrap();
+        let mut wait = [rustix::event::PollFd::new(&door, rustix::event::PollFlags::IN)];
+        rustix::event::poll(&mut wait, None).unwrap();
+        shut(door);
+        assert_eq!(answer.join().unwrap(), refusal);
+    });
+    // And nobody is nobody.
+    let line = Line::to(&path).unwrap();
+    drop(accept(&listener).unwrap());
+    assert!(matches!(line.ask(Request::Attach), Err(AttachError::Nobody { .. })));
+}
+
+#[test]
 fn names_that_are_no_file_names_are_refused() {
     let folder = Folder::new();
     let long = "x".repeat(65);

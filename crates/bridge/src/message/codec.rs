@@ -1,10 +1,11 @@
-//! Reading and writing numbers in order, and rows of bounded length.
+//! The head of every message, numbers with the names of their fields, and rows of bounded length.
 
 use std::ops::Deref;
 
 use thiserror::Error;
 
 use super::{DecodeError, Found, MOST_AXES, NoRoom, VERSION};
+use crate::bytes::{self, Writer};
 
 /// Up to [`MOST_AXES`] values, one for each axis a message speaks of, without allocation.
 #[derive(Clone, Copy)]
@@ -88,60 +89,28 @@ pub(super) struct Head {
 /// Bytes of a [`Head`].
 pub(super) const HEAD: usize = 16;
 
-/// Writes one message; it was given all the room it needs.
-pub(super) struct Writer<'a> {
-    buffer: &'a mut [u8],
-    at: usize,
-}
-
-impl<'a> Writer<'a> {
-    /// Begins a message of `length` bytes in all.
-    pub(super) fn begin(buffer: &'a mut [u8], length: usize, head: Head) -> Result<Self, NoRoom> {
-        let found = buffer.len();
-        let buffer = buffer.get_mut(..length).ok_or(NoRoom { needed: length, found })?;
-        let mut writer = Self { buffer, at: 0 };
-        writer.bytes(&head.kind.to_le_bytes());
-        writer.bytes(&VERSION.to_le_bytes());
-        writer.bytes(&head.number.to_le_bytes());
-        writer.bytes(&head.id.to_le_bytes());
-        Ok(writer)
-    }
-
-    pub(super) fn u32(&mut self, value: u32) {
-        self.bytes(&value.to_le_bytes());
-    }
-
-    pub(super) fn u64(&mut self, value: u64) {
-        self.bytes(&value.to_le_bytes());
-    }
-
-    pub(super) fn f64(&mut self, value: f64) {
-        self.bytes(&value.to_le_bytes());
-    }
-
-    /// The length of the message.
-    pub(super) fn finish(self) -> usize {
-        debug_assert_eq!(self.at, self.buffer.len(), "the length given at the begin");
-        self.at
-    }
-
-    fn bytes(&mut self, bytes: &[u8]) {
-        let end = self.at + bytes.len();
-        self.buffer[self.at..end].copy_from_slice(bytes);
-        self.at = end;
-    }
+/// Begins a message of `length` bytes in all.
+pub(super) fn begin(buffer: &mut [u8], length: usize, head: Head) -> Result<Writer<'_>, NoRoom> {
+    let found = buffer.len();
+    let mut writer = Writer::new(buffer, length).ok_or(NoRoom { needed: length, found })?;
+    writer.u16(head.kind);
+    writer.u16(VERSION);
+    writer.u32(head.number);
+    writer.u64(head.id);
+    Ok(writer)
 }
 
 /// Reads one message.
 pub(super) struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
+    bytes: bytes::Reader<'a>,
+    /// Of the whole message.
+    length: usize,
 }
 
 impl<'a> Reader<'a> {
     /// Reads the head.
     pub(super) fn begin(bytes: &'a [u8]) -> Result<(Self, Head), DecodeError> {
-        let mut reader = Self { bytes, at: 0 };
+        let mut reader = Self { bytes: bytes::Reader::new(bytes), length: bytes.len() };
         let kind = u16::from_le_bytes(reader.take("kind")?);
         let version = u16::from_le_bytes(reader.take("version")?);
         if version != VERSION {
@@ -180,20 +149,15 @@ impl<'a> Reader<'a> {
 
     /// Nothing may follow.
     pub(super) fn finish(self) -> Result<(), DecodeError> {
-        if self.at == self.bytes.len() {
-            return Ok(());
-        }
-        let found = Found::Bytes(self.bytes.len());
-        Err(DecodeError { field: "length", expected: "nothing after its last field", found })
+        let found = Found::Bytes(self.length);
+        let more = DecodeError { field: "length", expected: "nothing after its last field", found };
+        if self.bytes.is_empty() { Ok(()) } else { Err(more) }
     }
 
     fn take<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
-        let bytes = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk::<N>);
-        let found = Found::Bytes(self.bytes.len());
-        let bytes =
-            bytes.ok_or(DecodeError { field, expected: "a message long enough to hold it", found })?;
-        self.at += N;
-        Ok(*bytes)
+        let found = Found::Bytes(self.length);
+        let expected = "a message long enough to hold it";
+        self.bytes.take().ok_or(DecodeError { field, expected, found })
     }
 }
 
@@ -209,4 +173,11 @@ fn too_many(field: &'static str, found: usize) -> DecodeError {
 
 pub(super) fn unknown_kind(expected: &'static str, head: Head) -> DecodeError {
     DecodeError { field: "kind", expected, found: Found::Number(head.kind.into()) }
+}
+
+/// Checks that the head of a kind whose number means nothing has none.
+pub(super) fn no_number(head: Head) -> Result<(), DecodeError> {
+    let found = Found::Number(head.number.into());
+    let wrong = DecodeError { field: "number", expected: "0, for this kind", found };
+    if head.number == 0 { Ok(()) } else { Err(wrong) }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::codec::{HEAD, Head, Reader, Writer, unknown_kind};
+use super::codec::{self, HEAD, Head, Reader, no_number, unknown_kind};
 use super::{DecodeError, Found, NoRoom};
 
 /// Name of the port.
@@ -148,7 +148,7 @@ impl Request {
             Action::Home(axis) => (5, axis),
             Action::Stop => (6, 0),
         };
-        Ok(Writer::begin(buffer, SIZE, Head { kind, number, id: self.id })?.finish())
+        Ok(codec::begin(buffer, SIZE, Head { kind, number, id: self.id })?.finish())
     }
 
     /// Reads it.
@@ -167,7 +167,7 @@ impl Request {
             _ => return Err(unknown_kind("1 to 6, a request", head)),
         };
         if !matches!(what, Action::SwitchController(_) | Action::Home(_)) {
-            zero(head)?;
+            no_number(head)?;
         }
         reader.finish()?;
         Ok(Self { id: head.id, what })
@@ -184,7 +184,7 @@ impl Reply {
             Ok(()) => (17, 0),
             Err(refusal) => (18, refusal as u32),
         };
-        Ok(Writer::begin(buffer, SIZE, Head { kind, number, id: self.id })?.finish())
+        Ok(codec::begin(buffer, SIZE, Head { kind, number, id: self.id })?.finish())
     }
 
     /// Reads it.
@@ -195,7 +195,7 @@ impl Reply {
         let (reader, head) = Reader::begin(bytes)?;
         let outcome = match head.kind {
             17 => {
-                zero(head)?;
+                no_number(head)?;
                 Ok(())
             }
             18 => {
@@ -208,15 +208,6 @@ impl Reply {
         reader.finish()?;
         Ok(Self { id: head.id, outcome })
     }
-}
-
-fn zero(head: Head) -> Result<(), DecodeError> {
-    let wrong = DecodeError {
-        field: "number",
-        expected: "0, for this kind",
-        found: Found::Number(head.number.into()),
-    };
-    if head.number == 0 { Ok(()) } else { Err(wrong) }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-use super::bytes::Writer;
 use super::{HEAD, Head, SensorError};
+use crate::bytes::Writer;
 
 /// What an inertial measurement unit says, and the orientation made of it. After the head, as 64-bit floating-point
 /// numbers: orientation x, y, z, w; angular velocity x, y, z; linear acceleration x, y, z; the four variances in the
@@ -41,7 +41,7 @@ impl Imu {
         writer.f64s(&self.linear_acceleration);
         writer.f64s(&[self.tilt_variance, self.yaw_variance]);
         writer.f64s(&[self.angular_velocity_variance, self.linear_acceleration_variance, self.temperature]);
-        Some(writer.written())
+        Some(writer.finish())
     }
 
     /// Reads one.

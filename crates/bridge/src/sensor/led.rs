@@ -1,5 +1,5 @@
-use super::bytes::Writer;
 use super::{HEAD, Head, SensorError};
+use crate::bytes::Writer;
 
 /// What a LED strip shows. After the head: pattern (8 bits); red, green, blue (8 bits each); number of LEDs (16 bits);
 /// 2 bytes of 0; frames shown since the start (32 bits).
@@ -70,7 +70,7 @@ impl Led {
         writer.u16(self.leds);
         writer.u16(0);
         writer.u32(self.frames);
-        Some(writer.written())
+        Some(writer.finish())
     }
 
     /// Reads one.
@@ -100,7 +100,7 @@ impl LedRequest {
         writer.u8(self.pattern as u8);
         self.colour.iter().for_each(|&value| writer.u8(value));
         writer.u32(self.round_ms);
-        Some(writer.written())
+        Some(writer.finish())
     }
 
     /// Reads one; allocates nothing, for it is read on the real-time side.

@@ -1,5 +1,5 @@
-use super::bytes::Writer;
 use super::{HEAD, Head, SensorError};
+use crate::bytes::Writer;
 
 /// A scan of a laser range finder without its ranges. After the head: eight 64-bit floating-point numbers in the order
 /// below, the number of ranges (32 bits), 4 bytes of 0, then the ranges as 32-bit floating-point numbers.
@@ -62,7 +62,7 @@ impl ScanHead {
         writer.u32(ranges.len() as u32);
         writer.u32(0);
         ranges.iter().for_each(|&range| writer.f32(range));
-        Some(writer.written())
+        Some(writer.finish())
     }
 }
 

@@ -1,5 +1,5 @@
-use super::bytes::Writer;
 use super::{HEAD, Head, SensorError};
+use crate::bytes::Writer;
 
 /// What a sonar says. After the head: five 64-bit floating-point numbers in the order below.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ impl Sonar {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
         writer.f64s(&[self.range, self.last, self.field_of_view, self.range_min, self.range_max]);
-        Some(writer.written())
+        Some(writer.finish())
     }
 
     /// Reads one.

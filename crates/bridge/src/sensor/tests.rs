@@ -96,6 +96,11 @@ fn a_message_of_another_port_version_or_length_is_refused_with_a_reason() {
     bytes[1] = 2;
     assert_eq!(Scan::decode(&bytes[..length]), Err(SensorError::Version { found: 2 }));
 
+    let length = Sonar::default().encode(&mut bytes).unwrap();
+    for found in [length - 1, length + 1] {
+        let wrong = Err(SensorError::Length { expected: Sonar::SIZE, found });
+        assert_eq!(Sonar::decode(&bytes[..found]), wrong, "of one length only");
+    }
     let led = Led::default().encode(&mut bytes).unwrap();
     bytes[24] = 9;
     let error = Led::decode(&bytes[..led]).unwrap_err();

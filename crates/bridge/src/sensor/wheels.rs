@@ -1,5 +1,5 @@
-use super::bytes::Writer;
 use super::{HEAD, Head, SensorError};
+use crate::bytes::Writer;
 
 /// How two driven wheels turn, left and right. After the head, as pairs of 64-bit floating-point numbers: positions,
 /// velocities, velocities they were last told.
@@ -35,7 +35,7 @@ impl Wheels {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
         [self.positions, self.velocities, self.told].iter().for_each(|pair| writer.f64s(pair));
-        Some(writer.written())
+        Some(writer.finish())
     }
 
     /// Reads one.
@@ -60,7 +60,7 @@ impl WheelRequest {
         Head::default().write(Self::KIND, &mut writer);
         writer.f64s(&self.velocities);
         writer.u32(self.holds_ms);
-        Some(writer.written())
+        Some(writer.finish())
     }
 
     /// Reads one; allocates nothing, for it is read on the real-time side. The velocities may be any numbers, or none.

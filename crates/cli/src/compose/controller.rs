@@ -144,3 +144,50 @@ fn settings(robot: &Robot, axis: usize) -> AxisSettings {
         jerk_limit: RadiansPerSecondCubed(limits.jerk),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use motion::RadiansPerSecond;
+    use motion::base::Twist;
+    use robot::BaseLimits;
+
+    use super::*;
+
+    /// Omni wheels of 0.1 m at the corners of 0.6 m by 0.4 m.
+    fn omni() -> OmniBase {
+        let limits = BaseLimits {
+            velocity: 1.0,
+            acceleration: 1.0,
+            jerk: 1.0,
+            yaw: 1.0,
+            yaw_acceleration: 1.0,
+            yaw_jerk: 1.0,
+        };
+        let kind = BaseKind::Omni { wheels: [0, 1, 2, 3], wheelbase: 0.6 };
+        let (odometry_frame, base_frame) = ("odom".into(), "base_link".into());
+        let base = Base { kind, wheel_radius: 0.1, track: 0.4, limits, odometry_frame, base_frame };
+        OmniBase::new(corners(&base, 0.6)).unwrap()
+    }
+
+    /// Front left, front right, rear left, rear right, in rad/s.
+    fn wheels(x: f64, y: f64, yaw: f64) -> [f64; 4] {
+        let (x, y) = (MetresPerSecond(x), MetresPerSecond(y));
+        omni().wheels(Twist { x, y, yaw: RadiansPerSecond(yaw) }).map(|wheel| wheel.0)
+    }
+
+    fn assert_close(found: [f64; 4], wanted: [f64; 4]) {
+        let close = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-9);
+        assert!(close, "{found:?}, wanted {wanted:?}");
+    }
+
+    #[test]
+    fn omni_wheels_at_the_corners_drive_ahead_aside_and_about() {
+        let slanted = 10.0 * std::f64::consts::FRAC_1_SQRT_2;
+        assert_close(wheels(1.0, 0.0, 0.0), [slanted; 4]);
+        // To the left the wheels in front of left and behind on the right turn backwards.
+        assert_close(wheels(0.0, 1.0, 0.0), [-slanted, slanted, slanted, -slanted]);
+        // Counter-clockwise the left ones turn backwards; each goes (0.3 + 0.2) / sqrt 2 m/s along its way.
+        let turning = slanted * 0.5;
+        assert_close(wheels(0.0, 0.0, 1.0), [-turning, turning, -turning, turning]);
+    }
+}

@@ -246,10 +246,6 @@ impl Supervisor {
                 self.asked = Some(self.sent.position);
             }
         }
-        if !matches!(self.course, Course::Stopped { reason, .. } if reason.is_latched()) {
-            // Nothing is latched: an acknowledgement is for what was, not for what will be.
-            self.acknowledged = false;
-        }
         let free = self.course == Course::Free;
         if seen.fault {
             if self.stopped() != Some(StopReason::Fault) {
@@ -293,7 +289,7 @@ impl Supervisor {
                 });
                 if moved > limits.step * beats + ROUNDING {
                     Some(StopReason::Step)
-                } else if moved / elapsed > highest_velocity && moved > ROUNDING {
+                } else if moved / elapsed > highest_velocity {
                     Some(StopReason::VelocityLimit)
                 } else if beyond {
                     Some(StopReason::PositionLimit)
@@ -346,6 +342,7 @@ impl Supervisor {
             _ => Braking::Hard,
         };
         self.course = Course::Stopped { reason, braking };
+        // An acknowledgement is for what was, not for what will be.
         self.acknowledged = false;
         self.asked = None;
     }

@@ -1,5 +1,7 @@
 //! What supervision promises, whatever it is asked.
 
+mod edges;
+
 use proptest::prelude::*;
 
 use super::*;

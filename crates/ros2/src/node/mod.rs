@@ -14,6 +14,8 @@
 //! Each is a struct with its readers and writers, made from [`Endpoints`], and a `poll` that is called at every turn with
 //! the [`Moment`]. Nothing of it waits: one thread does all, and DDS has its own.
 
+#[cfg(test)]
+mod bench;
 pub(crate) mod commands;
 pub(crate) mod control;
 pub(crate) mod diagnostics;

@@ -195,3 +195,6 @@ fn report_text(report: &Report, robot: Option<&Robot>) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

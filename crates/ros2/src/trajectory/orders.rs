@@ -233,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn how_late_a_goal_may_be_is_told_as_ros_tells_it() {
+        for (sec, goal_time) in
+            [(0, GoalTime::Default), (2, GoalTime::Within(2_000_000_000)), (-1, GoalTime::Unlimited)]
+        {
+            let mut goal = asked(&["a"], vec![point(100, &[0.1])]);
+            goal.goal_time_tolerance = Duration { sec, nanosec: 0 };
+            let Order::Begin(begin) = &orders(&goal).unwrap().0[0] else { panic!("no begin") };
+            assert_eq!(begin.goal_time, goal_time, "{sec} s");
+        }
+    }
+
+    #[test]
     fn what_the_robot_cannot_do_is_refused_with_the_code_ros_has_for_it() {
         let refused = |goal: FollowGoal, code: i32, word: &str| {
             let invalid = orders(&goal).unwrap_err();
@@ -253,6 +265,15 @@ mod tests {
         let mut odd = point(1, &[0.0]);
         odd.accelerations = vec![1.0];
         refused(asked(&["a"], vec![odd]), no_goal, "no velocities");
+        let mut bent = point(1, &[0.0]);
+        bent.velocities = vec![0.0];
+        bent.accelerations = vec![1.0, 1.0];
+        refused(asked(&["a"], vec![bent.clone()]), no_goal, "2 accelerations for 1 joints");
+        bent.accelerations = vec![f64::INFINITY];
+        refused(asked(&["a"], vec![bent]), no_goal, "acceleration of a is inf");
+        let mut short = point(1, &[0.0]);
+        short.velocities = vec![0.0, 0.0];
+        refused(asked(&["a"], vec![short]), no_goal, "2 velocities for 1 joints");
         let mut negative = point(1, &[0.0]);
         negative.time_from_start.sec = -1;
         refused(asked(&["a"], vec![negative]), no_goal, "-1 s");

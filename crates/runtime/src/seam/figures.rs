@@ -112,6 +112,7 @@ mod tests {
             let mut record = CycleRecord::begin(cycle, release, release + late);
             record.finish(timing::Phase::Update, release + late + 100);
             record.overrun = cycle == 2;
+            record.skipped = u32::from(cycle == 1) * 4;
             record.working_counter_ok = cycle != 3;
             figures.record(&record);
         }
@@ -120,6 +121,26 @@ mod tests {
         let jitter = Spread { last_ns: 40, minimum_ns: 20, maximum_ns: 40, mean_ns: 30 };
         assert_eq!((timing.beats, timing.wakeup_latency, timing.period_jitter), (3, latency, jitter));
         assert_eq!((timing.overruns, timing.last_overrun, timing.execution.mean_ns), (1, 2, 100));
+        assert_eq!(timing.skipped, 4);
         assert_eq!(figures.bus(&Status::initial(0)).broken_beats, 1);
+    }
+
+    #[test]
+    fn whatever_was_dropped_was_rejected() {
+        let mut status = Status::initial(0);
+        status.reception = ReceptionCounters {
+            sent: 100,
+            accepted: 90,
+            lost: 10,
+            late: 1,
+            duplicate: 2,
+            foreign: 3,
+            truncated: 4,
+            mismatched: 5,
+        };
+        status.link_errors = 7;
+        let bus = Figures::new(1_000).bus(&status);
+        assert_eq!((bus.frames_sent, bus.frames_accepted, bus.frames_lost), (100, 90, 10));
+        assert_eq!((bus.frames_rejected, bus.link_errors), (15, 7));
     }
 }

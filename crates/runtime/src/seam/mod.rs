@@ -171,3 +171,6 @@ fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
         target_effort: sent.torque.0,
     }
 }
+
+#[cfg(test)]
+mod tests;

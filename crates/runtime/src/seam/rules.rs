@@ -231,6 +231,11 @@ mod tests {
             assert_eq!(refused(|command| command.twist = Some(Twist { x, y, yaw })), Some((why, None)));
         }
         let mut rules = rules();
+        rules.base = Some(BaseRules { sideways: true, ..rules.base.unwrap() });
+        let both = |speed| Command { twist: Some(Twist { x: speed, y: -speed, yaw: 0.0 }), ..good() };
+        assert_eq!(rules.check(&both(0.7), NOW), Ok(()));
+        let refused = rules.check(&both(0.8), NOW).unwrap_err();
+        assert_eq!(refused.why, Refusal::VelocityLimit, "ahead and aside together are faster than 1 m/s");
         rules.base = None;
         let refused = rules.check(&good(), NOW).unwrap_err();
         assert_eq!((refused.why, refused.axis), (Refusal::Mode, None));

@@ -4,6 +4,15 @@ fn ordinary(name: &str, period: Duration) -> Settings {
     Settings::every(name, period).with_profile(RealTimeProfile::ORDINARY)
 }
 
+/// Waits until it has ended by itself.
+fn until_over<T>(task: &Task<T>) {
+    let begin = Elapsed::now();
+    while !task.is_over() {
+        assert!(begin.elapsed() < Duration::from_secs(40), "it does not end");
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
 #[test]
 fn a_body_is_called_once_a_period_and_leaves_a_record_each_time() {
     let (task, mut records) = ordinary("counter", Duration::from_millis(2))
@@ -16,9 +25,7 @@ fn a_body_is_called_once_a_period_and_leaves_a_record_each_time() {
     assert_eq!(task.live().jobs, 0, "not before it is started");
     let first = MonotonicClock.now() + Duration::from_millis(5);
     task.start_at(first);
-    while !task.is_over() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    until_over(&task);
     let ended = task.join().unwrap();
     let taken: Vec<_> = std::iter::from_fn(|| records.next_record()).collect();
     assert!(records.is_over());
@@ -46,9 +53,7 @@ fn a_loop_sets_up_waits_and_returns_its_own() {
         .unwrap();
     assert!(task.wait_until_ready(Duration::from_secs(10)));
     task.start();
-    while !task.is_over() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    until_over(&task);
     let ended = task.join().unwrap();
     assert_eq!(ended.value.len(), 5);
     assert!(ended.value.windows(2).all(|pair| pair[0] < pair[1]));
@@ -82,12 +87,45 @@ fn an_overrun_is_counted_and_the_policy_stop_ends_the_task() {
         .create(|_| thread::sleep(Duration::from_millis(3)))
         .unwrap();
     task.start();
-    while !task.is_over() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    until_over(&task);
     let ended = task.join().unwrap();
     assert_eq!((ended.live.jobs, ended.live.overruns, ended.overruns.count), (1, 1, 1));
     assert!(records.next_record().unwrap().overrun);
+}
+
+#[test]
+fn releases_that_a_job_ran_past_are_skipped_and_told_with_the_next() {
+    let (task, mut records) = ordinary("long", Duration::from_millis(1))
+        .create(|job| {
+            thread::sleep(Duration::from_millis(if job.release.cycle < 3 { 4 } else { 0 }));
+            if job.release.cycle > 30 {
+                job.stop();
+            }
+        })
+        .unwrap();
+    task.start();
+    until_over(&task);
+    let live = task.join().unwrap().live;
+    let taken: Vec<_> = std::iter::from_fn(|| records.next_record()).collect();
+    for pair in taken.windows(2) {
+        assert_eq!(pair[1].cycle - pair[0].cycle, u64::from(pair[1].skipped) + 1, "{pair:?}");
+    }
+    let skipped: u64 = taken.iter().map(|record| u64::from(record.skipped)).sum();
+    assert!(skipped >= 3 && live.skipped == skipped, "{skipped} {live:?}");
+}
+
+#[test]
+fn a_body_that_is_long_in_coming_is_not_waited_for_for_ever() {
+    let (go_on, wait) = mpsc::channel();
+    let (task, _records) = ordinary("slow", Duration::from_millis(1))
+        .create_loop(move |periods| {
+            let _ = wait.recv();
+            while periods.wait_period().is_some() {}
+        })
+        .unwrap();
+    assert!(!task.wait_until_ready(Duration::from_millis(20)));
+    go_on.send(()).unwrap();
+    assert!(task.wait_until_ready(Duration::from_secs(40)));
 }
 
 #[test]
@@ -96,9 +134,7 @@ fn a_panic_is_told_by_join() {
         .create(|job| assert!(job.release.cycle < 2, "on purpose"))
         .unwrap();
     task.start();
-    while !task.is_over() {
-        thread::sleep(Duration::from_millis(1));
-    }
+    until_over(&task);
     assert_eq!(task.join().unwrap_err().to_string(), "task `careless` panicked: on purpose");
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Codes for the result of FollowJointTrajectory are [`Rejection::result_code`] and [`Abort::result_code`].
 
-use super::codec::{HEAD, Head, Reader, Rows, Writer, axes, unknown_kind};
+use super::codec::{self, HEAD, Head, Reader, Rows, axes, no_number, unknown_kind};
 use super::{DecodeError, Found, MOST_AXES, NoRoom};
 
 mod report;
@@ -151,8 +151,8 @@ impl Order {
         match self {
             Self::Begin(begin) => begin.encode(buffer),
             Self::Point(point) => point.encode(buffer),
-            Self::Commit { id } => Ok(Writer::begin(buffer, HEAD, head(3, 0, *id))?.finish()),
-            Self::Cancel { id } => Ok(Writer::begin(buffer, HEAD, head(4, 0, *id))?.finish()),
+            Self::Commit { id } => Ok(codec::begin(buffer, HEAD, head(3, 0, *id))?.finish()),
+            Self::Cancel { id } => Ok(codec::begin(buffer, HEAD, head(4, 0, *id))?.finish()),
         }
     }
 
@@ -165,8 +165,11 @@ impl Order {
         match head.kind {
             1 => Begin::decode(reader, head).map(Self::Begin),
             2 => Point::decode(reader, head).map(Self::Point),
-            3 => reader.finish().map(|()| Self::Commit { id: head.id }),
-            4 => reader.finish().map(|()| Self::Cancel { id: head.id }),
+            3 | 4 => {
+                no_number(head)?;
+                reader.finish()?;
+                Ok(if head.kind == 3 { Self::Commit { id: head.id } } else { Self::Cancel { id: head.id } })
+            }
             _ => Err(unknown_kind("1 to 4, a trajectory's order", head)),
         }
     }
@@ -175,7 +178,7 @@ impl Order {
 impl Begin {
     fn encode(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let length = BEGIN + self.axes.len() * BEGIN_AXIS;
-        let mut writer = Writer::begin(buffer, length, head(1, self.axes.len() as u32, self.id))?;
+        let mut writer = codec::begin(buffer, length, head(1, self.axes.len() as u32, self.id))?;
         writer.u32(self.points);
         writer.u32(0);
         writer.u64(self.start_ns.unwrap_or(0));
@@ -269,7 +272,7 @@ impl Point {
     fn encode(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let rows = [&self.positions, &self.velocities, &self.accelerations];
         let length = POINT + rows.iter().map(|row| row.len() * 8).sum::<usize>();
-        let mut writer = Writer::begin(buffer, length, head(2, self.index, self.id))?;
+        let mut writer = codec::begin(buffer, length, head(2, self.index, self.id))?;
         let flags = u32::from(!self.velocities.is_empty()) | u32::from(!self.accelerations.is_empty()) << 1;
         writer.u32(self.positions.len() as u32);
         writer.u32(flags);

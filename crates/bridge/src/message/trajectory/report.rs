@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::head;
-use crate::message::codec::{Reader, Writer, unknown_kind};
+use crate::message::codec::{self, Reader, no_number, unknown_kind};
 use crate::message::{DecodeError, Found, NoRoom};
 
 /// What becomes of a trajectory.
@@ -164,7 +164,7 @@ impl Report {
             Outcome::Aborted(abort) => (20, abort as u32),
             Outcome::Canceled => (21, 0),
         };
-        let mut writer = Writer::begin(buffer, REPORT_SIZE, head(kind, number, self.id))?;
+        let mut writer = codec::begin(buffer, REPORT_SIZE, head(kind, number, self.id))?;
         writer.u32(self.axis.unwrap_or(u32::MAX));
         writer.u32(self.point.unwrap_or(u32::MAX));
         writer.f64(self.found);
@@ -180,6 +180,9 @@ impl Report {
         let (mut reader, head) = Reader::begin(bytes)?;
         let unknown =
             |expected| DecodeError { field: "code", expected, found: Found::Number(head.number.into()) };
+        if matches!(head.kind, 17 | 19 | 21) {
+            no_number(head)?;
+        }
         let outcome = match head.kind {
             17 => Outcome::Accepted,
             18 => {

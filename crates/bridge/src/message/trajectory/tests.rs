@@ -108,6 +108,23 @@ fn what_is_no_message_is_named() {
 }
 
 #[test]
+fn where_a_number_means_nothing_it_is_none() {
+    let none = "message's number: expected 0, for this kind, found 1";
+    for order in [Order::Commit { id: 3 }, Order::Cancel { id: 3 }] {
+        let mut bytes = [0; HEAD];
+        order.encode(&mut bytes).unwrap();
+        bytes[4] = 1;
+        assert_eq!(Order::decode(&bytes).unwrap_err().to_string(), none, "{order:?}");
+    }
+    for outcome in [Outcome::Accepted, Outcome::Succeeded, Outcome::Canceled] {
+        let mut bytes = [0; REPORT_SIZE];
+        Report::new(3, outcome).encode(&mut bytes).unwrap();
+        bytes[4] = 1;
+        assert_eq!(Report::decode(&bytes).unwrap_err().to_string(), none, "{outcome:?}");
+    }
+}
+
+#[test]
 fn a_report_is_a_sentence() {
     let report = Report {
         axis: Some(2),

@@ -1,23 +1,13 @@
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use bridge::command::{AxisTarget, Command, Read};
-use bridge::description::{AxisDescription, BaseDescription, ControllerDescription};
-use bridge::seam::{Builder, Door, RealTimeEnds};
-use bridge::state::State;
-use clap::Parser;
+use bridge::command::AxisTarget;
 use rustdds::RepresentationIdentifier;
 use rustdds::bytes::Bytes;
 use rustdds::rpc::SampleIdentity;
 use serde::Serialize;
 
 use super::*;
-use crate::dds::name::NodeName;
 use crate::dds::sample::encode;
 use crate::messages::geometry::Vector3;
-use crate::options::Options;
-use crate::settings::Settings;
-use crate::voice::Voice;
+use crate::node::bench::{Bench, DRIVE, POSITION, VELOCITY};
 
 fn sample(bytes: Vec<u8>, number: i64) -> Sample {
     let sequence_number = SequenceNumber::from(number);
@@ -62,100 +52,6 @@ fn a_sample_that_two_readers_see_counts_once() {
     assert!(!newest.is_new(&sample(Vec::new(), 1)));
     assert!(newest.is_new(&sample(Vec::new(), 2)));
     assert!(!newest.is_new(&sample(Vec::new(), 1)), "an older one comes too late");
-}
-
-/// A robot behind a real seam: two wheels that a base drives on, or that are told positions or velocities one by one.
-struct Bench {
-    folder: PathBuf,
-    ends: RealTimeEnds,
-    _door: Door,
-    robot: Robot,
-    settings: Settings,
-    voice: Voice,
-    node: NodeName,
-}
-
-const DRIVE: u16 = 0;
-const POSITION: u16 = 1;
-const VELOCITY: u16 = 2;
-
-fn description() -> Description {
-    let axis = |name: &str| AxisDescription {
-        name: name.into(),
-        mode: "csv".into(),
-        position_limits: Some((-1.0, 1.0)),
-        velocity_limit: 2.0,
-        effort_limit: 5.0,
-    };
-    let controller = |name: &str, kind: &str, axes: &[usize]| ControllerDescription {
-        name: name.into(),
-        kind: kind.into(),
-        axes: axes.to_vec(),
-    };
-    Description {
-        axes: ["left", "right"].map(axis).to_vec(),
-        controllers: vec![
-            controller("base", "diff_drive", &[0, 1]),
-            controller("place", "joint_position", &[0, 1]),
-            controller("turn", "joint_velocity", &[1]),
-        ],
-        base: Some(BaseDescription {
-            kind: "differential".into(),
-            velocity_limit: 1.0,
-            yaw_limit: 2.0,
-            odometry_frame: "odom".into(),
-            base_frame: "base_link".into(),
-        }),
-        ..Description::default()
-    }
-}
-
-impl Bench {
-    /// With this controller active.
-    fn new(active: u16) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder =
-            std::env::temp_dir().join(format!("onbeat-ros2-commands-{}-{number}", std::process::id()));
-        let mut seam = Builder::new("robot", &description());
-        seam.folder(&folder);
-        let (mut ends, door) = seam.open().unwrap();
-        let mut state = State::default();
-        state.control.active = active;
-        ends.state.publish(&state);
-        let options = ["onbeat-ros2", "--seam", door.path().to_str().unwrap()];
-        let mut robot = Robot::attach(&Options::parse_from(options)).unwrap();
-        assert!(robot.refresh());
-        Self {
-            folder,
-            ends,
-            _door: door,
-            robot,
-            settings: Settings::default(),
-            voice: Voice::new(true, "/onbeat".into()),
-            node: NodeName::new("/", "onbeat").unwrap(),
-        }
-    }
-
-    fn act(&mut self, act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>) -> Result<Command, String> {
-        let Self { robot, settings, voice, node, .. } = self;
-        act(&mut Moment { robot: Some(robot), settings, voice, node })?;
-        let mut command = self.ends.command.blank();
-        assert_eq!(self.ends.command.newest(&mut command), Read::New);
-        Ok(command)
-    }
-
-    /// Nothing was asked of the cycle.
-    fn is_calm(&mut self) -> bool {
-        let mut command = self.ends.command.blank();
-        matches!(self.ends.command.newest(&mut command), Read::Nothing | Read::Same)
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
 }
 
 fn velocity(x: f64) -> Sample {
@@ -236,7 +132,7 @@ fn the_lease_is_given_back_a_while_after_the_last_command_went_stale() {
     let mut bench = Bench::new(DRIVE);
     bench.settings.cmd_vel_timeout = 0.02;
     bench.act(|moment| drive(&velocity(0.5), moment)).unwrap();
-    let other = Attachment::open(bench._door.path()).unwrap();
+    let other = Attachment::open(bench.door.as_ref().unwrap().path()).unwrap();
     bench.robot.release_if_idle(&bench.voice);
     assert!(matches!(other.command(), Err(LeaseError::Taken { .. })), "kept while commands come");
     let begin = std::time::Instant::now();

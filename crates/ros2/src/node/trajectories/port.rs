@@ -193,3 +193,6 @@ fn own_report(id: u64, accepted: bool) -> Report {
         if accepted { Outcome::Aborted(Abort::Stopped) } else { Outcome::Rejected(Rejection::Malformed) };
     Report { id, outcome, axis: None, point: None, found: 0.0, allowed: 0.0 }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Numbers in little-endian bytes, one after the other.
+
+/// Writes numbers into exactly as many bytes as they take.
+pub(crate) struct Writer<'a> {
+    bytes: &'a mut [u8],
+    place: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer of `length` bytes to the front of `bytes`, or `None` if they are fewer.
+    pub(crate) fn new(bytes: &'a mut [u8], length: usize) -> Option<Self> {
+        Some(Self { bytes: bytes.get_mut(..length)?, place: 0 })
+    }
+
+    fn put(&mut self, value: &[u8]) {
+        let end = self.place + value.len();
+        self.bytes[self.place..end].copy_from_slice(value);
+        self.place = end;
+    }
+
+    pub(crate) fn u8(&mut self, value: u8) {
+        self.put(&[value]);
+    }
+
+    pub(crate) fn u16(&mut self, value: u16) {
+        self.put(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    pub(crate) fn u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    pub(crate) fn f32(&mut self, value: f32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    pub(crate) fn f64(&mut self, value: f64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    pub(crate) fn f64s(&mut self, values: &[f64]) {
+        values.iter().for_each(|&value| self.f64(value));
+    }
+
+    /// Bytes written: all there were.
+    pub(crate) fn finish(self) -> usize {
+        debug_assert_eq!(self.place, self.bytes.len(), "the length it was made for");
+        self.place
+    }
+}
+
+/// Reads numbers, as far as there are bytes.
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The next bytes; `None` where there are not as many left.
+    pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (value, rest) = self.rest.split_first_chunk::<N>()?;
+        self.rest = rest;
+        Some(*value)
+    }
+
+    /// Whether every byte was taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+}

@@ -1,0 +1,242 @@
+//! What happens in between: while it brakes, while nothing fresh is known, outside the limits, over skipped beats.
+
+use super::*;
+
+/// What an axis shows in a phase, at a place and a velocity.
+fn shown(phase: AxisPhase, position: f64, velocity: f64) -> Seen {
+    let feedback = AxisFeedback {
+        phase,
+        position: Radians(position),
+        velocity: RadiansPerSecond(velocity),
+        fresh: true,
+        ..AxisFeedback::default()
+    };
+    Seen { feedback, ..Seen::default() }
+}
+
+fn to(position: f64) -> AxisSetpoint {
+    AxisSetpoint { position: Radians(position), ..AxisSetpoint::default() }
+}
+
+fn at(velocity: f64) -> AxisSetpoint {
+    AxisSetpoint { velocity: RadiansPerSecond(velocity), ..AxisSetpoint::default() }
+}
+
+#[test]
+fn an_acknowledgement_frees_an_axis_only_once_it_rests() {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.cruise(2.0, 100);
+    bench.ask(f64::NAN);
+    bench.supervisor.acknowledge();
+    let last = bench.velocities(0.2, 50);
+    assert!(last[49] > 0.5, "it is still braking");
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::NotFinite));
+    for _ in 0..100 {
+        let place = bench.feedback.position.0;
+        bench.ask(place);
+    }
+    assert_eq!(bench.supervisor.stopped(), None);
+}
+
+#[test]
+fn an_axis_whose_drive_brakes_it_is_free_once_that_has_no_torque_any_more() {
+    let mut bench = Bench::position(OnStale::Hold);
+    let seen = shown(AxisPhase::Following, 0.0, 0.0);
+    for beat in 1..1_000 {
+        bench.supervisor.step(PERIOD, to(f64::from(beat) * 1e-3), &seen);
+    }
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::FollowingError));
+    bench.supervisor.acknowledge();
+    let braking = bench.supervisor.step(PERIOD, to(0.0), &seen);
+    assert_eq!(braking.intervention, Some(Intervention::QuickStop), "the drive is at it");
+    bench.supervisor.step(PERIOD, to(0.0), &shown(AxisPhase::NotEnabled, 0.0, 0.0));
+    assert_eq!(bench.supervisor.stopped(), None);
+}
+
+#[test]
+fn an_axis_that_is_halted_is_free_once_it_stands() {
+    let mut bench = Bench::new(settings(Mode::Torque, OnStale::Hold));
+    let fast = shown(AxisPhase::Following, 0.0, VELOCITY * 1.06);
+    let halted = bench.supervisor.step(PERIOD, AxisSetpoint::default(), &fast);
+    let expected = (Some(StopReason::VelocityLimit), Some(Intervention::Halt));
+    assert_eq!((halted.reason, halted.intervention), expected);
+    for velocity in [4.0, 1.0, VELOCITY * 0.011] {
+        bench.supervisor.acknowledge();
+        bench.supervisor.step(PERIOD, AxisSetpoint::default(), &shown(AxisPhase::Following, 0.0, velocity));
+        assert!(bench.supervisor.stopped().is_some(), "{velocity}");
+    }
+    let stands = shown(AxisPhase::Following, 0.0, VELOCITY * 0.009);
+    bench.supervisor.step(PERIOD, AxisSetpoint::default(), &stands);
+    assert_eq!(bench.supervisor.stopped(), None);
+}
+
+#[test]
+fn a_stale_command_is_not_acknowledged_away_and_a_fault_comes_before_all_else() {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.stale = true;
+    bench.velocities(0.0, 10);
+    bench.supervisor.acknowledge();
+    bench.ask(0.0);
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::Stale));
+    bench.fault = true;
+    let supervised = bench.ask(0.0);
+    let expected = (Some(StopReason::Fault), Some(Intervention::Disable));
+    assert_eq!((supervised.reason, supervised.intervention), expected);
+    // And stays when the command is fresh again.
+    bench.stale = false;
+    assert_eq!(bench.ask(0.0).reason, Some(StopReason::Fault));
+}
+
+#[test]
+fn every_number_has_to_be_one() {
+    let nan = f64::NAN;
+    let wrong: [(Mode, AxisSetpoint, Seen); 5] = [
+        (
+            Mode::Torque,
+            AxisSetpoint { torque: NewtonMetres(nan), ..to(0.0) },
+            shown(AxisPhase::Following, 0.0, 0.0),
+        ),
+        (Mode::Velocity, at(nan), shown(AxisPhase::Following, 0.0, 0.0)),
+        (Mode::Position, to(nan), shown(AxisPhase::Following, 0.0, 0.0)),
+        (Mode::Torque, to(0.0), shown(AxisPhase::Following, 0.0, nan)),
+        (Mode::Velocity, to(0.0), shown(AxisPhase::Following, nan, 0.0)),
+    ];
+    for (mode, asked, seen) in wrong {
+        let mut bench = Bench::new(settings(mode, OnStale::Hold));
+        let Supervised { setpoint, reason, .. } = bench.supervisor.step(PERIOD, asked, &seen);
+        assert_eq!(reason, Some(StopReason::NotFinite), "{mode:?} {asked:?} {seen:?}");
+        assert!(setpoint.torque.is_finite() && setpoint.velocity.is_finite(), "{setpoint:?}");
+    }
+}
+
+#[test]
+fn a_position_behind_its_limit_is_an_error_and_not_only_a_soft_stop() {
+    for (place, beyond) in [(1.999_999, 2.000_1), (-0.999_999, -1.000_1)] {
+        let mut bench = Bench::position(OnStale::Hold);
+        bench.feedback.position = Radians(place);
+        bench.feedback.phase = AxisPhase::HoldingAt(Radians(place));
+        bench.ask(place);
+        assert_eq!(bench.ask(beyond).reason, Some(StopReason::PositionLimit));
+        assert_eq!(bench.supervisor.stopped(), Some(StopReason::PositionLimit), "latched");
+    }
+}
+
+#[test]
+fn an_axis_outside_its_limits_may_come_in_and_goes_no_farther_out() {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.feedback.position = Radians(2.5);
+    bench.feedback.phase = AxisPhase::HoldingAt(Radians(2.5));
+    assert_eq!((bench.ask(2.5).setpoint.position, bench.supervisor.stopped()), (Radians(2.5), None));
+    bench.cruise(-1.0, 600);
+    assert!(bench.feedback.position.0 < 1.91 && bench.supervisor.stopped().is_none());
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.feedback.position = Radians(2.5);
+    bench.feedback.phase = AxisPhase::HoldingAt(Radians(2.5));
+    bench.ask(2.5);
+    bench.ask(2.501);
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::PositionLimit));
+    assert_eq!(bench.feedback.position.0, 2.5);
+    // By velocities as well.
+    let mut bench = Bench::new(settings(Mode::Velocity, OnStale::Hold));
+    for (place, asked, sent) in [(2.1, 1.0, 0.0), (2.1, -1.0, -1.0), (-1.1, -1.0, 0.0), (-1.1, 1.0, 1.0)] {
+        let seen = shown(AxisPhase::Following, place, 0.0);
+        let setpoint = bench.supervisor.step(PERIOD, at(asked), &seen).setpoint;
+        assert_eq!(setpoint.velocity.0, sent, "at {place}, asked {asked}");
+    }
+}
+
+#[test]
+fn over_skipped_beats_an_axis_may_go_farther_but_is_sent_no_longer_step() {
+    let mut bench = Bench::position(OnStale::Hold);
+    let seen = Seen { feedback: bench.feedback, ..Seen::default() };
+    // 3.8 rad/s over three beats; one step is 8 mrad at most.
+    let sent = bench.supervisor.step(PERIOD * 3.0, to(0.0115), &seen);
+    assert_eq!((sent.reason, sent.setpoint.position), (None, Radians(STEP)));
+    assert_eq!(bench.supervisor.stopped(), None);
+    let mut bench = Bench::position(OnStale::Hold);
+    let sent = bench.supervisor.step(PERIOD, to(0.0115), &seen);
+    assert_eq!(sent.reason, Some(StopReason::Step), "in one beat it is an error");
+    // A time that is none counts as one beat.
+    for nonsense in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let mut bench = Bench::position(OnStale::Hold);
+        let sent = bench.supervisor.step(Seconds(nonsense), to(1e-3), &seen);
+        assert_eq!((sent.reason, sent.setpoint.position), (None, Radians(1e-3)), "{nonsense}");
+    }
+}
+
+#[test]
+fn only_an_axis_that_follows_and_of_which_something_is_known_can_lag() {
+    let far = |fresh| {
+        let mut seen = shown(AxisPhase::Following, -0.5, 0.0);
+        seen.feedback.fresh = fresh;
+        seen
+    };
+    let lags = |bench: &mut Bench, seen: &Seen, beats: usize| {
+        for _ in 0..beats {
+            bench.supervisor.step(PERIOD, to(0.0), seen);
+        }
+        bench.supervisor.stopped() == Some(StopReason::FollowingError)
+    };
+    let mut bench = Bench::position(OnStale::Hold);
+    assert!(!lags(&mut bench, &far(false), 100), "old numbers");
+    assert!(!lags(&mut bench, &far(true), 8), "patience");
+    // It is disabled and enabled again: that begins anew, with the place where it stands.
+    lags(&mut bench, &shown(AxisPhase::NotEnabled, 0.0, 0.0), 1);
+    lags(&mut bench, &shown(AxisPhase::HoldingAt(Radians::ZERO), 0.0, 0.0), 1);
+    assert!(!lags(&mut bench, &far(true), 8), "patience once more");
+    assert!(lags(&mut bench, &far(true), 4));
+    // One that is held beside the place its drive was sent to lags behind nobody.
+    let patience = Seconds::ZERO;
+    let following_error = Some(FollowingErrorLimit { distance: Radians(0.1), patience });
+    let mut bench = Bench::new(Settings { following_error, ..settings(Mode::Position, OnStale::Hold) });
+    let beside = shown(AxisPhase::HoldingAt(Radians(0.5)), 0.0, 0.0);
+    for _ in 0..10 {
+        assert_eq!(bench.supervisor.step(PERIOD, to(0.5), &beside).reason, None);
+    }
+}
+
+#[test]
+fn an_axis_that_is_not_enabled_is_sent_where_it_stands() {
+    let mut bench = Bench::position(OnStale::Hold);
+    let sent = bench.supervisor.step(PERIOD, to(1.5), &shown(AxisPhase::NotEnabled, 0.25, 0.0));
+    assert_eq!((sent.setpoint, sent.reason), (to(0.25), None));
+}
+
+#[test]
+fn a_ramp_is_never_shorter_than_the_axis_needs_for_itself() {
+    let mut bench = Bench::position(OnStale::RampToZero);
+    let mut last = bench.cruise(3.0, 100).setpoint.velocity.0;
+    for _ in 0..400 {
+        let seen = Seen { feedback: bench.feedback, fault: false, stale: Some(Seconds::ZERO) };
+        let sent = bench.supervisor.step(PERIOD, to(0.0), &seen).setpoint;
+        assert!(last - sent.velocity.0 <= DECELERATION * PERIOD.0 * 1.001, "{last} {sent:?}");
+        (bench.feedback.position, last) = (sent.position, sent.velocity.0);
+    }
+    assert_eq!(last, 0.0);
+}
+
+#[test]
+fn each_setting_that_means_nothing_is_named() {
+    let good = settings(Mode::Position, OnStale::Hold);
+    let refused = |change: fn(&mut Settings)| {
+        let mut settings = good;
+        change(&mut settings);
+        Supervisor::new(settings, PERIOD).unwrap_err().to_string()
+    };
+    assert!(refused(|it| it.limits.torque.0 = 0.0).starts_with("torque limit: expected"));
+    assert!(refused(|it| it.limits.deceleration.0 = -1.0).starts_with("deceleration: expected"));
+    assert!(refused(|it| it.limits.step.0 = f64::NAN).starts_with("largest step: expected"));
+    assert!(
+        refused(|it| it.following_error = Some(spoil(0.0, 0.1))).starts_with("following error: expected")
+    );
+    for sentence in [
+        refused(|it| it.following_error = Some(spoil(0.1, -0.1))),
+        refused(|it| it.following_error = Some(spoil(0.1, f64::NAN))),
+    ] {
+        assert!(sentence.starts_with("time for a following error: expected 0 s or more"), "{sentence}");
+    }
+}
+
+fn spoil(distance: f64, patience: f64) -> FollowingErrorLimit {
+    FollowingErrorLimit { distance: Radians(distance), patience: Seconds(patience) }
+}

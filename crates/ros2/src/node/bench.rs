@@ -1,0 +1,131 @@
+//! For tests: a robot behind a real seam, and the moment in which a part of the node meets it.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bridge::channel::{Kind, Port};
+use bridge::command::{Command, Read};
+use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use bridge::message::trajectory;
+use bridge::seam::{Builder, Door, RealTimeEnds};
+use bridge::state::State;
+use clap::Parser;
+
+use super::Moment;
+use crate::dds::name::NodeName;
+use crate::options::Options;
+use crate::robot::Robot;
+use crate::settings::Settings;
+use crate::voice::Voice;
+
+/// A robot behind a real seam: two wheels that a base drives on, or that are told positions or velocities one by one.
+pub(super) struct Bench {
+    folder: PathBuf,
+    pub(super) ends: RealTimeEnds,
+    /// Until it is over.
+    pub(super) door: Option<Door>,
+    /// The real-time end of the port `trajectory`, with room for eight messages.
+    pub(super) trajectory: Port,
+    pub(super) robot: Robot,
+    pub(super) settings: Settings,
+    pub(super) voice: Voice,
+    pub(super) node: NodeName,
+}
+
+pub(super) const DRIVE: u16 = 0;
+pub(super) const POSITION: u16 = 1;
+pub(super) const VELOCITY: u16 = 2;
+pub(super) const TRAJECTORY: u16 = 3;
+
+fn description() -> Description {
+    let axis = |name: &str| AxisDescription {
+        name: name.into(),
+        mode: "csv".into(),
+        position_limits: Some((-1.0, 1.0)),
+        velocity_limit: 2.0,
+        effort_limit: 5.0,
+    };
+    let controller = |name: &str, kind: &str, axes: &[usize]| ControllerDescription {
+        name: name.into(),
+        kind: kind.into(),
+        axes: axes.to_vec(),
+    };
+    Description {
+        axes: ["left", "right"].map(axis).to_vec(),
+        controllers: vec![
+            controller("base", "diff_drive", &[0, 1]),
+            controller("place", "joint_position", &[0, 1]),
+            controller("turn", "joint_velocity", &[1]),
+            controller("follow", "joint_trajectory", &[0, 1]),
+        ],
+        base: Some(BaseDescription {
+            kind: "differential".into(),
+            velocity_limit: 1.0,
+            yaw_limit: 2.0,
+            odometry_frame: "odom".into(),
+            base_frame: "base_link".into(),
+        }),
+        ..Description::default()
+    }
+}
+
+impl Bench {
+    /// With this controller active.
+    pub(super) fn new(active: u16) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("onbeat-ros2-node-{}-{number}", std::process::id()));
+        let mut seam = Builder::new("robot", &description());
+        seam.folder(&folder);
+        let kind = Kind::Message { size: trajectory::size(2), depth: 8 };
+        let mut port = seam.port(trajectory::PORT, kind).unwrap();
+        port.bind();
+        let (mut ends, door) = seam.open().unwrap();
+        let mut state = State::default();
+        state.control.active = active;
+        ends.state.publish(&state);
+        let options = ["onbeat-ros2", "--seam", door.path().to_str().unwrap()];
+        let mut robot = Robot::attach(&Options::parse_from(options)).unwrap();
+        assert!(robot.refresh());
+        Self {
+            folder,
+            ends,
+            door: Some(door),
+            trajectory: port,
+            robot,
+            settings: Settings::default(),
+            voice: Voice::new(true, "/onbeat".into()),
+            node: NodeName::new("/", "onbeat").unwrap(),
+        }
+    }
+
+    pub(super) fn act(
+        &mut self,
+        act: impl FnOnce(&mut Moment<'_>) -> Result<(), String>,
+    ) -> Result<Command, String> {
+        let Self { robot, settings, voice, node, .. } = self;
+        act(&mut Moment { robot: Some(robot), settings, voice, node })?;
+        let mut command = self.ends.command.blank();
+        // A beat goes over to one holder of the lease at most; here there were two before.
+        let heard = (0..3).any(|_| self.ends.command.newest(&mut command) == Read::New);
+        assert!(heard, "the cycle hears nothing");
+        Ok(command)
+    }
+
+    /// The cycle ends.
+    pub(super) fn end(&mut self) {
+        self.door = None;
+    }
+
+    /// Nothing was asked of the cycle.
+    pub(super) fn is_calm(&mut self) -> bool {
+        let mut command = self.ends.command.blank();
+        matches!(self.ends.command.newest(&mut command), Read::Nothing | Read::Same)
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}

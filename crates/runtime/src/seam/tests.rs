@@ -1,0 +1,175 @@
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use bridge::attach::Attachment;
+use bridge::description::{AxisDescription, Description};
+use bridge::door::protocol::Request;
+use bridge::seam::{Builder, Door};
+use bridge::state::{Control, TrajectoryStatus};
+use motion::base::Pose;
+use motion::supervision::StopReason;
+use motion::{AxisFeedback, Metres};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketType,
+};
+
+use super::*;
+use crate::clock::{Clock, MonotonicClock};
+
+/// The cycle's end of a seam for one axis and a base, in a folder of the test's own.
+struct Bench {
+    folder: PathBuf,
+    seam: Seam,
+    door: Door,
+}
+
+impl Bench {
+    fn new(test: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("onbeat-seam-{test}-{}", std::process::id()));
+        let axis = AxisDescription {
+            name: "axis".into(),
+            mode: "csp".into(),
+            position_limits: None,
+            velocity_limit: 1.0,
+            effort_limit: 1.0,
+        };
+        let description = Description { axes: vec![axis], ..Description::default() };
+        let mut builder = Builder::new("robot", &description);
+        builder.folder(&folder);
+        let (ends, door) = builder.open().unwrap();
+        let takes = Takes { position: true, velocity: true, effort: true };
+        let axis =
+            AxisRules { takes, position: None, velocity: RadiansPerSecond(1.0), effort: NewtonMetres(1.0) };
+        let base = BaseRules { sideways: true, velocity: MetresPerSecond(5.0), yaw: RadiansPerSecond(5.0) };
+        let rules =
+            Rules { axes: vec![axis], base: Some(base), longest_time_to_live: Duration::from_secs(3600) };
+        Self { folder, seam: Seam::new(ends, rules), door }
+    }
+
+    fn attach(&self) -> Attachment {
+        Attachment::open(self.door.path()).unwrap()
+    }
+
+    /// What a reader sees after a beat with this axis and this told.
+    fn shown(&mut self, report: AxisReport, told: &Told) -> State {
+        let sent = AxisSetpoint::default();
+        let axes = [(&report, sent)];
+        self.seam.publish(&Status::initial(1), Instant::EPOCH, axes.into_iter(), told);
+        self.attach().state().read().unwrap()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn now() -> Instant {
+    MonotonicClock.now()
+}
+
+#[test]
+fn a_twist_is_heard_as_it_was_asked() {
+    let mut bench = Bench::new("twist");
+    let mut writer = bench.attach().command().unwrap();
+    let twist = Some(command::Twist { x: 1.0, y: -2.0, yaw: 3.0 });
+    let asked = Command { time_to_live_ns: 3_600_000_000_000, twist, ..Command::default() };
+    writer.send(&asked).unwrap();
+    bench.seam.hear(now);
+    let heard = bench.seam.asked();
+    let twist = Twist { x: MetresPerSecond(1.0), y: MetresPerSecond(-2.0), yaw: RadiansPerSecond(3.0) };
+    assert_eq!((heard.twist, heard.freshness), (Some(twist), Freshness::Fresh));
+    // The next one asks nothing of the base: what was asked before is over.
+    let axes = vec![Some(command::AxisTarget::Velocity(0.5))];
+    writer.send(&Command { twist: None, axes, ..asked }).unwrap();
+    bench.seam.hear(now);
+    let heard = bench.seam.asked();
+    let target = Some(AxisTarget::Velocity(RadiansPerSecond(0.5)));
+    assert_eq!((heard.twist, &heard.axes[..]), (None, &[target][..]));
+}
+
+/// The descriptor that the door gives to who holds the lease, and the line that holds it.
+fn lease(path: &Path) -> (OwnedFd, OwnedFd) {
+    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::send(&line, &Request::Lease.emit(), SendFlags::empty()).unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut reply = [0; 2048];
+    let mut slices = [IoSliceMut::new(&mut reply)];
+    rustix::net::recvmsg(&line, &mut slices, &mut control, RecvFlags::empty()).unwrap();
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let file = files.flatten().next().unwrap();
+    (file, line)
+}
+
+#[test]
+fn a_region_without_a_whole_command_is_refused_and_counted_once() {
+    let mut bench = Bench::new("torn");
+    let (file, _line) = lease(bench.door.path());
+    // The word of the newest publication, behind the region's header: a first one that its slot has not.
+    rustix::io::pwrite(&file, &1_u64.to_ne_bytes(), 64).unwrap();
+    for _ in 0..3 {
+        bench.seam.hear(now);
+    }
+    let command = bench.shown(AxisReport::default(), &Told::default()).command;
+    assert_eq!((command.refused, command.accepted), (1, 0));
+    assert_eq!((command.last_refusal, command.last_refused_axis), (Refusal::Torn as u8, u16::MAX));
+    assert_eq!(command.freshness, state::Freshness::Never);
+}
+
+#[test]
+fn what_the_axes_report_and_the_controller_tells_is_shown() {
+    let mut bench = Bench::new("shown");
+    let control = Control {
+        active: 3,
+        enabled: true,
+        trajectory: 7,
+        trajectory_status: TrajectoryStatus::Executing,
+        trajectory_elapsed_ns: 9,
+    };
+    let told = Told {
+        control,
+        pose: Pose { x: Metres(1.0), y: Metres(2.0), yaw: Radians(3.0) },
+        twist: Twist { x: MetresPerSecond(4.0), y: MetresPerSecond(5.0), yaw: RadiansPerSecond(6.0) },
+        commanded: true,
+    };
+    let feedback = AxisFeedback {
+        position: Radians(0.1),
+        velocity: RadiansPerSecond(0.2),
+        torque: NewtonMetres(0.3),
+        phase: AxisPhase::HoldingAt(Radians(0.1)),
+        fresh: true,
+    };
+    let report = AxisReport {
+        state: Some(cia402::State::OperationEnabled),
+        feedback,
+        homing: false,
+        homed: true,
+        stop: Some(StopReason::Step),
+    };
+    let state = bench.shown(report, &told);
+    assert_eq!(state.control, control);
+    assert_eq!((state.base.pose, state.base.twist), ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]));
+    let axis = state.axes[0];
+    assert!(axis.homed && axis.fresh);
+    assert_eq!((axis.drive_state, axis.phase, axis.stop), (5, 1, state::Stop::Step as u8));
+    assert_eq!((axis.position, axis.velocity, axis.effort), (0.1, 0.2, 0.3));
+}
+
+#[test]
+fn the_timing_is_that_of_beats_in_op() {
+    let mut bench = Bench::new("op");
+    let record = CycleRecord::begin(1, 1_000, 1_010);
+    bench.seam.record(&record, Stage::SafeOp);
+    assert_eq!(bench.shown(AxisReport::default(), &Told::default()).timing.beats, 0);
+    bench.seam.record(&record, Stage::Op);
+    assert_eq!(bench.shown(AxisReport::default(), &Told::default()).timing.beats, 1);
+}
