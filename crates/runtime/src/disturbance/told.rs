@@ -94,4 +94,27 @@ mod tests {
         assert_eq!(told.firsts, [first]);
         assert_eq!(told.means, "tracepoints");
     }
+
+    #[test]
+    fn no_more_culprits_are_told_than_find_room() {
+        let culprit = |count| crate::disturbance::Culprit {
+            kind: Kind::Preemption,
+            name: format!("thread {count}"),
+            count,
+            first_period: 1,
+            last_period: 2,
+        };
+        let found = Disturbances {
+            name: "sonar".into(),
+            tid: 5,
+            means: Means::Counters,
+            missing: vec![],
+            counts: Counts::default(),
+            culprits: (0..20).rev().map(culprit).collect(),
+            firsts: vec![],
+            lost: 0,
+        };
+        let told: Vec<u64> = Watched::from(&found).culprits.iter().map(|it| it.count).collect();
+        assert_eq!(told, [19, 18, 17, 16, 15, 14, 13, 12], "the most frequent");
+    }
 }
