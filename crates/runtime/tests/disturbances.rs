@@ -7,7 +7,7 @@ mod support;
 
 use std::hint::black_box;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -206,14 +206,16 @@ fn a_sleep_of_its_own_is_told_from_the_wait_for_the_period() {
     fn sleeps_on_its_own(clock: MonotonicClock) {
         clock.sleep_until(clock.now() + PERIOD / 4);
     }
-    let body = |job: &Job<'_>| {
-        if job.release.cycle == PLANTED {
+    // A release that is skipped by a machine that stands still is made up for by the next.
+    let mut done = false;
+    let body = move |job: &Job<'_>| {
+        if job.release.cycle >= PLANTED && !std::mem::replace(&mut done, true) {
             sleeps_on_its_own(MonotonicClock);
         }
     };
     let disturbed = watched(&watch, settings("sleeper"), PERIODS, body, || ());
     assert_eq!(planted(&disturbed), ONE_BLOCKING_CALL, "{disturbed:#?}");
-    assert_eq!(culprit(&disturbed, Kind::BlockingCall, "clock_nanosleep").first_period, PLANTED);
+    assert!(culprit(&disturbed, Kind::BlockingCall, "clock_nanosleep").first_period >= PLANTED);
     was_in(&disturbed, Kind::SystemCall, "sleeps_on_its_own");
 }
 
@@ -231,8 +233,12 @@ fn fresh_memory_is_counted_as_minor_faults() {
     let scheduling = Some(Scheduling::Fifo { priority: 50 });
     let unlocked = RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY };
     let settings = settings("toucher").with_profile(unlocked);
+    // A machine that stands still has releases skipped: the one that is meant, or the first after it.
+    let touched = Arc::new(AtomicU64::new(0));
+    let when = Arc::clone(&touched);
     let body = move |job: &Job<'_>| {
-        if job.release.cycle == PLANTED {
+        if job.release.cycle >= PLANTED && when.load(Ordering::Relaxed) == 0 {
+            when.store(job.release.cycle, Ordering::Relaxed);
             touches_fresh_memory(&mut memory);
         }
     };
@@ -240,12 +246,13 @@ fn fresh_memory_is_counted_as_minor_faults() {
     assert_eq!(planted(&disturbed), Counts::default(), "{disturbed:#?}");
     let culprit =
         disturbed.culprits.iter().filter(|it| it.kind == Kind::MinorFault).max_by_key(|it| it.count);
-    let culprit = culprit.unwrap();
+    let culprit = culprit.unwrap_or_else(|| panic!("no minor faults: {disturbed:#?}"));
     assert!(culprit.count >= PAGES as u64, "{disturbed:#?}");
-    assert_eq!(culprit.last_period, PLANTED);
+    let touched = touched.load(Ordering::Relaxed);
+    assert_eq!(culprit.last_period, touched);
     assert_eq!(culprit.name, "anonymous memory");
     let first = disturbed.firsts.iter().find(|first| first.kind == Kind::MinorFault).unwrap();
-    if first.period == PLANTED {
+    if first.period == touched {
         was_in(&disturbed, Kind::MinorFault, "touches_fresh_memory");
     }
 }
