@@ -85,16 +85,14 @@ fn beside_the_load(cells: &[Cell]) -> String {
         .iter()
         .filter(|cell| cell.way == Way::Seam)
         .filter_map(|cell| Some((cell.readers, beside_its_load(cells, cell, |marks| marks.median)?)))
-        .map(|(readers, change)| {
-            format!("with {readers} {:.2} times as high (noise {:.2})", change.ratio, change.noise)
-        })
+        .map(|(readers, change)| format!("{:.2} with {readers} (noise {:.2})", change.ratio, change.noise))
         .collect();
     if said.is_empty() {
         return String::new();
     }
     format!(
-        " Beside as many threads that read another seam instead, so that only the reading of this one differs, its \
-         median is {}.",
+        " Beside as many threads that read another seam instead, so that only the reading of this one differs, the \
+         ratio of the medians is {}.",
         said.join(", ")
     )
 }
@@ -159,7 +157,7 @@ mod tests {
         assert!(
             said[0].contains("does not change with the readers")
                 && said[0].contains("another seam")
-                && said[0].contains("with 64 1.00 times as high (noise 1.01)"),
+                && said[0].contains("is 1.00 with 64 (noise 1.01)"),
             "{said:?}"
         );
         assert!(
@@ -182,7 +180,7 @@ mod tests {
         };
         let constant = with([900, 900]);
         assert!(constant.contains("It changes."), "{constant}");
-        assert!(constant.contains("with 1 1.50 times as high (noise 1.00), with 64 1.50"), "{constant}");
+        assert!(constant.contains("is 1.50 with 1 (noise 1.00), 1.50 with 64"), "{constant}");
         assert!(
             constant.ends_with("From 1 reader to 64, more readers cost no more than one."),
             "{constant}"
