@@ -18,6 +18,15 @@ pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Builds `onbeat` and `onbeat-ros2` as `cargo test --workspace` does, after which there is nothing left to build: built by
+/// themselves, what they depend on would have other features.
+///
+/// # Errors
+/// That they do not build.
+pub(crate) fn build_programs(root: &Path) -> Result<(), String> {
+    run(&mut cargo(root, &["test", "--workspace", "--no-run", "--quiet"]))
+}
+
 /// Runs a command with its output shown.
 ///
 /// # Errors

@@ -32,7 +32,7 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
 }
 
 fn build(root: &Path, python: &Path) -> Result<(), String> {
-    command::run(&mut command::cargo(root, &["build", "--package", "onbeat"]))?;
+    command::build_programs(root)?;
     let mut develop = maturin(python);
     develop.args(["develop", "--locked"]).current_dir(root.join("python"));
     command::run(&mut develop)

@@ -15,10 +15,6 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
             Ok(python) => python,
             Err(why) => return Outcome::Skipped(why),
         };
-        let build = ["build", "--quiet", "--package", "onbeat-ros2"];
-        if let Err(why) = command::run(&mut command::cargo(root, &build)) {
-            return Outcome::Failed(why);
-        }
         let mut judge = in_a_network_of_its_own();
         judge.arg(python).arg(root.join("peers/cyclone_judge.py"));
         judge.arg(onbeat).arg(root.join("target/debug/onbeat-ros2")).arg(root.join("examples"));

@@ -16,8 +16,8 @@ use crate::report::{Outcome, Report};
 /// All judges, each a step of its own. The program they judge is the one the tests were built with.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     let mut built = false;
-    report.step("build onbeat", || {
-        let outcome = Outcome::of(&mut command::cargo(root, &["build", "--package", "onbeat"]));
+    report.step("build onbeat, onbeat-ros2", || {
+        let outcome = command::build_programs(root).map_or_else(Outcome::Failed, |()| Outcome::Passed);
         built = matches!(outcome, Outcome::Passed);
         outcome
     });
