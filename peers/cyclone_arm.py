@@ -5,6 +5,7 @@ import os
 import time
 import uuid
 
+import ros_services as services
 import ros_types as ros
 from robot_processes import Robot
 from ros_peer import LATCHED, Client, Judged, Node, matched, until
@@ -59,7 +60,7 @@ class Arm:
 
     def activate(self, controller):
         reply = self.call(
-            "/controller_manager/switch_controller", ros.SWITCH_CONTROLLER, activate_controllers=[controller]
+            "/controller_manager/switch_controller", services.SWITCH_CONTROLLER, activate_controllers=[controller]
         )
         if not reply.ok:
             raise Judged(f"controller {controller} cannot be activated: {reply.message}")
@@ -81,9 +82,9 @@ class Action:
     """A client of FollowJointTrajectory."""
 
     def __init__(self, node, name):
-        self.goal = Client(node, f"{name}/_action/send_goal", *ros.SEND_GOAL)
-        self.result = Client(node, f"{name}/_action/get_result", *ros.GET_RESULT)
-        self.cancel = Client(node, f"{name}/_action/cancel_goal", *ros.CANCEL_GOAL)
+        self.goal = Client(node, f"{name}/_action/send_goal", *services.SEND_GOAL)
+        self.result = Client(node, f"{name}/_action/get_result", *services.GET_RESULT)
+        self.cancel = Client(node, f"{name}/_action/cancel_goal", *services.CANCEL_GOAL)
         self.feedback = node.reader(f"{name}/_action/feedback", ros.FollowFeedbackMessage)
         self.status = node.reader(f"{name}/_action/status", ros.GoalStatusArray, LATCHED)
 

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 
+import ros_services as services
 import ros_types as ros
 from robot_processes import Robot
 from ros_peer import BEST_EFFORT, LATCHED, Client, Judged, Node, matched, until
@@ -173,27 +174,27 @@ def refuses_nonsense(base):
 
 def serves(base):
     """services disable and enable it, name its controllers, and say why not"""
-    controllers = base.call("/controller_manager/list_controllers", ros.LIST_CONTROLLERS).controller
+    controllers = base.call("/controller_manager/list_controllers", services.LIST_CONTROLLERS).controller
     active = [controller.name for controller in controllers if controller.state == "active"]
     if len(active) != 1:
         raise Judged(f"expected one active controller: {controllers}")
     again = base.call(
-        "/controller_manager/switch_controller", ros.SWITCH_CONTROLLER, activate_controllers=active
+        "/controller_manager/switch_controller", services.SWITCH_CONTROLLER, activate_controllers=active
     )
     if not again.ok:
         raise Judged(f"the active controller cannot be activated: {again}")
     wrong = base.call(
-        "/controller_manager/switch_controller", ros.SWITCH_CONTROLLER, activate_controllers=["nobody"]
+        "/controller_manager/switch_controller", services.SWITCH_CONTROLLER, activate_controllers=["nobody"]
     )
     if wrong.ok or "nobody" not in wrong.message:
         raise Judged(f"a controller there is none of was activated: {wrong}")
-    done(base.call("/onbeat/disable", ros.TRIGGER))
+    done(base.call("/onbeat/disable", services.TRIGGER))
     base.does_not_move(lambda: base.twist.write(twist(x=0.2)), "a velocity while it is disabled")
-    done(base.call("/onbeat/set_enabled", ros.SET_BOOL, data=True))
-    done(base.call("/onbeat/reset_faults", ros.TRIGGER))
+    done(base.call("/onbeat/set_enabled", services.SET_BOOL, data=True))
+    done(base.call("/onbeat/reset_faults", services.TRIGGER))
     start = base.rests("before it is enabled again")
     base.drive(lambda: base.twist.write(twist(x=0.2)), "ahead again", lambda now: distance(start, now) > 0.03)
-    done(base.call("/onbeat/stop", ros.TRIGGER))
+    done(base.call("/onbeat/stop", services.TRIGGER))
 
 
 def done(reply):
@@ -203,19 +204,19 @@ def done(reply):
 
 def keeps_parameters(base):
     """parameters are listed, described, read, set; what they cannot be is refused"""
-    names = base.call("/onbeat/list_parameters", ros.LIST_PARAMETERS).result.names
-    described = base.call("/onbeat/describe_parameters", ros.DESCRIBE_PARAMETERS, names=names).descriptors
+    names = base.call("/onbeat/list_parameters", services.LIST_PARAMETERS).result.names
+    described = base.call("/onbeat/describe_parameters", services.DESCRIBE_PARAMETERS, names=names).descriptors
     if [it.name for it in described] != names or not all(it.description for it in described):
         raise Judged(f"parameters {names} are described as {described}")
 
     def timeout(seconds):
         value = ros.ParameterValue(type=3, double_value=seconds)
         parameter = ros.Parameter("cmd_vel_timeout", value)
-        return base.call("/onbeat/set_parameters", ros.SET_PARAMETERS, parameters=[parameter]).results[0]
+        return base.call("/onbeat/set_parameters", services.SET_PARAMETERS, parameters=[parameter]).results[0]
 
     if not timeout(0.25).successful or timeout(-1.0).successful or timeout(math.nan).successful:
         raise Judged("cmd_vel_timeout can be 0.25 s, and cannot be -1 s or NaN")
-    value = base.call("/onbeat/get_parameters", ros.GET_PARAMETERS, names=["cmd_vel_timeout"]).values[0]
+    value = base.call("/onbeat/get_parameters", services.GET_PARAMETERS, names=["cmd_vel_timeout"]).values[0]
     if value.double_value != 0.25:
         raise Judged(f"cmd_vel_timeout was set to 0.25 s and is {value}")
 
@@ -249,7 +250,7 @@ def survives_its_cycle(base):
     """the cycle is ended and started: the node waits, and tells of the new one"""
     base.processes.end("onbeat")
     base.diagnostics.next("the end of the cycle in /diagnostics", lambda m: m.status[0].level == 3)
-    stale = base.call("/onbeat/enable", ros.TRIGGER)
+    stale = base.call("/onbeat/enable", services.TRIGGER)
     if stale.success:
         raise Judged(f"nothing runs, and yet: {stale}")
     base.processes.start("onbeat")

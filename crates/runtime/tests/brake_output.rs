@@ -4,7 +4,6 @@
 mod support;
 
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use ethercat::cia402::object::MAXIMUM_TORQUE;
@@ -15,15 +14,15 @@ use motion::{AxisPhase, Seconds};
 use onbeat_runtime::axis::{AxisConfiguration, AxisError, BrakeConfiguration, DigitalOutput, check};
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
-use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::controller::{AxisCommand, AxisReport};
 use onbeat_runtime::link::DirectLink;
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::{PERIOD, cycle_of, main_device, supervised};
+use support::scripted::{Scene, play};
+use support::{PERIOD, main_device, supervised};
 
 /// The brake hangs on the third of four outputs.
 const CHANNEL: usize = 3;
@@ -74,55 +73,26 @@ impl Seen {
     }
 }
 
-type Script = dyn FnMut(u64, &mut AxisCommand) + Send;
-
-/// Moves the axis by a script, from the first beat it is enabled on, and looks at the terminal on every beat.
-struct Watched {
-    script: Box<Script>,
-    beats: u64,
-    wires: Wires,
-    seen: Sender<Seen>,
-}
-
-impl Controller for Watched {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        let (report, command) = (&reports[0], &mut commands[0]);
-        command.request = Request::Enable;
-        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
-            command.setpoint.position = position;
-        }
-        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
-        if self.beats > 0 && !beat.stopping {
-            (self.script)(self.beats, command);
-        }
-        let seen = Seen {
-            state: report.state,
-            phase: report.feedback.phase,
-            position: report.feedback.position.0,
-            outputs: self.wires.levels(),
-            stopping: beat.stopping,
-        };
-        let _ = self.seen.send(seen);
-    }
-}
-
 /// What was to be seen of an axis that `script` moves for so many beats, on a drive that gives at most `torque`.
 fn run(
     times: BrakeTimes,
     torque: i64,
     beats: u64,
-    script: impl FnMut(u64, &mut AxisCommand) + Send + 'static,
+    mut script: impl FnMut(u64, &mut AxisCommand) + Send + 'static,
 ) -> Vec<Seen> {
-    let clock = VirtualClock::default();
-    clock.advance(Duration::from_secs(1000));
     let wires = Wires::new();
-    let link = DirectLink::new(segment(&wires, torque), clock.clone(), Duration::from_micros(60));
-    let (seen, told) = channel();
-    let controller = Watched { script: Box::new(script), beats: 0, wires, seen };
-    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle_of(link, clock, &[axis(times)], controller, configuration);
-    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
-    let seen: Vec<Seen> = told.try_iter().collect();
+    let segment = segment(&wires, torque);
+    let look = move |scene: &Scene<'_>| {
+        Some(Seen {
+            state: scene.report.state,
+            phase: scene.report.feedback.phase,
+            position: scene.report.feedback.position.0,
+            outputs: wires.levels(),
+            stopping: scene.stopping,
+        })
+    };
+    let script = move |beat: u64, _: &AxisReport, command: &mut AxisCommand| script(beat, command);
+    let seen = play(segment, &[axis(times)], beats, script, look);
     assert!(
         seen.iter().all(|it| it.outputs == 0 || it.power()),
         "another output than the brake's was written"

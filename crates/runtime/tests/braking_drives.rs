@@ -3,26 +3,20 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
-
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use motion::brake::BrakeTimes;
 use motion::supervision::{FollowingErrorLimit, StopReason};
-use motion::{AxisPhase, NewtonMetres, Radians, Seconds};
+use motion::{NewtonMetres, Radians, Seconds};
 use onbeat_runtime::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
-use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
-use onbeat_runtime::cycle::CycleConfiguration;
-use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::controller::{AxisCommand, AxisReport};
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::{PERIOD, cycle_of, supervised};
+use support::scripted::{Scene, play};
+use support::supervised;
 
 /// The wire of the brake's coil.
 const BRAKE: usize = 3;
@@ -34,34 +28,6 @@ const ENGAGE: f64 = 0.2;
 struct Seen {
     report: AxisReport,
     power: bool,
-}
-
-type Script = dyn FnMut(u64, &AxisReport, &mut AxisCommand) + Send;
-
-struct Scripted {
-    script: Box<Script>,
-    beats: u64,
-    wires: Wires,
-    seen: Sender<Seen>,
-}
-
-impl Controller for Scripted {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        let (report, command) = (&reports[0], &mut commands[0]);
-        command.request = Request::Enable;
-        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
-            command.setpoint.position = position;
-        }
-        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
-        if beat.stopping {
-            return;
-        }
-        if self.beats > 0 {
-            (self.script)(self.beats, report, command);
-        }
-        let power = self.wires.levels() & 1 << BRAKE != 0;
-        let _ = self.seen.send(Seen { report: *report, power });
-    }
 }
 
 /// A drive, and a terminal with eight digital outputs behind it.
@@ -87,21 +53,19 @@ fn run(
     beats: u64,
     script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
 ) -> Vec<Seen> {
-    let (clock, wires) = (VirtualClock::default(), Wires::new());
-    clock.advance(Duration::from_secs(1000));
-    let link = DirectLink::new(segment(mode, wires.clone()), clock.clone(), Duration::from_micros(60));
+    let wires = Wires::new();
+    let segment = segment(mode, wires.clone());
     let mut axes = supervised(1);
     axes[0].mode = mode;
     let times = BrakeTimes { release: Seconds(RELEASE), engage: Seconds(ENGAGE) };
     let output = Some(DigitalOutput { sub_device: 1, channel: BRAKE + 1 });
     axes[0].brake = Some(BrakeConfiguration { times, output });
     change(&mut axes[0]);
-    let (seen, told) = channel();
-    let controller = Scripted { script: Box::new(script), beats: 0, wires, seen };
-    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle_of(link, clock, &axes, controller, configuration);
-    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
-    told.try_iter().collect()
+    let look = move |scene: &Scene<'_>| {
+        let power = wires.levels() & 1 << BRAKE != 0;
+        (!scene.stopping).then_some(Seen { report: *scene.report, power })
+    };
+    play(segment, &axes, beats, script, look)
 }
 
 #[test]

@@ -5,7 +5,6 @@ mod support;
 
 use std::f64::consts::TAU;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use ethercat::cia402::object::{
@@ -17,18 +16,18 @@ use ethercat::sii::Identity;
 use motion::brake::BrakeTimes;
 use motion::homing::Homing;
 use motion::supervision::StopReason;
-use motion::{AxisPhase, Radians, RadiansPerSecond, Seconds};
+use motion::{Radians, RadiansPerSecond, Seconds};
 use onbeat_runtime::axis::{AxisConfiguration, AxisError, BrakeConfiguration, check};
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
-use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::controller::{AxisCommand, AxisReport};
 use onbeat_runtime::link::DirectLink;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::{PERIOD, cycle_of, main_device, supervised};
+use support::scripted::{Scene, play};
+use support::{PERIOD, main_device, supervised};
 
 /// Where the mark is, if nobody says otherwise.
 const MARK: f64 = -0.5;
@@ -91,16 +90,11 @@ impl Case {
 
     /// What was to be seen while `script` moved the axis.
     fn run(&self, script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static) -> Vec<Seen> {
-        let clock = VirtualClock::default();
-        clock.advance(Duration::from_secs(1000));
-        let link = DirectLink::new(self.segment(mapping()), clock.clone(), Duration::from_micros(60));
-        let (seen, told) = channel();
-        let controller = Scripted { script: Box::new(script), beats: 0, seen };
-        let configuration =
-            CycleConfiguration { beats: Some(self.beats), ..CycleConfiguration::every(PERIOD) };
-        let (cycle, _observer) = cycle_of(link, clock, &[self.axis()], controller, configuration);
-        assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
-        told.try_iter().collect()
+        let look = |scene: &Scene<'_>| {
+            let seen = Seen { report: *scene.report, stopping: scene.stopping };
+            (scene.beats > 0).then_some(seen)
+        };
+        play(self.segment(mapping()), &[self.axis()], self.beats, script, look)
     }
 }
 
@@ -131,36 +125,6 @@ impl Seen {
 
     fn enabled(&self) -> bool {
         self.report.state == Some(State::OperationEnabled)
-    }
-}
-
-type Script = dyn FnMut(u64, &AxisReport, &mut AxisCommand) + Send;
-
-/// Moves the axis by a script, from the first beat it is enabled on.
-struct Scripted {
-    script: Box<Script>,
-    beats: u64,
-    seen: Sender<Seen>,
-}
-
-impl Controller for Scripted {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        let (report, command) = (&reports[0], &mut commands[0]);
-        command.request = Request::Enable;
-        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
-            command.setpoint.position = position;
-            command.setpoint.velocity = RadiansPerSecond::ZERO;
-        }
-        if beat.stopping {
-            command.setpoint.velocity = RadiansPerSecond::ZERO;
-        }
-        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
-        if self.beats > 0 {
-            if !beat.stopping {
-                (self.script)(self.beats, report, command);
-            }
-            let _ = self.seen.send(Seen { report: *report, stopping: beat.stopping });
-        }
     }
 }
 
@@ -293,6 +257,23 @@ fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
     assert!(seen[1_990].enabled() && range(&seen[1_500..1_990]) < 1e-3);
     let homed = first(&seen, 2_000, "homed", |it| it.report.homed);
     assert!((seen[homed].position() - MARK).abs() < 0.11);
+}
+
+/// The index pulse is a turn away from where the first homing left the axis.
+#[test]
+fn while_it_is_homed_anew_nobody_vouches_for_its_position_nor_when_that_was_interrupted() {
+    let seen = Case { beats: 6_000, ..Case::of(34) }.run(|beat, _, command| {
+        command.home = beat == 100 || beat == 3_000;
+        if beat >= 3_200 {
+            command.request = Request::Disable;
+        }
+    });
+    let homed = first(&seen, 0, "homed", |it| it.report.homed);
+    assert!(seen[homed..2_990].iter().all(|it| it.report.homed));
+    let anew = first(&seen, homed, "homing anew", |it| it.report.homing);
+    assert!((2_999..3_003).contains(&anew), "{anew}");
+    assert!(seen[anew + 1..].iter().all(|it| !it.report.homed), "it was not found again");
+    assert!(!seen.last().unwrap().report.homing);
 }
 
 #[test]

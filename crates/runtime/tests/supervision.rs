@@ -3,21 +3,15 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Sender, channel};
-use std::time::Duration;
-
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::brake::BrakeTimes;
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, StopReason};
 use motion::{AxisPhase, Radians, RadiansPerSecond, Seconds};
 use onbeat_runtime::axis::{AxisConfiguration, BrakeConfiguration};
-use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
-use onbeat_runtime::cycle::CycleConfiguration;
-use onbeat_runtime::link::DirectLink;
-use support::{PERIOD, cycle_of, segment, supervised};
+use onbeat_runtime::controller::{AxisCommand, AxisReport};
+use support::scripted::{Scene, play};
+use support::{segment, supervised};
 
 /// What one axis reported on a beat, and what it was asked.
 #[derive(Clone, Copy, Debug)]
@@ -27,50 +21,21 @@ struct Seen {
     target: f64,
 }
 
-type Script = dyn FnMut(u64, &AxisReport, &mut AxisCommand) + Send;
-
-/// One axis moves by a script, from the first beat it was enabled on; the beats before it is only enabled.
-struct Scripted {
-    script: Box<Script>,
-    beats: u64,
-    seen: Sender<Seen>,
-}
-
-impl Controller for Scripted {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        let (report, command) = (&reports[0], &mut commands[0]);
-        command.request = Request::Enable;
-        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
-            command.setpoint.position = position;
-            command.setpoint.velocity = RadiansPerSecond::ZERO;
-        }
-        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
-        if self.beats > 0 && !beat.stopping {
-            (self.script)(self.beats, report, command);
-            let seen =
-                Seen { report: *report, request: command.request, target: command.setpoint.position.0 };
-            let _ = self.seen.send(seen);
-        }
-    }
-}
-
 /// One drive's axis, supervised and as `change` makes it, moved by `script` for so many beats.
 fn run(
     change: impl FnOnce(&mut AxisConfiguration),
     beats: u64,
     script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
 ) -> Vec<Seen> {
-    let clock = VirtualClock::default();
-    clock.advance(Duration::from_secs(1000));
-    let link = DirectLink::new(segment(1), clock.clone(), Duration::from_micros(60));
     let mut axes = supervised(1);
     change(&mut axes[0]);
-    let (seen, told) = channel();
-    let controller = Scripted { script: Box::new(script), beats: 0, seen };
-    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle_of(link, clock, &axes, controller, configuration);
-    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
-    told.try_iter().collect()
+    play(segment(1), &axes, beats, script, look)
+}
+
+fn look(scene: &Scene<'_>) -> Option<Seen> {
+    let Scene { beats, stopping, report, command } = *scene;
+    let seen = Seen { report: *report, request: command.request, target: command.setpoint.position.0 };
+    (beats > 0 && !stopping).then_some(seen)
 }
 
 fn positions(seen: &[Seen]) -> Vec<f64> {
@@ -198,21 +163,12 @@ fn an_axis_that_lags_is_stopped_by_its_drive() {
 #[test]
 fn a_mode_other_than_the_axiss_own_is_not_supervised_by_mistake() {
     // Settings say position, the axis is in velocity: a velocity above the limit is what stops it.
-    let clock = VirtualClock::default();
-    clock.advance(Duration::from_secs(1000));
-    let segment = support::segment_in(1, CyclicMode::Velocity);
-    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let mut axes = supervised(1);
     axes[0].mode = CyclicMode::Velocity;
-    let (seen, told) = channel();
     let script = |beat: u64, _: &AxisReport, command: &mut AxisCommand| {
         command.setpoint.velocity = RadiansPerSecond(if beat > 50 { 11.0 } else { 0.0 });
     };
-    let controller = Scripted { script: Box::new(script), beats: 0, seen };
-    let configuration = CycleConfiguration { beats: Some(300), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle_of(link, clock, &axes, controller, configuration);
-    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
-    let seen: Vec<Seen> = told.try_iter().collect();
+    let seen = play(support::segment_in(1, CyclicMode::Velocity), &axes, 300, script, look);
     assert_eq!(seen.last().unwrap().report.stop, Some(StopReason::VelocityLimit));
     assert!(seen.iter().all(|seen| seen.report.feedback.velocity.0 < 1.0));
 }

@@ -1,0 +1,80 @@
+//! One axis, moved by a script in virtual time.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use ethercat::cia402::{Request, State};
+use motion::{AxisPhase, RadiansPerSecond};
+use onbeat_runtime::axis::AxisConfiguration;
+use onbeat_runtime::clock::VirtualClock;
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::link::DirectLink;
+use simulator::Segment;
+
+use super::{PERIOD, cycle_of};
+
+/// One beat of a play.
+pub struct Scene<'a> {
+    /// Beats since the axis was enabled for the first time, from 1; 0 before.
+    pub beats: u64,
+    /// Whether the cycle is being stopped: then the script is not heard any more.
+    pub stopping: bool,
+    pub report: &'a AxisReport,
+    /// What the axis is asked on this beat.
+    pub command: &'a AxisCommand,
+}
+
+/// Enables the first axis and holds it where it stands; from then on `script` moves it. What `look` made of each beat,
+/// where it made something of it.
+pub fn play<S: Send + 'static>(
+    segment: Segment,
+    axes: &[AxisConfiguration],
+    beats: u64,
+    script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
+    look: impl FnMut(&Scene<'_>) -> Option<S> + Send + 'static,
+) -> Vec<S> {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let (seen, told) = channel();
+    let controller = Scripted { script, look, beats: 0, seen };
+    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, _observer) = cycle_of(link, clock, axes, controller, configuration);
+    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
+    told.try_iter().collect()
+}
+
+struct Scripted<P, L, S> {
+    script: P,
+    look: L,
+    beats: u64,
+    seen: Sender<S>,
+}
+
+impl<P, L, S> Controller for Scripted<P, L, S>
+where
+    P: FnMut(u64, &AxisReport, &mut AxisCommand) + Send,
+    L: FnMut(&Scene<'_>) -> Option<S> + Send,
+    S: Send,
+{
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let (report, command) = (&reports[0], &mut commands[0]);
+        command.request = Request::Enable;
+        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+            command.setpoint.position = position;
+            command.setpoint.velocity = RadiansPerSecond::ZERO;
+        }
+        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
+        if beat.stopping {
+            command.setpoint.velocity = RadiansPerSecond::ZERO;
+        } else if self.beats > 0 {
+            (self.script)(self.beats, report, command);
+        }
+        let scene = Scene { beats: self.beats, stopping: beat.stopping, report, command };
+        if let Some(seen) = (self.look)(&scene) {
+            let _ = self.seen.send(seen);
+        }
+    }
+}
