@@ -46,7 +46,7 @@ impl Status {
     }
 
     fn encode(&self, words: &mut [u64]) {
-        let BeatReport { frames_sent, frames_lost, working_counter_errors, all_fresh } = self.beat;
+        let BeatReport { frames_sent, frames_lost, working_counter_errors, all_fresh, spread } = self.beat;
         let r = &self.reception;
         let bus = [
             self.cycle,
@@ -54,7 +54,8 @@ impl Status {
             u64::from(frames_sent)
                 | u64::from(frames_lost) << 16
                 | u64::from(working_counter_errors) << 32
-                | u64::from(all_fresh) << 48,
+                | u64::from(all_fresh) << 48
+                | u64::from(spread) << 49,
             r.sent,
             r.accepted,
             r.lost,
@@ -117,6 +118,7 @@ impl Status {
                 frames_lost: (words[2] >> 16) as u16,
                 working_counter_errors: (words[2] >> 32) as u16,
                 all_fresh: words[2] >> 48 & 1 != 0,
+                spread: words[2] >> 49 & 1 != 0,
             },
             reception: ReceptionCounters {
                 sent: words[3],
@@ -242,6 +244,7 @@ mod tests {
                 frames_lost: number as u16 ^ 0xFFFF,
                 working_counter_errors: 7,
                 all_fresh: number % 3 == 0,
+                spread: number % 11 == 0,
             },
             reception: ReceptionCounters {
                 sent: number,

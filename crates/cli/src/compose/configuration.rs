@@ -72,6 +72,7 @@ fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
         process_data: it.process_data.clone(),
         startup: it.startup.clone(),
         sync0: it.sync0,
+        group: None,
     }
 }
 

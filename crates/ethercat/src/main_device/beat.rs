@@ -1,16 +1,15 @@
 //! One beat: process data, and what rides along with it.
 
-use core::ops::Range;
 use core::time::Duration;
 
 use crate::al::AlState;
-use crate::register::{self, SyncManager, dc, sync_manager};
+use crate::register::{self, FmmuDirection, SyncManager, dc, sync_manager};
 use crate::time::Instant;
 use crate::wire::{Address, Command};
 
 use super::MainDevice;
 use super::exchange::{ChunkPart, Outgoing, Owner, Purpose};
-use super::layout::{Chunk, Layout};
+use super::layout::{CHUNK_CAPACITY, Chunk, Layout};
 use super::report::{BeatReport, WorkingCounter};
 
 /// Process data, and where the beat stands.
@@ -19,8 +18,16 @@ pub(super) struct Beat {
     pub(super) layout: Layout,
     pub(super) outputs: Vec<u8>,
     pub(super) inputs: Vec<u8>,
+    /// This beat's datagrams are those of the spread layout.
+    spread: bool,
+    /// The next beat's are.
+    spread_next: bool,
     /// What came back of each chunk: with one LRW the first, else of LWR and LRD.
     received: Vec<[Option<u16>; 2]>,
+    /// Everybody's part in this beat, by position.
+    members: Vec<Member>,
+    /// Of each group: inputs of all fresh, outputs of all taken.
+    groups: Vec<[bool; 2]>,
     /// Beats are being made.
     pub(super) running: bool,
     /// Datagrams of this beat still to be sent: first those that ride along.
@@ -30,10 +37,28 @@ pub(super) struct Beat {
     /// Service frames this beat may still send.
     pub(super) services: u16,
     /// Beats in a row with every working counter right.
-    pub(super) whole_beats: u32,
+    whole_beats: u32,
     /// Whose diagnosis rides along next.
     diagnosed: u16,
     cut: CutInputs,
+}
+
+/// One SubDevice's part in a beat.
+#[derive(Clone, Debug, Default)]
+struct Member {
+    group: Option<u16>,
+    has_outputs: bool,
+    has_inputs: bool,
+    /// Its inputs take more than one datagram.
+    is_cut: bool,
+    /// Its inputs came in with right working counters.
+    is_complete: bool,
+    /// With the beat before they did too, undisturbed: its buffers were left closed.
+    closed_before: bool,
+    /// Its inputs are of this beat.
+    fresh: bool,
+    /// Its outputs were taken.
+    taken: bool,
 }
 
 /// Inputs of one SubDevice that take more than one datagram.
@@ -44,8 +69,6 @@ pub(super) struct Beat {
 /// undisturbed, after one that did too.
 #[derive(Debug, Default)]
 struct CutInputs {
-    /// The beat before left the buffers closed.
-    closed_before: bool,
     disturbed: bool,
     /// The chunk that came back last.
     newest: u16,
@@ -54,20 +77,32 @@ struct CutInputs {
 /// Service frames in one beat: bring-up and mailboxes share the wire with process data.
 const SERVICES_A_BEAT: u16 = 1;
 
+/// Whole beats in a row that end the spread layout: a loose contact is no reason to blind everybody again and again.
+const WHOLE_AGAIN: u32 = 10;
+
 impl Beat {
-    /// Takes over a layout; all outputs are zero.
-    pub(super) fn set_layout(&mut self, layout: Layout) {
+    /// Takes over a layout, and everybody's group by position; all outputs are zero.
+    pub(super) fn set_layout(&mut self, layout: Layout, groups: &[Option<u16>]) {
         self.outputs = vec![0; layout.output_bytes];
         self.inputs = vec![0; layout.input_bytes];
-        self.received = vec![[None; 2]; layout.chunks.len()];
+        self.received = vec![[None; 2]; layout.chunks.len().max(layout.spread.len())];
         self.next_datagram = (layout.chunks.len(), ChunkPart::Both);
+        self.members = groups.iter().map(|&group| Member { group, ..Member::default() }).collect();
+        for share in layout.pieces.iter().map(|it| it.share) {
+            let member = &mut self.members[usize::from(share.position)];
+            let is_output = share.direction == FmmuDirection::Write;
+            member.has_outputs |= is_output;
+            member.has_inputs |= !is_output;
+            member.is_cut |= !is_output && share.bits > CHUNK_CAPACITY * 8;
+        }
+        self.groups = vec![[false; 2]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
     }
 
-    /// A process data datagram came back. Inputs count only if everybody put theirs in.
+    /// A process data datagram came back. Inputs count only if everybody in it put theirs in.
     pub(super) fn receive(&mut self, chunk: u16, part: ChunkPart, data: &[u8], working_counter: u16) {
         let number = usize::from(chunk);
-        let chunk = &self.layout.chunks[number];
+        let chunk = &self.layout.chunks(self.spread)[number];
         self.received[number][usize::from(part == ChunkPart::Inputs)] = Some(working_counter);
         self.cut.disturbed |= (number as u16) < self.cut.newest && chunk.is_cut;
         if chunk.is_cut {
@@ -80,23 +115,14 @@ impl Beat {
         self.inputs[chunk.inputs.clone()].copy_from_slice(&data[start..]);
     }
 
-    /// Whether all these chunks' inputs came in with this beat.
-    pub(super) fn are_fresh(&self, chunks: Range<usize>) -> bool {
-        let is_cut = self.layout.chunks[chunks.clone()].iter().any(|chunk| chunk.is_cut);
-        self.running && (!is_cut || self.cut_inputs_are_of_this_beat()) && self.are_complete(chunks)
+    /// Whether the inputs of the SubDevice at `position` came in with the beat that has ended, and its group's.
+    pub(super) fn is_fresh(&self, position: usize) -> bool {
+        self.running && self.members.get(position).is_some_and(|it| it.fresh)
     }
 
-    /// Whether all these chunks' inputs came in with right working counters.
-    fn are_complete(&self, chunks: Range<usize>) -> bool {
-        self.layout.chunks[chunks.clone()].iter().zip(&self.received[chunks]).all(|(chunk, received)| {
-            parts(chunk)
-                .filter(|&part| part != ChunkPart::Outputs)
-                .all(|part| received[usize::from(part == ChunkPart::Inputs)] == Some(expected(chunk, part)))
-        })
-    }
-
-    fn cut_inputs_are_of_this_beat(&self) -> bool {
-        self.cut.closed_before && !self.cut.disturbed
+    /// Whether the outputs of the SubDevice at `position` were taken in the beat that has ended, and its group's.
+    pub(super) fn is_taken(&self, position: usize) -> bool {
+        self.running && self.members.get(position).is_some_and(|it| it.taken)
     }
 
     /// A reply came that is late or a duplicate: its request may have opened buffers.
@@ -104,8 +130,18 @@ impl Beat {
         self.cut.disturbed = true;
     }
 
+    /// Counts whole beats anew.
+    pub(super) fn forget_whole_beats(&mut self) {
+        self.whole_beats = 0;
+    }
+
+    /// Whether the last so many beats were whole, and the last not only because it was spread.
+    pub(super) fn has_been_whole(&self, beats: u32) -> bool {
+        !self.spread && self.whole_beats >= beats
+    }
+
     pub(super) fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
-        self.layout.chunks.iter().zip(&self.received).flat_map(|(chunk, received)| {
+        self.layout.chunks(self.spread).iter().zip(&self.received).flat_map(|(chunk, received)| {
             parts(chunk).map(move |part| WorkingCounter {
                 expected: expected(chunk, part),
                 received: received[usize::from(part == ChunkPart::Inputs)],
@@ -115,25 +151,69 @@ impl Beat {
 
     fn begin(&mut self) {
         self.running = true;
+        self.spread = self.spread_next;
         self.riders_due = true;
         self.next_datagram = (0, ChunkPart::Both);
         self.frames_sent = 0;
         self.services = SERVICES_A_BEAT;
-        let cut = |chunk: &Chunk| chunk.is_cut;
-        let closed = (0..self.received.len())
-            .filter(|&number| cut(&self.layout.chunks[number]))
-            .all(|number| self.are_complete(number..number + 1));
-        self.cut = CutInputs { closed_before: closed && !self.cut.disturbed, disturbed: false, newest: 0 };
+        for member in &mut self.members {
+            member.closed_before = member.is_complete && !self.cut.disturbed;
+            (member.is_complete, member.fresh, member.taken) = (false, false, false);
+        }
+        self.cut = CutInputs::default();
         self.received.fill([None; 2]);
     }
 
+    /// What has come back is all there will be: whose it is, and how the next beat is laid out.
+    fn end(&mut self, report: &mut BeatReport, may_spread: bool) {
+        let undisturbed = !self.cut.disturbed;
+        for member in &mut self.members {
+            (member.is_complete, member.taken) = (true, true);
+        }
+        for (chunk, received) in self.layout.chunks(self.spread).iter().zip(&self.received) {
+            for part in parts(chunk) {
+                let received = received[usize::from(part == ChunkPart::Inputs)];
+                if received == Some(expected(chunk, part)) {
+                    continue;
+                }
+                report.working_counter_errors += u16::from(received.is_some());
+                let positions = usize::from(chunk.positions.start)..usize::from(chunk.positions.end);
+                for member in &mut self.members[positions] {
+                    member.is_complete &= part == ChunkPart::Outputs || !member.has_inputs;
+                    member.taken &= part == ChunkPart::Inputs || !member.has_outputs;
+                }
+            }
+        }
+        self.groups.fill([true; 2]);
+        for it in &mut self.members {
+            it.fresh = it.is_complete && (!it.is_cut || it.closed_before && undisturbed);
+            if let Some(group) = it.group {
+                let [fresh, taken] = &mut self.groups[usize::from(group)];
+                (*fresh, *taken) = (*fresh && it.fresh, *taken && it.taken);
+            }
+        }
+        report.spread = self.spread;
+        report.all_fresh = report.frames_lost == 0;
+        for it in &mut self.members {
+            if let Some(group) = it.group {
+                [it.fresh, it.taken] = self.groups[usize::from(group)];
+            }
+            report.all_fresh &= it.fresh && it.taken;
+        }
+        self.whole_beats = if report.all_fresh { self.whole_beats.saturating_add(1) } else { 0 };
+        self.spread_next = match self.spread {
+            true => self.whole_beats < WHOLE_AGAIN,
+            false => may_spread && report.working_counter_errors > 0,
+        };
+    }
+
     fn is_due(&self) -> bool {
-        self.running && (self.riders_due || self.next_datagram.0 < self.layout.chunks.len())
+        self.running && (self.riders_due || self.next_datagram.0 < self.layout.chunks(self.spread).len())
     }
 
     /// Appends process data until the frame is full.
     fn emit(&mut self, outgoing: &mut Outgoing<'_>) {
-        while let Some(chunk) = self.layout.chunks.get(self.next_datagram.0) {
+        while let Some(chunk) = self.layout.chunks(self.spread).get(self.next_datagram.0) {
             let number = self.next_datagram.0;
             let owner = |part| Owner::Chunk(number as u16, part);
             let part = match self.next_datagram.1 {
@@ -145,7 +225,7 @@ impl Beat {
                     (Command::Lrw, chunk.logical_address, chunk.outputs.len() + chunk.inputs.len())
                 }
                 ChunkPart::Outputs => (Command::Lwr, chunk.logical_address, chunk.outputs.len()),
-                ChunkPart::Inputs => (Command::Lrd, chunk.inputs_address(), chunk.inputs.len()),
+                ChunkPart::Inputs => (Command::Lrd, chunk.inputs_address, chunk.inputs.len()),
             };
             let Some(data) = outgoing.push(command, Address::Logical(logical), length, owner(part)) else {
                 return;
@@ -197,15 +277,9 @@ impl MainDevice {
         if !self.beat.running {
             return report;
         }
-        let cut = self.beat.layout.chunks.iter().any(|chunk| chunk.is_cut && !chunk.inputs.is_empty());
-        report.all_fresh = report.frames_lost == 0 && (!cut || self.beat.cut_inputs_are_of_this_beat());
-        for working_counter in self.beat.working_counters() {
-            report.all_fresh &= working_counter.is_complete();
-            let wrong =
-                working_counter.received.is_some_and(|received| received != working_counter.expected);
-            report.working_counter_errors += u16::from(wrong);
-        }
-        self.beat.whole_beats = if report.all_fresh { self.beat.whole_beats.saturating_add(1) } else { 0 };
+        // On the way to Op the layout is the one that must become whole.
+        let target_is_op = self.configuration.target == AlState::Op;
+        self.beat.end(&mut report, self.phase.is_towards_op() || !target_is_op);
         report
     }
 

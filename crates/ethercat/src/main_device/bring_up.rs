@@ -243,14 +243,7 @@ pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
         let first = pieces.next().unwrap_or(0..0);
         first.start..pieces.next_back().map_or(first.end, |last| last.end)
     };
-    let (outputs, inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
-    let carries = |chunk: &super::layout::Chunk| {
-        chunk.inputs.start < inputs.end && inputs.start < chunk.inputs.end && !inputs.is_empty()
-    };
-    let first = layout.chunks.iter().position(carries).unwrap_or(0);
-    let count = layout.chunks.iter().filter(|chunk| carries(chunk)).count();
-    sub_device.input_chunks = first..first + count;
-    (sub_device.outputs, sub_device.inputs) = (outputs, inputs);
+    (sub_device.outputs, sub_device.inputs) = (of(FmmuDirection::Write), of(FmmuDirection::Read));
 }
 
 /// Everybody's clock, from what was latched.

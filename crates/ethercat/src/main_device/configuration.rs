@@ -62,6 +62,9 @@ pub struct SubDeviceConfiguration {
     pub startup: Vec<StartupSdo>,
     /// Its SYNC0 pulse, or `None` for free run.
     pub sync0: Option<Sync0>,
+    /// SubDevices of the same group stand and fall together, such as two drives of one gantry beam: where one of
+    /// them is missing, the inputs of none are fresh and the outputs of none count as taken. `None`: it stands alone.
+    pub group: Option<String>,
 }
 
 /// Who a SubDevice must be (SII words 0x0008 to 0x000D).
@@ -185,6 +188,23 @@ impl Configuration {
             return Err(ConfigurationError::TooManySubDevices { found, maximum: MAXIMUM_SUB_DEVICES });
         }
         sub_devices.iter().enumerate().try_for_each(|(position, sub_device)| sub_device.check(position))
+    }
+}
+
+impl Configuration {
+    /// The groups of so many SubDevices by position, numbered from 0 on.
+    pub(super) fn groups(&self, count: usize) -> Vec<Option<u16>> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut groups = vec![None; count];
+        for (number, it) in groups.iter_mut().zip(self.sub_devices.iter().flatten()) {
+            let Some(group) = it.group.as_deref() else { continue };
+            let known = names.iter().position(|&name| name == group);
+            *number = Some(known.unwrap_or(names.len()) as u16);
+            if known.is_none() {
+                names.push(group);
+            }
+        }
+        groups
     }
 }
 

@@ -3,16 +3,31 @@
 //! The image is two stretches of bytes, outputs and inputs, one piece for each SyncManager in use, in the
 //! order of positions. Logical memory holds *chunks*, one datagram each: outputs of some SubDevices, then
 //! inputs of the same. A piece larger than a chunk is cut over chunks of its own.
+//!
+//! The same bytes at the same addresses are laid out a second time, *spread*: an LWR and an LRD for each SubDevice,
+//! so that one who is missing makes no other's working counter short. Neighbours share datagrams where the spread
+//! layout would not fit a cycle.
 
 use core::ops::Range;
+use core::time::Duration;
 
 use crate::register::{Fmmu, FmmuDirection};
+use crate::wire::frame::DATAGRAM_OVERHEAD;
 
 /// First logical address in use. Not 0, so that a stray zero address touches nothing.
 pub(super) const LOGICAL_START: u32 = 0x0001_0000;
 
 /// Bytes of process data in one datagram. Leaves room in a frame for what rides along with the first.
 pub(super) const CHUNK_CAPACITY: usize = 1376;
+
+/// Bytes of datagrams that fit a frame beside what rides along: a full chunk as LWR and LRD.
+const FRAME_CAPACITY: usize = CHUNK_CAPACITY + 2 * DATAGRAM_OVERHEAD;
+
+/// Bytes of a frame besides: preamble, Ethernet and EtherCAT header, generation number, check sequence, gap.
+const FRAME_OVERHEAD: usize = 8 + 14 + 2 + 16 + 4 + 12;
+
+/// A byte on the wire at 100 Mbit/s.
+const BYTE_TIME: Duration = Duration::from_nanos(80);
 
 /// One SyncManager's share of process data, as its SubDevice describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,43 +68,103 @@ impl Piece {
         fmmu.logical_end_bit = ((self.share.bits + 7) % 8) as u8;
         fmmu
     }
-
-    fn overlaps(&self, logical: &Range<u32>) -> bool {
-        let end = self.logical_address + self.image.len() as u32;
-        self.logical_address < logical.end && logical.start < end
-    }
 }
 
-/// One datagram's worth of process data.
+/// One datagram's worth of process data, or an LWR's and an LRD's: neighbours' outputs, and their inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
+    /// The SubDevices it belongs to.
+    pub(super) positions: Range<u16>,
+    /// Logical address of the outputs.
     pub(super) logical_address: u32,
-    /// Bytes of the image's outputs, which come first.
+    /// Logical address of the inputs.
+    pub(super) inputs_address: u32,
+    /// Bytes of the image's outputs.
     pub(super) outputs: Range<usize>,
-    /// Bytes of the image's inputs, which come second.
+    /// Bytes of the image's inputs.
     pub(super) inputs: Range<usize>,
-    /// Whether one LRW carries it; otherwise an LWR and an LRD.
+    /// Whether one LRW carries it, the inputs right behind the outputs; otherwise an LWR and an LRD.
     pub(super) read_write: bool,
     /// Whether it carries part of a SyncManager, and others the rest.
     pub(super) is_cut: bool,
-    /// SubDevices that take outputs from it.
+    /// SubDevices that take outputs from it: each counts once, however many of its FMMUs match (ETG.1000.4, 5.4.1.3).
     pub(super) writers: u16,
-    /// SubDevices that put inputs into it.
+    /// SubDevices that put inputs into it; each counts once.
     pub(super) readers: u16,
 }
 
 impl Chunk {
-    /// Logical address of the inputs.
-    pub(super) fn inputs_address(&self) -> u32 {
-        self.logical_address + self.outputs.len() as u32
+    fn bytes(&self) -> usize {
+        self.outputs.len() + self.inputs.len()
     }
+
+    /// Whether `next` lies right behind, outputs and inputs, and both together fit a datagram.
+    fn goes_on_with(&self, next: &Self) -> bool {
+        self.logical_address + self.outputs.len() as u32 == next.logical_address
+            && self.inputs_address + self.inputs.len() as u32 == next.inputs_address
+            && (self.outputs.end, self.inputs.end) == (next.outputs.start, next.inputs.start)
+            && !(self.is_cut || next.is_cut)
+            && self.bytes() + next.bytes() <= CHUNK_CAPACITY
+    }
+
+    /// Takes in `next`, which lies right behind.
+    fn join(&mut self, next: &Self) {
+        self.positions.end = next.positions.end;
+        self.outputs.end = next.outputs.end;
+        self.inputs.end = next.inputs.end;
+        self.writers += next.writers;
+        self.readers += next.readers;
+    }
+
+    /// Bytes of its datagrams in a frame.
+    fn datagrams(&self) -> impl Iterator<Item = usize> + use<> {
+        let (outputs, inputs) = (self.outputs.len(), self.inputs.len());
+        let each = if self.read_write { [outputs + inputs, 0] } else { [outputs, inputs] };
+        each.into_iter().filter(|&bytes| bytes > 0).map(|bytes| bytes + DATAGRAM_OVERHEAD)
+    }
+}
+
+/// Frames that `chunks` take at most, and their time on the wire.
+fn load(chunks: &[Chunk]) -> (usize, Duration) {
+    let (mut frames, mut room, mut bytes) = (0, 0, 0);
+    for datagram in chunks.iter().flat_map(Chunk::datagrams) {
+        if datagram > room {
+            frames += 1;
+            room = FRAME_CAPACITY;
+        }
+        room -= datagram;
+        bytes += datagram;
+    }
+    (frames, BYTE_TIME * (bytes + frames * FRAME_OVERHEAD) as u32)
+}
+
+/// Chunks with those joined that stand side by side and belong `together`: what is joined so far, of how many, and the next.
+fn joined(chunks: &[Chunk], together: impl Fn(&Chunk, usize, &Chunk) -> bool) -> Vec<Chunk> {
+    let mut all: Vec<Chunk> = Vec::with_capacity(chunks.len());
+    let mut count = 0;
+    for next in chunks {
+        match all.last_mut() {
+            Some(last) if last.goes_on_with(next) && together(last, count, next) => {
+                last.join(next);
+                count += 1;
+            }
+            _ => {
+                all.push(next.clone());
+                count = 1;
+            }
+        }
+    }
+    all
 }
 
 /// Everybody's place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) pieces: Vec<Piece>,
+    /// As few datagrams as can be.
     pub(super) chunks: Vec<Chunk>,
+    /// The same bytes, apart for each SubDevice.
+    pub(super) spread: Vec<Chunk>,
     pub(super) output_bytes: usize,
     pub(super) input_bytes: usize,
 }
@@ -116,8 +191,31 @@ impl Layout {
         }
         layout.place_group(&group);
         layout.pieces.sort_by_key(|piece| piece.share.position);
-        layout.count_participants();
         layout
+    }
+
+    /// The datagrams of a cycle.
+    pub(super) fn chunks(&self, spread: bool) -> &[Chunk] {
+        if spread { &self.spread } else { &self.chunks }
+    }
+
+    /// Lets neighbours share datagrams in the spread layout: those of one of the `groups`, by position; and as many more
+    /// as it takes to need no more than so many frames and so much time on the wire (or what the other layout needs).
+    pub(super) fn fit_spread(&mut self, groups: &[Option<u16>], frames: usize, time: Duration) {
+        let group = |it: &Chunk| groups.get(usize::from(it.positions.start)).copied().flatten();
+        let apart =
+            joined(&self.spread, |last, _, next| group(last).is_some() && group(last) == group(next));
+        let (whole_frames, whole_time) = load(&self.chunks);
+        let (frames, time) = (frames.max(whole_frames), time.max(whole_time));
+        let mut most = 1;
+        loop {
+            self.spread = joined(&apart, |_, count, _| count < most);
+            let (needed_frames, needed_time) = load(&self.spread);
+            if needed_frames <= frames && needed_time <= time || most >= apart.len() {
+                return;
+            }
+            most += 1 + most / 4;
+        }
     }
 
     fn place_group(&mut self, group: &[Share]) {
@@ -130,23 +228,46 @@ impl Layout {
             let offset = self.output_bytes - output_start;
             self.place(share, logical_address + offset as u32);
         }
-        let outputs = output_start..self.output_bytes;
+        let inputs_address = logical_address + (self.output_bytes - output_start) as u32;
         for share in group.iter().filter(|share| !share.is_output()) {
-            let offset = outputs.len() + self.input_bytes - input_start;
-            self.place(share, logical_address + offset as u32);
+            let offset = self.input_bytes - input_start;
+            self.place(share, inputs_address + offset as u32);
         }
-        let read_write = !group.iter().any(|share| share.refuses_lrw);
-        let inputs = input_start..self.input_bytes;
-        let is_cut = false;
-        self.chunks.push(Chunk {
+        let first = self.spread.len();
+        let nothing = Chunk {
+            positions: 0..0,
             logical_address,
-            outputs,
-            inputs,
-            read_write,
-            is_cut,
+            inputs_address,
+            outputs: output_start..output_start,
+            inputs: input_start..input_start,
+            read_write: false,
+            is_cut: false,
             writers: 0,
             readers: 0,
-        });
+        };
+        let mut before = nothing;
+        for of_one in group.chunk_by(|a, b| a.position == b.position) {
+            let bytes = |output| -> usize {
+                of_one.iter().filter(|share| share.is_output() == output).map(Share::bytes).sum()
+            };
+            let (outputs, inputs) = (bytes(true), bytes(false));
+            if outputs + inputs > 0 {
+                before = Chunk {
+                    positions: of_one[0].position..of_one[0].position + 1,
+                    logical_address: before.logical_address + before.outputs.len() as u32,
+                    inputs_address: before.inputs_address + before.inputs.len() as u32,
+                    outputs: before.outputs.end..before.outputs.end + outputs,
+                    inputs: before.inputs.end..before.inputs.end + inputs,
+                    writers: u16::from(outputs > 0),
+                    readers: u16::from(inputs > 0),
+                    ..before
+                };
+                self.spread.push(before.clone());
+            }
+        }
+        let read_write = !group.iter().any(|share| share.refuses_lrw);
+        let whole = joined(&self.spread[first..], |_, _, _| true);
+        self.chunks.extend(whole.into_iter().map(|chunk| Chunk { read_write, ..chunk }));
     }
 
     /// A share that does not fit a chunk with others: consecutive chunks of its own.
@@ -157,15 +278,19 @@ impl Layout {
             let part = start..image.end.min(start + CHUNK_CAPACITY);
             let logical_address = logical_address + (start - image.start) as u32;
             let (outputs, inputs) = if share.is_output() { (part, 0..0) } else { (0..0, part) };
-            self.chunks.push(Chunk {
+            let chunk = Chunk {
+                positions: share.position..share.position + 1,
                 logical_address,
+                inputs_address: logical_address + outputs.len() as u32,
+                writers: u16::from(!outputs.is_empty()),
+                readers: u16::from(!inputs.is_empty()),
                 outputs,
                 inputs,
                 read_write: false,
                 is_cut: image.len() > CHUNK_CAPACITY,
-                writers: 0,
-                readers: 0,
-            });
+            };
+            self.spread.push(chunk.clone());
+            self.chunks.push(chunk);
         }
     }
 
@@ -180,27 +305,7 @@ impl Layout {
     }
 
     fn next_logical_address(&self) -> u32 {
-        self.chunks.last().map_or(LOGICAL_START, |chunk| chunk.inputs_address() + chunk.inputs.len() as u32)
-    }
-
-    /// A SubDevice counts once for a datagram it reads from and once for one it writes to, however many of
-    /// its FMMUs match (ETG.1000.4, 5.4.1.3).
-    fn count_participants(&mut self) {
-        for chunk in &mut self.chunks {
-            let end = chunk.inputs_address() + chunk.inputs.len() as u32;
-            let logical = chunk.logical_address..end;
-            let count = |output: bool| {
-                let mut positions: Vec<_> = self
-                    .pieces
-                    .iter()
-                    .filter(|piece| piece.share.is_output() == output && piece.overlaps(&logical))
-                    .map(|piece| piece.share.position)
-                    .collect();
-                positions.dedup();
-                positions.len() as u16
-            };
-            (chunk.writers, chunk.readers) = (count(true), count(false));
-        }
+        self.chunks.last().map_or(LOGICAL_START, |chunk| chunk.inputs_address + chunk.inputs.len() as u32)
     }
 }
 

@@ -200,13 +200,32 @@ impl MainDevice {
         self.sub_devices.get(position).map_or(&[], |it| &self.beat.inputs[it.inputs.clone()])
     }
 
-    /// Whether the inputs of the SubDevice at `position` came in with the last beat, whole.
+    /// Whether the inputs of the SubDevice at `position` came in with the last beat that was ended, whole; those of
+    /// all its group, if it has one.
+    ///
+    /// A working counter that is short says that somebody is missing, and not who: everybody in the datagram counts as
+    /// missing for that beat. From the next one on each SubDevice has datagrams of its own, until all have been whole
+    /// for ten beats. Where there are too many SubDevices for that, neighbours share them still.
     ///
     /// Inputs that take more than one datagram also need the beat before to have been whole and undisturbed,
     /// as an ESC keeps a buffer that was read in part for the next beat.
     #[must_use]
     pub fn inputs_fresh(&self, position: usize) -> bool {
-        self.sub_devices.get(position).is_some_and(|it| self.beat.are_fresh(it.input_chunks.clone()))
+        self.beat.is_fresh(position)
+    }
+
+    /// Whether the outputs that the SubDevice at `position` was sent in the last beat that was ended were taken; those
+    /// of all its group, if it has one. True if there are none.
+    #[must_use]
+    pub fn outputs_taken(&self, position: usize) -> bool {
+        self.beat.is_taken(position)
+    }
+
+    /// Whether the SubDevice at `position`, and its group, took part in the last beat that was ended:
+    /// [`Self::inputs_fresh`] and [`Self::outputs_taken`].
+    #[must_use]
+    pub fn exchanged(&self, position: usize) -> bool {
+        self.inputs_fresh(position) && self.outputs_taken(position)
     }
 
     /// The outputs of the SubDevice at `position`, as the next beat sends them; empty if it has none.

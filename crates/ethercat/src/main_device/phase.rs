@@ -72,6 +72,11 @@ impl Phase {
         self.has_process_data()
     }
 
+    /// Op was asked for.
+    pub(super) fn is_towards_op(self) -> bool {
+        matches!(self, Self::Op | Self::Running)
+    }
+
     fn is_going_down(self) -> bool {
         matches!(self, Self::ToInit | Self::AwaitInit | Self::Down)
     }
@@ -194,7 +199,7 @@ impl MainDevice {
                 Ok(())
             }
             Phase::SafeOp => {
-                self.beat.whole_beats = 0;
+                self.beat.forget_whole_beats();
                 self.phase = Phase::WholeBeats;
                 Ok(())
             }
@@ -287,10 +292,12 @@ impl MainDevice {
             );
         }
         let shares: Vec<_> = in_use.iter().flatten().map(|(.., share)| *share).collect();
-        let layout = Layout::new(&shares);
+        let mut layout = Layout::new(&shares);
         if layout.chunks.len() > SLOTS / 2 {
             return Err(BusError::ProcessDataTooLarge { found: layout.chunks.len(), maximum: SLOTS / 2 });
         }
+        let groups = self.configuration.groups(self.sub_devices.len());
+        layout.fit_spread(&groups, SLOTS / 2, self.configuration.period * 3 / 4);
         for ((worker, sub_device), in_use) in
             self.workers.iter_mut().zip(&mut self.sub_devices).zip(&in_use)
         {
@@ -300,7 +307,7 @@ impl MainDevice {
             let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
             worker.start(&mut plan::process_data(&sync_managers, &pieces));
         }
-        self.beat.set_layout(layout);
+        self.beat.set_layout(layout, &groups);
         self.phase = Phase::ProcessData;
         Ok(())
     }
@@ -309,7 +316,7 @@ impl MainDevice {
         if self.configuration.target < AlState::Op {
             return Ok(());
         }
-        if self.beat.whole_beats >= WHOLE_BEATS {
+        if self.beat.has_been_whole(WHOLE_BEATS) {
             self.start_plans(|plans| &mut plans.op);
             self.phase = Phase::Op;
             return Ok(());

@@ -48,8 +48,6 @@ pub struct SubDevice {
     pub(super) latched: LatchedTimes,
     pub(super) outputs: Range<usize>,
     pub(super) inputs: Range<usize>,
-    /// Chunks that carry its inputs.
-    pub(super) input_chunks: Range<usize>,
 }
 
 impl SubDevice {
@@ -73,7 +71,6 @@ impl SubDevice {
             latched: LatchedTimes::default(),
             outputs: 0..0,
             inputs: 0..0,
-            input_chunks: 0..0,
         }
     }
 
