@@ -256,6 +256,27 @@ fn clocks_and_their_pulses_fit_the_period() {
 }
 
 #[test]
+fn a_group_has_two_members_or_more() {
+    let grouped = |drives: &str, hub: &str| {
+        let text = GOOD.replace("dc = {}", &format!("dc = {{}}\ngroup = \"{drives}\""));
+        text.replace("name = \"hub\"", &format!("name = \"hub\"\ngroup = \"{hub}\""))
+    };
+    let robot = Robot::parse(&grouped("beam", "beam"), "r.toml").unwrap();
+    let groups: Vec<_> = robot.bus.sub_devices.iter().map(|it| it.group.as_deref()).collect();
+    assert_eq!(groups, [Some("beam"); 3]);
+    assert_eq!(
+        Robot::parse(&grouped("beam", "bean"), "r.toml").unwrap_err().to_string(),
+        "r.toml:20:9: group \"bean\" of one SubDevice, expected two or more that stand and fall together: \
+         did you mean \"beam\"?"
+    );
+    assert_eq!(
+        sentence("name = \"hub\"", "name = \"hub\"\ngroup = \"beam\""),
+        "r.toml:19:9: group \"beam\" of one SubDevice, expected two or more that stand and fall together: \
+         name it at the others too, or remove it"
+    );
+}
+
+#[test]
 fn start_up_values_fit_their_types() {
     assert_eq!(
         sentence("value = -3", "value = 200"),

@@ -1,5 +1,5 @@
 //! From the first beat on the MainDevice asks no allocator for anything: through SafeOp and Op, beside lost
-//! frames, mailbox services and emergencies, and when a SubDevice falls out.
+//! frames, mailbox services and emergencies, and when SubDevices fall out and come back.
 
 mod rig;
 
@@ -82,6 +82,16 @@ fn from_the_first_beat_through_op_nothing_is_allocated() {
     let count = |wanted: fn(&Event) -> bool| rig.events.iter().filter(|&it| wanted(it)).count();
     assert!(count(|it| matches!(it, Event::Mailbox(outcome) if outcome.result.is_ok())) > 40);
     assert!(count(|it| matches!(it, Event::Emergency { .. })) > 0);
+
+    // The segment's end is missing for a while, then back: the spread layout comes and goes.
+    assert!(rig.segment.disconnect(5, 1));
+    beat(&mut rig, &mut sent, 0);
+    for _ in 0..20 {
+        assert!(beat(&mut rig, &mut sent, 0).spread);
+        assert_eq!([5, 6].map(|it| watched(|| rig.main_device.exchanged(it))), [true, false]);
+    }
+    assert!(rig.segment.connect(5, 1));
+    assert!((0..20).any(|_| !beat(&mut rig, &mut sent, 0).spread));
 
     rig.segment.power_cycle(2);
     for _ in 0..200 {

@@ -72,7 +72,7 @@ fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
         process_data: it.process_data.clone(),
         startup: it.startup.clone(),
         sync0: it.sync0,
-        group: None,
+        group: it.group.clone(),
     }
 }
 
@@ -99,6 +99,15 @@ mod tests {
             .collect();
         assert_eq!(modes, [[8], [8], [8], [8], [9], [9]]);
         assert!(configuration.distributed_clocks);
+    }
+
+    #[test]
+    fn a_group_is_told_to_the_main_device() {
+        let text = include_str!("../../../../examples/six-axis.toml");
+        let text = text.replace("[[bus.sub_device]]\n", "[[bus.sub_device]]\ngroup = \"gantry\"\n");
+        let robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
+        assert!(sub_devices.iter().all(|it| it.group.as_deref() == Some("gantry")));
     }
 
     #[test]

@@ -131,6 +131,9 @@ fn the_bus_of_a_robot_file() {
     assert_eq!(found["bus"]["wire_ns"], (255 + 20) * 80);
     assert_eq!(found["bus"]["round_trip_ns"], (255 + 8) * 80 + 6_000);
     assert_eq!(found["bus"]["shortest_period_ns"], (255 + 8) * 80 + 6_000 + 100_000);
+    // With somebody missing an LWR and an LRD of 12 bytes each for every drive, and no LRW.
+    let spread = 255 - (12 + 6 * 24) + 6 * 2 * (12 + 12);
+    assert_eq!(found["bus"]["somebody_missing"]["frame_bytes"], serde_json::json!([spread]));
     assert_eq!(found["latency"][0]["total_ns"], serde_json::json!([1_000_000, 2_000_000]));
     assert_eq!(bus(&["--link", "1000"]).1["bus"]["wire_ns"], (255 + 20) * 8);
     assert_eq!(bus(&["--computing", "980us"]).0, Some(3));

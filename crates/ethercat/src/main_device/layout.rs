@@ -331,6 +331,87 @@ mod tests {
         assert_eq!(third_inputs.image, 24..36);
     }
 
+    /// What each chunk carries: first position and the one behind the last, writers, readers.
+    fn carried(chunks: &[Chunk]) -> Vec<(u16, u16, u16, u16)> {
+        chunks.iter().map(|it| (it.positions.start, it.positions.end, it.writers, it.readers)).collect()
+    }
+
+    /// Logical addresses of each byte of the image, in order: outputs, inputs.
+    fn addresses(chunks: &[Chunk]) -> [Vec<u32>; 2] {
+        let of = |base: u32, bytes: &Range<usize>| base..base + bytes.len() as u32;
+        [
+            chunks.iter().flat_map(|it| of(it.logical_address, &it.outputs)).collect(),
+            chunks.iter().flat_map(|it| of(it.inputs_address, &it.inputs)).collect(),
+        ]
+    }
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_spread_layout_has_the_same_bytes_at_the_same_addresses() {
+        let mut shares: Vec<_> =
+            (0..100).flat_map(|it| [share(it, true, 60), share(it, false, 100)]).collect();
+        shares.insert(140, share(70, false, 3000 * 8));
+        shares.retain(|it| it.position % 7 != 3);
+        shares.retain(|it| it.position % 11 != 5 || it.is_output());
+        let mut layout = Layout::new(&shares);
+        let whole = addresses(&layout.chunks);
+        assert_eq!((whole[0].len(), whole[1].len()), (layout.output_bytes, layout.input_bytes));
+        for piece in &layout.pieces {
+            let image = &whole[usize::from(!piece.share.is_output())][piece.image.clone()];
+            let logical = piece.logical_address..piece.logical_address + piece.image.len() as u32;
+            assert!(image.iter().copied().eq(logical));
+        }
+        for groups in
+            [vec![], vec![Some(0); 100], (0..100).map(|it| (it % 3 > 0).then_some(it / 9)).collect()]
+        {
+            for period in [MILLISECOND, 100 * MILLISECOND] {
+                layout.fit_spread(&groups, 32, period);
+                assert_eq!(addresses(&layout.spread), whole);
+            }
+        }
+    }
+
+    #[test]
+    fn spread_is_one_chunk_for_each_and_one_for_neighbours_of_a_group() {
+        let shares = [
+            share(0, true, 8),
+            share(0, false, 8),
+            share(1, true, 8),
+            // Position 2 has no process data.
+            share(3, false, 8),
+            share(4, true, 16),
+            share(4, false, 16),
+        ];
+        let mut layout = Layout::new(&shares);
+        layout.fit_spread(&[], 32, MILLISECOND);
+        assert_eq!(carried(&layout.spread), [(0, 1, 1, 1), (1, 2, 1, 0), (3, 4, 0, 1), (4, 5, 1, 1)]);
+        layout.fit_spread(&[Some(0), Some(1), None, Some(1), Some(0)], 32, MILLISECOND);
+        assert_eq!(carried(&layout.spread), [(0, 1, 1, 1), (1, 4, 1, 1), (4, 5, 1, 1)]);
+        assert_eq!(carried(&layout.chunks), [(0, 5, 3, 3)]);
+    }
+
+    #[test]
+    fn neighbours_are_joined_until_the_cycle_has_room_and_nothing_fails_for_want_of_it() {
+        let shares: Vec<_> = (0..4000).flat_map(|it| [share(it, true, 8), share(it, false, 8)]).collect();
+        let of = |frames, time| {
+            let mut layout = Layout::new(&shares);
+            layout.fit_spread(&[], frames, time);
+            (layout.spread.len(), load(&layout.spread))
+        };
+        let (apart, (most, _)) = of(1000, 100 * MILLISECOND);
+        assert_eq!(apart, 4000);
+        assert_eq!(most, 4000 * 26 / 1400 + 1);
+        // 75 frames apart, 6 at least: 32 are enough for some threes.
+        let (threes, (frames, _)) = of(32, 100 * MILLISECOND);
+        assert!(frames <= 32 && (1000..2000).contains(&threes), "{threes} in {frames}");
+        let (few, (_, time)) = of(32, MILLISECOND);
+        assert!(time <= MILLISECOND && (100..threes).contains(&few), "{few} in {time:?}");
+        // No time at all: as few as without spreading.
+        let (fewest, (frames, _)) = of(1, Duration::ZERO);
+        assert!(fewest <= 8 && frames <= 8, "{fewest} in {frames}");
+    }
+
     #[test]
     fn a_few_bits_take_a_byte_and_map_only_their_bits() {
         let layout = Layout::new(&[share(0, true, 4), share(1, true, 12)]);

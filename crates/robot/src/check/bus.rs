@@ -1,6 +1,7 @@
 //! The SubDevices.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0};
 use toml::Spanned;
@@ -29,6 +30,7 @@ pub(super) fn bus(
         let remedy = "add a [[bus.sub_device]] for each SubDevice, in the order of the cable";
         return Err(Problem::new(span, "a bus without SubDevices", "at least one", remedy));
     }
+    sub_devices.check_groups()?;
     Ok(Bus { distributed_clocks: bus.distributed_clocks, sub_devices: sub_devices.list })
 }
 
@@ -39,6 +41,8 @@ struct SubDevices {
     positions: HashMap<String, usize>,
     aliases: HashMap<u16, usize>,
     topology: Topology,
+    /// Members of each group, and where its name stands.
+    groups: BTreeMap<String, (usize, Range<usize>)>,
 }
 
 impl SubDevices {
@@ -65,6 +69,10 @@ impl SubDevices {
             let wanted = sub_device.parent.as_ref().filter(|_| step == 0);
             let port = sub_device.port.as_ref().filter(|_| step == 0);
             let parent = self.topology.attach(wanted, port, &self.positions, position)?;
+            if let Some(group) = &kind.group {
+                let (members, _) = self.groups.entry(group.get_ref().clone()).or_insert((0, group.span()));
+                *members += 1;
+            }
             self.list.push(SubDevice {
                 name: repetition.name,
                 identity: kind.identity,
@@ -75,9 +83,24 @@ impl SubDevices {
                 parent,
                 beat_number: sub_device.beat_number.as_ref().is_some_and(|it| *it.get_ref()),
                 simulation: kind.simulation.clone(),
+                group: kind.group.as_ref().map(|group| group.get_ref().clone()),
             });
         }
         Ok(())
+    }
+
+    /// A group of one is a name written wrong.
+    fn check_groups(&self) -> Checked<()> {
+        let Some((name, (_, place))) = self.groups.iter().find(|(_, (members, _))| *members == 1) else {
+            return Ok(());
+        };
+        let others = self.groups.keys().filter(|&other| other != name).map(String::as_str);
+        let remedy = match nearest(name, others) {
+            Some(nearest) => format!("did you mean \"{nearest}\"?"),
+            None => "name it at the others too, or remove it".to_owned(),
+        };
+        let found = format!("group \"{name}\" of one SubDevice");
+        Err(Problem::new(place.clone(), found, "two or more that stand and fall together", remedy))
     }
 
     /// The alias of the `step`-th repetition: they count up.
@@ -108,6 +131,7 @@ struct Kind {
     startup: Vec<StartupSdo>,
     sync0: Option<Sync0>,
     simulation: Option<Simulation>,
+    group: Option<Spanned<String>>,
 }
 
 impl Kind {
@@ -135,6 +159,7 @@ impl Kind {
             startup: startup.into_iter().flatten().map(startup::sdo).collect::<Checked<_>>()?,
             sync0: clock.map(|clock| clock::sync0(clock, distributed_clocks, cycle)).transpose()?,
             simulation: simulate.map(simulation::simulation).transpose()?,
+            group: entry.group.as_ref().or(device.and_then(|it| it.group.as_ref())).cloned(),
         })
     }
 }

@@ -31,6 +31,8 @@ pub struct SubDevice {
     pub parent: Option<Parent>,
     /// Whether its outputs carry the number of the beat, for those who measure from outside.
     pub beat_number: bool,
+    /// The group that stands and falls together, if it belongs to one; at least one other SubDevice does too.
+    pub group: Option<String>,
     /// How to simulate it; `None` where the file does not say.
     pub simulation: Option<Simulation>,
 }

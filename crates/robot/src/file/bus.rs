@@ -42,6 +42,7 @@ pub(crate) struct SubDevice {
     pub(crate) dc: Option<Spanned<DistributedClock>>,
     pub(crate) simulate: Option<Spanned<Simulate>>,
     pub(crate) beat_number: Option<Spanned<bool>>,
+    pub(crate) group: Option<Spanned<String>>,
 }
 
 /// `[device.NAME]`: what SubDevices of one kind share.
@@ -53,6 +54,7 @@ pub(crate) struct Device {
     pub(crate) startup: Option<Vec<Startup>>,
     pub(crate) dc: Option<Spanned<DistributedClock>>,
     pub(crate) simulate: Option<Spanned<Simulate>>,
+    pub(crate) group: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]

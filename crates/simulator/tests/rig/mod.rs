@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod echo;
+pub(crate) mod numbered;
 pub(crate) mod parameters;
 pub(crate) mod stamped;
 pub(crate) mod wire;

@@ -16,7 +16,15 @@ use crate::compose::{configuration::configuration, segment::segment};
 use crate::failure::Failure;
 
 /// Bytes of datagrams in each process data frame of the longest beat in Op. Mailbox frames come on top now and then.
-pub(super) fn of_a_beat(robot: &Robot) -> Result<Vec<usize>, Failure> {
+pub(super) struct Frames {
+    /// With everybody there.
+    pub(super) whole: Vec<usize>,
+    /// With somebody missing: process data is spread over more datagrams.
+    pub(super) spread: Vec<usize>,
+}
+
+/// Runs the robot of a file in the simulator for some beats.
+pub(super) fn of_a_beat(robot: &Robot) -> Result<Frames, Failure> {
     let clock = VirtualClock::default();
     // A clock at 0 would be no time that a bus can be at.
     clock.advance(Duration::from_secs(1000));
@@ -25,35 +33,45 @@ pub(super) fn of_a_beat(robot: &Robot) -> Result<Vec<usize>, Failure> {
     let stop = AtomicBool::new(false);
     Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
         .bring_up(BRING_UP_PATIENCE, |_| ())?;
-    let period = robot.cycle.period;
-    // Diagnosis goes around: one SubDevice a beat.
-    let mut left = robot.bus.sub_devices.len() + 1;
-    let mut longest = Vec::new();
-    for _ in 0..MOST_BEATS {
-        let release = clock.now();
-        let frames = beat(&mut main_device, &mut link, &clock)?;
-        clock.sleep_until(release + period);
-        if main_device.stage() == Stage::Op {
-            if frames.iter().sum::<usize>() > longest.iter().sum::<usize>() {
-                longest = frames;
-            }
-            left -= 1;
-            if left == 0 {
-                return Ok(longest);
+    let has_process_data = main_device.process_image_bytes() != (0, 0);
+    let mut beats = 0;
+    let mut longest = |missing: bool| {
+        // Diagnosis goes around: one SubDevice a beat.
+        let mut left = robot.bus.sub_devices.len() + 1;
+        let mut longest = Vec::new();
+        while beats < MOST_BEATS {
+            beats += 1;
+            let release = clock.now();
+            let (frames, spread) = beat(&mut main_device, &mut link, &clock, missing)?;
+            clock.sleep_until(release + robot.cycle.period);
+            if main_device.stage() == Stage::Op && (spread || !missing) {
+                if frames.iter().sum::<usize>() > longest.iter().sum::<usize>() {
+                    longest = frames;
+                }
+                left -= 1;
+                if left == 0 {
+                    return Ok(longest);
+                }
             }
         }
-    }
-    let stage = main_device.stage();
-    Err(Failure::new(format!(
-        "the simulated bus does not reach Op in {MOST_BEATS} beats, it is in {stage:?}"
-    )))
+        let stage = main_device.stage();
+        let found =
+            format!("the simulated bus does not reach Op in {MOST_BEATS} beats, it is in {stage:?}");
+        Err(Failure::new(found))
+    };
+    let whole = longest(false)?;
+    let spread = if has_process_data { longest(true)? } else { whole.clone() };
+    Ok(Frames { whole, spread })
 }
 
+/// One beat, of which one process data datagram comes back with no working counter if somebody is `missing`. Returns the frames,
+/// and whether process data was spread.
 fn beat<S: ethercat::link::Segment>(
     main_device: &mut MainDevice,
     link: &mut DirectLink<S, VirtualClock>,
     clock: &VirtualClock,
-) -> Result<Vec<usize>, Failure> {
+    missing: bool,
+) -> Result<(Vec<usize>, bool), Failure> {
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
     let mut frames = Vec::new();
     main_device.begin_beat(clock.now());
@@ -67,11 +85,16 @@ fn beat<S: ethercat::link::Segment>(
     }
     while main_device.in_flight() > 0 {
         let Some(length) = link.receive(&mut buffer, Duration::from_micros(10))? else { break };
-        main_device.handle_frame(clock.now(), &buffer[..length]);
+        let reply = &mut buffer[..length];
+        let logical = Frame::parse(reply)?.places().find(|it| it.header.command.is_logical());
+        if let Some(place) = logical.filter(|_| missing) {
+            reply[place.working_counter()..place.end()].fill(0);
+        }
+        main_device.handle_frame(clock.now(), reply);
     }
-    main_device.end_beat(clock.now());
+    let report = main_device.end_beat(clock.now());
     while main_device.poll_event().is_some() {}
-    Ok(frames)
+    Ok((frames, report.spread))
 }
 
 /// In virtual time.

@@ -53,6 +53,8 @@ enum Link {
 struct Found {
     robot: Robot,
     network: Network,
+    /// The same with somebody missing.
+    spread: Network,
     rate: LinkRate,
     computing_ns: u64,
     /// How SubDevices sample, and the way of an event through them.
@@ -80,16 +82,18 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
         Link::Mbit100 => LinkRate::Mbit100,
         Link::Gbit1 => LinkRate::Gbit1,
     };
+    let frames = frames::of_a_beat(&robot)?;
     let network = Network {
         rate,
-        frames: frames::of_a_beat(&robot)?,
+        frames: frames.whole,
         sub_devices: robot.bus.sub_devices.len() as u32,
         forward_ns: nanoseconds(options.forward),
         cables_ns: nanoseconds(options.cables),
     };
+    let spread = Network { frames: frames.spread, ..network.clone() };
     let computing_ns = nanoseconds(options.computing);
     let ways = ways(&robot, &network, computing_ns);
-    let found = Found { robot, network, rate, computing_ns, ways };
+    let found = Found { robot, network, spread, rate, computing_ns, ways };
     if json {
         println!("{}", words::json(&found));
     } else {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use report::{Row, Table};
 use robot::FrameOrder;
 use serde_json::{Value, json};
-use timing::bus::{LinkRate, Range, frame_bytes, wire_time_ns};
+use timing::bus::{LinkRate, Network, Range, frame_bytes, wire_time_ns};
 
 use super::Found;
 use crate::commands::analyse::time;
@@ -43,11 +43,17 @@ pub(super) fn text(file: &str, found: &Found) -> String {
         time(network.cables_ns)
     );
     let _ = writeln!(text, "round trip          {}", time(network.round_trip_ns()));
+    let computing = time(found.computing_ns);
+    let _ =
+        writeln!(text, "shortest period     {} with {computing} of computing", time(found.shortest_ns()));
+    let spread = &found.spread;
     let _ = writeln!(
         text,
-        "shortest period     {} with {} of computing\n",
-        time(found.shortest_ns()),
-        time(found.computing_ns)
+        "somebody missing    {} bytes in {} frames ({}), shortest period {}\n",
+        spread.frames.iter().map(|&datagrams| frame_bytes(datagrams)).sum::<usize>(),
+        spread.frames.len(),
+        time(spread.occupied_ns()),
+        time(spread.shortest_period_ns(found.computing_ns)),
     );
     let rows = found.ways.iter().map(|(sampling, way)| {
         let latency = way.latency();
@@ -78,6 +84,7 @@ pub(super) fn text(file: &str, found: &Found) -> String {
 /// One object.
 pub(super) fn json(found: &Found) -> Value {
     let network = &found.network;
+    let bytes = |network: &Network| network.frames.iter().map(|&it| frame_bytes(it)).collect::<Vec<_>>();
     let ways: Vec<Value> = found
         .ways
         .iter()
@@ -95,11 +102,16 @@ pub(super) fn json(found: &Found) -> Value {
         "bus": {
             "sub_devices": network.sub_devices,
             "period_ns": found.period_ns(),
-            "frame_bytes": network.frames.iter().map(|&datagrams| frame_bytes(datagrams)).collect::<Vec<_>>(),
+            "frame_bytes": bytes(network),
             "wire_ns": network.occupied_ns(),
             "round_trip_ns": network.round_trip_ns(),
             "shortest_period_ns": found.shortest_ns(),
             "holds": found.holds(),
+            "somebody_missing": {
+                "frame_bytes": bytes(&found.spread),
+                "wire_ns": found.spread.occupied_ns(),
+                "shortest_period_ns": found.spread.shortest_period_ns(found.computing_ns),
+            },
         },
         "latency": ways,
     })
