@@ -226,4 +226,12 @@ pub enum Stop {
     HomingError = 8,
     /// The drive did not find its home in time.
     HomingTimedOut = 9,
+    /// The axis was not heard of.
+    Outage = 10,
+    /// A stop signal.
+    Interlock = 11,
+    /// The permission to enable is missing.
+    NotPermitted = 12,
+    /// The cycle ends, and the controller did not bring the axis to rest.
+    Ending = 13,
 }

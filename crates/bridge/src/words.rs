@@ -82,6 +82,10 @@ impl Stop {
             7 => Self::NotFinite,
             8 => Self::HomingError,
             9 => Self::HomingTimedOut,
+            10 => Self::Outage,
+            11 => Self::Interlock,
+            12 => Self::NotPermitted,
+            13 => Self::Ending,
             _ => return None,
         })
     }
@@ -99,6 +103,10 @@ impl Stop {
             Self::NotFinite => "a set-point was no number",
             Self::HomingError => "the drive did not find its home: it shows a homing error",
             Self::HomingTimedOut => "the drive did not find its home in time",
+            Self::Outage => "the axis was not heard of (outage)",
+            Self::Interlock => "a stop signal (interlock)",
+            Self::NotPermitted => "the permission to enable is missing (interlock)",
+            Self::Ending => "the cycle ends, and the controller did not bring the axis to rest",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::{Request, State};
+use ethercat::cia402::{Request, State, Statusword};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::supervision::StopReason;
@@ -137,6 +137,12 @@ pub struct AxisReport {
     /// Why supervision stopped it or holds it back. While it is stopped, its phase is
     /// [`motion::AxisPhase::HoldingAt`] and its set-points are not heard.
     pub stop: Option<StopReason>,
+    /// Statusword 0x6041 as it came in last.
+    pub statusword: Statusword,
+    /// Error code 0x603F of a drive in fault, from its process data, its object, or its emergency message; 0 for none known.
+    pub error_code: u16,
+    /// Cycles in a row up to this one in which it was not heard of; 0 while all is well.
+    pub missed: u32,
 }
 
 /// What an axis is asked to do.

@@ -1,7 +1,7 @@
 //! The real-time cycle.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
 use std::time::Duration;
 
 use ethercat::al::AlState;
@@ -9,17 +9,21 @@ use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
 use ethercat::main_device::{BusError, Event, MainDevice, Stage};
 use ethercat::time::Instant;
 use motion::Seconds;
+use motion::supervision::BLIND_CYCLES;
 use timing::{CycleRecord, Phase};
 
-use crate::axis::{Axes, AxisConfiguration, AxisError};
+use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::clock::Clock;
 use crate::controller::{Beat, Controller, Freshness, Told};
-use crate::observer::{Observer, Publisher, publication};
+use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
 use crate::seam::Seam;
 use crate::status::Status;
-use crate::stop::{Course, Situation};
+use crate::stop::{Course, Situation, StopHandle};
+use crate::watch::BusWatch;
+
+pub use crate::watch::Lost;
 
 /// Which reply a beat works with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +47,8 @@ pub struct CycleConfiguration {
     pub beats: Option<u64>,
     /// What becomes of releases that a beat ran past.
     pub overrun: OverrunPolicy,
+    /// How long the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
+    pub loss: Option<Duration>,
 }
 
 impl CycleConfiguration {
@@ -50,9 +56,13 @@ impl CycleConfiguration {
     /// are skipped.
     #[must_use]
     pub fn every(period: Duration) -> Self {
-        Self { period, order: FrameOrder::default(), beats: None, overrun: OverrunPolicy::default() }
+        let (order, overrun) = (FrameOrder::default(), OverrunPolicy::default());
+        Self { period, order, beats: None, overrun, loss: Some(USUAL_LOSS) }
     }
 }
+
+/// How long a bus may stay lost where nobody says.
+pub const USUAL_LOSS: Duration = Duration::from_secs(10);
 
 /// A MainDevice on its link, run beat by beat.
 ///
@@ -74,6 +84,10 @@ pub struct Cycle<L, C> {
     beats_in_op: u64,
     failure: Option<BusError>,
     stopped_by_overrun: Option<u64>,
+    fault_codes: FaultCodes,
+    watch: BusWatch,
+    /// When the last cycle began.
+    begun: Option<Instant>,
     frame: [u8; MAXIMUM_FRAME_LENGTH],
 }
 
@@ -90,9 +104,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         controller: Box<dyn Controller>,
         configuration: CycleConfiguration,
     ) -> Result<(Self, Observer), AxisError> {
-        let (publisher, observer) = publication(axes.len());
+        let sub_devices = main_device.sub_devices().len();
+        let (publisher, observer) = publication(sub_devices, axes.len());
+        let bound = Axes::bind(axes, &main_device, configuration.period)?;
         let cycle = Self {
-            axes: Axes::bind(axes, &main_device, configuration.period)?,
+            fault_codes: FaultCodes::of(&bound),
+            watch: BusWatch::new(sub_devices, axes.len(), configuration.loss),
+            begun: None,
+            axes: bound,
             beat_numbers: BeatNumbers::default(),
             main_device,
             link,
@@ -101,7 +120,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             configuration,
             publisher,
             record: CycleRecord::begin(0, 0, 0),
-            status: Status::initial(axes.len()),
+            status: Status::initial(sub_devices, axes.len()),
             course: Course::Running,
             seam: None,
             told: Told::default(),
@@ -136,7 +155,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// Runs on the calling thread: to Op, on until `stop` is set or the beats have run, then the axes to
     /// rest, the drives disabled, the bus to Init.
-    pub fn run(mut self, stop: &AtomicBool) -> Ended<L> {
+    pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
         self.pacer.restart();
         while self.course != Course::Ended {
             let release = self.pacer.wait();
@@ -157,6 +176,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         Ended {
             failure: self.failure,
             stopped_by_overrun: self.stopped_by_overrun,
+            lost: self.watch.lost(),
             overruns: self.pacer.overruns(),
             status: self.status,
             main_device: self.main_device,
@@ -206,8 +226,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 }
                 Ok(None) if timeout.is_zero() => break,
                 Ok(None) => {}
-                Err(_) => {
-                    self.status.link_errors += 1;
+                Err(error) => {
+                    self.note_link_error(&error);
                     break;
                 }
             }
@@ -220,12 +240,29 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Process image to feedback.
     fn read(&mut self, release: Release) {
         let periods = u32::try_from(release.skipped).unwrap_or(u32::MAX).saturating_add(1);
-        self.axes.read(&self.main_device, self.configuration.period.saturating_mul(periods));
+        let elapsed = self.configuration.period.saturating_mul(periods);
+        let stalled = self.stalled();
+        // What was sent before a long stall has long been answered.
+        let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastBeat;
+        self.axes.read(&self.main_device, Moment { elapsed, stalled, outdated });
+        self.fault_codes.ask(&self.axes, &mut self.main_device);
+        if stalled > BLIND_CYCLES && self.main_device.stage() == Stage::Op {
+            self.tell(release.cycle, Happening::Stalled { cycles: stalled });
+        }
         self.finish(Phase::Read);
     }
 
+    /// Whole periods that passed between the starts of the last cycle and of this one, beyond the one that should: the host
+    /// stood still.
+    fn stalled(&mut self) -> u64 {
+        let now = Instant::from_nanos(self.record.start_ns);
+        let before = self.begun.replace(now).unwrap_or(now);
+        let periods = now.since(before).as_nanos() / self.configuration.period.as_nanos().max(1);
+        u64::try_from(periods.saturating_sub(1)).unwrap_or(u64::MAX)
+    }
+
     /// What is asked of the cycle from outside.
-    fn command(&mut self, stop: &AtomicBool) {
+    fn command(&mut self, stop: &StopHandle) {
         if let Some(seam) = &mut self.seam {
             seam.hear(|| self.pacer.clock().now());
         }
@@ -233,8 +270,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.beats_in_op += u64::from(stage == Stage::Op);
         let enough = self.configuration.beats.is_some_and(|beats| self.beats_in_op > beats);
         let situation = Situation {
-            // Relaxed: nothing but the flag itself is passed through it.
-            asked: enough || self.stopped_by_overrun.is_some() || stop.load(Ordering::Relaxed),
+            asked: enough
+                || self.stopped_by_overrun.is_some()
+                || self.watch.lost().is_some()
+                || stop.is_asked(),
+            hurried: stop.is_hurried(),
+            braking: self.axes.braking_time(),
             failed: self.failure.is_some(),
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
@@ -267,13 +308,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.controller.update(beat, reports, commands);
         self.told = self.controller.tell();
         if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
-            self.axes.disable();
+            let quickly = self.course.stops_quickly(self.now());
+            self.axes.disable(quickly);
         }
         if beat.stopping {
             self.axes.interrupt_homing();
         }
         let elapsed = self.configuration.period.as_secs_f64() * beat.periods as f64;
-        self.axes.supervise(Seconds(elapsed), stale && self.told.commanded);
+        self.axes.supervise(Seconds(elapsed), stale && self.told.commanded, self.course.ending());
         self.finish(Phase::Update);
     }
 
@@ -289,23 +331,26 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let now = self.now();
         self.main_device.begin_beat(now);
         while let Some(length) = self.main_device.poll_transmit(now, &mut self.frame) {
-            if self.link.transmit(&self.frame[..length]).is_err() {
-                self.status.link_errors += 1;
+            if let Err(error) = self.link.transmit(&self.frame[..length]) {
+                self.note_link_error(&error);
             }
         }
         self.finish(Phase::Transmit);
     }
 
+    fn note_link_error(&mut self, error: &io::Error) {
+        self.status.link_errors += 1;
+        self.watch.note_link_error(error);
+    }
+
     /// Everything others may want to know.
     fn publish(&mut self, release: Release) {
         while let Some(event) = self.main_device.poll_event() {
-            if let Event::Failed(error) = &event {
-                self.failure = Some(error.clone());
-            }
-            self.publisher.event(event);
+            self.pass_on(release.cycle, event);
         }
         self.status.cycle = release.cycle;
         self.status.stage = self.main_device.stage();
+        self.watch_bus(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
         self.status.axes.copy_from_slice(self.axes.reports());
@@ -325,6 +370,43 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
+    /// An event of the bus, to whom it concerns.
+    fn pass_on(&mut self, cycle: u64, event: Event) {
+        match event {
+            Event::Failed(error) => {
+                self.failure = Some(error.clone());
+                self.tell(cycle, Happening::Bus(Event::Failed(error)));
+            }
+            Event::Mailbox(outcome) => match self.fault_codes.take(outcome) {
+                Ok(None) => {}
+                Ok(Some((position, code))) => {
+                    self.axes.note_error_code(position, code);
+                    self.tell(cycle, Happening::DriveFault { position, code });
+                }
+                Err(outcome) => self.tell(cycle, Happening::Bus(Event::Mailbox(outcome))),
+            },
+            Event::Emergency { position, error_code, .. } => {
+                self.axes.note_error_code(usize::from(position), error_code);
+                self.tell(cycle, Happening::Bus(event));
+            }
+            event => self.tell(cycle, Happening::Bus(event)),
+        }
+    }
+
+    /// How the SubDevices and the axes are, and what has changed about it.
+    fn watch_bus(&mut self, cycle: u64) {
+        let now = self.now();
+        let publisher = &mut self.publisher;
+        let mut tell = |what| publisher.event(CycleEvent { cycle, at: now, what });
+        self.watch.look_at_sub_devices(now, &self.main_device, &mut self.status.sub_devices, &mut tell);
+        self.watch.look_at_axes(self.axes.reports(), &mut tell);
+    }
+
+    fn tell(&mut self, cycle: u64, what: Happening) {
+        let at = self.now();
+        self.publisher.event(CycleEvent { cycle, at, what });
+    }
+
     fn finish(&mut self, phase: Phase) {
         let now = self.now();
         self.record.finish(phase, now.as_nanos());
@@ -342,6 +424,8 @@ pub struct Ended<L> {
     pub failure: Option<BusError>,
     /// The beat whose overrun ended the cycle, under [`OverrunPolicy::Stop`].
     pub stopped_by_overrun: Option<u64>,
+    /// The bus stayed lost, and that ended the cycle.
+    pub lost: Option<Lost>,
     /// Cycles that ran past their next release.
     pub overruns: Overruns,
     /// How the last beat stood.

@@ -15,6 +15,7 @@
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
+//! | [`stop`] | a request to stop a cycle |
 //! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
 //! | [`always_on`] | what every cycle wants and nobody has to ask for |
 //! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
@@ -41,6 +42,7 @@ pub mod profile;
 pub mod seam;
 pub mod serve;
 pub mod status;
-mod stop;
+pub mod stop;
 mod sys;
 pub mod task;
+mod watch;

@@ -2,6 +2,8 @@
 
 use bridge::ring::{Receiver, Sender, bounded};
 use ethercat::main_device::Event;
+use ethercat::time::Instant;
+use motion::supervision::StopReason;
 use timing::CycleRecord;
 
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
@@ -12,13 +14,67 @@ const RECORDS: usize = 8192;
 /// Events between two looks; bring-up of a long line has a few for each SubDevice.
 const EVENTS: usize = 4096;
 
+/// Something that happened in a cycle, and when.
+#[derive(Debug)]
+pub struct CycleEvent {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// CLOCK_MONOTONIC, as the cycle's clock showed it.
+    pub at: Instant,
+    /// What happened.
+    pub what: Happening,
+}
+
+/// What happened in a cycle.
+#[derive(Debug)]
+pub enum Happening {
+    /// What the MainDevice says of the bus.
+    Bus(Event),
+    /// The process data of a SubDevice in Op does not come and go any more.
+    SubDeviceLost {
+        /// Place in the segment, from 0.
+        position: usize,
+    },
+    /// It does again.
+    SubDeviceBack {
+        /// Place in the segment, from 0.
+        position: usize,
+        /// Cycles it was lost for.
+        after: u64,
+    },
+    /// Supervision has stopped an axis, or holds it back, for this reason.
+    AxisStopped {
+        /// Place among the axes, from 0.
+        axis: usize,
+        /// Why.
+        reason: StopReason,
+    },
+    /// The axis is its controller's again.
+    AxisFreed {
+        /// Place among the axes, from 0.
+        axis: usize,
+    },
+    /// A drive in fault has told its error code, object 0x603F.
+    DriveFault {
+        /// Place in the segment, from 0.
+        position: usize,
+        /// The code.
+        code: u16,
+    },
+    /// The host stood still: cycles that did not take place.
+    Stalled {
+        /// How many.
+        cycles: u64,
+    },
+}
+
 /// What a running cycle tells.
 ///
 /// Look every second or more often: records and events that find no room are dropped and counted.
 #[derive(Debug)]
 pub struct Observer {
     records: Receiver<CycleRecord>,
-    events: Receiver<Event>,
+    events: Receiver<CycleEvent>,
     status: StatusReader,
 }
 
@@ -29,7 +85,7 @@ impl Observer {
     }
 
     /// The next event, oldest first.
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<CycleEvent> {
         self.events.next()
     }
 
@@ -68,7 +124,7 @@ impl Observer {
 #[derive(Debug)]
 pub(crate) struct Publisher {
     records: Sender<CycleRecord>,
-    events: Sender<Event>,
+    events: Sender<CycleEvent>,
     status: StatusWriter,
 }
 
@@ -77,7 +133,7 @@ impl Publisher {
         self.records.send(record);
     }
 
-    pub(crate) fn event(&mut self, event: Event) {
+    pub(crate) fn event(&mut self, event: CycleEvent) {
         self.events.send(event);
     }
 
@@ -86,11 +142,11 @@ impl Publisher {
     }
 }
 
-/// Both ends, for a robot with this many axes.
-pub(crate) fn publication(axes: usize) -> (Publisher, Observer) {
+/// Both ends, for a robot with this many SubDevices and axes.
+pub(crate) fn publication(sub_devices: usize, axes: usize) -> (Publisher, Observer) {
     let (record_sender, records) = bounded(RECORDS);
     let (event_sender, events) = bounded(EVENTS);
-    let (status_writer, status) = status_cell(axes);
+    let (status_writer, status) = status_cell(sub_devices, axes);
     let publisher = Publisher { records: record_sender, events: event_sender, status: status_writer };
     (publisher, Observer { records, events, status })
 }
@@ -101,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_drops_the_newest_and_counts() {
-        let (mut publisher, mut observer) = publication(0);
+        let (mut publisher, mut observer) = publication(0, 0);
         for cycle in 0..RECORDS as u64 + 10 {
             publisher.record(CycleRecord::begin(cycle, 0, 0));
         }

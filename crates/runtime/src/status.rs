@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::State;
+use ethercat::al::{AlState, AlStatus};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::cia402::{State, Statusword};
 use ethercat::main_device::{BeatReport, ReceptionCounters, Stage};
 
 use motion::supervision::StopReason;
@@ -26,14 +28,50 @@ pub struct Status {
     pub clock_difference: Duration,
     /// Frames the operating system did not take or give since the start.
     pub link_errors: u64,
+    /// What the SubDevices show, in the order of positions.
+    pub sub_devices: Vec<SubDeviceStatus>,
     /// What the axes report, in their order.
     pub axes: Vec<AxisReport>,
+}
+
+/// What a SubDevice shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubDeviceStatus {
+    /// Its process data went to and fro in this cycle; true where it has none.
+    pub exchanges: bool,
+    /// AL status (register 0x0130), as it was read last.
+    pub al_status: AlStatus,
+    /// AL status code (register 0x0134), read with it.
+    pub al_status_code: AlStatusCode,
+}
+
+impl Default for SubDeviceStatus {
+    /// Nothing is known of it.
+    fn default() -> Self {
+        let al_status = AlStatus::in_state(AlState::Init);
+        Self { exchanges: false, al_status, al_status_code: AlStatusCode::default() }
+    }
+}
+
+impl SubDeviceStatus {
+    fn encode(self) -> u64 {
+        let Self { exchanges, al_status, al_status_code } = self;
+        u64::from(exchanges) | u64::from(al_status.bits()) << 16 | u64::from(al_status_code.0) << 32
+    }
+
+    fn decode(word: u64) -> Self {
+        Self {
+            exchanges: word & 1 != 0,
+            al_status: AlStatus::from_bits((word >> 16) as u16),
+            al_status_code: AlStatusCode((word >> 32) as u16),
+        }
+    }
 }
 
 impl Status {
     /// Before the first beat.
     #[must_use]
-    pub fn initial(axes: usize) -> Self {
+    pub fn initial(sub_devices: usize, axes: usize) -> Self {
         Self {
             cycle: 0,
             stage: Stage::Scan,
@@ -41,6 +79,7 @@ impl Status {
             reception: ReceptionCounters::default(),
             clock_difference: Duration::ZERO,
             link_errors: 0,
+            sub_devices: vec![SubDeviceStatus::default(); sub_devices],
             axes: vec![AxisReport::default(); axes],
         }
     }
@@ -68,7 +107,11 @@ impl Status {
             self.link_errors,
         ];
         words[..BUS_WORDS].copy_from_slice(&bus);
-        for (axis, words) in self.axes.iter().zip(words[BUS_WORDS..].chunks_exact_mut(AXIS_WORDS)) {
+        let (of_sub_devices, of_axes) = words[BUS_WORDS..].split_at_mut(self.sub_devices.len());
+        for (sub_device, word) in self.sub_devices.iter().zip(of_sub_devices) {
+            *word = sub_device.encode();
+        }
+        for (axis, words) in self.axes.iter().zip(of_axes.chunks_exact_mut(AXIS_WORDS)) {
             let state = axis.state.and_then(|state| State::ALL.iter().position(|&other| other == state));
             let AxisFeedback { position, velocity, torque, phase, fresh } = axis.feedback;
             let (phase, holds_at) = match phase {
@@ -87,11 +130,14 @@ impl Status {
                 velocity.0.to_bits(),
                 torque.0.to_bits(),
                 f64::to_bits(holds_at),
+                u64::from(axis.error_code)
+                    | u64::from(axis.statusword.0) << 16
+                    | u64::from(axis.missed) << 32,
             ]);
         }
     }
 
-    fn decode(words: &[u64]) -> Self {
+    fn decode(words: &[u64], sub_devices: usize) -> Self {
         let byte = |word: u64, shift: u32| usize::from((word >> shift) as u8);
         let axis = |words: &[u64]| AxisReport {
             state: byte(words[0], 16).checked_sub(1).and_then(|state| State::ALL.get(state).copied()),
@@ -108,8 +154,12 @@ impl Status {
             },
             homed: words[0] & 2 != 0,
             homing: words[0] & 4 != 0,
-            stop: STOPS.get(byte(words[0], 24).wrapping_sub(1)).copied(),
+            stop: StopReason::ALL.get(byte(words[0], 24).wrapping_sub(1)).copied(),
+            error_code: words[5] as u16,
+            statusword: Statusword((words[5] >> 16) as u16),
+            missed: (words[5] >> 32) as u32,
         };
+        let (of_sub_devices, of_axes) = words[BUS_WORDS..].split_at(sub_devices);
         Self {
             cycle: words[0],
             stage: STAGES.get(words[1] as usize).copied().unwrap_or(Stage::Scan),
@@ -132,7 +182,8 @@ impl Status {
             },
             clock_difference: Duration::from_nanos(words[11]),
             link_errors: words[12],
-            axes: words[BUS_WORDS..].chunks_exact(AXIS_WORDS).map(axis).collect(),
+            sub_devices: of_sub_devices.iter().map(|&word| SubDeviceStatus::decode(word)).collect(),
+            axes: of_axes.chunks_exact(AXIS_WORDS).map(axis).collect(),
         }
     }
 }
@@ -144,23 +195,11 @@ pub(crate) fn stage_number(stage: Stage) -> u8 {
 
 /// Why an axis was stopped as [`bridge::state::Stop`] counts it, from 1.
 pub(crate) fn stop_number(stop: StopReason) -> u8 {
-    STOPS.iter().position(|&other| other == stop).map_or(0, |index| index as u8 + 1)
+    StopReason::ALL.iter().position(|&other| other == stop).map_or(0, |index| index as u8 + 1)
 }
 
-const STOPS: [StopReason; 9] = [
-    StopReason::Stale,
-    StopReason::PositionLimit,
-    StopReason::VelocityLimit,
-    StopReason::Step,
-    StopReason::FollowingError,
-    StopReason::Fault,
-    StopReason::NotFinite,
-    StopReason::HomingError,
-    StopReason::HomingTimedOut,
-];
-
 const BUS_WORDS: usize = 13;
-const AXIS_WORDS: usize = 5;
+const AXIS_WORDS: usize = 6;
 const STAGES: [Stage; 10] = [
     Stage::Scan,
     Stage::Clocks,
@@ -174,14 +213,14 @@ const STAGES: [Stage; 10] = [
     Stage::Down,
 ];
 
-/// A writer and a reader of a status with this many axes.
+/// A writer and a reader of a status with this many SubDevices and axes.
 #[must_use]
-pub fn status_cell(axes: usize) -> (StatusWriter, StatusReader) {
-    let length = BUS_WORDS + axes * AXIS_WORDS;
+pub fn status_cell(sub_devices: usize, axes: usize) -> (StatusWriter, StatusReader) {
+    let length = BUS_WORDS + sub_devices + axes * AXIS_WORDS;
     let (words, reader) = cell::words(length);
     let mut writer = StatusWriter { words, scratch: vec![0; length].into_boxed_slice() };
-    writer.publish(&Status::initial(axes));
-    (writer, StatusReader { words: reader })
+    writer.publish(&Status::initial(sub_devices, axes));
+    (writer, StatusReader { words: reader, sub_devices })
 }
 
 /// The real-time side's end.
@@ -192,7 +231,7 @@ pub struct StatusWriter {
 }
 
 impl StatusWriter {
-    /// Replaces the status; `status` has the number of axes the cell was made for.
+    /// Replaces the status; `status` has the SubDevices and axes the cell was made for.
     pub fn publish(&mut self, status: &Status) {
         status.encode(&mut self.scratch);
         self.words.write(&self.scratch);
@@ -203,6 +242,7 @@ impl StatusWriter {
 #[derive(Clone, Debug)]
 pub struct StatusReader {
     words: WordReader,
+    sub_devices: usize,
 }
 
 impl StatusReader {
@@ -211,7 +251,7 @@ impl StatusReader {
     pub fn read(&self) -> Status {
         let mut words = vec![0; self.words.length()];
         self.words.read(&mut words);
-        Status::decode(&words)
+        Status::decode(&words, self.sub_devices)
     }
 }
 
@@ -234,7 +274,10 @@ mod tests {
             },
             homed: number % 5 == 0,
             homing: number % 7 == 0,
-            stop: STOPS.get(number as usize % 10).copied(),
+            stop: StopReason::ALL.get(number as usize % 14).copied(),
+            statusword: Statusword(number as u16),
+            error_code: !number as u16,
+            missed: number as u32,
         };
         Status {
             cycle: number,
@@ -258,14 +301,22 @@ mod tests {
             },
             clock_difference: Duration::from_nanos(number * 3),
             link_errors: number * 5,
+            sub_devices: vec![
+                SubDeviceStatus {
+                    exchanges: number % 2 == 0,
+                    al_status: AlStatus::from_bits(number as u16 & 0x3F),
+                    al_status_code: AlStatusCode(number as u16),
+                };
+                2
+            ],
             axes: vec![axis; 3],
         }
     }
 
     #[test]
     fn what_is_published_is_read() {
-        let (mut writer, reader) = status_cell(3);
-        assert_eq!(reader.read(), Status::initial(3));
+        let (mut writer, reader) = status_cell(2, 3);
+        assert_eq!(reader.read(), Status::initial(2, 3));
         for number in 0..1_000 {
             writer.publish(&status(number));
             assert_eq!(reader.read(), status(number));
@@ -274,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_status_read_while_it_is_written_is_of_one_beat() {
-        let (mut writer, reader) = status_cell(3);
+        let (mut writer, reader) = status_cell(2, 3);
         writer.publish(&status(0));
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -1,21 +1,75 @@
-//! From a request to stop to a bus in Init, one step a beat.
+//! A request to stop, and the way from there to a bus in Init, one step a beat.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ethercat::time::Instant;
+use motion::supervision::Ending;
+
+/// Asks a cycle to stop. Every clone is the same request; a cycle looks at it in every cycle.
+#[derive(Clone, Debug, Default)]
+pub struct StopHandle(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    stop: AtomicBool,
+    hurry: AtomicBool,
+}
+
+// Relaxed everywhere: nothing but the flags themselves is passed through them.
+impl StopHandle {
+    /// Nothing is asked yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks for an orderly stop: the controller brings the axes to rest, supervision sees to it.
+    pub fn stop(&self) {
+        self.0.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Asks for a stop that takes no longer than it must: supervision brings the axes to rest at once, and all ends within
+    /// two seconds, or when the slowest brake holds.
+    pub fn hurry(&self) {
+        self.0.hurry.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
+    /// Whether a stop was asked for.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.flag().load(Ordering::Relaxed)
+    }
+
+    /// Whether it was asked to hurry.
+    #[must_use]
+    pub fn is_hurried(&self) -> bool {
+        self.0.hurry.load(Ordering::Relaxed)
+    }
+
+    /// The flag of [`StopHandle::stop`], for code that stops by a flag.
+    #[must_use]
+    pub fn flag(&self) -> &AtomicBool {
+        &self.0.stop
+    }
+}
 
 /// How far a cycle is on its way to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Course {
     /// The controller has the axes.
     Running,
-    /// The controller brings its set-points to rest.
+    /// The controller brings its set-points to rest, or supervision does.
     Ramping {
         since: Instant,
+        /// Since when it hurries.
+        hurried_since: Option<Instant>,
         /// Since when no set-point has moved, if none does.
         standing_since: Option<Instant>,
     },
-    /// The drives take the torque off.
+    /// The drives take the torque off; those that still move, by a quick stop.
     Disabling { since: Instant },
     /// The SubDevices go to Init.
     ToInit { since: Instant },
@@ -28,8 +82,12 @@ pub(crate) enum Course {
 pub(crate) struct Situation {
     /// Somebody asked for a stop, or the asked-for number of beats has run.
     pub(crate) asked: bool,
+    /// It is asked to hurry.
+    pub(crate) hurried: bool,
     /// The bus has failed: there is nobody to stop.
     pub(crate) failed: bool,
+    /// How long supervision takes from here to bring the axes to rest.
+    pub(crate) braking: Duration,
     /// All targets have stood still on this beat.
     pub(crate) standing: bool,
     /// A drive is still on its way down to Switch on disabled.
@@ -43,26 +101,31 @@ pub(crate) struct Situation {
 impl Course {
     /// The course after a beat at `now`.
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
-        let Situation { asked, failed, standing, powered, brakes, down } = situation;
+        let Situation { asked, hurried, failed, braking, standing, powered, brakes, down } = situation;
         match self {
             Self::Ended => Self::Ended,
             _ if down => Self::Ended,
+            Self::ToInit { since } if hurried && now.since(since) >= HURRIED_INIT => Self::Ended,
             Self::ToInit { since } if now.since(since) >= TO_INIT_PATIENCE => Self::Ended,
             Self::ToInit { .. } => self,
             _ if failed => Self::ToInit { since: now },
             Self::Running if !asked => self,
-            Self::Running => Self::Ramping { since: now, standing_since: None },
-            Self::Ramping { since, standing_since } => {
+            Self::Running => Self::Ramping { since: now, hurried_since: None, standing_since: None },
+            Self::Ramping { since, hurried_since, standing_since } => {
                 let standing_since = standing.then(|| standing_since.unwrap_or(now));
+                let hurried_since = hurried_since.or(hurried.then_some(now));
                 let rests = standing_since.is_some_and(|begin| now.since(begin) >= REST);
-                if rests || !powered || now.since(since) >= RAMP_PATIENCE {
+                let late = now.since(since) >= RAMP_PATIENCE.saturating_add(braking)
+                    || hurried_since.is_some_and(|since| now.since(since) >= HURRIED_RAMP);
+                if rests || !powered || late {
                     Self::Disabling { since: now }
                 } else {
-                    Self::Ramping { since, standing_since }
+                    Self::Ramping { since, hurried_since, standing_since }
                 }
             }
             Self::Disabling { since } => {
-                let patience = DISABLE_PATIENCE.saturating_add(brakes);
+                let patience =
+                    if hurried { QUICK_STOP_PATIENCE } else { DISABLE_PATIENCE }.saturating_add(brakes);
                 if !powered || now.since(since) >= patience { Self::ToInit { since: now } } else { self }
             }
         }
@@ -72,13 +135,34 @@ impl Course {
     pub(crate) fn stops(self) -> bool {
         self != Self::Running
     }
+
+    /// What supervision is told.
+    pub(crate) fn ending(self) -> Ending {
+        match self {
+            Self::Running => Ending::No,
+            Self::Ramping { hurried_since: None, .. } => Ending::Asked,
+            _ => Ending::Hurried,
+        }
+    }
+
+    /// Whether axes that still move are brought to rest by their drives' quick stop; otherwise, all are without torque.
+    pub(crate) fn stops_quickly(self, now: Instant) -> bool {
+        matches!(self, Self::Disabling { since } if now.since(since) < QUICK_STOP_PATIENCE)
+    }
 }
 
 /// Set-points that stand this long have come to rest, and the drives have caught up with them.
 const REST: Duration = Duration::from_millis(50);
 
-/// A controller that does not come to rest is not waited for any longer.
-const RAMP_PATIENCE: Duration = Duration::from_secs(5);
+/// Axes that neither their controller ([`motion::supervision::END_TIME`]) nor supervision brings to rest are not waited for
+/// any longer than this and the time that braking takes.
+const RAMP_PATIENCE: Duration = Duration::from_secs(6);
+
+/// The same once it hurries.
+const HURRIED_RAMP: Duration = Duration::from_millis(1200);
+
+/// A drive that still moves has this long for its quick stop before its torque is taken off.
+const QUICK_STOP_PATIENCE: Duration = Duration::from_millis(400);
 
 /// A drive that keeps its torque on while no brake closes is not waited for any longer: Init takes it off.
 const DISABLE_PATIENCE: Duration = Duration::from_secs(1);
@@ -86,13 +170,18 @@ const DISABLE_PATIENCE: Duration = Duration::from_secs(1);
 /// Going to Init takes a few frames; a dead bus never answers.
 const TO_INIT_PATIENCE: Duration = Duration::from_secs(2);
 
+/// The same once it hurries.
+const HURRIED_INIT: Duration = Duration::from_millis(300);
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const CALM: Situation = Situation {
         asked: false,
+        hurried: false,
         failed: false,
+        braking: Duration::ZERO,
         standing: false,
         powered: true,
         brakes: Duration::ZERO,
@@ -140,10 +229,43 @@ mod tests {
     fn nobody_is_waited_for_for_ever() {
         let asked = Situation { asked: true, ..CALM };
         let (now, course) = until_changed(Course::Running.step(at(0), asked), 1, asked);
-        assert_eq!(now, 5_000);
-        let (now, course) = until_changed(course, now, asked);
         assert_eq!(now, 6_000);
-        assert_eq!(until_changed(course, now, asked), (8_000, Course::Ended));
+        let (now, course) = until_changed(course, now, asked);
+        assert_eq!(now, 7_000);
+        assert_eq!(until_changed(course, now, asked), (9_000, Course::Ended));
+    }
+
+    #[test]
+    fn whoever_hurries_waits_two_seconds_at_most() {
+        let hurried = Situation { asked: true, hurried: true, ..CALM };
+        let ramping = Course::Running.step(at(0), Situation { asked: true, ..CALM });
+        assert_eq!(ramping.ending(), Ending::Asked);
+        let (now, course) = until_changed(ramping.step(at(3_000), hurried), 3_001, hurried);
+        assert_eq!((now, course), (4_200, Course::Disabling { since: at(4_200) }));
+        assert!(course.stops_quickly(at(4_300)) && course.ending() == Ending::Hurried);
+        let (now, course) = until_changed(course, now, hurried);
+        let (now, course) = until_changed(course, now, hurried);
+        assert_eq!(course, Course::Ended);
+        assert!(now <= 5_000, "{now}");
+    }
+
+    #[test]
+    fn a_slow_axis_is_waited_for_as_long_as_it_brakes() {
+        let slow = Situation { asked: true, braking: Duration::from_secs(3), ..CALM };
+        let (now, _) = until_changed(Course::Running.step(at(0), slow), 1, slow);
+        assert_eq!(now, 9_000);
+    }
+
+    #[test]
+    fn every_clone_of_a_handle_is_the_same_request() {
+        let handle = StopHandle::new();
+        let other = handle.clone();
+        assert!(!handle.is_asked() && !handle.is_hurried());
+        other.stop();
+        assert!(handle.is_asked() && !handle.is_hurried());
+        other.hurry();
+        assert!(handle.is_hurried());
+        assert!(!StopHandle::new().is_asked(), "one of its own");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use onbeat_runtime::clock::VirtualClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::stop::StopHandle;
 use simulator::application::NoApplication;
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::sii::{coupler, digital_outputs};
@@ -94,7 +95,7 @@ fn cycle(
 fn every_frame_carries_the_number_of_its_beat() {
     for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
         let (cycle, told) = cycle(order);
-        let ended = cycle.with_beat_numbers(&[2]).unwrap().run(&AtomicBool::new(false));
+        let ended = cycle.with_beat_numbers(&[2]).unwrap().run(&StopHandle::new());
         assert_eq!(ended.failure, None);
         let levels: Vec<_> = told.try_iter().collect();
         let numbers: Vec<u64> = levels.iter().filter_map(|levels| levels[1]).collect();

@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ethercat::cia402::State;
@@ -12,6 +11,7 @@ use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, FaultRates, Faults, Faulty};
+use onbeat_runtime::stop::StopHandle;
 use support::{PERIOD, Sway, cycle, segment};
 use timing::CycleRecord;
 
@@ -60,7 +60,7 @@ fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
         };
         let controller = Watched { sway: Sway::new(DRIVES), see: Box::new(see) };
         let (cycle, mut observer) = cycle(link, clock, DRIVES, controller, configuration(order, 2_000));
-        let ended = cycle.run(&AtomicBool::new(false));
+        let ended = cycle.run(&StopHandle::new());
 
         assert_eq!(ended.failure, None);
         assert_eq!(ended.overruns.count, 0);
@@ -95,7 +95,7 @@ fn a_bad_cable_costs_beats_and_nothing_else() {
         let (cycle, mut observer) =
             cycle(link, clock.clone(), DRIVES, Sway::new(DRIVES), configuration(order, 7_000));
         let began = clock.now();
-        let ended = cycle.run(&AtomicBool::new(false));
+        let ended = cycle.run(&StopHandle::new());
         assert_eq!(ended.failure, None, "{order:?} after {:?}", clock.now().since(began));
         assert_eq!(ended.status.stage, Stage::Down, "{order:?}");
         let (requests, replies) = (ended.link.requests(), ended.link.replies());

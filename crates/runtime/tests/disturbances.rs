@@ -21,6 +21,7 @@ use onbeat_runtime::disturbance::{
 };
 use onbeat_runtime::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
 use onbeat_runtime::profile::{RealTimeProfile, Scheduling};
+use onbeat_runtime::stop::StopHandle;
 use onbeat_runtime::task::{Job, Settings};
 use support::{Sway, cycle, segment};
 use testbed::Turn;
@@ -358,7 +359,7 @@ fn watch_cycle(careless: bool) -> Disturbances {
     let configuration = CycleConfiguration::every(PERIOD);
     let link = SimulatedLink::new(segment(DRIVES));
     let (cycle, mut observer) = cycle(link, MonotonicClock, DRIVES, controller, configuration);
-    let stop = AtomicBool::new(false);
+    let stop = StopHandle::new();
     let (tell, told) = std::sync::mpsc::channel();
     let disturbed = thread::scope(|scope| {
         let running = scope.spawn(|| {
@@ -382,7 +383,7 @@ fn watch_cycle(careless: bool) -> Disturbances {
             thread::sleep(Duration::from_millis(5));
         }
         watch.close();
-        stop.store(true, Ordering::Relaxed);
+        stop.stop();
         assert_eq!(running.join().unwrap().failure, None);
         watch.read().remove(0)
     });

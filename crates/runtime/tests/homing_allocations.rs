@@ -3,7 +3,8 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
 use ethercat::cia402::{Request, State};
@@ -17,6 +18,7 @@ use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::SimulatedLink;
+use onbeat_runtime::stop::StopHandle;
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_outputs, with_coe};
@@ -25,7 +27,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 use support::{PERIOD, cycle_of, supervised};
 use testbed::{CountingAllocator, allocations};
 
-static STOP: AtomicBool = AtomicBool::new(false);
+static STOP: LazyLock<StopHandle> = LazyLock::new(StopHandle::new);
 static HOMED: AtomicU64 = AtomicU64::new(0);
 
 #[global_allocator]
@@ -74,7 +76,9 @@ impl Controller for Homing37 {
             }
             // Relaxed: counts and a flag, and nothing else is passed through them.
             let homed = HOMED.fetch_add(1, Ordering::Relaxed) + 1;
-            STOP.store(homed >= 5, Ordering::Relaxed);
+            if homed >= 5 {
+                STOP.stop();
+            }
         }
         self.was_homing = report.homing;
     }
@@ -82,7 +86,6 @@ impl Controller for Homing37 {
 
 /// Allocator calls while the axis was homed so often.
 fn run(leaks: bool) -> (u64, u64) {
-    STOP.store(false, Ordering::Relaxed);
     HOMED.store(0, Ordering::Relaxed);
     let before = allocations::calls();
     let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(0.02) };

@@ -4,7 +4,6 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
@@ -125,7 +125,7 @@ fn reactions(order: FrameOrder) -> Vec<Duration> {
     let configuration =
         CycleConfiguration { order, beats: Some(12_000), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle(link, clock, 1, Follow::default(), configuration);
-    let ended = cycle.run(&AtomicBool::new(false));
+    let ended = cycle.run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     // The first event may fall into the time before the axis holds.
     seen.try_iter().skip(1).collect()

@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::pacer::OverrunPolicy;
+use onbeat_runtime::stop::StopHandle;
 use simulator::Segment;
 use support::{PERIOD, Sway, cycle, segment};
 use timing::CycleRecord;
@@ -58,7 +58,7 @@ fn run(overrun: OverrunPolicy, order: FrameOrder) -> Ran {
     let configuration =
         CycleConfiguration { order, beats: Some(1_000), overrun, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle(link, clock, DRIVES, controller, configuration);
-    let ended = cycle.run(&AtomicBool::new(false));
+    let ended = cycle.run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     let records = std::iter::from_fn(|| observer.next_record()).collect();
     Ran { ended, records, beats: told.try_iter().collect() }
@@ -139,7 +139,7 @@ fn an_overrun_on_the_way_to_op_is_counted_only() {
         ..CycleConfiguration::every(PERIOD)
     };
     let (cycle, _observer) = cycle(link, clock, DRIVES, controller, configuration);
-    let ended = cycle.run(&AtomicBool::new(false));
+    let ended = cycle.run(&StopHandle::new());
     assert_eq!((ended.failure, ended.stopped_by_overrun), (None, None));
     assert_eq!((ended.overruns.count, ended.overruns.first), (1, Some(2)));
 }

@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -11,13 +10,14 @@ use bridge::attach::Attachment;
 use bridge::command::{AxisTarget, Command, Writer};
 use bridge::state::{Freshness, Refusal, State, Stop};
 use ethercat::cia402::{self, CyclicMode};
-use motion::supervision::{Limits, Mode, OnStale, Settings};
+use motion::supervision::{Limits, Mode, OnStale, Outage, Settings};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
 use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::stop::StopHandle;
 use support::{PERIOD, SeamFolder, Servant, axes, cycle_of, rules, seam, segment_in};
 
 const DRIVES: usize = 2;
@@ -89,11 +89,13 @@ fn supervised(mode: CyclicMode, on_stale: OnStale) -> Vec<AxisConfiguration> {
             // With a torque an axis is as fast as its friction lets it.
             velocity: RadiansPerSecond(if mode == CyclicMode::Torque { 100.0 } else { 5.0 }),
             deceleration: RadiansPerSecondSquared(DECELERATION),
+            jerk: Limits::usual_jerk(RadiansPerSecondSquared(DECELERATION)),
             torque: NewtonMetres(2.0),
             step: Radians(0.02),
         },
         following_error: None,
         on_stale,
+        outage: Outage::default(),
     };
     let axis = |axis| AxisConfiguration { mode, supervision: Some(settings), ..axis };
     axes(DRIVES).into_iter().map(axis).collect()
@@ -122,7 +124,7 @@ fn states(
     let link = DirectLink::new(segment_in(DRIVES, mode), clock.clone(), Duration::from_micros(60));
     let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, clock, axes, controller, configuration);
-    assert_eq!(cycle.with_seam(seam).run(&AtomicBool::new(false)).failure, None);
+    assert_eq!(cycle.with_seam(seam).run(&StopHandle::new()).failure, None);
     seen.try_iter().collect()
 }
 

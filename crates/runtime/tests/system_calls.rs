@@ -14,6 +14,7 @@ use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controlle
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::PacketLink;
 use onbeat_runtime::serve::Server;
+use onbeat_runtime::stop::StopHandle;
 use support::{Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
 use testbed::strace::{self, IN_VAIN, Trace};
 use testbed::{Side, Testbed};
@@ -96,7 +97,7 @@ fn cycle_under_strace() {
     let folder = SeamFolder::new("system-calls");
     let (seam, _door, attachment) = seam(&folder, rules(DRIVES));
     let peers = Peers::start(&attachment, DRIVES);
-    assert_eq!(cycle.with_seam(seam).run(&AtomicBool::new(false)).failure, None);
+    assert_eq!(cycle.with_seam(seam).run(&StopHandle::new()).failure, None);
     let (read, sent) = peers.stop();
     let command = attachment.state().read().unwrap().command;
     assert!(read > 10 && sent > 10 && command.accepted > 10, "{read} {sent} {command:?}");

@@ -3,8 +3,7 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, SimulatedLink};
 use onbeat_runtime::pacer::OverrunPolicy;
+use onbeat_runtime::stop::StopHandle;
 use support::{PERIOD, Sway, axes, cycle, main_device, segment};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,6 +24,7 @@ const ORDERLY: CycleConfiguration = CycleConfiguration {
     order: FrameOrder::ReplyOfLastBeat,
     beats: None,
     overrun: OverrunPolicy::Skip,
+    loss: None,
 };
 
 fn bring_up(drives: usize, stop: bool) -> (Result<(), BringUpError>, Duration) {
@@ -86,9 +87,9 @@ fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
     let link = SimulatedLink::new(segment(6));
     let control = link.control();
     let (cycle, observer) = cycle(link, MonotonicClock, 6, Sway::new(6), ORDERLY);
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = StopHandle::new();
     let running = thread::spawn({
-        let stop = Arc::clone(&stop);
+        let stop = stop.clone();
         move || cycle.run(&stop)
     });
     let moving = |axis: &onbeat_runtime::controller::AxisReport| {
@@ -99,7 +100,7 @@ fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
         assert!(begin.elapsed() < PATIENCE, "{:?}", observer.status());
         thread::sleep(Duration::from_millis(5));
     }
-    stop.store(true, Ordering::Relaxed);
+    stop.stop();
     let ended = running.join().unwrap();
     assert_eq!((ended.failure, ended.status.stage), (None, Stage::Down));
     for axis in &ended.status.axes {
@@ -115,9 +116,9 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
     let link = SimulatedLink::new(segment(3));
     let control = link.control();
     let (cycle, mut observer) = cycle(link, MonotonicClock, 3, Sway::new(3), ORDERLY);
-    let stop = Arc::new(AtomicBool::new(false));
+    let stop = StopHandle::new();
     let running = thread::spawn({
-        let stop = Arc::clone(&stop);
+        let stop = stop.clone();
         move || cycle.run(&stop)
     });
     let begin = Instant::now();
@@ -133,7 +134,7 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
         bad += std::iter::from_fn(|| observer.next_record()).filter(|it| !it.working_counter_ok).count();
         thread::sleep(Duration::from_millis(5));
     }
-    stop.store(true, Ordering::Relaxed);
+    stop.stop();
     let ended = running.join().unwrap();
     assert!(begin.elapsed() < 2 * PATIENCE, "{:?}", begin.elapsed());
     assert_eq!(ended.status.stage, Stage::Down);

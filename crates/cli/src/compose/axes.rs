@@ -3,8 +3,10 @@
 use ethercat::cia402::CyclicMode;
 use motion::brake::BrakeTimes;
 use motion::homing::Homing;
-use motion::supervision::{FollowingErrorLimit, Limits, Mode, OnStale, Settings};
-use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
+use motion::supervision::{AfterOutage, FollowingErrorLimit, Limits, Mode, OnStale, Outage, Settings};
+use motion::{
+    NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+};
 use robot::Robot;
 use runtime::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
 
@@ -14,7 +16,7 @@ pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
         // Supervision keeps to the step in radians; what the drive is sent is rounded to counts at both ends of it.
         let step = Radians(axis.limits.maximum_step + 2.0 / axis.scale.counts_per_radian().abs());
         AxisConfiguration {
-            supervision: Some(supervision(axis)),
+            supervision: Some(supervision(axis, &robot.cycle)),
             homing: match axis.homing {
                 robot::Homing::Never => Homing::Never,
                 robot::Homing::Absolute { offset } => Homing::Absolute { offset: Radians(offset) },
@@ -42,8 +44,8 @@ pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
 }
 
 /// What stands between the controller and the drive of `axis`.
-fn supervision(axis: &robot::Axis) -> Settings {
-    let robot::AxisLimits { position, velocity, acceleration, torque, maximum_step, .. } = axis.limits;
+fn supervision(axis: &robot::Axis, cycle: &robot::Cycle) -> Settings {
+    let robot::AxisLimits { position, velocity, acceleration, jerk, torque, maximum_step } = axis.limits;
     Settings {
         mode: match axis.mode {
             CyclicMode::Position => Mode::Position,
@@ -54,6 +56,7 @@ fn supervision(axis: &robot::Axis) -> Settings {
             position: position.map(|(lowest, highest)| (Radians(lowest), Radians(highest))),
             velocity: RadiansPerSecond(velocity),
             deceleration: RadiansPerSecondSquared(acceleration),
+            jerk: RadiansPerSecondCubed(jerk),
             torque: NewtonMetres(torque),
             step: Radians(maximum_step),
         },
@@ -66,6 +69,13 @@ fn supervision(axis: &robot::Axis) -> Settings {
             robot::OnStale::Ramp => OnStale::RampToZero,
             robot::OnStale::QuickStop => OnStale::QuickStop,
             robot::OnStale::Disable => OnStale::Disable,
+        },
+        outage: Outage {
+            time: cycle.outage_time.map(|time| Seconds(time.as_secs_f64())),
+            after: match cycle.after_outage {
+                robot::AfterOutage::Stay => AfterOutage::Stay,
+                robot::AfterOutage::Resume => AfterOutage::Resume,
+            },
         },
     }
 }

@@ -19,7 +19,7 @@ use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use motion::base::Twist;
 use motion::homing::Homing;
-use motion::supervision::{FollowingErrorLimit, Limits, Mode, OnStale, Settings};
+use motion::supervision::{FollowingErrorLimit, Limits, Mode, OnStale, Outage, Settings};
 use motion::{
     AxisScale, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
@@ -76,7 +76,7 @@ impl Rig {
             .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = StopHandle::new();
         let log = Arc::new(Mutex::new(Log::default()));
         let world = World {
             beats: 0,
@@ -95,7 +95,7 @@ impl Rig {
             switch,
             world,
             script: Box::new(script),
-            stop: Arc::clone(&stop),
+            stop: stop.clone(),
             log: Arc::clone(&log),
             over: false,
             patience: self.patience,
@@ -137,12 +137,14 @@ impl Rig {
                 position: (mode == Mode::Position).then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
                 velocity: RadiansPerSecond(VELOCITY),
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
+                jerk: Limits::usual_jerk(RadiansPerSecondSquared(ACCELERATION)),
                 torque: NewtonMetres(2.0),
                 step: Radians(2.0 * VELOCITY * BEAT),
             },
             following_error: distance
                 .map(|distance| FollowingErrorLimit { distance, patience: Seconds(0.01) }),
             on_stale: OnStale::RampToZero,
+            outage: Outage::default(),
         };
         let scale = AxisScale::new(f64::from(1 << 20), 1.0, NewtonMetres(2.4)).unwrap();
         let step = Radians(2.0 * VELOCITY * BEAT);
@@ -319,7 +321,7 @@ struct Staged {
     switch: Switch,
     world: World,
     script: Box<Script>,
-    stop: Arc<AtomicBool>,
+    stop: StopHandle,
     log: Arc<Mutex<Log>>,
     over: bool,
     patience: u64,
@@ -339,7 +341,7 @@ impl Controller for Staged {
             self.over = (self.script)(world) == Flow::Over || world.beats > self.patience;
             if self.over {
                 self.log.lock().unwrap().over = world.beats <= self.patience;
-                self.stop.store(true, Ordering::Relaxed);
+                self.stop.stop();
             }
         }
         self.switch.hear(&world.asked);

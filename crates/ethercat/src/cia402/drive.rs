@@ -82,8 +82,10 @@ pub enum Phase {
 /// ([`Drive::refused_targets`]) and the drive holds. So a controller begins its motion at `holds_at` whenever the
 /// phase is [`Phase::Holding`], and needs no other rule. Distances are taken modulo 2^32: endless axes may wrap.
 ///
-/// **Missing input** (`None`, the working counter was wrong): the last output is sent again. As many steps as beats were
-/// missed, at most [`COVERED_BEATS`], are allowed after it, so that one lost frame does not stop a motion.
+/// **Missing input** (`None`, the working counter was wrong): the drive may still hear what is sent. For
+/// [`BLIND_CYCLES`] in a row targets go on, each within the maximum step of the last one sent; from then on a position
+/// stands, and velocities and torques only fall. Requests to stop are passed on without a statusword to guide them: Quick stop, halt,
+/// and Disable voltage for [`Request::Disable`]; nothing is ever enabled.
 ///
 /// A statusword that shows no state ends Operation enabled: targets latch again, the controlword stays.
 ///
@@ -107,8 +109,8 @@ pub struct Drive {
     missing_inputs: u64,
 }
 
-/// Missed beats whose motion may be made up for in one step.
-pub const COVERED_BEATS: u32 = 8;
+/// Cycles in a row without input for which targets go on.
+pub const BLIND_CYCLES: u32 = 2;
 
 /// Beats for which each level of the fault reset bit is held, so that a drive sampling the controlword more
 /// slowly than the bus, or one answering a beat late, sees the edge.
@@ -140,8 +142,7 @@ impl Drive {
     pub fn update(&mut self, input: Option<DriveInput>, command: DriveCommand) -> DriveOutput {
         self.just_enabled = false;
         let Some(input) = input else {
-            self.missing_inputs += 1;
-            self.missed_in_a_row = self.missed_in_a_row.saturating_add(1);
+            self.go_on_blind(command);
             return self.output;
         };
         self.state = input.statusword.state();
@@ -268,6 +269,48 @@ impl Drive {
         self.halted |= command.request == Request::Halt;
     }
 
+    /// No input came: what is known to be safe goes on.
+    fn go_on_blind(&mut self, command: DriveCommand) {
+        self.missing_inputs += 1;
+        self.missed_in_a_row = self.missed_in_a_row.saturating_add(1);
+        self.output.controlword = self.blind_controlword(command.request);
+        if self.phase != Phase::Following || command.request != Request::Enable {
+            // A drive that is held, homes, or is stopped gets no targets.
+            self.output.target_velocity = 0;
+            self.output.target_torque = 0;
+            return;
+        }
+        let goes_on = self.missed_in_a_row <= BLIND_CYCLES;
+        let DriveCommand { target_position, target_velocity, target_torque, .. } = command;
+        match self.mode {
+            CyclicMode::Position if goes_on && !self.is_too_far(target_position) => {
+                self.output.target_position = target_position;
+            }
+            CyclicMode::Position => {}
+            CyclicMode::Velocity if goes_on => self.output.target_velocity = target_velocity,
+            CyclicMode::Velocity => {
+                self.output.target_velocity = fallen(self.output.target_velocity, target_velocity);
+            }
+            CyclicMode::Torque if goes_on => self.output.target_torque = target_torque,
+            CyclicMode::Torque => {
+                let (last, asked) = (self.output.target_torque.into(), target_torque.into());
+                self.output.target_torque = fallen(last, asked) as i16;
+            }
+        }
+    }
+
+    /// What takes motion or torque away is passed on, what gives it is not.
+    fn blind_controlword(&self, request: Request) -> Controlword {
+        let last = self.output.controlword;
+        match request {
+            Request::Enable => Controlword(last.0 & !Controlword::FAULT_RESET_BIT),
+            Request::Halt if last.enables_operation() => last.with_halt(),
+            Request::QuickStop if last.enables_voltage() => Controlword::QUICK_STOP,
+            Request::Halt | Request::QuickStop => Controlword(last.0 & !Controlword::FAULT_RESET_BIT),
+            Request::Disable | Request::FaultReset => Controlword::DISABLE_VOLTAGE,
+        }
+    }
+
     fn update_homing(&mut self, input: DriveInput, request: Request) {
         let rests = self.last_input.is_some_and(|last| last.position == input.position);
         let bits = self.homing.step(&input, request, self.mode.into(), rests);
@@ -300,8 +343,7 @@ impl Drive {
     }
 
     fn is_too_far(&self, position: i32) -> bool {
-        let beats = 1 + self.missed_in_a_row.min(COVERED_BEATS);
-        position.wrapping_sub(self.holds_at()).unsigned_abs() > self.maximum_step.saturating_mul(beats)
+        position.wrapping_sub(self.holds_at()).unsigned_abs() > self.maximum_step
     }
 
     fn controlword(&mut self, input: DriveInput, request: Request) -> Controlword {
@@ -359,6 +401,11 @@ impl Drive {
             Controlword::QUICK_STOP
         }
     }
+}
+
+/// `asked`, if it lies between `last` and 0; else `last`, or 0.
+fn fallen(last: i32, asked: i32) -> i32 {
+    asked.clamp(last.min(0), last.max(0))
 }
 
 #[cfg(test)]

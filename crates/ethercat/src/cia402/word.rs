@@ -136,6 +136,18 @@ impl Controlword {
         Self(self.0 | Self::HALT_BIT)
     }
 
+    /// Bits 0 to 3: the drive is to follow its targets.
+    #[must_use]
+    pub const fn enables_operation(self) -> bool {
+        self.0 & Self::ENABLE_OPERATION.0 == Self::ENABLE_OPERATION.0
+    }
+
+    /// Bit 1: the power stage may be fed.
+    #[must_use]
+    pub const fn enables_voltage(self) -> bool {
+        self.0 & Self::QUICK_STOP.0 != 0
+    }
+
     /// Whether the halt bit is set.
     #[must_use]
     pub const fn halt(self) -> bool {

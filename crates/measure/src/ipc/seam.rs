@@ -19,9 +19,9 @@ pub(super) type Calls = Box<dyn FnMut(u32) -> io::Result<()> + Send>;
 /// # Errors
 /// The system refuses memory or a socket for the seam.
 pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
-    let status = Status::initial(AXES);
-    let (mut alone, _) = status_cell(AXES);
-    let (mut writer, reader) = status_cell(AXES);
+    let status = Status::initial(0, AXES);
+    let (mut alone, _) = status_cell(0, AXES);
+    let (mut writer, reader) = status_cell(0, AXES);
     let (mut producer, mut consumer) = RingBuffer::new(64);
     let record = CycleRecord::begin(1, 2, 3);
     let published = status.clone();

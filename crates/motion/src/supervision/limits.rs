@@ -2,7 +2,9 @@
 
 use thiserror::Error;
 
-use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
+use crate::units::{
+    NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+};
 
 /// Which of a set-point's numbers moves the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,9 @@ pub struct Limits {
     pub velocity: RadiansPerSecond,
     /// How hard supervision brakes; above 0. [`Limits::usual_deceleration`] where nobody says.
     pub deceleration: RadiansPerSecondSquared,
+    /// How fast an acceleration may change where supervision begins set-points anew; above 0.
+    /// [`Limits::usual_jerk`] where nobody says.
+    pub jerk: RadiansPerSecondCubed,
     /// Highest torque either way at the axis; above 0.
     pub torque: NewtonMetres,
     /// Largest change of the target position from one beat to the next; above 0.
@@ -36,7 +41,41 @@ impl Limits {
     pub fn usual_deceleration(velocity: RadiansPerSecond) -> RadiansPerSecondSquared {
         velocity / Seconds(0.25)
     }
+
+    /// From none to full acceleration in a quarter of a second.
+    #[must_use]
+    pub fn usual_jerk(acceleration: RadiansPerSecondSquared) -> RadiansPerSecondCubed {
+        acceleration / Seconds(0.25)
+    }
 }
+
+/// What becomes of an axis that is not heard of: no trusted input comes, its outputs are not taken, or the host stands still.
+///
+/// For [`BLIND_CYCLES`] its set-points go on. Then a position stands, and a velocity or torque falls to zero, until it is
+/// heard of again: then set-points begin where it is and as fast as it is, and come to rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outage {
+    /// After this its drive is asked for a quick stop; above 0. `None`: [`OUTAGE_CYCLES`].
+    pub time: Option<Seconds>,
+    /// What it does afterwards.
+    pub after: AfterOutage,
+}
+
+/// What an axis does once it is heard of again, and rests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AfterOutage {
+    /// It stays where it is until somebody acknowledges the outage.
+    #[default]
+    Stay,
+    /// Its controller may move it on by itself.
+    Resume,
+}
+
+/// Cycles in a row for which the set-points of an axis that is not heard of go on.
+pub const BLIND_CYCLES: u64 = 2;
+
+/// Cycles in a row after which a drive that is not heard of is asked for a quick stop.
+pub const OUTAGE_CYCLES: u32 = 20;
 
 /// How far an axis may be away from its set-point, and for how long. Only where positions are commanded.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,24 +113,30 @@ pub struct Settings {
     pub following_error: Option<FollowingErrorLimit>,
     /// What it does when the command goes stale.
     pub on_stale: OnStale,
+    /// What it does when it is not heard of.
+    pub outage: Outage,
 }
 
 impl Settings {
     /// Whether every number means something.
     pub(super) fn check(&self) -> Result<(), SettingsError> {
-        let Limits { position, velocity, deceleration, torque, step } = self.limits;
+        let Limits { position, velocity, deceleration, jerk, torque, step } = self.limits;
         let positive = |name, value: f64| {
             let fits = value.is_finite() && value > 0.0;
             if fits { Ok(()) } else { Err(SettingsError::NotPositive { name, value }) }
         };
         positive("velocity limit", velocity.0)?;
         positive("deceleration", deceleration.0)?;
+        positive("jerk", jerk.0)?;
         positive("torque limit", torque.0)?;
         positive("largest step", step.0)?;
         if let Some((lowest, highest)) = position {
             if !(lowest.is_finite() && highest.is_finite() && lowest < highest) {
                 return Err(SettingsError::Positions { lowest: lowest.0, highest: highest.0 });
             }
+        }
+        if let Some(time) = self.outage.time {
+            positive("outage time", time.0)?;
         }
         if let Some(FollowingErrorLimit { distance, patience }) = self.following_error {
             positive("following error", distance.0)?;

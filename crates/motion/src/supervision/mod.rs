@@ -11,6 +11,10 @@
 //! * **Stopped** while the command is stale, as [`OnStale`] says. It ends by itself once a command is fresh again and
 //!   the axis rests.
 //!
+//! * **Not heard of** ([`Outage`]): set-points go on for [`BLIND_CYCLES`], then they stand or fall to zero, and in the end
+//!   the drive is asked for a quick stop. Heard of again, they begin where the axis is.
+//! * **Interlocked** ([`Interlock`]): brought to rest, then without torque.
+//!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
 //! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
 //!
@@ -18,6 +22,7 @@
 //! brakes is the drive's; speeds and places are then what it reports.
 
 mod limits;
+mod outage;
 mod wall;
 
 #[cfg(test)]
@@ -27,7 +32,10 @@ use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint};
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
-pub use limits::{FollowingErrorLimit, Limits, Mode, OnStale, Settings, SettingsError};
+pub use limits::{
+    AfterOutage, BLIND_CYCLES, FollowingErrorLimit, Limits, Mode, OUTAGE_CYCLES, OnStale, Outage, Settings,
+    SettingsError,
+};
 
 /// Watches over one axis.
 #[derive(Clone, Debug)]
@@ -42,6 +50,8 @@ pub struct Supervisor {
     /// How long the axis has been too far away.
     away: Seconds,
     acknowledged: bool,
+    /// Since the cycle ends: for how long, and what the axis was sent then.
+    ending: Option<(Seconds, AxisSetpoint)>,
 }
 
 /// Who has the axis.
@@ -61,6 +71,10 @@ enum Braking {
     Ramp { velocity: RadiansPerSecond, torque: NewtonMetres, elapsed: Seconds, duration: Seconds },
     /// The drive does it.
     Drive(Intervention),
+    /// Not heard of: positions stand, others fall to zero. The velocity it had when that began.
+    Blind { velocity: RadiansPerSecond },
+    /// Heard of again: from where it is to rest.
+    Return { profile: StopProfile, elapsed: Seconds },
 }
 
 /// Why an axis was stopped.
@@ -84,14 +98,51 @@ pub enum StopReason {
     HomingError,
     /// The drive did not find its home in time.
     HomingTimedOut,
+    /// The axis was not heard of.
+    Outage,
+    /// A stop signal.
+    Interlock,
+    /// The permission to enable is missing.
+    NotPermitted,
+    /// The cycle ends, and the controller did not bring the axis to rest by itself.
+    Ending,
 }
 
 impl StopReason {
-    /// Whether it stays until it is acknowledged.
+    /// All of them, in the order of their numbers from 1 in shared memory.
+    pub const ALL: [Self; 13] = [
+        Self::Stale,
+        Self::PositionLimit,
+        Self::VelocityLimit,
+        Self::Step,
+        Self::FollowingError,
+        Self::Fault,
+        Self::NotFinite,
+        Self::HomingError,
+        Self::HomingTimedOut,
+        Self::Outage,
+        Self::Interlock,
+        Self::NotPermitted,
+        Self::Ending,
+    ];
+
+    /// Whether it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`] says otherwise.
     #[must_use]
     pub const fn is_latched(self) -> bool {
-        !matches!(self, Self::Stale)
+        !matches!(self, Self::Stale | Self::NotPermitted)
     }
+}
+
+/// What the machine around an axis allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Interlock {
+    /// Anything.
+    #[default]
+    Clear,
+    /// No torque: the permission to enable is missing, or not heard of.
+    NotPermitted,
+    /// Rest, then no torque: a stop signal is on, or not heard of. Stays until it is acknowledged.
+    Stop,
 }
 
 /// What an axis's drive shall do instead of what the controller asked.
@@ -115,6 +166,27 @@ pub struct Seen {
     /// The command the controller lives on is stale: the longest [`Supervisor::ramp_time`] of all axes when it became
     /// so. `None` while it is fresh, and for a controller that lives on no command.
     pub stale: Option<Seconds>,
+    /// Cycles in a row up to this one in which the axis was not heard of: no trusted input came, its outputs were not taken, or the host
+    /// stood still. With a fresh [`Seen::feedback`] they have just ended.
+    pub missed: u64,
+    /// The drive has the axis, to find its home.
+    pub homing: bool,
+    /// What the machine around it allows.
+    pub interlock: Interlock,
+    /// Whether the cycle ends.
+    pub ending: Ending,
+}
+
+/// Whether the cycle ends, and how long its controller may take to bring the axis to rest by its own profile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ending {
+    /// It goes on.
+    #[default]
+    No,
+    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not brought it to rest within [`END_TIME`], loses it.
+    Asked,
+    /// Supervision brakes at once.
+    Hurried,
 }
 
 /// What becomes of a set-point.
@@ -146,6 +218,7 @@ impl Supervisor {
             asked: None,
             away: Seconds::ZERO,
             acknowledged: false,
+            ending: None,
         })
     }
 
@@ -159,6 +232,7 @@ impl Supervisor {
     pub fn step(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         let elapsed = if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period };
         self.follow_phase(&seen.feedback);
+        self.watch_outage(seen);
         self.watch(elapsed, asked, seen);
         let reason = match self.course {
             Course::Free => self.pass(elapsed, asked, &seen.feedback),
@@ -218,6 +292,12 @@ impl Supervisor {
         }
     }
 
+    /// How long braking at its deceleration takes from what the axis was last sent.
+    #[must_use]
+    pub fn braking_time(&self) -> Seconds {
+        Seconds(self.sent.velocity.0.abs() / self.settings.limits.deceleration.0)
+    }
+
     /// A drive that does not follow set-points stands somewhere: what is sent begins there.
     fn follow_phase(&mut self, feedback: &AxisFeedback) {
         let begin = match feedback.phase {
@@ -238,6 +318,10 @@ impl Supervisor {
             let gone = match reason {
                 StopReason::Stale => seen.stale.is_none(),
                 StopReason::Fault => self.acknowledged && !seen.fault,
+                StopReason::Outage => self.is_over(&seen.feedback),
+                StopReason::Interlock => self.acknowledged && seen.interlock != Interlock::Stop,
+                StopReason::NotPermitted => seen.interlock == Interlock::Clear,
+                StopReason::Ending => false,
                 _ => self.acknowledged,
             };
             if gone && self.rests(&seen.feedback) {
@@ -251,15 +335,72 @@ impl Supervisor {
             if self.stopped() != Some(StopReason::Fault) {
                 self.stop(StopReason::Fault, None);
             }
+        } else if self.is_interlocked(seen) {
+            self.hold_interlocked(seen);
         } else if free {
             let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
             if let Some(ramp) = seen.stale {
                 self.stop(StopReason::Stale, Some(ramp));
+            } else if enabled && self.ignores_the_end(elapsed, seen.ending) {
+                self.stop(StopReason::Ending, None);
             } else if enabled {
                 if let Some(reason) = self.trouble(elapsed, asked, &seen.feedback) {
                     self.stop(reason, None);
                 }
             }
+        }
+    }
+
+    /// Whether the cycle ends and the controller does not bring the axis to rest.
+    fn ignores_the_end(&mut self, elapsed: Seconds, ending: Ending) -> bool {
+        if ending == Ending::No {
+            self.ending = None;
+            return false;
+        }
+        let (since, before) = self.ending.get_or_insert((Seconds::ZERO, self.sent));
+        *since += elapsed;
+        let share =
+            |now: f64, before: f64| if before == 0.0 { f64::INFINITY } else { (now / before).abs() };
+        let (moves, slowed) = match self.settings.mode {
+            Mode::Torque => (self.sent.torque.0, share(self.sent.torque.0, before.torque.0)),
+            _ => (self.sent.velocity.0, share(self.sent.velocity.0, before.velocity.0)),
+        };
+        let heeds = slowed <= SLOWED || *since < HEED_TIME;
+        moves != 0.0 && (ending == Ending::Hurried || !heeds || *since >= END_TIME)
+    }
+
+    /// Whether an interlock has the axis: once it has, only its own end lets go.
+    fn is_interlocked(&self, seen: &Seen) -> bool {
+        let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
+        held || (seen.interlock != Interlock::Clear && seen.missed <= BLIND_CYCLES)
+    }
+
+    /// To rest, then without torque.
+    fn hold_interlocked(&mut self, seen: &Seen) {
+        let reason = match (self.stopped(), seen.interlock) {
+            (Some(StopReason::Interlock), _) | (_, Interlock::Stop) => StopReason::Interlock,
+            _ => StopReason::NotPermitted,
+        };
+        let brakes = match self.course {
+            Course::Stopped {
+                braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
+                ..
+            } => true,
+            Course::Stopped { reason: before, .. } => before == reason,
+            Course::Free => false,
+        };
+        if !brakes {
+            self.stop(reason, None);
+        }
+        if let Course::Stopped { reason: before, braking } = &mut self.course {
+            *before = reason;
+            if seen.feedback.phase == AxisPhase::NotEnabled {
+                *braking = Braking::Drive(Intervention::Disable);
+            }
+        }
+        let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
+        if stands && self.rests(&seen.feedback) {
+            self.course = Course::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
         }
     }
 
@@ -362,6 +503,12 @@ impl Supervisor {
             }
             // The drive takes no set-points.
             Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
+            Braking::Blind { .. } => return self.stand_or_fall(RadiansPerSecond(hard), elapsed),
+            Braking::Return { profile, elapsed: since } => {
+                *since += elapsed;
+                let point = profile.at(*since);
+                return self.return_to(point, elapsed);
+            }
         };
         self.send(velocity, torque, self.sent.position, elapsed);
     }
@@ -464,7 +611,12 @@ impl Supervisor {
             Braking::Hard => self.sent.velocity == RadiansPerSecond::ZERO,
             Braking::Ramp { elapsed, duration, .. } => elapsed >= duration,
             Braking::Drive(Intervention::Halt) => standing,
-            Braking::Drive(Intervention::QuickStop | Intervention::Disable) => false,
+            Braking::Drive(Intervention::QuickStop | Intervention::Disable) | Braking::Blind { .. } => {
+                false
+            }
+            Braking::Return { profile, elapsed } => {
+                profile.is_at_rest(elapsed) && self.sent.velocity == RadiansPerSecond::ZERO
+            }
         }
     }
 }
@@ -489,6 +641,15 @@ const STANDS: f64 = 0.01;
 
 /// Beats from a set-point to the feedback that shows what came of it: two on the wire, and the drive's own.
 const ANSWER_BEATS: f64 = 4.0;
+
+/// Time after the cycle's end was asked for within which a controller has to slow its axes down.
+pub const HEED_TIME: Seconds = Seconds(1.0);
+
+/// Share of its speed that an axis has at most once it is slowed down.
+const SLOWED: f64 = 0.75;
+
+/// Time within which a controller has to bring its axes to rest.
+pub const END_TIME: Seconds = Seconds(5.0);
 
 /// From full torque to none.
 const TORQUE_RAMP: Seconds = Seconds(0.25);

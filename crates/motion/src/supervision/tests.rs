@@ -21,11 +21,13 @@ fn settings(mode: Mode, on_stale: OnStale) -> Settings {
             position: Some((Radians(-1.0), Radians(2.0))),
             velocity: RadiansPerSecond(VELOCITY),
             deceleration: RadiansPerSecondSquared(DECELERATION),
+            jerk: Limits::usual_jerk(RadiansPerSecondSquared(DECELERATION)),
             torque: NewtonMetres(3.0),
             step: Radians(STEP),
         },
         following_error: Some(FollowingErrorLimit { distance: Radians(0.1), patience: Seconds(0.01) }),
         on_stale,
+        outage: Outage::default(),
     }
 }
 
@@ -57,7 +59,7 @@ impl Bench {
 
     fn beat(&mut self, asked: AxisSetpoint) -> Supervised {
         let stale = self.stale.then(|| self.supervisor.ramp_time());
-        let seen = Seen { feedback: self.feedback, fault: self.fault, stale };
+        let seen = Seen { feedback: self.feedback, fault: self.fault, stale, ..Seen::default() };
         let supervised = self.supervisor.step(PERIOD, asked, &seen);
         let enabled =
             !matches!(supervised.intervention, Some(Intervention::Disable | Intervention::QuickStop))

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::{Checked, number};
 use crate::Overrides;
-use crate::description::{Cycle, FrameOrder, Overrun, Profile};
+use crate::description::{AfterOutage, Cycle, FrameOrder, Overrun, Profile};
 use crate::duration;
 use crate::error::Problem;
 use crate::file;
@@ -35,6 +35,25 @@ pub(super) fn cycle(cycle: &file::Cycle, overrides: Overrides) -> Checked<Cycle>
         reservation,
         "reserve what a beat takes at most, and no more than the period",
     )?;
+    let outage_time = optional(
+        "outage_time",
+        cycle.outage_time.as_ref(),
+        (period, LONGEST_OUTAGE),
+        "choose some periods, less than the drives' watchdogs wait, as \"20ms\"",
+    )?;
+    let loss_time = match &cycle.loss_time {
+        None => Some(USUAL_LOSS),
+        Some(value) => value.get_ref().0,
+    };
+    if let (Some(time), Some(value)) = (loss_time, &cycle.loss_time) {
+        within(
+            "loss_time",
+            time,
+            LOSSES,
+            value,
+            "choose how long a cable may be out, as \"10s\", or \"wait\"",
+        )?;
+    }
     Ok(Cycle {
         period,
         profile: profile(cycle)?,
@@ -51,6 +70,12 @@ pub(super) fn cycle(cycle: &file::Cycle, overrides: Overrides) -> Checked<Cycle>
             file::FrameOrder::ReplyOfLastBeat => FrameOrder::ReplyOfLastBeat,
             file::FrameOrder::WaitForReply => FrameOrder::WaitForReply,
         },
+        outage_time,
+        after_outage: match cycle.after_outage {
+            file::AfterOutage::Stay => AfterOutage::Stay,
+            file::AfterOutage::Resume => AfterOutage::Resume,
+        },
+        loss_time,
     })
 }
 
@@ -110,6 +135,14 @@ const PERIODS: (Duration, Duration) = (Duration::from_micros(50), Duration::from
 
 /// Shortest and longest margin of a spinning sleep.
 const SPIN_MARGINS: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(1));
+
+/// An axis that is not heard of for longer is not waited for.
+const LONGEST_OUTAGE: Duration = Duration::from_secs(10);
+
+/// Shortest and longest time the bus may stay lost.
+const LOSSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(24 * 3600));
+
+const USUAL_LOSS: Duration = Duration::from_secs(10);
 
 const USUAL_SPIN_MARGIN: Duration = Duration::from_micros(50);
 

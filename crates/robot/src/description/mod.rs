@@ -18,7 +18,7 @@ pub use axis::{
 pub use body::{Arm, Base, BaseKind, BaseLimits};
 pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
 pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
-pub use cycle::{Cycle, FrameOrder, Overrun, Profile, ProfileError};
+pub use cycle::{AfterOutage, Cycle, FrameOrder, Overrun, Profile, ProfileError};
 pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};
 

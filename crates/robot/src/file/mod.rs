@@ -59,6 +59,18 @@ pub(crate) struct Cycle {
     pub(crate) overrun: Overrun,
     #[serde(default)]
     pub(crate) frame_order: FrameOrder,
+    pub(crate) outage_time: Option<Spanned<Length>>,
+    #[serde(default)]
+    pub(crate) after_outage: AfterOutage,
+    pub(crate) loss_time: Option<Spanned<LengthOrWait>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AfterOutage {
+    #[default]
+    Stay,
+    Resume,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -76,6 +88,24 @@ pub(crate) enum FrameOrder {
     #[default]
     ReplyOfLastBeat,
     WaitForReply,
+}
+
+/// A duration, or `"wait"`: for ever.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LengthOrWait(pub(crate) Option<Duration>);
+
+impl<'de> Deserialize<'de> for LengthOrWait {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        if text == "wait" {
+            return Ok(Self(None));
+        }
+        crate::duration::parse(&text).map(|length| Self(Some(length))).map_err(|_| {
+            let expected =
+                "a number and a unit (ns, us, ms, s, min, h) in quotes, as in \"10s\", or \"wait\"";
+            serde::de::Error::invalid_value(serde::de::Unexpected::Str(&text), &expected)
+        })
+    }
 }
 
 /// A duration, written as text.

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use ethercat::cia402::object::{
-    CONTROLWORD, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE, STATUSWORD,
-    TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY, TORQUE_ACTUAL_VALUE, VELOCITY_ACTUAL_VALUE,
+    CONTROLWORD, ERROR_CODE, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY, POSITION_ACTUAL_VALUE,
+    STATUSWORD, TARGET_POSITION, TARGET_TORQUE, TARGET_VELOCITY, TORQUE_ACTUAL_VALUE,
+    VELOCITY_ACTUAL_VALUE,
 };
 use ethercat::cia402::{
     CyclicMode, Drive, DriveCommand, DriveInput, HomingProgress, ModeOfOperation, Phase, Request, State,
@@ -12,11 +13,11 @@ use ethercat::cia402::{
 };
 use ethercat::main_device::MainDevice;
 use motion::homing::Home;
-use motion::supervision::StopReason;
+use motion::supervision::{Ending, Interlock, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::guard::{BrakeOutput, Guard, Sight};
-use super::{AxisConfiguration, AxisError};
+use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
 use crate::field::Field;
 
@@ -41,6 +42,14 @@ pub(super) struct Axis {
     command: AxisCommand,
     /// What the axis reported, before anybody else changed it.
     feedback: AxisFeedback,
+    /// Cycles in a row up to this one in which it was not heard of, as in [`motion::supervision::Seen`].
+    missed: u64,
+    /// It is heard of in this cycle.
+    heard: bool,
+    /// What the machine around it allows.
+    interlock: Interlock,
+    /// Since its inputs came in last.
+    unheard: Duration,
 }
 
 #[derive(Debug)]
@@ -50,6 +59,7 @@ struct InputFields {
     velocity: Option<Field>,
     torque: Option<Field>,
     mode: Option<Field>,
+    error_code: Option<Field>,
 }
 
 #[derive(Debug)]
@@ -114,6 +124,7 @@ impl Axis {
                 velocity: input(VELOCITY_ACTUAL_VALUE),
                 torque: input(TORQUE_ACTUAL_VALUE),
                 mode: input(MODES_OF_OPERATION_DISPLAY),
+                error_code: input(ERROR_CODE),
             },
             outputs: OutputFields {
                 controlword: output(CONTROLWORD)
@@ -132,19 +143,41 @@ impl Axis {
             guard: Guard::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
             command: AxisCommand::default(),
             feedback: AxisFeedback::default(),
+            missed: 0,
+            heard: true,
+            interlock: Interlock::Clear,
+            unheard: Duration::ZERO,
         })
     }
 
-    pub(super) fn read(&mut self, main_device: &MainDevice, elapsed: Duration, report: &mut AxisReport) {
+    pub(super) fn read(&mut self, main_device: &MainDevice, moment: Moment, report: &mut AxisReport) {
         report.homed = self.home.is_homed();
         report.homing = self.drive.is_homing() || self.searching.is_some();
-        report.feedback.fresh = main_device.inputs_fresh(self.sub_device);
-        self.feedback.fresh = report.feedback.fresh;
-        if !report.feedback.fresh {
-            self.input = None;
-            return;
+        self.unheard = self.unheard.saturating_add(moment.elapsed);
+        let fresh = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
+        self.count_missed(moment, fresh && main_device.inputs_fresh(self.sub_device));
+        self.input = None;
+        if fresh {
+            let elapsed = std::mem::take(&mut self.unheard);
+            self.take_input(main_device.inputs(self.sub_device), elapsed, report);
         }
-        let image = main_device.inputs(self.sub_device);
+        self.feedback.fresh = self.heard;
+        let holds_at = self.holds_at(self.counts.unwrap_or(0));
+        let phase = self.guard.shown(self.feedback.phase, holds_at);
+        report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
+        report.feedback = AxisFeedback { phase, ..self.feedback };
+    }
+
+    /// It is heard of if its inputs came in and its outputs were taken.
+    fn count_missed(&mut self, moment: Moment, exchanged: bool) {
+        if self.heard {
+            self.missed = 0;
+        }
+        self.heard = exchanged;
+        self.missed = self.missed.saturating_add(moment.stalled).saturating_add(u64::from(!exchanged));
+    }
+
+    fn take_input(&mut self, image: &[u8], elapsed: Duration, report: &mut AxisReport) {
         let input = DriveInput {
             statusword: Statusword(self.inputs.statusword.unsigned(image) as u16),
             position: self.inputs.position.signed(image),
@@ -166,6 +199,12 @@ impl Axis {
             (None, _) => RadiansPerSecond::ZERO,
         };
         report.state = input.statusword.state();
+        report.statusword = input.statusword;
+        if let Some(code) = self.inputs.error_code {
+            report.error_code = code.unsigned(image) as u16;
+        } else if !matches!(report.state, Some(State::Fault | State::FaultReactionActive)) {
+            report.error_code = 0;
+        }
         self.feedback = AxisFeedback {
             position,
             velocity,
@@ -177,17 +216,16 @@ impl Axis {
             },
             fresh: true,
         };
-        let phase = self.guard.shown(self.feedback.phase, self.holds_at(counts));
-        report.feedback = AxisFeedback { phase, ..self.feedback };
     }
 
-    /// What is asked, made safe; `stale` as in [`motion::supervision::Seen`].
+    /// What is asked, made safe; `stale` and `ending` as in [`motion::supervision::Seen`].
     pub(super) fn supervise(
         &mut self,
         elapsed: Seconds,
         asked: &AxisCommand,
         report: &mut AxisReport,
         stale: Option<Seconds>,
+        ending: Ending,
     ) {
         self.watch_homing(elapsed);
         let counts = self.counts.unwrap_or(0);
@@ -204,6 +242,9 @@ impl Axis {
             holds_at: self.holds_at(counts),
             homing: self.drive.is_homing(),
             stale,
+            missed: self.missed,
+            interlock: self.interlock,
+            ending,
         };
         (self.command, report.stop) = self.guard.step(elapsed, asked, &sight);
     }
@@ -291,15 +332,43 @@ impl Axis {
         self.guard.engage_time()
     }
 
+    /// How long supervision takes from here to bring it to rest.
+    pub(super) fn braking_time(&self) -> Seconds {
+        self.guard.braking_time()
+    }
+
+    /// What the machine around it allows from here on.
+    pub(super) fn set_interlock(&mut self, interlock: Interlock) {
+        self.interlock = interlock;
+    }
+
+    /// Its drive's place on the bus.
+    pub(super) fn sub_device(&self) -> usize {
+        self.sub_device
+    }
+
+    /// Whether its error code is among the inputs.
+    pub(super) fn maps_error_code(&self) -> bool {
+        self.inputs.error_code.is_some()
+    }
+
     /// How long it takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
         self.guard.ramp_time()
     }
 
-    /// Whether its drive is still on its way down to Switch on disabled, or to a fault.
+    /// Whether its drive is still on its way down to Switch on disabled, or to a fault. One that has not been heard of for long
+    /// is not waited for.
     pub(super) fn is_powered(&self) -> bool {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
-        self.drive.state().is_some_and(|state| !off.contains(&state))
+        !self.guard.gives_up_after(self.missed)
+            && self.drive.state().is_some_and(|state| !off.contains(&state))
+    }
+
+    /// Whether it moves, as far as its drive can tell.
+    pub(super) fn moves(&self) -> bool {
+        let enabled = matches!(self.drive.state(), Some(State::OperationEnabled | State::QuickStopActive));
+        enabled && (!self.stands || self.guard.is_fast(self.feedback.velocity))
     }
 
     /// Whether its drive has it, to find its home.

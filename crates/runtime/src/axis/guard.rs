@@ -3,8 +3,11 @@
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::main_device::MainDevice;
 use motion::brake::{Brake, Braked};
-use motion::supervision::{Intervention, Mode, Seen, Settings, StopReason, Supervisor};
-use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, Seconds};
+use motion::supervision::{
+    BLIND_CYCLES, Ending, Interlock, Intervention, Mode, OUTAGE_CYCLES, Seen, Settings, StopReason,
+    Supervisor,
+};
+use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
@@ -17,6 +20,8 @@ pub(super) struct Guard {
     brake: Option<BrakeAtWork>,
     /// Beats for which set-points begin anew where the axis stands: its position has just jumped.
     anchored: u8,
+    /// Cycles after which an axis that is not heard of is not waited for.
+    outage_cycles: u64,
 }
 
 #[derive(Debug)]
@@ -37,6 +42,12 @@ pub(super) struct Sight {
     pub(super) homing: bool,
     /// As in [`Seen`].
     pub(super) stale: Option<Seconds>,
+    /// As in [`Seen`].
+    pub(super) missed: u64,
+    /// As in [`Seen`].
+    pub(super) interlock: Interlock,
+    /// As in [`Seen`].
+    pub(super) ending: Ending,
 }
 
 impl Guard {
@@ -55,11 +66,10 @@ impl Guard {
         let now = Braked { power: false, free: false, keep_torque: false };
         let brake = configuration.brake.map(|it| BrakeAtWork { brake: Brake::new(it.times), output, now });
         let axis = || configuration.name.clone();
-        Ok(Self {
-            supervisor: supervisor.map_err(|error| AxisError::Supervision { axis: axis(), error })?,
-            brake,
-            anchored: 0,
-        })
+        let supervisor = supervisor.map_err(|error| AxisError::Supervision { axis: axis(), error })?;
+        let outage_cycles =
+            supervisor.as_ref().map_or(f64::from(OUTAGE_CYCLES), |it| it.outage_time() / period);
+        Ok(Self { supervisor, brake, anchored: 0, outage_cycles: outage_cycles.ceil() as u64 })
     }
 
     /// The phase a controller is shown.
@@ -75,7 +85,7 @@ impl Guard {
         asked: &AxisCommand,
         sight: &Sight,
     ) -> (AxisCommand, Option<StopReason>) {
-        let Sight { feedback, state, holds_at, homing, stale } = *sight;
+        let Sight { feedback, state, holds_at, homing, stale, missed, interlock, ending } = *sight;
         let mut command = *asked;
         let mut reason = None;
         let holding = AxisSetpoint { position: holds_at, ..AxisSetpoint::default() };
@@ -98,11 +108,19 @@ impl Guard {
                 }
             }
             let fault = matches!(state, Some(State::Fault | State::FaultReactionActive));
-            let seen = Seen { feedback: AxisFeedback { phase, ..feedback }, fault, stale };
+            let feedback = AxisFeedback { phase, ..feedback };
+            let seen = Seen { feedback, fault, stale, missed, homing, interlock, ending };
             let supervised = supervisor.step(elapsed, command.setpoint, &seen);
             command.setpoint = supervised.setpoint;
             command.request = overruled(command.request, supervised.intervention);
             reason = supervised.reason;
+        } else if missed > BLIND_CYCLES {
+            // The drive's own care holds the position.
+            command.setpoint = holding;
+            if missed > self.outage_cycles {
+                command.request = overruled(command.request, Some(Intervention::QuickStop));
+                reason = Some(StopReason::Outage);
+            }
         }
         if let Some(brake) = &mut self.brake {
             let torque = matches!(state, Some(State::OperationEnabled | State::QuickStopActive));
@@ -129,6 +147,21 @@ impl Guard {
     /// How long its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
         self.brake.as_ref().map_or(Seconds::ZERO, |brake| brake.brake.times().engage)
+    }
+
+    /// How long supervision takes from here to bring the axis to rest.
+    pub(super) fn braking_time(&self) -> Seconds {
+        self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::braking_time)
+    }
+
+    /// Whether an axis at this speed is far from rest.
+    pub(super) fn is_fast(&self, velocity: RadiansPerSecond) -> bool {
+        self.supervisor.as_ref().is_some_and(|it| velocity.abs() > it.settings().limits.velocity * FAST)
+    }
+
+    /// Whether an axis that has not been heard of for so many cycles is given up for now.
+    pub(super) fn gives_up_after(&self, missed: u64) -> bool {
+        missed > self.outage_cycles
     }
 
     /// How long the axis takes to ramp to zero.
@@ -165,6 +198,9 @@ impl Guard {
         }
     }
 }
+
+/// Share of its highest speed above which an axis is not let go without a quick stop.
+const FAST: f64 = 0.02;
 
 /// What the drive shall do when supervision wants something else than the controller. Nobody is kept from taking the
 /// torque off, or from resetting a fault.

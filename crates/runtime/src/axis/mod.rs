@@ -5,6 +5,7 @@
 
 mod bound;
 mod error;
+mod fault;
 mod guard;
 
 use std::time::Duration;
@@ -13,12 +14,25 @@ use ethercat::cia402::{CyclicMode, Request};
 use ethercat::main_device::MainDevice;
 use motion::brake::BrakeTimes;
 use motion::homing::Homing;
+use motion::supervision::{Ending, Interlock};
 use motion::{AxisScale, AxisSetpoint, Radians, Seconds, supervision};
 
 use crate::controller::{AxisCommand, AxisReport};
 use bound::Axis;
 
 pub use error::AxisError;
+pub(crate) use fault::FaultCodes;
+
+/// When inputs are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// Time since the last cycle.
+    pub(crate) elapsed: Duration,
+    /// Cycles that did not take place since then: the host stood still.
+    pub(crate) stalled: u64,
+    /// The replies are from before that.
+    pub(crate) outdated: bool,
+}
 
 /// One axis as it is described.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,21 +122,28 @@ impl Axes {
         Ok(Self { axes, reports, commands })
     }
 
-    /// Image to feedback; `elapsed` is the time since the last beat.
-    pub(crate) fn read(&mut self, main_device: &MainDevice, elapsed: Duration) {
+    /// Image to feedback.
+    pub(crate) fn read(&mut self, main_device: &MainDevice, moment: Moment) {
         for (axis, report) in self.axes.iter_mut().zip(&mut self.reports) {
-            axis.read(main_device, elapsed, report);
+            axis.read(main_device, moment, report);
+        }
+    }
+
+    /// What the machine around an axis allows from here on.
+    pub(crate) fn set_interlock(&mut self, axis: usize, interlock: Interlock) {
+        if let Some(axis) = self.axes.get_mut(axis) {
+            axis.set_interlock(interlock);
         }
     }
 
     /// What the controller asks, made safe. `stale`: the command it lives on is over.
-    pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool) {
+    pub(crate) fn supervise(&mut self, elapsed: Seconds, stale: bool, ending: Ending) {
         // Those that ramp to zero take the same time.
         let longest = |longest: Seconds, axis: &Axis| Seconds(longest.0.max(axis.ramp_time().0));
         let stale = stale.then(|| self.axes.iter().fold(Seconds::ZERO, longest));
         for ((axis, report), command) in self.axes.iter_mut().zip(&mut self.reports).zip(&mut self.commands)
         {
-            axis.supervise(elapsed, command, report, stale);
+            axis.supervise(elapsed, command, report, stale, ending);
             command.home = false;
         }
     }
@@ -148,10 +169,25 @@ impl Axes {
         &self.reports
     }
 
-    /// Asks all axes for no torque, whatever the controller asked.
-    pub(crate) fn disable(&mut self) {
-        for command in &mut self.commands {
-            command.request = Request::Disable;
+    /// Asks all axes for no torque, whatever the controller asked; `quickly`: those that still move for a quick stop first.
+    pub(crate) fn disable(&mut self, quickly: bool) {
+        for (axis, command) in self.axes.iter().zip(&mut self.commands) {
+            command.request = if quickly && axis.moves() { Request::QuickStop } else { Request::Disable };
+        }
+    }
+
+    /// How long supervision takes from here to bring the slowest axis to rest.
+    pub(crate) fn braking_time(&self) -> Duration {
+        let longest = self.axes.iter().fold(0.0, |longest: f64, axis| longest.max(axis.braking_time().0));
+        Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX)
+    }
+
+    /// Tells the axes at the drive at this place its error code.
+    pub(crate) fn note_error_code(&mut self, sub_device: usize, code: u16) {
+        for (axis, report) in self.axes.iter().zip(&mut self.reports) {
+            if axis.sub_device() == sub_device && !axis.maps_error_code() {
+                report.error_code = code;
+            }
         }
     }
 

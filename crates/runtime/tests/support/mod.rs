@@ -19,7 +19,7 @@ use ethercat::cia402::{CyclicMode, Request};
 use ethercat::link::Link;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
-use motion::supervision::{Limits, Mode, OnStale, Settings};
+use motion::supervision::{Limits, Mode, OnStale, Outage, Settings};
 use motion::{
     AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
@@ -261,11 +261,13 @@ pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
             position: None,
             velocity: RadiansPerSecond(10.0),
             deceleration: RadiansPerSecondSquared(50.0),
+            jerk: Limits::usual_jerk(RadiansPerSecondSquared(50.0)),
             torque: NewtonMetres(5.0),
             step: Radians(0.05),
         },
         following_error: None,
         on_stale: OnStale::RampToZero,
+        outage: Outage::default(),
     };
     let supervised = |axis| AxisConfiguration { supervision: Some(settings), ..axis };
     axes(drives).into_iter().map(supervised).collect()

@@ -1,6 +1,5 @@
 //! One axis, moved by a script in virtual time.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use onbeat_runtime::clock::VirtualClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::stop::StopHandle;
 use simulator::Segment;
 
 use super::{PERIOD, cycle_of};
@@ -42,7 +42,7 @@ pub fn play<S: Send + 'static>(
     let controller = Scripted { script, look, beats: 0, seen };
     let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, clock, axes, controller, configuration);
-    assert_eq!(cycle.run(&AtomicBool::new(false)).failure, None);
+    assert_eq!(cycle.run(&StopHandle::new()).failure, None);
     told.try_iter().collect()
 }
 

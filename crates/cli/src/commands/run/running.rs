@@ -1,7 +1,6 @@
 //! A robot's cycle from bring-up to Init, with all that stands around it.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -14,6 +13,7 @@ use runtime::cycle::{Cycle, CycleConfiguration, Ended, FrameOrder};
 use runtime::disturbance::{CycleWatch, Detail, Disturbances};
 use runtime::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use runtime::profile::Grants;
+use runtime::stop::StopHandle;
 use runtime::{axis, beat_number};
 use timing::RunConditions;
 
@@ -99,6 +99,7 @@ impl Run {
                 },
                 // The watch stops it, once it has measured them.
                 beats: None,
+                loss: robot.cycle.loss_time,
                 overrun: profile::overrun(&robot.cycle),
             },
         )?;
@@ -108,7 +109,7 @@ impl Run {
             None => cycle,
         };
         let profile = profile::profile(&robot.cycle);
-        let stop = AtomicBool::new(false);
+        let stop = StopHandle::new();
         let (tell_thread, told_thread) = mpsc::channel();
         let (tell, told) = mpsc::channel();
         thread::scope(|scope| {
@@ -224,7 +225,7 @@ enum Seamed {
 /// Looks until the cycle is over; ends the measurement when it is long enough or the user asks.
 fn watch_over(
     mut watch: Watch,
-    stop: &AtomicBool,
+    stop: &StopHandle,
     live: &mut LiveLine,
     beside: Option<&Beside>,
 ) -> (Measured, Option<Recorder>) {
@@ -236,8 +237,7 @@ fn watch_over(
         }
         if watch.has_enough() || watch.has_overrun() || stop::asked() {
             watch.freeze();
-            // Relaxed: nothing but the flag itself is passed through it.
-            stop.store(true, Ordering::Relaxed);
+            stop.stop();
         }
     }
     watch.look(live);

@@ -9,7 +9,7 @@ use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
 use robot::Robot;
 use runtime::disturbance::Disturbances;
-use runtime::observer::Observer;
+use runtime::observer::{Happening, Observer};
 use runtime::status::Status;
 use timing::{CycleRecord, RunSummary};
 
@@ -133,7 +133,9 @@ impl Watch {
         // the event that it belongs behind.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
         while let Some(event) = self.observer.next_event() {
-            self.tell(event, live);
+            if let Happening::Bus(event) = event.what {
+                self.tell(event, live);
+            }
         }
         let mut measured = Vec::new();
         for record in &records {

@@ -132,22 +132,59 @@ fn an_endless_axis_steps_over_the_end_of_its_counts() {
 }
 
 #[test]
-fn missing_input_repeats_the_last_output_and_a_lost_beat_does_not_stop_a_motion() {
+fn two_cycles_without_input_go_on_and_then_the_position_stands() {
     let (mut drive, mut plant) = enabled();
     let held = drive.holds_at();
-    let before = beat(&mut drive, &mut plant, Request::Enable, held + 900);
-    assert_eq!(drive.update(None, wanting(Request::Disable)), before);
-    assert_eq!(drive.missing_inputs(), 1);
-    let output = beat(&mut drive, &mut plant, Request::Enable, held + 2700);
-    assert_eq!((output.target_position, drive.refused_targets()), (held + 2700, 0));
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + 4500).target_position, held + 2700);
-    assert_eq!(drive.refused_targets(), 1, "the missed beat is made up for once");
-    for _ in 0..1000 {
-        drive.update(None, wanting(Request::Enable));
+    beat(&mut drive, &mut plant, Request::Enable, held + 900);
+    let blind = |drive: &mut Drive, target_position| {
+        drive.update(None, DriveCommand { target_position, ..wanting(Request::Enable) }).target_position
+    };
+    assert_eq!(blind(&mut drive, held + 1800), held + 1800);
+    assert_eq!(blind(&mut drive, held + 2801), held + 1800, "a step is a step");
+    assert_eq!(blind(&mut drive, held + 2700), held + 1800, "the third cycle stands");
+    for _ in 0..10_000 {
+        assert_eq!(blind(&mut drive, held + 1801), held + 1800);
     }
-    let far = held + 2700 + (COVERED_BEATS as i32 + 1) * STEP as i32;
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, far + 1).target_position, held + 2700);
-    assert_eq!(drive.refused_targets(), 2);
+    assert_eq!(drive.missing_inputs(), 10_003);
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + 2801).target_position, held + 1800);
+    assert_eq!(drive.refused_targets(), 1, "no allowance for what was missed");
+    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + 2800).target_position, held + 2800);
+}
+
+#[test]
+fn without_input_velocities_and_torques_only_fall_after_two_cycles() {
+    for (mode, targets) in [(CyclicMode::Velocity, [500, 600]), (CyclicMode::Torque, [50, 60])] {
+        let mut drive = Drive::new(mode, STEP);
+        let asking = |value: i32| DriveCommand {
+            target_velocity: value,
+            target_torque: value as i16,
+            ..wanting(Request::Enable)
+        };
+        let sent = |output: DriveOutput| output.target_velocity + i32::from(output.target_torque);
+        for _ in 0..2 {
+            drive.update(seen(State::OperationEnabled, 5), asking(targets[0]));
+        }
+        assert_eq!(sent(drive.update(None, asking(targets[1]))), targets[1]);
+        assert_eq!(sent(drive.update(None, asking(targets[0]))), targets[0]);
+        assert_eq!(sent(drive.update(None, asking(targets[1]))), targets[0], "it does not rise");
+        assert_eq!(sent(drive.update(None, asking(30))), 30);
+        assert_eq!(sent(drive.update(None, asking(-30))), 0, "nor turn round");
+        assert_eq!(sent(drive.update(None, asking(30))), 0);
+    }
+}
+
+#[test]
+fn a_stop_is_passed_on_to_a_drive_that_does_not_answer() {
+    let after = |requests: &[Request]| {
+        let (mut drive, _) = enabled();
+        requests
+            .iter()
+            .map(|&request| drive.update(None, wanting(request)).controlword.0)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(after(&[Request::Enable, Request::QuickStop, Request::Enable]), [0x0F, 0x02, 0x02]);
+    assert_eq!(after(&[Request::Halt, Request::Disable, Request::Enable]), [0x010F, 0x00, 0x00]);
+    assert_eq!(after(&[Request::Disable, Request::QuickStop, Request::Halt]), [0x00, 0x00, 0x00]);
 }
 
 #[test]
@@ -293,7 +330,9 @@ proptest! {
             let before = drive.last_output();
             let output = drive.update(input, command);
             let Some(input) = input else {
-                prop_assert_eq!(output, before);
+                let moved = output.target_position.wrapping_sub(before.target_position).unsigned_abs();
+                prop_assert!(moved <= STEP, "{} after {}", output.target_position, before.target_position);
+                prop_assert_eq!(output.controlword.0 & !before.controlword.0 & !Controlword::HALT_BIT, 0);
                 continue;
             };
             let is_enabled = input.statusword.state() == Some(State::OperationEnabled);

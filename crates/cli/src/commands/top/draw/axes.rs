@@ -98,6 +98,10 @@ fn stopped(axis: &Axis) -> String {
         Some(Stop::NotFinite) => "not a number",
         Some(Stop::HomingError) => "homing error",
         Some(Stop::HomingTimedOut) => "homing took too long",
+        Some(Stop::Outage) => "outage",
+        Some(Stop::Interlock) => "stop signal",
+        Some(Stop::NotPermitted) => "no permission",
+        Some(Stop::Ending) => "ending",
         None => return words::stop(axis.stop).unwrap_or_default().into_owned(),
     };
     short.to_owned()

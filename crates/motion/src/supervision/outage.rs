@@ -1,0 +1,104 @@
+//! An axis that is not heard of, and one that is heard of again.
+
+use super::{
+    AfterOutage, BLIND_CYCLES, Braking, Course, Intervention, Mode, OUTAGE_CYCLES, Seen, StopReason,
+    Supervisor,
+};
+use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
+use crate::stop::StopProfile;
+use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
+
+impl Supervisor {
+    /// How long the axis is not heard of before its drive is asked for a quick stop.
+    #[must_use]
+    pub fn outage_time(&self) -> Seconds {
+        self.settings.outage.time.unwrap_or(self.period * f64::from(OUTAGE_CYCLES))
+    }
+
+    /// Stops an axis that is not heard of for more than [`BLIND_CYCLES`], and begins anew where it is heard of again.
+    pub(super) fn watch_outage(&mut self, seen: &Seen) {
+        let held = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
+        if held && seen.missed > BLIND_CYCLES {
+            self.lose(self.period * seen.missed as f64 > self.outage_time());
+        }
+        if seen.feedback.fresh {
+            self.find_again(&seen.feedback);
+        } else if self.stopped() == Some(StopReason::Outage) {
+            // An acknowledgement counts once it is known what is acknowledged.
+            self.acknowledged = false;
+        }
+    }
+
+    /// Whether a stop for an outage may end, once the axis rests.
+    pub(super) fn is_over(&self, feedback: &AxisFeedback) -> bool {
+        let resumes = self.settings.outage.after == AfterOutage::Resume;
+        feedback.fresh && (resumes || self.acknowledged)
+    }
+
+    fn lose(&mut self, for_long: bool) {
+        let reason = self.stopped().filter(|reason| reason.is_latched()).unwrap_or(StopReason::Outage);
+        let braking = match self.course {
+            Course::Stopped {
+                braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
+                ..
+            } => return,
+            _ if for_long => Braking::Drive(Intervention::QuickStop),
+            Course::Stopped { braking: Braking::Drive(_) | Braking::Blind { .. }, .. } => return,
+            _ => Braking::Blind { velocity: self.sent.velocity },
+        };
+        self.course = Course::Stopped { reason, braking };
+        self.acknowledged = false;
+        self.asked = None;
+    }
+
+    /// From where the axis is, as fast as it is, to rest.
+    fn find_again(&mut self, feedback: &AxisFeedback) {
+        let Course::Stopped { reason, braking: Braking::Blind { velocity: before } } = self.course else {
+            return;
+        };
+        let limits = &self.settings.limits;
+        let fastest = match self.settings.mode {
+            // It is not sped up beyond what it did.
+            Mode::Velocity => before,
+            _ => limits.velocity,
+        };
+        let velocity = feedback.velocity.0.clamp(-fastest.0.abs(), fastest.0.abs());
+        let profile = StopProfile::new(feedback.position, RadiansPerSecond(velocity), limits.deceleration)
+            .and_then(|profile| profile.within_jerk(limits.jerk));
+        let braking = match (self.settings.mode, profile) {
+            (Mode::Torque, _) => Braking::Drive(Intervention::Halt),
+            (_, Ok(profile)) => Braking::Return { profile, elapsed: Seconds::ZERO },
+            (_, Err(_)) => Braking::Hard,
+        };
+        self.course = Course::Stopped { reason, braking };
+    }
+
+    /// A position stands; a velocity falls to `slower`, a torque to zero in its time.
+    pub(super) fn stand_or_fall(&mut self, slower: RadiansPerSecond, elapsed: Seconds) {
+        let fall = self.settings.limits.torque.0 * (elapsed / super::TORQUE_RAMP);
+        let torque = self.sent.torque.0;
+        self.sent = match self.settings.mode {
+            Mode::Position => AxisSetpoint { position: self.sent.position, ..AxisSetpoint::default() },
+            Mode::Velocity => AxisSetpoint { velocity: slower, ..self.sent },
+            Mode::Torque => {
+                let torque = NewtonMetres(torque.signum() * (torque.abs() - fall).max(0.0));
+                AxisSetpoint { torque, ..self.sent }
+            }
+        };
+    }
+
+    /// Towards a point of the way to rest, no faster than the axis may.
+    pub(super) fn return_to(&mut self, point: TrajectoryPoint, elapsed: Seconds) {
+        if self.settings.mode != Mode::Position {
+            return self.send(point.velocity, NewtonMetres::ZERO, self.sent.position, elapsed);
+        }
+        let limits = &self.settings.limits;
+        let most = (limits.velocity * self.period).0.min(limits.step.0);
+        let here = self.sent.position;
+        let (lowest, highest) = self.bounds().unwrap_or((Radians(f64::MIN), Radians(f64::MAX)));
+        let there = point.position.0.clamp(lowest.0, highest.0);
+        let position = Radians(there.clamp(here.0 - most, here.0 + most));
+        self.sent =
+            AxisSetpoint { position, velocity: (position - here) / elapsed, torque: NewtonMetres::ZERO };
+    }
+}

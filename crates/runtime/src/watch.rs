@@ -1,0 +1,118 @@
+//! What changes about the SubDevices and the axes of a running cycle, and whether anybody is there at all.
+
+use std::io;
+use std::time::Duration;
+
+use ethercat::main_device::{MainDevice, Stage};
+use ethercat::time::Instant;
+use motion::supervision::StopReason;
+
+use crate::controller::AxisReport;
+use crate::observer::Happening;
+use crate::status::SubDeviceStatus;
+
+/// A bus that stayed lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// For how long nobody answered.
+    pub lasted: Duration,
+    /// The network interface is not there any more.
+    pub interface_gone: bool,
+}
+
+/// Compares one cycle with the one before; made beforehand, it allocates nothing.
+#[derive(Debug)]
+pub(crate) struct BusWatch {
+    /// Cycles in a row for which each SubDevice was lost.
+    lost_for: Vec<u64>,
+    stops: Vec<Option<StopReason>>,
+    /// Since when nobody answers.
+    silent_since: Option<Instant>,
+    interface_gone: bool,
+    patience: Option<Duration>,
+    lost: Option<Lost>,
+}
+
+impl BusWatch {
+    pub(crate) fn new(sub_devices: usize, axes: usize, patience: Option<Duration>) -> Self {
+        Self {
+            lost_for: vec![0; sub_devices],
+            stops: vec![None; axes],
+            silent_since: None,
+            interface_gone: false,
+            patience,
+            lost: None,
+        }
+    }
+
+    /// The bus has stayed lost for too long.
+    pub(crate) fn lost(&self) -> Option<Lost> {
+        self.lost
+    }
+
+    /// A link that failed: for good, if its interface was removed (packet(7): ENXIO, ENODEV).
+    pub(crate) fn note_link_error(&mut self, error: &io::Error) {
+        self.interface_gone |= matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV));
+    }
+
+    /// Notes how the SubDevices are; tells who is lost and who is back while the bus is in Op.
+    pub(crate) fn look_at_sub_devices(
+        &mut self,
+        now: Instant,
+        main_device: &MainDevice,
+        statuses: &mut [SubDeviceStatus],
+        tell: &mut impl FnMut(Happening),
+    ) {
+        let in_op = main_device.stage() == Stage::Op;
+        let (mut answers, mut silent) = (!in_op, false);
+        let sub_devices = main_device.sub_devices().iter().zip(statuses).zip(&mut self.lost_for);
+        for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {
+            let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
+            let exchanges = main_device.inputs_fresh(position) || !has_process_data;
+            *status = SubDeviceStatus {
+                exchanges,
+                al_status: sub_device.al_status,
+                al_status_code: sub_device.al_status_code,
+            };
+            answers |= exchanges && has_process_data;
+            silent |= !exchanges;
+            let before = *lost_for;
+            *lost_for = if exchanges || !in_op { 0 } else { before.saturating_add(1) };
+            if *lost_for == TOLD_AFTER {
+                tell(Happening::SubDeviceLost { position });
+            } else if before >= TOLD_AFTER && exchanges {
+                tell(Happening::SubDeviceBack { position, after: before });
+            }
+        }
+        self.watch_silence(now, answers || !silent);
+    }
+
+    fn watch_silence(&mut self, now: Instant, answers: bool) {
+        if answers {
+            self.silent_since = None;
+            return;
+        }
+        let lasted = now.since(*self.silent_since.get_or_insert(now));
+        let over = self.interface_gone || self.patience.is_some_and(|patience| lasted >= patience);
+        if over && self.lost.is_none() {
+            self.lost = Some(Lost { lasted, interface_gone: self.interface_gone });
+        }
+    }
+
+    /// Tells which axes supervision has stopped, and which it has let go.
+    pub(crate) fn look_at_axes(&mut self, reports: &[AxisReport], tell: &mut impl FnMut(Happening)) {
+        for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
+            if report.stop == *before {
+                continue;
+            }
+            *before = report.stop;
+            tell(match report.stop {
+                Some(reason) => Happening::AxisStopped { axis, reason },
+                None => Happening::AxisFreed { axis },
+            });
+        }
+    }
+}
+
+/// Cycles in a row after which a SubDevice is told to be lost: two lost frames are not worth a word.
+const TOLD_AFTER: u64 = 3;
