@@ -16,6 +16,7 @@ use onbeat_simulator::application::servo::{COMMUNICATION_LOSS, default_mapping};
 use onbeat_simulator::application::sii::{MAILBOX_SIZE, with_coe};
 use onbeat_simulator::application::{ServoDescription, ServoDrive};
 use onbeat_simulator::coe::DeviceDescription;
+use onbeat_simulator::sub_device::STEP;
 
 /// Where `with_coe` puts the mailboxes and the process data of the default mapping.
 const MAILBOX_OUT: u16 = 0x1000;
@@ -186,4 +187,36 @@ fn when_frames_stop_the_drives_fault_and_say_so() {
         let expected = Emergency { error_code: COMMUNICATION_LOSS, error_register: 0x11, data: [0; 5] };
         assert_eq!(Emergency::parse(&message), Ok(expected));
     }
+}
+
+#[test]
+fn the_record_holds_every_step_and_what_the_drive_took_in_it() {
+    let mut bus = operational();
+    let record = bus.segment.sub_device_mut(1).and_then(SubDevice::servo_mut).expect("a drive").record();
+    let begin = bus.now;
+    let commands = [(0x06, 0), (0x07, 0), (0x0F, 0), (0x0F, 1000), (0x0F, -7)];
+    for (controlword, velocity) in commands {
+        for _ in 0..3 {
+            cycle(&mut bus, &[(0, 0), (controlword, velocity)]);
+        }
+    }
+    let taken = record.taken();
+    assert_eq!(taken.len(), 5 * 3 * 4, "one for each step of 250 us");
+    for (step, (taken, next)) in taken.iter().zip(&taken[1..]).enumerate() {
+        assert_eq!(next.now.since(taken.now), STEP, "step {step}");
+    }
+    assert_eq!(taken[0].now.since(begin), STEP);
+    for (taken, expected) in taken.chunks(12).zip(commands) {
+        assert!(
+            taken.iter().all(|it| it.operational && (it.controlword.0, it.target_velocity) == expected)
+        );
+    }
+    assert!(!taken[0].follows());
+    let last = record.last().expect("the newest");
+    assert!(last.follows() && last.state == State::OperationEnabled, "{last:?}");
+    assert_eq!(taken.last(), Some(&last));
+
+    bus.request(1, SafeOp);
+    let last = record.last().expect("the newest");
+    assert_eq!((last.operational, last.controlword.0, last.follows()), (false, 0, false));
 }

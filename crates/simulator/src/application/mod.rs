@@ -73,6 +73,11 @@ pub trait Application: Send {
         false
     }
 
+    /// The servo drive that this is, for those who watch what it takes.
+    fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
+        None
+    }
+
     /// Messages nobody asked for: emergencies. Polled after every step while the mailbox is open.
     fn poll_coe(&mut self, replies: &mut Replies<'_>) {
         let _ = replies;

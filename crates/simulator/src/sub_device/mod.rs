@@ -14,7 +14,9 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::register;
 use ethercat::time::Instant;
 
-use crate::application::{Application, ProcessDataLengths, StateChange, Sync0Configuration, Sync0Event};
+use crate::application::{
+    Application, ProcessDataLengths, ServoDrive, StateChange, Sync0Configuration, Sync0Event,
+};
 use crate::esc::{Esc, EscDescription};
 
 use mailbox::MailboxServer;
@@ -109,6 +111,11 @@ impl SubDevice {
     #[must_use]
     pub fn sii(&self) -> &[u8] {
         self.esc.sii().image()
+    }
+
+    /// The servo drive behind the ESC, if there is one.
+    pub fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
+        self.application.servo_mut()
     }
 
     /// Stops the application, as a crashed microcontroller does, or lets it go on: while it stands still

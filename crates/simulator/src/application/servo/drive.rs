@@ -17,7 +17,8 @@ use super::control::{Cascade, Demand, LimitedTorque, limited};
 use super::homing::Homing;
 use super::objects::{self, Entries};
 use super::plant::Plant;
-use super::set_point::{Braking, Interpolation, nearest};
+use super::record::{ServoRecord, Taken};
+use super::set_point::{Braking, Interpolation, nearest, wrapped};
 use super::settings::{Scale, Settings};
 use super::{
     COMMUNICATION_LOSS, CONTROL_PERIOD, FOLLOWING_ERROR, MAXIMUM_CATCH_UP, ServoDescription, UNDER_VOLTAGE,
@@ -54,6 +55,7 @@ pub struct ServoDrive {
     following_error_time: Duration,
     reaction_time: Duration,
     torque: LimitedTorque,
+    record: Option<ServoRecord>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +127,7 @@ impl ServoDrive {
             following_error_time: Duration::ZERO,
             reaction_time: Duration::ZERO,
             torque: LimitedTorque::default(),
+            record: None,
         };
         drive.read_settings();
         drive.show();
@@ -152,6 +155,11 @@ impl ServoDrive {
     #[must_use]
     pub fn state(&self) -> State {
         self.machine.state()
+    }
+
+    /// Records from now on what the drive takes, without end; a second call gives the same record.
+    pub fn record(&mut self) -> ServoRecord {
+        self.record.get_or_insert_default().clone()
     }
 
     /// Lets the world run up to `now`.
@@ -439,7 +447,7 @@ impl Application for ServoDrive {
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         self.run_until(now);
         if self.sync0.is_none_or(|sync0| !sync0.running) {
-            self.exchange(outputs, inputs);
+            self.exchange(now, outputs, inputs);
         } else {
             // SDOs still take effect; process data waits for SYNC0.
             self.read_settings();
@@ -451,7 +459,11 @@ impl Application for ServoDrive {
             sync0.running = true;
         }
         self.run_until(event.now);
-        self.exchange(outputs, inputs);
+        self.exchange(event.now, outputs, inputs);
+    }
+
+    fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
+        Some(self)
     }
 
     fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
@@ -467,7 +479,7 @@ impl Application for ServoDrive {
 
 impl ServoDrive {
     /// Takes what is commanded now, and shows what is.
-    fn exchange(&mut self, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+    fn exchange(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         if let Some(outputs) = outputs {
             self.coe.take_outputs(outputs);
         }
@@ -475,6 +487,25 @@ impl ServoDrive {
         self.sample_target();
         self.show();
         self.coe.put_inputs(inputs);
+        if let Some(record) = &self.record {
+            record.add(self.taken(now));
+        }
+    }
+
+    fn taken(&self, now: Instant) -> Taken {
+        let (dictionary, entries) = (self.coe.dictionary(), &self.entries);
+        Taken {
+            now,
+            operational: self.operational,
+            controlword: self.settings.controlword,
+            mode: self.mode,
+            target_position: dictionary.get(entries.target_position) as i32,
+            target_velocity: dictionary.get(entries.target_velocity) as i32,
+            target_torque: dictionary.get(entries.target_torque) as i16,
+            state: self.machine.state(),
+            position: wrapped(self.counts()),
+            velocity: self.plant.velocity() * self.scale.counts_per_radian,
+        }
     }
 }
 

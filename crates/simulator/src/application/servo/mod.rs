@@ -12,6 +12,7 @@ mod drive;
 mod homing;
 mod objects;
 mod plant;
+mod record;
 mod set_point;
 mod settings;
 
@@ -26,6 +27,7 @@ use crate::coe::DeviceDescription;
 pub use drive::ServoDrive;
 pub use objects::{SIMULATION, default_mapping};
 pub use plant::{Plant, PlantParameters};
+pub use record::{ServoRecord, Taken};
 
 /// Time between two steps of the control loops and of the plant.
 pub const CONTROL_PERIOD: Duration = Duration::from_micros(125);
