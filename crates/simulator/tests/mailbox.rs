@@ -171,7 +171,7 @@ fn in_init_nothing_is_served() {
     bus.request(0, Init);
     let mut message = [0; LENGTH as usize];
     mailbox::emit(MailboxType::Coe, 1, &[1, 0], &mut message).unwrap();
-    assert_eq!(bus.write(0, OUT, &message), 1);
+    assert_eq!(bus.write(0, OUT, &message), 0);
     bus.wait(5);
     assert_eq!(receive(&mut bus), None);
 }

@@ -5,7 +5,7 @@ mod bus;
 use bus::{Bus, Echo, echo, sii};
 use ethercat::al::AlState::{self, Bootstrap, Init, Op, PreOp, SafeOp};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::register::{self, SyncManager};
+use ethercat::register::{self, SyncManager, sync_manager};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::SubDevice;
 use onbeat_simulator::application::{NoApplication, ProcessDataLengths};
@@ -35,6 +35,19 @@ fn exchange(bus: &mut Bus) -> Vec<u8> {
     reply.data
 }
 
+/// The working counter of one exchange, in whatever state.
+fn counted(bus: &mut Bus) -> u16 {
+    bus.send(Command::Lrw, Address::Logical(0), &[10, 20, 30, 40]).working_counter
+}
+
+/// Whether the SubDevice itself has switched SyncManagers 2 and 3 off (PDI control bit 0).
+fn switched_off(bus: &mut Bus) -> [bool; 2] {
+    [2, 3].map(|number| {
+        let register = SyncManager::register(number) + sync_manager::PDI_CONTROL_OFFSET;
+        bus.read(0, register, 1).data[0] & sync_manager::PDI_CONTROL_DEACTIVATED != 0
+    })
+}
+
 #[test]
 fn process_data_flows_in_op_and_outputs_are_safe_before() {
     let mut bus = in_op();
@@ -42,7 +55,55 @@ fn process_data_flows_in_op_and_outputs_are_safe_before() {
     bus.wait(1);
     assert_eq!(exchange(&mut bus), [11, 21, 31, 41]);
     assert_eq!(bus.request(0, SafeOp), reached(SafeOp));
-    assert_eq!(exchange(&mut bus), [0; 4]);
+    let reply = bus.send(Command::Lrw, Address::Logical(0), &[10, 20, 30, 40]);
+    assert_eq!((reply.working_counter, reply.data), (1, vec![0; 4]), "safe inputs, and outputs go nowhere");
+}
+
+#[test]
+fn the_working_counter_follows_the_state() {
+    let mut bus = Bus::line(vec![echo(4)]);
+    bus.map_process_data(0, 0, 4);
+    bus.wait(1);
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (0, [true; 2]), "Init");
+    bus.request(0, PreOp);
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (0, [true; 2]), "PreOp");
+    bus.request(0, SafeOp);
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (3, [false; 2]), "SafeOp on the way up");
+    assert_eq!(bus.request(0, Op), reached(Op));
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (3, [false; 2]), "Op");
+    bus.request(0, SafeOp);
+    for _ in 0..50 {
+        assert_eq!((counted(&mut bus), switched_off(&mut bus)), (1, [true, false]), "SafeOp after Op");
+        bus.wait(1);
+    }
+    assert_eq!(bus.request(0, Op), reached(SafeOp), "Op is asked for, outputs have not come");
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (3, [false; 2]), "outputs are waited for");
+    bus.wait(1);
+    assert_eq!(bus.al_status(0), reached(Op));
+    bus.request(0, PreOp);
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (0, [true; 2]), "PreOp after Op");
+    bus.request(0, SafeOp);
+    assert_eq!(counted(&mut bus), 3, "SafeOp from PreOp anew");
+    bus.request(0, Init);
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (0, [true; 2]), "Init after SafeOp");
+}
+
+#[test]
+fn outputs_are_switched_off_again_where_op_is_refused() {
+    let mut bus = in_op();
+    bus.request(0, SafeOp);
+    bus.request(0, Op);
+    assert_eq!(switched_off(&mut bus), [false; 2]);
+    bus.wait(250);
+    assert_eq!(bus.al_status(0), error(SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG), "no outputs came");
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (1, [true, false]));
+    // On the way up they were on before, and stay so.
+    bus.request(0, PreOp);
+    bus.request(0, SafeOp);
+    bus.request(0, Op);
+    bus.wait(250);
+    assert_eq!(bus.al_status(0), error(SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG));
+    assert_eq!(counted(&mut bus), 3);
 }
 
 #[test]
@@ -82,13 +143,108 @@ fn process_data_of_another_length_is_refused() {
     assert_eq!(bus.request(0, SafeOp), reached(SafeOp));
 }
 
-#[test]
-fn a_mailbox_that_is_not_set_up_keeps_it_in_init() {
+/// Its SII says that it has mailboxes, at 0x1000 and 0x1080, of 128 bytes.
+fn with_mailbox(length: usize) -> SubDevice {
     let mut image = sii(0, 0);
     for (word, value) in [(0x18, 0x1000_u16), (0x19, 128), (0x1A, 0x1080), (0x1B, 128), (0x1C, 4)] {
         image[word * 2..word * 2 + 2].copy_from_slice(&value.to_le_bytes());
     }
-    let mut bus = Bus::line(vec![SubDevice::from_sii(&image, Echo::new(0)).with_bootstrap()]);
+    SubDevice::from_sii(&image, Echo::new(length))
+}
+
+#[test]
+fn the_mailbox_works_from_pre_op_on() {
+    let mut bus = Bus::line(vec![with_mailbox(0)]);
+    bus.sync_manager(0, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1000, 128);
+    bus.sync_manager(0, 1, SyncManager::CONTROL_MAILBOX_IN, 0x1080, 128);
+    bus.wait(1);
+    assert_eq!(bus.write(0, 0x1000, &[0; 128]), 0, "Init");
+    bus.request(0, PreOp);
+    assert_eq!(bus.write(0, 0x1000, &[0; 128]), 1, "PreOp");
+    bus.wait(1);
+    bus.request(0, Init);
+    assert_eq!(bus.read(0, 0x1080, 128).working_counter, 0, "Init again: the answer is gone");
+    bus.request(0, PreOp);
+    assert_eq!(bus.read(0, 0x1080, 128).working_counter, 0, "an answer of before Init is not for now");
+}
+
+#[test]
+fn init_is_accepted_whatever_happened_to_sync_managers_and_errors() {
+    let no_sync_managers = [0; 32];
+    // Cleared this long before Init is asked for, and again behind it.
+    for (before, behind) in [(0, 0), (0, 5), (1, 0), (5, 1), (50, 0)] {
+        let mut bus = mailbox_in_op();
+        assert_eq!(bus.write(0, register::SYNC_MANAGER, &no_sync_managers), 1);
+        bus.wait(before);
+        bus.write(0, register::AL_CONTROL, &[1, 0]);
+        bus.wait(behind);
+        bus.write(0, register::SYNC_MANAGER, &no_sync_managers);
+        bus.wait(1);
+        assert_eq!(bus.al_status(0), reached(Init), "{before} ms before, {behind} ms behind");
+    }
+    let mut bus = Bus::line(vec![with_mailbox(0)]);
+    assert_eq!(bus.request(0, PreOp), error(Init, AlStatusCode::INVALID_MAILBOX_PRE_OP));
+    bus.write(0, register::AL_CONTROL, &[1, 0]);
+    bus.wait(1);
+    assert_eq!(bus.al_status(0), reached(Init), "a further Init clears the error, unacknowledged");
+}
+
+/// A SubDevice with mailboxes, brought to Op.
+fn mailbox_in_op() -> Bus {
+    let mut bus = Bus::line(vec![with_mailbox(4)]);
+    bring_up(&mut bus);
+    bus
+}
+
+/// Init to Op, with all that belongs to it.
+fn bring_up(bus: &mut Bus) {
+    bus.sync_manager(0, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1000, 128);
+    bus.sync_manager(0, 1, SyncManager::CONTROL_MAILBOX_IN, 0x1080, 128);
+    assert_eq!(bus.request(0, PreOp), reached(PreOp));
+    bus.map_process_data(0, 0, 4);
+    assert_eq!(bus.request(0, SafeOp), reached(SafeOp));
+    exchange(bus);
+    assert_eq!(bus.request(0, Op), reached(Op));
+    exchange(bus);
+}
+
+/// What MainDevices do before they bring up a bus that another one may have left in Op: each step a broadcast.
+/// AL control is asked for with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
+#[test]
+fn it_comes_up_again_and_again_however_a_main_device_begins() {
+    const INIT: (u16, &[u8]) = (register::AL_CONTROL, &[0x01, 0]);
+    const INIT_ACKNOWLEDGED: (u16, &[u8]) = (register::AL_CONTROL, &[0x11, 0]);
+    const FMMUS: (u16, &[u8]) = (register::FMMU, &[0; 256]);
+    const SYNC_MANAGERS: (u16, &[u8]) = (register::SYNC_MANAGER, &[0; 128]);
+    let styles: [(&str, &[(u16, &[u8])]); 5] = [
+        ("ethercrab: Init with acknowledge, then all cleared", &[INIT_ACKNOWLEDGED, FMMUS, SYNC_MANAGERS]),
+        ("SOEM: all cleared, then Init with acknowledge", &[FMMUS, SYNC_MANAGERS, INIT_ACKNOWLEDGED]),
+        ("KickCAT: SyncManagers and FMMUs cleared, then Init", &[SYNC_MANAGERS, FMMUS, INIT]),
+        ("Init twice, cleared between", &[INIT, SYNC_MANAGERS, FMMUS, INIT]),
+        ("Init only at the end, and once more", &[SYNC_MANAGERS, INIT, INIT]),
+    ];
+    for (style, steps) in styles {
+        for pause in [0, 1, 300] {
+            let mut bus = mailbox_in_op();
+            for time in 2..=4 {
+                for (register, data) in steps {
+                    bus.send(Command::Bwr, Address::Broadcast { register: *register }, data);
+                    bus.wait(pause);
+                }
+                bus.wait(1);
+                assert_eq!(bus.al_status(0), reached(Init), "{style}, time {time}, {pause} ms");
+                for number in 0..4 {
+                    bus.write(0, SyncManager::register(number), &[0; 8]);
+                }
+                bring_up(&mut bus);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mailbox_that_is_not_set_up_keeps_it_in_init() {
+    let mut bus = Bus::line(vec![with_mailbox(0).with_bootstrap()]);
     assert_eq!(bus.request(0, PreOp), error(Init, AlStatusCode::INVALID_MAILBOX_PRE_OP));
     assert_eq!(bus.request(0, Bootstrap), error(Init, AlStatusCode::INVALID_MAILBOX_BOOTSTRAP));
     bus.sync_manager(0, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1000, 128);
@@ -123,7 +279,6 @@ fn op_waits_for_outputs_and_gives_up_if_none_come() {
     bus.wait(1);
     assert_eq!(bus.al_status(0), reached(Op));
     bus.request(0, SafeOp);
-    bus.wait(150);
     bus.request(0, Op);
     bus.wait(250);
     assert_eq!(bus.al_status(0), error(SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG));
@@ -143,11 +298,16 @@ fn outputs_that_stop_take_it_back_to_safe_op() {
     assert_eq!(bus.al_status(0), error(SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG));
     assert_eq!(bus.read_word(0, register::WATCHDOG_STATUS) & 1, 0);
     assert_eq!(bus.read(0, register::WATCHDOG_COUNTER_PROCESS_DATA, 1).data, [1]);
-    assert_eq!(exchange(&mut bus), [0; 4]);
-    assert_eq!(bus.read_word(0, register::WATCHDOG_STATUS) & 1, 1);
+    // Whoever runs on without looking at AL status sees it in the working counter.
+    assert_eq!((counted(&mut bus), switched_off(&mut bus)), (1, [true, false]));
+    assert_eq!(bus.read_word(0, register::WATCHDOG_STATUS) & 1, 0);
     bus.write(0, register::WATCHDOG_COUNTER_PROCESS_DATA, &[0]);
     assert_eq!(bus.read(0, register::WATCHDOG_COUNTER_PROCESS_DATA, 1).data, [0]);
-    assert_eq!(bus.request(0, Op), reached(Op));
+    assert_eq!(bus.request(0, Op), reached(SafeOp));
+    exchange(&mut bus);
+    bus.wait(1);
+    assert_eq!(bus.al_status(0), reached(Op));
+    assert_eq!(bus.read_word(0, register::WATCHDOG_STATUS) & 1, 1);
 }
 
 #[test]

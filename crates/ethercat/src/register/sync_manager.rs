@@ -18,6 +18,9 @@ pub const STATUS_MAILBOX_FULL: u8 = 0x08;
 /// Activate bit: repeat request; the MainDevice toggles it when it lost the reply of a mailbox read
 /// (ETG.1000.4, 6.10).
 pub const ACTIVATE_REPEAT: u8 = 0x02;
+/// PDI control bit: the application has switched the SyncManager off, whatever its activate bit says (ETG.1000.4, 6.10,
+/// Table 58): nobody reads or writes its memory.
+pub const PDI_CONTROL_DEACTIVATED: u8 = 0x01;
 /// PDI control bit: repeat acknowledge; follows [`ACTIVATE_REPEAT`] when the message is there again.
 pub const PDI_CONTROL_REPEAT_ACK: u8 = 0x02;
 

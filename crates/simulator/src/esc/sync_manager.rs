@@ -1,9 +1,8 @@
 //! SyncManagers: who may touch which stretch of memory, and when (ETG.1000.4, 6.10; ESC data sheet,
 //! section I, 8).
 //!
-//! Simplifications: the PDI never switches a SyncManager off (PDI control bit 0), and its own accesses
-//! are one step each, so it never holds a buffer while a frame passes. A SyncManager reads and writes in
-//! its own direction only.
+//! Simplifications: accesses by the PDI are one step each, so it never holds a buffer while a frame passes. A
+//! SyncManager reads and writes in its own direction only.
 
 use ethercat::register::sync_manager::SyncManagerDirection::{Read, Write};
 use ethercat::register::sync_manager::{
@@ -20,6 +19,8 @@ pub(crate) struct SyncManagerUnit {
     start: u16,
     length: u16,
     kind: Kind,
+    /// The application lets it work: PDI control bit 0 is 0.
+    enabled: bool,
     watchdog_trigger: bool,
     /// The mailbox holds a message, or the buffers hold at least one complete set.
     full: bool,
@@ -69,6 +70,7 @@ impl SyncManagerUnit {
             start: 0,
             length: 0,
             kind: Kind::Off,
+            enabled: true,
             watchdog_trigger: false,
             full: false,
             open: false,
@@ -95,16 +97,42 @@ impl SyncManagerUnit {
                 start: settings.physical_address,
                 length: settings.length,
                 kind,
+                enabled: self.enabled,
                 watchdog_trigger: settings.triggers_watchdog(),
-                ..Self::new(((self.register - SYNC_MANAGER) / LENGTH) as u8)
+                ..Self::new(self.number())
             };
         }
         self.show(memory);
         switched
     }
 
+    /// The application switches it on or off (PDI control bit 0): off, it guards its memory from everybody, and what it
+    /// held is gone.
+    pub(crate) fn set_enabled(&mut self, memory: &mut Memory, enabled: bool) {
+        if enabled == self.enabled {
+            return;
+        }
+        let &mut Self { start, length, kind, watchdog_trigger, .. } = self;
+        *self = Self { start, length, kind, enabled, watchdog_trigger, ..Self::new(self.number()) };
+        let address = self.register + sync_manager::PDI_CONTROL_OFFSET;
+        let others = memory.byte(address) & !sync_manager::PDI_CONTROL_DEACTIVATED;
+        let bit = if enabled { 0 } else { sync_manager::PDI_CONTROL_DEACTIVATED };
+        memory.set_byte(address, others | bit);
+        self.show(memory);
+    }
+
+    fn number(&self) -> u8 {
+        ((self.register - SYNC_MANAGER) / LENGTH) as u8
+    }
+
+    /// The MainDevice has switched it on: its memory is guarded.
     pub(crate) fn is_active(&self) -> bool {
         self.kind != Kind::Off
+    }
+
+    /// Switched on by both sides: data moves.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_active() && self.enabled
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -174,7 +202,7 @@ impl SyncManagerUnit {
         target: &mut [u8],
         combine: Combine,
     ) -> Outcome {
-        let readable = self.kind.direction() == Some(Read);
+        let readable = self.enabled && self.kind.direction() == Some(Read);
         if !readable || !(self.open || address == self.start && self.full) {
             return Outcome::default();
         }
@@ -201,7 +229,7 @@ impl SyncManagerUnit {
     /// The fieldbus writes `bytes` at `address`, all inside this SyncManager.
     pub(crate) fn fieldbus_write(&mut self, memory: &mut Memory, address: u16, bytes: &[u8]) -> Outcome {
         let mailbox = matches!(self.kind, Kind::Mailbox(_));
-        let writable = self.kind.direction() == Some(Write);
+        let writable = self.enabled && self.kind.direction() == Some(Write);
         if !writable || mailbox && self.full || !(self.open || address == self.start) {
             return Outcome::default();
         }
@@ -242,7 +270,7 @@ impl SyncManagerUnit {
 
     /// The application hands over inputs or a message; `false` if the mailbox still holds one.
     pub(crate) fn application_write(&mut self, memory: &mut Memory, bytes: &[u8]) -> bool {
-        if matches!(self.kind, Kind::Mailbox(_)) && self.full {
+        if !self.enabled || matches!(self.kind, Kind::Mailbox(_)) && self.full {
             return false;
         }
         self.read = false;
@@ -402,5 +430,27 @@ mod tests {
         assert!(unit.configure(&mut memory));
         assert!(!unit.is_active() && !unit.is_full());
         assert_eq!(memory.byte(REGISTER + STATUS_OFFSET) & STATUS_MAILBOX_FULL, 0);
+    }
+
+    #[test]
+    fn the_application_switches_it_off_and_what_it_held_is_gone() {
+        let (mut unit, mut memory) = active(SyncManager::CONTROL_INPUTS, 4);
+        assert!(unit.application_write(&mut memory, &[1; 4]));
+        unit.set_enabled(&mut memory, false);
+        assert_eq!(memory.byte(REGISTER + sync_manager::PDI_CONTROL_OFFSET), 1);
+        assert!(unit.is_active() && !unit.is_open());
+        assert_eq!(read(&mut unit, &mut memory, 0, 4), None);
+        assert!(!unit.application_write(&mut memory, &[2; 4]));
+        // The MainDevice's own switch does not overrule it.
+        memory.set_byte(REGISTER + sync_manager::ACTIVATE_OFFSET, 0);
+        unit.configure(&mut memory);
+        memory.set_byte(REGISTER + sync_manager::ACTIVATE_OFFSET, 1);
+        unit.configure(&mut memory);
+        assert!(!unit.is_open());
+        unit.set_enabled(&mut memory, true);
+        assert_eq!(memory.byte(REGISTER + sync_manager::PDI_CONTROL_OFFSET), 0);
+        assert_eq!(read(&mut unit, &mut memory, 0, 4), None, "nothing was handed over since");
+        assert!(unit.application_write(&mut memory, &[3; 4]));
+        assert_eq!(read(&mut unit, &mut memory, 0, 4), Some(vec![3; 4]));
     }
 }

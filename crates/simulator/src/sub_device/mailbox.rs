@@ -137,6 +137,6 @@ impl MailboxServer {
 /// Bytes a reply may have behind its header, if the mailbox is open in both directions.
 fn payload_limit(esc: &Esc) -> Option<usize> {
     let [out, reply, ..] = esc.sync_managers() else { return None };
-    let open = out.is_active() && reply.is_active();
+    let open = out.is_open() && reply.is_open();
     open.then(|| reply.length().saturating_sub(mailbox::HEADER_LENGTH))
 }

@@ -44,6 +44,8 @@ pub struct SubDevice {
     inputs: Vec<u8>,
     /// Until when a change to Op waits for outputs.
     awaits_outputs: Option<Instant>,
+    /// Output SyncManagers work: in Op, and in SafeOp until Op was left.
+    takes_outputs: bool,
     next_step: Instant,
 }
 
@@ -66,6 +68,7 @@ impl SubDevice {
             outputs: Vec::new(),
             inputs: Vec::new(),
             awaits_outputs: None,
+            takes_outputs: false,
             next_step: Instant::EPOCH,
         }
     }
@@ -206,9 +209,8 @@ impl SubDevice {
             }
             return;
         }
-        if self.esc.take_sync_managers_switched() {
-            self.check_setup_again();
-        }
+        let switched = self.esc.take_sync_managers_switched();
+        // A request comes first: whoever asks for Init may clear SyncManagers before and after.
         if let Some(control) = request {
             let shown = self.esc.al_status();
             self.awaits_outputs = None;
@@ -219,7 +221,18 @@ impl SubDevice {
                 Decision::Enter(to) => self.enter(to, now),
             }
         }
+        if switched {
+            self.check_setup_again();
+        }
+        // Outputs that are waited for must be able to come.
+        self.switch_sync_managers();
         self.await_outputs(now);
+        self.switch_sync_managers();
+    }
+
+    fn switch_sync_managers(&mut self) {
+        let outputs = self.takes_outputs || self.awaits_outputs.is_some();
+        setup::switch_sync_managers(&mut self.esc, self.state, outputs);
     }
 
     /// Checks what must be right in `to`, and goes there or shows why not.
@@ -237,7 +250,8 @@ impl SubDevice {
             }
         }
         if to == AlState::Op && setup::watches_outputs(&self.esc) {
-            // The application is asked once outputs flow.
+            // The application is asked once outputs flow; an error was acknowledged.
+            self.show(AlStatusCode::NO_ERROR);
             self.awaits_outputs = Some(now + OUTPUTS_TIMEOUT);
             return;
         }
@@ -307,6 +321,13 @@ impl SubDevice {
             self.lengths = ProcessDataLengths::default();
         }
         self.awaits_outputs = None;
+        self.takes_outputs = match to {
+            AlState::Op => true,
+            // After Op they stay off until Op is asked for again.
+            AlState::SafeOp if self.state == AlState::Op => false,
+            AlState::SafeOp => self.state != AlState::SafeOp || self.takes_outputs,
+            _ => false,
+        };
         self.outputs.resize(self.lengths.outputs, 0);
         self.inputs.resize(self.lengths.inputs, 0);
         self.state = to;

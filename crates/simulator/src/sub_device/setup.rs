@@ -57,6 +57,21 @@ pub(super) fn check_process_data(
     }
 }
 
+/// Switches SyncManagers on and off as slave stacks do: mailboxes work from PreOp on, inputs from SafeOp on, outputs
+/// where `outputs` says so; all others are off.
+pub(super) fn switch_sync_managers(esc: &mut Esc, state: AlState, outputs: bool) {
+    for number in 0..esc.sync_managers().len() {
+        let Some((unit, memory)) = esc.sync_manager_mut(number) else { break };
+        let enabled = match unit.kind() {
+            Kind::Off => false,
+            Kind::Mailbox(_) => state != AlState::Init,
+            Kind::Buffered(SyncManagerDirection::Read) => matches!(state, AlState::SafeOp | AlState::Op),
+            Kind::Buffered(SyncManagerDirection::Write) => outputs,
+        };
+        unit.set_enabled(memory, enabled);
+    }
+}
+
 /// Bytes in all buffered SyncManagers of each direction.
 pub(super) fn lengths(esc: &Esc) -> ProcessDataLengths {
     let sum = |direction| {

@@ -20,8 +20,9 @@ pub(crate) enum Decision {
 /// Decides on `control` in `state`; `error`: an error is being shown.
 pub(crate) fn decide(state: AlState, error: bool, control: AlControl, bootstrap: bool) -> Decision {
     use AlState::{Bootstrap, Init, Op, PreOp, SafeOp};
-    // A lower state can be requested without acknowledging.
-    if error && !control.acknowledge && control.state >= state.number() {
+    // Init is always accepted, and clears an error by itself. A lower state can be requested without acknowledging too.
+    let init = control.state == Init.number();
+    if error && !init && !control.acknowledge && control.state >= state.number() {
         return Decision::Ignore;
     }
     let Some(requested) = AlState::from_number(control.state) else {
@@ -90,12 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unacknowledged_error_lets_only_lower_states_pass() {
+    fn an_unacknowledged_error_lets_only_init_and_lower_states_pass() {
         for state in STATES {
             for number in 0..16 {
                 let found = decide(state, true, control(number, false), true);
-                let expected =
-                    if number >= state.number() { Decision::Ignore } else { cell(state, number) };
+                let ignored = number >= state.number() && number != Init.number();
+                let expected = if ignored { Decision::Ignore } else { cell(state, number) };
                 assert_eq!(found, expected, "{state} with error, request {number}");
             }
         }
