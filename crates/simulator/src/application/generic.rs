@@ -71,6 +71,10 @@ impl Application for GenericDevice {
         self.coe.lengths()
     }
 
+    fn power_on(&mut self) {
+        self.coe.power_on();
+    }
+
     fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
         self.coe.enter(change);
         Ok(())

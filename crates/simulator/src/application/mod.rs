@@ -35,6 +35,9 @@ pub trait Application: Send {
     /// code 0x001D (outputs) or 0x001E (inputs).
     fn process_data_lengths(&self) -> ProcessDataLengths;
 
+    /// Power comes, for the first time or again: what was set and is not stored is as at first. The state is Init.
+    fn power_on(&mut self) {}
+
     /// A change of state is about to happen; the ESC's own checks have passed.
     ///
     /// Called for every change, also the SubDevice's own fall from Op to SafeOp (watchdog). Not called

@@ -11,6 +11,8 @@ use crate::application::{ProcessDataLengths, Replies, StateChange};
 #[derive(Clone, Debug)]
 pub struct CoeDevice {
     server: CoeServer,
+    /// The objects as power found them the first time.
+    stored: Option<Box<ObjectDictionary>>,
     outputs: CopyPlan,
     inputs: CopyPlan,
 }
@@ -21,7 +23,16 @@ impl CoeDevice {
     pub fn new(dictionary: ObjectDictionary) -> Self {
         let outputs = CopyPlan::new(&dictionary, Direction::Outputs);
         let inputs = CopyPlan::new(&dictionary, Direction::Inputs);
-        Self { server: CoeServer::new(dictionary), outputs, inputs }
+        Self { server: CoeServer::new(dictionary), stored: None, outputs, inputs }
+    }
+
+    /// Power comes: the first time the objects stay as they are, later all that was written to them is gone.
+    pub fn power_on(&mut self) {
+        let dictionary = match self.stored.take() {
+            None => self.dictionary().clone(),
+            Some(stored) => *stored,
+        };
+        *self = Self { stored: Some(Box::new(dictionary.clone())), ..Self::new(dictionary) };
     }
 
     /// The objects.

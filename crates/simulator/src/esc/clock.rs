@@ -34,6 +34,11 @@ impl LocalClock {
         self.rate = fixed(rate);
     }
 
+    /// Shows `by` ns more, or less, from now on.
+    pub(crate) fn jump(&mut self, by: i64) {
+        self.local += i128::from(by) << FRACTION_BITS;
+    }
+
     /// The first instant at which it shows `local`, wrapping at 2^64 ns; never before `now`.
     pub(crate) fn instant_of(&self, local: u64, now: Instant) -> Instant {
         let now = now.max(self.since);

@@ -64,6 +64,12 @@ impl DistributedClock {
         }
     }
 
+    /// The oscillator's counter jumps by so many ns, as it does when a device loses count.
+    pub(crate) fn jump(&mut self, memory: &Memory, now: Instant, by: i64) {
+        self.clock.jump(by);
+        self.schedule(memory, now);
+    }
+
     /// Stores what the registers hold after power-on.
     pub(crate) fn reset_registers(memory: &mut Memory) {
         memory.store(dc::SPEED_COUNTER_START, &dc::SPEED_COUNTER_START_DEFAULT.to_le_bytes());

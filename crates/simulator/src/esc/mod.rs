@@ -283,6 +283,18 @@ impl Esc {
         self.clock.take_sync0(&self.memory)
     }
 
+    pub(crate) fn jump_clock(&mut self, now: Instant, by: i64) {
+        self.clock.jump(&self.memory, now, by);
+    }
+
+    pub(crate) fn expire_process_data_watchdog(&mut self) {
+        self.process_data_watchdog.expire();
+    }
+
+    pub(crate) fn set_sii(&mut self, image: Vec<u8>) {
+        self.sii.set_image(image);
+    }
+
     /// Leaves out the SYNC0 events before `now`: time has made a leap.
     pub(crate) fn skip_sync0(&mut self, now: Instant) {
         self.clock.skip_sync0(&self.memory, now);

@@ -40,6 +40,11 @@ impl SiiInterface {
         &self.image
     }
 
+    /// Another EEPROM in its place; what was loaded from the one before stays loaded.
+    pub(crate) fn set_image(&mut self, image: Vec<u8>) {
+        self.image = image;
+    }
+
     /// Loads the configuration area as after power-on; the alias is taken over only here.
     pub(crate) fn load(&mut self, memory: &mut Memory) {
         self.running = None;

@@ -10,6 +10,7 @@ use ethercat::time::Instant;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Watchdog {
     deadline: Option<Instant>,
+    forced: bool,
 }
 
 impl Watchdog {
@@ -18,9 +19,15 @@ impl Watchdog {
         self.deadline = period.map(|period| now + period);
     }
 
+    /// It expires when it is next looked at, fed or not.
+    pub(crate) fn expire(&mut self) {
+        self.forced = true;
+    }
+
     /// Whether it has expired by `now`, since it was last fed; says so once.
     pub(crate) fn expires(&mut self, now: Instant) -> bool {
-        let expired = self.deadline.is_some_and(|deadline| deadline <= now);
+        let forced = core::mem::take(&mut self.forced);
+        let expired = forced || self.deadline.is_some_and(|deadline| deadline <= now);
         if expired {
             self.deadline = None;
         }

@@ -109,10 +109,50 @@ impl Segment {
     /// Takes the power from the SubDevice at `position` and gives it back at once: it is in Init, with
     /// no station address. Returns whether there is one.
     pub fn power_cycle(&mut self, position: usize) -> bool {
+        self.power_off(position);
+        self.power_on(position)
+    }
+
+    /// Takes the power from the SubDevice at `position`: its neighbours lose their links to it, no frame passes it,
+    /// and nothing of it moves on until [`power_on`](Self::power_on). Returns whether it had power.
+    pub fn power_off(&mut self, position: usize) -> bool {
+        if !self.topology.powered.get(position).is_some_and(|powered| *powered) {
+            return false;
+        }
+        for cable in self.topology.cables[position].into_iter().flatten() {
+            if let (Some(neighbour), true) = (cable.neighbour, cable.plugged) {
+                self.devices[neighbour].esc_mut().count_lost_link(cable.port);
+            }
+        }
+        self.topology.powered[position] = false;
+        self.links_changed();
+        true
+    }
+
+    /// Gives the SubDevice at `position` its power back: it is in Init, and station address, SyncManagers, FMMUs,
+    /// clocks and what was written to its objects are as they were at first. Returns whether it had none.
+    pub fn power_on(&mut self, position: usize) -> bool {
+        if self.topology.powered.get(position) != Some(&false) {
+            return false;
+        }
+        self.topology.powered[position] = true;
+        self.devices[position].power_on(self.now.unwrap_or(Instant::EPOCH));
+        self.links_changed();
+        true
+    }
+
+    /// Whether the SubDevice at `position` has power. What one without shows is what it showed last.
+    #[must_use]
+    pub fn is_powered(&self, position: usize) -> bool {
+        self.topology.powered.get(position) == Some(&true)
+    }
+
+    /// Lets the local clock of the SubDevice at `position` jump by so many ns, forward or back. Returns whether there
+    /// is one.
+    pub fn jump_clock(&mut self, position: usize, by: i64) -> bool {
         let now = self.now.unwrap_or(Instant::EPOCH);
         let Some(device) = self.devices.get_mut(position) else { return false };
-        device.power_on(now);
-        self.links_changed();
+        device.esc_mut().jump_clock(now, by);
         true
     }
 
@@ -125,6 +165,8 @@ impl Segment {
     }
 
     fn plug(&mut self, position: usize, port: usize, plugged: bool) -> bool {
+        let was_linked =
+            position < self.devices.len() && port < PORTS && self.topology.has_link(position, port);
         let Some(Some(cable)) =
             self.topology.cables.get_mut(position).and_then(|ports| ports.get_mut(port))
         else {
@@ -142,7 +184,7 @@ impl Segment {
             }
             ends.push((neighbour, there));
         }
-        if !plugged {
+        if was_linked {
             ends.iter().for_each(|&(device, port)| self.devices[device].esc_mut().count_lost_link(port));
         }
         true
@@ -177,11 +219,15 @@ impl Segment {
         let now = self.now.map_or(now, |before| before.max(now));
         self.now = Some(now);
         if begins {
-            self.devices.iter_mut().for_each(|device| device.power_on(now));
+            let powered =
+                self.devices.iter_mut().zip(&self.topology.powered).filter(|(_, powered)| **powered);
+            powered.for_each(|(device, _)| device.power_on(now));
             self.links_changed();
         }
         let mut links_changed = false;
-        for device in &mut self.devices {
+        for (device, _) in
+            self.devices.iter_mut().zip(&self.topology.powered).filter(|(_, powered)| **powered)
+        {
             device.advance(now);
             links_changed |= device.esc_mut().take_links_changed();
         }

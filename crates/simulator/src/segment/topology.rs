@@ -96,6 +96,8 @@ pub(super) struct Cable {
 #[derive(Clone, Debug)]
 pub(super) struct Topology {
     pub(super) cables: Vec<[Option<Cable>; PORTS]>,
+    /// SubDevices that have power.
+    pub(super) powered: Vec<bool>,
 }
 
 impl Topology {
@@ -124,12 +126,19 @@ impl Topology {
             cables[parent][port] = Some(Cable { neighbour: Some(child), port: 0, delay, plugged: true });
             cables[child][0] = Some(Cable { neighbour: Some(parent), port, delay, plugged: true });
         }
-        Ok(Self { cables })
+        Ok(Self { cables, powered: vec![true; count] })
     }
 
     /// Whether there is a link at `port` of `device`.
     pub(super) fn has_link(&self, device: usize, port: usize) -> bool {
-        self.cables[device][port].is_some_and(|cable| cable.plugged)
+        self.link(device, port).is_some()
+    }
+
+    /// The cable at `port` of `device`, if it is plugged in and both ends have power.
+    fn link(&self, device: usize, port: usize) -> Option<Cable> {
+        let powered = |device: usize| self.powered[device];
+        self.cables[device][port]
+            .filter(|cable| cable.plugged && powered(device) && cable.neighbour.is_none_or(powered))
     }
 }
 
@@ -179,7 +188,7 @@ impl Route {
             route.hops[place].ports[port] = Some(time);
             time += forwarding_delays[device];
             let out = next_port(&loops[device], port);
-            match topology.cables[device][out].filter(|cable| cable.plugged) {
+            match topology.link(device, out) {
                 Some(Cable { neighbour: Some(neighbour), port: entry, delay, .. }) => {
                     time += delay;
                     (device, port) = (neighbour, entry);

@@ -36,6 +36,8 @@ pub struct SubDevice {
     esc: Esc,
     application: Box<dyn Application>,
     application_runs: bool,
+    mailbox_runs: bool,
+    refused: Option<(AlState, AlStatusCode)>,
     bootstrap: bool,
     state: AlState,
     mailbox: MailboxServer,
@@ -61,6 +63,8 @@ impl SubDevice {
             esc,
             application,
             application_runs: true,
+            mailbox_runs: true,
+            refused: None,
             bootstrap: false,
             state: AlState::Init,
             mailbox: MailboxServer::default(),
@@ -127,6 +131,28 @@ impl SubDevice {
         self.application_runs = runs;
     }
 
+    /// Stops the mailbox, as firmware does that hangs in a request, or lets it go on: while it stands still a request
+    /// stays in its SyncManager and is not answered; states and process data go on.
+    pub fn set_mailbox_runs(&mut self, runs: bool) {
+        self.mailbox_runs = runs;
+    }
+
+    /// Refuses every change to a state with this AL status code, or none any more. Init cannot be refused.
+    pub fn refuse_state(&mut self, refused: Option<(AlState, AlStatusCode)>) {
+        self.refused = refused.filter(|(state, _)| *state != AlState::Init);
+    }
+
+    /// Puts another EEPROM in its place: blank, cut short, with a wrong checksum. What is read shows it at once; the
+    /// ESC's own configuration is loaded from it when power comes or a reload is asked for.
+    pub fn set_sii(&mut self, image: Vec<u8>) {
+        self.esc.set_sii(image);
+    }
+
+    /// Lets the process data watchdog expire at the next step, whether outputs come or not.
+    pub fn expire_watchdog(&mut self) {
+        self.esc.expire_process_data_watchdog();
+    }
+
     pub(crate) fn esc(&self) -> &Esc {
         &self.esc
     }
@@ -141,6 +167,7 @@ impl SubDevice {
         if self.state != AlState::Init {
             self.go(AlState::Init);
         }
+        self.application.power_on();
         self.next_step = now;
     }
 
@@ -177,7 +204,7 @@ impl SubDevice {
             self.fall(AlState::SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG);
         }
         self.serve_state(now);
-        if matches!(self.state, AlState::PreOp | AlState::SafeOp | AlState::Op) {
+        if self.mailbox_runs && matches!(self.state, AlState::PreOp | AlState::SafeOp | AlState::Op) {
             self.mailbox.serve(&mut self.esc, self.application.as_mut());
         }
         let outputs_valid = self.take_outputs();
@@ -237,6 +264,9 @@ impl SubDevice {
 
     /// Checks what must be right in `to`, and goes there or shows why not.
     fn enter(&mut self, to: AlState, now: Instant) {
+        if let Some((_, code)) = self.refused.filter(|(refused, _)| *refused == to) {
+            return self.show(code);
+        }
         let upwards = to > self.state || self.state == AlState::Init;
         if matches!(to, AlState::PreOp | AlState::Bootstrap) {
             if let Err(code) = setup::check_mailbox(&self.esc, to) {

@@ -20,6 +20,8 @@ pub(crate) struct Faults {
     pub(crate) delay: Duration,
     /// With one byte changed, and a frame check sequence that nobody looks at.
     pub(crate) corrupted: f64,
+    /// Cut off somewhere.
+    pub(crate) truncated: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub(crate) struct Expected {
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) faults: Faults,
+    /// What goes wrong with replies, where that is something else.
+    pub(crate) reply_faults: Option<Faults>,
     random: Random,
     travelling: Vec<Travelling>,
     frames: u64,
@@ -70,7 +74,8 @@ impl Wire {
     /// A wire without faults; `seed` decides on those it is given later.
     pub(crate) fn new(seed: u64) -> Self {
         let (travelling, fates) = (Vec::new(), HashMap::new());
-        Self { faults: Faults::default(), random: Random(seed), travelling, frames: 0, fates }
+        let (faults, reply_faults) = (Faults::default(), None);
+        Self { faults, reply_faults, random: Random(seed), travelling, frames: 0, fates }
     }
 
     /// The MainDevice sends, in beat `beat`.
@@ -124,21 +129,28 @@ impl Wire {
     }
 
     fn put(&mut self, now: Instant, direction: Direction, bytes: Vec<u8>) {
-        let copies = if self.random.happens(self.faults.doubled) { 2 } else { 1 };
+        let faults = match (direction, self.reply_faults) {
+            (Direction::Reply, Some(faults)) => faults,
+            _ => self.faults,
+        };
+        let copies = if self.random.happens(faults.doubled) { 2 } else { 1 };
         for _ in 0..copies {
-            if self.random.happens(self.faults.lost) {
+            if self.random.happens(faults.lost) {
                 continue;
             }
             let mut arrival = now + TRAVEL;
-            if self.random.happens(self.faults.delayed) {
-                arrival = arrival + self.faults.delay;
-            } else if self.random.happens(self.faults.overtaken) {
+            if self.random.happens(faults.delayed) {
+                arrival = arrival + faults.delay;
+            } else if self.random.happens(faults.overtaken) {
                 arrival = arrival + Duration::from_micros(40);
             }
             let mut bytes = bytes.clone();
-            if self.random.happens(self.faults.corrupted) {
+            if self.random.happens(faults.corrupted) {
                 let place = (self.random.share() * bytes.len() as f64) as usize;
                 bytes[place] ^= 1 << (self.random.share() * 8.0) as u8;
+            }
+            if self.random.happens(faults.truncated) {
+                bytes.truncate((self.random.share() * bytes.len() as f64) as usize);
             }
             self.frames += 1;
             self.travelling.push(Travelling { arrival, number: self.frames, direction, bytes });

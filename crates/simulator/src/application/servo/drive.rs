@@ -422,6 +422,17 @@ impl Application for ServoDrive {
         self.coe.lengths()
     }
 
+    /// The motor has coasted meanwhile, and the encoder knows where it is: origin and home are stored.
+    fn power_on(&mut self) {
+        self.coe.power_on();
+        self.machine = StateMachine::new();
+        self.cascade.reset();
+        self.activity = Activity::Off;
+        self.settling = self.transition_time;
+        self.fault = None;
+        self.read_settings();
+    }
+
     fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
         self.coe.enter(change);
         self.operational = change.to == AlState::Op;
