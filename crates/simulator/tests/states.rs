@@ -143,6 +143,52 @@ fn process_data_of_another_length_is_refused() {
     assert_eq!(bus.request(0, SafeOp), reached(SafeOp));
 }
 
+#[test]
+fn sync_managers_outside_the_memory_or_on_each_other_are_refused() {
+    use AlStatusCode as Code;
+    const OUT: u8 = SyncManager::CONTROL_OUTPUTS;
+    const IN: u8 = SyncManager::CONTROL_INPUTS;
+    // Mailboxes lie at 0x1000 to 0x1100, memory ends at 0x3000; 100 bytes of process data have three buffers.
+    for (why, outputs, inputs, expected) in [
+        ("side by side", 0x1100, 0x122C, reached(SafeOp)),
+        ("up to the end", 0x1100, 0x3000 - 300, reached(SafeOp)),
+        ("inputs in the first buffer of the outputs", 0x1100, 0x1100, error(PreOp, Code(0x1D))),
+        ("inputs in the third buffer of the outputs", 0x1100, 0x122B, error(PreOp, Code(0x1D))),
+        ("outputs in the third buffer of the inputs", 0x122B, 0x1100, error(PreOp, Code(0x1D))),
+        ("outputs on a mailbox", 0x10FF, 0x1400, error(PreOp, Code(0x1D))),
+        ("inputs on a mailbox", 0x1400, 0x1080, error(PreOp, Code(0x1E))),
+        ("outputs below the memory", 0x0F80, 0x1400, error(PreOp, Code(0x1D))),
+        ("inputs below the memory", 0x1400, 0x0FFF, error(PreOp, Code(0x1E))),
+        ("outputs behind the memory", 0x3000, 0x1400, error(PreOp, Code(0x1D))),
+        ("outputs partly behind the memory", 0x3000 - 299, 0x1400, error(PreOp, Code(0x1D))),
+        ("inputs at the end of all addresses", 0x1400, 0xFFFF, error(PreOp, Code(0x1E))),
+    ] {
+        let mut bus = Bus::line(vec![with_mailbox(100)]);
+        bus.sync_manager(0, 0, SyncManager::CONTROL_MAILBOX_OUT, 0x1000, 128);
+        bus.sync_manager(0, 1, SyncManager::CONTROL_MAILBOX_IN, 0x1080, 128);
+        bus.request(0, PreOp);
+        bus.sync_manager(0, 2, OUT, outputs, 100);
+        bus.sync_manager(0, 3, IN, inputs, 100);
+        assert_eq!(bus.request(0, SafeOp), expected, "{why}");
+    }
+    for (why, outward, inward) in [
+        ("below the memory", 0x0F80, 0x1080),
+        ("behind the memory", 0x1000, 0x3000 - 127),
+        ("on each other", 0x1000, 0x107F),
+    ] {
+        let mut bus = Bus::line(vec![with_mailbox(100)]);
+        bus.sync_manager(0, 0, SyncManager::CONTROL_MAILBOX_OUT, outward, 128);
+        bus.sync_manager(0, 1, SyncManager::CONTROL_MAILBOX_IN, inward, 128);
+        assert_eq!(bus.request(0, PreOp), error(Init, Code(0x16)), "{why}");
+    }
+    // A mode the standard does not define.
+    let mut bus = Bus::line(vec![echo(4)]);
+    bus.map_process_data(0, 0, 4);
+    bus.sync_manager(0, 4, 0x01, 0x2000, 4);
+    bus.request(0, PreOp);
+    assert_eq!(bus.request(0, SafeOp), error(PreOp, Code(0x17)));
+}
+
 /// Its SII says that it has mailboxes, at 0x1000 and 0x1080, of 128 bytes.
 fn with_mailbox(length: usize) -> SubDevice {
     let mut image = sii(0, 0);

@@ -4,6 +4,8 @@
 //! Simplifications: accesses by the PDI are one step each, so it never holds a buffer while a frame passes. A
 //! SyncManager reads and writes in its own direction only.
 
+use core::ops::Range;
+
 use ethercat::register::sync_manager::SyncManagerDirection::{Read, Write};
 use ethercat::register::sync_manager::{
     self, LENGTH, STATUS_MAILBOX_FULL, STATUS_OFFSET, SyncManager, SyncManagerDirection, SyncManagerMode,
@@ -149,6 +151,19 @@ impl SyncManagerUnit {
 
     pub(crate) fn end(&self) -> u32 {
         u32::from(self.start) + u32::from(self.length)
+    }
+
+    /// All the memory it takes, buffers included.
+    pub(crate) fn memory(&self) -> Range<u32> {
+        let buffers = if self.is_tripled() { u32::from(BUFFERS) } else { 1 };
+        let start = u32::from(self.start);
+        start..start + u32::from(self.length) * buffers
+    }
+
+    /// The MainDevice has switched it on with a mode or direction that the standard does not define.
+    pub(crate) fn is_undefined(&self, memory: &Memory) -> bool {
+        let settings = SyncManager::parse(&memory.array::<{ LENGTH as usize }>(self.register));
+        settings.is_some_and(|it| it.active && (it.mode().is_none() || it.direction().is_none()))
     }
 
     pub(crate) fn triggers_watchdog(&self) -> bool {
@@ -304,10 +319,14 @@ impl SyncManagerUnit {
         u32::from(address) + length as u32 == self.end()
     }
 
+    fn is_tripled(&self) -> bool {
+        matches!(self.kind, Kind::Buffered(_)) && self.start >= PROCESS_DATA_MEMORY
+    }
+
     /// Where `address` lies in buffer `number`. The three buffers lie one behind the other; registers
     /// (digital I/O) and mailboxes have one.
     fn buffer_address(&self, number: u8, address: u16) -> u16 {
-        if matches!(self.kind, Kind::Buffered(_)) && self.start >= PROCESS_DATA_MEMORY {
+        if self.is_tripled() {
             address.wrapping_add(self.length.wrapping_mul(u16::from(number)))
         } else {
             address

@@ -8,7 +8,7 @@ use ethercat::sii;
 
 use super::mailbox;
 use crate::application::ProcessDataLengths;
-use crate::esc::{Esc, Kind};
+use crate::esc::{Esc, Kind, SyncManagerUnit};
 
 /// Shortest mailbox: header, CoE header and an expedited SDO.
 const SHORTEST_MAILBOX: usize = 16;
@@ -24,12 +24,11 @@ pub(super) fn check_mailbox(esc: &Esc, state: AlState) -> Result<(), AlStatusCod
         esc.sync_managers().get(number).is_some_and(|unit| {
             unit.kind() == Kind::Mailbox(direction)
                 && unit.length() >= SHORTEST_MAILBOX
-                && unit.start() >= register::PROCESS_DATA_MEMORY
-                && unit.end() <= esc.memory_end()
+                && lies_in_memory(esc, unit)
         })
     };
     let apart = match esc.sync_managers() {
-        [out, reply, ..] => out.end() <= u32::from(reply.start()) || reply.end() <= u32::from(out.start()),
+        [out, reply, ..] => are_apart(out, reply),
         _ => false,
     };
     let right = fits(mailbox::OUT, SyncManagerDirection::Write)
@@ -42,7 +41,17 @@ pub(super) fn check_mailbox(esc: &Esc, state: AlState) -> Result<(), AlStatusCod
     }
 }
 
-/// Process data as the SyncManagers are set up, if that is what the application expects.
+fn lies_in_memory(esc: &Esc, unit: &SyncManagerUnit) -> bool {
+    let memory = unit.memory();
+    memory.start >= u32::from(register::PROCESS_DATA_MEMORY) && memory.end <= esc.memory_end()
+}
+
+fn are_apart(one: &SyncManagerUnit, other: &SyncManagerUnit) -> bool {
+    let (one, other) = (one.memory(), other.memory());
+    one.end <= other.start || other.end <= one.start
+}
+
+/// Process data as the SyncManagers are set up, if that is what the application expects and each has memory of its own.
 pub(super) fn check_process_data(
     esc: &Esc,
     expected: ProcessDataLengths,
@@ -52,9 +61,28 @@ pub(super) fn check_process_data(
         Err(AlStatusCode::INVALID_OUTPUT_CONFIGURATION)
     } else if found.inputs != expected.inputs {
         Err(AlStatusCode::INVALID_INPUT_CONFIGURATION)
+    } else if esc.sync_managers().iter().any(|unit| unit.is_undefined(esc.memory())) {
+        Err(AlStatusCode::INVALID_SYNC_MANAGER)
     } else {
+        check_places(esc)?;
         Ok(found)
     }
+}
+
+fn check_places(esc: &Esc) -> Result<(), AlStatusCode> {
+    let active: Vec<_> = esc.sync_managers().iter().filter(|unit| unit.is_active()).collect();
+    for (place, unit) in active.iter().enumerate() {
+        let code = match unit.kind() {
+            Kind::Buffered(SyncManagerDirection::Write) => AlStatusCode::INVALID_OUTPUT_CONFIGURATION,
+            Kind::Buffered(SyncManagerDirection::Read) => AlStatusCode::INVALID_INPUT_CONFIGURATION,
+            _ => continue,
+        };
+        let alone = active.iter().enumerate().all(|(other, it)| other == place || are_apart(unit, it));
+        if !alone || !lies_in_memory(esc, unit) {
+            return Err(code);
+        }
+    }
+    Ok(())
 }
 
 /// Switches SyncManagers on and off as slave stacks do: mailboxes work from PreOp on, inputs from SafeOp on, outputs
@@ -77,7 +105,7 @@ pub(super) fn lengths(esc: &Esc) -> ProcessDataLengths {
     let sum = |direction| {
         let of_direction = |kind| kind == Kind::Buffered(direction);
         let units = esc.sync_managers().iter().filter(|unit| of_direction(unit.kind()));
-        units.map(crate::esc::SyncManagerUnit::length).sum()
+        units.map(SyncManagerUnit::length).sum()
     };
     ProcessDataLengths {
         outputs: sum(SyncManagerDirection::Write),
