@@ -68,7 +68,7 @@ impl BusWatch {
         let sub_devices = main_device.sub_devices().iter().zip(statuses).zip(&mut self.lost_for);
         for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
-            let exchanges = main_device.inputs_fresh(position) || !has_process_data;
+            let exchanges = main_device.exchanged(position);
             *status = SubDeviceStatus {
                 exchanges,
                 al_status: sub_device.al_status,

@@ -216,7 +216,12 @@ fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
     for beat in 0..400 {
         let [fast, slow] = [0, 1].map(|index| {
             let bench = &mut benches[index];
-            let seen = Seen { feedback: bench.feedback, fault: false, stale: Some(Seconds(longest)) };
+            let seen = Seen {
+                feedback: bench.feedback,
+                fault: false,
+                stale: Some(Seconds(longest)),
+                ..Seen::default()
+            };
             let setpoint = bench.supervisor.step(PERIOD, AxisSetpoint::default(), &seen).setpoint;
             bench.feedback.position = setpoint.position;
             setpoint.velocity.0
@@ -313,6 +318,7 @@ proptest! {
             let asked = [bench.feedback.position.0, f64::NAN, 1e9][cause];
             let seen = Seen {
                 feedback: bench.feedback, fault: false, stale: bench.stale.then(|| bench.supervisor.ramp_time()),
+                ..Seen::default()
             };
             let dt = PERIOD * elapsed;
             let asked = AxisSetpoint { position: Radians(asked), ..AxisSetpoint::default() };

@@ -155,7 +155,7 @@ impl Axis {
         report.homing = self.drive.is_homing() || self.searching.is_some();
         self.unheard = self.unheard.saturating_add(moment.elapsed);
         let fresh = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
-        self.count_missed(moment, fresh && main_device.inputs_fresh(self.sub_device));
+        self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.input = None;
         if fresh {
             let elapsed = std::mem::take(&mut self.unheard);

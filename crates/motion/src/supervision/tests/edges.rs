@@ -207,7 +207,8 @@ fn a_ramp_is_never_shorter_than_the_axis_needs_for_itself() {
     let mut bench = Bench::position(OnStale::RampToZero);
     let mut last = bench.cruise(3.0, 100).setpoint.velocity.0;
     for _ in 0..400 {
-        let seen = Seen { feedback: bench.feedback, fault: false, stale: Some(Seconds::ZERO) };
+        let seen =
+            Seen { feedback: bench.feedback, fault: false, stale: Some(Seconds::ZERO), ..Seen::default() };
         let sent = bench.supervisor.step(PERIOD, to(0.0), &seen).setpoint;
         assert!(last - sent.velocity.0 <= DECELERATION * PERIOD.0 * 1.001, "{last} {sent:?}");
         (bench.feedback.position, last) = (sent.position, sent.velocity.0);
