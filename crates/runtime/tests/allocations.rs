@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ethercat::cia402::State;
@@ -12,6 +12,7 @@ use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
+use onbeat_runtime::stop::StopHandle;
 use testbed::{CountingAllocator, allocations};
 
 use support::{PERIOD, Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
@@ -30,7 +31,7 @@ struct Watching {
     servant: Servant,
     leaks: bool,
     beats: &'static AtomicU64,
-    stop: &'static AtomicBool,
+    stop: StopHandle,
 }
 
 impl Controller for Watching {
@@ -52,7 +53,7 @@ impl Controller for Watching {
                 std::hint::black_box(Box::new(beat));
             }
             if watched == ENOUGH {
-                self.stop.store(true, Ordering::Relaxed);
+                self.stop.stop();
             }
         }
         if beat.stopping {
@@ -64,8 +65,7 @@ impl Controller for Watching {
 /// Allocator calls in the cycle, and the beats they were counted in.
 fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     static BEATS: AtomicU64 = AtomicU64::new(0);
-    static STOP: AtomicBool = AtomicBool::new(false);
-    STOP.store(false, Ordering::Relaxed);
+    let stop = StopHandle::new();
     BEATS.store(0, Ordering::Relaxed);
     let before = allocations::calls();
     let rates = FaultRates {
@@ -79,14 +79,14 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let faults = Faults { requests: FaultRates::default(), replies: rates, seed: 1 };
     let link = Faulty::new(SimulatedLink::new(segment(6)), faults);
     let link = Capture::to_writer(link, std::io::sink(), "simulated").unwrap();
-    let controller = Watching { servant: Servant::new(6, 1.0), leaks, beats: &BEATS, stop: &STOP };
+    let controller = Watching { servant: Servant::new(6, 1.0), leaks, beats: &BEATS, stop: stop.clone() };
     let configuration =
         CycleConfiguration { order, beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
     let folder = SeamFolder::new("allocations");
     let (seam, _door, attachment) = seam(&folder, rules(6));
     let peers = Peers::start(&attachment, 6);
-    let ended = cycle.with_seam(seam).run(&STOP);
+    let ended = cycle.with_seam(seam).run(&stop);
     assert_eq!(ended.failure, None);
     let (read, sent) = peers.stop();
     let command = attachment.state().read().unwrap().command;

@@ -3,7 +3,6 @@
 
 mod support;
 
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
@@ -27,7 +26,6 @@ use simulator::{EscDescription, Segment, SubDevice};
 use support::{PERIOD, cycle_of, supervised};
 use testbed::{CountingAllocator, allocations};
 
-static STOP: LazyLock<StopHandle> = LazyLock::new(StopHandle::new);
 static HOMED: AtomicU64 = AtomicU64::new(0);
 
 #[global_allocator]
@@ -57,6 +55,7 @@ fn segment() -> Segment {
 struct Homing37 {
     was_homing: bool,
     leaks: bool,
+    stop: StopHandle,
 }
 
 impl Controller for Homing37 {
@@ -77,7 +76,7 @@ impl Controller for Homing37 {
             // Relaxed: counts and a flag, and nothing else is passed through them.
             let homed = HOMED.fetch_add(1, Ordering::Relaxed) + 1;
             if homed >= 5 {
-                STOP.stop();
+                self.stop.stop();
             }
         }
         self.was_homing = report.homing;
@@ -99,10 +98,11 @@ fn run(leaks: bool) -> (u64, u64) {
         ..supervised(1).remove(0)
     };
     let configuration = CycleConfiguration { beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
-    let controller = Homing37 { was_homing: false, leaks };
+    let stop = StopHandle::new();
+    let controller = Homing37 { was_homing: false, leaks, stop: stop.clone() };
     let link = SimulatedLink::new(segment());
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &[axis], controller, configuration);
-    assert_eq!(cycle.run(&STOP).failure, None);
+    assert_eq!(cycle.run(&stop).failure, None);
     (allocations::calls() - before, HOMED.load(Ordering::Relaxed))
 }
 

@@ -7,7 +7,7 @@ pub mod bench;
 pub mod ports;
 pub mod way;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,6 +31,7 @@ use runtime::clock::VirtualClock;
 use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
 use runtime::cycle::{Cycle, CycleConfiguration};
 use runtime::link::DirectLink;
+use runtime::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;

@@ -122,12 +122,12 @@ mod tests {
         assert_eq!((timing.beats, timing.wakeup_latency, timing.period_jitter), (3, latency, jitter));
         assert_eq!((timing.overruns, timing.last_overrun, timing.execution.mean_ns), (1, 2, 100));
         assert_eq!(timing.skipped, 4);
-        assert_eq!(figures.bus(&Status::initial(0)).broken_beats, 1);
+        assert_eq!(figures.bus(&Status::initial(0, 0)).broken_beats, 1);
     }
 
     #[test]
     fn whatever_was_dropped_was_rejected() {
-        let mut status = Status::initial(0);
+        let mut status = Status::initial(0, 0);
         status.reception = ReceptionCounters {
             sent: 100,
             accepted: 90,

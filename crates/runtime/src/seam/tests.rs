@@ -57,7 +57,7 @@ impl Bench {
     fn shown(&mut self, report: AxisReport, told: &Told) -> State {
         let sent = AxisSetpoint::default();
         let axes = [(&report, sent)];
-        self.seam.publish(&Status::initial(1), Instant::EPOCH, axes.into_iter(), told);
+        self.seam.publish(&Status::initial(0, 1), Instant::EPOCH, axes.into_iter(), told);
         self.attach().state().read().unwrap()
     }
 }
@@ -154,6 +154,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
         homing: false,
         homed: true,
         stop: Some(StopReason::Step),
+        ..AxisReport::default()
     };
     let state = bench.shown(report, &told);
     assert_eq!(state.control, control);

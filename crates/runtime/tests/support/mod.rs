@@ -19,7 +19,7 @@ use ethercat::cia402::{CyclicMode, Request};
 use ethercat::link::Link;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
-use motion::supervision::{Limits, Mode, OnStale, Outage, Settings};
+use motion::supervision::{AfterOutage, Limits, Mode, OnStale, Outage, Settings};
 use motion::{
     AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
@@ -267,7 +267,8 @@ pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
         },
         following_error: None,
         on_stale: OnStale::RampToZero,
-        outage: Outage::default(),
+        // Tests by the wall clock share their machine: it stands still for milliseconds now and then.
+        outage: Outage { time: Some(Seconds(10.0)), after: AfterOutage::Resume },
     };
     let supervised = |axis| AxisConfiguration { supervision: Some(settings), ..axis };
     axes(drives).into_iter().map(supervised).collect()
