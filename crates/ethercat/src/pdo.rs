@@ -88,9 +88,12 @@ impl PdoMapping {
 
     /// Where the digital outputs lie among the outputs, in their order: the objects of one bit, padding left out.
     pub fn digital_outputs(&self) -> impl Iterator<Item = PdoField> + '_ {
-        fields(&self.outputs)
-            .filter(|(entry, field)| entry.index != 0 && field.bit_length == 1)
-            .map(|(_, field)| field)
+        digital(&self.outputs)
+    }
+
+    /// Where the digital inputs lie among the inputs, in their order: the objects of one bit, padding left out.
+    pub fn digital_inputs(&self) -> impl Iterator<Item = PdoField> + '_ {
+        digital(&self.inputs)
     }
 
     /// Bits of all outputs.
@@ -118,6 +121,10 @@ pub struct PdoField {
 fn find(pdos: &[Pdo], index: u16, sub_index: u8) -> Option<PdoField> {
     let mut fields = fields(pdos);
     fields.find(|(entry, _)| entry.index == index && entry.sub_index == sub_index).map(|(_, field)| field)
+}
+
+fn digital(pdos: &[Pdo]) -> impl Iterator<Item = PdoField> + '_ {
+    fields(pdos).filter(|(entry, field)| entry.index != 0 && field.bit_length == 1).map(|(_, field)| field)
 }
 
 /// All entries and where they lie.
@@ -168,5 +175,6 @@ mod tests {
         let mapping = PdoMapping { outputs, inputs: vec![pdo(0x1A00, &[0x6000_0101])] };
         let offsets: Vec<_> = mapping.digital_outputs().map(|field| field.bit_offset).collect();
         assert_eq!(offsets, [0, 18, 19]);
+        assert_eq!(mapping.digital_inputs().map(|field| field.bit_offset).collect::<Vec<_>>(), [0]);
     }
 }

@@ -63,12 +63,12 @@ fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("period", "perod"),
         "r.toml:3:1: unknown key \"perod\", expected one of period, profile, priority, \
-         deadline_runtime, cpu, spin_margin, overrun, frame_order: did you mean \"period\"?"
+         deadline_runtime, cpu, spin_margin, overrun, frame_order, outage_time, after_outage, loss_time: did you mean \"period\"?"
     );
     assert_eq!(
         sentence("[controller]", "[controler]"),
         "r.toml:36:2: unknown key \"controler\", expected one of name, cycle, device, bus, axis, \
-         controller, base, arm, seam, peripheral: did you mean \"controller\"?"
+         interlock, controller, base, arm, seam, peripheral: did you mean \"controller\"?"
     );
     assert_eq!(
         sentence("bits = 32", "bit = 32"),
@@ -363,13 +363,27 @@ fn a_cycle_asks_for_what_there_is() {
         (
             "memory_lock = true",
             "r.toml:4:1: unknown key \"memory_lock\", expected one of period, profile, priority, \
-             deadline_runtime, cpu, spin_margin, overrun, frame_order: a cycle's memory lock is now the letter M \
+             deadline_runtime, cpu, spin_margin, overrun, frame_order, outage_time, after_outage, loss_time: a cycle's memory lock is now the letter M \
              of its profile, as in profile = \"PM\"",
         ),
         (
             "overrun = \"catchup\"",
             "r.toml:4:11: unknown value \"catchup\", expected one of skip, catch-up, stop: did you mean \
              \"catch-up\"?",
+        ),
+        (
+            "outage_time = \"500us\"",
+            "r.toml:4:15: outage_time 500us, expected 1ms to 10s: choose some periods, less than the drives' watchdogs \
+             wait, as \"20ms\"",
+        ),
+        (
+            "after_outage = \"go\"",
+            "r.toml:4:16: unknown value \"go\", expected one of stay, resume: correct or remove the value",
+        ),
+        (
+            "loss_time = \"10ms\"",
+            "r.toml:4:13: loss_time 10ms, expected 100ms to 24h: choose how long a cable may be out, as \"10s\", or \
+             \"wait\"",
         ),
         (
             "spin_margin = \"2s\"",

@@ -16,6 +16,7 @@ use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::clock::Clock;
 use crate::controller::{Beat, Controller, Freshness, Told};
+use crate::interlock::{InterlockConfiguration, InterlockError, Interlocks};
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
 use crate::seam::Seam;
@@ -85,6 +86,7 @@ pub struct Cycle<L, C> {
     failure: Option<BusError>,
     stopped_by_overrun: Option<u64>,
     fault_codes: FaultCodes,
+    interlocks: Interlocks,
     watch: BusWatch,
     /// When the last cycle began.
     begun: Option<Instant>,
@@ -113,6 +115,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             begun: None,
             axes: bound,
             beat_numbers: BeatNumbers::default(),
+            interlocks: Interlocks::default(),
             main_device,
             link,
             pacer: Pacer::new(clock, configuration.period).with_policy(configuration.overrun),
@@ -139,6 +142,18 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     pub fn with_beat_numbers(self, positions: &[usize]) -> Result<Self, BeatNumberError> {
         let beat_numbers = BeatNumbers::bind(positions, &self.main_device)?;
         Ok(Self { beat_numbers, ..self })
+    }
+
+    /// The same with digital inputs that stop axes, or permit them to be enabled.
+    ///
+    /// # Errors
+    /// An interlock whose input is not there.
+    pub fn with_interlocks(
+        self,
+        configurations: &[InterlockConfiguration],
+    ) -> Result<Self, InterlockError> {
+        let interlocks = Interlocks::bind(configurations, &self.main_device)?;
+        Ok(Self { interlocks, ..self })
     }
 
     /// The same, asked and seen by other processes.
@@ -245,11 +260,22 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         // What was sent before a long stall has long been answered.
         let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastBeat;
         self.axes.read(&self.main_device, Moment { elapsed, stalled, outdated });
+        self.look_at_interlocks(release.cycle, stalled);
         self.fault_codes.ask(&self.axes, &mut self.main_device);
         if stalled > BLIND_CYCLES && self.main_device.stage() == Stage::Op {
             self.tell(release.cycle, Happening::Stalled { cycles: stalled });
         }
         self.finish(Phase::Read);
+    }
+
+    fn look_at_interlocks(&mut self, cycle: u64, stalled: u64) {
+        let (at, in_op) = (self.now(), self.main_device.stage() == Stage::Op);
+        let publisher = &mut self.publisher;
+        self.interlocks.look(&self.main_device, stalled, &mut self.axes, |interlock, allows| {
+            if in_op {
+                publisher.event(CycleEvent { cycle, at, what: Happening::Interlock { interlock, allows } });
+            }
+        });
     }
 
     /// Whole periods that passed between the starts of the last cycle and of this one, beyond the one that should: the host

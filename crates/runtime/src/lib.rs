@@ -15,6 +15,7 @@
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
 //! | [`serve`] | a simulated segment on a real interface |
+//! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
 //! | [`stop`] | a request to stop a cycle |
 //! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
 //! | [`always_on`] | what every cycle wants and nobody has to ask for |
@@ -34,6 +35,7 @@ pub mod cycle;
 pub mod delayed_lock;
 pub mod disturbance;
 mod field;
+pub mod interlock;
 pub mod link;
 pub mod observer;
 pub mod pacer;

@@ -61,6 +61,13 @@ pub enum Happening {
         /// The code.
         code: u16,
     },
+    /// The input of an interlock allows, or does not any more.
+    Interlock {
+        /// Place among the interlocks, from 0.
+        interlock: usize,
+        /// Whether it allows.
+        allows: bool,
+    },
     /// The host stood still: cycles that did not take place.
     Stalled {
         /// How many.

@@ -9,6 +9,7 @@ use motion::{
 };
 use robot::Robot;
 use runtime::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
+use runtime::interlock::{InterlockConfiguration, InterlockKind};
 
 /// The axes of `robot`, in their order.
 pub(crate) fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
@@ -78,6 +79,22 @@ fn supervision(axis: &robot::Axis, cycle: &robot::Cycle) -> Settings {
             },
         },
     }
+}
+
+/// What stops axes of `robot`, or permits them to be enabled.
+pub(crate) fn interlocks(robot: &Robot) -> Vec<InterlockConfiguration> {
+    let interlock = |it: &robot::Interlock| InterlockConfiguration {
+        name: it.name.clone(),
+        sub_device: it.sub_device,
+        channel: it.channel,
+        inverted: it.inverted,
+        kind: match it.kind {
+            robot::InterlockKind::Stop => InterlockKind::Stop,
+            robot::InterlockKind::Enable => InterlockKind::Enable,
+        },
+        axes: it.axes.clone(),
+    };
+    robot.interlocks.iter().map(interlock).collect()
 }
 
 /// Places of the SubDevices whose outputs carry the number of the beat.

@@ -133,8 +133,8 @@ impl StopReason {
     }
 }
 
-/// What the machine around an axis allows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What the machine around an axis allows, from the most to the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interlock {
     /// Anything.
     #[default]
@@ -381,6 +381,8 @@ impl Supervisor {
             (Some(StopReason::Interlock), _) | (_, Interlock::Stop) => StopReason::Interlock,
             _ => StopReason::NotPermitted,
         };
+        // A reset counts once the signal is gone.
+        self.acknowledged &= seen.interlock != Interlock::Stop;
         let brakes = match self.course {
             Course::Stopped {
                 braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
@@ -503,9 +505,10 @@ impl Supervisor {
             }
             // The drive takes no set-points.
             Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
-            Braking::Blind { .. } => return self.stand_or_fall(RadiansPerSecond(hard), elapsed),
+            Braking::Blind { .. } => return self.stand_or_fall(),
             Braking::Return { profile, elapsed: since } => {
-                *since += elapsed;
+                // After a host that stood still the drive takes one step all the same.
+                *since += self.period;
                 let point = profile.at(*since);
                 return self.return_to(point, elapsed);
             }

@@ -73,16 +73,20 @@ impl Supervisor {
         self.course = Course::Stopped { reason, braking };
     }
 
-    /// A position stands; a velocity falls to `slower`, a torque to zero in its time.
-    pub(super) fn stand_or_fall(&mut self, slower: RadiansPerSecond, elapsed: Seconds) {
-        let fall = self.settings.limits.torque.0 * (elapsed / super::TORQUE_RAMP);
-        let torque = self.sent.torque.0;
+    /// A position stands; a velocity falls at the deceleration, a torque in its time: by a cycle's worth, however long the host stood
+    /// still, for the drive takes it at once.
+    pub(super) fn stand_or_fall(&mut self) {
+        let limits = &self.settings.limits;
+        let fallen = |value: f64, by: f64| value.signum() * (value.abs() - by).max(0.0);
         self.sent = match self.settings.mode {
             Mode::Position => AxisSetpoint { position: self.sent.position, ..AxisSetpoint::default() },
-            Mode::Velocity => AxisSetpoint { velocity: slower, ..self.sent },
+            Mode::Velocity => {
+                let by = limits.deceleration * self.period;
+                AxisSetpoint { velocity: RadiansPerSecond(fallen(self.sent.velocity.0, by.0)), ..self.sent }
+            }
             Mode::Torque => {
-                let torque = NewtonMetres(torque.signum() * (torque.abs() - fall).max(0.0));
-                AxisSetpoint { torque, ..self.sent }
+                let by = limits.torque * (self.period / super::TORQUE_RAMP);
+                AxisSetpoint { torque: NewtonMetres(fallen(self.sent.torque.0, by.0)), ..self.sent }
             }
         };
     }

@@ -8,6 +8,7 @@ mod clock;
 mod controller;
 pub(crate) mod cycle;
 mod homing;
+mod interlock;
 mod mapping;
 pub(crate) mod number;
 mod peripheral;
@@ -31,13 +32,14 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<R
     let cycle = cycle::cycle(document.cycle.get_ref(), overrides)?;
     let bus = bus::bus(document.bus, &document.device, &cycle)?;
     let axes = axis::axes(&document.axis, &bus, &cycle)?;
+    let interlocks = interlock::interlocks(&document.interlock, &bus, &axes)?;
     let base = document.base.as_ref().map(|base| body::base(base, &axes)).transpose()?;
     let arm = document.arm.as_ref().map(|arm| body::arm(arm, &axes)).transpose()?;
     let controllers = controller::controllers(&document.controller.0, &axes, base.as_ref(), &cycle)?;
     let name = document.name.unwrap_or_else(|| "robot".to_owned());
     let seam = seam::seam(&document.seam, &name)?;
     let peripherals = peripheral::peripherals(&document.peripheral, &axes, &controllers, &seam)?;
-    Ok(Robot { name, cycle, bus, axes, controllers, base, arm, seam, peripherals })
+    Ok(Robot { name, cycle, bus, axes, interlocks, controllers, base, arm, seam, peripherals })
 }
 
 /// A name people can read in a table and type on a command line.

@@ -8,6 +8,7 @@ mod body;
 mod bus;
 mod controller;
 mod cycle;
+mod interlock;
 mod peripheral;
 mod seam;
 
@@ -19,6 +20,7 @@ pub use body::{Arm, Base, BaseKind, BaseLimits};
 pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
 pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
 pub use cycle::{AfterOutage, Cycle, FrameOrder, Overrun, Profile, ProfileError};
+pub use interlock::{Interlock, InterlockKind};
 pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};
 
@@ -33,6 +35,8 @@ pub struct Robot {
     pub bus: Bus,
     /// The axes, in the order of the file.
     pub axes: Vec<Axis>,
+    /// What stops axes, or permits them to be enabled.
+    pub interlocks: Vec<Interlock>,
     /// What moves the axes; the first one at the start. At least one.
     pub controllers: Vec<Controller>,
     /// What drives it about, if anything does.

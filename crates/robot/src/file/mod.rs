@@ -6,6 +6,7 @@ mod axis;
 mod body;
 mod bus;
 mod controller;
+mod interlock;
 mod peripheral;
 mod seam;
 
@@ -21,6 +22,7 @@ pub(crate) use bus::{
     Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Simulate, SimulateKind, Startup, SubDevice,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
+pub(crate) use interlock::{Interlock, InterlockKind};
 pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
 
@@ -35,6 +37,8 @@ pub(crate) struct Document {
     pub(crate) bus: Spanned<Bus>,
     #[serde(default)]
     pub(crate) axis: Vec<Axis>,
+    #[serde(default)]
+    pub(crate) interlock: Vec<Interlock>,
     #[serde(default)]
     pub(crate) controller: Controllers,
     pub(crate) base: Option<Spanned<Base>>,

@@ -337,9 +337,14 @@ impl Axis {
         self.guard.braking_time()
     }
 
-    /// What the machine around it allows from here on.
+    /// Nothing around it forbids anything.
+    pub(super) fn clear_interlock(&mut self) {
+        self.interlock = Interlock::Clear;
+    }
+
+    /// The machine around it allows no more than this.
     pub(super) fn set_interlock(&mut self, interlock: Interlock) {
-        self.interlock = interlock;
+        self.interlock = self.interlock.max(interlock);
     }
 
     /// Its drive's place on the bus.

@@ -129,7 +129,12 @@ impl Axes {
         }
     }
 
-    /// What the machine around an axis allows from here on.
+    /// Nothing around the axes forbids anything, unless it is said from here on.
+    pub(crate) fn clear_interlocks(&mut self) {
+        self.axes.iter_mut().for_each(Axis::clear_interlock);
+    }
+
+    /// Something around an axis allows it this; what allows least counts.
     pub(crate) fn set_interlock(&mut self, axis: usize, interlock: Interlock) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.set_interlock(interlock);

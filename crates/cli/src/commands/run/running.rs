@@ -14,7 +14,7 @@ use runtime::disturbance::{CycleWatch, Detail, Disturbances};
 use runtime::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use runtime::profile::Grants;
 use runtime::stop::StopHandle;
-use runtime::{axis, beat_number};
+use runtime::{axis, beat_number, interlock};
 use timing::RunConditions;
 
 use super::beside::Beside;
@@ -65,9 +65,11 @@ impl Run {
         };
         pump.bring_up(BRING_UP_PATIENCE, |_| ())?;
         let (axes, beat_numbers) = (axes::axes(robot), axes::beat_numbers(robot));
+        let interlocks = axes::interlocks(robot);
         let checked = axis::check(&axes, pump.main_device).map_err(Failure::from);
         let checked =
             checked.and(beat_number::check(&beat_numbers, pump.main_device).map_err(Failure::from));
+        let checked = checked.and(interlock::check(&interlocks, pump.main_device).map_err(Failure::from));
         if let Err(failure) = checked {
             pump.take_down()?;
             return Err(failure);
@@ -103,7 +105,7 @@ impl Run {
                 overrun: profile::overrun(&robot.cycle),
             },
         )?;
-        let cycle = cycle.with_beat_numbers(&beat_numbers)?;
+        let cycle = cycle.with_beat_numbers(&beat_numbers)?.with_interlocks(&interlocks)?;
         let cycle = match seam {
             Some(seam) => cycle.with_seam(seam),
             None => cycle,

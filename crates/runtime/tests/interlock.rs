@@ -1,0 +1,240 @@
+//! Digital inputs that stop axes or permit them to be enabled, down to simulated drives, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use ethercat::cia402::{Request, State};
+use ethercat::link::Link;
+use ethercat::sii::Identity;
+use motion::supervision::StopReason;
+use motion::{AxisPhase, Radians};
+use onbeat_runtime::clock::VirtualClock;
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::interlock::{InterlockConfiguration, InterlockKind, check};
+use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::observer::Happening;
+use onbeat_runtime::stop::StopHandle;
+use simulator::application::digital::{DigitalInputs, Wires};
+use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
+use simulator::application::sii::{digital_inputs, with_coe};
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+use support::{PERIOD, cycle_of, supervised};
+
+const IDENTITY: Identity =
+    Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+
+/// The interlock's input, from 1.
+const CHANNEL: usize = 2;
+
+/// Two drives, and behind them a terminal with four digital inputs.
+fn segment(wires: &Wires) -> Segment {
+    let drive = || {
+        let description = ServoDescription::new(DeviceDescription::new(IDENTITY, "Servo"));
+        let sii = with_coe(IDENTITY, "Servo", default_mapping()).image().emit();
+        SubDevice::new(EscDescription::default(), sii, Box::new(ServoDrive::new(&description).unwrap()))
+    };
+    let inputs = DigitalInputs::new(4, wires.clone()).unwrap();
+    let sii = digital_inputs(IDENTITY, "Inputs", 4).image().emit();
+    let terminal = SubDevice::new(EscDescription::default(), sii, Box::new(inputs));
+    Segment::new(vec![drive(), drive(), terminal])
+}
+
+fn interlock(kind: InterlockKind) -> InterlockConfiguration {
+    InterlockConfiguration {
+        name: "door".to_owned(),
+        sub_device: 2,
+        channel: CHANNEL,
+        inverted: false,
+        kind,
+        axes: vec![0],
+    }
+}
+
+/// What happens at a cycle.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    High,
+    Low,
+    Reset,
+    /// The cable to the terminal is out.
+    Cut,
+}
+
+/// Both axes on one cycle.
+type Seen = [AxisReport; 2];
+
+/// Plays both axes at a steady speed for so many cycles; what each cycle showed, and what the interlock told.
+fn run(interlock: InterlockConfiguration, cycles: u64, acts: &[(u64, Act)]) -> (Vec<Seen>, Vec<bool>) {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let wires = Wires::new();
+    wires.set_levels(if interlock.inverted { 0 } else { 1 << (CHANNEL - 1) });
+    let (cut, cuts) = channel();
+    let direct = DirectLink::new(segment(&wires), clock.clone(), Duration::from_micros(60));
+    let (see, seen) = channel();
+    let steady = Steady { acts: acts.to_vec(), wires, cut, see, cycles: 0, reset_for: 0 };
+    let configuration = CycleConfiguration { beats: Some(cycles), ..CycleConfiguration::every(PERIOD) };
+    let (cycle, mut observer) =
+        cycle_of(Cuttable { direct, cuts }, clock, &supervised(2), steady, configuration);
+    let cycle = cycle.with_interlocks(&[interlock]).unwrap();
+    assert_eq!(cycle.run(&StopHandle::new()).failure, None);
+    let told = std::iter::from_fn(|| observer.next_event()).filter_map(|event| match event.what {
+        Happening::Interlock { interlock: 0, allows } => Some(allows),
+        _ => None,
+    });
+    let told = told.collect();
+    (seen.try_iter().collect(), told)
+}
+
+struct Cuttable {
+    direct: DirectLink<Segment, VirtualClock>,
+    cuts: std::sync::mpsc::Receiver<()>,
+}
+
+impl Link for Cuttable {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        if self.cuts.try_recv().is_ok() {
+            assert!(self.direct.segment().disconnect(1, 1));
+        }
+        self.direct.transmit(frame)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.direct.receive(buffer, timeout)
+    }
+}
+
+/// Moves both axes at 2 rad/s and asks for nothing but that, whatever happens.
+struct Steady {
+    acts: Vec<(u64, Act)>,
+    wires: Wires,
+    cut: Sender<()>,
+    see: Sender<Seen>,
+    cycles: u64,
+    reset_for: u32,
+}
+
+impl Controller for Steady {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        // Cycles count from when the second axis, which no interlock holds, is enabled.
+        self.cycles += u64::from(reports[1].state == Some(State::OperationEnabled) || self.cycles > 0);
+        for (_, act) in self.acts.iter().filter(|(at, _)| *at == self.cycles) {
+            let bit = CHANNEL as u8 - 1;
+            match act {
+                Act::High => self.wires.set(bit, true),
+                Act::Low => self.wires.set(bit, false),
+                Act::Reset => self.reset_for = 3,
+                Act::Cut => self.cut.send(()).unwrap(),
+            }
+        }
+        for (report, command) in reports.iter().zip(commands) {
+            command.request = if self.reset_for > 0 { Request::FaultReset } else { Request::Enable };
+            if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+                command.setpoint.position = position;
+            }
+            if !beat.stopping {
+                command.setpoint.position += Radians(2e-3);
+            }
+        }
+        self.reset_for = self.reset_for.saturating_sub(1);
+        if self.cycles > 0 && !beat.stopping {
+            let _ = self.see.send([reports[0], reports[1]]);
+        }
+    }
+}
+
+fn enabled(report: &AxisReport) -> bool {
+    report.state == Some(State::OperationEnabled)
+}
+
+fn moves(report: &AxisReport) -> bool {
+    enabled(report) && report.feedback.velocity.0 > 1.5
+}
+
+#[test]
+fn a_stop_signal_brings_its_axis_to_rest_then_takes_its_torque_until_somebody_resets_it() {
+    let acts = [(300, Act::Low), (700, Act::High), (900, Act::Reset)];
+    let (seen, told) = run(interlock(InterlockKind::Stop), 1_400, &acts);
+    assert!(moves(&seen[299][0]), "{:?}", seen[299][0]);
+    // 2 rad/s at 50 rad/s^2 take 40 cycles: it keeps its torque for that.
+    let disabled = 300 + seen[300..].iter().position(|it| !enabled(&it[0])).unwrap();
+    assert!((335..420).contains(&disabled), "{disabled}");
+    let at_the_end = seen[disabled - 3][0].feedback.velocity.0;
+    assert!(at_the_end < 0.2, "its torque was taken at {at_the_end} rad/s");
+    let held = &seen[disabled + 5..900];
+    assert!(held.iter().all(|it| !enabled(&it[0]) && it[0].stop == Some(StopReason::Interlock)));
+    assert!(moves(&seen[1_200][0]) && seen[1_200][0].stop.is_none(), "{:?}", seen[1_200][0]);
+    assert!(
+        seen[100..1_300].iter().all(|it| moves(&it[1]) || it[1].feedback.velocity.0 > 1.0),
+        "the other axis"
+    );
+    assert_eq!(told, [false, true]);
+}
+
+#[test]
+fn a_reset_while_the_stop_signal_is_on_changes_nothing() {
+    let acts = [(300, Act::Low), (500, Act::Reset), (800, Act::High)];
+    let (seen, _) = run(interlock(InterlockKind::Stop), 1_200, &acts);
+    // It was asked for while the signal was on; the signal's end alone enables nothing.
+    assert!(seen[450..].iter().all(|it| !enabled(&it[0])), "enabled without a reset after the signal");
+}
+
+#[test]
+fn without_the_permission_nothing_is_enabled_and_with_it_again_it_is() {
+    let acts = [(1, Act::Low), (400, Act::High), (800, Act::Low), (1_100, Act::High)];
+    let (seen, told) = run(interlock(InterlockKind::Enable), 1_500, &acts);
+    assert!(
+        seen[100..400].iter().all(|it| !enabled(&it[0]) && it[0].stop == Some(StopReason::NotPermitted))
+    );
+    assert!(moves(&seen[700][0]), "{:?}", seen[700][0]);
+    assert!(seen[950..1_100].iter().all(|it| !enabled(&it[0])));
+    assert!(moves(&seen[1_400][0]), "{:?}", seen[1_400][0]);
+    assert_eq!(told.last(), Some(&true));
+}
+
+#[test]
+fn an_input_that_is_lost_stops() {
+    let (seen, told) = run(interlock(InterlockKind::Stop), 900, &[(300, Act::Cut)]);
+    assert!(moves(&seen[299][0]));
+    assert!(seen[500..].iter().all(|it| !enabled(&it[0]) && it[0].stop == Some(StopReason::Interlock)));
+    assert!(seen[500..800].iter().all(|it| moves(&it[1])), "the other axis goes on");
+    assert_eq!(told, [false]);
+}
+
+#[test]
+fn an_inverted_input_allows_while_it_is_low() {
+    let inverted = InterlockConfiguration { inverted: true, ..interlock(InterlockKind::Stop) };
+    let (seen, told) = run(inverted, 700, &[(300, Act::High)]);
+    assert!(moves(&seen[299][0]));
+    assert!(seen[500..].iter().all(|it| !enabled(&it[0])));
+    assert_eq!(told, [false]);
+}
+
+#[test]
+fn an_input_that_is_not_there_is_named() {
+    let clock = VirtualClock::default();
+    let mut link = DirectLink::new(segment(&Wires::new()), clock.clone(), Duration::from_micros(60));
+    let mut main_device = support::main_device(PERIOD);
+    let stop = StopHandle::new();
+    onbeat_runtime::bring_up::Pump {
+        main_device: &mut main_device,
+        link: &mut link,
+        clock: &clock,
+        stop: stop.flag(),
+    }
+    .bring_up(Duration::from_secs(10), |_| ())
+    .unwrap();
+    let wrong = InterlockConfiguration { channel: 5, ..interlock(InterlockKind::Stop) };
+    let error = check(&[wrong], &main_device).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "interlock \"door\": digital input 5 of SubDevice 2, but that has 4 digital inputs; correct its sub_device or \
+         channel"
+    );
+}
