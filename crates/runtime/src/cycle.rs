@@ -260,6 +260,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         // What was sent before a long stall has long been answered.
         let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastBeat;
         self.axes.read(&self.main_device, Moment { elapsed, stalled, outdated });
+        self.watch_sub_devices(release.cycle);
         self.look_at_interlocks(release.cycle, stalled);
         self.fault_codes.ask(&self.axes, &mut self.main_device);
         if stalled > BLIND_CYCLES && self.main_device.stage() == Stage::Op {
@@ -376,7 +377,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         self.status.cycle = release.cycle;
         self.status.stage = self.main_device.stage();
-        self.watch_bus(release.cycle);
+        self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
         self.status.axes.copy_from_slice(self.axes.reports());
@@ -419,13 +420,20 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
-    /// How the SubDevices and the axes are, and what has changed about it.
-    fn watch_bus(&mut self, cycle: u64) {
-        let now = self.now();
+    /// How the SubDevices are, and what has changed about it.
+    fn watch_sub_devices(&mut self, cycle: u64) {
+        let at = self.now();
         let publisher = &mut self.publisher;
-        let mut tell = |what| publisher.event(CycleEvent { cycle, at: now, what });
-        self.watch.look_at_sub_devices(now, &self.main_device, &mut self.status.sub_devices, &mut tell);
-        self.watch.look_at_axes(self.axes.reports(), &mut tell);
+        let mut tell = |what| publisher.event(CycleEvent { cycle, at, what });
+        self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
+    }
+
+    /// How the axes are, and what has changed about it.
+    fn watch_axes(&mut self, cycle: u64) {
+        let at = self.now();
+        let publisher = &mut self.publisher;
+        self.watch
+            .look_at_axes(self.axes.reports(), &mut |what| publisher.event(CycleEvent { cycle, at, what }));
     }
 
     fn tell(&mut self, cycle: u64, what: Happening) {

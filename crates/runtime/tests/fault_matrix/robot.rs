@@ -1,0 +1,205 @@
+//! The robot of a cell, and one run of it.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::cia402::object::{
+    HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY,
+};
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::main_device::{
+    Configuration, ExpectedIdentity, MainDevice, StartupSdo, SubDeviceConfiguration, Sync0,
+};
+use ethercat::pdo::{PdoEntry, PdoMapping};
+use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use motion::homing::Homing;
+use motion::supervision::{AfterOutage, Mode, Outage};
+use motion::{AxisPhase, RadiansPerSecond, Seconds};
+use onbeat_runtime::axis::AxisConfiguration;
+use onbeat_runtime::bring_up::Pump;
+use onbeat_runtime::clock::{Clock, VirtualClock};
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
+use onbeat_runtime::stop::StopHandle;
+use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, default_mapping};
+use simulator::application::sii::with_coe;
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+
+use crate::judge::Outcome;
+use crate::support::{PERIOD, supervised};
+use crate::wire::{Fault, Phase, Progress, Wire};
+
+/// The last one follows velocities; the first one homes.
+const MODES: [CyclicMode; 3] = [CyclicMode::Position, CyclicMode::Position, CyclicMode::Velocity];
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    pub(crate) phase: Phase,
+    pub(crate) fault: Fault,
+    pub(crate) seed: u64,
+}
+
+/// What the axes reported in a cycle.
+pub(crate) type Reports = (Instant, [AxisReport; 3]);
+
+/// One run of the cell, judged.
+pub(crate) fn run(cell: Cell) -> Outcome {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let progress = Progress::default();
+    let (segment, records) = segment(cell);
+    let mut wire = Wire::new(segment, clock.clone(), cell.phase, cell.fault, progress.clone(), cell.seed);
+    let mut main_device = MainDevice::new(configuration()).unwrap();
+    let stop = StopHandle::new();
+    let begin = clock.now();
+    let mut pump =
+        Pump { main_device: &mut main_device, link: &mut wire, clock: &clock, stop: stop.flag() };
+    if let Err(error) = pump.bring_up(Duration::from_secs(30), |_| ()) {
+        return Outcome::not_up(cell, &error, clock.now().since(begin));
+    }
+    let (see, seen): (Sender<Reports>, Receiver<Reports>) = channel();
+    let controller =
+        Sway { homes: cell.phase == Phase::Homing, progress, see, cycles: 0, times: [None; 3] };
+    // Long enough for the fault and what follows from it.
+    let configuration = CycleConfiguration {
+        beats: Some(2_500),
+        loss: Some(Duration::from_secs(1)),
+        ..CycleConfiguration::every(PERIOD)
+    };
+    let (cycle, mut observer) =
+        Cycle::new(main_device, wire, clock.clone(), &axes(), Box::new(controller), configuration).unwrap();
+    let ended = cycle.run(&stop);
+    let took = clock.now().since(begin);
+    let events = std::iter::from_fn(|| observer.next_event()).collect();
+    Outcome::of(cell, &ended, events, &records, seen.try_iter().collect(), took)
+}
+
+fn identity(number: u32) -> Identity {
+    Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402 + number, revision: 1, serial: 0 }
+}
+
+fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>) {
+    let mut records = Vec::new();
+    let mut order = [0, 1, 2];
+    if cell.fault == Fault::Swapped {
+        order.swap(1, 2);
+    }
+    let drives = order.map(|number: usize| {
+        let description = ServoDescription {
+            mapping: mapping(),
+            initial_position: 3.0,
+            mode: MODES[number],
+            ..ServoDescription::new(DeviceDescription::new(identity(number as u32), "Servo"))
+        };
+        let mut drive = ServoDrive::new(&description).unwrap();
+        let counts = |radians: f64| (radians / std::f64::consts::TAU * f64::from(1 << 20)) as i64;
+        for (index, sub_index, value) in [
+            (HOMING_METHOD, 0, 33),
+            (HOMING_SPEEDS, 1, counts(4.0)),
+            (HOMING_SPEEDS, 2, counts(4.0)),
+            (HOMING_ACCELERATION, 0, counts(100.0)),
+        ] {
+            let entry = drive.dictionary().find(index, sub_index).unwrap();
+            drive.dictionary_mut().set(entry, value);
+        }
+        records.push(drive.record());
+        let sii = with_coe(identity(number as u32), "Servo", mapping()).image().emit();
+        SubDevice::new(EscDescription::default(), sii, Box::new(drive))
+    });
+    (Segment::new(drives.into()), records)
+}
+
+fn mapping() -> PdoMapping {
+    let mut mapping = default_mapping();
+    let mode = |index: u16| PdoEntry::from_mapping_value(u32::from(index) << 16 | 8);
+    mapping.outputs[0].entries.push(mode(MODES_OF_OPERATION));
+    mapping.inputs[0].entries.push(mode(MODES_OF_OPERATION_DISPLAY));
+    mapping
+}
+
+fn configuration() -> Configuration {
+    let sub_device = |number: u32| {
+        let Identity { vendor_id, product_code, revision, .. } = identity(number);
+        SubDeviceConfiguration {
+            name: format!("drive-{number}"),
+            identity: Some(ExpectedIdentity { vendor_id, product_code, revision: Some(revision) }),
+            startup: vec![StartupSdo {
+                index: 0x6065,
+                sub_index: 0,
+                complete_access: false,
+                data: vec![0, 0, 1, 0],
+            }],
+            sync0: Some(Sync0 { cycle: PERIOD, shift: Duration::from_micros(100) }),
+            ..SubDeviceConfiguration::default()
+        }
+    };
+    Configuration {
+        sub_devices: Some((0..3).map(sub_device).collect()),
+        target: AlState::Op,
+        period: PERIOD,
+        ..Configuration::default()
+    }
+}
+
+fn axes() -> Vec<AxisConfiguration> {
+    let mut axes = supervised(3);
+    for (axis, mode) in axes.iter_mut().zip(MODES) {
+        axis.mode = mode;
+        let settings = axis.supervision.as_mut().unwrap();
+        settings.mode = if mode == CyclicMode::Position { Mode::Position } else { Mode::Velocity };
+        settings.outage = Outage { time: None, after: AfterOutage::Stay };
+        axis.maximum_step = settings.limits.step;
+    }
+    axes[0].homing = Homing::Drive { position: motion::Radians(-0.5), patience: Seconds(10.0) };
+    axes
+}
+
+/// Sways all axes about where they stood; the first one stands and homes instead where `homes` says so.
+struct Sway {
+    homes: bool,
+    progress: Progress,
+    see: Sender<Reports>,
+    cycles: u64,
+    times: [Option<(f64, f64)>; 3],
+}
+
+impl Controller for Sway {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
+        self.cycles += u64::from(enabled || self.cycles > 0);
+        if self.cycles > 500 {
+            self.progress.note(Progress::MOVING);
+        }
+        if beat.stopping {
+            self.progress.note(Progress::STOPPING);
+        }
+        for (number, (report, command)) in reports.iter().zip(commands).enumerate() {
+            command.request = Request::Enable;
+            if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+                self.times[number] = Some((position.0, 0.0));
+            }
+            let Some((origin, elapsed)) = &mut self.times[number] else { continue };
+            let still = beat.stopping || (self.homes && number == 0);
+            if still {
+                command.setpoint.velocity = RadiansPerSecond::ZERO;
+                if !beat.stopping {
+                    command.setpoint.position.0 = *origin;
+                }
+            } else {
+                *elapsed += beat.period.as_secs_f64() * beat.periods as f64;
+                let ease = (*elapsed / 0.25).min(1.0);
+                let (sin, cos) = (std::f64::consts::PI * *elapsed).sin_cos();
+                command.setpoint.position.0 = *origin + ease * sin;
+                command.setpoint.velocity.0 = ease * 3.0 * cos;
+            }
+            command.home = self.homes && number == 0 && self.cycles == 600;
+        }
+        if reports[0].homing {
+            self.progress.note(Progress::HOMING);
+        }
+        let _ = self.see.send((beat.release, [reports[0], reports[1], reports[2]]));
+    }
+}
