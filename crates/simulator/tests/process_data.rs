@@ -241,6 +241,9 @@ fn a_cable_pulled_and_plugged_again() {
     let report = rig.beat();
     assert_eq!((report.working_counter_errors, report.spread), (4, true));
     assert_eq!(freshness(&rig), [true; 10], "inputs are there again");
+    for position in 0..10 {
+        assert_eq!(rig.main_device.exchanged(position), position < 6, "SubDevice {position}");
+    }
     let watchdog = |event: &Event| match event {
         Event::StateChanged { position, status, code } => {
             let safe = AlStatus { error: true, ..AlStatus::in_state(AlState::SafeOp) };
