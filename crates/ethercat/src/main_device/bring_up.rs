@@ -14,6 +14,7 @@ use super::exchange::{Outgoing, Owner};
 use super::layout::{Layout, Share};
 use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox, SubDevice};
 use super::topology;
+use super::watchdogs;
 
 /// Bytes of a mailbox at least: its header, and the shortest CoE message.
 const MINIMUM_MAILBOX_LENGTH: u16 = 16;
@@ -193,12 +194,13 @@ pub(super) fn sync_managers(
                         bits: pdo.bit_length(),
                         refuses_lrw: refuses_lrw(sub_device),
                     };
-                    let sync_manager = SyncManager {
+                    let mut sync_manager = SyncManager {
                         physical_address: record.physical_address,
                         length: 0,
                         control: record.control,
                         active: true,
                     };
+                    sync_manager.control = watchdogs::control(sub_device, &sync_manager);
                     found.push((number, sync_manager, share));
                 }
             }

@@ -248,6 +248,27 @@ pub enum SubDeviceError {
         /// How many there are.
         found: u8,
     },
+    /// A watchdog does not take its time.
+    #[error(
+        "its {name} watchdog is {}, expected {}: its ESC does not take that; set {key} to what it has",
+        described(*found), described(*expected)
+    )]
+    Watchdog {
+        /// "process data" or "PDI".
+        name: &'static str,
+        /// What it is called in a robot file.
+        key: &'static str,
+        /// What was written; `None` is off.
+        expected: Option<Duration>,
+        /// What was read back.
+        found: Option<Duration>,
+    },
+    /// The SyncManager of its outputs does not take what it is told about the watchdog.
+    #[error(
+        "its outputs do not feed its process data watchdog, expected that they do: its SyncManager does not take bit 6 of \
+         its control byte; set process_data_watchdog to \"off\""
+    )]
+    WatchdogTrigger,
     /// SYNC0 is asked of a SubDevice without a clock.
     #[error("SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0")]
     NoClock,
@@ -264,6 +285,11 @@ impl SubDeviceError {
             _ => ": ",
         }
     }
+}
+
+/// A watchdog's time.
+fn described(watchdog: Option<Duration>) -> String {
+    watchdog.map_or_else(|| "off".to_owned(), |time| format!("{time:?}"))
 }
 
 /// A dead cable brings nothing; one that brings replies too late is not to blame.

@@ -18,6 +18,7 @@
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
+//! | `watchdogs` | what is written to them, and whether it was taken |
 //! | `layout`, `beat` | where process data lies, and how it goes to and fro |
 
 mod beat;
@@ -39,6 +40,7 @@ mod state_change;
 mod sub_device;
 mod sync0;
 mod topology;
+mod watchdogs;
 mod worker;
 
 use std::collections::VecDeque;
@@ -53,8 +55,8 @@ use worker::{Outcome, Worker};
 
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
-    Configuration, ConfigurationError, ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource,
-    StartupSdo, SubDeviceConfiguration, Sync0,
+    Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, MAXIMUM_SUB_DEVICES,
+    ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0, Watchdog,
 };
 pub use error::{BusError, SubDeviceError};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};

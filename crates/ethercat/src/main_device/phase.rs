@@ -14,6 +14,7 @@ use super::patience::{InVain, Patience};
 use super::plan::{self, Action};
 use super::report::{Event, Stage};
 use super::sub_device::SubDevice;
+use super::watchdogs;
 use super::worker::{Limits, Worker};
 
 /// Beats in a row that must be whole before Op is asked for.
@@ -190,10 +191,15 @@ impl MainDevice {
             Phase::SetClocks => self.begin_pre_op(),
             Phase::PreOp => self.begin_process_data(),
             Phase::ProcessData => {
+                // Tools that go no further look at every bus.
+                if self.configuration.target > AlState::PreOp {
+                    watchdogs::check(&self.sub_devices)?;
+                }
                 self.phase = Phase::Ready;
                 Ok(())
             }
             Phase::Ready if self.beat.running => {
+                watchdogs::check(&self.sub_devices)?;
                 self.start_plans(|plans| &mut plans.safe_op);
                 self.phase = Phase::SafeOp;
                 Ok(())
@@ -255,6 +261,8 @@ impl MainDevice {
             let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
             let configuration = configured.unwrap_or(&default);
             let fail = |sub_device: &SubDevice, error| Err(bring_up::at(sub_device, error));
+            sub_device.wanted_watchdog = configuration.process_data_watchdog;
+            sub_device.wanted_pdi_watchdog = configuration.pdi_watchdog;
             bring_up::mapping(sub_device, configuration);
             sub_device.mailbox = match bring_up::mailbox(sub_device) {
                 Ok(mailbox) => mailbox,
@@ -305,7 +313,8 @@ impl MainDevice {
             let sync_managers: Vec<_> = in_use.iter().map(|(number, it, _)| (*number, *it)).collect();
             let is_own = |piece: &&super::layout::Piece| piece.share.position == sub_device.position;
             let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
-            worker.start(&mut plan::process_data(&sync_managers, &pieces));
+            let watchdogs = sub_device.wanted_watchdogs();
+            worker.start(&mut plan::process_data(watchdogs, &sync_managers, &pieces));
         }
         self.beat.set_layout(layout, &groups);
         self.phase = Phase::ProcessData;

@@ -5,7 +5,7 @@
 
 use crate::al::AlState;
 use crate::pdo::{self, Pdo, PdoMapping};
-use crate::register::{self, SyncManager, dc};
+use crate::register::{self, SyncManager, Watchdogs, dc};
 
 use super::clock::ClockSetting;
 use super::configuration::{ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0};
@@ -43,6 +43,10 @@ pub(super) enum Reading {
     DlStatus,
     /// 0x0900 to 0x091F: latched receive times.
     LatchedTimes,
+    /// 0x0400 to 0x0421: the watchdogs.
+    Watchdogs,
+    /// 0x0800 on: the first SyncManagers, so many.
+    SyncManagers(u8),
 }
 
 impl Reading {
@@ -52,6 +56,10 @@ impl Reading {
             Self::Information => (register::TYPE, 0x14),
             Self::DlStatus => (register::DL_STATUS, 2),
             Self::LatchedTimes => (dc::RECEIVE_TIME, 0x20),
+            Self::Watchdogs => (register::WATCHDOG_DIVIDER, 0x22),
+            Self::SyncManagers(count) => {
+                (register::SYNC_MANAGER, count as usize * register::sync_manager::LENGTH as usize)
+            }
         }
     }
 }
@@ -126,15 +134,34 @@ fn download(index: u16, sub_index: u8, data: &[u8]) -> Action {
     Action::Download(StartupSdo { index, sub_index, complete_access: false, data: data.to_vec() })
 }
 
-/// Process data SyncManagers and FMMUs, written in PreOp.
-pub(super) fn process_data(sync_managers: &[(u8, SyncManager)], pieces: &[&Piece]) -> Vec<Action> {
+/// Watchdogs, process data SyncManagers and FMMUs, written in PreOp. Of the watchdogs only what the reset at the start has
+/// not written already: some ESCs lack the registers.
+pub(super) fn process_data(
+    watchdogs: Watchdogs,
+    sync_managers: &[(u8, SyncManager)],
+    pieces: &[&Piece],
+) -> Vec<Action> {
     let mut plan = Vec::new();
+    let after_reset = Watchdogs::default();
+    for (register, value, written) in [
+        (register::WATCHDOG_DIVIDER, watchdogs.divider, after_reset.divider),
+        (register::WATCHDOG_TIME_PDI, watchdogs.pdi, after_reset.pdi),
+        (register::WATCHDOG_TIME_PROCESS_DATA, watchdogs.process_data, after_reset.process_data),
+    ] {
+        if value != written {
+            plan.push(Action::Write(register, value.to_le_bytes().to_vec()));
+        }
+    }
     for (number, sync_manager) in sync_managers {
         plan.push(Action::Write(SyncManager::register(*number), sync_manager.emit().to_vec()));
     }
     for (number, piece) in (0..).zip(pieces) {
         let address = register::FMMU + number * register::fmmu::LENGTH;
         plan.push(Action::Write(address, piece.fmmu().emit().to_vec()));
+    }
+    if let Some(last) = sync_managers.iter().map(|(number, _)| *number).max() {
+        plan.push(Action::Read(Reading::Watchdogs));
+        plan.push(Action::Read(Reading::SyncManagers(last + 1)));
     }
     plan
 }

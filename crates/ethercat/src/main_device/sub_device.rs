@@ -5,11 +5,12 @@ use core::ops::Range;
 use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::pdo::PdoMapping;
-use crate::register::{DlStatus, EscFeatures, SyncManager};
+use crate::register::{DlStatus, EscFeatures, SyncManager, Watchdogs};
 use crate::sii::{self, Identity};
 use crate::wire::read_u16;
 
 use super::clock::{ClockSetting, LatchedTimes};
+use super::configuration::Watchdog;
 use super::topology::Upstream;
 
 /// One SubDevice, as found and as configured.
@@ -45,6 +46,12 @@ pub struct SubDevice {
     pub clock_difference: Option<i32>,
     /// Emergencies received.
     pub emergencies: u64,
+    /// Its watchdogs as they were read back, once its process data is set up.
+    pub watchdogs: Option<Watchdogs>,
+    /// Whether its outputs feed its process data watchdog, as their SyncManagers were read back.
+    pub(super) feeds_watchdog: bool,
+    pub(super) wanted_watchdog: Watchdog,
+    pub(super) wanted_pdi_watchdog: Option<Watchdog>,
     pub(super) latched: LatchedTimes,
     pub(super) outputs: Range<usize>,
     pub(super) inputs: Range<usize>,
@@ -68,6 +75,10 @@ impl SubDevice {
             clock: None,
             clock_difference: None,
             emergencies: 0,
+            watchdogs: None,
+            feeds_watchdog: false,
+            wanted_watchdog: Watchdog::default(),
+            wanted_pdi_watchdog: None,
             latched: LatchedTimes::default(),
             outputs: 0..0,
             inputs: 0..0,

@@ -483,6 +483,8 @@ fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
                 processing_unit: read_u64(data, 0x18).unwrap_or(0),
             };
         }
+        Reading::Watchdogs => sub_device.watchdogs = super::watchdogs::parse(data),
+        Reading::SyncManagers(_) => sub_device.feeds_watchdog = super::watchdogs::is_fed(data),
     }
 }
 
