@@ -29,6 +29,9 @@ pub struct Configuration {
     pub state_timeout: Duration,
     /// How long a mailbox answer may take (ETG.1020 suggests 2 s).
     pub mailbox_timeout: Duration,
+    /// How long a whole mailbox transfer may take, however many answers it has; 2 ms more for each byte transferred, so
+    /// that long objects are given their time and those who send next to nothing are not.
+    pub transfer_timeout: Duration,
 }
 
 impl Default for Configuration {
@@ -43,6 +46,7 @@ impl Default for Configuration {
             reply_timeout: Duration::from_millis(20),
             state_timeout: Duration::from_secs(10),
             mailbox_timeout: Duration::from_secs(2),
+            transfer_timeout: Duration::from_secs(5),
         }
     }
 }

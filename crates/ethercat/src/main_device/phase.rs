@@ -236,6 +236,7 @@ impl MainDevice {
         let limits = Limits {
             state: self.configuration.state_timeout,
             mailbox: self.configuration.mailbox_timeout,
+            transfer: self.configuration.transfer_timeout,
             period: self.configuration.period,
         };
         self.sub_devices = (0..count).map(SubDevice::new).collect();

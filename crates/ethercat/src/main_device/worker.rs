@@ -45,6 +45,7 @@ const LOSSES: Patience = Patience { tries: 50, time: Duration::from_millis(1500)
 pub(super) struct Limits {
     pub(super) state: Duration,
     pub(super) mailbox: Duration,
+    pub(super) transfer: Duration,
     /// The time between two beats, of which each sends one datagram of a worker.
     pub(super) period: Duration,
 }
@@ -114,7 +115,7 @@ impl Worker {
             unanswered: InVain::default(),
             losses: InVain::default(),
             late_before: 0,
-            mailbox: MailboxClient::new(limits.mailbox),
+            mailbox: MailboxClient::new(limits.mailbox, limits.transfer),
             look_at_status: false,
         }
     }
