@@ -89,11 +89,9 @@ impl Application for Endless {
             CoeKind::Segment => {
                 CoeMessage::SdoResponse(SdoResponse::UploadSegment { toggle, last: false, data: &data })
             }
-            CoeKind::Written(index) => CoeMessage::SdoResponse(SdoResponse::InitiateDownload {
-                index,
-                sub_index,
-                complete_access,
-            }),
+            CoeKind::Written(index) => {
+                CoeMessage::SdoResponse(SdoResponse::InitiateDownload { index, sub_index, complete_access })
+            }
             CoeKind::SegmentWritten => CoeMessage::SdoResponse(SdoResponse::DownloadSegment { toggle }),
             CoeKind::Fragment => CoeMessage::SdoInformation(SdoInformation {
                 fragments_left: 9,
@@ -123,7 +121,11 @@ fn configuration() -> Configuration {
 }
 
 /// How the request ends, and after how long.
-fn carry(device: SubDevice, service: MailboxService, data: Vec<u8>) -> (Result<(), MailboxError>, Duration) {
+fn carry(
+    device: SubDevice,
+    service: MailboxService,
+    data: Vec<u8>,
+) -> (Result<(), MailboxError>, Duration) {
     let described = SubDeviceConfiguration::default();
     let mut rig =
         Rig::new(Configuration { sub_devices: Some(vec![described]), ..configuration() }, vec![device]);
@@ -144,7 +146,8 @@ fn carry(device: SubDevice, service: MailboxService, data: Vec<u8>) -> (Result<(
     panic!("it never ended")
 }
 
-const UPLOAD: MailboxService = MailboxService::Upload { index: 0x2000, sub_index: 0, complete_access: false };
+const UPLOAD: MailboxService =
+    MailboxService::Upload { index: 0x2000, sub_index: 0, complete_access: false };
 const DOWNLOAD: MailboxService =
     MailboxService::Download { index: 0x2000, sub_index: 0, complete_access: false };
 

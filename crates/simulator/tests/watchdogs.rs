@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{
     BusError, Configuration, ConfigurationError, Event, Stage, SubDeviceConfiguration, SubDeviceError,
     Watchdog,
 };
-use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::register;
 use ethercat::sii::Image;
 use ethercat::wire::frame::Datagram;
 use ethercat::wire::{Command, Frame};
+use onbeat_simulator::SubDevice;
 use onbeat_simulator::application::servo::default_mapping;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{ServoDescription, ServoDrive};
 use onbeat_simulator::coe::DeviceDescription;
-use onbeat_simulator::SubDevice;
 use onbeat_simulator::sub_device::STEP;
 
 use rig::echo::echo;

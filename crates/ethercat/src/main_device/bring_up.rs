@@ -2,10 +2,11 @@
 
 use crate::al::{AlControl, AlState};
 use crate::register::{self, FmmuDirection, SyncManager, dc, sii_interface};
-use crate::sii::{MailboxProtocols, SyncManagerUse};
+use crate::sii::{MailboxProtocols, SiiSyncManager, SyncManagerUse};
 use crate::wire::{Address, Command};
 
 use super::clock::{self, ClockNode};
+use super::coe_mapping::Directions;
 use super::configuration::{
     ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource, SubDeviceConfiguration,
 };
@@ -230,6 +231,26 @@ pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfi
             sub_device.sii.as_ref().map(|sii| sii.default_mapping()).unwrap_or_default()
         }
     };
+}
+
+/// The directions whose mapping only the SubDevice knows: it has CoE and SyncManagers for process data, and neither its SII
+/// nor its configuration says what is in them.
+pub(super) fn unknown_mapping(
+    sub_device: &SubDevice,
+    configuration: &SubDeviceConfiguration,
+) -> Option<Directions> {
+    let mapping = &sub_device.mapping;
+    let is_known = configuration.process_data != ProcessDataSource::Sii
+        || mapping.output_bits() > 0
+        || mapping.input_bits() > 0;
+    if is_known || !sub_device.mailbox.is_some_and(|mailbox| mailbox.coe) {
+        return None;
+    }
+    let declared = sub_device.sii.as_ref()?.sync_managers();
+    let is_for =
+        |number: usize, usage| declared.get(number).is_some_and(|it: &SiiSyncManager| it.usage == usage);
+    let directions = [is_for(2, SyncManagerUse::Outputs), is_for(3, SyncManagerUse::Inputs)];
+    directions.contains(&true).then_some(directions)
 }
 
 /// Takes over where a layout puts a SubDevice's outputs and inputs.

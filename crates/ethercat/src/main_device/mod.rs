@@ -16,7 +16,7 @@
 //! | `exchange` | frames on their way, and which reply belongs to which |
 //! | `patience` | when one who does not answer is given up |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
-//! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
+//! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
 //! | `watchdogs` | what is written to them, and whether it was taken |
 //! | `layout`, `beat` | where process data lies, and how it goes to and fro |
@@ -24,6 +24,7 @@
 mod beat;
 mod bring_up;
 mod clock;
+mod coe_mapping;
 mod configuration;
 mod dialogue;
 mod error;

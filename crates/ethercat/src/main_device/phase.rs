@@ -287,7 +287,8 @@ impl MainDevice {
             };
             let worker = &mut self.workers[position];
             worker.mailbox.open(sub_device.mailbox);
-            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration));
+            let unknown = bring_up::unknown_mapping(sub_device, configuration);
+            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration, unknown));
         }
         self.phase = Phase::PreOp;
         Ok(())
@@ -425,7 +426,8 @@ impl MainDevice {
             self.exchange.put_back(index, sent);
         }
         for position in 0..self.workers.len() {
-            let outcome = self.workers[position].expire_mailbox(now);
+            let sub_device = &mut self.sub_devices[position];
+            let outcome = self.workers[position].expire_mailbox(now, sub_device);
             self.handle_outcome(position as u16, outcome);
         }
     }

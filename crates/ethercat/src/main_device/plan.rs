@@ -4,10 +4,11 @@
 //! function. Between two plans all SubDevices wait for each other.
 
 use crate::al::AlState;
-use crate::pdo::{self, Pdo, PdoMapping};
+use crate::pdo::{self, Pdo, PdoEntry, PdoMapping};
 use crate::register::{self, SyncManager, Watchdogs, dc};
 
 use super::clock::ClockSetting;
+use super::coe_mapping::Directions;
 use super::configuration::{ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0};
 use super::layout::Piece;
 use super::sub_device::Mailbox;
@@ -32,6 +33,10 @@ pub(super) enum Action {
     RequestState(AlState),
     /// Download an object.
     Download(StartupSdo),
+    /// Upload an object of a PDO mapping and compare it.
+    Verify { index: u16, sub_index: u8, expected: u32 },
+    /// Read the PDO mapping of these directions by SDO.
+    ReadMapping(Directions),
 }
 
 /// Registers that are read, and kept.
@@ -90,8 +95,13 @@ pub(super) fn set_clock(setting: ClockSetting) -> Vec<Action> {
     ]
 }
 
-/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind.
-pub(super) fn pre_op(mailbox: Option<&Mailbox>, configuration: &SubDeviceConfiguration) -> Vec<Action> {
+/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind, written or, where only the
+/// SubDevice knows it, read.
+pub(super) fn pre_op(
+    mailbox: Option<&Mailbox>,
+    configuration: &SubDeviceConfiguration,
+    unknown: Option<Directions>,
+) -> Vec<Action> {
     let mut plan = Vec::new();
     if let Some(mailbox) = mailbox {
         plan.push(Action::Write(SyncManager::register(0), mailbox.sync_managers().concat()));
@@ -101,11 +111,12 @@ pub(super) fn pre_op(mailbox: Option<&Mailbox>, configuration: &SubDeviceConfigu
     if let ProcessDataSource::Explicit(mapping) = &configuration.process_data {
         plan.extend(write_mapping(mapping));
     }
+    plan.extend(unknown.map(Action::ReadMapping));
     plan
 }
 
 /// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each
-/// mapping object, fill the assignment.
+/// mapping object, fill the assignment. All is read back, and of fixed mapping objects what they hold.
 fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
     let directions =
         [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
@@ -113,12 +124,25 @@ fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
     for (assignment, pdos) in directions.into_iter().filter(|(_, pdos)| !pdos.is_empty()) {
         plan.push(download(assignment, 0, &[0]));
         plan.extend(pdos.iter().filter(|pdo| !pdo.fixed).flat_map(write_entries));
+        plan.extend(pdos.iter().flat_map(verify_entries));
         for (sub_index, pdo) in (1..).zip(pdos) {
             plan.push(download(assignment, sub_index, &pdo.index.to_le_bytes()));
         }
         plan.push(download(assignment, 0, &[pdos.len() as u8]));
+        plan.extend(verify(assignment, pdos.iter().map(|pdo| u32::from(pdo.index))));
     }
     plan
+}
+
+fn verify_entries(pdo: &Pdo) -> impl Iterator<Item = Action> {
+    verify(pdo.index, pdo.entries.iter().map(PdoEntry::mapping_value))
+}
+
+/// An object with this many sub-indices, and their values.
+fn verify(index: u16, values: impl ExactSizeIterator<Item = u32>) -> impl Iterator<Item = Action> {
+    let count = values.len() as u32;
+    let all = core::iter::once(count).chain(values);
+    (0..).zip(all).map(move |(sub_index, expected)| Action::Verify { index, sub_index, expected })
 }
 
 fn write_entries(pdo: &Pdo) -> Vec<Action> {
@@ -197,7 +221,6 @@ pub(super) fn init(sync0: Option<Sync0>) -> Vec<Action> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pdo::PdoEntry;
 
     fn mapping() -> PdoMapping {
         let pdo = |index, values: &[u32], fixed| Pdo {
@@ -220,6 +243,9 @@ mod tests {
                 format!("{:04x}:{:02x} := {:02x?}", sdo.index, sdo.sub_index, sdo.data)
             }
             Action::Write(register, data) => format!("[{register:04x}] := {data:02x?}"),
+            Action::Verify { index, sub_index, expected } => {
+                format!("{index:04x}:{sub_index:02x} = {expected:x}?")
+            }
             other => format!("{other:?}"),
         };
         plan.iter().map(line).collect()
@@ -245,17 +271,29 @@ mod tests {
             "1600:01 := [10, 00, 40, 60]",
             "1600:02 := [20, 00, 7a, 60]",
             "1600:00 := [02]",
+            "1600:00 = 2?",
+            "1600:01 = 60400010?",
+            "1600:02 = 607a0020?",
             "1c12:01 := [00, 16]",
             "1c12:00 := [01]",
+            "1c12:00 = 1?",
+            "1c12:01 = 1600?",
             "1c13:00 := [00]",
             "1a00:00 := [00]",
             "1a00:01 := [10, 00, 41, 60]",
             "1a00:00 := [01]",
+            "1a00:00 = 1?",
+            "1a00:01 = 60410010?",
+            "1a01:00 = 1?",
+            "1a01:01 = 60640020?",
             "1c13:01 := [00, 1a]",
             "1c13:02 := [01, 1a]",
             "1c13:00 := [02]",
+            "1c13:00 = 2?",
+            "1c13:01 = 1a00?",
+            "1c13:02 = 1a01?",
         ];
-        assert_eq!(table(&pre_op(None, &configuration)), expected);
+        assert_eq!(table(&pre_op(None, &configuration, None)), expected);
     }
 
     #[test]
