@@ -315,7 +315,7 @@ impl MainDevice {
             let sync_managers: Vec<_> = in_use.iter().map(|(number, it, _)| (*number, *it)).collect();
             let is_own = |piece: &&super::layout::Piece| piece.share.position == sub_device.position;
             let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
-            let watchdogs = sub_device.wanted_watchdogs();
+            let watchdogs = sub_device.want_watchdogs();
             worker.start(&mut plan::process_data(watchdogs, &sync_managers, &pieces));
         }
         self.beat.set_layout(layout, &groups);

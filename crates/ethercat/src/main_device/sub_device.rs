@@ -50,8 +50,10 @@ pub struct SubDevice {
     pub watchdogs: Option<Watchdogs>,
     /// Whether its outputs feed its process data watchdog, as their SyncManagers were read back.
     pub(super) feeds_watchdog: bool,
+    /// What its watchdogs are to be, and what that is in its registers.
     pub(super) wanted_watchdog: Watchdog,
     pub(super) wanted_pdi_watchdog: Option<Watchdog>,
+    pub(super) wanted_watchdogs: Watchdogs,
     pub(super) latched: LatchedTimes,
     pub(super) outputs: Range<usize>,
     pub(super) inputs: Range<usize>,
@@ -79,6 +81,7 @@ impl SubDevice {
             feeds_watchdog: false,
             wanted_watchdog: Watchdog::default(),
             wanted_pdi_watchdog: None,
+            wanted_watchdogs: Watchdogs::default(),
             latched: LatchedTimes::default(),
             outputs: 0..0,
             inputs: 0..0,

@@ -29,11 +29,13 @@ impl SubDevice {
         self.watchdogs.is_some() && self.mapping.output_bits() > 0 && self.output_watchdog().is_none()
     }
 
-    /// What its watchdogs are to be.
-    pub(super) fn wanted_watchdogs(&self) -> Watchdogs {
+    /// Works out what its watchdogs are to be in registers, once its mapping is known.
+    pub(super) fn want_watchdogs(&mut self) -> Watchdogs {
         let default = Watchdog::default();
         let process_data = if self.mapping.output_bits() > 0 { self.wanted_watchdog } else { default };
-        Watchdogs::new(process_data.time(), self.wanted_pdi_watchdog.unwrap_or(default).time())
+        let pdi = self.wanted_pdi_watchdog.unwrap_or(default);
+        self.wanted_watchdogs = Watchdogs::new(process_data.time(), pdi.time());
+        self.wanted_watchdogs
     }
 }
 
@@ -75,7 +77,7 @@ pub(super) fn check(sub_devices: &[SubDevice]) -> Result<(), BusError> {
     let fail = |it: &SubDevice, error| Err(super::bring_up::at(it, error));
     for it in sub_devices {
         let Some(found) = it.watchdogs else { continue };
-        let wanted = it.wanted_watchdogs();
+        let wanted = it.wanted_watchdogs;
         if it.wanted_pdi_watchdog.is_some() && found.pdi_time() != wanted.pdi_time() {
             let (expected, found) = (wanted.pdi_time(), found.pdi_time());
             return fail(it, SubDeviceError::Watchdog { name: "PDI", key: "pdi_watchdog", expected, found });
