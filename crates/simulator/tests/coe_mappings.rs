@@ -62,6 +62,26 @@ fn tools_see_them_in_pre_op() {
     assert_eq!((found.output_bits(), found.input_bits()), (expected.output_bits(), expected.input_bits()));
 }
 
+#[test]
+fn a_mailbox_that_does_not_tell_them_keeps_no_tool_out_and_nobody_in_op() {
+    let mute = |configuration| {
+        let mut rig = Rig::new(configuration, vec![drive(0), undeclared()]);
+        rig.segment.sub_device_mut(1).expect("two").set_mailbox_runs(false);
+        rig.pump_to(Stage::PreOp);
+        rig
+    };
+    let rig = mute(Configuration::default());
+    assert!(rig.failure().is_none(), "{:?}", rig.events);
+    let [whole, unknown] = rig.main_device.sub_devices() else { panic!("two") };
+    assert_eq!((&whole.mapping_error, unknown.mapping.output_bits()), (&None, 0));
+    let told = unknown.mapping_error.as_ref().map(ToString::to_string).unwrap_or_default();
+    assert!(told.contains("SDO 0x1c12:00: no mailbox answer"), "{told}");
+
+    let rig = mute(to_op());
+    let told = rig.failure().map(ToString::to_string).unwrap_or_default();
+    assert!(told.contains("SubDevice 1") && told.contains("SDO 0x1c12:00: no mailbox answer"), "{told}");
+}
+
 /// What a bring-up with this explicit mapping of a drive fails with.
 fn refused(mapping: PdoMapping) -> Option<BusError> {
     let process_data = ProcessDataSource::Explicit(mapping);

@@ -9,6 +9,7 @@ use ethercat::main_device::{
     SubDeviceConfiguration,
 };
 use ethercat::pdo::PdoMapping;
+use ethercat::sdo_abort::AbortCode;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat::wire::coe::{
@@ -41,6 +42,7 @@ struct Endless {
 enum CoeKind {
     Segment,
     Began,
+    None(u16),
     Fragment,
     Written(u16),
     SegmentWritten,
@@ -57,7 +59,8 @@ impl Application for Endless {
 
     fn coe(&mut self, request: &[u8], _replies: &mut Replies<'_>) -> bool {
         let kind = match CoeMessage::parse(request) {
-            Ok(CoeMessage::SdoRequest(SdoRequest::InitiateUpload { .. })) => CoeKind::Began,
+            Ok(CoeMessage::SdoRequest(SdoRequest::InitiateUpload { index: 0x2000, .. })) => CoeKind::Began,
+            Ok(CoeMessage::SdoRequest(SdoRequest::InitiateUpload { index, .. })) => CoeKind::None(index),
             Ok(CoeMessage::SdoRequest(SdoRequest::UploadSegment { toggle })) => {
                 self.toggle = toggle;
                 CoeKind::Segment
@@ -86,6 +89,10 @@ impl Application for Endless {
                 complete_access,
                 payload: SdoPayload::Normal { total_size: ANNOUNCED, data: &[] },
             }),
+            CoeKind::None(index) => {
+                let code = AbortCode::NO_OBJECT;
+                CoeMessage::SdoResponse(SdoResponse::Abort { index, sub_index, code })
+            }
             CoeKind::Segment => {
                 CoeMessage::SdoResponse(SdoResponse::UploadSegment { toggle, last: false, data: &data })
             }

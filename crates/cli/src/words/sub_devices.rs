@@ -85,6 +85,7 @@ fn detail_lines(it: &SubDevice) -> Vec<String> {
         lines.push(format!("distributed clock, {} ns behind the reference", clock.delay));
     }
     lines.extend(watchdog_line(it));
+    lines.extend(it.mapping_error.as_ref().map(|error| format!("process data unknown: {error}")));
     lines.extend(it.mapping.outputs.iter().flat_map(|pdo| pdo_lines("RxPDO", pdo)));
     lines.extend(it.mapping.inputs.iter().flat_map(|pdo| pdo_lines("TxPDO", pdo)));
     lines

@@ -253,6 +253,14 @@ pub(super) fn unknown_mapping(
     directions.contains(&true).then_some(directions)
 }
 
+/// Whether everybody may go on from PreOp: process data is known, and watchdogs are what they are to be.
+pub(super) fn check(sub_devices: &[SubDevice]) -> Result<(), BusError> {
+    sub_devices.iter().try_for_each(|it| {
+        let unread = it.mapping_error.clone().map_or(Ok(()), Err);
+        unread.and_then(|()| watchdogs::check(it)).map_err(|error| at(it, error))
+    })
+}
+
 /// Takes over where a layout puts a SubDevice's outputs and inputs.
 pub(super) fn place(sub_device: &mut SubDevice, layout: &Layout) {
     let of = |direction| {

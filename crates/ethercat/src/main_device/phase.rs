@@ -14,7 +14,6 @@ use super::patience::{InVain, Patience};
 use super::plan::{self, Action};
 use super::report::{Event, Stage};
 use super::sub_device::SubDevice;
-use super::watchdogs;
 use super::worker::{Limits, Worker};
 
 /// Beats in a row that must be whole before Op is asked for.
@@ -193,13 +192,13 @@ impl MainDevice {
             Phase::ProcessData => {
                 // Tools that go no further look at every bus.
                 if self.configuration.target > AlState::PreOp {
-                    watchdogs::check(&self.sub_devices)?;
+                    bring_up::check(&self.sub_devices)?;
                 }
                 self.phase = Phase::Ready;
                 Ok(())
             }
             Phase::Ready if self.beat.running => {
-                watchdogs::check(&self.sub_devices)?;
+                bring_up::check(&self.sub_devices)?;
                 self.start_plans(|plans| &mut plans.safe_op);
                 self.phase = Phase::SafeOp;
                 Ok(())

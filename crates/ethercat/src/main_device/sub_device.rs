@@ -11,6 +11,7 @@ use crate::wire::read_u16;
 
 use super::clock::{ClockSetting, LatchedTimes};
 use super::configuration::Watchdog;
+use super::error::SubDeviceError;
 use super::topology::Upstream;
 
 /// One SubDevice, as found and as configured.
@@ -36,6 +37,9 @@ pub struct SubDevice {
     pub mailbox: Option<Mailbox>,
     /// The PDOs in use.
     pub mapping: PdoMapping,
+    /// Why its PDOs, of which its SII says nothing, could not be read; it has no process data then, and goes no higher than
+    /// PreOp.
+    pub mapping_error: Option<SubDeviceError>,
     /// State it showed last.
     pub al_status: AlStatus,
     /// Why it showed an error last; 0 if it showed none.
@@ -72,6 +76,7 @@ impl SubDevice {
             sii: None,
             mailbox: None,
             mapping: PdoMapping::default(),
+            mapping_error: None,
             al_status: AlStatus::in_state(AlState::Init),
             al_status_code: AlStatusCode::default(),
             clock: None,

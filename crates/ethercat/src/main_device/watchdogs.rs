@@ -12,7 +12,7 @@ use crate::register::{self, SyncManager, SyncManagerDirection, SyncManagerMode, 
 use crate::wire::read_u16;
 
 use super::configuration::Watchdog;
-use super::error::{BusError, SubDeviceError};
+use super::error::SubDeviceError;
 use super::sub_device::SubDevice;
 
 impl SubDevice {
@@ -72,28 +72,24 @@ pub(super) fn is_fed(registers: &[u8]) -> bool {
     found.all(|it| !takes_outputs(&it) || it.triggers_watchdog())
 }
 
-/// Whether everybody's watchdogs took what was written.
-pub(super) fn check(sub_devices: &[SubDevice]) -> Result<(), BusError> {
-    let fail = |it: &SubDevice, error| Err(super::bring_up::at(it, error));
-    for it in sub_devices {
-        let Some(found) = it.watchdogs else { continue };
-        let wanted = it.wanted_watchdogs;
-        if it.wanted_pdi_watchdog.is_some() && found.pdi_time() != wanted.pdi_time() {
-            let (expected, found) = (wanted.pdi_time(), found.pdi_time());
-            return fail(it, SubDeviceError::Watchdog { name: "PDI", key: "pdi_watchdog", expected, found });
-        }
-        let expected = wanted.process_data_time();
-        if it.mapping.output_bits() == 0 {
-            continue;
-        }
-        if found.process_data_time() != expected {
-            let (name, key) = ("process data", "process_data_watchdog");
-            let found = found.process_data_time();
-            return fail(it, SubDeviceError::Watchdog { name, key, expected, found });
-        }
-        if expected.is_some() && !it.feeds_watchdog {
-            return fail(it, SubDeviceError::WatchdogTrigger);
-        }
+/// Whether the watchdogs took what was written.
+pub(super) fn check(it: &SubDevice) -> Result<(), SubDeviceError> {
+    let Some(found) = it.watchdogs else { return Ok(()) };
+    let wanted = it.wanted_watchdogs;
+    let same = |name, key, expected, found| match expected == found {
+        true => Ok(()),
+        false => Err(SubDeviceError::Watchdog { name, key, expected, found }),
+    };
+    if it.wanted_pdi_watchdog.is_some() {
+        same("PDI", "pdi_watchdog", wanted.pdi_time(), found.pdi_time())?;
+    }
+    if it.mapping.output_bits() == 0 {
+        return Ok(());
+    }
+    let expected = wanted.process_data_time();
+    same("process data", "process_data_watchdog", expected, found.process_data_time())?;
+    if expected.is_some() && !it.feeds_watchdog {
+        return Err(SubDeviceError::WatchdogTrigger);
     }
     Ok(())
 }

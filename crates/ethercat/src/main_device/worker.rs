@@ -464,10 +464,13 @@ impl Worker {
     ) -> Result<(), SubDeviceError> {
         if let Step::Mapping(reader) = &mut self.step {
             let answer = outcome.result.map(|()| &outcome.request.data[..]);
-            if let Some(mapping) = reader.answered(answer)? {
-                sub_device.mapping = mapping;
-                self.action_done();
+            match reader.answered(answer) {
+                Ok(None) => return Ok(()),
+                Ok(Some(mapping)) => sub_device.mapping = mapping,
+                // Told later, if it is to go on: tools look at what else there is.
+                Err(error) => sub_device.mapping_error = Some(error),
             }
+            self.action_done();
             return Ok(());
         }
         outcome.result.map_err(|error| sdo_error(&outcome.request, error))?;
