@@ -32,8 +32,9 @@ simulate = { kind = "digital_inputs", channels = 8 }
 
 /// The process data watchdogs of the three.
 fn watchdogs(text: &str) -> [Watchdog; 3] {
-    let robot = Robot::parse(text, "r.toml").unwrap();
-    robot.bus.sub_devices.iter().map(|it| it.process_data_watchdog).collect::<Vec<_>>().try_into().unwrap()
+    let robot = Robot::parse(text, "r.toml").expect("a good file");
+    let [one, two, three] = &robot.bus.sub_devices[..] else { panic!("three") };
+    [one, two, three].map(|it| it.process_data_watchdog)
 }
 
 fn after(milliseconds: u64) -> Watchdog {

@@ -29,7 +29,7 @@ impl ErrorCode {
     pub fn remedy(self) -> &'static str {
         match self.0 {
             0x0000..=0x00FF => "",
-            0x2000..=0x21FF => "check the supply's wiring for a short circuit",
+            0x2100..=0x21FF => "check the supply's wiring for a short circuit",
             0x2350..=0x235F => "let it cool, then load it less: lower the torque or acceleration limits",
             0x2000..=0x2FFF => {
                 "disconnect the motor and look for a short circuit or an earth fault in it and its cable"

@@ -89,7 +89,9 @@ pub enum MailboxError {
     #[error("no mailbox answer within {0:?}")]
     Timeout(Duration),
     /// Answers came, but the transfer was not over in time.
-    #[error("not over after {after:?}: {bytes} bytes in {answers} answers; the SubDevice is stuck, restart it")]
+    #[error(
+        "not over after {after:?}: {bytes} bytes in {answers} answers; the SubDevice is stuck, restart it"
+    )]
     Unfinished {
         /// How long it was given.
         after: Duration,

@@ -93,7 +93,10 @@ mod tests {
         let tenth = Some(Duration::from_millis(100));
         assert_eq!(Watchdogs::new(tenth, tenth), Watchdogs::default());
         assert_eq!(Watchdogs::default().process_data_time(), tenth);
-        assert_eq!(Watchdogs::new(None, None), Watchdogs { pdi: 0, process_data: 0, ..Watchdogs::default() });
+        assert_eq!(
+            Watchdogs::new(None, None),
+            Watchdogs { pdi: 0, process_data: 0, ..Watchdogs::default() }
+        );
     }
 
     #[test]

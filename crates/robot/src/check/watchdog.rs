@@ -18,10 +18,7 @@ const FEWEST_PERIODS: u32 = 2;
 const PERIODS_BY_DEFAULT: u32 = 4;
 
 /// The process data watchdog.
-pub(super) fn process_data(
-    watchdog: Option<&Spanned<file::Watchdog>>,
-    cycle: &Cycle,
-) -> Checked<Watchdog> {
+pub(super) fn process_data(watchdog: Option<&Spanned<file::Watchdog>>, cycle: &Cycle) -> Checked<Watchdog> {
     let Some(watchdog) = watchdog else {
         let default = Watchdog::default().time().unwrap_or_default();
         return Ok(Watchdog::After(default.max(cycle.period * PERIODS_BY_DEFAULT)));
