@@ -34,7 +34,7 @@ impl ErrorCode {
             0x2000..=0x2FFF => {
                 "disconnect the motor and look for a short circuit or an earth fault in it and its cable"
             }
-            0x3000..=0x31FF => "check the mains: voltage, phases, fuses, contactor",
+            0x3100..=0x31FF => "check the mains: voltage, phases, fuses, contactor",
             0x3210..=0x321F => "brake more gently, or check the braking resistor",
             0x3220..=0x322F => {
                 "switch the main power on, or check its supply and the emergency stop circuit"
