@@ -233,7 +233,7 @@ fn repeated_entries_need_a_place_for_their_number() {
     );
     assert_eq!(
         sentence("count = 2", "count = 0"),
-        "r.toml:23:9: count = 0, expected 1 to 65535: correct count"
+        "r.toml:23:9: count = 0, expected 1 to 4096: correct count"
     );
 }
 

@@ -1,8 +1,10 @@
 //! A bus in PreOp, for commands that need no cycle.
 
+mod listing;
 mod objects;
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ethercat::al::AlState;
@@ -23,6 +25,7 @@ pub(crate) const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Bus {
     main_device: MainDevice,
     link: RobotLink,
+    stop: &'static AtomicBool,
 }
 
 impl Bus {
@@ -50,7 +53,7 @@ impl Bus {
             Configuration { target: AlState::PreOp, ..Configuration::default() }
         };
         let main_device = MainDevice::new(configuration)?;
-        let mut bus = Self { main_device, link: link::open(&robot, wire)? };
+        let mut bus = Self { main_device, link: link::open(&robot, wire)?, stop: stop::flag() };
         stop::listen()?;
         bus.pump().bring_up(BRING_UP_PATIENCE, |_| ())?;
         Ok(bus)
@@ -91,10 +94,81 @@ impl Bus {
             main_device: &mut self.main_device,
             link: &mut self.link,
             clock: &MonotonicClock,
-            stop: stop::flag(),
+            stop: self.stop,
         }
     }
 }
 
 /// Names shown where another was expected.
 const NAMES_LISTED: usize = 12;
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::atomic::Ordering;
+
+    use ethercat::link::Link;
+
+    use super::*;
+    use crate::object_address::ObjectAddress;
+
+    /// A link that is cut when its flag is raised.
+    struct Cut(Box<dyn Link + Send>, &'static AtomicBool);
+
+    impl Link for Cut {
+        fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+            self.0.transmit(frame)
+        }
+
+        fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+            if self.1.load(Ordering::Relaxed) {
+                return Err(io::ErrorKind::NetworkDown.into());
+            }
+            self.0.receive(buffer, timeout)
+        }
+    }
+
+    /// The built-in robot's bus in PreOp, with its own flags to stop and to cut the cable.
+    fn bus(stop: &'static AtomicBool, cut: &'static AtomicBool) -> Bus {
+        let robot = robot_file::robot(None, None).unwrap();
+        let main_device = MainDevice::new(configuration::configuration(&robot, AlState::PreOp)).unwrap();
+        let RobotLink::Plain(link) = link::open(&robot, &Wire::default()).unwrap() else {
+            panic!("no capture")
+        };
+        let mut bus = Bus { main_device, link: RobotLink::Plain(Box::new(Cut(link, cut))), stop };
+        bus.pump().bring_up(BRING_UP_PATIENCE, |_| ()).unwrap();
+        bus
+    }
+
+    const STATUSWORD: ObjectAddress = ObjectAddress { index: 0x6041, sub_index: 0 };
+
+    #[test]
+    fn who_interrupts_an_sdo_is_told_so() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        static CUT: AtomicBool = AtomicBool::new(false);
+        let mut bus = bus(&STOP, &CUT);
+        assert_eq!(bus.upload(0, STATUSWORD).unwrap().len(), 2);
+        STOP.store(true, Ordering::Relaxed);
+        let told = bus.upload(0, STATUSWORD).unwrap_err().to_string();
+        for part in ["SubDevice 0 \"drive-1\"", "reading object 0x6041:00", "interrupted"] {
+            assert!(told.contains(part), "{told}");
+        }
+        let told = bus.download(1, STATUSWORD, &[0, 0]).unwrap_err().to_string();
+        assert!(told.contains("\"drive-2\", writing object 0x6041:00: interrupted"), "{told}");
+        let mut text = String::new();
+        let told = bus.list_objects(0, &mut text).unwrap_err().to_string();
+        assert!(told.contains("listing the objects: interrupted"), "{told}");
+    }
+
+    #[test]
+    fn an_interface_that_goes_down_is_told_so() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        static CUT: AtomicBool = AtomicBool::new(false);
+        let mut bus = bus(&STOP, &CUT);
+        CUT.store(true, Ordering::Relaxed);
+        let told = bus.upload(0, STATUSWORD).unwrap_err().to_string();
+        for part in ["SubDevice 0 \"drive-1\"", "0x6041:00", "the link failed", "interface"] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}

@@ -1,12 +1,11 @@
 //! Objects of the SubDevices on a bus: read, written, listed.
 
 use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService};
-use ethercat::sdo_abort::AbortCode;
-use ethercat::wire::coe::{
-    AccessRights, EntryDescription, ListType, ObjectCode, ObjectDescription, ValueInfo,
-};
+use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
 use robot::object::ObjectType;
+use runtime::bring_up::BringUpError;
 
+use super::listing::{Ended, Listing};
 use super::{BRING_UP_PATIENCE, Bus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
@@ -20,6 +19,36 @@ pub(crate) struct Entry {
     bit_length: u16,
     access: AccessRights,
     name: String,
+}
+
+/// Why a question stayed without its answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// The SubDevice's mailbox.
+    Mailbox(MailboxError),
+    /// The bus, its link, or whoever asked.
+    Bus(BringUpError),
+}
+
+impl From<MailboxError> for Unanswered {
+    fn from(error: MailboxError) -> Self {
+        Self::Mailbox(error)
+    }
+}
+
+impl Entry {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, MailboxError> {
+        let entry = EntryDescription::parse(bytes).map_err(MailboxError::Format)?;
+        let name = entry.values().map(|values| readable(values.name)).unwrap_or_default();
+        let EntryDescription { data_type, bit_length, access, .. } = entry;
+        Ok(Self { data_type, bit_length, access, name })
+    }
+}
+
+/// The question what an entry is.
+pub(super) fn entry_service(object: ObjectAddress) -> MailboxService {
+    let ObjectAddress { index, sub_index } = object;
+    MailboxService::DescribeEntry { index, sub_index, value_info: ValueInfo::default() }
 }
 
 impl Bus {
@@ -45,61 +74,28 @@ impl Bus {
             .map_err(|error| self.refused(position, &format!("writing object {object}"), error))
     }
 
-    /// The indices of all objects (SDO information).
-    pub(crate) fn object_indices(&mut self, position: u16) -> Result<Vec<u16>, Failure> {
-        let service = MailboxService::ObjectList(ListType::ALL);
-        let list = self
-            .ask(position, service, Vec::with_capacity(LONGEST_OBJECT))
-            .map_err(|error| self.refused(position, "listing the objects", error))?;
-        // The first two bytes repeat the list type.
-        let indices = list.get(2..).unwrap_or_default().chunks_exact(2);
-        Ok(indices.map(|index| u16::from_le_bytes([index[0], index[1]])).collect())
-    }
-
-    /// An object and its entries, a line each (SDO information).
-    pub(crate) fn describe_object(&mut self, position: u16, index: u16) -> Result<String, Failure> {
-        let doing = format!("asking about object {index:#06x}");
-        let bytes = self
-            .ask(position, MailboxService::DescribeObject { index }, Vec::with_capacity(LONGEST_OBJECT))
-            .map_err(|error| self.refused(position, &doing, error))?;
-        let object = ObjectDescription::parse(&bytes)
-            .map_err(|error| self.failed(position, &doing, &error.to_string()))?;
-        let (kind, last) = match object.object_code {
-            ObjectCode::VARIABLE => ("variable", 0),
-            ObjectCode::ARRAY => ("array", object.maximum_sub_index),
-            ObjectCode::RECORD => ("record", object.maximum_sub_index),
-            _ => ("object", object.maximum_sub_index),
-        };
-        let heading = format!("{index:#06x}     {kind:<9} {}", readable(object.name));
-        let mut text = format!("{}\n", heading.trim_end());
-        for sub_index in 0..=last {
-            let address = ObjectAddress { index, sub_index };
-            match self.ask_entry(position, address) {
-                Ok(entry) => text += &format!("  {address}  {entry}\n"),
-                // Sub-indices need not be without gaps.
-                Err(MailboxError::Aborted(AbortCode::NO_SUB_INDEX)) => {}
-                Err(error) => {
-                    return Err(self.refused(position, &format!("asking about {address}"), error));
-                }
+    /// All objects and their entries, a line each, appended to `text` as they are told (SDO information). What is refused,
+    /// cut short or not answered gets a line that says so, and makes this fail at the end.
+    pub(crate) fn list_objects(&mut self, position: u16, text: &mut String) -> Result<(), Failure> {
+        let ask = |service| self.ask(position, service, Vec::with_capacity(LONGEST_OBJECT));
+        match Listing::new(ask, text).run() {
+            Ok(0) => Ok(()),
+            Ok(unread) => {
+                let what = "could not be read; their lines say why, the others are whole";
+                Err(self.failed(position, "listing the objects", &format!("{unread} descriptions {what}")))
             }
+            Err(Ended { doing, why }) => Err(self.refused(position, &doing, why)),
         }
-        Ok(text)
     }
 
-    /// What the SubDevice says about an entry (SDO information).
-    pub(crate) fn entry(&mut self, position: u16, object: ObjectAddress) -> Result<Entry, Failure> {
-        self.ask_entry(position, object)
-            .map_err(|error| self.refused(position, &format!("asking about object {object}"), error))
-    }
-
-    fn ask_entry(&mut self, position: u16, object: ObjectAddress) -> Result<Entry, MailboxError> {
-        let ObjectAddress { index, sub_index } = object;
-        let service = MailboxService::DescribeEntry { index, sub_index, value_info: ValueInfo::default() };
-        let bytes = self.ask(position, service, Vec::with_capacity(LONGEST_OBJECT))?;
-        let entry = EntryDescription::parse(&bytes).map_err(MailboxError::Format)?;
-        let name = entry.values().map(|values| readable(values.name)).unwrap_or_default();
-        let EntryDescription { data_type, bit_length, access, .. } = entry;
-        Ok(Entry { data_type, bit_length, access, name })
+    /// What the SubDevice says about an entry (SDO information); `None` if it says nothing.
+    pub(crate) fn entry(&mut self, position: u16, object: ObjectAddress) -> Result<Option<Entry>, Failure> {
+        let answer = self.ask(position, entry_service(object), Vec::with_capacity(LONGEST_OBJECT));
+        match answer.and_then(|bytes| Ok(Entry::parse(&bytes)?)) {
+            Ok(entry) => Ok(Some(entry)),
+            Err(Unanswered::Mailbox(_)) => Ok(None),
+            Err(why) => Err(self.refused(position, &format!("asking about object {object}"), why)),
+        }
     }
 
     /// One mailbox request, from the queue to its outcome.
@@ -108,29 +104,37 @@ impl Bus {
         position: u16,
         service: MailboxService,
         data: Vec<u8>,
-    ) -> Result<Vec<u8>, MailboxError> {
+    ) -> Result<Vec<u8>, Unanswered> {
         self.main_device
             .submit(MailboxRequest { position, service, data })
             .map_err(|outcome| outcome.result.err().unwrap_or(MailboxError::NotReady))?;
         let outcome = self.pump().until(BRING_UP_PATIENCE, |_, event| match event {
-            Some(Event::Mailbox(outcome)) => Some(outcome),
+            Some(Event::Mailbox(outcome)) => Some(Ok(outcome)),
+            Some(Event::Failed(error)) => Some(Err(error)),
             _ => None,
         });
-        match outcome {
-            Ok(outcome) => outcome.result.map(|()| outcome.request.data),
-            Err(_) => Err(MailboxError::Timeout(BRING_UP_PATIENCE)),
-        }
+        let outcome = outcome.map_err(Unanswered::Bus)?;
+        let outcome = outcome.map_err(|error| Unanswered::Bus(error.into()))?;
+        outcome.result?;
+        Ok(outcome.request.data)
     }
 
-    fn refused(&self, position: u16, doing: &str, error: MailboxError) -> Failure {
-        let remedy = match error {
-            MailboxError::Aborted(_) => {
-                "; `onbeat sdo list` shows the objects it has and who may write them"
+    fn refused(&self, position: u16, doing: &str, why: Unanswered) -> Failure {
+        let what = match why {
+            Unanswered::Mailbox(error @ MailboxError::Aborted(_)) => {
+                format!("{error}; `onbeat sdo list` shows the objects it has and who may write them")
             }
-            MailboxError::NoCoe => "; only SubDevices with CoE have objects",
-            _ => "",
+            Unanswered::Mailbox(error @ MailboxError::NoCoe) => {
+                format!("{error}; only SubDevices with CoE have objects")
+            }
+            Unanswered::Mailbox(error) => error.to_string(),
+            Unanswered::Bus(BringUpError::Stopped) => "interrupted before it had answered".to_owned(),
+            Unanswered::Bus(BringUpError::TimedOut { patience, .. }) => {
+                format!("no answer within {patience:?}; restart it")
+            }
+            Unanswered::Bus(error) => error.to_string(),
         };
-        self.failed(position, doing, &format!("{error}{remedy}"))
+        self.failed(position, doing, &what)
     }
 
     fn failed(&self, position: u16, doing: &str, what: &str) -> Failure {
@@ -157,7 +161,7 @@ impl std::fmt::Display for Entry {
 }
 
 /// A name as the wire has it: ASCII by the standard, anything in the field.
-fn readable(name: &[u8]) -> String {
+pub(super) fn readable(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     text.trim_end_matches('\0')
         .chars()

@@ -80,6 +80,11 @@ impl Place {
             work(bus, position)
         })
     }
+
+    /// What is wrong with an object there.
+    fn failure(&self, object: ObjectAddress, what: &str) -> Failure {
+        Failure::new(format!("SubDevice \"{}\", object {object}: {what}", self.sub_device))
+    }
 }
 
 impl Sdo {
@@ -96,13 +101,15 @@ impl Read {
     fn execute(self) -> Result<(), Failure> {
         let (bytes, told) = self.place.with(|bus, position| {
             let bytes = bus.upload(position, self.object)?;
-            let told =
-                if self.r#type.is_none() { dictionary_type(bus, position, self.object) } else { None };
+            let told = match self.r#type {
+                None => dictionary_type(bus, position, self.object)?,
+                Some(_) => None,
+            };
             Ok((bytes, told))
         })?;
         let shown = match (self.r#type, told) {
             (Some(asked), _) => show(asked, &bytes).map_err(|error| {
-                Failure::new(format!("object {}: {error}; choose another --type", self.object))
+                self.place.failure(self.object, &format!("{error}; choose another --type"))
             })?,
             // A dictionary that contradicts its object is the device's affair: show the bytes.
             (None, Some(told)) => show(told, &bytes).unwrap_or_else(|_| HexDump(&bytes).to_string()),
@@ -117,15 +124,15 @@ impl Write {
     fn execute(self) -> Result<(), Failure> {
         let object = self.object;
         self.place.with(|bus, position| {
-            let object_type = self.r#type.or_else(|| dictionary_type(bus, position, object)).ok_or_else(|| {
-                Failure::new(format!(
-                    "object {object}: the SubDevice does not tell its type, expected --type: add it, as \
-                     --type uint16"
-                ))
-            })?;
+            let told = match self.r#type {
+                None => dictionary_type(bus, position, object)?,
+                given => given,
+            };
+            let untold = "the SubDevice does not tell its type, expected --type: add it, as --type uint16";
+            let object_type = told.ok_or_else(|| self.place.failure(object, untold))?;
             let bytes = object_type
                 .encode_text(&self.value)
-                .map_err(|error| Failure::new(format!("object {object}: {error}; correct the value")))?;
+                .map_err(|error| self.place.failure(object, &format!("{error}; correct the value")))?;
             bus.download(position, object, &bytes)
         })
     }
@@ -133,22 +140,22 @@ impl Write {
 
 impl List {
     fn execute(self) -> Result<(), Failure> {
-        let text = self.place.with(|bus, position| {
-            bus.object_indices(position)?
-                .into_iter()
-                .map(|index| bus.describe_object(position, index))
-                .collect()
-        });
-        let text: String = text?;
+        let mut text = String::new();
+        let listed = self.place.with(|bus, position| bus.list_objects(position, &mut text));
+        // What came is shown, however it ended.
         print!("{text}");
-        Ok(())
+        listed
     }
 }
 
 /// The type the SubDevice's own object dictionary gives, if it has one.
-fn dictionary_type(bus: &mut Bus, position: u16, object: ObjectAddress) -> Option<ObjectType> {
-    let entry = bus.entry(position, object).ok()?;
-    ObjectType::from_data_type(entry.data_type)
+fn dictionary_type(
+    bus: &mut Bus,
+    position: u16,
+    object: ObjectAddress,
+) -> Result<Option<ObjectType>, Failure> {
+    let entry = bus.entry(position, object)?;
+    Ok(entry.and_then(|entry| ObjectType::from_data_type(entry.data_type)))
 }
 
 /// A value: whole numbers decimal and hexadecimal, bytes as a dump.

@@ -73,6 +73,8 @@ fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
         startup: it.startup.clone(),
         sync0: it.sync0,
         group: it.group.clone(),
+        process_data_watchdog: it.process_data_watchdog,
+        pdi_watchdog: it.pdi_watchdog,
     }
 }
 

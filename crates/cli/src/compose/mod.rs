@@ -9,3 +9,4 @@ pub(crate) mod profile;
 pub(crate) mod robot_file;
 pub(crate) mod seam;
 pub(crate) mod segment;
+mod urdf;

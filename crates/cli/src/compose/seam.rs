@@ -11,6 +11,7 @@ use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use robot::{BaseKind, ControllerKind, Robot, SeamPortKind, short_name};
 use runtime::seam::{AxisRules, BaseRules, Rules, Takes};
 
+use super::urdf::urdf;
 use crate::failure::Failure;
 
 /// A seam that is not open yet, and what lives on it.
@@ -70,12 +71,7 @@ pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover) -> Result<Seam, Fail
 
 /// What those outside are told of `robot`. The ports are for the builder to add.
 pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Failure> {
-    let urdf = robot.arm.as_ref().map(|arm| {
-        fs::read_to_string(&arm.urdf).map_err(|error| {
-            let path = arm.urdf.display();
-            Failure::new(format!("{path}: {error}; the robot file's [arm] names it as its URDF"))
-        })
-    });
+    let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {
         name: controller.name.clone(),
         kind: controller.kind.name().to_owned(),

@@ -1,9 +1,11 @@
 //! SubDevices as people and programs read them.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use ethercat::main_device::SubDevice;
 use ethercat::pdo::Pdo;
+use robot::duration;
 use serde::Serialize;
 
 use super::tree::tree;
@@ -82,9 +84,31 @@ fn detail_lines(it: &SubDevice) -> Vec<String> {
     if let Some(clock) = &it.clock {
         lines.push(format!("distributed clock, {} ns behind the reference", clock.delay));
     }
+    lines.extend(watchdog_line(it));
+    lines.extend(it.mapping_error.as_ref().map(|error| format!("process data unknown: {error}")));
     lines.extend(it.mapping.outputs.iter().flat_map(|pdo| pdo_lines("RxPDO", pdo)));
     lines.extend(it.mapping.inputs.iter().flat_map(|pdo| pdo_lines("TxPDO", pdo)));
     lines
+}
+
+/// The watchdogs of a SubDevice with outputs.
+fn watchdog_line(it: &SubDevice) -> Option<String> {
+    let watchdogs = it.watchdogs.filter(|_| it.mapping.output_bits() > 0)?;
+    let time = |time: Option<Duration>| time.map_or_else(|| "off".to_owned(), duration::format);
+    let (process_data, pdi) = (time(it.output_watchdog()), time(watchdogs.pdi_time()));
+    Some(format!("process data watchdog {process_data}, PDI watchdog {pdi}"))
+}
+
+/// A line for each SubDevice whose outputs nothing watches.
+pub(crate) fn unwatched(sub_devices: &[SubDevice]) -> Vec<String> {
+    let line = |it: &SubDevice| {
+        format!(
+            "SubDevice {} \"{}\" has no process data watchdog: its outputs stay as they are when this machine or the \
+             cable fails; set process_data_watchdog",
+            it.position, it.name
+        )
+    };
+    sub_devices.iter().filter(|it| it.has_unwatched_outputs()).map(line).collect()
 }
 
 fn pdo_lines(kind: &str, pdo: &Pdo) -> Vec<String> {

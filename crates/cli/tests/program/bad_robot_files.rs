@@ -48,3 +48,21 @@ fn a_robot_that_cannot_be_simulated_names_the_sub_device() {
     let sentence = ran.sentence();
     assert!(sentence.contains("SubDevice 0 \"press\"") && sentence.contains("simulate"), "{sentence}");
 }
+
+#[test]
+fn a_urdf_that_is_none_is_named_before_anything_moves() {
+    let text = include_str!("../../../../examples/arm.toml").replace("\"arm.urdf\"", "\"bad.urdf\"");
+    let path = file("bad-urdf.toml", &text);
+    let path = path.to_str().unwrap();
+    let good = include_str!("../../../../examples/arm.urdf");
+    for (urdf, expected) in [
+        ("", "bad.urdf: it is empty"),
+        ("not xml", "expected XML"),
+        (&good.replace("\"elbow\"", "\"knee\""), "no joint \"elbow\" for axis \"axis-3\""),
+        (&good.replacen("upper=\"2.9\"", "upper=\"nan\"", 1), "upper=\"nan\" as a limit"),
+    ] {
+        file("bad.urdf", urdf);
+        let ran = run(&["run", path, "--cycles", "10"]);
+        assert!(ran.sentence().contains(expected), "{}", ran.stderr);
+    }
+}

@@ -25,4 +25,5 @@ mod sdo;
 mod seam;
 mod simulate;
 mod top;
+mod watchdogs;
 mod wire;

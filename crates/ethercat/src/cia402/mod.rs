@@ -6,6 +6,7 @@
 //! | [`word`] | [`Statusword`] and [`Controlword`]: checked bits |
 //! | [`state`] | the eight states, the commands and the transitions 0 to 15 |
 //! | [`state_machine`] | the drive's own side: one pure step, used by simulated drives |
+//! | [`error_code`] | error codes (0x603F, emergencies) in words |
 //! | [`mode`] | modes of operation and their bits |
 //! | [`drive`] | the MainDevice's side: enables without a jump, holds, stops, resets faults |
 //! | [`homing`] | the MainDevice's side of homing by the drive |
@@ -14,6 +15,7 @@
 //! outside world live elsewhere.
 
 pub mod drive;
+pub mod error_code;
 pub mod homing;
 pub mod mode;
 pub mod object;
@@ -22,6 +24,7 @@ pub mod state_machine;
 pub mod word;
 
 pub use drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request};
+pub use error_code::ErrorCode;
 pub use homing::HomingProgress;
 pub use mode::{CyclicMode, ModeOfOperation, SupportedModes};
 pub use state::{Command, State, Transition};

@@ -2,10 +2,11 @@
 
 use crate::al::{AlControl, AlState};
 use crate::register::{self, FmmuDirection, SyncManager, dc, sii_interface};
-use crate::sii::{MailboxProtocols, SyncManagerUse};
+use crate::sii::{MailboxProtocols, SiiSyncManager, SyncManagerUse};
 use crate::wire::{Address, Command};
 
 use super::clock::{self, ClockNode};
+use super::coe_mapping::Directions;
 use super::configuration::{
     ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource, SubDeviceConfiguration,
 };
@@ -14,6 +15,7 @@ use super::exchange::{Outgoing, Owner};
 use super::layout::{Layout, Share};
 use super::sub_device::{MAXIMUM_MAILBOX_LENGTH, Mailbox, SubDevice};
 use super::topology;
+use super::watchdogs;
 
 /// Bytes of a mailbox at least: its header, and the shortest CoE message.
 const MINIMUM_MAILBOX_LENGTH: u16 = 16;
@@ -193,12 +195,13 @@ pub(super) fn sync_managers(
                         bits: pdo.bit_length(),
                         refuses_lrw: refuses_lrw(sub_device),
                     };
-                    let sync_manager = SyncManager {
+                    let mut sync_manager = SyncManager {
                         physical_address: record.physical_address,
                         length: 0,
                         control: record.control,
                         active: true,
                     };
+                    sync_manager.control = watchdogs::control(sub_device, &sync_manager);
                     found.push((number, sync_manager, share));
                 }
             }
@@ -228,6 +231,34 @@ pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfi
             sub_device.sii.as_ref().map(|sii| sii.default_mapping()).unwrap_or_default()
         }
     };
+}
+
+/// The directions whose mapping only the SubDevice knows: it has CoE and SyncManagers for process data, and neither its SII
+/// nor its configuration says what is in them.
+pub(super) fn unknown_mapping(
+    sub_device: &SubDevice,
+    configuration: &SubDeviceConfiguration,
+) -> Option<Directions> {
+    let mapping = &sub_device.mapping;
+    let is_known = configuration.process_data != ProcessDataSource::Sii
+        || mapping.output_bits() > 0
+        || mapping.input_bits() > 0;
+    if is_known || !sub_device.mailbox.is_some_and(|mailbox| mailbox.coe) {
+        return None;
+    }
+    let declared = sub_device.sii.as_ref()?.sync_managers();
+    let is_for =
+        |number: usize, usage| declared.get(number).is_some_and(|it: &SiiSyncManager| it.usage == usage);
+    let directions = [is_for(2, SyncManagerUse::Outputs), is_for(3, SyncManagerUse::Inputs)];
+    directions.contains(&true).then_some(directions)
+}
+
+/// Whether everybody may go on from PreOp: process data is known, and watchdogs are what they are to be.
+pub(super) fn check(sub_devices: &[SubDevice]) -> Result<(), BusError> {
+    sub_devices.iter().try_for_each(|it| {
+        let unread = it.mapping_error.clone().map_or(Ok(()), Err);
+        unread.and_then(|()| watchdogs::check(it)).map_err(|error| at(it, error))
+    })
 }
 
 /// Takes over where a layout puts a SubDevice's outputs and inputs.

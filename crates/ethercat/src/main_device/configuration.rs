@@ -29,6 +29,9 @@ pub struct Configuration {
     pub state_timeout: Duration,
     /// How long a mailbox answer may take (ETG.1020 suggests 2 s).
     pub mailbox_timeout: Duration,
+    /// How long a whole mailbox transfer may take, however many answers it has; 2 ms more for each byte transferred, so
+    /// that long objects are given their time and those who send next to nothing are not.
+    pub transfer_timeout: Duration,
 }
 
 impl Default for Configuration {
@@ -43,6 +46,7 @@ impl Default for Configuration {
             reply_timeout: Duration::from_millis(20),
             state_timeout: Duration::from_secs(10),
             mailbox_timeout: Duration::from_secs(2),
+            transfer_timeout: Duration::from_secs(5),
         }
     }
 }
@@ -65,7 +69,41 @@ pub struct SubDeviceConfiguration {
     /// SubDevices of the same group stand and fall together, such as two drives of one gantry beam: where one of
     /// them is missing, the inputs of none are fresh and the outputs of none count as taken. `None`: it stands alone.
     pub group: Option<String>,
+    /// How long its outputs may stay away before it leaves Op by itself.
+    pub process_data_watchdog: Watchdog,
+    /// How long its application may be silent towards its ESC; `None` leaves 100 ms, what ESCs start with.
+    pub pdi_watchdog: Option<Watchdog>,
 }
+
+/// A watchdog of an ESC (ETG.1000.4, 6.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watchdog {
+    /// It never expires.
+    Off,
+    /// It expires after this time; up to [`LONGEST_WATCHDOG`].
+    After(Duration),
+}
+
+impl Watchdog {
+    /// Its time; `None` where it is off.
+    #[must_use]
+    pub fn time(self) -> Option<Duration> {
+        match self {
+            Self::Off => None,
+            Self::After(time) => Some(time),
+        }
+    }
+}
+
+impl Default for Watchdog {
+    /// 100 ms, as after a reset of the ESC.
+    fn default() -> Self {
+        Self::After(Duration::from_millis(100))
+    }
+}
+
+/// Longest time of a watchdog: a little less than its registers can say.
+pub const LONGEST_WATCHDOG: Duration = Duration::from_secs(120);
 
 /// Who a SubDevice must be (SII words 0x0008 to 0x000D).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +174,16 @@ pub enum ConfigurationError {
     /// A SYNC0 cycle is out of range.
     #[error("SubDevice {position} \"{name}\": SYNC0 cycle {found:?}, expected 1 us to 4 s")]
     Sync0 {
+        /// Place in the segment, from 0.
+        position: usize,
+        /// Its name.
+        name: String,
+        /// What was given.
+        found: Duration,
+    },
+    /// A watchdog's time is out of range.
+    #[error("SubDevice {position} \"{name}\": watchdog of {found:?}, expected 1 us to 2 min, or none")]
+    Watchdog {
         /// Place in the segment, from 0.
         position: usize,
         /// Its name.
@@ -215,6 +263,13 @@ impl SubDeviceConfiguration {
             if !(Duration::from_micros(1)..=Duration::from_secs(4)).contains(&cycle) {
                 return Err(ConfigurationError::Sync0 { position, name: name(), found: cycle });
             }
+        }
+        let watchdogs = [Some(self.process_data_watchdog), self.pdi_watchdog];
+        let mut times = watchdogs.into_iter().flatten().filter_map(Watchdog::time);
+        if let Some(found) =
+            times.find(|time| !(Duration::from_micros(1)..=LONGEST_WATCHDOG).contains(time))
+        {
+            return Err(ConfigurationError::Watchdog { position, name: name(), found });
         }
         let ProcessDataSource::Explicit(mapping) = &self.process_data else {
             return Ok(());

@@ -37,6 +37,14 @@ pub(super) struct Dialogue {
 }
 
 impl Dialogue {
+    /// Bytes of an object transferred so far.
+    pub(super) fn transferred(&self, request: &MailboxRequest) -> usize {
+        match request.service {
+            MailboxService::Download { .. } => self.progress,
+            _ => request.data.len(),
+        }
+    }
+
     /// Writes the first message into `out`, all of the mailbox behind its header, and returns its length.
     pub(super) fn start(
         &mut self,

@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
+use crate::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, PdoEntry};
 use crate::sii::{Identity, SiiError};
 
 use super::configuration::ExpectedIdentity;
@@ -201,6 +202,28 @@ pub enum SubDeviceError {
         /// What failed.
         error: MailboxError,
     },
+    /// The SubDevice maps something else than it is said to.
+    #[error("{}", mapped_differently(*index, *sub_index, *expected, *found))]
+    Mapping {
+        /// Mapping or assignment object.
+        index: u16,
+        /// Sub-index.
+        sub_index: u8,
+        /// What was written, or what a fixed mapping is said to be.
+        expected: u32,
+        /// What the SubDevice has.
+        found: u32,
+    },
+    /// The SubDevice maps more than can be meant.
+    #[error(
+        "PDO {index:#06x} and those before it map more than {maximum} objects, expected fewer; give its pdos yourself"
+    )]
+    TooManyEntries {
+        /// The PDO being read.
+        index: u16,
+        /// Entries read at most.
+        maximum: usize,
+    },
     /// SDOs are to be written, but there is no mailbox with CoE.
     #[error(
         "SDOs are configured, but its SII declares no CoE mailbox; remove its start-up SDOs and its explicit PDOs"
@@ -248,6 +271,27 @@ pub enum SubDeviceError {
         /// How many there are.
         found: u8,
     },
+    /// A watchdog does not take its time.
+    #[error(
+        "its {name} watchdog is {}, expected {}: its ESC does not take that; set {key} to what it has",
+        described(*found), described(*expected)
+    )]
+    Watchdog {
+        /// "process data" or "PDI".
+        name: &'static str,
+        /// What it is called in a robot file.
+        key: &'static str,
+        /// What was written; `None` is off.
+        expected: Option<Duration>,
+        /// What was read back.
+        found: Option<Duration>,
+    },
+    /// The SyncManager of its outputs does not take what it is told about the watchdog.
+    #[error(
+        "its outputs do not feed its process data watchdog, expected that they do: its SyncManager does not take bit 6 of \
+         its control byte; set process_data_watchdog to \"off\""
+    )]
+    WatchdogTrigger,
     /// SYNC0 is asked of a SubDevice without a clock.
     #[error("SYNC0 is configured, but its ESC has no distributed clock; remove its SYNC0")]
     NoClock,
@@ -264,6 +308,27 @@ impl SubDeviceError {
             _ => ": ",
         }
     }
+}
+
+/// What is found where something else was expected: a number of entries, an assigned PDO, a mapped object.
+fn mapped_differently(index: u16, sub_index: u8, expected: u32, found: u32) -> String {
+    let object = |value: u32| {
+        let it = PdoEntry::from_mapping_value(value);
+        format!("{:#06x}:{:02x} ({} bits)", it.index, it.sub_index, it.bit_length)
+    };
+    let assigns = matches!(index, ASSIGNMENT_OUTPUTS | ASSIGNMENT_INPUTS);
+    let what = match (sub_index, assigns) {
+        (0, true) => format!("has {found} PDOs, expected {expected}"),
+        (0, false) => format!("has {found} entries, expected {expected}"),
+        (_, true) => format!("assigns PDO {found:#06x}, expected {expected:#06x}"),
+        (_, false) => format!("maps {}, expected {}", object(found), object(expected)),
+    };
+    format!("{index:#06x}:{sub_index:02x} {what}; correct the pdos it is given")
+}
+
+/// A watchdog's time.
+fn described(watchdog: Option<Duration>) -> String {
+    watchdog.map_or_else(|| "off".to_owned(), |time| format!("{time:?}"))
 }
 
 /// A dead cable brings nothing; one that brings replies too late is not to blame.

@@ -67,12 +67,21 @@ pub(super) struct MailboxClient {
     asked_again: bool,
     /// Whether the SubDevice answered the last datagram.
     answered: bool,
+    /// When the answer to the message on its way is given up.
     deadline: Instant,
     timeout: Duration,
+    /// When the request was started.
+    started: Instant,
+    transfer_timeout: Duration,
+    /// Answers that took the request further.
+    answers: u32,
 }
 
+/// What each byte transferred adds to the time a transfer may take.
+const TIME_PER_BYTE: Duration = Duration::from_millis(2);
+
 impl MailboxClient {
-    pub(super) fn new(timeout: Duration) -> Self {
+    pub(super) fn new(timeout: Duration, transfer_timeout: Duration) -> Self {
         Self {
             mailbox: None,
             state: State::Idle,
@@ -87,6 +96,10 @@ impl MailboxClient {
             answered: false,
             deadline: Instant::EPOCH,
             timeout,
+            started: Instant::EPOCH,
+            // Where one answer is waited for longer, all of them are.
+            transfer_timeout: transfer_timeout.max(timeout),
+            answers: 0,
         }
     }
 
@@ -115,6 +128,7 @@ impl MailboxClient {
             Err(error) => outcome(request, error),
             Ok(length) => {
                 self.request = Some(request);
+                (self.started, self.answers) = (now, 0);
                 self.send(now, length);
                 Ok(())
             }
@@ -231,7 +245,11 @@ impl MailboxClient {
     /// The time is up: the mailbox is not there or takes nothing, or its answer does not come.
     pub(super) fn give_up(&mut self) -> Progress {
         let address = self.mailbox.map_or(0, |mailbox| mailbox.out_address);
-        let error = if self.answered && self.state != State::Write {
+        let bytes = self.request.as_ref().map_or(0, |request| self.dialogue.transferred(request));
+        let error = if self.deadline == self.last_moment() && self.answers > 0 {
+            let after = self.last_moment().since(self.started);
+            MailboxError::Unfinished { after, answers: self.answers, bytes }
+        } else if self.answered && self.state != State::Write {
             MailboxError::Timeout(self.timeout)
         } else {
             MailboxError::NoAnswer { address }
@@ -267,11 +285,13 @@ impl MailboxClient {
         };
         match self.dialogue.receive(request, payload, &mut self.out[mailbox::HEADER_LENGTH..]) {
             Reaction::Send(length) => {
+                self.answers = self.answers.saturating_add(1);
                 self.send(now, length);
                 Progress::Continue
             }
             Reaction::AwaitMore => {
-                self.deadline = now + self.timeout;
+                self.answers = self.answers.saturating_add(1);
+                self.deadline = self.last_moment().min(now + self.timeout);
                 self.await_more()
             }
             Reaction::Ignore => self.await_more(),
@@ -304,6 +324,13 @@ impl MailboxClient {
         self.out[mailbox::HEADER_LENGTH + length..].fill(0);
         self.state = State::Write;
         (self.awaits_repeat, self.asked_again) = (false, false);
-        self.deadline = now + self.timeout;
+        self.deadline = self.last_moment().min(now + self.timeout);
+    }
+
+    /// When the request is given up, whatever answers still come.
+    fn last_moment(&self) -> Instant {
+        let bytes = self.request.as_ref().map_or(0, |request| self.dialogue.transferred(request));
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        self.started + self.transfer_timeout + TIME_PER_BYTE * bytes
     }
 }

@@ -16,13 +16,15 @@
 //! | `exchange` | frames on their way, and which reply belongs to which |
 //! | `patience` | when one who does not answer is given up |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
-//! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `sync0` | what a worker does at length |
+//! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
+//! | `watchdogs` | what is written to them, and whether it was taken |
 //! | `layout`, `beat` | where process data lies, and how it goes to and fro |
 
 mod beat;
 mod bring_up;
 mod clock;
+mod coe_mapping;
 mod configuration;
 mod dialogue;
 mod error;
@@ -39,6 +41,7 @@ mod state_change;
 mod sub_device;
 mod sync0;
 mod topology;
+mod watchdogs;
 mod worker;
 
 use std::collections::VecDeque;
@@ -53,8 +56,8 @@ use worker::{Outcome, Worker};
 
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
-    Configuration, ConfigurationError, ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource,
-    StartupSdo, SubDeviceConfiguration, Sync0,
+    Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, MAXIMUM_SUB_DEVICES,
+    ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0, Watchdog,
 };
 pub use error::{BusError, SubDeviceError};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};

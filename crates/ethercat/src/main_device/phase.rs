@@ -190,10 +190,15 @@ impl MainDevice {
             Phase::SetClocks => self.begin_pre_op(),
             Phase::PreOp => self.begin_process_data(),
             Phase::ProcessData => {
+                // Tools that go no further look at every bus.
+                if self.configuration.target > AlState::PreOp {
+                    bring_up::check(&self.sub_devices)?;
+                }
                 self.phase = Phase::Ready;
                 Ok(())
             }
             Phase::Ready if self.beat.running => {
+                bring_up::check(&self.sub_devices)?;
                 self.start_plans(|plans| &mut plans.safe_op);
                 self.phase = Phase::SafeOp;
                 Ok(())
@@ -230,6 +235,7 @@ impl MainDevice {
         let limits = Limits {
             state: self.configuration.state_timeout,
             mailbox: self.configuration.mailbox_timeout,
+            transfer: self.configuration.transfer_timeout,
             period: self.configuration.period,
         };
         self.sub_devices = (0..count).map(SubDevice::new).collect();
@@ -255,6 +261,8 @@ impl MainDevice {
             let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
             let configuration = configured.unwrap_or(&default);
             let fail = |sub_device: &SubDevice, error| Err(bring_up::at(sub_device, error));
+            sub_device.wanted_watchdog = configuration.process_data_watchdog;
+            sub_device.wanted_pdi_watchdog = configuration.pdi_watchdog;
             bring_up::mapping(sub_device, configuration);
             sub_device.mailbox = match bring_up::mailbox(sub_device) {
                 Ok(mailbox) => mailbox,
@@ -278,7 +286,8 @@ impl MainDevice {
             };
             let worker = &mut self.workers[position];
             worker.mailbox.open(sub_device.mailbox);
-            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration));
+            let unknown = bring_up::unknown_mapping(sub_device, configuration);
+            worker.start(&mut plan::pre_op(sub_device.mailbox.as_ref(), configuration, unknown));
         }
         self.phase = Phase::PreOp;
         Ok(())
@@ -305,7 +314,8 @@ impl MainDevice {
             let sync_managers: Vec<_> = in_use.iter().map(|(number, it, _)| (*number, *it)).collect();
             let is_own = |piece: &&super::layout::Piece| piece.share.position == sub_device.position;
             let pieces: Vec<_> = layout.pieces.iter().filter(is_own).collect();
-            worker.start(&mut plan::process_data(&sync_managers, &pieces));
+            let watchdogs = sub_device.want_watchdogs();
+            worker.start(&mut plan::process_data(watchdogs, &sync_managers, &pieces));
         }
         self.beat.set_layout(layout, &groups);
         self.phase = Phase::ProcessData;
@@ -415,7 +425,8 @@ impl MainDevice {
             self.exchange.put_back(index, sent);
         }
         for position in 0..self.workers.len() {
-            let outcome = self.workers[position].expire_mailbox(now);
+            let sub_device = &mut self.sub_devices[position];
+            let outcome = self.workers[position].expire_mailbox(now, sub_device);
             self.handle_outcome(position as u16, outcome);
         }
     }

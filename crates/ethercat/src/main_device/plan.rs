@@ -4,10 +4,11 @@
 //! function. Between two plans all SubDevices wait for each other.
 
 use crate::al::AlState;
-use crate::pdo::{self, Pdo, PdoMapping};
-use crate::register::{self, SyncManager, dc};
+use crate::pdo::{self, Pdo, PdoEntry, PdoMapping};
+use crate::register::{self, SyncManager, Watchdogs, dc};
 
 use super::clock::ClockSetting;
+use super::coe_mapping::Directions;
 use super::configuration::{ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0};
 use super::layout::Piece;
 use super::sub_device::Mailbox;
@@ -32,6 +33,10 @@ pub(super) enum Action {
     RequestState(AlState),
     /// Download an object.
     Download(StartupSdo),
+    /// Upload an object of a PDO mapping and compare it.
+    Verify { index: u16, sub_index: u8, expected: u32 },
+    /// Read the PDO mapping of these directions by SDO.
+    ReadMapping(Directions),
 }
 
 /// Registers that are read, and kept.
@@ -43,6 +48,10 @@ pub(super) enum Reading {
     DlStatus,
     /// 0x0900 to 0x091F: latched receive times.
     LatchedTimes,
+    /// 0x0400 to 0x0421: the watchdogs.
+    Watchdogs,
+    /// 0x0800 on: the first SyncManagers, so many.
+    SyncManagers(u8),
 }
 
 impl Reading {
@@ -52,6 +61,10 @@ impl Reading {
             Self::Information => (register::TYPE, 0x14),
             Self::DlStatus => (register::DL_STATUS, 2),
             Self::LatchedTimes => (dc::RECEIVE_TIME, 0x20),
+            Self::Watchdogs => (register::WATCHDOG_DIVIDER, 0x22),
+            Self::SyncManagers(count) => {
+                (register::SYNC_MANAGER, count as usize * register::sync_manager::LENGTH as usize)
+            }
         }
     }
 }
@@ -82,8 +95,13 @@ pub(super) fn set_clock(setting: ClockSetting) -> Vec<Action> {
     ]
 }
 
-/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind.
-pub(super) fn pre_op(mailbox: Option<&Mailbox>, configuration: &SubDeviceConfiguration) -> Vec<Action> {
+/// Init to PreOp: mailbox SyncManagers first; start-up SDOs and the PDO mapping behind, written or, where only the
+/// SubDevice knows it, read.
+pub(super) fn pre_op(
+    mailbox: Option<&Mailbox>,
+    configuration: &SubDeviceConfiguration,
+    unknown: Option<Directions>,
+) -> Vec<Action> {
     let mut plan = Vec::new();
     if let Some(mailbox) = mailbox {
         plan.push(Action::Write(SyncManager::register(0), mailbox.sync_managers().concat()));
@@ -93,11 +111,12 @@ pub(super) fn pre_op(mailbox: Option<&Mailbox>, configuration: &SubDeviceConfigu
     if let ProcessDataSource::Explicit(mapping) = &configuration.process_data {
         plan.extend(write_mapping(mapping));
     }
+    plan.extend(unknown.map(Action::ReadMapping));
     plan
 }
 
 /// The standard's procedure for a PDO mapping (ETG.1000.6, 5.6.7.4): empty the assignment, fill each
-/// mapping object, fill the assignment.
+/// mapping object, fill the assignment. All is read back, and of fixed mapping objects what they hold.
 fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
     let directions =
         [(pdo::ASSIGNMENT_OUTPUTS, &mapping.outputs), (pdo::ASSIGNMENT_INPUTS, &mapping.inputs)];
@@ -105,12 +124,25 @@ fn write_mapping(mapping: &PdoMapping) -> Vec<Action> {
     for (assignment, pdos) in directions.into_iter().filter(|(_, pdos)| !pdos.is_empty()) {
         plan.push(download(assignment, 0, &[0]));
         plan.extend(pdos.iter().filter(|pdo| !pdo.fixed).flat_map(write_entries));
+        plan.extend(pdos.iter().flat_map(verify_entries));
         for (sub_index, pdo) in (1..).zip(pdos) {
             plan.push(download(assignment, sub_index, &pdo.index.to_le_bytes()));
         }
         plan.push(download(assignment, 0, &[pdos.len() as u8]));
+        plan.extend(verify(assignment, pdos.iter().map(|pdo| u32::from(pdo.index))));
     }
     plan
+}
+
+fn verify_entries(pdo: &Pdo) -> impl Iterator<Item = Action> {
+    verify(pdo.index, pdo.entries.iter().map(PdoEntry::mapping_value))
+}
+
+/// An object with this many sub-indices, and their values.
+fn verify(index: u16, values: impl ExactSizeIterator<Item = u32>) -> impl Iterator<Item = Action> {
+    let count = values.len() as u32;
+    let all = core::iter::once(count).chain(values);
+    (0..).zip(all).map(move |(sub_index, expected)| Action::Verify { index, sub_index, expected })
 }
 
 fn write_entries(pdo: &Pdo) -> Vec<Action> {
@@ -126,15 +158,34 @@ fn download(index: u16, sub_index: u8, data: &[u8]) -> Action {
     Action::Download(StartupSdo { index, sub_index, complete_access: false, data: data.to_vec() })
 }
 
-/// Process data SyncManagers and FMMUs, written in PreOp.
-pub(super) fn process_data(sync_managers: &[(u8, SyncManager)], pieces: &[&Piece]) -> Vec<Action> {
+/// Watchdogs, process data SyncManagers and FMMUs, written in PreOp. Of the watchdogs only what the reset at the start has
+/// not written already: some ESCs lack the registers.
+pub(super) fn process_data(
+    watchdogs: Watchdogs,
+    sync_managers: &[(u8, SyncManager)],
+    pieces: &[&Piece],
+) -> Vec<Action> {
     let mut plan = Vec::new();
+    let after_reset = Watchdogs::default();
+    for (register, value, written) in [
+        (register::WATCHDOG_DIVIDER, watchdogs.divider, after_reset.divider),
+        (register::WATCHDOG_TIME_PDI, watchdogs.pdi, after_reset.pdi),
+        (register::WATCHDOG_TIME_PROCESS_DATA, watchdogs.process_data, after_reset.process_data),
+    ] {
+        if value != written {
+            plan.push(Action::Write(register, value.to_le_bytes().to_vec()));
+        }
+    }
     for (number, sync_manager) in sync_managers {
         plan.push(Action::Write(SyncManager::register(*number), sync_manager.emit().to_vec()));
     }
     for (number, piece) in (0..).zip(pieces) {
         let address = register::FMMU + number * register::fmmu::LENGTH;
         plan.push(Action::Write(address, piece.fmmu().emit().to_vec()));
+    }
+    if let Some(last) = sync_managers.iter().map(|(number, _)| *number).max() {
+        plan.push(Action::Read(Reading::Watchdogs));
+        plan.push(Action::Read(Reading::SyncManagers(last + 1)));
     }
     plan
 }
@@ -170,7 +221,6 @@ pub(super) fn init(sync0: Option<Sync0>) -> Vec<Action> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pdo::PdoEntry;
 
     fn mapping() -> PdoMapping {
         let pdo = |index, values: &[u32], fixed| Pdo {
@@ -193,6 +243,9 @@ mod tests {
                 format!("{:04x}:{:02x} := {:02x?}", sdo.index, sdo.sub_index, sdo.data)
             }
             Action::Write(register, data) => format!("[{register:04x}] := {data:02x?}"),
+            Action::Verify { index, sub_index, expected } => {
+                format!("{index:04x}:{sub_index:02x} = {expected:x}?")
+            }
             other => format!("{other:?}"),
         };
         plan.iter().map(line).collect()
@@ -218,17 +271,29 @@ mod tests {
             "1600:01 := [10, 00, 40, 60]",
             "1600:02 := [20, 00, 7a, 60]",
             "1600:00 := [02]",
+            "1600:00 = 2?",
+            "1600:01 = 60400010?",
+            "1600:02 = 607a0020?",
             "1c12:01 := [00, 16]",
             "1c12:00 := [01]",
+            "1c12:00 = 1?",
+            "1c12:01 = 1600?",
             "1c13:00 := [00]",
             "1a00:00 := [00]",
             "1a00:01 := [10, 00, 41, 60]",
             "1a00:00 := [01]",
+            "1a00:00 = 1?",
+            "1a00:01 = 60410010?",
+            "1a01:00 = 1?",
+            "1a01:01 = 60640020?",
             "1c13:01 := [00, 1a]",
             "1c13:02 := [01, 1a]",
             "1c13:00 := [02]",
+            "1c13:00 = 2?",
+            "1c13:01 = 1a00?",
+            "1c13:02 = 1a01?",
         ];
-        assert_eq!(table(&pre_op(None, &configuration)), expected);
+        assert_eq!(table(&pre_op(None, &configuration, None)), expected);
     }
 
     #[test]

@@ -88,6 +88,18 @@ pub enum MailboxError {
     /// No answer in time.
     #[error("no mailbox answer within {0:?}")]
     Timeout(Duration),
+    /// Answers came, but the transfer was not over in time.
+    #[error(
+        "not over after {after:?}: {bytes} bytes in {answers} answers; the SubDevice is stuck, restart it"
+    )]
+    Unfinished {
+        /// How long it was given.
+        after: Duration,
+        /// Answers that took it further.
+        answers: u32,
+        /// Bytes transferred by then.
+        bytes: usize,
+    },
     /// There is no such SubDevice.
     #[error("no SubDevice at position {position}, the bus has {count}")]
     NoSubDevice {

@@ -5,11 +5,13 @@ use core::ops::Range;
 use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::pdo::PdoMapping;
-use crate::register::{DlStatus, EscFeatures, SyncManager};
+use crate::register::{DlStatus, EscFeatures, SyncManager, Watchdogs};
 use crate::sii::{self, Identity};
 use crate::wire::read_u16;
 
 use super::clock::{ClockSetting, LatchedTimes};
+use super::configuration::Watchdog;
+use super::error::SubDeviceError;
 use super::topology::Upstream;
 
 /// One SubDevice, as found and as configured.
@@ -35,6 +37,9 @@ pub struct SubDevice {
     pub mailbox: Option<Mailbox>,
     /// The PDOs in use.
     pub mapping: PdoMapping,
+    /// Why its PDOs, of which its SII says nothing, could not be read; it has no process data then, and goes no higher than
+    /// PreOp.
+    pub mapping_error: Option<SubDeviceError>,
     /// State it showed last.
     pub al_status: AlStatus,
     /// Why it showed an error last; 0 if it showed none.
@@ -45,6 +50,14 @@ pub struct SubDevice {
     pub clock_difference: Option<i32>,
     /// Emergencies received.
     pub emergencies: u64,
+    /// Its watchdogs as they were read back, once its process data is set up.
+    pub watchdogs: Option<Watchdogs>,
+    /// Whether its outputs feed its process data watchdog, as their SyncManagers were read back.
+    pub(super) feeds_watchdog: bool,
+    /// What its watchdogs are to be, and what that is in its registers.
+    pub(super) wanted_watchdog: Watchdog,
+    pub(super) wanted_pdi_watchdog: Option<Watchdog>,
+    pub(super) wanted_watchdogs: Watchdogs,
     pub(super) latched: LatchedTimes,
     pub(super) outputs: Range<usize>,
     pub(super) inputs: Range<usize>,
@@ -63,11 +76,17 @@ impl SubDevice {
             sii: None,
             mailbox: None,
             mapping: PdoMapping::default(),
+            mapping_error: None,
             al_status: AlStatus::in_state(AlState::Init),
             al_status_code: AlStatusCode::default(),
             clock: None,
             clock_difference: None,
             emergencies: 0,
+            watchdogs: None,
+            feeds_watchdog: false,
+            wanted_watchdog: Watchdog::default(),
+            wanted_pdi_watchdog: None,
+            wanted_watchdogs: Watchdogs::default(),
             latched: LatchedTimes::default(),
             outputs: 0..0,
             inputs: 0..0,

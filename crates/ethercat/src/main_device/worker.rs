@@ -12,6 +12,7 @@ use crate::wire::coe::Emergency;
 use crate::wire::{Address, Command, read_u16, read_u32, read_u64};
 
 use super::clock::LatchedTimes;
+use super::coe_mapping::{self, MappingReader};
 use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::exchange::{Outgoing, Owner};
@@ -23,6 +24,9 @@ use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
 use super::state_change::{Ask, StateChange, StateProgress};
 use super::sub_device::{EscInformation, SubDevice};
 use super::sync0::sync0_start;
+
+/// Bytes of the longest value of a mapping or assignment object, and room for those that hold more than they should.
+const LONGEST_MAPPING_VALUE: usize = 64;
 
 /// Bytes read to see a state: AL status, two reserved, AL status code.
 const AL_STATUS_LENGTH: usize = 6;
@@ -45,6 +49,7 @@ const LOSSES: Patience = Patience { tries: 50, time: Duration::from_millis(1500)
 pub(super) struct Limits {
     pub(super) state: Duration,
     pub(super) mailbox: Duration,
+    pub(super) transfer: Duration,
     /// The time between two beats, of which each sends one datagram of a worker.
     pub(super) period: Duration,
 }
@@ -75,6 +80,8 @@ enum Step {
     Sii(SiiReader),
     /// The mailbox client has it.
     Mailbox,
+    /// A PDO mapping, of which the mailbox client has an object.
+    Mapping(MappingReader),
 }
 
 /// The worker of one SubDevice.
@@ -114,7 +121,7 @@ impl Worker {
             unanswered: InVain::default(),
             losses: InVain::default(),
             late_before: 0,
-            mailbox: MailboxClient::new(limits.mailbox),
+            mailbox: MailboxClient::new(limits.mailbox, limits.transfer),
             look_at_status: false,
         }
     }
@@ -126,7 +133,7 @@ impl Worker {
         self.next = 0;
         self.stale = self.awaiting;
         self.look_at_status = false;
-        let is_own = matches!(self.step, Step::Mailbox);
+        let is_own = matches!(self.step, Step::Mailbox | Step::Mapping(_));
         let dropped = self.mailbox.close(MailboxError::NotReady).filter(|_| !is_own);
         self.step = Step::Start;
         self.not_before = Instant::EPOCH;
@@ -140,12 +147,12 @@ impl Worker {
     }
 
     /// Gives up a mailbox transfer whose time is up while its frames are being lost.
-    pub(super) fn expire_mailbox(&mut self, now: Instant) -> Outcome {
+    pub(super) fn expire_mailbox(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
         if self.awaiting || !self.mailbox.is_overdue(now) {
             return Outcome::Nothing;
         }
         let progress = self.mailbox.give_up();
-        self.mailbox_progress(now, progress)
+        self.mailbox_progress(now, progress, sub_device)
     }
 
     /// Whether a request for the mailbox can be taken.
@@ -238,17 +245,38 @@ impl Worker {
                     }
                 }
             }
-            Action::Download(_) => self.emit_download(now, outgoing),
+            Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_) => {
+                self.emit_request(now, outgoing)
+            }
         }
     }
 
-    fn emit_download(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) -> bool {
-        let Action::Download(sdo) = &mut self.plan[self.next] else { return false };
-        let StartupSdo { index, sub_index, complete_access, ref mut data } = *sdo;
-        let service = MailboxService::Download { index, sub_index, complete_access };
-        let request = MailboxRequest { position: self.position, service, data: core::mem::take(data) };
-        self.step = Step::Mailbox;
-        // Plans with downloads are only made for SubDevices with CoE, and any mailbox holds the first message.
+    fn emit_request(&mut self, now: Instant, outgoing: &mut Outgoing<'_>) -> bool {
+        let upload = |(index, sub_index)| {
+            let service = MailboxService::Upload { index, sub_index, complete_access: false };
+            (service, Vec::with_capacity(LONGEST_MAPPING_VALUE))
+        };
+        let (service, data) = match &mut self.plan[self.next] {
+            Action::Download(sdo) => {
+                let StartupSdo { index, sub_index, complete_access, ref mut data } = *sdo;
+                self.step = Step::Mailbox;
+                (MailboxService::Download { index, sub_index, complete_access }, core::mem::take(data))
+            }
+            Action::Verify { index, sub_index, .. } => {
+                self.step = Step::Mailbox;
+                upload((*index, *sub_index))
+            }
+            Action::ReadMapping(directions) => {
+                if !matches!(self.step, Step::Mapping(_)) {
+                    self.step = Step::Mapping(MappingReader::new(*directions));
+                }
+                let Step::Mapping(reader) = &self.step else { return false };
+                upload(reader.request())
+            }
+            _ => return false,
+        };
+        let request = MailboxRequest { position: self.position, service, data };
+        // Plans with SDOs are only made for SubDevices with CoE, and any mailbox holds the first message.
         if self.mailbox.start(now, request).is_err() {
             return false;
         }
@@ -305,7 +333,7 @@ impl Worker {
         self.losses = InVain::default();
         if !self.mailbox.is_idle() {
             let progress = self.mailbox.reply(now, data, working_counter);
-            return self.mailbox_progress(now, progress);
+            return self.mailbox_progress(now, progress, sub_device);
         }
         if working_counter != 1 {
             return self.unanswered(now);
@@ -355,7 +383,9 @@ impl Worker {
             | Action::Write(..)
             | Action::WriteSync0Start(_)
             | Action::StartSync0
-            | Action::Download(_) => {}
+            | Action::Download(_)
+            | Action::Verify { .. }
+            | Action::ReadMapping(_) => {}
         }
         self.action_done();
         Ok(())
@@ -403,7 +433,12 @@ impl Worker {
         Ok(())
     }
 
-    fn mailbox_progress(&mut self, now: Instant, progress: Progress) -> Outcome {
+    fn mailbox_progress(
+        &mut self,
+        now: Instant,
+        progress: Progress,
+        sub_device: &mut SubDevice,
+    ) -> Outcome {
         match progress {
             Progress::Continue | Progress::Idle => Outcome::Nothing,
             Progress::Wait => {
@@ -411,15 +446,42 @@ impl Worker {
                 Outcome::Nothing
             }
             Progress::Emergency(emergency) => Outcome::Emergency(emergency),
-            Progress::Done(outcome) if matches!(self.step, Step::Mailbox) => match outcome.result {
-                Ok(()) => {
-                    self.action_done();
-                    Outcome::Nothing
+            Progress::Done(outcome) if matches!(self.step, Step::Mailbox | Step::Mapping(_)) => {
+                match self.request_done(&outcome, sub_device) {
+                    Ok(()) => Outcome::Nothing,
+                    Err(error) => Outcome::Failed(error),
                 }
-                Err(error) => Outcome::Failed(sdo_error(&outcome.request, error)),
-            },
+            }
             Progress::Done(outcome) => Outcome::Mailbox(outcome),
         }
+    }
+
+    /// The current action's SDO is done.
+    fn request_done(
+        &mut self,
+        outcome: &MailboxOutcome,
+        sub_device: &mut SubDevice,
+    ) -> Result<(), SubDeviceError> {
+        if let Step::Mapping(reader) = &mut self.step {
+            let answer = outcome.result.map(|()| &outcome.request.data[..]);
+            match reader.answered(answer) {
+                Ok(None) => return Ok(()),
+                Ok(Some(mapping)) => sub_device.mapping = mapping,
+                // Told later, if it is to go on: tools look at what else there is.
+                Err(error) => sub_device.mapping_error = Some(error),
+            }
+            self.action_done();
+            return Ok(());
+        }
+        outcome.result.map_err(|error| sdo_error(&outcome.request, error))?;
+        if let Action::Verify { index, sub_index, expected } = self.plan[self.next] {
+            let found = coe_mapping::number(&outcome.request.data);
+            if !coe_mapping::is_same(index, expected, found) {
+                return Err(SubDeviceError::Mapping { index, sub_index, expected, found });
+            }
+        }
+        self.action_done();
+        Ok(())
     }
 
     fn action_done(&mut self) {
@@ -437,7 +499,9 @@ impl Worker {
             Some(Action::WriteSync0Start(_)) => dc::START_TIME,
             Some(Action::StartSync0) => dc::CYCLIC_UNIT_CONTROL,
             Some(Action::ReadSii) => SiiRequest::REGISTER,
-            Some(Action::Download(_)) => register::SYNC_MANAGER,
+            Some(Action::Download(_) | Action::Verify { .. } | Action::ReadMapping(_)) => {
+                register::SYNC_MANAGER
+            }
             Some(Action::RequestState(_)) | None => register::AL_STATUS,
         }
     }
@@ -483,6 +547,8 @@ fn note(reading: Reading, data: &[u8], sub_device: &mut SubDevice) {
                 processing_unit: read_u64(data, 0x18).unwrap_or(0),
             };
         }
+        Reading::Watchdogs => sub_device.watchdogs = super::watchdogs::parse(data),
+        Reading::SyncManagers(_) => sub_device.feeds_watchdog = super::watchdogs::is_fed(data),
     }
 }
 

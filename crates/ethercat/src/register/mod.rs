@@ -1,17 +1,19 @@
 //! The ESC's registers by group (ETG.1000.4, clause 6; names as in the ESC data sheets, section II).
 //!
 //! Addresses are physical memory addresses; sizes are in bytes. The groups with structure of their own
-//! are in modules: [`fmmu`], [`sync_manager`], [`dl`], [`dc`], [`sii_interface`].
+//! are in modules: [`fmmu`], [`sync_manager`], [`watchdog`], [`dl`], [`dc`], [`sii_interface`].
 
 pub mod dc;
 pub mod dl;
 pub mod fmmu;
 pub mod sii_interface;
 pub mod sync_manager;
+pub mod watchdog;
 
 pub use dl::{DlStatus, EscFeatures};
 pub use fmmu::{Fmmu, FmmuDirection};
 pub use sync_manager::{SyncManager, SyncManagerDirection, SyncManagerMode};
+pub use watchdog::Watchdogs;
 
 /// First address of process data memory; registers lie below (ETG.1000.4, 6.1).
 pub const PROCESS_DATA_MEMORY: u16 = 0x1000;

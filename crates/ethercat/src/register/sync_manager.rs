@@ -66,6 +66,9 @@ impl SyncManager {
     /// Control byte of inputs: buffered, read, PDI interrupt.
     pub const CONTROL_INPUTS: u8 = 0x20;
 
+    /// Bit of the control byte: a write to it feeds the SyncManager watchdog.
+    pub const CONTROL_WATCHDOG: u8 = 0x40;
+
     /// How the memory is handed over, or `None` for the two modes the standard does not define.
     #[must_use]
     pub const fn mode(&self) -> Option<SyncManagerMode> {
@@ -89,7 +92,7 @@ impl SyncManager {
     /// Whether a write to it feeds the SyncManager watchdog.
     #[must_use]
     pub const fn triggers_watchdog(&self) -> bool {
-        self.control & 0x40 != 0
+        self.control & Self::CONTROL_WATCHDOG != 0
     }
 
     /// The register of SyncManager `number`.

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0};
+use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0, Watchdog};
 use toml::Spanned;
 
 use super::repeat::{MOST_SUB_DEVICES, Repetition, repetitions};
 use super::topology::Topology;
-use super::{Checked, clock, mapping, simulation, startup};
+use super::{Checked, clock, mapping, simulation, startup, watchdog};
 use crate::description::{Bus, Cycle, Simulation, SubDevice};
 use crate::error::Problem;
 use crate::file;
@@ -23,7 +23,7 @@ pub(super) fn bus(
     let bus = bus.into_inner();
     let mut sub_devices = SubDevices::default();
     for entry in &bus.sub_device {
-        let kind = Kind::of(entry.get_ref(), devices, bus.distributed_clocks, cycle)?;
+        let kind = Kind::of(entry.get_ref(), devices, &bus, cycle)?;
         sub_devices.add(entry, &kind)?;
     }
     if sub_devices.list.is_empty() {
@@ -80,6 +80,8 @@ impl SubDevices {
                 process_data: kind.process_data.clone(),
                 startup: kind.startup.clone(),
                 sync0: kind.sync0,
+                process_data_watchdog: kind.process_data_watchdog,
+                pdi_watchdog: kind.pdi_watchdog,
                 parent,
                 beat_number: sub_device.beat_number.as_ref().is_some_and(|it| *it.get_ref()),
                 simulation: kind.simulation.clone(),
@@ -130,6 +132,8 @@ struct Kind {
     process_data: ProcessDataSource,
     startup: Vec<StartupSdo>,
     sync0: Option<Sync0>,
+    process_data_watchdog: Watchdog,
+    pdi_watchdog: Option<Watchdog>,
     simulation: Option<Simulation>,
     group: Option<Spanned<String>>,
 }
@@ -139,7 +143,7 @@ impl Kind {
     fn of(
         entry: &file::SubDevice,
         devices: &BTreeMap<String, file::Device>,
-        distributed_clocks: bool,
+        bus: &file::Bus,
         cycle: &Cycle,
     ) -> Checked<Self> {
         let device = entry.device.as_ref().map(|name| find_device(name, devices)).transpose()?;
@@ -148,6 +152,17 @@ impl Kind {
         let startup = entry.startup.as_ref().or(device.and_then(|it| it.startup.as_ref()));
         let clock = entry.dc.as_ref().or(device.and_then(|it| it.dc.as_ref()));
         let simulate = entry.simulate.as_ref().or(device.and_then(|it| it.simulate.as_ref()));
+        let told = |own: Option<_>, of_kind: Option<_>, of_bus: Option<_>| own.or(of_kind).or(of_bus);
+        let process_data_watchdog = told(
+            entry.process_data_watchdog.as_ref(),
+            device.and_then(|it| it.process_data_watchdog.as_ref()),
+            bus.process_data_watchdog.as_ref(),
+        );
+        let pdi_watchdog = told(
+            entry.pdi_watchdog.as_ref(),
+            device.and_then(|it| it.pdi_watchdog.as_ref()),
+            bus.pdi_watchdog.as_ref(),
+        );
         check_beat_number(entry.beat_number.as_ref(), simulate)?;
         Ok(Self {
             identity: identity.map(|it| ExpectedIdentity {
@@ -157,7 +172,9 @@ impl Kind {
             }),
             process_data: pdos.map_or(Ok(ProcessDataSource::Sii), mapping::process_data)?,
             startup: startup.into_iter().flatten().map(startup::sdo).collect::<Checked<_>>()?,
-            sync0: clock.map(|clock| clock::sync0(clock, distributed_clocks, cycle)).transpose()?,
+            process_data_watchdog: watchdog::process_data(process_data_watchdog, cycle)?,
+            pdi_watchdog: watchdog::pdi(pdi_watchdog)?,
+            sync0: clock.map(|clock| clock::sync0(clock, bus.distributed_clocks, cycle)).transpose()?,
             simulation: simulate.map(simulation::simulation).transpose()?,
             group: entry.group.as_ref().or(device.and_then(|it| it.group.as_ref())).cloned(),
         })

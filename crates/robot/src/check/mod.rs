@@ -17,6 +17,7 @@ mod seam;
 mod simulation;
 mod startup;
 mod topology;
+mod watchdog;
 
 use toml::Spanned;
 

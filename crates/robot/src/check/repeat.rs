@@ -1,5 +1,6 @@
 //! One entry of the file that stands for several: `count`, `first`, and `{}` in names.
 
+use ethercat::main_device::MAXIMUM_SUB_DEVICES;
 use toml::Spanned;
 
 use super::{Checked, number, readable_name};
@@ -9,8 +10,11 @@ use crate::file::Repeated;
 /// Where the number goes in a name.
 const PLACE: &str = "{}";
 
-/// More SubDevices than this cannot be addressed by position (16 bits; ETG.1000.4, 5.4.1).
-pub(super) const MOST_SUB_DEVICES: i64 = 65_535;
+/// SubDevices on a bus at most: what the MainDevice can address.
+pub(super) const MOST_SUB_DEVICES: i64 = MAXIMUM_SUB_DEVICES as i64;
+
+/// Largest number in a name.
+const LARGEST_FIRST: i64 = 65_535;
 
 /// One of the entries a repeated entry stands for.
 pub(super) struct Repetition {
@@ -46,7 +50,7 @@ pub(super) fn repetitions(repeated: &Repeated<'_>) -> Checked<impl Iterator<Item
         let found = format!("first = {} without a count", first.get_ref());
         return Err(Problem::new(first.span(), found, "count beside first", "add count or remove first"));
     }
-    let first = number::optional_whole("first", *first, 0..=MOST_SUB_DEVICES)?.unwrap_or(1);
+    let first = number::optional_whole("first", *first, 0..=LARGEST_FIRST)?.unwrap_or(1);
     let count = number::optional_whole("count", *count, 1..=MOST_SUB_DEVICES)?;
     let template = name.get_ref().clone();
     Ok((0..count.unwrap_or(1)).map(move |step| {

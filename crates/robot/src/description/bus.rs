@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0};
+use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0, Watchdog};
 use ethercat::pdo::PdoMapping;
 
 /// The SubDevices, and what they share.
@@ -27,6 +27,10 @@ pub struct SubDevice {
     pub startup: Vec<StartupSdo>,
     /// SYNC0, where the SubDevice is to have one.
     pub sync0: Option<Sync0>,
+    /// How long its outputs may stay away before it leaves Op by itself.
+    pub process_data_watchdog: Watchdog,
+    /// How long its application may be silent towards its ESC; `None` leaves what ESCs start with.
+    pub pdi_watchdog: Option<Watchdog>,
     /// Where it hangs; `None` for the first.
     pub parent: Option<Parent>,
     /// Whether its outputs carry the number of the beat, for those who measure from outside.

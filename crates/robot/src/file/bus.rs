@@ -1,5 +1,6 @@
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
@@ -13,6 +14,8 @@ use super::Length;
 pub(crate) struct Bus {
     #[serde(default)]
     pub(crate) distributed_clocks: bool,
+    pub(crate) process_data_watchdog: Option<Spanned<Watchdog>>,
+    pub(crate) pdi_watchdog: Option<Spanned<Watchdog>>,
     #[serde(default)]
     pub(crate) sub_device: Vec<Spanned<SubDevice>>,
 }
@@ -40,6 +43,8 @@ pub(crate) struct SubDevice {
     pub(crate) pdos: Option<Spanned<Pdos>>,
     pub(crate) startup: Option<Vec<Startup>>,
     pub(crate) dc: Option<Spanned<DistributedClock>>,
+    pub(crate) process_data_watchdog: Option<Spanned<Watchdog>>,
+    pub(crate) pdi_watchdog: Option<Spanned<Watchdog>>,
     pub(crate) simulate: Option<Spanned<Simulate>>,
     pub(crate) beat_number: Option<Spanned<bool>>,
     pub(crate) group: Option<Spanned<String>>,
@@ -53,9 +58,15 @@ pub(crate) struct Device {
     pub(crate) pdos: Option<Spanned<Pdos>>,
     pub(crate) startup: Option<Vec<Startup>>,
     pub(crate) dc: Option<Spanned<DistributedClock>>,
+    pub(crate) process_data_watchdog: Option<Spanned<Watchdog>>,
+    pub(crate) pdi_watchdog: Option<Spanned<Watchdog>>,
     pub(crate) simulate: Option<Spanned<Simulate>>,
     pub(crate) group: Option<Spanned<String>>,
 }
+
+/// A watchdog: a duration, or "off".
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watchdog(pub(crate) Option<Duration>);
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -144,6 +155,30 @@ pub(crate) enum SimulateKind {
     DigitalInputs,
     AnalogueInput,
     ServoDrive,
+}
+
+impl<'de> Deserialize<'de> for Watchdog {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TimeOrOff;
+
+        impl Visitor<'_> for TimeOrOff {
+            type Value = Watchdog;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a duration in quotes, as in \"100ms\", or \"off\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Watchdog, E> {
+                if text == "off" {
+                    return Ok(Watchdog(None));
+                }
+                let wrong = |_| E::invalid_value(serde::de::Unexpected::Str(text), &self);
+                crate::duration::parse(text).map(|time| Watchdog(Some(time))).map_err(wrong)
+            }
+        }
+
+        deserializer.deserialize_str(TimeOrOff)
+    }
 }
 
 impl<'de> Deserialize<'de> for Pdos {

@@ -20,6 +20,7 @@ pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits, 
 pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
     Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Simulate, SimulateKind, Startup, SubDevice,
+    Watchdog,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::{Interlock, InterlockKind};

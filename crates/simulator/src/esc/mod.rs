@@ -348,7 +348,7 @@ impl Esc {
     }
 
     fn watchdog_period(&self, time: u16) -> Option<Duration> {
-        watchdog::period(self.memory.word(register::WATCHDOG_DIVIDER), self.memory.word(time))
+        register::watchdog::time(self.memory.word(register::WATCHDOG_DIVIDER), self.memory.word(time))
     }
 
     fn set_watchdog_status(&mut self, ok: bool) {

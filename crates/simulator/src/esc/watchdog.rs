@@ -35,23 +35,9 @@ impl Watchdog {
     }
 }
 
-/// Time of a watchdog from its registers: ticks of (divider + 2) * 40 ns; 0 ticks switch it off.
-pub(crate) fn period(divider: u16, ticks: u16) -> Option<Duration> {
-    let tick = Duration::from_nanos((u64::from(divider) + 2) * 40);
-    (ticks != 0).then(|| tick * u32::from(ticks))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ethercat::register::{WATCHDOG_DIVIDER_DEFAULT, WATCHDOG_TIME_DEFAULT};
-
-    #[test]
-    fn the_default_is_a_tenth_of_a_second() {
-        let period = period(WATCHDOG_DIVIDER_DEFAULT, WATCHDOG_TIME_DEFAULT);
-        assert_eq!(period, Some(Duration::from_millis(100)));
-        assert_eq!(super::period(0, 0), None);
-    }
 
     #[test]
     fn it_expires_once_and_only_after_it_was_fed() {

@@ -32,6 +32,7 @@ use crate::compose::{axes, controller, peripherals, profile};
 use crate::failure::Failure;
 use crate::stop;
 use crate::words::live_line::LiveLine;
+use crate::words::sub_devices::unwatched;
 
 impl Run {
     /// Brings the bus up, runs the cycle on its own thread, and watches it until it is over.
@@ -64,6 +65,7 @@ impl Run {
             stop: stop::flag(),
         };
         pump.bring_up(BRING_UP_PATIENCE, |_| ())?;
+        unwatched(pump.main_device.sub_devices()).iter().for_each(|line| live.say(line));
         let (axes, beat_numbers) = (axes::axes(robot), axes::beat_numbers(robot));
         let interlocks = axes::interlocks(robot);
         let checked = axis::check(&axes, pump.main_device).map_err(Failure::from);

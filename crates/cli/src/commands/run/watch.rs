@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use blame::{Explainer, Explanation};
 use bridge::diagnostics::TaskDiagnostics;
+use ethercat::cia402::ErrorCode;
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
 use robot::Robot;
@@ -215,10 +216,13 @@ impl Watch {
                 ));
             }
             Event::Emergency { position, error_code, error_register, manufacturer } => {
+                let error_code = ErrorCode(error_code);
+                let next = error_code.remedy();
                 live.say(&format!(
-                    "SubDevice {position} \"{}\" sends emergency {error_code:#06x}, error register \
-                     {error_register:#04x}, {manufacturer:02x?}",
-                    name(position)
+                    "SubDevice {position} \"{}\" sends emergency {error_code}{}{next} (error register \
+                     {error_register:#04x}, {manufacturer:02x?})",
+                    name(position),
+                    if next.is_empty() { "" } else { "; " },
                 ));
             }
             // Failures end the cycle and come with it.

@@ -1,0 +1,188 @@
+//! The objects a SubDevice says it has, as far as it says so: what one of them fails to tell does not hide the others.
+
+use std::fmt::Write as _;
+
+use ethercat::main_device::{MailboxError, MailboxService};
+use ethercat::sdo_abort::AbortCode;
+use ethercat::wire::coe::{ListType, ObjectCode, ObjectDescription};
+
+use super::objects::{Entry, Unanswered, entry_service, readable};
+use crate::object_address::ObjectAddress;
+
+/// Questions in a row without any answer after which the rest is not asked: each takes seconds.
+const SILENCES: u32 = 3;
+
+/// A listing under way.
+pub(super) struct Listing<'a, F> {
+    ask: F,
+    /// Grows by a line for each object and entry.
+    text: &'a mut String,
+    /// Answers that were refused, short or missing.
+    unread: usize,
+    silences: u32,
+}
+
+/// Why a listing ended early, and what it was doing.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) doing: String,
+    pub(super) why: Unanswered,
+}
+
+impl<'a, F: FnMut(MailboxService) -> Result<Vec<u8>, Unanswered>> Listing<'a, F> {
+    pub(super) fn new(ask: F, text: &'a mut String) -> Self {
+        Self { ask, text, unread: 0, silences: 0 }
+    }
+
+    /// Lists all objects, and returns how many answers were no proper ones.
+    pub(super) fn run(mut self) -> Result<usize, Ended> {
+        let doing = || "listing the objects".to_owned();
+        let list = (self.ask)(MailboxService::ObjectList(ListType::ALL))
+            .map_err(|why| Ended { doing: doing(), why })?;
+        // The first two bytes repeat the list type.
+        for index in list.get(2..).unwrap_or_default().chunks_exact(2) {
+            self.object(u16::from_le_bytes([index[0], index[1]]))?;
+        }
+        Ok(self.unread)
+    }
+
+    fn object(&mut self, index: u16) -> Result<(), Ended> {
+        let described = (self.ask)(MailboxService::DescribeObject { index })
+            .and_then(|bytes| last_sub_index(index, &bytes).map_err(Unanswered::from));
+        let last = match described {
+            Ok((heading, last)) => {
+                self.silences = 0;
+                let _ = writeln!(self.text, "{}", heading.trim_end());
+                last
+            }
+            Err(why) => return self.note(&format!("{index:#06x}   "), format!("object {index:#06x}"), why),
+        };
+        for sub_index in 0..=last {
+            let address = ObjectAddress { index, sub_index };
+            match (self.ask)(entry_service(address)).and_then(|bytes| Ok(Entry::parse(&bytes)?)) {
+                Ok(entry) => {
+                    self.silences = 0;
+                    let _ = writeln!(self.text, "  {address}  {entry}");
+                }
+                // Sub-indices need not be without gaps.
+                Err(Unanswered::Mailbox(MailboxError::Aborted(AbortCode::NO_SUB_INDEX))) => {}
+                Err(why) => self.note(&format!("  {address}"), format!("object {address}"), why)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A line instead of an answer that was none; the end where going on makes no sense.
+    fn note(&mut self, place: &str, what: String, why: Unanswered) -> Result<(), Ended> {
+        self.unread += 1;
+        let is_silence = matches!(
+            why,
+            Unanswered::Mailbox(
+                MailboxError::Timeout(_) | MailboxError::NoAnswer { .. } | MailboxError::Unfinished { .. }
+            )
+        );
+        self.silences = if is_silence { self.silences + 1 } else { 0 };
+        let Unanswered::Mailbox(error) = &why else {
+            return Err(Ended { doing: format!("asking about {what}"), why });
+        };
+        let _ = writeln!(self.text, "{place}  ? {error}");
+        if self.silences < SILENCES {
+            return Ok(());
+        }
+        Err(Ended { doing: format!("asking about {what}, in vain {SILENCES} times in a row"), why })
+    }
+}
+
+/// An object's line, and its last sub-index.
+fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(String, u8), MailboxError> {
+    let object = ObjectDescription::parse(bytes).map_err(MailboxError::Format)?;
+    let (kind, last) = match object.object_code {
+        ObjectCode::VARIABLE => ("variable", 0),
+        ObjectCode::ARRAY => ("array", object.maximum_sub_index),
+        ObjectCode::RECORD => ("record", object.maximum_sub_index),
+        _ => ("object", object.maximum_sub_index),
+    };
+    Ok((format!("{index:#06x}     {kind:<9} {}", readable(object.name)), last))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use runtime::bring_up::BringUpError;
+
+    use super::*;
+
+    /// A device with five objects; one description is cut short, one refused, one entry refused.
+    fn odd(service: MailboxService) -> Result<Vec<u8>, Unanswered> {
+        let aborted = |code| Err(Unanswered::Mailbox(MailboxError::Aborted(code)));
+        match service {
+            MailboxService::ObjectList(_) => {
+                Ok([1_u16, 0x1000, 0x2000, 0x3000, 0x4000, 0x5000].map(u16::to_le_bytes).concat())
+            }
+            MailboxService::DescribeObject { index: 0x2000 } => Ok(vec![0x00, 0x20, 5]),
+            MailboxService::DescribeObject { index: 0x3000 } => aborted(AbortCode::GENERAL),
+            MailboxService::DescribeObject { index } => {
+                let [low, high] = index.to_le_bytes();
+                let record = [low, high, 5, 0, 3, 9];
+                Ok([&record[..], b"thing"].concat())
+            }
+            MailboxService::DescribeEntry { index: 0x4000, sub_index: 2, .. } => {
+                aborted(AbortCode::HARDWARE)
+            }
+            MailboxService::DescribeEntry { sub_index: 3, .. } => aborted(AbortCode::NO_SUB_INDEX),
+            MailboxService::DescribeEntry { index, sub_index, .. } => {
+                let [low, high] = index.to_le_bytes();
+                let entry = [low, high, sub_index, 0, 6, 0, 16, 0, 7, 0];
+                Ok([&entry[..], b"word"].concat())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_short_answer_and_one_refused_hide_nothing_else() {
+        let mut text = String::new();
+        let unread = Listing::new(odd, &mut text).run().unwrap();
+        assert_eq!(unread, 3);
+        for (object, lines) in [("0x1000", 4), ("0x2000", 1), ("0x3000", 1), ("0x4000", 4), ("0x5000", 4)] {
+            let found: Vec<_> = text.lines().filter(|line| line.trim_start().starts_with(object)).collect();
+            assert_eq!(found.len(), lines, "{object}: {text}");
+        }
+        let noted = |place: &str, why: &str| {
+            text.lines().any(|line| line.trim_start().starts_with(place) && line.contains(why))
+        };
+        assert!(noted("0x2000", "? "), "{text}");
+        assert!(noted("0x3000", "? aborted, 0x08000000"), "{text}");
+        assert!(noted("0x4000:02", "? aborted, 0x06060000"), "{text}");
+    }
+
+    #[test]
+    fn a_device_that_falls_silent_is_not_asked_for_ever_and_what_it_told_stays() {
+        let mut asked = 0;
+        let falls_silent = |service| {
+            asked += 1;
+            let silent = asked > 7;
+            if silent { Err(MailboxError::Timeout(Duration::from_secs(2)).into()) } else { odd(service) }
+        };
+        let mut text = String::new();
+        let ended = Listing::new(falls_silent, &mut text).run().unwrap_err();
+        assert!(matches!(ended.why, Unanswered::Mailbox(MailboxError::Timeout(_))), "{ended:?}");
+        assert_eq!(asked, 7 + SILENCES);
+        assert!(text.contains("0x1000:02"), "{text}");
+    }
+
+    #[test]
+    fn an_interruption_ends_it_at_once() {
+        let mut asked = 0;
+        let interrupted = |service| {
+            asked += 1;
+            if asked > 3 { Err(Unanswered::Bus(BringUpError::Stopped)) } else { odd(service) }
+        };
+        let mut text = String::new();
+        let ended = Listing::new(interrupted, &mut text).run().unwrap_err();
+        assert!(matches!(ended.why, Unanswered::Bus(BringUpError::Stopped)), "{ended:?}");
+        assert_eq!(asked, 4);
+        assert!(text.starts_with("0x1000     "), "{text}");
+    }
+}

@@ -1,0 +1,22 @@
+//! Watchdogs: told by `onbeat scan -v`, and a warning of `onbeat run` where outputs have none.
+
+use crate::common::{run, six_axis_with};
+
+#[test]
+fn details_show_the_watchdogs() {
+    let path = six_axis_with("watchdog.toml", "[bus]", "[bus]\nprocess_data_watchdog = \"30ms\"");
+    let ran = run(&["scan", path.to_str().unwrap(), "-v"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let lines = ran.stdout.matches("process data watchdog 30ms, PDI watchdog 100ms").count();
+    assert_eq!(lines, 6, "{}", ran.stdout);
+}
+
+#[test]
+fn a_run_warns_of_outputs_that_nothing_watches() {
+    let path = six_axis_with("unwatched.toml", "[bus]", "[bus]\nprocess_data_watchdog = \"off\"");
+    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "10"]);
+    let warned = "SubDevice 0 \"drive-1\" has no process data watchdog";
+    assert!(ran.stderr.contains(warned), "{}", ran.stderr);
+    let ran = run(&["run", "--cycles", "10"]);
+    assert!(!ran.stderr.contains("watchdog"), "{}", ran.stderr);
+}

@@ -1,0 +1,223 @@
+//! Reading the PDOs of a SubDevice whose SII declares none: its assignment objects 0x1C12 and 0x1C13, and the mapping
+//! objects they name (ETG.1000.6, 5.6.7.4).
+//!
+//! Pure: the object to upload out, its value in.
+
+use crate::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, Pdo, PdoEntry, PdoMapping};
+
+use super::error::SubDeviceError;
+use super::request::MailboxError;
+
+/// Objects mapped at most, padding included: far more than any device maps, and soon read.
+const MOST_ENTRIES: usize = 1024;
+
+/// SyncManagers of a SubDevice with a mailbox, and their assignment objects: outputs, inputs.
+const DIRECTIONS: [(u8, u16); 2] = [(2, ASSIGNMENT_OUTPUTS), (3, ASSIGNMENT_INPUTS)];
+
+/// Which directions there is a SyncManager for: outputs, inputs.
+pub(super) type Directions = [bool; 2];
+
+/// What is read next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    PdoCount,
+    /// The so-and-so-many-th of so many PDOs.
+    Pdo(u8, u8),
+    EntryCount(u8, u8),
+    /// The so-and-so-many-th of so many entries of that PDO.
+    Entry((u8, u8), u8, u8),
+}
+
+/// A mapping being read.
+#[derive(Debug)]
+pub(super) struct MappingReader {
+    directions: Directions,
+    direction: usize,
+    at: At,
+    entries: usize,
+    mapping: PdoMapping,
+}
+
+impl MappingReader {
+    /// Reads these directions; at least one.
+    pub(super) fn new(directions: Directions) -> Self {
+        let direction = usize::from(!directions[0]);
+        Self { directions, direction, at: At::PdoCount, entries: 0, mapping: PdoMapping::default() }
+    }
+
+    /// The object to upload: index and sub-index.
+    pub(super) fn request(&self) -> (u16, u8) {
+        let assignment = DIRECTIONS[self.direction].1;
+        let pdo = self.pdos().last().map_or(0, |pdo| pdo.index);
+        match self.at {
+            At::PdoCount => (assignment, 0),
+            At::Pdo(number, _) => (assignment, number),
+            At::EntryCount(..) => (pdo, 0),
+            At::Entry(_, number, _) => (pdo, number),
+        }
+    }
+
+    /// Its value came, or why not. The mapping, once it is whole.
+    pub(super) fn answered(
+        &mut self,
+        answer: Result<&[u8], MailboxError>,
+    ) -> Result<Option<PdoMapping>, SubDeviceError> {
+        let (index, sub_index) = self.request();
+        let value = match (answer, self.at) {
+            (Ok(bytes), _) => number(bytes),
+            // Without an assignment object there is no process data that way.
+            (Err(MailboxError::Aborted(_)), At::PdoCount) => 0,
+            (Err(error), _) => return Err(SubDeviceError::Sdo { index, sub_index, error }),
+        };
+        self.at = match self.at {
+            At::PdoCount => return Ok(self.after_pdo(0, value as u8)),
+            At::Pdo(number, of) => {
+                self.begin_pdo(value as u16);
+                At::EntryCount(number, of)
+            }
+            At::EntryCount(number, of) if value as u8 == 0 => return Ok(self.after_pdo(number, of)),
+            At::EntryCount(number, of) => At::Entry((number, of), 1, value as u8),
+            At::Entry(pdo, number, of) => {
+                self.entries += 1;
+                if self.entries > MOST_ENTRIES {
+                    return Err(SubDeviceError::TooManyEntries { index, maximum: MOST_ENTRIES });
+                }
+                if let Some(pdo) = self.pdos_mut().last_mut() {
+                    pdo.entries.push(PdoEntry::from_mapping_value(value));
+                }
+                match number < of {
+                    true => At::Entry(pdo, number + 1, of),
+                    false => return Ok(self.after_pdo(pdo.0, pdo.1)),
+                }
+            }
+        };
+        Ok(None)
+    }
+
+    /// The next PDO, the other direction, or the end.
+    fn after_pdo(&mut self, number: u8, of: u8) -> Option<PdoMapping> {
+        if number < of {
+            self.at = At::Pdo(number + 1, of);
+        } else if self.direction == 0 && self.directions[1] {
+            (self.direction, self.at) = (1, At::PdoCount);
+        } else {
+            return Some(core::mem::take(&mut self.mapping));
+        }
+        None
+    }
+
+    fn begin_pdo(&mut self, index: u16) {
+        let sync_manager = Some(DIRECTIONS[self.direction].0);
+        let pdo = Pdo { index, sync_manager, fixed: false, name: String::new(), entries: Vec::new() };
+        self.pdos_mut().push(pdo);
+    }
+
+    fn pdos(&self) -> &[Pdo] {
+        if self.direction == 0 { &self.mapping.outputs } else { &self.mapping.inputs }
+    }
+
+    fn pdos_mut(&mut self) -> &mut Vec<Pdo> {
+        if self.direction == 0 { &mut self.mapping.outputs } else { &mut self.mapping.inputs }
+    }
+}
+
+/// A number of up to four bytes, as an object holds it.
+pub(super) fn number(bytes: &[u8]) -> u32 {
+    bytes.iter().take(4).rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
+}
+
+/// Whether a mapping or assignment object holds what it is to hold. Padding is padding, whatever sub-index a device gives it.
+pub(super) fn is_same(index: u16, expected: u32, found: u32) -> bool {
+    let is_assignment = DIRECTIONS.iter().any(|(_, assignment)| *assignment == index);
+    let are_padding = !is_assignment && expected >> 16 == 0 && found >> 16 == 0;
+    expected == found || are_padding && expected as u8 == found as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sdo_abort::AbortCode;
+
+    /// Reads a device whose objects are these; all others abort. Returns how many uploads it took, too.
+    fn read(
+        directions: Directions,
+        objects: &[(u16, u8, u32)],
+    ) -> Result<(PdoMapping, usize), SubDeviceError> {
+        let mut reader = MappingReader::new(directions);
+        for uploads in 1.. {
+            let asked = reader.request();
+            let found = objects.iter().find(|it| (it.0, it.1) == asked).map(|it| it.2.to_le_bytes());
+            let aborted = MailboxError::Aborted(AbortCode::NO_OBJECT);
+            let answer = found.as_ref().map(|bytes| &bytes[..]).ok_or(aborted);
+            if let Some(mapping) = reader.answered(answer)? {
+                return Ok((mapping, uploads));
+            }
+        }
+        unreachable!()
+    }
+
+    const OBJECTS: [(u16, u8, u32); 14] = [
+        (0x1C12, 0, 1),
+        (0x1C12, 1, 0x1601),
+        (0x1601, 0, 2),
+        (0x1601, 1, 0x6040_0010),
+        (0x1601, 2, 0x607A_0020),
+        (0x1C13, 0, 3),
+        (0x1C13, 1, 0x1A00),
+        (0x1C13, 2, 0x1A01),
+        (0x1C13, 3, 0x1A05),
+        (0x1A00, 0, 1),
+        (0x1A00, 1, 0x6041_0010),
+        (0x1A01, 0, 0),
+        (0x1A05, 0, 1),
+        (0x1A05, 1, 0x0000_0008),
+    ];
+
+    #[test]
+    fn both_directions_with_all_their_pdos_are_read_in_their_order() {
+        let (mapping, uploads) = read([true, true], &OBJECTS).unwrap();
+        assert_eq!(uploads, OBJECTS.len());
+        let indices = |pdos: &[Pdo]| pdos.iter().map(|it| (it.index, it.sync_manager)).collect::<Vec<_>>();
+        assert_eq!(indices(&mapping.outputs), [(0x1601, Some(2))]);
+        assert_eq!(indices(&mapping.inputs), [(0x1A00, Some(3)), (0x1A01, Some(3)), (0x1A05, Some(3))]);
+        assert_eq!((mapping.output_bits(), mapping.input_bits()), (48, 24));
+        assert_eq!(mapping.output(0x607A, 0).unwrap().bit_offset, 16);
+    }
+
+    #[test]
+    fn a_direction_without_sync_manager_or_assignment_is_left_out() {
+        let (mapping, _) = read([false, true], &OBJECTS).unwrap();
+        assert_eq!((mapping.output_bits(), mapping.input_bits()), (0, 24));
+        let (mapping, uploads) = read([true, true], &[]).unwrap();
+        assert_eq!((mapping, uploads), (PdoMapping::default(), 2));
+        let (mapping, _) = read([true, false], &OBJECTS).unwrap();
+        assert_eq!((mapping.output_bits(), mapping.input_bits()), (48, 0));
+    }
+
+    #[test]
+    fn an_object_that_is_missing_further_in_is_named() {
+        let missing = read([true, true], &OBJECTS[..4]).unwrap_err();
+        assert!(matches!(missing, SubDeviceError::Sdo { index: 0x1601, sub_index: 2, .. }), "{missing}");
+    }
+
+    #[test]
+    fn padding_is_the_same_by_its_bits_alone() {
+        assert!(is_same(0x1600, 0x0000_0008, 0x0000_0308));
+        assert!(!is_same(0x1600, 0x0000_0008, 0x0000_0007));
+        assert!(!is_same(0x1600, 0x6040_0010, 0x6041_0010));
+        assert!(!is_same(0x1600, 0x0000_0010, 0x6041_0010));
+        assert!(!is_same(ASSIGNMENT_OUTPUTS, 0x1600, 0x1700));
+    }
+
+    #[test]
+    fn a_device_that_maps_without_end_is_not_read_for_ever() {
+        let mut reader = MappingReader::new([true, true]);
+        let ended = (0..100_000).find_map(|_| {
+            let (index, _) = reader.request();
+            let assigns = index == ASSIGNMENT_OUTPUTS && matches!(reader.at, At::Pdo(..));
+            let value: u32 = if assigns { 0x1600 } else { 255 };
+            reader.answered(Ok(&value.to_le_bytes())).err()
+        });
+        assert!(matches!(ended, Some(SubDeviceError::TooManyEntries { .. })), "{ended:?}");
+    }
+}

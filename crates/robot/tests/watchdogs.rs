@@ -1,0 +1,98 @@
+//! Watchdogs in the robot file: of the bus, of a device, of one SubDevice.
+
+mod support;
+
+use std::time::Duration;
+
+use ethercat::main_device::Watchdog;
+use onbeat_robot::Robot;
+use support::spoiled;
+
+const GOOD: &str = r#"
+[cycle]
+period = "1ms"
+
+[device.terminal]
+simulate = { kind = "digital_outputs", channels = 8 }
+
+[bus]
+
+[[bus.sub_device]]
+name = "one"
+device = "terminal"
+
+[[bus.sub_device]]
+name = "two"
+device = "terminal"
+
+[[bus.sub_device]]
+name = "three"
+simulate = { kind = "digital_inputs", channels = 8 }
+"#;
+
+/// The process data watchdogs of the three.
+fn watchdogs(text: &str) -> [Watchdog; 3] {
+    let robot = Robot::parse(text, "r.toml").expect("a good file");
+    let [one, two, three] = &robot.bus.sub_devices[..] else { panic!("three") };
+    [one, two, three].map(|it| it.process_data_watchdog)
+}
+
+fn after(milliseconds: u64) -> Watchdog {
+    Watchdog::After(Duration::from_millis(milliseconds))
+}
+
+#[test]
+fn the_nearest_key_wins() {
+    assert_eq!(watchdogs(GOOD), [after(100); 3]);
+    let of_bus = GOOD.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"40ms\"\n");
+    assert_eq!(watchdogs(&of_bus), [after(40); 3]);
+    let of_device =
+        of_bus.replace("[device.terminal]", "[device.terminal]\nprocess_data_watchdog = \"off\"");
+    assert_eq!(watchdogs(&of_device), [Watchdog::Off, Watchdog::Off, after(40)]);
+    let of_one = of_device.replace("\"two\"", "\"two\"\nprocess_data_watchdog = \"7ms\"");
+    assert_eq!(watchdogs(&of_one), [Watchdog::Off, after(7), after(40)]);
+}
+
+#[test]
+fn the_pdi_watchdog_is_left_alone_unless_the_file_says_something() {
+    let pdi = |text: &str| Robot::parse(text, "r.toml").unwrap().bus.sub_devices[1].pdi_watchdog;
+    assert_eq!(pdi(GOOD), None);
+    assert_eq!(pdi(&GOOD.replace("\"two\"", "\"two\"\npdi_watchdog = \"off\"")), Some(Watchdog::Off));
+    assert_eq!(pdi(&GOOD.replace("[bus]\n", "[bus]\npdi_watchdog = \"20ms\"\n")), Some(after(20)));
+}
+
+#[test]
+fn a_long_period_has_a_longer_watchdog_by_default() {
+    assert_eq!(watchdogs(&GOOD.replace("\"1ms\"", "\"50ms\"")), [after(200); 3]);
+}
+
+#[test]
+fn a_time_that_does_not_suit_the_cycle_is_refused() {
+    let sentence = |value: &str| {
+        let bad = format!("[bus]\nprocess_data_watchdog = {value}\n");
+        spoiled(GOOD, "[bus]\n", &bad).to_string()
+    };
+    assert_eq!(
+        sentence("\"1ms\""),
+        "r.toml:9:25: process_data_watchdog = 1ms, expected two periods of 1ms to 2min, or \"off\": choose \
+         another time"
+    );
+    assert!(sentence("\"3min\"").contains("3min"), "{}", sentence("\"3min\""));
+    for wrong in ["\"on\"", "100", "true"] {
+        let found = sentence(wrong);
+        assert!(found.contains("a duration in quotes, as in \"100ms\", or \"off\""), "{found}");
+    }
+    let pdi = spoiled(GOOD, "[bus]\n", "[bus]\npdi_watchdog = \"0s\"\n").to_string();
+    assert!(pdi.contains("pdi_watchdog = 0ns, expected 1us to 2min"), "{pdi}");
+}
+
+#[test]
+fn a_bus_has_no_more_sub_devices_than_can_be_addressed() {
+    let many = |first: &str, count: u32| GOOD.replace(first, &format!("\"many-{{}}\"\ncount = {count}"));
+    let refused = |text: &str| Robot::parse(text, "r.toml").unwrap_err().to_string();
+    assert!(Robot::parse(&many("\"one\"", 4094), "r.toml").is_ok());
+    let found = refused(&many("\"one\"", 4095));
+    assert!(found.contains("more than 4096 SubDevices"), "{found}");
+    let found = refused(&many("\"one\"", 4097));
+    assert!(found.contains("count = 4097, expected 1 to 4096"), "{found}");
+}

@@ -1,0 +1,210 @@
+//! Mailbox transfers that never finish, though each message is answered: they are given up after a total.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::main_device::{
+    Configuration, Event, MailboxError, MailboxRequest, MailboxService, Stage, StartupSdo,
+    SubDeviceConfiguration,
+};
+use ethercat::pdo::PdoMapping;
+use ethercat::sdo_abort::AbortCode;
+use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use ethercat::wire::coe::{
+    CoeMessage, ListType, SdoInformation, SdoInformationService, SdoPayload, SdoRequest, SdoResponse,
+};
+use onbeat_simulator::SubDevice;
+use onbeat_simulator::application::sii::with_coe;
+use onbeat_simulator::application::{Application, ProcessDataLengths, Replies};
+
+use rig::Rig;
+
+const TOTAL: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(300);
+const PER_BYTE: Duration = Duration::from_millis(2);
+
+/// Bytes of the object it claims to have.
+const ANNOUNCED: u32 = 2000;
+
+/// A mailbox that answers every message, after a while, with so many bytes of what never ends.
+struct Endless {
+    answers_after: Duration,
+    bytes: usize,
+    /// What it answers next, and when.
+    pending: Option<(Instant, CoeKind)>,
+    now: Instant,
+    toggle: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum CoeKind {
+    Segment,
+    Began,
+    None(u16),
+    Fragment,
+    Written(u16),
+    SegmentWritten,
+}
+
+impl Application for Endless {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        ProcessDataLengths::default()
+    }
+
+    fn step(&mut self, now: Instant, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {
+        self.now = now;
+    }
+
+    fn coe(&mut self, request: &[u8], _replies: &mut Replies<'_>) -> bool {
+        let kind = match CoeMessage::parse(request) {
+            Ok(CoeMessage::SdoRequest(SdoRequest::InitiateUpload { index: 0x2000, .. })) => CoeKind::Began,
+            Ok(CoeMessage::SdoRequest(SdoRequest::InitiateUpload { index, .. })) => CoeKind::None(index),
+            Ok(CoeMessage::SdoRequest(SdoRequest::UploadSegment { toggle })) => {
+                self.toggle = toggle;
+                CoeKind::Segment
+            }
+            Ok(CoeMessage::SdoRequest(SdoRequest::InitiateDownload { index, .. })) => {
+                CoeKind::Written(index)
+            }
+            Ok(CoeMessage::SdoRequest(SdoRequest::DownloadSegment { toggle, .. })) => {
+                self.toggle = toggle;
+                CoeKind::SegmentWritten
+            }
+            _ => CoeKind::Fragment,
+        };
+        self.pending = Some((self.now + self.answers_after, kind));
+        true
+    }
+
+    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
+        let Some((due, kind)) = self.pending.filter(|(due, _)| *due <= self.now) else { return };
+        let data = vec![0xA5; self.bytes];
+        let (index, sub_index, complete_access, toggle) = (0x2000, 0, false, self.toggle);
+        let message = match kind {
+            CoeKind::Began => CoeMessage::SdoResponse(SdoResponse::InitiateUpload {
+                index,
+                sub_index,
+                complete_access,
+                payload: SdoPayload::Normal { total_size: ANNOUNCED, data: &[] },
+            }),
+            CoeKind::None(index) => {
+                let code = AbortCode::NO_OBJECT;
+                CoeMessage::SdoResponse(SdoResponse::Abort { index, sub_index, code })
+            }
+            CoeKind::Segment => {
+                CoeMessage::SdoResponse(SdoResponse::UploadSegment { toggle, last: false, data: &data })
+            }
+            CoeKind::Written(index) => {
+                CoeMessage::SdoResponse(SdoResponse::InitiateDownload { index, sub_index, complete_access })
+            }
+            CoeKind::SegmentWritten => CoeMessage::SdoResponse(SdoResponse::DownloadSegment { toggle }),
+            CoeKind::Fragment => CoeMessage::SdoInformation(SdoInformation {
+                fragments_left: 9,
+                incomplete: true,
+                service: SdoInformationService::ListResponse(&data),
+            }),
+        };
+        let mut bytes = [0; 128];
+        let length = message.emit(&mut bytes).expect("it fits the mailbox");
+        assert!(replies.push(&bytes[..length]));
+        let goes_on = matches!(kind, CoeKind::Fragment);
+        self.pending = goes_on.then_some((due + self.answers_after, kind));
+    }
+}
+
+fn endless(answers_after: Duration, bytes: usize) -> SubDevice {
+    let image = with_coe(Identity::default(), "endless", PdoMapping::default()).image();
+    let now = Instant::EPOCH;
+    SubDevice::from_sii(
+        &image.emit(),
+        Box::new(Endless { answers_after, bytes, pending: None, now, toggle: false }),
+    )
+}
+
+fn configuration() -> Configuration {
+    Configuration { mailbox_timeout: TIMEOUT, transfer_timeout: TOTAL, ..Configuration::default() }
+}
+
+/// How the request ends, and after how long.
+fn carry(
+    device: SubDevice,
+    service: MailboxService,
+    data: Vec<u8>,
+) -> (Result<(), MailboxError>, Duration) {
+    let described = SubDeviceConfiguration::default();
+    let mut rig =
+        Rig::new(Configuration { sub_devices: Some(vec![described]), ..configuration() }, vec![device]);
+    rig.pump_to(Stage::PreOp);
+    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    let start = rig.now;
+    rig.main_device.submit(MailboxRequest { position: 0, service, data }).expect("there is room");
+    while rig.now.since(start) < Duration::from_secs(60) {
+        rig.pump(Duration::from_millis(1));
+        let outcome = rig.events.drain(..).find_map(|event| match event {
+            Event::Mailbox(outcome) => Some(outcome),
+            _ => None,
+        });
+        if let Some(outcome) = outcome {
+            return (outcome.result, rig.now.since(start));
+        }
+    }
+    panic!("it never ended")
+}
+
+const UPLOAD: MailboxService =
+    MailboxService::Upload { index: 0x2000, sub_index: 0, complete_access: false };
+const DOWNLOAD: MailboxService =
+    MailboxService::Download { index: 0x2000, sub_index: 0, complete_access: false };
+
+#[test]
+fn segments_and_fragments_that_bring_next_to_nothing_are_given_up_after_the_total() {
+    let tenth = Duration::from_millis(100);
+    for service in [UPLOAD, MailboxService::ObjectList(ListType::ALL)] {
+        for bytes in [0, 2, 10] {
+            let (ended, after) = carry(endless(tenth, bytes), service, Vec::with_capacity(1 << 20));
+            let Err(MailboxError::Unfinished { answers, bytes: got, .. }) = ended else {
+                panic!("{service:?} with {bytes} bytes an answer: {ended:?}")
+            };
+            assert_eq!(got % bytes.max(1), 0, "{got}");
+            assert!(answers > 3 && got <= 10 * answers as usize, "{answers} answers, {got} bytes");
+            let limit = TOTAL + PER_BYTE * got as u32;
+            assert!(after >= limit && after < limit + Duration::from_millis(20), "{after:?}, {limit:?}");
+            let sentence = ended.unwrap_err().to_string();
+            assert!(sentence.contains(&format!("{got} bytes in {answers} answers")), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn a_download_that_is_acknowledged_slowly_says_how_far_it_got() {
+    let slow = Duration::from_millis(290);
+    let (ended, after) = carry(endless(slow, 0), DOWNLOAD, vec![7; 2000]);
+    let Err(MailboxError::Unfinished { bytes, .. }) = ended else { panic!("{ended:?}") };
+    assert!((100..2000).contains(&bytes), "{bytes}");
+    assert!(after < TOTAL + PER_BYTE * 2000, "{after:?}");
+}
+
+#[test]
+fn what_takes_longer_than_the_total_but_goes_on_is_let_finish() {
+    let (ended, after) = carry(endless(Duration::from_millis(100), 0), DOWNLOAD, vec![7; 1000]);
+    assert_eq!(ended, Ok(()));
+    assert!(after > TOTAL, "{after:?}");
+}
+
+#[test]
+fn a_start_up_value_that_is_never_taken_whole_ends_the_bring_up() {
+    let data = vec![7; 1000];
+    let startup = vec![StartupSdo { index: 0x2000, sub_index: 0, complete_access: false, data }];
+    let described = SubDeviceConfiguration { startup, ..SubDeviceConfiguration::default() };
+    let mut rig = Rig::new(
+        Configuration { sub_devices: Some(vec![described]), ..configuration() },
+        vec![endless(Duration::from_millis(290), 0)],
+    );
+    let start = rig.now;
+    rig.pump_to(Stage::PreOp);
+    let sentence = rig.failure().map(ToString::to_string).unwrap_or_default();
+    assert!(sentence.contains("SDO 0x2000:00: not over after"), "{sentence}");
+    assert!(rig.now.since(start) < Duration::from_secs(5));
+}
