@@ -166,6 +166,17 @@ pub enum SubDeviceError {
         /// Word address.
         word_address: u32,
     },
+    /// The EEPROM stays busy.
+    #[error(
+        "EEPROM busy: SII word {word_address:#06x} is not read after {} ms; restart it, or replace its EEPROM",
+        within.as_millis()
+    )]
+    SiiBusy {
+        /// Word address.
+        word_address: u32,
+        /// Time it was seen busy.
+        within: Duration,
+    },
     /// The SII cannot be read.
     #[error("{0}; write its SII anew")]
     Sii(SiiError),

@@ -99,6 +99,8 @@ pub(super) struct Exchange {
     next: usize,
     generation: u32,
     in_flight: [usize; 2],
+    /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
+    pub(super) takes_circulating: bool,
     pub(super) counters: ReceptionCounters,
 }
 
@@ -116,6 +118,7 @@ impl Exchange {
             next: 0,
             generation: 0,
             in_flight: [0; 2],
+            takes_circulating: true,
             counters: ReceptionCounters::default(),
         }
     }
@@ -187,7 +190,8 @@ impl Exchange {
             }
             let place = frame::place_at(bytes, before.end(), end).map_err(|_| Reception::Truncated)?;
             let received = &place.header;
-            if received.circulating || received.index != first.index || !sent.is_echoed_by(received) {
+            let circulates = received.circulating && !self.takes_circulating;
+            if circulates || received.index != first.index || !sent.is_echoed_by(received) {
                 return Err(Reception::Mismatched);
             }
             before = place;
@@ -371,6 +375,7 @@ mod tests {
         ];
         for (byte, flip, expected) in changed {
             let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+            exchange.takes_circulating = false;
             let mut frame = sent_frame(&mut exchange);
             assert_eq!(frame, original);
             frame[byte] ^= flip;

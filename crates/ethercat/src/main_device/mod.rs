@@ -60,7 +60,7 @@ pub use error::{BusError, SubDeviceError};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
-pub use topology::{Upstream, upstream_neighbours};
+pub use topology::{Place, Shown, Upstream, places};
 
 /// Events kept until they are polled; further ones are dropped and counted.
 const EVENTS: usize = 256;
@@ -102,9 +102,9 @@ impl MainDevice {
         Ok(Self {
             exchange: Exchange::new(configuration.source),
             configuration,
-            phase: Phase::Reset,
+            phase: Phase::OpenPorts,
             phase_since: Instant::EPOCH,
-            broadcasts: Broadcasts::new(&bring_up::RESET),
+            broadcasts: Broadcasts::new(&bring_up::OPEN_PORTS),
             sub_devices: Vec::new(),
             workers: Vec::new(),
             plans: Vec::new(),

@@ -350,7 +350,10 @@ impl Worker {
         match &self.plan[self.next] {
             Action::Read(reading) => note(*reading, data, sub_device),
             Action::RequestState(_) => return self.advance_state(now, data, sub_device),
-            Action::ReadSii => return self.advance_sii(now, data, sub_device),
+            Action::ReadSii => {
+                self.advance_sii(now, data, sub_device);
+                return Ok(());
+            }
             Action::AssignStationAddress
             | Action::Write(..)
             | Action::WriteSync0Start(_)
@@ -379,28 +382,27 @@ impl Worker {
         Ok(())
     }
 
-    fn advance_sii(
-        &mut self,
-        now: Instant,
-        data: &[u8],
-        sub_device: &mut SubDevice,
-    ) -> Result<(), SubDeviceError> {
-        let Step::Sii(reader) = &mut self.step else { return Ok(()) };
+    fn advance_sii(&mut self, now: Instant, data: &[u8], sub_device: &mut SubDevice) {
+        let Step::Sii(reader) = &mut self.step else { return };
         if matches!(reader.request(), SiiRequest::Command(_)) {
-            reader.commanded();
-            return Ok(());
+            reader.commanded(now);
+            return;
         }
-        match reader.fetched(data)? {
-            SiiProgress::Busy => self.not_before = now + PAUSE / 4,
-            SiiProgress::More => {}
-            SiiProgress::Complete => {
-                let image = core::mem::take(reader).finish()?;
+        let image = match reader.fetched(now, data) {
+            Ok(SiiProgress::Busy) => return self.not_before = now + PAUSE / 4,
+            Ok(SiiProgress::More) => return,
+            Ok(SiiProgress::Complete) => core::mem::take(reader).finish(),
+            Err(error) => Err(error),
+        };
+        match image {
+            Ok(image) => {
                 sub_device.identity = image.header.identity();
                 sub_device.sii = Some(image);
-                self.action_done();
             }
+            // It is there all the same; who needs its SII says so.
+            Err(error) => sub_device.sii_problem = Some(error),
         }
-        Ok(())
+        self.action_done();
     }
 
     fn mailbox_progress(&mut self, now: Instant, progress: Progress) -> Outcome {
