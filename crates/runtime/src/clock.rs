@@ -47,6 +47,22 @@ impl Clock for MonotonicClock {
     }
 }
 
+impl MonotonicClock {
+    /// What distributed clocks show at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00 UTC, by the
+    /// machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
+    #[must_use]
+    pub fn system_time_at_epoch() -> u64 {
+        let (realtime, monotonic) = (sys::clock::realtime_nanos(), sys::clock::monotonic().as_nanos());
+        match realtime.checked_sub(YEAR_2000) {
+            Some(system_time) => system_time.wrapping_sub(monotonic),
+            None => 0,
+        }
+    }
+}
+
+/// 2000-01-01 00:00 UTC in ns since 1970-01-01.
+const YEAR_2000: u64 = 946_684_800_000_000_000;
+
 /// A clock that moves only when told to, or when somebody sleeps: whole cycles run in no time at all.
 ///
 /// Clones show the same time.

@@ -123,6 +123,10 @@ impl Bus {
     }
 
     fn refused(&self, position: u16, doing: &str, error: MailboxError) -> Failure {
+        let found = self.main_device.sub_devices().get(usize::from(position));
+        if let Some(problem) = found.and_then(|it| it.sii_problem.as_ref()) {
+            return self.failed(position, doing, &problem.to_string());
+        }
         let remedy = match error {
             MailboxError::Aborted(_) => {
                 "; `onbeat sdo list` shows the objects it has and who may write them"

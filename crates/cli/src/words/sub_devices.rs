@@ -42,6 +42,9 @@ pub(crate) fn drawing(sub_devices: &[SubDevice], details: bool) -> String {
             }
         }
     }
+    for remark in sub_devices.iter().flat_map(SubDevice::remarks) {
+        let _ = writeln!(text, "{remark}");
+    }
     text
 }
 
@@ -114,6 +117,9 @@ pub(crate) struct SubDeviceObject<'a> {
     name: &'a str,
     state: String,
     upstream: Option<UpstreamObject>,
+    entry_port: u8,
+    /// What is not well with it, a sentence each.
+    remarks: Vec<String>,
     outputs: Vec<PdoObject<'a>>,
     inputs: Vec<PdoObject<'a>>,
 }
@@ -151,6 +157,8 @@ impl<'a> SubDeviceObject<'a> {
             name: &it.name,
             state: it.al_status.to_string(),
             upstream: it.upstream.map(|it| UpstreamObject { position: it.position, port: it.port }),
+            entry_port: it.entry_port,
+            remarks: it.remarks(),
             outputs: it.mapping.outputs.iter().map(PdoObject::new).collect(),
             inputs: it.mapping.inputs.iter().map(PdoObject::new).collect(),
         }

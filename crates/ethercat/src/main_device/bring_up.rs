@@ -65,12 +65,21 @@ pub(super) const TO_INIT: [Broadcast; 2] = [
 ];
 
 impl Broadcast {
+    /// First register it goes to.
+    pub(super) const fn register(self) -> u16 {
+        match self {
+            Self::Count => register::TYPE,
+            Self::Clear(register, _) | Self::Write(register, ..) => register,
+        }
+    }
+
     /// Appends the datagram.
     pub(super) fn emit(self, outgoing: &mut Outgoing<'_>) -> bool {
-        let (command, register, length, value) = match self {
-            Self::Count => (Command::Brd, register::TYPE, 1, 0),
-            Self::Clear(register, length) => (Command::Bwr, register, length, 0),
-            Self::Write(register, value, length) => (Command::Bwr, register, length, value),
+        let register = self.register();
+        let (command, length, value) = match self {
+            Self::Count => (Command::Brd, 1, 0),
+            Self::Clear(_, length) => (Command::Bwr, length, 0),
+            Self::Write(_, value, length) => (Command::Bwr, length, value),
         };
         let Some(data) = outgoing.push(command, Address::Broadcast { register }, length, Owner::Bus) else {
             return false;

@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::sii::{Identity, SiiError};
+use crate::wire::MacAddress;
 
 use super::configuration::ExpectedIdentity;
 use super::request::MailboxError;
@@ -17,10 +18,34 @@ pub enum BusError {
     /// Nobody answers.
     #[error("no SubDevice answers: check the cable, the power of the first SubDevice and the interface")]
     Empty,
+    /// Replies come back with our own source address.
+    #[error(
+        "{found} {} came back that SubDevices have processed, but from our own source address {source_address}, expected \
+         one with bit 1 of its first byte set: if this segment leaves the address alone, set replies = \
+         \"unchanged_source\" in [bus] of the robot file",
+        plural(*found as usize, "frame", "frames")
+    )]
+    UnchangedSource {
+        /// How many.
+        found: u64,
+        /// Our source address.
+        source_address: MacAddress,
+    },
+    /// Frames come back as they were sent.
+    #[error(
+        "the frames come back unprocessed ({found} so far): a loop or a switch sends them back; connect the interface to \
+         the first SubDevice's IN"
+    )]
+    Reflected {
+        /// How many.
+        found: u64,
+    },
     /// Fewer SubDevices than described.
     #[error(
-        "{found} SubDevices answer, expected {expected}: the first missing is SubDevice {found} \"{name}\"; check \
-         its power and the cable to it"
+        "{found} {} answer{}, expected {expected}: the first missing is SubDevice {found} \"{name}\"; check \
+         its power and the cable to it",
+        plural(*found, "SubDevice", "SubDevices"),
+        plural(*found, "s", "")
     )]
     Missing {
         /// How many are described.
@@ -32,8 +57,10 @@ pub enum BusError {
     },
     /// More SubDevices than described.
     #[error(
-        "{found} SubDevices answer, expected {expected}: SubDevice {expected} ({identity}) is not described; add it \
-         to the robot file or unplug it"
+        "{found} {} answer{}, expected {expected}: SubDevice {expected} ({identity}) is not described; add it \
+         to the robot file or unplug it",
+        plural(*found, "SubDevice", "SubDevices"),
+        plural(*found, "s", "")
     )]
     Unexpected {
         /// How many are described.
@@ -52,7 +79,11 @@ pub enum BusError {
         maximum: usize,
     },
     /// The number of SubDevices changed while they were brought up.
-    #[error("{found} of {expected} SubDevices take the state change to {state}: check cables and power")]
+    #[error(
+        "{found} of {expected} {} take{} the state change to {state}: check cables and power",
+        plural(usize::from(*expected), "SubDevice", "SubDevices"),
+        plural(usize::from(*found), "s", "")
+    )]
     Incomplete {
         /// How many were counted.
         expected: u16,
@@ -130,7 +161,8 @@ pub enum SubDeviceError {
     },
     /// A register access comes back without having been answered.
     #[error(
-        "register {register:#06x} does not answer after {attempts} attempts within {} ms: check power and cable",
+        "register {register:#06x} does not answer after {attempts} {} within {} ms: check power and cable",
+        plural(*attempts as usize, "attempt", "attempts"),
         within.as_millis()
     )]
     NoAnswer {
@@ -143,7 +175,8 @@ pub enum SubDeviceError {
     },
     /// Frames come back neither way.
     #[error(
-        "{lost} frames in a row were lost within {} ms at register {register:#06x}: {}",
+        "{lost} {} in a row lost within {} ms at register {register:#06x}: {}",
+        plural(*lost as usize, "frame", "frames"),
         within.as_millis(),
         why_lost(*late)
     )]
@@ -277,12 +310,18 @@ impl SubDeviceError {
     }
 }
 
+/// The word for `count` of them.
+fn plural(count: usize, one: &'static str, more: &'static str) -> &'static str {
+    if count == 1 { one } else { more }
+}
+
 /// A dead cable brings nothing; one that brings replies too late is not to blame.
 fn why_lost(late: u64) -> String {
     match late {
         0 => "check the cable".to_owned(),
         late => format!(
-            "{late} replies came too late meanwhile; check what keeps this machine or the SubDevices busy"
+            "{late} {} came too late meanwhile; check what keeps this machine or the SubDevices busy",
+            plural(late as usize, "reply", "replies")
         ),
     }
 }

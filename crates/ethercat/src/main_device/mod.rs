@@ -54,7 +54,7 @@ use worker::{Outcome, Worker};
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
     Configuration, ConfigurationError, ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource,
-    StartupSdo, SubDeviceConfiguration, Sync0,
+    Replies, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 pub use error::{BusError, SubDeviceError};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
@@ -99,8 +99,10 @@ impl MainDevice {
     /// What cannot be run in `configuration`.
     pub fn new(configuration: Configuration) -> Result<Self, ConfigurationError> {
         configuration.check()?;
+        let mut exchange = Exchange::new(configuration.source);
+        exchange.takes_unchanged_source = configuration.replies == Replies::UnchangedSource;
         Ok(Self {
-            exchange: Exchange::new(configuration.source),
+            exchange,
             configuration,
             phase: Phase::OpenPorts,
             phase_since: Instant::EPOCH,
@@ -246,6 +248,18 @@ impl MainDevice {
     /// Working counters of the last beat, one for each process data datagram, in the order they are sent.
     pub fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
         self.beat.working_counters()
+    }
+
+    /// What the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
+    /// while nothing is under way.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<String> {
+        let named = |(sub_device, worker): (&SubDevice, &Worker)| {
+            let awaited = worker.awaited()?;
+            Some(format!("SubDevice {} \"{}\": {awaited}", sub_device.position, sub_device.name))
+        };
+        let all = self.broadcasts.awaited().map(|register| format!("all SubDevices: register {register:#06x}"));
+        all.into_iter().chain(self.sub_devices.iter().zip(&self.workers).filter_map(named)).collect()
     }
 
     /// Frames sent and received since the start.

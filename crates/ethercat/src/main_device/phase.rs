@@ -131,6 +131,11 @@ impl Broadcasts {
         self.next == self.list.len()
     }
 
+    /// First register of the one that is not through yet.
+    pub(super) fn awaited(&self) -> Option<u16> {
+        self.list.get(self.next).map(|broadcast| broadcast.register())
+    }
+
     /// When there is one to send.
     pub(super) fn due(&self) -> Option<Instant> {
         (!self.is_done() && !self.awaiting).then_some(Instant::EPOCH)
@@ -275,7 +280,8 @@ impl MainDevice {
         if !self.configuration.distributed_clocks || !self.sub_devices.iter().any(SubDevice::has_clock) {
             return self.begin_pre_op();
         }
-        self.reference = bring_up::set_clocks(&mut self.sub_devices, now.as_nanos());
+        let system_time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
+        self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time);
         for (worker, sub_device) in self.workers.iter_mut().zip(&self.sub_devices) {
             if let Some(setting) = sub_device.clock {
                 worker.start(&mut plan::set_clock(setting));
@@ -493,7 +499,7 @@ impl MainDevice {
             Some(_) => {}
         }
         if working_counter == 0 {
-            self.fail(BusError::Empty);
+            self.fail(self.nobody());
         }
     }
 
@@ -509,7 +515,18 @@ impl MainDevice {
                 self.phase = Phase::Down;
             }
         } else if self.broadcasts.lost.exhausts(LOST_BROADCASTS) {
-            self.fail(BusError::Empty);
+            self.fail(self.nobody());
+        }
+    }
+
+    /// Why no broadcast was answered.
+    fn nobody(&self) -> BusError {
+        match (self.exchange.unchanged_source, self.exchange.reflected) {
+            (found @ 1.., _) if !self.exchange.takes_unchanged_source => {
+                BusError::UnchangedSource { found, source_address: self.configuration.source }
+            }
+            (_, found @ 1..) => BusError::Reflected { found },
+            _ => BusError::Empty,
         }
     }
 

@@ -139,6 +139,19 @@ impl Worker {
         self.next >= self.plan.len()
     }
 
+    /// What it is at, unless it is done.
+    pub(super) fn awaited(&self) -> Option<String> {
+        let what = match self.plan.get(self.next)? {
+            Action::AssignStationAddress => "its station address".to_owned(),
+            Action::Read(_) | Action::Write(..) => "an answer".to_owned(),
+            Action::ReadSii => "its EEPROM".to_owned(),
+            Action::WriteSync0Start(_) | Action::StartSync0 => "the start of SYNC0".to_owned(),
+            Action::RequestState(state) => format!("state {state}"),
+            Action::Download(StartupSdo { index, sub_index, .. }) => format!("SDO {index:#06x}:{sub_index:02x}"),
+        };
+        Some(format!("{what}, register {:#06x}", self.register()))
+    }
+
     /// Gives up a mailbox transfer whose time is up while its frames are being lost.
     pub(super) fn expire_mailbox(&mut self, now: Instant) -> Outcome {
         if self.awaiting || !self.mailbox.is_overdue(now) {

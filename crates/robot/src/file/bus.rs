@@ -14,7 +14,18 @@ pub(crate) struct Bus {
     #[serde(default)]
     pub(crate) distributed_clocks: bool,
     #[serde(default)]
+    pub(crate) replies: Replies,
+    #[serde(default)]
     pub(crate) sub_device: Vec<Spanned<SubDevice>>,
+}
+
+/// `replies = "..."`
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Replies {
+    #[default]
+    ProcessedSource,
+    UnchangedSource,
 }
 
 /// The keys that make several entries of one: `count`, `first`, and `{}` in names.
