@@ -175,8 +175,8 @@ pub enum SubDeviceError {
     },
     /// Frames come back neither way.
     #[error(
-        "{lost} {} in a row lost within {} ms at register {register:#06x}: {}",
-        plural(*lost as usize, "frame", "frames"),
+        "{lost} {} lost within {} ms at register {register:#06x}: {}",
+        plural(*lost as usize, "frame was", "frames in a row were"),
         within.as_millis(),
         why_lost(*late)
     )]
