@@ -129,7 +129,10 @@ pub enum BringUpError {
     #[error("the link failed: {0}; check that the interface is still there and up")]
     Link(#[from] io::Error),
     /// It took too long.
-    #[error("the bus did not come up within {patience:?}: it stopped at {stage:?}{}; check cables and power", list(awaited))]
+    #[error(
+        "the bus did not come up within {patience:?}: it stopped at {stage:?}{}; check cables and power",
+        list(awaited)
+    )]
     TimedOut {
         /// How far it was.
         stage: Stage,

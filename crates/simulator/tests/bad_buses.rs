@@ -109,7 +109,8 @@ fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_
 #[test]
 fn a_reflection_is_no_answer() {
     for replies in [Replies::ProcessedSource, Replies::UnchangedSource] {
-        let mut main_device = MainDevice::new(Configuration { replies, ..to_op() }).expect("a configuration");
+        let mut main_device =
+            MainDevice::new(Configuration { replies, ..to_op() }).expect("a configuration");
         let (mut now, mut buffer) = (Instant::from_nanos(1), [0; MAXIMUM_FRAME_LENGTH]);
         let start = now;
         while main_device.stage() != Stage::Down && now - start < Duration::from_secs(10) {
@@ -123,9 +124,17 @@ fn a_reflection_is_no_answer() {
             _ => None,
         });
         let sentence = failure.expect("it fails");
-        assert!(sentence.starts_with("the frames come back unprocessed (") && now - start < Duration::from_secs(3));
-        assert!(sentence.ends_with(": a loop or a switch sends them back; connect the interface to the first \
-                                    SubDevice's IN"), "{sentence}");
+        assert!(
+            sentence.starts_with("the frames come back unprocessed (")
+                && now - start < Duration::from_secs(3)
+        );
+        assert!(
+            sentence.ends_with(
+                ": a loop or a switch sends them back; connect the interface to the first \
+                                    SubDevice's IN"
+            ),
+            "{sentence}"
+        );
     }
 }
 

@@ -146,11 +146,8 @@ fn an_eeprom_that_stays_busy_costs_a_second() {
 
 #[test]
 fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
-    let identity = ExpectedIdentity {
-        vendor_id: DRIVE.vendor_id,
-        product_code: DRIVE.product_code,
-        revision: None,
-    };
+    let identity =
+        ExpectedIdentity { vendor_id: DRIVE.vendor_id, product_code: DRIVE.product_code, revision: None };
     let drive = |name: &str| SubDeviceConfiguration {
         name: name.into(),
         identity: Some(identity),

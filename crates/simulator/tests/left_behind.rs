@@ -142,7 +142,8 @@ fn leftover() -> impl Strategy<Value = Leftover> {
 
 #[test]
 fn any_state_error_and_pending_change_at_the_start() {
-    let configuration = ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };
+    let configuration =
+        ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner =
         TestRunner::new_with_rng(configuration, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let stalls = proptest::array::uniform3(0_u64..2_000);

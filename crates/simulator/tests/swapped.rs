@@ -31,7 +31,8 @@ fn numbered(number: u32, has_clock: bool) -> SubDevice {
         initial_time: (1 << 32) * (u64::from(number) + 1) - 77_000_000 * u64::from(number),
         drift_ppm: f64::from(number % 5) * 40.0 - 80.0,
     };
-    let esc = EscDescription { features, oscillator, forwarding_delay: FORWARDING, ..EscDescription::default() };
+    let esc =
+        EscDescription { features, oscillator, forwarding_delay: FORWARDING, ..EscDescription::default() };
     SubDevice::new(esc, image.emit(), Box::new(application))
 }
 
@@ -72,7 +73,10 @@ fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
         assert_eq!(remarks.len(), usize::from(swapped.contains(&place)), "{remarks:?}");
         if let Some(remark) = remarks.first() {
             let beginning = format!("SubDevice {place} \"one of many\": frames enter at port ");
-            assert!(remark.starts_with(&beginning) && remark.ends_with("IN and OUT are swapped"), "{remark}");
+            assert!(
+                remark.starts_with(&beginning) && remark.ends_with("IN and OUT are swapped"),
+                "{remark}"
+            );
         }
         assert_eq!(usize::from(found[place].position), place);
     }
@@ -121,7 +125,8 @@ fn delays_are_those_of_the_cable_to_where_frames_are_processed() {
 #[test]
 fn names_follow_the_cable() {
     let names = ["base", "shoulder", "elbow", "wrist"];
-    let configuration = names.map(|name| SubDeviceConfiguration { name: name.into(), ..Default::default() });
+    let configuration =
+        names.map(|name| SubDeviceConfiguration { name: name.into(), ..Default::default() });
     let mut rig = Rig::on(described(configuration.to_vec()), line(all(4), &[1]));
     rig.run_up();
     for (place, name) in names.into_iter().enumerate() {
@@ -136,7 +141,8 @@ fn names_follow_the_cable() {
         rig.beat();
     }
     for (place, device) in rig.segment.sub_devices().iter().enumerate() {
-        let sync_manager = &rig.main_device.sub_devices()[place].sii.as_ref().expect("an SII").sync_managers()[2];
+        let sync_manager =
+            &rig.main_device.sub_devices()[place].sii.as_ref().expect("an SII").sync_managers()[2];
         let mut first = [0];
         device.peek(sync_manager.physical_address, &mut first);
         assert_eq!(first[0], 0x10 + place as u8, "SubDevice {place}");
@@ -182,7 +188,8 @@ fn any_line_with_any_swapped_ones() {
         let swapped = proptest::collection::vec(any::<bool>(), count as usize - 1);
         (Just(count), swapped)
     });
-    let configuration = ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() };
+    let configuration =
+        ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = proptest::test_runner::TestRunner::new_with_rng(
         configuration,
         proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),

@@ -222,9 +222,13 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].starts_with("   0 lamps ") && lines[0].contains("  PreOp "), "{text}");
         assert!(lines[2].starts_with("   2 SubDevice 2  Init "), "{text}");
-        let swapped = "SubDevice 1 \"lamps\": frames enter at port 1, not at port 0: its IN and OUT are swapped";
+        let swapped =
+            "SubDevice 1 \"lamps\": frames enter at port 1, not at port 0: its IN and OUT are swapped";
         assert_eq!(lines[3], swapped);
-        assert!(lines[4].starts_with("SubDevice 2 \"SubDevice 2\": SII checksum 0xff at byte 14"), "{text}");
+        assert!(
+            lines[4].starts_with("SubDevice 2 \"SubDevice 2\": SII checksum 0xff at byte 14"),
+            "{text}"
+        );
         let objects: Vec<_> = main_device.sub_devices().iter().map(SubDeviceObject::new).collect();
         let json = serde_json::to_value(&objects).expect("JSON");
         let remarks = |position: usize| json[position]["remarks"].as_array().map(Vec::len);

@@ -10,7 +10,9 @@ use core::time::Duration;
 use crate::time::Instant;
 use crate::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use crate::wire::frame::{self, FrameError};
-use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16, read_u32};
+use crate::wire::{
+    Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16, read_u32,
+};
 
 use super::report::{Reception, ReceptionCounters};
 

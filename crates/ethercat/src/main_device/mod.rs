@@ -53,8 +53,8 @@ use worker::{Outcome, Worker};
 
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
-    Configuration, ConfigurationError, ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource,
-    Replies, StartupSdo, SubDeviceConfiguration, Sync0,
+    Configuration, ConfigurationError, ExpectedIdentity, MAXIMUM_SUB_DEVICES, ProcessDataSource, Replies,
+    StartupSdo, SubDeviceConfiguration, Sync0,
 };
 pub use error::{BusError, SubDeviceError};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
@@ -258,7 +258,8 @@ impl MainDevice {
             let awaited = worker.awaited()?;
             Some(format!("SubDevice {} \"{}\": {awaited}", sub_device.position, sub_device.name))
         };
-        let all = self.broadcasts.awaited().map(|register| format!("all SubDevices: register {register:#06x}"));
+        let all =
+            self.broadcasts.awaited().map(|register| format!("all SubDevices: register {register:#06x}"));
         all.into_iter().chain(self.sub_devices.iter().zip(&self.workers).filter_map(named)).collect()
     }
 

@@ -489,7 +489,8 @@ impl MainDevice {
         match broadcasts.counted {
             None => broadcasts.counted = Some(working_counter),
             Some(before) if self.phase == Phase::OpenPorts && before <= working_counter => {
-                broadcasts.without_more = if before == working_counter { broadcasts.without_more + 1 } else { 0 };
+                broadcasts.without_more =
+                    if before == working_counter { broadcasts.without_more + 1 } else { 0 };
                 broadcasts.counted = Some(working_counter);
             }
             Some(expected) if expected != working_counter => {

@@ -150,7 +150,8 @@ const ALTERNATIVES: usize = 1024;
 
 impl<'a> Search<'a> {
     fn new(shown: &'a [Shown], entries: &'a [usize]) -> Self {
-        let ports: Vec<_> = shown.iter().zip(entries).map(|((status, _), &it)| ports(*status, it)).collect();
+        let ports: Vec<_> =
+            shown.iter().zip(entries).map(|((status, _), &it)| ports(*status, it)).collect();
         let mut to_come: Vec<_> = ports
             .iter()
             .rev()
@@ -357,9 +358,11 @@ mod tests {
     fn swapped_in_mid_line_and_swapped_at_the_beginning() {
         let wrap = u32::MAX - 50;
         let last = clocked(&[(0, 7)]);
-        let middle = [clocked(&[(0, 100), (1, 900)]), last, clocked(&[(0, wrap.wrapping_add(300)), (1, wrap)])];
+        let middle =
+            [clocked(&[(0, 100), (1, 900)]), last, clocked(&[(0, wrap.wrapping_add(300)), (1, wrap)])];
         assert_eq!(cable(&middle), [(0, 0), (2, 1), (1, 0)]);
-        let first = [clocked(&[(0, 100), (1, 400)]), last, clocked(&[(0, wrap.wrapping_add(800)), (1, wrap)])];
+        let first =
+            [clocked(&[(0, 100), (1, 400)]), last, clocked(&[(0, wrap.wrapping_add(800)), (1, wrap)])];
         assert_eq!(cable(&first), [(2, 1), (0, 0), (1, 0)]);
         let upstream: Vec<_> = places(&first).unwrap().iter().map(|it| it.upstream).collect();
         let at = |position, port| Some(Upstream { position, port });

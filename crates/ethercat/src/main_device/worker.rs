@@ -147,7 +147,9 @@ impl Worker {
             Action::ReadSii => "its EEPROM".to_owned(),
             Action::WriteSync0Start(_) | Action::StartSync0 => "the start of SYNC0".to_owned(),
             Action::RequestState(state) => format!("state {state}"),
-            Action::Download(StartupSdo { index, sub_index, .. }) => format!("SDO {index:#06x}:{sub_index:02x}"),
+            Action::Download(StartupSdo { index, sub_index, .. }) => {
+                format!("SDO {index:#06x}:{sub_index:02x}")
+            }
         };
         Some(format!("{what}, register {:#06x}", self.register()))
     }

@@ -19,7 +19,8 @@ use toml::Spanned;
 pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits, Mode, OnStale};
 pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
-    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind, Startup, SubDevice,
+    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind, Startup,
+    SubDevice,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::{Interlock, InterlockKind};

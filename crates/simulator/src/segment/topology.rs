@@ -149,7 +149,8 @@ impl Topology {
                 return Err(TopologyError::Taken { parent, port, first, second: child });
             }
             let delay = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX).min(LONGEST_DELAY);
-            cables[parent][port] = Some(Cable { neighbour: Some(child), port: entry, delay, plugged: true });
+            cables[parent][port] =
+                Some(Cable { neighbour: Some(child), port: entry, delay, plugged: true });
             cables[child][entry] = Some(Cable { neighbour: Some(parent), port, delay, plugged: true });
         }
         Ok(Self { cables, powered: vec![true; count] })
@@ -202,8 +203,10 @@ impl Route {
     /// Walks `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
     pub(super) fn trace(topology: &Topology, loops: &[[Loop; PORTS]], forwarding_delays: &[u64]) -> Self {
         let mut route = Self::default();
-        let leads_out = |port: &usize| topology.link(0, *port).is_some_and(|cable| cable.neighbour.is_none());
-        let Some(first_entry) = (0..PORTS).find(|port| !topology.cables.is_empty() && leads_out(port)) else {
+        let leads_out =
+            |port: &usize| topology.link(0, *port).is_some_and(|cable| cable.neighbour.is_none());
+        let Some(first_entry) = (0..PORTS).find(|port| !topology.cables.is_empty() && leads_out(port))
+        else {
             return route;
         };
         let mut arrivals = vec![[None; PORTS]; topology.cables.len()];
