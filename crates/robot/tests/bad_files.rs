@@ -93,8 +93,8 @@ fn a_wrong_type_names_both_types() {
     );
     assert_eq!(
         sentence("distributed_clocks = true", "replies = \"unchanged\""),
-        "r.toml:15:11: unknown value \"unchanged\", expected one of processed_source, unchanged_source: did you mean \
-         \"unchanged_source\"?"
+        "r.toml:15:11: unknown value \"unchanged\", expected one of processed_source, unchanged_source: correct \
+         or remove the value"
     );
     assert_eq!(
         sentence("mode = \"csp\"", "mode = \"cps\""),

@@ -93,3 +93,28 @@ impl Clock for VirtualClock {
         self.sleep_until(instant);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// The machine's own clock stands on either side, whatever it shows.
+    #[test]
+    fn system_time_is_the_realtime_clocks_since_2000() {
+        let realtime =
+            || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+        let before = realtime();
+        let at_epoch = MonotonicClock::system_time_at_epoch();
+        let shown = at_epoch.wrapping_add(MonotonicClock.now().as_nanos());
+        let after = realtime();
+        // 30 years, of which 7 were leap years.
+        let since_1970 = u128::from(shown) + (30 * 365 + 7) * 86_400 * 1_000_000_000;
+        // Both clocks are slewed alike; reading one after the other takes its time.
+        assert!(
+            before <= since_1970 + 1_000_000 && since_1970 <= after + 1_000_000,
+            "{before} {since_1970} {after}"
+        );
+    }
+}

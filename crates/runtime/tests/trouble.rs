@@ -69,9 +69,9 @@ fn who_keeps_the_bus_waiting_is_named_when_time_is_up() {
     let sentence = pump.bring_up(patience, |_| ()).unwrap_err().to_string();
     assert_eq!(
         sentence,
-        "the bus did not come up within 1s: it stopped at Configuration, waiting for SubDevice 1 \"drive\": state \
-         PreOp, register 0x0130; SubDevice 2 \"drive\": state PreOp, register 0x0130; SubDevice 3 \"drive\": state \
-         PreOp, register 0x0130; SubDevice 4 \"drive\": state PreOp, register 0x0130; and 1 more; check cables and \
+        "the bus did not come up within 1s: it stopped at Configuration, waiting for SubDevice 1 \"Servo\": state \
+         PreOp, register 0x0130; SubDevice 2 \"Servo\": state PreOp, register 0x0130; SubDevice 3 \"Servo\": state \
+         PreOp, register 0x0130; SubDevice 4 \"Servo\": state PreOp, register 0x0130; and 1 more; check cables and \
          power"
     );
 }

@@ -190,7 +190,8 @@ impl MainDevice {
         &self.configuration
     }
 
-    /// The SubDevices found, in the order of positions; complete from [`Stage::Clocks`] on.
+    /// The SubDevices found, in the order of positions, which is that of the cable from [`Stage::Clocks`] on, when
+    /// they are complete.
     #[must_use]
     pub fn sub_devices(&self) -> &[SubDevice] {
         &self.sub_devices

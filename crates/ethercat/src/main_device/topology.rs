@@ -116,18 +116,22 @@ fn with_entries(shown: &[Shown], entries: &[usize]) -> Option<Vec<Place>> {
 /// Looks for the tree whose SubDevices are processed in the order of their numbers.
 ///
 /// A branch that is complete either belongs to the SubDevice before it whose turn it is, or waits for one still
-/// to come, which the frame reached earlier and is processed later. Both are tried; the frame's times decide.
+/// to come, which the frame reached earlier and is processed later. Times decide: the frame was away from the right
+/// port for longer than it spent in the branch, and from others that it fits into it was so for even longer. What they
+/// leave open is tried.
 struct Search<'a> {
     shown: &'a [Shown],
     entries: &'a [usize],
     /// Open ports that are visited before processing, and behind it.
     ports: Vec<[Vec<usize>; 2]>,
-    /// From this number on: ports that are visited before processing.
-    to_come: Vec<usize>,
+    /// Numbers with ports that are visited before processing, and how long the frame was away from each.
+    waiting_ports: Vec<(usize, u32)>,
     /// Who hangs where, by numbers. Branches given up leave nothing behind that is not overwritten, but for the
     /// root's.
     upstream: Vec<Option<(usize, usize)>>,
     alternatives: Vec<Partial>,
+    /// Steps that alternatives may still take.
+    budget: usize,
 }
 
 /// A tree as far as it has been looked at.
@@ -135,41 +139,40 @@ struct Search<'a> {
 struct Partial {
     next: usize,
     stack: Vec<Item>,
+    /// The complete branch that hangs on the topmost of the stack.
+    hangs: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Item {
     /// Processed; so many of its ports behind processing have their branch.
-    Open(usize, usize),
+    Open(u16, u8),
     /// A complete branch that waits for the SubDevice it hangs on.
-    Branch(usize),
+    Branch(u16),
 }
 
-/// Ways to go on that are kept, and looked at, at most.
-const ALTERNATIVES: usize = 1024;
+/// Steps of all alternatives together: contradictory times end in a moment.
+const BUDGET: usize = 1 << 26;
 
 impl<'a> Search<'a> {
     fn new(shown: &'a [Shown], entries: &'a [usize]) -> Self {
         let ports: Vec<_> =
             shown.iter().zip(entries).map(|((status, _), &it)| ports(*status, it)).collect();
-        let mut to_come: Vec<_> = ports
-            .iter()
-            .rev()
-            .scan(0, |sum, [before, _]| {
-                *sum += before.len();
-                Some(*sum)
-            })
-            .collect();
-        to_come.reverse();
-        to_come.push(0);
         let upstream = vec![None; shown.len()];
-        Self { shown, entries, ports, to_come, upstream, alternatives: vec![Partial::default()] }
+        let (alternatives, budget) = (vec![Partial::default()], BUDGET);
+        let mut search =
+            Self { shown, entries, ports, waiting_ports: Vec::new(), upstream, alternatives, budget };
+        for number in 0..shown.len() {
+            let away = |&port: &usize| (number, search.away(number, port).unwrap_or(u32::MAX));
+            let ports: Vec<_> = search.ports[number][0].iter().map(away).collect();
+            search.waiting_ports.extend(ports);
+        }
+        search
     }
 
     /// The SubDevice that hangs on the MainDevice, once `upstream` is found.
     fn root(&mut self) -> Option<usize> {
-        for _ in 0..ALTERNATIVES {
-            let partial = self.alternatives.pop()?;
+        while let Some(partial) = self.alternatives.pop() {
             if let Some(root) = self.follow(partial) {
                 return Some(root);
             }
@@ -178,6 +181,9 @@ impl<'a> Search<'a> {
     }
 
     fn follow(&mut self, mut partial: Partial) -> Option<usize> {
+        if let Some(branch) = partial.hangs.take() {
+            self.complete(usize::from(branch), true, &mut partial)?;
+        }
         while partial.next < self.shown.len() {
             let number = partial.next;
             partial.next += 1;
@@ -185,59 +191,86 @@ impl<'a> Search<'a> {
             for (place, item) in partial.stack.drain(first..).enumerate() {
                 let Item::Branch(branch) = item else { return None };
                 let port = self.ports[number][0][place];
-                self.hang(branch, number, port)?;
+                self.hang(usize::from(branch), number, port)?;
             }
             if self.ports[number][1].is_empty() {
-                self.complete(number, &mut partial)?;
+                self.complete(number, false, &mut partial)?;
             } else {
-                partial.stack.push(Item::Open(number, 0));
+                partial.stack.push(Item::Open(number as u16, 0));
             }
         }
         match partial.stack[..] {
-            [Item::Branch(root)] => Some(root),
+            [Item::Branch(root)] => Some(usize::from(root)),
             _ => None,
         }
     }
 
-    /// The branch that begins with `root` is complete, and so may be those it belongs to.
-    fn complete(&mut self, mut root: usize, partial: &mut Partial) -> Option<()> {
+    /// The branch that begins with `root` is complete, and so may be those it belongs to; `hangs`: it is known
+    /// that it does not wait.
+    fn complete(&mut self, mut root: usize, mut hangs: bool, partial: &mut Partial) -> Option<()> {
         while let Some(&Item::Open(parent, done)) = partial.stack.last() {
-            if self.to_come[partial.next] > 0 {
-                let mut waits = partial.clone();
-                waits.stack.push(Item::Branch(root));
-                if self.alternatives.len() == ALTERNATIVES {
-                    self.alternatives.remove(0);
+            let (number, place) = (usize::from(parent), usize::from(done));
+            let port = self.ports[number][1][place];
+            let waiting = self.tightest_to_come(partial.next, root).filter(|_| !hangs);
+            if let Some(waiting) = waiting {
+                self.budget = self.budget.checked_sub(partial.stack.len() + self.shown.len())?;
+                let mut other = partial.clone();
+                if self.away(number, port).is_some_and(|now| waiting < now) {
+                    other.hangs = Some(root as u16);
+                    self.alternatives.push(other);
+                    break;
                 }
-                self.alternatives.push(waits);
+                other.stack.push(Item::Branch(root as u16));
+                self.alternatives.push(other);
             }
-            self.hang(root, parent, self.ports[parent][1][done])?;
+            hangs = false;
+            self.hang(root, number, port)?;
             partial.stack.pop();
-            if done + 1 < self.ports[parent][1].len() {
+            if place + 1 < self.ports[number][1].len() {
                 partial.stack.push(Item::Open(parent, done + 1));
                 return Some(());
             }
-            root = parent;
+            root = number;
         }
-        partial.stack.push(Item::Branch(root));
+        partial.stack.push(Item::Branch(root as u16));
         Some(())
+    }
+
+    /// The shortest that the frame was away from a port it came to before processing, among the SubDevices from
+    /// `next` on that `branch` fits into.
+    fn tightest_to_come(&self, next: usize, branch: usize) -> Option<u32> {
+        let inside = self.inside(branch);
+        let from = self.waiting_ports.partition_point(|(number, _)| *number < next);
+        let away = self.waiting_ports[from..].iter().map(|&(_, away)| away);
+        away.filter(|&away| fits(inside, Some(away))).min()
     }
 
     /// Hangs `branch` on `port` of `parent`, unless the frame was away from there for less time than it spent in
     /// the branch.
     fn hang(&mut self, branch: usize, parent: usize, port: usize) -> Option<()> {
         self.upstream[branch] = Some((parent, port));
-        let times = |number: usize| self.shown[number].1.map(|latched| (self.shown[number].0, latched));
-        let (Some((status, away)), Some((branch_status, inside))) = (times(parent), times(branch)) else {
-            return Some(());
-        };
-        let before = port_before(status, self.entries[parent], port);
-        let away = away.ports[port].wrapping_sub(away.ports[before]);
-        let entry = self.entries[branch];
-        let last = walk(entry).filter(|&port| branch_status.is_open(port)).last().unwrap_or(entry);
-        let inside = inside.ports[last].wrapping_sub(inside.ports[entry]);
-        // Crystals differ by up to 200 ppm.
-        (away.saturating_add(away >> 12) >= inside).then_some(())
+        fits(self.inside(branch), self.away(parent, port)).then_some(())
     }
+
+    /// How long the frame was away from `port`, where there is a clock.
+    fn away(&self, number: usize, port: usize) -> Option<u32> {
+        let (status, latched) = self.shown[number];
+        let before = port_before(status, self.entries[number], port);
+        latched.map(|latched| latched.ports[port].wrapping_sub(latched.ports[before]))
+    }
+
+    /// How long the frame spent behind a SubDevice, where there is a clock.
+    fn inside(&self, number: usize) -> Option<u32> {
+        let ((status, latched), entry) = (self.shown[number], self.entries[number]);
+        let last = walk(entry).filter(|&port| status.is_open(port)).last().unwrap_or(entry);
+        latched.map(|latched| latched.ports[last].wrapping_sub(latched.ports[entry]))
+    }
+}
+
+/// Whether a frame that was away for so long can have spent so long inside a branch; unknown times always fit.
+/// Crystals differ by up to 200 ppm.
+fn fits(inside: Option<u32>, away: Option<u32>) -> bool {
+    inside.zip(away).is_none_or(|(inside, away)| away.saturating_add(away >> 12) >= inside)
 }
 
 /// The open ports that frames entering at `entry` visit before they are processed, and behind that.
@@ -380,6 +413,27 @@ mod tests {
         // Which one is swapped is certain; where it stands only times could tell.
         let shown = [&[0, 1][..], &[0, 1], &[0], &[0, 1]].map(without_clock);
         assert_eq!(cable(&shown), [(3, 1), (0, 0), (1, 0), (2, 0)]);
+    }
+
+    /// A long line in which every tenth is swapped.
+    #[test]
+    fn long_lines_are_put_in_order() {
+        const COUNT: usize = 1500;
+        let is_swapped = |place: usize| place % 10 == 4;
+        let hop = 400;
+        let beyond = |place: usize| 2 * hop * (COUNT - 1 - place) as u32;
+        let shown = |place: usize| match (place == COUNT - 1, is_swapped(place)) {
+            (true, _) => clocked(&[(0, 3)]),
+            (false, false) => clocked(&[(0, 50), (1, 50 + beyond(place))]),
+            (false, true) => clocked(&[(1, 50), (0, 50 + beyond(place))]),
+        };
+        let straight = (0..COUNT).filter(|&place| !is_swapped(place));
+        let back = (0..COUNT).rev().filter(|&place| is_swapped(place));
+        let processed: Vec<_> = straight.chain(back).collect();
+        let all: Vec<_> = processed.iter().map(|&place| shown(place)).collect();
+        let found = places(&all).unwrap();
+        let order: Vec<_> = found.iter().map(|it| processed[usize::from(it.processed)]).collect();
+        assert_eq!(order, (0..COUNT).collect::<Vec<_>>());
     }
 
     #[test]
