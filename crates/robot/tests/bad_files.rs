@@ -92,6 +92,11 @@ fn a_wrong_type_names_both_types() {
         "r.toml:15:22: string \"on\", expected true or false: correct the file here"
     );
     assert_eq!(
+        sentence("distributed_clocks = true", "replies = \"unchanged\""),
+        "r.toml:15:11: unknown value \"unchanged\", expected one of processed_source, unchanged_source: correct \
+         or remove the value"
+    );
+    assert_eq!(
         sentence("mode = \"csp\"", "mode = \"cps\""),
         "r.toml:31:8: unknown value \"cps\", expected one of csp, csv, cst: did you mean \"csp\"?"
     );

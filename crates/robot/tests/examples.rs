@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ethercat::cia402::CyclicMode;
+use ethercat::main_device::Replies;
 use robot::{Application, BaseKind, ControllerKind, Homing, OnStale, Overrides, Robot};
 
 use onbeat_robot as robot;
@@ -15,6 +16,15 @@ fn example(name: &str) -> Robot {
 
 fn axes_in(robot: &Robot, mode: CyclicMode) -> usize {
     robot.axes.iter().filter(|axis| axis.mode == mode).count()
+}
+
+#[test]
+fn a_segment_may_leave_the_source_address_alone() {
+    let text = include_str!("../../../examples/six-axis.toml");
+    let replies = |text: &str| Robot::parse(text, "six-axis.toml").map(|robot| robot.bus.replies);
+    assert_eq!(replies(text).ok(), Some(Replies::ProcessedSource));
+    let changed = text.replacen("[bus]", "[bus]\nreplies = \"unchanged_source\"", 1);
+    assert_eq!(replies(&changed).ok(), Some(Replies::UnchangedSource));
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl BeatNumbers {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BeatNumberError {
     /// It is not there.
-    #[error("SubDevice {position} is to carry the number of the beat, but the bus has {found} SubDevices")]
+    #[error("SubDevice {position} is to carry the number of the beat, but the bus has {found} SubDevice{}", if *found == 1 { "" } else { "s" })]
     NoSubDevice {
         /// Its place, from 0.
         position: usize,

@@ -96,7 +96,8 @@ impl<L: Link, C: Clock> Pump<'_, L, C> {
                 return Err(BringUpError::Stopped);
             }
             if now >= end {
-                return Err(BringUpError::TimedOut { stage: self.main_device.stage(), patience });
+                let (stage, awaited) = (self.main_device.stage(), self.main_device.awaited());
+                return Err(BringUpError::TimedOut { stage, patience, awaited });
             }
             let next = self.main_device.poll_timeout().unwrap_or(end).min(end);
             let timeout = next.since(now).clamp(Duration::from_micros(10), LONGEST_SLEEP);
@@ -128,14 +129,32 @@ pub enum BringUpError {
     #[error("the link failed: {0}; check that the interface is still there and up")]
     Link(#[from] io::Error),
     /// It took too long.
-    #[error("the bus did not come up within {patience:?}: it stopped at {stage:?}; check cables and power")]
+    #[error(
+        "the bus did not come up within {patience:?}: it stopped at {stage:?}{}; check cables and power",
+        list(awaited)
+    )]
     TimedOut {
         /// How far it was.
         stage: Stage,
         /// How long it was given.
         patience: Duration,
+        /// What was still waited for: [`MainDevice::awaited`].
+        awaited: Vec<String>,
     },
     /// Somebody asked to stop.
     #[error("stopped on request")]
     Stopped,
 }
+
+/// As many as are worth reading.
+fn list(awaited: &[String]) -> String {
+    let shown = &awaited[..awaited.len().min(AWAITED_SHOWN)];
+    match (shown, awaited.len() - shown.len()) {
+        ([], _) => String::new(),
+        (shown, 0) => format!(", waiting for {}", shown.join("; ")),
+        (shown, more) => format!(", waiting for {}; and {more} more", shown.join("; ")),
+    }
+}
+
+/// SubDevices named where time is up.
+const AWAITED_SHOWN: usize = 4;

@@ -47,6 +47,22 @@ impl Clock for MonotonicClock {
     }
 }
 
+impl MonotonicClock {
+    /// What distributed clocks show at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00 UTC, by the
+    /// machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
+    #[must_use]
+    pub fn system_time_at_epoch() -> u64 {
+        let (realtime, monotonic) = (sys::clock::realtime_nanos(), sys::clock::monotonic().as_nanos());
+        match realtime.checked_sub(YEAR_2000) {
+            Some(system_time) => system_time.wrapping_sub(monotonic),
+            None => 0,
+        }
+    }
+}
+
+/// 2000-01-01 00:00 UTC in ns since 1970-01-01.
+const YEAR_2000: u64 = 946_684_800_000_000_000;
+
 /// A clock that moves only when told to, or when somebody sleeps: whole cycles run in no time at all.
 ///
 /// Clones show the same time.
@@ -75,5 +91,30 @@ impl Clock for VirtualClock {
 
     fn spin_until(&self, instant: Instant) {
         self.sleep_until(instant);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// The machine's own clock stands on either side, whatever it shows.
+    #[test]
+    fn system_time_is_the_realtime_clocks_since_2000() {
+        let realtime =
+            || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+        let before = realtime();
+        let at_epoch = MonotonicClock::system_time_at_epoch();
+        let shown = at_epoch.wrapping_add(MonotonicClock.now().as_nanos());
+        let after = realtime();
+        // 30 years, of which 7 were leap years.
+        let since_1970 = u128::from(shown) + (30 * 365 + 7) * 86_400 * 1_000_000_000;
+        // Both clocks are slewed alike; reading one after the other takes its time.
+        assert!(
+            before <= since_1970 + 1_000_000 && since_1970 <= after + 1_000_000,
+            "{before} {since_1970} {after}"
+        );
     }
 }

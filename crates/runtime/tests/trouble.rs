@@ -53,6 +53,29 @@ fn a_bring_up_ends_when_it_is_asked_to() {
     assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
+/// Neither a dead application nor one that nobody waits for long enough costs a minute without a name.
+#[test]
+fn who_keeps_the_bus_waiting_is_named_when_time_is_up() {
+    let clock = VirtualClock::default();
+    let mut devices = segment(7);
+    for position in [1, 2, 3, 4, 6] {
+        devices.sub_device_mut(position).unwrap().set_application_runs(false);
+    }
+    let mut link = DirectLink::new(devices, clock.clone(), Duration::from_micros(50));
+    let mut main_device = main_device(PERIOD);
+    let stop = AtomicBool::new(false);
+    let patience = Duration::from_secs(1);
+    let mut pump = Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop };
+    let sentence = pump.bring_up(patience, |_| ()).unwrap_err().to_string();
+    assert_eq!(
+        sentence,
+        "the bus did not come up within 1s: it stopped at Configuration, waiting for SubDevice 1 \"Servo\": state \
+         PreOp, register 0x0130; SubDevice 2 \"Servo\": state PreOp, register 0x0130; SubDevice 3 \"Servo\": state \
+         PreOp, register 0x0130; SubDevice 4 \"Servo\": state PreOp, register 0x0130; and 1 more; check cables and \
+         power"
+    );
+}
+
 #[test]
 fn more_drives_hardly_take_longer() {
     let [few, many] = [6, 48].map(|drives| {

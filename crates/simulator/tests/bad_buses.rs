@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{
-    Configuration, ExpectedIdentity, ProcessDataSource, Stage, StartupSdo, SubDeviceConfiguration, Sync0,
+    Configuration, Event, ExpectedIdentity, MainDevice, ProcessDataSource, Replies, Stage, StartupSdo,
+    SubDeviceConfiguration, Sync0,
 };
 use ethercat::register::EscFeatures;
 use ethercat::sii::Identity;
@@ -75,6 +77,73 @@ fn nobody_there() {
     assert_eq!(
         failure_of(to_op(), Vec::new()),
         "no SubDevice answers: check the cable, the power of the first SubDevice and the interface"
+    );
+}
+
+/// Clears the bit in the source address that ESCs set.
+fn unmark(rig: &mut Rig) {
+    rig.tamper = Some(Box::new(|bytes| bytes[6] &= !0x02));
+}
+
+#[test]
+fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_asked_for() {
+    let mut rig = Rig::new(to_op(), drives(3));
+    unmark(&mut rig);
+    rig.pump_to(Stage::Down);
+    let sentence = rig.failure().expect("it fails").to_string();
+    let (start, end) = (
+        " frames came back that SubDevices have processed, but from our own source address ",
+        ": if this segment leaves the address alone, set replies = \"unchanged_source\" in [bus] of the robot file",
+    );
+    assert!(sentence.contains(start) && sentence.ends_with(end), "{sentence}");
+
+    let mut rig = Rig::new(Configuration { replies: Replies::UnchangedSource, ..to_op() }, drives(3));
+    unmark(&mut rig);
+    rig.run_up();
+    for _ in 0..100 {
+        assert!(rig.beat().all_fresh);
+    }
+}
+
+/// A plug that sends everything back, before the first SubDevice.
+#[test]
+fn a_reflection_is_no_answer() {
+    for replies in [Replies::ProcessedSource, Replies::UnchangedSource] {
+        let mut main_device =
+            MainDevice::new(Configuration { replies, ..to_op() }).expect("a configuration");
+        let (mut now, mut buffer) = (Instant::from_nanos(1), [0; MAXIMUM_FRAME_LENGTH]);
+        let start = now;
+        while main_device.stage() != Stage::Down && now - start < Duration::from_secs(10) {
+            while let Some(length) = main_device.poll_transmit(now, &mut buffer) {
+                main_device.handle_frame(now, &buffer[..length].to_vec());
+            }
+            now = now + Duration::from_millis(1);
+        }
+        let failure = std::iter::from_fn(|| main_device.poll_event()).find_map(|event| match event {
+            Event::Failed(error) => Some(error.to_string()),
+            _ => None,
+        });
+        let sentence = failure.expect("it fails");
+        assert!(
+            sentence.starts_with("the frames come back unprocessed (")
+                && now - start < Duration::from_secs(3)
+        );
+        assert!(
+            sentence.ends_with(
+                ": a loop or a switch sends them back; connect the interface to the first \
+                                    SubDevice's IN"
+            ),
+            "{sentence}"
+        );
+    }
+}
+
+#[test]
+fn one_where_two_are_described() {
+    assert_eq!(
+        failure_of(described(arm()[..2].to_vec()), drives(1)),
+        "1 SubDevice answers, expected 2: the first missing is SubDevice 1 \"shoulder\"; check its power and the \
+         cable to it"
     );
 }
 

@@ -5,7 +5,7 @@ mod rig;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ethercat::main_device::{Stage, SubDeviceConfiguration, Sync0};
+use ethercat::main_device::{Configuration, Stage, SubDeviceConfiguration, Sync0};
 use ethercat::register::{EscFeatures, dc};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
@@ -242,4 +242,26 @@ fn a_line_of_a_hundred_and_fifty_clocks() {
     // There and back takes 120 us, which crystals 100 ppm apart measure 12 ns differently.
     assert_delays_within(12, &rig, &expected);
     assert_one_time(&mut rig, &pulses, 0);
+}
+
+/// 2026-11-22 in ns since 2000-01-01, and a time about to wrap.
+#[test]
+fn system_time_counts_from_the_epoch_it_is_told() {
+    for system_time_at_epoch in [848_620_800_000_000_000, u64::MAX - 3_000_000_000] {
+        let (devices, pulses): (Vec<_>, Vec<_>) =
+            (0..3).map(|number| pulsed(Some(number as f64 * 20.0), number)).unzip();
+        let sync0 = Some(Sync0 { cycle: Duration::from_millis(1), shift: SHIFT });
+        let configuration = vec![SubDeviceConfiguration { sync0, ..Default::default() }; 3];
+        let configuration = Configuration { system_time_at_epoch, ..described(configuration) };
+        let mut rig = Rig::new(configuration, devices);
+        rig.run_up();
+        if system_time_at_epoch < 1 << 63 {
+            assert_one_time(&mut rig, &pulses, 0);
+        }
+        let expected = rig.now.as_nanos().wrapping_add(system_time_at_epoch);
+        for device in rig.segment.sub_devices() {
+            let off = device.system_time(rig.now).wrapping_sub(expected) as i64;
+            assert!(off.abs() < 1_000_000, "off by {off} ns");
+        }
+    }
 }

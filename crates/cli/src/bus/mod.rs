@@ -50,7 +50,11 @@ impl Bus {
         let configuration = if described {
             configuration::configuration(&robot, AlState::PreOp)
         } else {
-            Configuration { target: AlState::PreOp, ..Configuration::default() }
+            Configuration {
+                target: AlState::PreOp,
+                system_time_at_epoch: MonotonicClock::system_time_at_epoch(),
+                ..Configuration::default()
+            }
         };
         let main_device = MainDevice::new(configuration)?;
         let mut bus = Self { main_device, link: link::open(&robot, wire)?, stop: stop::flag() };

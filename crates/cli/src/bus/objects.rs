@@ -120,6 +120,10 @@ impl Bus {
     }
 
     fn refused(&self, position: u16, doing: &str, why: Unanswered) -> Failure {
+        let found = self.main_device.sub_devices().get(usize::from(position));
+        if let Some(problem) = found.and_then(|it| it.sii_problem.as_ref()) {
+            return self.failed(position, doing, &problem.to_string());
+        }
         let what = match why {
             Unanswered::Mailbox(error @ MailboxError::Aborted(_)) => {
                 format!("{error}; `onbeat sdo list` shows the objects it has and who may write them")

@@ -7,6 +7,7 @@ use ethercat::cia402::object::{
 };
 use ethercat::main_device::{Configuration, StartupSdo, SubDeviceConfiguration};
 use robot::{Axis, Homing, Robot, SubDevice};
+use runtime::clock::MonotonicClock;
 
 /// The bus of `robot`, to be brought to `target`.
 pub(crate) fn configuration(robot: &Robot, target: AlState) -> Configuration {
@@ -32,6 +33,8 @@ pub(crate) fn configuration(robot: &Robot, target: AlState) -> Configuration {
         target,
         period: robot.cycle.period,
         distributed_clocks: robot.bus.distributed_clocks,
+        replies: robot.bus.replies,
+        system_time_at_epoch: MonotonicClock::system_time_at_epoch(),
         ..Configuration::default()
     }
 }

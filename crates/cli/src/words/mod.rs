@@ -5,6 +5,11 @@ pub(crate) mod live_line;
 pub(crate) mod sub_devices;
 pub(crate) mod tree;
 
+/// "1 SubDevice", "6 SubDevices".
+pub(crate) fn sub_device_count(count: usize) -> String {
+    if count == 1 { "1 SubDevice".to_owned() } else { format!("{count} SubDevices") }
+}
+
 /// How many letters a line of this terminal holds; 80 where there is none.
 pub(crate) fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(terminal);

@@ -44,6 +44,9 @@ pub(crate) fn drawing(sub_devices: &[SubDevice], details: bool) -> String {
             }
         }
     }
+    for remark in sub_devices.iter().flat_map(SubDevice::remarks) {
+        let _ = writeln!(text, "{remark}");
+    }
     text
 }
 
@@ -138,6 +141,9 @@ pub(crate) struct SubDeviceObject<'a> {
     name: &'a str,
     state: String,
     upstream: Option<UpstreamObject>,
+    entry_port: u8,
+    /// What is not well with it, a sentence each.
+    remarks: Vec<String>,
     outputs: Vec<PdoObject<'a>>,
     inputs: Vec<PdoObject<'a>>,
 }
@@ -175,6 +181,8 @@ impl<'a> SubDeviceObject<'a> {
             name: &it.name,
             state: it.al_status.to_string(),
             upstream: it.upstream.map(|it| UpstreamObject { position: it.position, port: it.port }),
+            entry_port: it.entry_port,
+            remarks: it.remarks(),
             outputs: it.mapping.outputs.iter().map(PdoObject::new).collect(),
             inputs: it.mapping.inputs.iter().map(PdoObject::new).collect(),
         }
@@ -190,5 +198,66 @@ impl<'a> PdoObject<'a> {
             name: &entry.name,
         });
         Self { index: pdo.index, name: &pdo.name, entries: entries.collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    use ethercat::main_device::{Configuration, MainDevice};
+    use ethercat::sii::Identity;
+    use runtime::bring_up::Pump;
+    use runtime::clock::VirtualClock;
+    use runtime::link::DirectLink;
+    use simulator::application::GenericDevice;
+    use simulator::application::sii::digital_outputs;
+    use simulator::segment::Attachment;
+    use simulator::{Segment, SubDevice as Simulated};
+
+    use super::*;
+
+    /// Three terminals: the second is plugged in the wrong way round, the third was never programmed.
+    fn found() -> MainDevice {
+        let identity = Identity { vendor_id: 2, product_code: 3, revision: 4, serial: 5 };
+        let image = digital_outputs(identity, "lamps", 4).image();
+        let terminal = |sii: &[u8]| {
+            let application = GenericDevice::from_sii(&image).expect("a mapping that fits");
+            Simulated::from_sii(sii, Box::new(application))
+        };
+        let devices = vec![terminal(&image.emit()), terminal(&image.emit()), terminal(&[0xFF; 2048])];
+        let attachments = [Attachment::new(0, 1).entered_at(1), Attachment::new(1, 0)];
+        let segment = Segment::with_topology(devices, &attachments).expect("a line");
+        let clock = VirtualClock::default();
+        let mut link = DirectLink::new(segment, clock.clone(), Duration::from_micros(20));
+        let mut main_device = MainDevice::new(Configuration::default()).expect("a configuration");
+        let stop = AtomicBool::new(false);
+        Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
+            .bring_up(Duration::from_secs(10), |_| ())
+            .expect("the others come up");
+        main_device
+    }
+
+    #[test]
+    fn what_is_not_well_is_told_beside_what_is() {
+        let main_device = found();
+        let text = drawing(main_device.sub_devices(), false);
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines[0].starts_with("   0 lamps ") && lines[0].contains("  PreOp "), "{text}");
+        assert!(lines[2].starts_with("   2 SubDevice 2  Init "), "{text}");
+        let swapped =
+            "SubDevice 1 \"lamps\": frames enter at port 1, not at port 0: its IN and OUT are swapped";
+        assert_eq!(lines[3], swapped);
+        assert!(
+            lines[4].starts_with("SubDevice 2 \"SubDevice 2\": SII checksum 0xff at byte 14"),
+            "{text}"
+        );
+        let objects: Vec<_> = main_device.sub_devices().iter().map(SubDeviceObject::new).collect();
+        let json = serde_json::to_value(&objects).expect("JSON");
+        let remarks = |position: usize| json[position]["remarks"].as_array().map(Vec::len);
+        assert_eq!([remarks(0), remarks(1), remarks(2)], [Some(0), Some(1), Some(1)]);
+        assert_eq!((&json[1]["entry_port"], &json[1]["remarks"][0]), (&1.into(), &swapped.into()));
+        assert_eq!(json[2]["upstream"]["port"], 0);
     }
 }

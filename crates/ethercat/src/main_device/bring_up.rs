@@ -31,9 +31,16 @@ pub(super) enum Broadcast {
     Clear(u16, usize),
 }
 
-/// What puts all SubDevices into a known state, whatever they did before.
-pub(super) const RESET: [Broadcast; 14] = [
+/// One round of opening ports that another MainDevice has closed: it reaches those behind that the round
+/// before has opened the way to. What it asked to be told of is not ours either.
+pub(super) const OPEN_PORTS: [Broadcast; 3] = [
+    Broadcast::Write(register::DL_CONTROL_LOOPS, 0, 1),
+    Broadcast::Write(register::ECAT_EVENT_MASK, 0, 2),
     Broadcast::Count,
+];
+
+/// What puts all SubDevices into a known state, whatever they did before.
+pub(super) const RESET: [Broadcast; 13] = [
     Broadcast::Write(register::AL_CONTROL, AlControl::request(AlState::Init).bits() as u64, 2),
     Broadcast::Write(dc::CYCLIC_UNIT_CONTROL, 0, 2),
     Broadcast::Write(register::DL_CONTROL_ALIAS, 0, 1),
@@ -60,12 +67,21 @@ pub(super) const TO_INIT: [Broadcast; 2] = [
 ];
 
 impl Broadcast {
+    /// First register it goes to.
+    pub(super) const fn register(self) -> u16 {
+        match self {
+            Self::Count => register::TYPE,
+            Self::Clear(register, _) | Self::Write(register, ..) => register,
+        }
+    }
+
     /// Appends the datagram.
     pub(super) fn emit(self, outgoing: &mut Outgoing<'_>) -> bool {
-        let (command, register, length, value) = match self {
-            Self::Count => (Command::Brd, register::TYPE, 1, 0),
-            Self::Clear(register, length) => (Command::Bwr, register, length, 0),
-            Self::Write(register, value, length) => (Command::Bwr, register, length, value),
+        let register = self.register();
+        let (command, length, value) = match self {
+            Self::Count => (Command::Brd, 1, 0),
+            Self::Clear(_, length) => (Command::Bwr, length, 0),
+            Self::Write(_, value, length) => (Command::Bwr, length, value),
         };
         let Some(data) = outgoing.push(command, Address::Broadcast { register }, length, Owner::Bus) else {
             return false;
@@ -77,7 +93,22 @@ impl Broadcast {
     }
 }
 
-/// Compares who is there with who was described, and takes over names and mappings.
+/// From the order in which frames are processed to that of the cable, which differ behind SubDevices that frames
+/// enter by another port than 0.
+pub(super) fn sort_by_cable(found: &mut Vec<SubDevice>) -> Result<(), BusError> {
+    let nodes: Vec<_> = found.iter().map(|it| (it.dl_status, it.latched())).collect();
+    let places = topology::places(&nodes).map_err(|position| BusError::Topology { position })?;
+    let mut processed: Vec<_> = core::mem::take(found).into_iter().map(Some).collect();
+    for (position, place) in (0..).zip(places) {
+        let Some(it) = processed[usize::from(place.processed)].take() else { continue };
+        let (upstream, entry_port) = (place.upstream, place.entry);
+        found.push(SubDevice { name: SubDevice::name_at(position), position, upstream, entry_port, ..it });
+    }
+    Ok(())
+}
+
+/// Compares who is there with who was described, and takes over names and mappings. A SubDevice without an
+/// SII passes; [`check_siis`] is for those who need it.
 pub(super) fn verify(
     found: &mut [SubDevice],
     expected: Option<&[SubDeviceConfiguration]>,
@@ -85,11 +116,7 @@ pub(super) fn verify(
     if found.len() > MAXIMUM_SUB_DEVICES {
         return Err(BusError::TooMany { found: found.len(), maximum: MAXIMUM_SUB_DEVICES });
     }
-    let statuses: Vec<_> = found.iter().map(|it| it.dl_status).collect();
-    let upstream =
-        topology::upstream_neighbours(&statuses).map_err(|position| BusError::Topology { position })?;
-    for (sub_device, upstream) in found.iter_mut().zip(upstream) {
-        sub_device.upstream = upstream;
+    for sub_device in found.iter_mut() {
         if let Some(name) = sub_device.sii.as_ref().map(crate::sii::Image::name).filter(|it| !it.is_empty())
         {
             sub_device.name = name;
@@ -100,7 +127,9 @@ pub(super) fn verify(
         if !expected.name.is_empty() {
             sub_device.name.clone_from(&expected.name);
         }
-        check_identity(sub_device, expected).map_err(|error| at(sub_device, error))?;
+        if sub_device.sii_problem.is_none() {
+            check_identity(sub_device, expected).map_err(|error| at(sub_device, error))?;
+        }
     }
     if let Some(missing) = expected.get(found.len()) {
         let name = missing.name.clone();
@@ -114,6 +143,23 @@ pub(super) fn verify(
             identity: unexpected.identity,
         }),
     }
+}
+
+/// Refuses SubDevices whose configuration needs an SII that cannot be read.
+pub(super) fn check_siis(
+    found: &[SubDevice],
+    expected: Option<&[SubDeviceConfiguration]>,
+) -> Result<(), BusError> {
+    for (sub_device, configuration) in found.iter().zip(expected.unwrap_or_default()) {
+        if let Some(problem) = sub_device.sii_problem.as_ref().filter(|_| needs_sii(configuration)) {
+            return Err(at(sub_device, problem.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn needs_sii(it: &SubDeviceConfiguration) -> bool {
+    it.identity.is_some() || it.alias.is_some() || it.sync0.is_some() || needs_coe(it)
 }
 
 fn check_identity(found: &SubDevice, expected: &SubDeviceConfiguration) -> Result<(), SubDeviceError> {
@@ -283,8 +329,10 @@ pub(super) fn set_clocks(sub_devices: &mut [SubDevice], system_time: u64) -> Opt
         .iter()
         .map(|it| ClockNode {
             status: it.dl_status,
+            entry: it.entry_port,
+            processed: it.processed,
             upstream: it.upstream,
-            latched: it.information.features.distributed_clocks().then_some(it.latched),
+            latched: it.latched(),
         })
         .collect();
     for (sub_device, setting) in sub_devices.iter_mut().zip(clock::settings(&nodes, system_time)) {

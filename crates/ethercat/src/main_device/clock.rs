@@ -5,9 +5,9 @@
 //! cable between them. Forwarding times inside an ESC are taken as equal in both directions.
 
 use crate::register::DlStatus;
-use crate::register::dl::{FORWARDING_ORDER, PORTS};
+use crate::register::dl::PORTS;
 
-use super::topology::Upstream;
+use super::topology::{Upstream, port_before, walk};
 
 /// What one SubDevice latched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,11 +18,15 @@ pub struct LatchedTimes {
     pub processing_unit: u64,
 }
 
-/// One SubDevice in the calculation.
+/// One SubDevice in the calculation, in the order of the cable.
 #[derive(Clone, Copy, Debug)]
 pub struct ClockNode {
     /// Its ports.
     pub status: DlStatus,
+    /// The port frames come in at.
+    pub entry: u8,
+    /// Its place in the order of processing.
+    pub processed: u16,
     /// Where it hangs.
     pub upstream: Option<Upstream>,
     /// What it latched, or `None` if it has no clock.
@@ -38,50 +42,56 @@ pub struct ClockSetting {
     pub delay: u32,
 }
 
-/// The reference clock is the first SubDevice that has one.
+/// The reference clock is the first that processes a frame, of those that have a clock: it hands its time on.
 #[must_use]
 pub fn reference(nodes: &[ClockNode]) -> Option<usize> {
-    nodes.iter().position(|node| node.latched.is_some())
+    let clocked = nodes.iter().enumerate().filter(|(_, node)| node.latched.is_some());
+    clocked.min_by_key(|(_, node)| node.processed).map(|(position, _)| position)
 }
 
 /// The setting of every SubDevice with a clock, so that all show `system_time` for the instant at which
-/// the latching frame passed the reference clock.
+/// the reference clock processed the latching frame.
 #[must_use]
 pub fn settings(nodes: &[ClockNode], system_time: u64) -> Vec<Option<ClockSetting>> {
     // Twice the delays: halving at every hop of a long line would round away many ns.
-    let mut twice: Vec<Option<u64>> = Vec::with_capacity(nodes.len());
+    let mut entered: Vec<Option<u64>> = Vec::with_capacity(nodes.len());
     for node in nodes {
-        twice.push(node.latched.map(|latched| twice_the_delay(nodes, &twice, node, &latched)));
+        entered.push(node.latched.map(|latched| twice_to_the_entry(nodes, &entered, node, &latched)));
     }
+    let processed = |(node, entered): (&ClockNode, &Option<u64>)| {
+        Some((*entered)? + 2 * u64::from(before_processing(node, &node.latched?)))
+    };
+    let twice: Vec<_> = nodes.iter().zip(&entered).map(processed).collect();
+    let start = reference(nodes).and_then(|position| twice[position]).unwrap_or(0);
     let setting = |(node, twice): (&ClockNode, Option<u64>)| {
-        let delay = u32::try_from(twice?.div_ceil(2)).unwrap_or(u32::MAX);
+        let delay = u32::try_from(twice?.saturating_sub(start).div_ceil(2)).unwrap_or(u32::MAX);
         let here = system_time.wrapping_add(u64::from(delay));
         Some(ClockSetting { offset: here.wrapping_sub(node.latched?.processing_unit), delay })
     };
     nodes.iter().zip(twice).map(setting).collect()
 }
 
-/// Twice the delay of the nearest SubDevice upstream that has a clock, plus the way there and back.
+/// Twice the time from the entry of the nearest SubDevice upstream that has a clock to the entry of this one,
+/// on top of that one's own.
 ///
 /// SubDevices without a clock in between count as cable; what branches off at one is taken to be half way
 /// round.
-fn twice_the_delay(
+fn twice_to_the_entry(
     nodes: &[ClockNode],
-    twice: &[Option<u64>],
+    entered: &[Option<u64>],
     node: &ClockNode,
     latched: &LatchedTimes,
 ) -> u64 {
     let mut link = node.upstream;
     while let Some(upstream) = link {
         let ancestor = &nodes[usize::from(upstream.position)];
-        let before = twice.get(usize::from(upstream.position)).copied().flatten();
+        let before = entered.get(usize::from(upstream.position)).copied().flatten();
         if let (Some(times), Some(twice)) = (ancestor.latched, before) {
-            let port = usize::from(upstream.port);
-            let before = port_before(ancestor.status, port);
+            let (entry, port) = (usize::from(ancestor.entry), usize::from(upstream.port));
+            let before = port_before(ancestor.status, entry, port);
             let beyond_port = times.ports[port].wrapping_sub(times.ports[before]);
-            let beyond_here = time_beyond(node.status, latched);
-            let there_and_back = beyond_port.saturating_sub(beyond_here);
-            let earlier_branches = times.ports[before].wrapping_sub(times.ports[0]);
+            let there_and_back = beyond_port.saturating_sub(time_beyond(node, latched));
+            let earlier_branches = times.ports[before].wrapping_sub(times.ports[entry]);
             return twice + 2 * u64::from(earlier_branches) + u64::from(there_and_back);
         }
         link = ancestor.upstream;
@@ -90,15 +100,24 @@ fn twice_the_delay(
 }
 
 /// Time the frame spent behind a SubDevice: from its entry to its return from the last open port.
-fn time_beyond(status: DlStatus, latched: &LatchedTimes) -> u32 {
-    let last = FORWARDING_ORDER.iter().rev().copied().find(|&port| port == 0 || status.is_open(port));
-    latched.ports[last.unwrap_or(0)].wrapping_sub(latched.ports[0])
+fn time_beyond(node: &ClockNode, latched: &LatchedTimes) -> u32 {
+    let entry = usize::from(node.entry);
+    let last = walk(entry).filter(|&port| port == entry || node.status.is_open(port)).last();
+    latched.ports[last.unwrap_or(entry)].wrapping_sub(latched.ports[entry])
 }
 
-/// The open port by which the frame came back last before it left by `port`.
-fn port_before(status: DlStatus, port: usize) -> usize {
-    let ahead = FORWARDING_ORDER.iter().copied().take_while(|&other| other != port);
-    ahead.filter(|&other| other == 0 || status.is_open(other)).last().unwrap_or(0)
+/// Time from a SubDevice's entry until it processed the frame: none where that is port 0, behind which the
+/// processing unit lies.
+fn before_processing(node: &ClockNode, latched: &LatchedTimes) -> u32 {
+    let entry = usize::from(node.entry);
+    let came_back = match node.status.is_open(0) {
+        true => 0,
+        false => port_before(node.status, entry, 0),
+    };
+    match entry {
+        0 => 0,
+        _ => latched.ports[came_back].wrapping_sub(latched.ports[entry]),
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +135,8 @@ mod tests {
     fn node(ports: &[usize], upstream: Option<(u16, u8)>, times: Option<([u32; 4], u64)>) -> ClockNode {
         ClockNode {
             status: open(ports),
+            entry: 0,
+            processed: 0,
             upstream: upstream.map(|(position, port)| Upstream { position, port }),
             latched: times.map(|(ports, processing_unit)| LatchedTimes { ports, processing_unit }),
         }
@@ -148,6 +169,33 @@ mod tests {
         ];
         let delays: Vec<_> = settings(&nodes, 0).iter().map(|it| it.unwrap().delay).collect();
         assert_eq!(delays, [0, 300, 650]);
+    }
+
+    /// Cables of 100 ns and 40 ns; the one in the middle is entered at port 1, and comes last.
+    #[test]
+    fn swapped_in_mid_line() {
+        let mut nodes = [
+            node(&[0, 1], None, Some(([1000, 1280, 0, 0], 1000))),
+            node(&[0, 1], Some((0, 1)), Some(([580, 500, 0, 0], 580))),
+            node(&[0], Some((1, 0)), Some(([5, 0, 0, 0], 5))),
+        ];
+        (nodes[1].entry, nodes[1].processed, nodes[2].processed) = (1, 2, 1);
+        let delays: Vec<_> = settings(&nodes, 0).iter().map(|it| it.unwrap().delay).collect();
+        assert_eq!(delays, [0, 180, 140]);
+    }
+
+    /// The same at the beginning: the reference clock is the second on the cable.
+    #[test]
+    fn swapped_at_the_beginning() {
+        let mut nodes = [
+            node(&[0, 1], None, Some(([1280, 1000, 0, 0], 1280))),
+            node(&[0, 1], Some((0, 0)), Some(([500, 580, 0, 0], 500))),
+            node(&[0], Some((1, 1)), Some(([5, 0, 0, 0], 5))),
+        ];
+        (nodes[0].entry, nodes[0].processed, nodes[1].processed, nodes[2].processed) = (1, 2, 0, 1);
+        assert_eq!(reference(&nodes), Some(1));
+        let delays: Vec<_> = settings(&nodes, 0).iter().map(|it| it.unwrap().delay).collect();
+        assert_eq!(delays, [180, 0, 40]);
     }
 
     #[test]

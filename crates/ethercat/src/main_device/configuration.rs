@@ -11,7 +11,7 @@ use crate::wire::MacAddress;
 /// What the bus should be, and how far to bring it.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// The SubDevices in the order frames pass them, or `None` to take whatever is there.
+    /// The SubDevices in the order of the cable, that in which frames come to them first, or `None` to take whatever is there.
     pub sub_devices: Option<Vec<SubDeviceConfiguration>>,
     /// The state to bring all of them to: [`AlState::PreOp`] for tools, [`AlState::Op`] to run.
     pub target: AlState,
@@ -21,6 +21,11 @@ pub struct Configuration {
     pub distributed_clocks: bool,
     /// Source address of our frames; bit 1 of its first byte must be clear, it tells replies.
     pub source: MacAddress,
+    /// What tells replies from frames on their way out.
+    pub replies: Replies,
+    /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is what they show at [`crate::time::Instant::EPOCH`],
+    /// wrapping. With 0 they show the time since that epoch, whatever it is.
+    pub system_time_at_epoch: u64,
     /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
     /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
     pub reply_timeout: Duration,
@@ -43,12 +48,24 @@ impl Default for Configuration {
             period: Duration::from_millis(1),
             distributed_clocks: true,
             source: MacAddress::MAIN_DEVICE,
+            replies: Replies::ProcessedSource,
+            system_time_at_epoch: 0,
             reply_timeout: Duration::from_millis(20),
             state_timeout: Duration::from_secs(10),
             mailbox_timeout: Duration::from_secs(2),
             transfer_timeout: Duration::from_secs(5),
         }
     }
+}
+
+/// What tells replies from frames on their way out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replies {
+    /// Bit 1 of the source address's first byte, which ESCs set (ESC data sheet, section I, 3.2).
+    #[default]
+    ProcessedSource,
+    /// Working counters and positions: the segment, or something on the way, leaves our source address as it is.
+    UnchangedSource,
 }
 
 /// One SubDevice as the robot file describes it.

@@ -8,6 +8,7 @@ use crate::al::{AlState, AlStatus};
 use crate::al_status_code::AlStatusCode;
 use crate::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, PdoEntry};
 use crate::sii::{Identity, SiiError};
+use crate::wire::MacAddress;
 
 use super::configuration::ExpectedIdentity;
 use super::request::MailboxError;
@@ -18,10 +19,34 @@ pub enum BusError {
     /// Nobody answers.
     #[error("no SubDevice answers: check the cable, the power of the first SubDevice and the interface")]
     Empty,
+    /// Replies come back with our own source address.
+    #[error(
+        "{found} {} came back that SubDevices have processed, but from our own source address {source_address}, expected \
+         one with bit 1 of its first byte set: if this segment leaves the address alone, set replies = \
+         \"unchanged_source\" in [bus] of the robot file",
+        plural(*found as usize, "frame", "frames")
+    )]
+    UnchangedSource {
+        /// How many.
+        found: u64,
+        /// Our source address.
+        source_address: MacAddress,
+    },
+    /// Frames come back as they were sent.
+    #[error(
+        "the frames come back unprocessed ({found} so far): a loop or a switch sends them back; connect the interface to \
+         the first SubDevice's IN"
+    )]
+    Reflected {
+        /// How many.
+        found: u64,
+    },
     /// Fewer SubDevices than described.
     #[error(
-        "{found} SubDevices answer, expected {expected}: the first missing is SubDevice {found} \"{name}\"; check \
-         its power and the cable to it"
+        "{found} {} answer{}, expected {expected}: the first missing is SubDevice {found} \"{name}\"; check \
+         its power and the cable to it",
+        plural(*found, "SubDevice", "SubDevices"),
+        plural(*found, "s", "")
     )]
     Missing {
         /// How many are described.
@@ -33,8 +58,10 @@ pub enum BusError {
     },
     /// More SubDevices than described.
     #[error(
-        "{found} SubDevices answer, expected {expected}: SubDevice {expected} ({identity}) is not described; add it \
-         to the robot file or unplug it"
+        "{found} {} answer{}, expected {expected}: SubDevice {expected} ({identity}) is not described; add it \
+         to the robot file or unplug it",
+        plural(*found, "SubDevice", "SubDevices"),
+        plural(*found, "s", "")
     )]
     Unexpected {
         /// How many are described.
@@ -53,7 +80,11 @@ pub enum BusError {
         maximum: usize,
     },
     /// The number of SubDevices changed while they were brought up.
-    #[error("{found} of {expected} SubDevices take the state change to {state}: check cables and power")]
+    #[error(
+        "{found} of {expected} {} take{} the state change to {state}: check cables and power",
+        plural(usize::from(*expected), "SubDevice", "SubDevices"),
+        plural(usize::from(*found), "s", "")
+    )]
     Incomplete {
         /// How many were counted.
         expected: u16,
@@ -131,7 +162,8 @@ pub enum SubDeviceError {
     },
     /// A register access comes back without having been answered.
     #[error(
-        "register {register:#06x} does not answer after {attempts} attempts within {} ms: check power and cable",
+        "register {register:#06x} does not answer after {attempts} {} within {} ms: check power and cable",
+        plural(*attempts as usize, "attempt", "attempts"),
         within.as_millis()
     )]
     NoAnswer {
@@ -144,7 +176,8 @@ pub enum SubDeviceError {
     },
     /// Frames come back neither way.
     #[error(
-        "{lost} frames in a row were lost within {} ms at register {register:#06x}: {}",
+        "{lost} {} lost within {} ms at register {register:#06x}: {}",
+        plural(*lost as usize, "frame was", "frames in a row were"),
         within.as_millis(),
         why_lost(*late)
     )]
@@ -166,6 +199,17 @@ pub enum SubDeviceError {
     SiiSilent {
         /// Word address.
         word_address: u32,
+    },
+    /// The EEPROM stays busy.
+    #[error(
+        "EEPROM busy: SII word {word_address:#06x} is not read after {} ms; restart it, or replace its EEPROM",
+        within.as_millis()
+    )]
+    SiiBusy {
+        /// Word address.
+        word_address: u32,
+        /// Time it was seen busy.
+        within: Duration,
     },
     /// The SII cannot be read.
     #[error("{0}; write its SII anew")]
@@ -331,12 +375,18 @@ fn described(watchdog: Option<Duration>) -> String {
     watchdog.map_or_else(|| "off".to_owned(), |time| format!("{time:?}"))
 }
 
+/// The word for `count` of them.
+fn plural(count: usize, one: &'static str, more: &'static str) -> &'static str {
+    if count == 1 { one } else { more }
+}
+
 /// A dead cable brings nothing; one that brings replies too late is not to blame.
 fn why_lost(late: u64) -> String {
     match late {
         0 => "check the cable".to_owned(),
         late => format!(
-            "{late} replies came too late meanwhile; check what keeps this machine or the SubDevices busy"
+            "{late} {} came too late meanwhile; check what keeps this machine or the SubDevices busy",
+            plural(late as usize, "reply", "replies")
         ),
     }
 }

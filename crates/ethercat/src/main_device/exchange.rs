@@ -10,7 +10,9 @@ use core::time::Duration;
 use crate::time::Instant;
 use crate::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use crate::wire::frame::{self, FrameError};
-use crate::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16};
+use crate::wire::{
+    Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16, read_u32,
+};
 
 use super::report::{Reception, ReceptionCounters};
 
@@ -19,6 +21,9 @@ pub(super) const SLOTS: usize = 64;
 
 /// Datagrams in a frame: each takes twelve bytes and at least one of data.
 const DATAGRAMS: usize = 1500 / 13;
+
+/// Where the address stands in a datagram's header.
+const ADDRESS_OFFSET: usize = 2;
 
 /// Bytes of the generation number.
 const GENERATION_LENGTH: u16 = 4;
@@ -99,6 +104,13 @@ pub(super) struct Exchange {
     next: usize,
     generation: u32,
     in_flight: [usize; 2],
+    /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
+    pub(super) takes_circulating: bool,
+    /// Replies from our own source address count, if a SubDevice has touched them.
+    pub(super) takes_unchanged_source: bool,
+    /// Frames that came back from our own source address, touched by SubDevices and not.
+    pub(super) unchanged_source: u64,
+    pub(super) reflected: u64,
     pub(super) counters: ReceptionCounters,
 }
 
@@ -116,6 +128,10 @@ impl Exchange {
             next: 0,
             generation: 0,
             in_flight: [0; 2],
+            takes_circulating: true,
+            takes_unchanged_source: false,
+            unchanged_source: 0,
+            reflected: 0,
             counters: ReceptionCounters::default(),
         }
     }
@@ -139,7 +155,10 @@ impl Exchange {
 
     /// Finds the frame that `bytes` answer. Counts and refuses everything else.
     pub(super) fn accept(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
-        let outcome = self.matching_slot(bytes);
+        let mut outcome = self.matching_slot(bytes);
+        if bytes.get(SOURCE_OFFSET).is_some_and(|byte| byte & PROCESSED_BIT == 0) {
+            outcome = self.from_unchanged_source(bytes, outcome);
+        }
         match outcome {
             Ok((index, purpose)) => {
                 self.slots[index].state = SlotState::Answered;
@@ -151,6 +170,27 @@ impl Exchange {
         outcome
     }
 
+    /// What a frame is that no SubDevice has marked: a reply of a segment that leaves the source address alone,
+    /// where it shows that a SubDevice was passed; ours, sent back by a loop or a switch; or anybody's.
+    fn from_unchanged_source(
+        &mut self,
+        bytes: &[u8],
+        outcome: Result<(usize, Purpose), Reception>,
+    ) -> Result<(usize, Purpose), Reception> {
+        let source = bytes.get(SOURCE_OFFSET..SOURCE_OFFSET + 6);
+        let (index, _) = match outcome {
+            Ok(found) if source == Some(&self.source.0[..]) => found,
+            Err(reception) if self.takes_unchanged_source => return Err(reception),
+            _ => return Err(Reception::Foreign),
+        };
+        if !self.slots[index].datagrams.iter().any(|sent| sent.is_touched(bytes)) {
+            self.reflected += 1;
+            return Err(Reception::Foreign);
+        }
+        self.unchanged_source += 1;
+        if self.takes_unchanged_source { outcome } else { Err(Reception::Foreign) }
+    }
+
     fn matching_slot(&self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
         let end = match frame::checked_end(bytes) {
             Ok(end) => end,
@@ -159,9 +199,6 @@ impl Exchange {
             }
             Err(_) => return Err(Reception::Truncated),
         };
-        if bytes[SOURCE_OFFSET] & PROCESSED_BIT == 0 {
-            return Err(Reception::Foreign);
-        }
         let place =
             frame::place_at(bytes, frame::DATAGRAMS_OFFSET, end).map_err(|_| Reception::Truncated)?;
         let first = place.header;
@@ -187,7 +224,8 @@ impl Exchange {
             }
             let place = frame::place_at(bytes, before.end(), end).map_err(|_| Reception::Truncated)?;
             let received = &place.header;
-            if received.circulating || received.index != first.index || !sent.is_echoed_by(received) {
+            let circulates = received.circulating && !self.takes_circulating;
+            if circulates || received.index != first.index || !sent.is_echoed_by(received) {
                 return Err(Reception::Mismatched);
             }
             before = place;
@@ -236,6 +274,12 @@ impl Sent {
         let end = start + usize::from(self.length);
         // Accepted means that every datagram stands where it was sent.
         (reply.get(start..end).unwrap_or_default(), read_u16(reply, end).unwrap_or(0))
+    }
+
+    /// Whether an accepted reply shows that a SubDevice was passed: its working counter counts, or its position.
+    fn is_touched(&self, reply: &[u8]) -> bool {
+        let address = read_u32(reply, usize::from(self.offset) + ADDRESS_OFFSET);
+        self.answer(reply).1 != 0 || address != Some(self.address)
     }
 
     /// Whether `received` is what SubDevices make of this datagram. They count the position up in
@@ -371,10 +415,41 @@ mod tests {
         ];
         for (byte, flip, expected) in changed {
             let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+            exchange.takes_circulating = false;
             let mut frame = sent_frame(&mut exchange);
             assert_eq!(frame, original);
             frame[byte] ^= flip;
             assert_eq!(exchange.accept(&frame), Err(expected), "byte {byte}");
+        }
+    }
+
+    /// A segment that leaves the source address alone, and a plug that sends everything back.
+    #[test]
+    fn an_unmarked_reply_counts_where_it_is_asked_for_and_a_reflection_nowhere() {
+        let lrw_counter = 32 + 14 + 18;
+        for asked_for in [false, true] {
+            let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+            exchange.takes_unchanged_source = asked_for;
+            let mut frame = sent_frame(&mut exchange);
+            frame[6] &= !0x02;
+            frame[32 + 2] = 0;
+            assert_eq!(exchange.accept(&frame), Err(Reception::Foreign), "nobody has touched it");
+            assert_eq!((exchange.reflected, exchange.unchanged_source), (1, 0));
+            let mut stranger = frame.clone();
+            stranger[11] ^= 1;
+            assert_eq!(exchange.accept(&stranger), Err(Reception::Foreign), "of another source");
+            // A counted position is enough, and so is a working counter.
+            let mut passed = frame.clone();
+            passed[32 + 2] = 1;
+            frame[lrw_counter] = 3;
+            let found = [passed, frame].map(|frame| exchange.accept(&frame));
+            let expected = match asked_for {
+                true => [Ok((0, Purpose::ProcessData)), Err(Reception::Duplicate)],
+                false => [Err(Reception::Foreign); 2],
+            };
+            assert_eq!(found, expected);
+            assert_eq!(exchange.reflected, 1);
+            assert!(exchange.unchanged_source > 0);
         }
     }
 

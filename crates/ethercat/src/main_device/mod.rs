@@ -57,13 +57,13 @@ use worker::{Outcome, Worker};
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
     Configuration, ConfigurationError, ExpectedIdentity, LONGEST_WATCHDOG, MAXIMUM_SUB_DEVICES,
-    ProcessDataSource, StartupSdo, SubDeviceConfiguration, Sync0, Watchdog,
+    ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Watchdog,
 };
 pub use error::{BusError, SubDeviceError};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
-pub use topology::{Upstream, upstream_neighbours};
+pub use topology::{Place, Shown, Upstream, places};
 
 /// Events kept until they are polled; further ones are dropped and counted.
 const EVENTS: usize = 256;
@@ -102,12 +102,14 @@ impl MainDevice {
     /// What cannot be run in `configuration`.
     pub fn new(configuration: Configuration) -> Result<Self, ConfigurationError> {
         configuration.check()?;
+        let mut exchange = Exchange::new(configuration.source);
+        exchange.takes_unchanged_source = configuration.replies == Replies::UnchangedSource;
         Ok(Self {
-            exchange: Exchange::new(configuration.source),
+            exchange,
             configuration,
-            phase: Phase::Reset,
+            phase: Phase::OpenPorts,
             phase_since: Instant::EPOCH,
-            broadcasts: Broadcasts::new(&bring_up::RESET),
+            broadcasts: Broadcasts::new(&bring_up::OPEN_PORTS),
             sub_devices: Vec::new(),
             workers: Vec::new(),
             plans: Vec::new(),
@@ -191,7 +193,8 @@ impl MainDevice {
         &self.configuration
     }
 
-    /// The SubDevices found, in the order of positions; complete from [`Stage::Clocks`] on.
+    /// The SubDevices found, in the order of positions, which is that of the cable from [`Stage::Clocks`] on, when
+    /// they are complete.
     #[must_use]
     pub fn sub_devices(&self) -> &[SubDevice] {
         &self.sub_devices
@@ -249,6 +252,19 @@ impl MainDevice {
     /// Working counters of the last beat, one for each process data datagram, in the order they are sent.
     pub fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
         self.beat.working_counters()
+    }
+
+    /// What the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
+    /// while nothing is under way.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<String> {
+        let named = |(sub_device, worker): (&SubDevice, &Worker)| {
+            let awaited = worker.awaited()?;
+            Some(format!("SubDevice {} \"{}\": {awaited}", sub_device.position, sub_device.name))
+        };
+        let all =
+            self.broadcasts.awaited().map(|register| format!("all SubDevices: register {register:#06x}"));
+        all.into_iter().chain(self.sub_devices.iter().zip(&self.workers).filter_map(named)).collect()
     }
 
     /// Frames sent and received since the start.

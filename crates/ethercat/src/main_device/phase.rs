@@ -25,12 +25,16 @@ const LOST_BROADCASTS: Patience = Patience { tries: 25, time: Duration::from_sec
 /// The same on the way down, where nobody may be there any more.
 const LOST_BROADCASTS_DOWN: Patience = Patience { tries: 5, time: Duration::from_millis(250) };
 
+/// Rounds in a row that must open no further port.
+const ROUNDS_WITHOUT_MORE: u32 = 2;
+
 /// Pause between two looks at SubDevices that left their state.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// What all SubDevices are at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
+    OpenPorts,
     Reset,
     Identify,
     Latch,
@@ -51,8 +55,8 @@ pub(super) enum Phase {
 impl Phase {
     pub(super) fn stage(self) -> Stage {
         match self {
-            Self::Reset | Self::Identify => Stage::Scan,
-            Self::Latch | Self::ReadLatched | Self::SetClocks => Stage::Clocks,
+            Self::OpenPorts | Self::Reset | Self::Identify | Self::Latch | Self::ReadLatched => Stage::Scan,
+            Self::SetClocks => Stage::Clocks,
             Self::PreOp | Self::ProcessData => Stage::Configuration,
             Self::Ready => Stage::PreOp,
             Self::SafeOp => Stage::ToSafeOp,
@@ -99,22 +103,37 @@ pub(super) struct Broadcasts {
     /// The reply on its way is to a broadcast given up since.
     stale: bool,
     lost: InVain,
-    /// SubDevices that answered the first count.
+    /// SubDevices that answered the count.
     counted: Option<u16>,
+    /// Rounds of opening ports in a row that found no more.
+    without_more: u32,
 }
 
 impl Broadcasts {
     pub(super) fn new(list: &'static [Broadcast]) -> Self {
-        Self { list, next: 0, awaiting: false, stale: false, lost: InVain::default(), counted: None }
+        Self {
+            list,
+            next: 0,
+            awaiting: false,
+            stale: false,
+            lost: InVain::default(),
+            counted: None,
+            without_more: 0,
+        }
     }
 
     fn start(&mut self, list: &'static [Broadcast]) {
-        let (counted, stale) = (self.counted, self.awaiting);
-        *self = Self { counted, stale, awaiting: self.awaiting, ..Self::new(list) };
+        let Self { counted, without_more, awaiting, .. } = *self;
+        *self = Self { counted, without_more, stale: awaiting, awaiting, ..Self::new(list) };
     }
 
     fn is_done(&self) -> bool {
         self.next == self.list.len()
+    }
+
+    /// First register of the one that is not through yet.
+    pub(super) fn awaited(&self) -> Option<u16> {
+        self.list.get(self.next).map(|broadcast| broadcast.register())
     }
 
     /// When there is one to send.
@@ -154,39 +173,32 @@ impl MainDevice {
 
     fn leave_phase(&mut self, now: Instant) -> Result<(), BusError> {
         match self.phase {
-            Phase::Reset => self.begin_identify(),
-            Phase::Identify => {
-                bring_up::verify(&mut self.sub_devices, self.configuration.sub_devices.as_deref())?;
-                let has_clock = |it: &SubDevice| it.information.features.distributed_clocks();
-                let clocks =
-                    self.configuration.distributed_clocks && self.sub_devices.iter().any(has_clock);
-                if clocks {
-                    self.broadcasts.start(&bring_up::LATCH);
-                    self.phase = Phase::Latch;
-                } else {
-                    self.begin_pre_op()?;
-                }
+            Phase::OpenPorts if self.broadcasts.without_more < ROUNDS_WITHOUT_MORE => {
+                self.broadcasts.start(&bring_up::OPEN_PORTS);
                 Ok(())
             }
+            Phase::OpenPorts => {
+                self.broadcasts.start(&bring_up::RESET);
+                self.phase = Phase::Reset;
+                Ok(())
+            }
+            Phase::Reset => self.begin_identify(),
+            Phase::Identify if self.sub_devices.iter().any(SubDevice::has_clock) => {
+                self.broadcasts.start(&bring_up::LATCH);
+                self.phase = Phase::Latch;
+                Ok(())
+            }
+            Phase::Identify => self.arrange(now),
             Phase::Latch => {
                 for (worker, sub_device) in self.workers.iter_mut().zip(&self.sub_devices) {
-                    if sub_device.information.features.distributed_clocks() {
+                    if sub_device.has_clock() {
                         worker.start(&mut plan::read_latched_times());
                     }
                 }
                 self.phase = Phase::ReadLatched;
                 Ok(())
             }
-            Phase::ReadLatched => {
-                self.reference = bring_up::set_clocks(&mut self.sub_devices, now.as_nanos());
-                for (worker, sub_device) in self.workers.iter_mut().zip(&self.sub_devices) {
-                    if let Some(setting) = sub_device.clock {
-                        worker.start(&mut plan::set_clock(setting));
-                    }
-                }
-                self.phase = Phase::SetClocks;
-                Ok(())
-            }
+            Phase::ReadLatched => self.arrange(now),
             Phase::SetClocks => self.begin_pre_op(),
             Phase::PreOp => self.begin_process_data(),
             Phase::ProcessData => {
@@ -199,6 +211,7 @@ impl MainDevice {
             }
             Phase::Ready if self.beat.running => {
                 bring_up::check(&self.sub_devices)?;
+                self.check_siis()?;
                 self.start_plans(|plans| &mut plans.safe_op);
                 self.phase = Phase::SafeOp;
                 Ok(())
@@ -232,16 +245,8 @@ impl MainDevice {
         if found > super::MAXIMUM_SUB_DEVICES {
             return Err(BusError::TooMany { found, maximum: super::MAXIMUM_SUB_DEVICES });
         }
-        let limits = Limits {
-            state: self.configuration.state_timeout,
-            mailbox: self.configuration.mailbox_timeout,
-            transfer: self.configuration.transfer_timeout,
-            period: self.configuration.period,
-        };
         self.sub_devices = (0..count).map(SubDevice::new).collect();
-        self.workers = self.sub_devices.iter().map(|it| Worker::new(it, limits)).collect();
-        self.plans =
-            self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
+        self.make_workers();
         let names = self.configuration.sub_devices.iter().flatten().map(|it| &it.name);
         for (sub_device, name) in
             self.sub_devices.iter_mut().zip(names).filter(|(_, name)| !name.is_empty())
@@ -255,9 +260,58 @@ impl MainDevice {
         Ok(())
     }
 
+    /// A worker without a plan for every SubDevice.
+    fn make_workers(&mut self) {
+        let limits = Limits {
+            state: self.configuration.state_timeout,
+            mailbox: self.configuration.mailbox_timeout,
+            transfer: self.configuration.transfer_timeout,
+            period: self.configuration.period,
+        };
+        self.workers = self.sub_devices.iter().map(|it| Worker::new(it, limits)).collect();
+        self.plans =
+            self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
+    }
+
+    /// All have said who they are and where frames pass them: puts them into the order of the cable, compares
+    /// them with the description, and sets their clocks.
+    fn arrange(&mut self, now: Instant) -> Result<(), BusError> {
+        bring_up::sort_by_cable(&mut self.sub_devices)?;
+        // From here on it is known whether somebody marks frames: otherwise they came round a broken ring.
+        let marks = |it: &SubDevice| it.entry_port != 0 && !it.dl_status.is_open(0);
+        self.exchange.takes_circulating = self.sub_devices.iter().any(marks);
+        self.make_workers();
+        bring_up::verify(&mut self.sub_devices, self.configuration.sub_devices.as_deref())?;
+        self.check_siis()?;
+        if !self.configuration.distributed_clocks || !self.sub_devices.iter().any(SubDevice::has_clock) {
+            return self.begin_pre_op();
+        }
+        let system_time = now.as_nanos().wrapping_add(self.configuration.system_time_at_epoch);
+        self.reference = bring_up::set_clocks(&mut self.sub_devices, system_time);
+        for (worker, sub_device) in self.workers.iter_mut().zip(&self.sub_devices) {
+            if let Some(setting) = sub_device.clock {
+                worker.start(&mut plan::set_clock(setting));
+            }
+        }
+        self.phase = Phase::SetClocks;
+        Ok(())
+    }
+
+    /// Tools may look at a SubDevice without an SII; who runs the bus may need it.
+    fn check_siis(&self) -> Result<(), BusError> {
+        match self.configuration.target > AlState::PreOp {
+            true => bring_up::check_siis(&self.sub_devices, self.configuration.sub_devices.as_deref()),
+            false => Ok(()),
+        }
+    }
+
     fn begin_pre_op(&mut self) -> Result<(), BusError> {
         let default = super::SubDeviceConfiguration::default();
         for (position, sub_device) in self.sub_devices.iter_mut().enumerate() {
+            if sub_device.sii_problem.is_some() {
+                // Nothing is known of it, and its ESC has not been configured: it stays in Init.
+                continue;
+            }
             let configured = self.configuration.sub_devices.as_ref().and_then(|it| it.get(position));
             let configuration = configured.unwrap_or(&default);
             let fail = |sub_device: &SubDevice, error| Err(bring_up::at(sub_device, error));
@@ -445,6 +499,11 @@ impl MainDevice {
         }
         match broadcasts.counted {
             None => broadcasts.counted = Some(working_counter),
+            Some(before) if self.phase == Phase::OpenPorts && before <= working_counter => {
+                broadcasts.without_more =
+                    if before == working_counter { broadcasts.without_more + 1 } else { 0 };
+                broadcasts.counted = Some(working_counter);
+            }
             Some(expected) if expected != working_counter => {
                 let state = AlState::Init;
                 self.fail(BusError::Incomplete { expected, found: working_counter, state });
@@ -452,7 +511,7 @@ impl MainDevice {
             Some(_) => {}
         }
         if working_counter == 0 {
-            self.fail(BusError::Empty);
+            self.fail(self.nobody());
         }
     }
 
@@ -468,7 +527,18 @@ impl MainDevice {
                 self.phase = Phase::Down;
             }
         } else if self.broadcasts.lost.exhausts(LOST_BROADCASTS) {
-            self.fail(BusError::Empty);
+            self.fail(self.nobody());
+        }
+    }
+
+    /// Why no broadcast was answered.
+    fn nobody(&self) -> BusError {
+        match (self.exchange.unchanged_source, self.exchange.reflected) {
+            (found @ 1.., _) if !self.exchange.takes_unchanged_source => {
+                BusError::UnchangedSource { found, source_address: self.configuration.source }
+            }
+            (_, found @ 1..) => BusError::Reflected { found },
+            _ => BusError::Empty,
         }
     }
 
@@ -498,8 +568,11 @@ impl MainDevice {
     /// In Op: has everybody looked at when somebody is missing or shows another state.
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
         let settled = matches!(self.phase, Phase::Running);
-        let fine = combined == AlStatus::in_state(AlState::Op)
-            && usize::from(working_counter) == self.workers.len();
+        let mut expected = AlStatus::in_state(AlState::Op);
+        if self.sub_devices.iter().any(|it| it.sii_problem.is_some()) {
+            expected.state |= AlState::Init.number();
+        }
+        let fine = combined == expected && usize::from(working_counter) == self.workers.len();
         if settled && !fine && now.since(self.phase_since) >= LOOK_PAUSE {
             self.phase_since = now;
             self.workers.iter_mut().for_each(Worker::look_at_status);

@@ -1,15 +1,24 @@
 //! Reading a SubDevice's SII over the bus, four or eight bytes at a time (ETG.1000.4, 6.11; ETG.2010).
 
+use core::time::Duration;
+
 use crate::register::sii_interface::{
     COMMAND_READ, CONTROL, STATUS_BUSY, STATUS_MISSING_ACKNOWLEDGE, STATUS_READS_8_BYTES,
 };
 use crate::sii;
+use crate::time::Instant;
 use crate::wire::{read_u16, read_u32};
 
 use super::error::SubDeviceError;
 
 /// A missing acknowledge may be a passing fault: so many are borne in a row.
 const ATTEMPTS: u8 = 3;
+
+/// Time an EEPROM may be busy with one read, which takes well below a millisecond.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// Time it may be busy with all of them.
+const BUSY_IN_ALL: Duration = Duration::from_secs(5);
 
 /// What to send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +51,19 @@ pub(super) enum SiiProgress {
 #[derive(Debug, Default)]
 pub(super) struct SiiReader {
     image: sii::Reader,
-    commanded: bool,
+    /// Since when the answer to a read command is waited for.
+    commanded: Option<Instant>,
+    /// Time the reads before were seen busy.
+    was_busy: Duration,
+    /// When it was seen busy last.
+    busy_at: Instant,
     attempts: u8,
 }
 
 impl SiiReader {
     /// What to send next.
     pub(super) fn request(&self) -> SiiRequest {
-        if self.commanded {
+        if self.commanded.is_some() {
             return SiiRequest::Fetch;
         }
         let mut bytes = [0; 6];
@@ -59,18 +73,24 @@ impl SiiReader {
     }
 
     /// The command was taken.
-    pub(super) fn commanded(&mut self) {
-        self.commanded = true;
+    pub(super) fn commanded(&mut self, now: Instant) {
+        self.commanded = Some(now);
     }
 
     /// The 14 bytes of a fetch came back.
-    pub(super) fn fetched(&mut self, answer: &[u8]) -> Result<SiiProgress, SubDeviceError> {
+    pub(super) fn fetched(&mut self, now: Instant, answer: &[u8]) -> Result<SiiProgress, SubDeviceError> {
         let status = read_u16(answer, 0).unwrap_or(STATUS_BUSY);
-        if status & STATUS_BUSY != 0 {
-            return Ok(SiiProgress::Busy);
-        }
-        self.commanded = false;
         let word_address = self.word_address();
+        if status & STATUS_BUSY != 0 {
+            let within = self.commanded.map_or(Duration::ZERO, |since| now.since(since));
+            let is_stuck = within >= BUSY || self.was_busy + within >= BUSY_IN_ALL;
+            let stuck = SubDeviceError::SiiBusy { word_address, within: self.was_busy + within };
+            self.busy_at = now;
+            return if is_stuck { Err(stuck) } else { Ok(SiiProgress::Busy) };
+        }
+        if let Some(since) = self.commanded.take() {
+            self.was_busy += self.busy_at.since(since);
+        }
         let is_ours = read_u32(answer, 2) == Some(word_address);
         if status & STATUS_MISSING_ACKNOWLEDGE != 0 || !is_ours {
             self.attempts += 1;
@@ -108,9 +128,10 @@ mod tests {
     /// Answers as an ESC does, busy every other time.
     fn read(length: usize) -> sii::Image {
         let (image, mut reader, mut busy) = (image(), SiiReader::default(), false);
+        let now = Instant::EPOCH;
         loop {
             match reader.request() {
-                SiiRequest::Command(_) => reader.commanded(),
+                SiiRequest::Command(_) => reader.commanded(now),
                 SiiRequest::Fetch => {
                     busy = !busy;
                     let word_address = reader.word_address();
@@ -120,7 +141,7 @@ mod tests {
                     answer.extend(word_address.to_le_bytes());
                     let start = word_address as usize * 2;
                     answer.extend_from_slice(&image[start..start + 8]);
-                    if let SiiProgress::Complete = reader.fetched(&answer).unwrap() {
+                    if let SiiProgress::Complete = reader.fetched(now, &answer).unwrap() {
                         return reader.finish().unwrap();
                     }
                 }
@@ -139,8 +160,46 @@ mod tests {
         let mut reader = SiiReader::default();
         let mut answer = STATUS_MISSING_ACKNOWLEDGE.to_le_bytes().to_vec();
         answer.resize(14, 0);
-        assert!(reader.fetched(&answer).is_ok());
-        assert!(reader.fetched(&answer).is_ok());
-        assert_eq!(reader.fetched(&answer).unwrap_err(), SubDeviceError::SiiSilent { word_address: 0 });
+        let mut fetched = || reader.fetched(Instant::EPOCH, &answer);
+        assert!(fetched().is_ok());
+        assert!(fetched().is_ok());
+        assert_eq!(fetched().unwrap_err(), SubDeviceError::SiiSilent { word_address: 0 });
+    }
+
+    fn answer(reader: &SiiReader, status: u16) -> Vec<u8> {
+        let mut answer = (status | STATUS_READS_8_BYTES).to_le_bytes().to_vec();
+        answer.extend(reader.word_address().to_le_bytes());
+        answer.resize(14, 0x33);
+        answer
+    }
+
+    #[test]
+    fn one_read_may_be_busy_for_a_second() {
+        let mut reader = SiiReader::default();
+        let since = Instant::from_nanos(77);
+        reader.commanded(since);
+        let busy = answer(&reader, STATUS_BUSY);
+        assert!(reader.fetched(since + (BUSY - Duration::from_nanos(1)), &busy).is_ok());
+        let stuck = SubDeviceError::SiiBusy { word_address: 0, within: BUSY };
+        assert_eq!(reader.fetched(since + BUSY, &busy).unwrap_err(), stuck);
+    }
+
+    #[test]
+    fn an_eeprom_that_is_slow_with_every_read_is_given_up_too() {
+        let (mut reader, mut now) = (SiiReader::default(), Instant::EPOCH);
+        for _ in 0..8 {
+            reader.commanded(now);
+            now = now + BUSY * 2 / 3;
+            let (busy, ready) = (answer(&reader, STATUS_BUSY), answer(&reader, 0));
+            match reader.fetched(now, &busy) {
+                Ok(_) => drop(reader.fetched(now, &ready).unwrap()),
+                Err(error) => {
+                    let SubDeviceError::SiiBusy { within, .. } = error else { panic!("{error}") };
+                    assert!(within >= BUSY_IN_ALL, "{within:?}");
+                    return;
+                }
+            }
+        }
+        panic!("never given up after {now:?}");
     }
 }

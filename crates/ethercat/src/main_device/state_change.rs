@@ -101,6 +101,11 @@ impl StateChange {
                 (self.phase, self.looks) = (Phase::Look, 0);
                 StateProgress::Wait
             }
+            // Another process has died in the middle of a change of state, and its SubDevice refuses that only now.
+            Phase::Poll if found.error && requested == AlState::Init && now < self.deadline => {
+                (self.phase, self.looks) = (Phase::Look, 0);
+                StateProgress::Wait
+            }
             Phase::Poll if found.error => {
                 return Err(SubDeviceError::Refused { requested, found, code });
             }
@@ -188,6 +193,25 @@ mod tests {
         let code = AlStatusCode::SYNC_MANAGER_WATCHDOG;
         let refused = change.answered(Instant::EPOCH + LIMIT, fallen, code).unwrap_err();
         assert!(matches!(refused, SubDeviceError::Refused { requested: AlState::Op, .. }), "{refused}");
+    }
+
+    #[test]
+    fn an_error_on_the_way_to_init_is_somebody_elses_until_time_is_up() {
+        let (well, left_over) = (shown(AlState::Init, false), shown(AlState::Init, true));
+        let init = AlControl::request(AlState::Init);
+        let mut change = StateChange::new(AlState::Init, Instant::EPOCH, LIMIT);
+        answer(&mut change, shown(AlState::PreOp, false)).unwrap();
+        assert_eq!(change.ask(well), Ask::Write(init));
+        answer(&mut change, well).unwrap();
+        assert_eq!(answer(&mut change, left_over), Ok(StateProgress::Wait));
+        answer(&mut change, left_over).unwrap();
+        assert_eq!(change.ask(left_over), Ask::Write(AlControl::acknowledge(AlState::Init)));
+        answer(&mut change, left_over).unwrap();
+        answer(&mut change, well).unwrap();
+        assert_eq!(change.ask(well), Ask::Write(init));
+        answer(&mut change, well).unwrap();
+        let late = change.answered(Instant::EPOCH + LIMIT, left_over, AlStatusCode(0x16)).unwrap_err();
+        assert!(matches!(late, SubDeviceError::Refused { code: AlStatusCode(0x16), .. }), "{late}");
     }
 
     #[test]

@@ -17,8 +17,13 @@ use super::topology::Upstream;
 /// One SubDevice, as found and as configured.
 #[derive(Clone, Debug)]
 pub struct SubDevice {
-    /// Place in the segment, from 0, in the order frames are processed.
+    /// Place in the segment, from 0, in the order of the cable: that in which frames come to it first.
     pub position: u16,
+    /// Place in the order in which SubDevices process frames, which auto-increment addresses count. It differs
+    /// from `position` only where a SubDevice's IN and OUT are swapped.
+    pub processed: u16,
+    /// Port by which frames come in: 0, unless its IN and OUT are swapped.
+    pub entry_port: u8,
     /// Configured station address, 0x1001 and up.
     pub station_address: u16,
     /// Name from the configuration; else the SII's device name; else `SubDevice N`.
@@ -33,6 +38,8 @@ pub struct SubDevice {
     pub identity: Identity,
     /// Its SII, as read.
     pub sii: Option<sii::Image>,
+    /// Why there is no SII; without one it has no mailbox and no process data, and stays in Init.
+    pub sii_problem: Option<SubDeviceError>,
     /// Its mailbox, if it has one.
     pub mailbox: Option<Mailbox>,
     /// The PDOs in use.
@@ -67,13 +74,16 @@ impl SubDevice {
     pub(super) fn new(position: u16) -> Self {
         Self {
             position,
+            processed: position,
+            entry_port: 0,
             station_address: FIRST_STATION_ADDRESS + position,
-            name: format!("SubDevice {position}"),
+            name: Self::name_at(position),
             information: EscInformation::default(),
             dl_status: DlStatus::default(),
             upstream: None,
             identity: Identity::default(),
             sii: None,
+            sii_problem: None,
             mailbox: None,
             mapping: PdoMapping::default(),
             mapping_error: None,
@@ -91,6 +101,37 @@ impl SubDevice {
             outputs: 0..0,
             inputs: 0..0,
         }
+    }
+
+    /// The name of one that has no other.
+    pub(super) fn name_at(position: u16) -> String {
+        format!("SubDevice {position}")
+    }
+
+    /// Whether its ESC has a distributed clock.
+    #[must_use]
+    pub fn has_clock(&self) -> bool {
+        self.information.features.distributed_clocks()
+    }
+
+    pub(super) fn latched(&self) -> Option<LatchedTimes> {
+        self.has_clock().then_some(self.latched)
+    }
+
+    /// What is not well with it and does not keep the bus from coming up, a sentence each.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let Self { position, name, entry_port, .. } = self;
+        let swapped = (*entry_port != 0).then(|| {
+            format!(
+                "SubDevice {position} \"{name}\": frames enter at port {entry_port}, not at port 0: its IN and OUT \
+                 are swapped"
+            )
+        });
+        let without_sii = self.sii_problem.as_ref().map(|problem| {
+            format!("SubDevice {position} \"{name}\": {problem}; until then it stays in Init, unconfigured")
+        });
+        swapped.into_iter().chain(without_sii).collect()
     }
 
     /// Bytes of outputs it takes from the process image.

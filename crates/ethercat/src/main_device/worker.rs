@@ -146,6 +146,21 @@ impl Worker {
         self.next >= self.plan.len()
     }
 
+    /// What it is at, unless it is done.
+    pub(super) fn awaited(&self) -> Option<String> {
+        let what = match self.plan.get(self.next)? {
+            Action::AssignStationAddress => "its station address".to_owned(),
+            Action::Read(_) | Action::Write(..) => "an answer".to_owned(),
+            Action::ReadSii => "its EEPROM".to_owned(),
+            Action::WriteSync0Start(_) | Action::StartSync0 => "the start of SYNC0".to_owned(),
+            Action::RequestState(state) => format!("state {state}"),
+            Action::Download(StartupSdo { index, sub_index, .. })
+            | Action::Verify { index, sub_index, .. } => format!("SDO {index:#06x}:{sub_index:02x}"),
+            Action::ReadMapping(_) => "its PDO mapping by SDO".to_owned(),
+        };
+        Some(format!("{what}, register {:#06x}", self.register()))
+    }
+
     /// Gives up a mailbox transfer whose time is up while its frames are being lost.
     pub(super) fn expire_mailbox(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
         if self.awaiting || !self.mailbox.is_overdue(now) {
@@ -378,7 +393,10 @@ impl Worker {
         match &self.plan[self.next] {
             Action::Read(reading) => note(*reading, data, sub_device),
             Action::RequestState(_) => return self.advance_state(now, data, sub_device),
-            Action::ReadSii => return self.advance_sii(now, data, sub_device),
+            Action::ReadSii => {
+                self.advance_sii(now, data, sub_device);
+                return Ok(());
+            }
             Action::AssignStationAddress
             | Action::Write(..)
             | Action::WriteSync0Start(_)
@@ -409,28 +427,27 @@ impl Worker {
         Ok(())
     }
 
-    fn advance_sii(
-        &mut self,
-        now: Instant,
-        data: &[u8],
-        sub_device: &mut SubDevice,
-    ) -> Result<(), SubDeviceError> {
-        let Step::Sii(reader) = &mut self.step else { return Ok(()) };
+    fn advance_sii(&mut self, now: Instant, data: &[u8], sub_device: &mut SubDevice) {
+        let Step::Sii(reader) = &mut self.step else { return };
         if matches!(reader.request(), SiiRequest::Command(_)) {
-            reader.commanded();
-            return Ok(());
+            reader.commanded(now);
+            return;
         }
-        match reader.fetched(data)? {
-            SiiProgress::Busy => self.not_before = now + PAUSE / 4,
-            SiiProgress::More => {}
-            SiiProgress::Complete => {
-                let image = core::mem::take(reader).finish()?;
+        let image = match reader.fetched(now, data) {
+            Ok(SiiProgress::Busy) => return self.not_before = now + PAUSE / 4,
+            Ok(SiiProgress::More) => return,
+            Ok(SiiProgress::Complete) => core::mem::take(reader).finish(),
+            Err(error) => Err(error),
+        };
+        match image {
+            Ok(image) => {
                 sub_device.identity = image.header.identity();
                 sub_device.sii = Some(image);
-                self.action_done();
             }
+            // It is there all the same; who needs its SII says so.
+            Err(error) => sub_device.sii_problem = Some(error),
         }
-        Ok(())
+        self.action_done();
     }
 
     fn mailbox_progress(

@@ -52,6 +52,8 @@ pub const STATION_ALIAS: u16 = 0x0012;
 pub const ESC_RESET: u16 = 0x0040;
 /// DL control, 4 bytes.
 pub const DL_CONTROL: u16 = 0x0100;
+/// The byte of DL control with the loop settings, two bits a port: 0 opens and closes by the link, 3 is closed.
+pub const DL_CONTROL_LOOPS: u16 = 0x0101;
 /// The byte of DL control whose bit 0 lets FPxx commands match the alias.
 pub const DL_CONTROL_ALIAS: u16 = 0x0103;
 /// DL status, 2 bytes: [`DlStatus`].

@@ -16,7 +16,8 @@ pub struct Image {
 }
 
 impl Image {
-    /// Parses an image; what stands behind the end mark is not looked at.
+    /// Parses an image; what stands behind the end mark is not looked at. Of categories that make sense only
+    /// once the first counts ([`Category::is_single`]); further ones stay bytes.
     ///
     /// # Errors
     /// A [`SiiError`] that names the place, what was expected and what was found: an image cut short, a
@@ -24,7 +25,7 @@ impl Image {
     pub fn parse(image: &[u8]) -> Result<Self, SiiError> {
         let header = Header::parse(image)?;
         header.check()?;
-        let mut categories = Vec::new();
+        let mut categories: Vec<Category> = Vec::new();
         let mut offset = Header::LENGTH;
         loop {
             let no_end = SiiError::NoEnd { found: image.len() };
@@ -36,7 +37,11 @@ impl Image {
             let (start, end) = (offset + HEADER_LENGTH, offset + HEADER_LENGTH + length);
             let found = image.len();
             let truncated = SiiError::CategoryTruncated { kind, offset, expected: end, found };
-            categories.push(Category::parse(kind, image.get(start..end).ok_or(truncated)?)?);
+            let data = image.get(start..end).ok_or(truncated)?;
+            categories.push(match is_repeated(&categories, kind) {
+                true => Category::Other { kind, data: data.to_vec() },
+                false => Category::parse(kind, data)?,
+            });
             offset = end;
         }
     }
@@ -158,6 +163,12 @@ impl Image {
         let pdos = self.categories.iter().filter_map(select).flatten();
         pdos.map(|pdo| pdo.to_pdo(|index| self.string(index))).collect()
     }
+}
+
+/// Whether `kind` makes sense once, and is among `categories` already.
+pub(super) fn is_repeated(categories: &[Category], kind: u16) -> bool {
+    let is_same = |it: &Category| it.kind() == kind && !matches!(it, Category::Other { .. });
+    Category::is_single(kind) && categories.iter().any(is_same)
 }
 
 #[cfg(test)]

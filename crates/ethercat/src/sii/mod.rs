@@ -104,6 +104,20 @@ pub enum SiiError {
         /// Bytes of the category.
         found: usize,
     },
+    /// More categories than any SubDevice needs, as in an endless row of empty ones.
+    #[error("SII has more than {limit} categories and no end mark 0xffff behind them")]
+    TooManyCategories {
+        /// Categories looked at.
+        limit: usize,
+    },
+    /// Categories longer than any SubDevice needs.
+    #[error("SII categories to be read take {found} bytes and more, expected at most {limit}")]
+    TooLarge {
+        /// Bytes of the categories up to the one that is too much.
+        found: usize,
+        /// Bytes read at most.
+        limit: usize,
+    },
     /// The EEPROM is longer than its address reaches.
     #[error("SII categories go on past word {limit:#06x}, the last the header's size word promises")]
     TooLong {

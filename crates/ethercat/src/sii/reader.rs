@@ -1,10 +1,19 @@
 //! Reading an SII a few bytes at a time, as the ESC's SII interface gives them.
 
 use super::category::{Category, HEADER_LENGTH};
+use super::image::is_repeated;
 use super::{FIRST_CATEGORY, Header, Image, SiiError, category_type};
 use crate::wire::read_u16;
 
-/// Puts an [`Image`] together from reads of 4 or 8 bytes, and jumps over categories it gives no meaning.
+/// Categories at most: the standard has about a dozen kinds, vendors add a few.
+const MAXIMUM_CATEGORIES: usize = 64;
+
+/// Bytes of categories that are read at most. An EEPROM may call itself 8 MiB; what has a meaning takes 1 to
+/// 4 KiB, and reading 16 KiB takes two seconds.
+const MAXIMUM_LENGTH: usize = 16 * 1024;
+
+/// Puts an [`Image`] together from reads of 4 or 8 bytes, and jumps over categories it gives no meaning and
+/// over repeated ones of which the first counts. Reading is bounded, whatever the EEPROM holds.
 ///
 /// ```
 /// use onbeat_ethercat::sii::{Builder, Identity, Reader};
@@ -26,6 +35,10 @@ pub struct Reader {
     stage: Stage,
     header: Option<Header>,
     categories: Vec<Category>,
+    /// Category headers read.
+    seen: usize,
+    /// Bytes of the categories read, and of the one being read.
+    length: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +60,8 @@ impl Reader {
     #[must_use]
     pub fn new() -> Self {
         let part = Vec::with_capacity(Header::LENGTH);
-        Self { part, start: 0, stage: Stage::Header, header: None, categories: Vec::new() }
+        let (stage, categories) = (Stage::Header, Vec::new());
+        Self { part, start: 0, stage, header: None, categories, seen: 0, length: 0 }
     }
 
     /// The word address to read next, or `None` when the image is complete. Poll again after
@@ -61,7 +75,8 @@ impl Reader {
     ///
     /// # Errors
     /// [`SiiError::Checksum`], [`SiiError::RecordTruncated`], or [`SiiError::TooLong`] if the categories
-    /// lead past the end of the EEPROM, as they do where it was never programmed. Reading is then over.
+    /// lead past the end of the EEPROM, as they do where it was never programmed;
+    /// [`SiiError::TooManyCategories`] or [`SiiError::TooLarge`] where they do not end. Reading is then over.
     pub fn supply(&mut self, bytes: &[u8]) -> Result<(), SiiError> {
         self.part.extend_from_slice(bytes);
         let result = self.digest();
@@ -135,7 +150,7 @@ impl Reader {
         }
     }
 
-    /// Jumps over a category without a meaning, and checks that the next part lies in the EEPROM.
+    /// Jumps over a category that is not read, and checks that the next part lies in the EEPROM.
     fn skip(&mut self) -> Result<(), SiiError> {
         let Stage::Category { kind, length } = self.stage else {
             return Ok(());
@@ -146,11 +161,20 @@ impl Reader {
         if end > limit {
             return Err(SiiError::TooLong { limit });
         }
-        if !Category::is_known(kind) {
+        self.seen += 1;
+        if self.seen > MAXIMUM_CATEGORIES {
+            return Err(SiiError::TooManyCategories { limit: MAXIMUM_CATEGORIES });
+        }
+        if !Category::is_known(kind) || is_repeated(&self.categories, kind) {
             let there = length.min(self.part.len());
             self.part.drain(..there);
             self.start = end;
             self.stage = Stage::CategoryHeader;
+            return Ok(());
+        }
+        self.length += length;
+        if self.length > MAXIMUM_LENGTH {
+            return Err(SiiError::TooLarge { found: self.length, limit: MAXIMUM_LENGTH });
         }
         Ok(())
     }
@@ -204,5 +228,27 @@ mod tests {
         assert_eq!(read(&eeprom[..64], 4).0, Err(SiiError::HeaderTruncated { expected: 128, found: 64 }));
         eeprom[130..132].copy_from_slice(&[0xFE, 0xFF]);
         assert_eq!(read(&eeprom, 8).0, Err(SiiError::TooLong { limit: 1024 }));
+    }
+
+    #[test]
+    fn what_an_eeprom_says_of_itself_does_not_bind_the_reader() {
+        let mut endless = eeprom()[..Header::LENGTH].to_vec();
+        endless[0x3E * 2..][..2].copy_from_slice(&[0xFF, 0xFF]);
+        let mut with = |category: &[u8]| {
+            endless.truncate(Header::LENGTH);
+            while endless.len() < 1 << 18 {
+                endless.extend_from_slice(category);
+            }
+            read(&endless, 4)
+        };
+        let limit = MAXIMUM_CATEGORIES;
+        let (result, reads) = with(&[1, 8, 0, 0]);
+        assert_eq!(result, Err(SiiError::TooManyCategories { limit }));
+        assert!(reads <= 32 + limit + 1, "{reads}");
+        let strings = [&[10, 0, 1, 0][..], &[0, 0]].concat();
+        assert_eq!(with(&strings).0, Err(SiiError::TooManyCategories { limit }));
+        let pdos = [&[50, 0, 0, 8][..], &[0; 4096]].concat();
+        let (limit, found) = (MAXIMUM_LENGTH, MAXIMUM_LENGTH + 4096);
+        assert_eq!(with(&pdos).0, Err(SiiError::TooLarge { found, limit }));
     }
 }

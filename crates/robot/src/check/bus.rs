@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0, Watchdog};
+use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, Replies, StartupSdo, Sync0, Watchdog};
 use toml::Spanned;
 
 use super::repeat::{MOST_SUB_DEVICES, Repetition, repetitions};
@@ -31,7 +31,11 @@ pub(super) fn bus(
         return Err(Problem::new(span, "a bus without SubDevices", "at least one", remedy));
     }
     sub_devices.check_groups()?;
-    Ok(Bus { distributed_clocks: bus.distributed_clocks, sub_devices: sub_devices.list })
+    let replies = match bus.replies {
+        file::Replies::ProcessedSource => Replies::ProcessedSource,
+        file::Replies::UnchangedSource => Replies::UnchangedSource,
+    };
+    Ok(Bus { distributed_clocks: bus.distributed_clocks, replies, sub_devices: sub_devices.list })
 }
 
 /// The SubDevices so far.

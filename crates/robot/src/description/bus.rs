@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, StartupSdo, Sync0, Watchdog};
+use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, Replies, StartupSdo, Sync0, Watchdog};
 use ethercat::pdo::PdoMapping;
 
 /// The SubDevices, and what they share.
@@ -8,7 +8,9 @@ use ethercat::pdo::PdoMapping;
 pub struct Bus {
     /// Whether the distributed clocks are set up and kept in step.
     pub distributed_clocks: bool,
-    /// The SubDevices in the order a frame passes through them.
+    /// What tells replies from frames on their way out.
+    pub replies: Replies,
+    /// The SubDevices in the order of the cable.
     pub sub_devices: Vec<SubDevice>,
 }
 

@@ -17,7 +17,18 @@ pub(crate) struct Bus {
     pub(crate) process_data_watchdog: Option<Spanned<Watchdog>>,
     pub(crate) pdi_watchdog: Option<Spanned<Watchdog>>,
     #[serde(default)]
+    pub(crate) replies: Replies,
+    #[serde(default)]
     pub(crate) sub_device: Vec<Spanned<SubDevice>>,
+}
+
+/// `replies = "..."`
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Replies {
+    #[default]
+    ProcessedSource,
+    UnchangedSource,
 }
 
 /// The keys that make several entries of one: `count`, `first`, and `{}` in names.

@@ -19,8 +19,8 @@ use toml::Spanned;
 pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits, Mode, OnStale};
 pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
-    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Simulate, SimulateKind, Startup, SubDevice,
-    Watchdog,
+    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind, Startup,
+    SubDevice, Watchdog,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::{Interlock, InterlockKind};

@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum AxisError {
     /// The drive is not there.
-    #[error("axis \"{axis}\": SubDevice {position} is its drive, but the bus has {found} SubDevices")]
+    #[error("axis \"{axis}\": SubDevice {position} is its drive, but the bus has {found} SubDevice{}", if *found == 1 { "" } else { "s" })]
     NoSubDevice {
         /// Name of the axis.
         axis: String,

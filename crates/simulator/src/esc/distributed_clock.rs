@@ -11,6 +11,7 @@
 use ethercat::register::dc;
 use ethercat::time::Instant;
 
+use super::Passage;
 use super::clock::LocalClock;
 use super::memory::Memory;
 
@@ -88,14 +89,13 @@ impl DistributedClock {
 
     /// Latches the local times at which the frame passed the ports that are open, and the processing
     /// unit behind port 0.
-    pub(crate) fn latch(&self, memory: &mut Memory, ports: [Option<Instant>; 4]) {
-        for (port, arrival) in ports.into_iter().enumerate() {
+    pub(crate) fn latch(&self, memory: &mut Memory, passage: &Passage) {
+        let processed = self.visible(self.clock.read(passage.now));
+        memory.store(dc::RECEIVE_TIME_PROCESSING_UNIT, &processed.to_le_bytes());
+        for (port, arrival) in passage.ports.into_iter().enumerate() {
             let Some(arrival) = arrival else { continue };
             let local = self.clock.read(arrival);
             memory.store(dc::RECEIVE_TIME + 4 * port as u16, &(local as u32).to_le_bytes());
-            if port == 0 {
-                memory.store(dc::RECEIVE_TIME_PROCESSING_UNIT, &self.visible(local).to_le_bytes());
-            }
         }
     }
 

@@ -60,7 +60,7 @@ pub(crate) struct Esc {
     reset_requested: bool,
 }
 
-/// A frame's way through this ESC: when it came in at port 0, and when it came back at the others.
+/// A frame's way through this ESC: when it was processed, and when it came in at each port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
     pub(crate) now: Instant,
@@ -390,7 +390,7 @@ impl Esc {
             written.start < u32::from(register) + length && written.end > u32::from(register)
         };
         if touches(dc::RECEIVE_TIME, 4) {
-            self.clock.latch(memory, passage.ports);
+            self.clock.latch(memory, passage);
         }
         if written.start == u32::from(dc::SYSTEM_TIME) {
             let length = bytes.len().min(8);

@@ -4,7 +4,7 @@
 //! reaches past the end (ESC data sheet, section I, 3). Its EtherCAT header's length is not looked at.
 //!
 //! Simplifications: all datagrams of a frame carry the events as they were when the frame came in. The
-//! circulating bit is left alone, as no loop can close behind a frame. There is no frame check sequence: what has
+//! circulating bit of a frame that comes in is not looked at. There is no frame check sequence: what has
 //! passed of a broken frame has had its effect. EtherCAT in UDP and behind VLAN tags counts as another protocol.
 
 mod dispatch;
@@ -49,7 +49,7 @@ impl Segment {
     pub fn with_cable_delay(devices: Vec<SubDevice>, delay: Duration) -> Self {
         let attachments: Vec<_> =
             (1..devices.len()).map(|child| Attachment::new(child - 1, 1).with_delay(delay)).collect();
-        match Topology::new(devices.len(), &attachments) {
+        match Topology::new(devices.len(), 0, &attachments) {
             Ok(topology) => Self::join(devices, topology),
             Err(error) => unreachable!("a line is a topology: {error}"),
         }
@@ -67,7 +67,20 @@ impl Segment {
         devices: Vec<SubDevice>,
         attachments: &[Attachment],
     ) -> Result<Self, TopologyError> {
-        let topology = Topology::new(devices.len(), attachments)?;
+        Self::entered_at(0, devices, attachments)
+    }
+
+    /// The same with the MainDevice's cable in port `entry` of the first SubDevice, as where its IN and OUT are
+    /// swapped.
+    ///
+    /// # Errors
+    /// As [`Self::with_topology`], and an `entry` that is no port.
+    pub fn entered_at(
+        entry: usize,
+        devices: Vec<SubDevice>,
+        attachments: &[Attachment],
+    ) -> Result<Self, TopologyError> {
+        let topology = Topology::new(devices.len(), entry, attachments)?;
         Ok(Self::join(devices, topology))
     }
 
@@ -89,8 +102,8 @@ impl Segment {
         self.devices.get_mut(position)
     }
 
-    /// Pulls the cable out of `port` of the SubDevice at `position`; port 0 of the first one is the
-    /// MainDevice's. Returns whether one was plugged in.
+    /// Pulls the cable out of `port` of the SubDevice at `position`; the port the first one is entered
+    /// at is the MainDevice's. Returns whether one was plugged in.
     pub fn disconnect(&mut self, position: usize, port: usize) -> bool {
         let pulled = self.plug(position, port, false);
         if pulled {
@@ -263,6 +276,7 @@ impl Segment {
             let mut working_counter = u16::from_le_bytes([frame[counter], frame[counter + 1]]);
             self.process_datagram(now, &mut header, &mut frame[place.data()], &mut working_counter);
             header.interrupt |= interrupt;
+            header.circulating |= self.route.circulates;
             frame[offset..offset + HEADER_LENGTH].copy_from_slice(&header.emit());
             frame[counter..counter + 2].copy_from_slice(&working_counter.to_le_bytes());
             offset = place.end();

@@ -5,15 +5,15 @@ use core::time::Duration;
 use ethercat::register::dl::{FORWARDING_ORDER, PORTS};
 use thiserror::Error;
 
-/// Where a SubDevice's port 0 is plugged in.
-///
-/// Simplification: frames come in at port 0; a SubDevice plugged in the wrong way round is not simulated.
+/// Where a SubDevice is plugged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment {
     /// The SubDevice before it, by its place in the list; less than its own.
     pub parent: usize,
-    /// That SubDevice's port, 1 to 3.
+    /// That SubDevice's port.
     pub port: usize,
+    /// Its own port at the other end of the cable: 0, unless IN and OUT are swapped.
+    pub entry: usize,
     /// Propagation delay of the cable between them, one way.
     pub delay: Duration,
 }
@@ -22,7 +22,13 @@ impl Attachment {
     /// At `port` of `parent`, with a cable of 20 m.
     #[must_use]
     pub const fn new(parent: usize, port: usize) -> Self {
-        Self { parent, port, delay: CABLE_DELAY }
+        Self { parent, port, entry: 0, delay: CABLE_DELAY }
+    }
+
+    /// The same, plugged into the SubDevice's port `entry`.
+    #[must_use]
+    pub const fn entered_at(self, entry: usize) -> Self {
+        Self { entry, ..self }
     }
 
     /// The same with another cable.
@@ -54,8 +60,17 @@ pub enum TopologyError {
         /// What it should be attached to.
         parent: usize,
     },
-    /// A port that is none, or port 0, which leads to the SubDevice's own parent.
-    #[error("SubDevice {child} is attached to port {port} of SubDevice {parent}, expected 1 to 3")]
+    /// The first SubDevice is entered at a port that is none.
+    #[error("the first SubDevice is entered at port {port}, expected 0 to 3")]
+    Entry {
+        /// The port.
+        port: usize,
+    },
+    /// A port that is none, or that leads to the SubDevice's own parent.
+    #[error(
+        "SubDevice {child} is attached with port {entry} to port {port} of SubDevice {parent}, expected ports 0 to 3 \
+         and not that SubDevice's own way in"
+    )]
     Port {
         /// The SubDevice.
         child: usize,
@@ -63,6 +78,8 @@ pub enum TopologyError {
         parent: usize,
         /// The port.
         port: usize,
+        /// Its own.
+        entry: usize,
     },
     /// Two cables in one port.
     #[error(
@@ -101,30 +118,40 @@ pub(super) struct Topology {
 }
 
 impl Topology {
-    /// `attachments` of all SubDevices but the first, which hangs on the MainDevice.
-    pub(super) fn new(count: usize, attachments: &[Attachment]) -> Result<Self, TopologyError> {
+    /// `attachments` of all SubDevices but the first, which hangs on the MainDevice with its port `first_entry`.
+    pub(super) fn new(
+        count: usize,
+        first_entry: usize,
+        attachments: &[Attachment],
+    ) -> Result<Self, TopologyError> {
+        if first_entry >= PORTS {
+            return Err(TopologyError::Entry { port: first_entry });
+        }
         let expected = count.saturating_sub(1);
         if attachments.len() != expected {
             return Err(TopologyError::Count { expected, found: attachments.len() });
         }
         let mut cables = vec![[None; PORTS]; count];
         if let Some(first) = cables.first_mut() {
-            first[0] = Some(Cable { neighbour: None, port: 0, delay: 0, plugged: true });
+            first[first_entry] = Some(Cable { neighbour: None, port: 0, delay: 0, plugged: true });
         }
+        let mut entries = vec![first_entry];
         for (child, attachment) in (1..).zip(attachments) {
-            let Attachment { parent, port, delay } = *attachment;
+            let Attachment { parent, port, entry, delay } = *attachment;
             if parent >= child {
                 return Err(TopologyError::Parent { child, parent });
             }
-            if !(1..PORTS).contains(&port) {
-                return Err(TopologyError::Port { child, parent, port });
+            if port >= PORTS || entry >= PORTS || port == entries[parent] {
+                return Err(TopologyError::Port { child, parent, port, entry });
             }
+            entries.push(entry);
             if let Some(Cable { neighbour: Some(first), .. }) = cables[parent][port] {
                 return Err(TopologyError::Taken { parent, port, first, second: child });
             }
             let delay = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX).min(LONGEST_DELAY);
-            cables[parent][port] = Some(Cable { neighbour: Some(child), port: 0, delay, plugged: true });
-            cables[child][0] = Some(Cable { neighbour: Some(parent), port, delay, plugged: true });
+            cables[parent][port] =
+                Some(Cable { neighbour: Some(child), port: entry, delay, plugged: true });
+            cables[child][entry] = Some(Cable { neighbour: Some(parent), port, delay, plugged: true });
         }
         Ok(Self { cables, powered: vec![true; count] })
     }
@@ -142,8 +169,8 @@ impl Topology {
     }
 }
 
-/// One SubDevice on a frame's way: when the frame comes in at port 0, and when it comes back at the
-/// others, in ns after it came in at the first SubDevice.
+/// One SubDevice on a frame's way: when the frame is processed, and when it comes in at each port, in ns after
+/// it came in at the first SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) device: usize,
@@ -158,6 +185,9 @@ pub(super) struct Route {
     pub(super) hops: Vec<Hop>,
     /// Whether the frame comes back at all.
     pub(super) returns: bool,
+    /// The frame was processed behind a port 0 without a link, which marks it as circulating; a second such
+    /// ESC destroys it (ESC data sheet, section I, 3.5).
+    pub(super) circulates: bool,
 }
 
 /// How a port treats frames that want to go out there.
@@ -173,21 +203,26 @@ impl Route {
     /// Walks `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
     pub(super) fn trace(topology: &Topology, loops: &[[Loop; PORTS]], forwarding_delays: &[u64]) -> Self {
         let mut route = Self::default();
-        if topology.cables.is_empty() || !topology.has_link(0, 0) {
+        let leads_out =
+            |port: &usize| topology.link(0, *port).is_some_and(|cable| cable.neighbour.is_none());
+        let Some(first_entry) = (0..PORTS).find(|port| !topology.cables.is_empty() && leads_out(port))
+        else {
             return route;
-        }
-        // Where in `hops` each SubDevice stands that the frame is in.
-        let mut places = vec![None; topology.cables.len()];
-        let (mut device, mut port, mut time) = (0, 0, 0);
+        };
+        let mut arrivals = vec![[None; PORTS]; topology.cables.len()];
+        let (mut device, mut port, mut time) = (0, first_entry, 0);
         loop {
             // The frame comes in at `port` of `device`.
-            let place = *places[device].get_or_insert_with(|| {
+            arrivals[device][port] = Some(time);
+            let (out, is_processed) = next_port(&loops[device], port);
+            if is_processed {
+                let passes_port_0 = port == 0;
+                if !passes_port_0 && core::mem::replace(&mut route.circulates, true) {
+                    break;
+                }
                 route.hops.push(Hop { device, arrival: time, ports: [None; PORTS] });
-                route.hops.len() - 1
-            });
-            route.hops[place].ports[port] = Some(time);
+            }
             time += forwarding_delays[device];
-            let out = next_port(&loops[device], port);
             match topology.link(device, out) {
                 Some(Cable { neighbour: Some(neighbour), port: entry, delay, .. }) => {
                     time += delay;
@@ -195,20 +230,30 @@ impl Route {
                 }
                 Some(_) => {
                     route.returns = true;
-                    return route;
+                    break;
                 }
-                None => return route,
+                None => break,
             }
         }
+        route.hops.iter_mut().for_each(|hop| hop.ports = arrivals[hop.device]);
+        route
     }
 }
 
 /// The port at which a frame that came in at `port` goes out: the next one that is open, in the order
-/// 0, 3, 1, 2 (ESC data sheet, section I, 3.2). Port 0 is the way out when all others are closed.
-fn next_port(loops: &[Loop; PORTS], port: usize) -> usize {
+/// 0, 3, 1, 2 and round again (ESC data sheet, section I, 3.2); and whether it is processed on its way, behind port
+/// 0. With all others closed it goes back where it came from.
+fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     let place = FORWARDING_ORDER.iter().position(|&it| it == port).unwrap_or(0);
-    let behind = FORWARDING_ORDER[place + 1..].iter().copied();
-    behind.into_iter().find(|&out| loops[out] == Loop::Open).unwrap_or(0)
+    let mut is_processed = port == 0;
+    for ahead in 1..PORTS {
+        let out = FORWARDING_ORDER[(place + ahead) % PORTS];
+        if loops[out] == Loop::Open {
+            return (out, is_processed);
+        }
+        is_processed |= out == 0;
+    }
+    (port, is_processed)
 }
 
 /// A second would be a cable around the world.
@@ -229,7 +274,7 @@ mod tests {
     #[test]
     fn a_line_goes_there_and_back() {
         let attachments = [1, 2].map(|child| Attachment::new(child - 1, 1));
-        let route = trace(&Topology::new(3, &attachments).unwrap());
+        let route = trace(&Topology::new(3, 0, &attachments).unwrap());
         assert!(route.returns);
         let arrivals: Vec<_> =
             route.hops.iter().map(|hop| (hop.device, hop.arrival, hop.ports[1])).collect();
@@ -239,7 +284,7 @@ mod tests {
     #[test]
     fn branches_are_visited_in_the_order_of_ports_three_one_two() {
         let attachments = [1, 2, 3].map(|port| Attachment::new(0, port));
-        let route = trace(&Topology::new(4, &attachments).unwrap());
+        let route = trace(&Topology::new(4, 0, &attachments).unwrap());
         let order: Vec<_> = route.hops.iter().map(|hop| hop.device).collect();
         assert_eq!(order, [0, 3, 1, 2]);
         // Each branch takes two cables and two ways through an ESC.
@@ -247,11 +292,35 @@ mod tests {
     }
 
     #[test]
+    fn behind_a_swapped_subdevice_others_are_processed_first() {
+        let attachments = [Attachment::new(0, 1).entered_at(1), Attachment::new(1, 0)];
+        let route = trace(&Topology::new(3, 0, &attachments).unwrap());
+        let hops: Vec<_> = route.hops.iter().map(|hop| (hop.device, hop.arrival)).collect();
+        assert_eq!(hops, [(0, 0), (2, 220), (1, 330)]);
+        assert_eq!(route.hops[2].ports, [Some(330), Some(110), None, None]);
+        assert!(route.returns && !route.circulates);
+        let first = [Attachment::new(0, 0), Attachment::new(1, 1)];
+        let route = trace(&Topology::new(3, 1, &first).unwrap());
+        let order: Vec<_> = route.hops.iter().map(|hop| hop.device).collect();
+        assert_eq!((order, route.returns), (vec![1, 2, 0], true));
+    }
+
+    #[test]
+    fn a_frame_is_processed_behind_one_port_0_without_a_link_and_no_more() {
+        let last = [Attachment::new(0, 1), Attachment::new(1, 1).entered_at(1)];
+        let route = trace(&Topology::new(3, 0, &last).unwrap());
+        assert_eq!((route.hops.len(), route.returns, route.circulates), (3, true, true));
+        let two = [Attachment::new(0, 3).entered_at(1), Attachment::new(0, 1).entered_at(2)];
+        let route = trace(&Topology::new(3, 0, &two).unwrap());
+        assert_eq!((route.hops.len(), route.returns), (2, false));
+    }
+
+    #[test]
     fn impossible_joints_are_errors_that_name_both_ends() {
-        let error = |count, attachments: &[Attachment]| Topology::new(count, attachments).unwrap_err();
+        let error = |count, attachments: &[Attachment]| Topology::new(count, 0, attachments).unwrap_err();
         assert_eq!(error(3, &[Attachment::new(0, 1)]), TopologyError::Count { expected: 2, found: 1 });
         assert_eq!(error(2, &[Attachment::new(1, 1)]), TopologyError::Parent { child: 1, parent: 1 });
-        let port = TopologyError::Port { child: 1, parent: 0, port: 0 };
+        let port = TopologyError::Port { child: 1, parent: 0, port: 0, entry: 0 };
         assert_eq!(error(2, &[Attachment::new(0, 0)]), port);
         let taken = TopologyError::Taken { parent: 0, port: 1, first: 1, second: 2 };
         assert_eq!(error(3, &[Attachment::new(0, 1), Attachment::new(0, 1)]), taken);

@@ -38,6 +38,9 @@ pub(crate) enum Replies {
     NextBeat,
 }
 
+/// What is done to the bytes of a reply.
+pub(crate) type Tamper = Box<dyn FnMut(&mut [u8])>;
+
 /// Both ends and the time.
 pub(crate) struct Rig {
     pub(crate) main_device: MainDevice,
@@ -48,6 +51,8 @@ pub(crate) struct Rig {
     pub(crate) replies: Replies,
     /// Beats so far.
     pub(crate) beats: u64,
+    /// Changes replies on their way back.
+    pub(crate) tamper: Option<Tamper>,
     /// Replies that wait to be taken, as in a network interface's ring.
     ring: VecDeque<Vec<u8>>,
 }
@@ -66,6 +71,7 @@ impl Rig {
             wire: Wire::new(1),
             replies: Replies::SameBeat,
             beats: 0,
+            tamper: None,
             ring: VecDeque::new(),
         }
     }
@@ -175,6 +181,7 @@ impl Rig {
             match frame.direction {
                 Direction::Request => {
                     if self.segment.process_frame(self.now, &mut frame.bytes) {
+                        self.tamper.iter_mut().for_each(|tamper| tamper(&mut frame.bytes));
                         self.wire.reply(self.now, frame.bytes);
                     }
                 }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use blame::Explainer;
-use ethercat::main_device::MainDevice;
+use ethercat::main_device::{MainDevice, SubDevice};
 use robot::{Overrun, Robot};
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
@@ -66,6 +66,8 @@ impl Run {
         };
         pump.bring_up(BRING_UP_PATIENCE, |_| ())?;
         unwatched(pump.main_device.sub_devices()).iter().for_each(|line| live.say(line));
+        let remarks = pump.main_device.sub_devices().iter().flat_map(SubDevice::remarks);
+        remarks.for_each(|remark| live.say(&remark));
         let (axes, beat_numbers) = (axes::axes(robot), axes::beat_numbers(robot));
         let interlocks = axes::interlocks(robot);
         let checked = axis::check(&axes, pump.main_device).map_err(Failure::from);

@@ -13,6 +13,7 @@ use crate::arguments::time;
 use crate::compose::{profile, robot_file, segment};
 use crate::failure::Failure;
 use crate::stop;
+use crate::words::sub_device_count;
 use record::FrameRecorder;
 
 #[derive(Args, Debug)]
@@ -65,8 +66,8 @@ impl Simulate {
         let scheduling = profile::simulated(&robot);
         let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = profile.apply();
-        let count = robot.bus.sub_devices.len();
-        eprintln!("{}: {count} SubDevices answer on {}, {granted}; Ctrl-C stops", robot.name, self.iface);
+        let found = sub_device_count(robot.bus.sub_devices.len());
+        eprintln!("{}: {found} on {}, {granted}; Ctrl-C stops", robot.name, self.iface);
         let served = match &mut recorder {
             None => server.run(&mut segment, stop::flag())?,
             Some(recorder) => {

@@ -9,15 +9,16 @@ use timing::bus::{LinkRate, Network, Range, frame_bytes, wire_time_ns};
 
 use super::Found;
 use crate::commands::analyse::time;
+use crate::words::sub_device_count;
 
 /// Numbers, table, verdict.
 pub(super) fn text(file: &str, found: &Found) -> String {
     let network = &found.network;
     let period = found.period_ns();
     let mut text = format!(
-        "{file}: the bus of {}, {} SubDevices at {}, period {}, {}\n\n",
+        "{file}: the bus of {}, {} at {}, period {}, {}\n\n",
         found.robot.name,
-        network.sub_devices,
+        sub_device_count(network.sub_devices as usize),
         match found.rate {
             LinkRate::Mbit100 => "100 Mbit/s",
             LinkRate::Gbit1 => "1 Gbit/s",
@@ -37,8 +38,8 @@ pub(super) fn text(file: &str, found: &Found) -> String {
         writeln!(text, "on the wire         {} of each period, {share:.1} %", time(network.occupied_ns()));
     let _ = writeln!(
         text,
-        "forwarding          {} SubDevices x {}, cables {}",
-        network.sub_devices,
+        "forwarding          {} x {}, cables {}",
+        sub_device_count(network.sub_devices as usize),
         time(network.forward_ns),
         time(network.cables_ns)
     );

@@ -1,0 +1,219 @@
+//! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up all the same, in the order
+//! of the cable, says where, and its clocks are right.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::main_device::{Configuration, Stage, SubDeviceConfiguration};
+use ethercat::register::{EscFeatures, dc};
+use ethercat::sii::Identity;
+use onbeat_simulator::application::servo::default_mapping;
+use onbeat_simulator::application::sii::with_coe;
+use onbeat_simulator::application::{GenericDevice, NoApplication};
+use onbeat_simulator::segment::Attachment;
+use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
+use proptest::prelude::*;
+
+use rig::stamped::stamped_mapping;
+use rig::{Rig, described, to_op};
+
+/// From port to port of one ESC.
+const FORWARDING: u32 = 300;
+
+/// SubDevices that tell themselves apart by their serial number, all of one kind.
+fn numbered(number: u32, has_clock: bool) -> SubDevice {
+    let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: number };
+    let image = with_coe(identity, "one of many", default_mapping()).image();
+    let application = GenericDevice::from_sii(&image).expect("a mapping that fits");
+    let features = if has_clock { EscDescription::FEATURES } else { EscFeatures { bits: 0 } };
+    let oscillator = Oscillator {
+        initial_time: (1 << 32) * (u64::from(number) + 1) - 77_000_000 * u64::from(number),
+        drift_ppm: f64::from(number % 5) * 40.0 - 80.0,
+    };
+    let esc =
+        EscDescription { features, oscillator, forwarding_delay: FORWARDING, ..EscDescription::default() };
+    SubDevice::new(esc, image.emit(), Box::new(application))
+}
+
+fn all(count: u32) -> Vec<SubDevice> {
+    (0..count).map(|number| numbered(number, true)).collect()
+}
+
+/// A line whose SubDevices come in at port 1 and go on at port 0 where `swapped`.
+fn line(devices: Vec<SubDevice>, swapped: &[usize]) -> Segment {
+    let way_in = |place: usize| usize::from(swapped.contains(&place));
+    let attachments: Vec<_> = (1..devices.len())
+        .map(|child| {
+            let delay = Duration::from_nanos(100 + 10 * child as u64);
+            Attachment::new(child - 1, 1 - way_in(child - 1)).entered_at(way_in(child)).with_delay(delay)
+        })
+        .collect();
+    Segment::entered_at(way_in(0), devices, &attachments).expect("a line")
+}
+
+fn delay_written(rig: &Rig, device: usize) -> u32 {
+    let mut bytes = [0; 4];
+    rig.segment.sub_devices()[device].peek(dc::SYSTEM_TIME_DELAY, &mut bytes);
+    u32::from_le_bytes(bytes)
+}
+
+/// Brings it up to Op; everybody is where the cable says, and those in `swapped` are named.
+fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
+    let count = segment.sub_devices().len();
+    let mut rig = Rig::on(to_op(), segment);
+    rig.run_up();
+    let found = rig.main_device.sub_devices();
+    let serials: Vec<_> = found.iter().map(|it| it.identity.serial).collect();
+    assert_eq!(serials, (0..count as u32).collect::<Vec<_>>(), "the order of the cable");
+    let entered: Vec<_> = (0..count).filter(|&place| found[place].entry_port != 0).collect();
+    assert_eq!(entered, swapped);
+    for place in 0..count {
+        let remarks = found[place].remarks();
+        assert_eq!(remarks.len(), usize::from(swapped.contains(&place)), "{remarks:?}");
+        if let Some(remark) = remarks.first() {
+            let beginning = format!("SubDevice {place} \"one of many\": frames enter at port ");
+            assert!(
+                remark.starts_with(&beginning) && remark.ends_with("IN and OUT are swapped"),
+                "{remark}"
+            );
+        }
+        assert_eq!(usize::from(found[place].position), place);
+    }
+    rig
+}
+
+/// All clocks within 100 ns after two seconds.
+fn assert_one_time(rig: &mut Rig) {
+    for _ in 0..2_000 {
+        rig.beat();
+    }
+    assert_eq!(rig.main_device.stage(), Stage::Op, "{:?}", rig.events);
+    let times: Vec<_> =
+        rig.segment.sub_devices().iter().map(|device| device.system_time(rig.now)).collect();
+    let spread = times.iter().max().unwrap_or(&0) - times.iter().min().unwrap_or(&0);
+    assert!(spread < 100, "{times:?}");
+}
+
+#[test]
+fn at_each_place_of_a_line() {
+    for place in 0..5 {
+        let mut rig = run_up(line(all(5), &[place]), &[place]);
+        assert_one_time(&mut rig);
+    }
+}
+
+#[test]
+fn alone() {
+    run_up(line(all(1), &[0]), &[0]);
+}
+
+#[test]
+fn delays_are_those_of_the_cable_to_where_frames_are_processed() {
+    // Cables of 110, 120, 130 ns; the second is swapped, and processed when the frame has come back from the last.
+    let rig = run_up(line(all(4), &[1]), &[1]);
+    let (second, third, fourth) = (110 + FORWARDING, 120 + FORWARDING, 130 + FORWARDING);
+    let there = second + third + fourth;
+    let expected = [0, there + fourth + third, second + third, there];
+    for (device, expected) in expected.into_iter().enumerate() {
+        let found = delay_written(&rig, device);
+        assert!(found.abs_diff(expected) <= 2, "SubDevice {device}: {found} ns, expected {expected} ns");
+    }
+}
+
+/// A description in the order of the cable means the same SubDevices.
+#[test]
+fn names_follow_the_cable() {
+    let names = ["base", "shoulder", "elbow", "wrist"];
+    let configuration =
+        names.map(|name| SubDeviceConfiguration { name: name.into(), ..Default::default() });
+    let mut rig = Rig::on(described(configuration.to_vec()), line(all(4), &[1]));
+    rig.run_up();
+    for (place, name) in names.into_iter().enumerate() {
+        let found = &rig.main_device.sub_devices()[place];
+        assert_eq!((found.name.as_str(), found.identity.serial as usize), (name, place));
+    }
+    // What is written to a place arrives there: 0x6040, the first object mapped.
+    for place in 0..4 {
+        rig.main_device.outputs_mut(place)[0] = 0x10 + place as u8;
+    }
+    for _ in 0..5 {
+        rig.beat();
+    }
+    for (place, device) in rig.segment.sub_devices().iter().enumerate() {
+        let sync_manager =
+            &rig.main_device.sub_devices()[place].sii.as_ref().expect("an SII").sync_managers()[2];
+        let mut first = [0];
+        device.peek(sync_manager.physical_address, &mut first);
+        assert_eq!(first[0], 0x10 + place as u8, "SubDevice {place}");
+    }
+}
+
+#[test]
+fn without_any_clock_the_last_and_the_first() {
+    for place in [0, 2] {
+        let devices = (0..3).map(|number| numbered(number, false)).collect();
+        run_up(line(devices, &[place]), &[place]);
+    }
+}
+
+/// An ESC behind whose port 0 there is nothing destroys what another such ESC has marked.
+#[test]
+fn branches_of_a_junction() {
+    // 0 -3- 1, -1- 2 -1- 3, -2- 4, with 2 swapped and entered at its port 2, 0 entered at port 0.
+    let attachments = [
+        Attachment::new(0, 3),
+        Attachment::new(0, 1).entered_at(2),
+        Attachment::new(2, 0),
+        Attachment::new(0, 2).entered_at(1),
+    ];
+    let segment = Segment::with_topology(all(5), &attachments).expect("a tree");
+    let mut rig = run_up(segment, &[2, 4]);
+    assert_one_time(&mut rig);
+}
+
+#[test]
+fn a_branch_at_each_port_of_a_swapped_subdevice() {
+    // Frames come in at port 2, go to 1 by port 0, are processed, and go to 2 and 3 by ports 3 and 1.
+    let attachments = [Attachment::new(0, 0), Attachment::new(0, 3), Attachment::new(0, 1)];
+    let segment = Segment::entered_at(2, all(4), &attachments).expect("a tree");
+    let mut rig = run_up(segment, &[0]);
+    assert_one_time(&mut rig);
+}
+
+/// Times tell the tree wherever the swapped ones are.
+#[test]
+fn any_line_with_any_swapped_ones() {
+    let line_of = (2_u32..9).prop_flat_map(|count| {
+        let swapped = proptest::collection::vec(any::<bool>(), count as usize - 1);
+        (Just(count), swapped)
+    });
+    let configuration =
+        ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = proptest::test_runner::TestRunner::new_with_rng(
+        configuration,
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    runner
+        .run(&line_of, |(count, swapped)| {
+            let swapped: Vec<_> = (0..swapped.len()).filter(|&place| swapped[place]).collect();
+            run_up(line(all(count), &swapped), &swapped);
+            Ok(())
+        })
+        .expect("every line comes up");
+}
+
+/// Whoever answers, nobody panics: `scan` of a bus whose SubDevices have no application at all.
+#[test]
+fn a_scan_says_where() {
+    let image = with_coe(Identity::default(), "bare", stamped_mapping(0, 0)).image().emit();
+    let devices = (0..3).map(|_| SubDevice::from_sii(&image, Box::new(NoApplication))).collect();
+    let mut rig = Rig::on(Configuration::default(), line(devices, &[1]));
+    rig.pump_to(Stage::PreOp);
+    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    let remarks: Vec<_> = rig.main_device.sub_devices().iter().flat_map(|it| it.remarks()).collect();
+    assert_eq!(
+        remarks,
+        ["SubDevice 1 \"bare\": frames enter at port 1, not at port 0: its IN and OUT are swapped"]
+    );
+}
