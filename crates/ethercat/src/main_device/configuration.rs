@@ -21,6 +21,9 @@ pub struct Configuration {
     pub distributed_clocks: bool,
     /// Source address of our frames; bit 1 of its first byte must be clear, it tells replies.
     pub source: MacAddress,
+    /// Generation number the first frame comes after. MainDevices on one wire tell their frames apart by these: a
+    /// random one for each start, except where a run must be repeatable.
+    pub first_generation: u32,
     /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
     /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
     pub reply_timeout: Duration,
@@ -40,6 +43,7 @@ impl Default for Configuration {
             period: Duration::from_millis(1),
             distributed_clocks: true,
             source: MacAddress::MAIN_DEVICE,
+            first_generation: 0,
             reply_timeout: Duration::from_millis(20),
             state_timeout: Duration::from_secs(10),
             mailbox_timeout: Duration::from_secs(2),
