@@ -144,7 +144,8 @@ pub enum OpenError {
     /// The process may not open raw sockets.
     #[error(
         "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as root, or \
-         give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep` and the program's path"
+         give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep` and the program's path, after \
+         `chown root:GROUP` and `chmod 750`: whoever may start it can take the bus"
     )]
     NotPermitted {
         /// The interface.
@@ -194,6 +195,17 @@ pub enum OpenError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_remedy_for_missing_rights_is_the_readmes() {
+        let error = OpenError::NotPermitted { interface: "x".into() }.to_string();
+        let readme = include_str!("../../../../README.md");
+        for part in
+            ["sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep ", "chown root:GROUP", "chmod 750"]
+        {
+            assert!(error.contains(part.trim_end()) && readme.contains(part), "{part}: {error}");
+        }
+    }
 
     #[test]
     fn a_missing_interface_is_named_beside_those_there_are() {

@@ -25,7 +25,7 @@ use super::tasks::{self, Tasks};
 use super::teller::Teller;
 use super::watch::{self, Measured, Watch};
 use super::{Own, Run, Watching};
-use crate::bus::BRING_UP_PATIENCE;
+use crate::bus::bring_up;
 use crate::compose::link::RobotLink;
 use crate::compose::seam::Mover;
 use crate::compose::{axes, controller, peripherals, profile};
@@ -63,7 +63,7 @@ impl Run {
             clock: &MonotonicClock,
             stop: stop::flag(),
         };
-        pump.bring_up(BRING_UP_PATIENCE, |_| ())?;
+        bring_up(&mut pump, &self.wire, |told| live.say(told))?;
         let (axes, beat_numbers) = (axes::axes(robot), axes::beat_numbers(robot));
         let interlocks = axes::interlocks(robot);
         let checked = axis::check(&axes, pump.main_device).map_err(Failure::from);

@@ -16,6 +16,7 @@ use timing::{CycleRecord, RunSummary};
 use super::recorder::Recorder;
 use super::tasks::Tasks;
 use super::teller::Teller;
+use crate::words;
 use crate::words::live_line::LiveLine;
 
 /// How often the watch looks: the cycle's rings hold seconds.
@@ -220,6 +221,9 @@ impl Watch {
                      {error_register:#04x}, {manufacturer:02x?}",
                     name(position)
                 ));
+            }
+            Event::OtherMainDevice { source, frames } => {
+                live.say(&words::owner::other_main_device(source, frames));
             }
             // Failures end the cycle and come with it.
             _ => {}
