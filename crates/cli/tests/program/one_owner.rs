@@ -84,23 +84,23 @@ fn another_port_of_the_same_wire_is_listened_to_and_taken_over_only_when_asked()
     shell(
         &wire,
         "ip link add switch type bridge && ip link set switch up && ip link set near master switch && \
-         for port in a b; do \
+         for port in left right; do \
              ip link add $port type veth peer name switch-$port && ip link set switch-$port master switch && \
              ip link set switch-$port up && ip link set $port up || exit 1; \
          done",
     );
-    let running = start(&wire, "a", &["--cycles", "8000", "--json", "--no-seam"]);
+    let running = start(&wire, "left", &["--cycles", "8000", "--json", "--no-seam"]);
     for arguments in [
-        &["scan", "--iface", "b"][..],
-        &["sdo", "read", "0", "0x1018:1", "--iface", "b"],
-        &["run", "--cycles", "10", "--no-seam", "--iface", "b"],
+        &["scan", "--iface", "right"][..],
+        &["sdo", "read", "0", "0x1018:1", "--iface", "right"],
+        &["run", "--cycles", "10", "--no-seam", "--iface", "right"],
     ] {
         let refused = near(&wire, arguments);
         let sentence = refused.sentence();
         assert!(sentence.starts_with("onbeat: another MainDevice is on this wire: "), "{sentence}");
         assert!(sentence.contains(" from 12:10:10:10:10:10; end it, or "), "{sentence}");
     }
-    let taken = near(&wire, &["scan", "--json", "--take-over", "--iface", "b"]);
+    let taken = near(&wire, &["scan", "--json", "--take-over", "--iface", "right"]);
     assert_eq!(taken.json().as_array().map(Vec::len), Some(6), "{}", taken.stderr);
     assert!(taken.stderr.contains(OTHER), "{}", taken.stderr);
     let ran = running.finish();
