@@ -18,7 +18,6 @@ pub(crate) fn frames_of_others(frames: u64) -> Option<String> {
 /// The lock's name is taken by one who does not use the interface.
 pub(crate) fn squatted(interface: &str, squatter: &Owner) -> String {
     format!(
-        "interface {interface}: {squatter} keeps the name of its lock without using it, so that another MainDevice may \
-         start here too: end that process"
+        "interface {interface}: {squatter} keeps the name of its lock without using the interface: end that process"
     )
 }

@@ -6,7 +6,8 @@
 //!
 //! Any user may take any free name. The name alone is therefore not believed: its taker must be beside an EtherCAT
 //! packet socket on the interface, which needs CAP_NET_RAW and which the kernel lists for everybody. So a user without
-//! rights can keep nobody from the bus; what is lost is only this lock, not the listening before the first reset.
+//! rights keeps nobody from the bus. Where such a user has the name, the list of sockets alone is the lock: whoever
+//! opens the interface has its own socket in it before looking, so that of two in the same instant at most one goes on.
 
 use std::fmt;
 use std::fs;

@@ -57,8 +57,8 @@ impl PacketLink {
         Ok(Self { socket, _lock: lock, squatter })
     }
 
-    /// A process that keeps the name of this interface's lock without using the interface: others may open it as owners,
-    /// too.
+    /// A process that keeps the name of this interface's lock without using the interface: until it is gone the lock
+    /// goes by EtherCAT sockets alone, and two who open it in the same instant may refuse each other.
     #[must_use]
     pub fn squatter(&self) -> Option<&Owner> {
         self.squatter.as_ref()
