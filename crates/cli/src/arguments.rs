@@ -12,6 +12,10 @@ pub(crate) struct Wire {
     #[arg(long, value_name = "NIC", conflicts_with = "segment")]
     pub(crate) iface: Option<String>,
 
+    /// Take the SubDevices from another MainDevice that is heard on the wire: it loses them in whatever they do
+    #[arg(long, requires = "iface")]
+    pub(crate) take_over: bool,
+
     /// Simulate the SubDevices of this robot file instead: see what happens when others are there
     #[arg(long, value_name = "OTHER.toml")]
     pub(crate) segment: Option<PathBuf>,

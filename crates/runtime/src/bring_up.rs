@@ -7,6 +7,8 @@ use std::time::Duration;
 use ethercat::al::AlState;
 use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
 use ethercat::main_device::{BusError, Event, MainDevice, Stage};
+use ethercat::time::Instant;
+use ethercat::wire::{Frame, MacAddress};
 use thiserror::Error;
 
 use crate::clock::Clock;
@@ -27,6 +29,40 @@ pub struct Pump<'a, L, C> {
 }
 
 impl<L: Link, C: Clock> Pump<'_, L, C> {
+    /// Listens for another MainDevice on the wire, before the first frame is sent: 50 ms where it is quiet. On a wire
+    /// that others can reach, call it before [`Pump::bring_up`], which takes their SubDevices to Init.
+    ///
+    /// What a process that was killed just now has left on the wire comes to an end and is nobody.
+    ///
+    /// # Errors
+    /// [`BringUpError::OtherMainDevice`] where replies to somebody else's frames keep coming, a link that fails, a
+    /// request to stop.
+    pub fn listen(&mut self) -> Result<(), BringUpError> {
+        let mut heard: Option<Heard> = None;
+        let mut frame = [0; MAXIMUM_FRAME_LENGTH];
+        let mut now = self.clock.now();
+        let mut end = now + QUIET;
+        while now < end {
+            // Relaxed: nothing but the flag itself is passed through it.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(BringUpError::Stopped);
+            }
+            let received = self.link.receive(&mut frame, end.since(now).min(LONGEST_SLEEP))?;
+            now = self.clock.now();
+            let Some(address) = received.and_then(|length| processed_by_others(&frame[..length])) else {
+                continue;
+            };
+            let heard = heard.get_or_insert(Heard { first: now, frames: 0 });
+            heard.frames += 1;
+            end = now + QUIET_AGAIN;
+            let time = now.since(heard.first);
+            if time >= KEEPS_COMING {
+                return Err(BringUpError::OtherMainDevice { address, frames: heard.frames, time });
+            }
+        }
+        Ok(())
+    }
+
     /// Brings the bus to PreOp, all SubDevices identified and configured. `on_event` hears what happens.
     ///
     /// If that fails the bus is taken back to Init before this returns.
@@ -109,6 +145,21 @@ impl<L: Link, C: Clock> Pump<'_, L, C> {
     }
 }
 
+/// Replies to frames that are not ours.
+struct Heard {
+    first: Instant,
+    frames: u32,
+}
+
+/// Source address of an EtherCAT frame that SubDevices have processed.
+fn processed_by_others(bytes: &[u8]) -> Option<MacAddress> {
+    Frame::parse(bytes).ok().map(|frame| frame.source()).filter(|source| source.is_processed())
+}
+
+fn per_second(frames: u32, time: Duration) -> u32 {
+    (f64::from(frames) / time.as_secs_f64().max(1e-3)).round() as u32
+}
+
 /// A full queue loses one frame, which will be sent again.
 fn full_is_lost(error: io::Error) -> io::Result<()> {
     if error.raw_os_error() == Some(libc::ENOBUFS) { Ok(()) } else { Err(error) }
@@ -116,6 +167,15 @@ fn full_is_lost(error: io::Error) -> io::Result<()> {
 
 /// Requests to stop are noticed after this time.
 const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+
+/// A wire without a frame for this time has no other MainDevice, unless its cycle is longer.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// The same once a frame was heard: the next one tells a slow cycle from what a dead process has left.
+const QUIET_AGAIN: Duration = Duration::from_millis(250);
+
+/// What a dead process has left has come by then, SubDevices simulated on a busy machine included.
+const KEEPS_COMING: Duration = Duration::from_millis(50);
 
 const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -125,6 +185,20 @@ pub enum BringUpError {
     /// What is wrong with the bus.
     #[error(transparent)]
     Bus(#[from] BusError),
+    /// Another MainDevice uses this wire.
+    #[error(
+        "another MainDevice is on this wire: {frames} replies in {time:.0?}, {} a second, that are not ours, from \
+         {address}; end it, or take the SubDevices from it with --take-over",
+        per_second(*frames, *time)
+    )]
+    OtherMainDevice {
+        /// Source address of the replies: its own, with bit 1 of the first byte set by the SubDevices.
+        address: MacAddress,
+        /// How many were heard.
+        frames: u32,
+        /// Time from the first to the last.
+        time: Duration,
+    },
     /// The link failed.
     #[error("the link failed: {0}; check that the interface is still there and up")]
     Link(#[from] io::Error),

@@ -103,6 +103,7 @@ impl Status {
             r.foreign,
             r.truncated,
             r.mismatched,
+            r.other_main_device,
             self.clock_difference.as_nanos() as u64,
             self.link_errors,
         ];
@@ -179,9 +180,10 @@ impl Status {
                 foreign: words[8],
                 truncated: words[9],
                 mismatched: words[10],
+                other_main_device: words[11],
             },
-            clock_difference: Duration::from_nanos(words[11]),
-            link_errors: words[12],
+            clock_difference: Duration::from_nanos(words[12]),
+            link_errors: words[13],
             sub_devices: of_sub_devices.iter().map(|&word| SubDeviceStatus::decode(word)).collect(),
             axes: of_axes.chunks_exact(AXIS_WORDS).map(axis).collect(),
         }
@@ -198,7 +200,7 @@ pub(crate) fn stop_number(stop: StopReason) -> u8 {
     StopReason::ALL.iter().position(|&other| other == stop).map_or(0, |index| index as u8 + 1)
 }
 
-const BUS_WORDS: usize = 13;
+const BUS_WORDS: usize = 14;
 const AXIS_WORDS: usize = 6;
 const STAGES: [Stage; 10] = [
     Stage::Scan,
@@ -298,6 +300,7 @@ mod tests {
                 foreign: number + 5,
                 truncated: number + 6,
                 mismatched: number + 7,
+                other_main_device: number + 8,
             },
             clock_difference: Duration::from_nanos(number * 3),
             link_errors: number * 5,

@@ -103,7 +103,11 @@ fn a_bad_cable_costs_beats_and_nothing_else() {
         assert!(requests.lost > 10 && replies.lost > 10 && replies.delayed > 20 && replies.duplicated > 50);
         assert!(counted.lost >= requests.lost + replies.lost, "{counted:?} {requests:?} {replies:?}");
         assert!(counted.duplicate > 0 && counted.late > 0, "{counted:?}");
-        assert_eq!(counted.foreign + counted.truncated + counted.mismatched, 0, "{counted:?}");
+        assert_eq!(
+            counted.foreign + counted.other_main_device + counted.truncated + counted.mismatched,
+            0,
+            "{counted:?}"
+        );
         let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
         let lost = records.iter().filter(|record| record.lost_frames > 0).count();
         assert!(lost > 100 && lost < records.len() / 8, "{lost} of {}", records.len());

@@ -113,7 +113,7 @@ fn check_counters(rig: &mut Rig) {
         duplicate: counted.duplicate,
     };
     assert_eq!(found, expected);
-    assert_eq!(counted.foreign + counted.truncated + counted.mismatched, 0);
+    assert_eq!(counted.foreign + counted.other_main_device + counted.truncated + counted.mismatched, 0);
 }
 
 /// A frame lost or late costs its beat, and nothing else.

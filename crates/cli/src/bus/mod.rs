@@ -8,15 +8,17 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{Configuration, MainDevice};
-use runtime::bring_up::Pump;
-use runtime::clock::MonotonicClock;
+use ethercat::link::Link;
+use ethercat::main_device::{Configuration, Event, MainDevice};
+use runtime::bring_up::{BringUpError, Pump};
+use runtime::clock::{Clock, MonotonicClock};
 
 use crate::arguments::Wire;
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{configuration, robot_file};
 use crate::failure::Failure;
 use crate::stop;
+use crate::words;
 
 /// How long the whole bus may take to PreOp; each step has its own shorter time-out and its own error.
 pub(crate) const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
@@ -31,20 +33,21 @@ pub(crate) struct Bus {
 impl Bus {
     /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well or
     /// not. The bus is what `robot` describes; without it the built-in robot, or whatever is there where
-    /// `wire` says where to look.
+    /// `wire` says where to look. Others who want the interface are told that it is for `doing` this.
     pub(crate) fn with<T>(
+        doing: &str,
         robot: Option<&Path>,
         wire: &Wire,
         work: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut bus = Self::open(robot, wire)?;
+        let mut bus = Self::open(doing, robot, wire)?;
         let outcome = work(&mut bus);
         let closed = bus.close();
         // The first failure is the one to report.
         outcome.and_then(|done| closed.map(|()| done))
     }
 
-    fn open(robot: Option<&Path>, wire: &Wire) -> Result<Self, Failure> {
+    fn open(doing: &str, robot: Option<&Path>, wire: &Wire) -> Result<Self, Failure> {
         let described = robot.is_some() || (wire.iface.is_none() && wire.segment.is_none());
         let robot = robot_file::robot(robot, None)?;
         let configuration = if described {
@@ -56,10 +59,10 @@ impl Bus {
                 ..Configuration::default()
             }
         };
-        let main_device = MainDevice::new(configuration)?;
-        let mut bus = Self { main_device, link: link::open(&robot, wire)?, stop: stop::flag() };
+        let main_device = configuration::main_device(configuration)?;
+        let mut bus = Self { main_device, link: link::open(&robot, wire, doing)?, stop: stop::flag() };
         stop::listen()?;
-        bus.pump().bring_up(BRING_UP_PATIENCE, |_| ())?;
+        bring_up(&mut bus.pump(), wire, |told| eprintln!("{told}"))?;
         Ok(bus)
     }
 
@@ -103,6 +106,23 @@ impl Bus {
     }
 }
 
+/// Brings the bus to PreOp, if it is nobody else's or is to be taken from others; `tell` hears of these.
+pub(crate) fn bring_up<L: Link, C: Clock>(
+    pump: &mut Pump<'_, L, C>,
+    wire: &Wire,
+    mut tell: impl FnMut(&str),
+) -> Result<(), BringUpError> {
+    // Nobody else can reach a simulated bus.
+    if wire.iface.is_some() && !wire.take_over {
+        pump.listen()?;
+    }
+    pump.bring_up(BRING_UP_PATIENCE, |event| {
+        if let Event::OtherMainDevice { source, frames } = event {
+            tell(&words::owner::other_main_device(*source, *frames));
+        }
+    })
+}
+
 /// Names shown where another was expected.
 const NAMES_LISTED: usize = 12;
 
@@ -136,7 +156,7 @@ mod tests {
     fn bus(stop: &'static AtomicBool, cut: &'static AtomicBool) -> Bus {
         let robot = robot_file::robot(None, None).unwrap();
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::PreOp)).unwrap();
-        let RobotLink::Plain(link) = link::open(&robot, &Wire::default()).unwrap() else {
+        let RobotLink::Plain(link) = link::open(&robot, &Wire::default(), "test").unwrap() else {
             panic!("no capture")
         };
         let mut bus = Bus { main_device, link: RobotLink::Plain(Box::new(Cut(link, cut))), stop };

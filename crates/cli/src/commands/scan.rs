@@ -9,8 +9,8 @@ use crate::bus::Bus;
 use crate::failure::Failure;
 use crate::words::sub_devices::{SubDeviceObject, drawing};
 
-/// The bus is brought to PreOp, shown, and brought back to Init: do not scan a bus that another
-/// MainDevice is running.
+/// The bus is brought to PreOp, shown, and brought back to Init. One that another MainDevice runs is left alone, unless
+/// it is to be taken over.
 #[derive(Args, Debug)]
 pub(crate) struct Scan {
     /// Robot file that says what should be there; simulated without --iface
@@ -31,7 +31,7 @@ pub(crate) struct Scan {
 
 impl Scan {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let text = Bus::with(self.robot.as_deref(), &self.wire, |bus| {
+        let text = Bus::with("scan", self.robot.as_deref(), &self.wire, |bus| {
             let found = bus.main_device().sub_devices();
             if !self.json {
                 return Ok(drawing(found, self.verbose));

@@ -75,7 +75,7 @@ struct Place {
 impl Place {
     /// Does `work` with the SubDevice.
     fn with<T>(&self, work: impl FnOnce(&mut Bus, u16) -> Result<T, Failure>) -> Result<T, Failure> {
-        Bus::with(self.robot.as_deref(), &self.wire, |bus| {
+        Bus::with("sdo", self.robot.as_deref(), &self.wire, |bus| {
             let position = bus.position_of(&self.sub_device)?;
             work(bus, position)
         })

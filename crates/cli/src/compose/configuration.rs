@@ -5,9 +5,21 @@ use ethercat::cia402::ModeOfOperation;
 use ethercat::cia402::object::{
     HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION,
 };
-use ethercat::main_device::{Configuration, StartupSdo, SubDeviceConfiguration};
+use ethercat::main_device::{Configuration, MainDevice, StartupSdo, SubDeviceConfiguration};
 use robot::{Axis, Homing, Robot, SubDevice};
 use runtime::clock::MonotonicClock;
+use rustix::rand::GetRandomFlags;
+
+use crate::failure::Failure;
+
+/// A MainDevice for a bus that others may reach: its frames are told from theirs by generation numbers that start at
+/// random.
+pub(crate) fn main_device(configuration: Configuration) -> Result<MainDevice, Failure> {
+    let mut random = [0; 4];
+    rustix::rand::getrandom(&mut random, GetRandomFlags::empty())?;
+    let first_generation = u32::from_le_bytes(random);
+    Ok(MainDevice::new(Configuration { first_generation, ..configuration })?)
+}
 
 /// The bus of `robot`, to be brought to `target`.
 pub(crate) fn configuration(robot: &Robot, target: AlState) -> Configuration {
@@ -90,6 +102,13 @@ fn maps_modes_of_operation(sub_device: &SubDevice) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_start_has_generations_of_its_own() {
+        let start = || main_device(Configuration::default()).unwrap().configuration().first_generation;
+        let starts: std::collections::BTreeSet<u32> = (0..8).map(|_| start()).collect();
+        assert!(starts.len() > 6, "{starts:?}");
+    }
 
     #[test]
     fn an_axis_sets_its_mode_at_start_up() {

@@ -1,6 +1,7 @@
 //! The link between the MainDevice and its SubDevices: a network interface or the simulation, with
 //! faults and a capture around it where they are asked for.
 
+use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use super::profile;
 use super::segment::segment;
 use crate::arguments::{self, Wire};
 use crate::failure::Failure;
+use crate::words;
 
 /// How long a network card may take to see the far end of its cable.
 const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
@@ -25,12 +27,10 @@ pub(crate) enum RobotLink {
 }
 
 /// Opens the link `wire` asks for; `robot` is simulated unless `wire` names an interface or another
-/// segment.
-pub(crate) fn open(robot: &Robot, wire: &Wire) -> Result<RobotLink, Failure> {
+/// segment. An interface is ours alone: others are told that this program is `doing` something there.
+pub(crate) fn open(robot: &Robot, wire: &Wire, doing: &str) -> Result<RobotLink, Failure> {
     let (link, name): (Box<dyn Link + Send>, &str) = match (&wire.iface, &wire.segment) {
-        (Some(interface), _) => {
-            (Box::new(PacketLink::open(interface, CARRIER_PATIENCE)?), interface.as_str())
-        }
+        (Some(interface), _) => (Box::new(own(interface, doing)?), interface.as_str()),
         (None, Some(other)) => {
             let other = Robot::read(other, Overrides { period: Some(robot.cycle.period) })?;
             (Box::new(simulated(segment(&other)?, robot)), "simulated")
@@ -45,6 +45,18 @@ pub(crate) fn open(robot: &Robot, wire: &Wire) -> Result<RobotLink, Failure> {
             Ok(RobotLink::Captured { capture, path: path.clone() })
         }
     }
+}
+
+/// An interface as its one MainDevice.
+fn own(interface: &str, doing: &str) -> Result<PacketLink, Failure> {
+    let program = env::args_os().next().map(PathBuf::from);
+    let program = program.as_deref().and_then(Path::file_name).unwrap_or("onbeat".as_ref());
+    let doing = format!("{} {doing}", program.to_string_lossy());
+    let link = PacketLink::open_as_owner(interface, CARRIER_PATIENCE, &doing)?;
+    if let Some(squatter) = link.squatter() {
+        eprintln!("{}", words::owner::squatted(interface, squatter));
+    }
+    Ok(link)
 }
 
 /// A simulated network card is as punctual as the cycle: programs do not hold up a real one either.

@@ -16,6 +16,7 @@ mod measure_motion;
 mod measure_tasks;
 mod missing_interface;
 mod observer;
+mod one_owner;
 mod real_images;
 mod record;
 mod robots;

@@ -13,15 +13,15 @@ use crate::common::{
 const SIX_AXIS: &str = "examples/six-axis.toml";
 
 /// A robot's SubDevices at the far end.
-struct Wire {
-    testbed: Testbed,
+pub(crate) struct Wire {
+    pub(crate) testbed: Testbed,
     simulator: Child,
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Wire {
     /// `None`, with the reason on standard error, where test networks cannot be made.
-    fn with(robot: &str) -> Option<Self> {
+    pub(crate) fn with(robot: &str) -> Option<Self> {
         let alone = alone();
         let testbed = match Testbed::new() {
             Ok(testbed) => testbed,
@@ -44,7 +44,7 @@ impl Wire {
         Some(wire)
     }
 
-    fn onbeat(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn onbeat(&self, arguments: &[&str]) -> Ran {
         let mut command = onbeat();
         command.args(arguments).args(["--iface", Side::Near.interface()]);
         let command: Command = self.testbed.run_in(Side::Near, command);

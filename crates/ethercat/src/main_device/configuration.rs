@@ -26,6 +26,9 @@ pub struct Configuration {
     /// Distributed clocks count ns since 2000-01-01 00:00 UTC; this is what they show at [`crate::time::Instant::EPOCH`],
     /// wrapping. With 0 they show the time since that epoch, whatever it is.
     pub system_time_at_epoch: u64,
+    /// Generation number the first frame comes after. MainDevices on one wire tell their frames apart by these: a
+    /// random one for each start, except where a run must be repeatable.
+    pub first_generation: u32,
     /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
     /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
     pub reply_timeout: Duration,
@@ -50,6 +53,7 @@ impl Default for Configuration {
             source: MacAddress::MAIN_DEVICE,
             replies: Replies::ProcessedSource,
             system_time_at_epoch: 0,
+            first_generation: 0,
             reply_timeout: Duration::from_millis(20),
             state_timeout: Duration::from_secs(10),
             mailbox_timeout: Duration::from_secs(2),

@@ -28,6 +28,10 @@ const ADDRESS_OFFSET: usize = 2;
 /// Bytes of the generation number.
 const GENERATION_LENGTH: u16 = 4;
 
+/// Frames whose generation numbers are known to be ours: a quarter of an hour at 1 kHz. Another MainDevice that
+/// started at a random number has one of them by chance, one in four thousand.
+const REMEMBERED: u64 = 1 << 20;
+
 /// Who asked for a datagram, and gets its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
@@ -136,6 +140,11 @@ impl Exchange {
         }
     }
 
+    /// The same, with generation numbers that go on from this one.
+    pub(super) fn starting_at(self, generation: u32) -> Self {
+        Self { generation, ..self }
+    }
+
     /// Frames of this purpose that are on their way.
     pub(super) fn in_flight(&self, purpose: Purpose) -> usize {
         self.in_flight[purpose as usize]
@@ -202,20 +211,19 @@ impl Exchange {
         let place =
             frame::place_at(bytes, frame::DATAGRAMS_OFFSET, end).map_err(|_| Reception::Truncated)?;
         let first = place.header;
-        let generation = <[u8; 4]>::try_from(&bytes[place.data()]).map_err(|_| Reception::Foreign)?;
-        if first.command != Command::Nop || first.address != 0 {
-            return Err(Reception::Foreign);
-        }
-        let slot = self.slots.get(usize::from(first.index)).ok_or(Reception::Foreign)?;
-        if slot.generation != u32::from_le_bytes(generation) {
-            // An older frame of this slot: long lost, or answered and now here again.
-            return Err(if slot.state == SlotState::Unused { Reception::Foreign } else { Reception::Late });
-        }
+        let generation = <[u8; 4]>::try_from(&bytes[place.data()])
+            .map(u32::from_le_bytes)
+            .ok()
+            .filter(|&it| first.command == Command::Nop && first.address == 0 && self.is_ours(it))
+            .ok_or(Reception::OtherMainDevice)?;
+        let slot = self.slots.get(usize::from(first.index)).ok_or(Reception::Mismatched)?;
         let purpose = match slot.state {
+            SlotState::Unused => return Err(Reception::Mismatched),
+            // An older frame of this slot: long lost, or answered and now here again.
+            _ if slot.generation != generation => return Err(Reception::Late),
             SlotState::InFlight(purpose) => purpose,
             SlotState::Answered => return Err(Reception::Duplicate),
             SlotState::Lost => return Err(Reception::Late),
-            SlotState::Unused => return Err(Reception::Foreign),
         };
         let mut before = place;
         for sent in &slot.datagrams {
@@ -235,6 +243,11 @@ impl Exchange {
         } else {
             Ok((first.index.into(), purpose))
         }
+    }
+
+    /// Whether one of our newest frames had this generation number.
+    fn is_ours(&self, generation: u32) -> bool {
+        u64::from(self.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
 
     /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
@@ -399,6 +412,47 @@ mod tests {
     }
 
     #[test]
+    fn the_reply_to_another_main_device_is_never_taken_for_ours() {
+        let mut ours = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FFF0);
+        let mut other = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0x1234_5678);
+        for sent in 1..=3 * SLOTS as u64 {
+            let (own, foreign) = (sent_frame(&mut ours), sent_frame(&mut other));
+            assert_eq!(ours.accept(&foreign), Err(Reception::OtherMainDevice));
+            assert!(ours.accept(&own).is_ok() && other.accept(&foreign).is_ok(), "frame {sent}");
+            assert_eq!(ours.accept(&own), Err(Reception::Duplicate));
+            assert_eq!(ours.counters.other_main_device, sent);
+        }
+    }
+
+    #[test]
+    fn own_frames_that_are_played_again_are_late_however_many_were_sent_since() {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FF00);
+        let first = sent_frame(&mut exchange);
+        assert!(exchange.accept(&first).is_ok());
+        for _ in 0..1000 {
+            let frame = sent_frame(&mut exchange);
+            exchange.accept(&frame).unwrap();
+            let played_again = exchange.accept(&first).unwrap_err();
+            assert!(matches!(played_again, Reception::Late | Reception::Duplicate), "{played_again:?}");
+        }
+        assert_eq!(exchange.counters.other_main_device, 0);
+    }
+
+    #[test]
+    fn a_processed_frame_without_a_generation_is_another_main_devices() {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        sent_frame(&mut exchange);
+        let mut frame = vec![0; 60];
+        let mut builder = FrameBuilder::new(&mut frame, MacAddress([0x02, 1, 2, 3, 4, 5]));
+        let brd = DatagramHeader::new(Command::Brd, 0, Address::Broadcast { register: 0x130 }, 2);
+        builder.push(brd).unwrap();
+        let length = builder.finish();
+        assert_eq!(exchange.accept(&frame[..length]), Err(Reception::OtherMainDevice));
+        frame[SOURCE_OFFSET] = 0;
+        assert_eq!(exchange.accept(&frame[..length]), Err(Reception::Foreign), "not processed");
+    }
+
+    #[test]
     fn each_thing_that_must_match_is_compared() {
         let original = sent_frame(&mut Exchange::new(MacAddress::MAIN_DEVICE));
         let brd = 32;
@@ -410,8 +464,8 @@ mod tests {
             (brd + 4, 0x01, Reception::Mismatched), // register
             (lrw + 2, 0x01, Reception::Mismatched), // logical address
             (lrw + 7, 0x40, Reception::Mismatched), // circulating
-            (26, 0x01, Reception::Late),            // generation
-            (17, 0x01, Reception::Foreign),         // index of the slot
+            (26, 0x01, Reception::OtherMainDevice), // generation
+            (17, 0x01, Reception::Mismatched),      // index of the slot
         ];
         for (byte, flip, expected) in changed {
             let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);

@@ -13,7 +13,7 @@
 //!
 //! | module | part |
 //! |---|---|
-//! | `exchange` | frames on their way, and which reply belongs to which |
+//! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
 //! | `patience` | when one who does not answer is given up |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
@@ -31,6 +31,7 @@ mod error;
 mod exchange;
 mod layout;
 mod mailbox;
+mod others;
 mod patience;
 mod phase;
 mod plan;
@@ -48,9 +49,11 @@ use std::collections::VecDeque;
 
 use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
+use crate::wire::frame;
 
 use beat::Beat;
 use exchange::{Exchange, Owner, Purpose};
+use others::Others;
 use phase::{Broadcasts, Phase, Plans};
 use worker::{Outcome, Worker};
 
@@ -77,6 +80,7 @@ const REQUESTS: usize = 64;
 pub struct MainDevice {
     configuration: Configuration,
     exchange: Exchange,
+    others: Others,
     phase: Phase,
     /// Since when `phase` has been the phase.
     phase_since: Instant,
@@ -105,7 +109,8 @@ impl MainDevice {
         let mut exchange = Exchange::new(configuration.source);
         exchange.takes_unchanged_source = configuration.replies == Replies::UnchangedSource;
         Ok(Self {
-            exchange,
+            exchange: exchange.starting_at(configuration.first_generation),
+            others: Others::default(),
             configuration,
             phase: Phase::OpenPorts,
             phase_since: Instant::EPOCH,
@@ -142,6 +147,13 @@ impl MainDevice {
             Err(reception) => {
                 if matches!(reception, Reception::Late | Reception::Duplicate) {
                     self.beat.disturbed();
+                }
+                if reception == Reception::OtherMainDevice && self.others.heard(now) {
+                    let source = frame::source(bytes);
+                    self.tell(Event::OtherMainDevice {
+                        source,
+                        frames: self.reception().other_main_device,
+                    });
                 }
                 return reception;
             }

@@ -5,6 +5,7 @@ use core::time::Duration;
 use crate::al::AlStatus;
 use crate::al_status_code::AlStatusCode;
 use crate::time::Instant;
+use crate::wire::MacAddress;
 
 use super::error::BusError;
 use super::request::MailboxOutcome;
@@ -18,8 +19,10 @@ pub enum Reception {
     Late,
     /// It answers a frame that was already answered.
     Duplicate,
-    /// It is none of ours: another protocol, another MainDevice, or no SubDevice has processed it.
+    /// It is none of ours: another protocol, or no SubDevice has processed it.
     Foreign,
+    /// SubDevices have processed it, and we did not send it: another MainDevice is on this wire.
+    OtherMainDevice,
     /// It ends before its datagrams do.
     Truncated,
     /// Index and generation are ours, but a datagram's command, address, length or index is not, or it
@@ -40,8 +43,10 @@ pub struct ReceptionCounters {
     pub late: u64,
     /// Replies dropped: their frame was answered before.
     pub duplicate: u64,
-    /// Frames dropped: not ours.
+    /// Frames dropped: of another protocol, or not processed by a SubDevice.
     pub foreign: u64,
+    /// Frames dropped: processed by SubDevices, and sent by another MainDevice.
+    pub other_main_device: u64,
     /// Frames dropped: too short.
     pub truncated: u64,
     /// Frames dropped: not what was sent.
@@ -55,6 +60,7 @@ impl ReceptionCounters {
             Reception::Late => &mut self.late,
             Reception::Duplicate => &mut self.duplicate,
             Reception::Foreign => &mut self.foreign,
+            Reception::OtherMainDevice => &mut self.other_main_device,
             Reception::Truncated => &mut self.truncated,
             Reception::Mismatched => &mut self.mismatched,
         };
@@ -64,7 +70,8 @@ impl ReceptionCounters {
     /// Frames received and dropped, of all kinds.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.late + self.duplicate + self.foreign + self.truncated + self.mismatched
+        let foreign = self.foreign + self.other_main_device;
+        self.late + self.duplicate + foreign + self.truncated + self.mismatched
     }
 }
 
@@ -150,6 +157,13 @@ pub enum Event {
     Unreachable {
         /// Place in the segment, from 0.
         position: u16,
+    },
+    /// Another MainDevice is on this wire. Told once, when its frames keep coming.
+    OtherMainDevice {
+        /// Source address of its replies: its own, with bit 1 of the first byte set by the SubDevices.
+        source: MacAddress,
+        /// Frames of it until now.
+        frames: u64,
     },
     /// A SubDevice sent an emergency message.
     Emergency {

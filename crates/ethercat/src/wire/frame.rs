@@ -371,6 +371,11 @@ impl Iterator for Places<'_> {
     }
 }
 
+/// Source MAC address of a frame that [`checked_end`] has looked at.
+pub(crate) fn source(bytes: &[u8]) -> MacAddress {
+    mac_address(bytes, SOURCE_OFFSET)
+}
+
 fn mac_address(bytes: &[u8], offset: usize) -> MacAddress {
     let mut address = [0; 6];
     address.copy_from_slice(&bytes[offset..offset + 6]);

@@ -3,6 +3,7 @@
 mod capture;
 mod direct;
 mod faulty;
+mod lock;
 pub(crate) mod packet;
 mod pcapng;
 mod simulated;
@@ -10,5 +11,6 @@ mod simulated;
 pub use capture::{Capture, CaptureSummary};
 pub use direct::DirectLink;
 pub use faulty::{FaultCounts, FaultRates, Faults, Faulty};
+pub use lock::Owner;
 pub use packet::{OpenError, PacketLink};
 pub use simulated::{SIMULATED_SYSTEM_CALLS, SegmentControl, SimulatedLink};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use ethercat::link::Link;
 use thiserror::Error;
 
+use super::lock::{self, InterfaceLock, Owner, Taken};
 use crate::clock::{Clock, MonotonicClock};
 use crate::sys::packet_socket::{PacketSocket, interface_index, interface_names};
 
@@ -16,6 +17,9 @@ use crate::sys::packet_socket::{PacketSocket, interface_index, interface_names};
 #[derive(Debug)]
 pub struct PacketLink {
     socket: PacketSocket,
+    /// Held until the link is gone, by one that was opened as the owner.
+    _lock: Option<InterfaceLock>,
+    squatter: Option<Owner>,
 }
 
 impl PacketLink {
@@ -28,23 +32,55 @@ impl PacketLink {
     /// # Errors
     /// Every [`OpenError`]: one sentence that names the interface and says what to do.
     pub fn open(interface: &str, patience: Duration) -> Result<Self, OpenError> {
-        let socket = open_socket(interface)?;
-        let clock = MonotonicClock;
-        let end = clock.now() + patience;
-        let carrier = || {
-            socket
-                .interface_state(interface)
-                .map(|state| state.carrier)
-                .map_err(|source| OpenError::Refused { interface: interface.into(), source })
-        };
-        while !carrier()? {
-            if clock.now() >= end {
-                return Err(OpenError::NoCarrier { interface: interface.into() });
-            }
-            clock.sleep_until(clock.now() + Duration::from_millis(20));
-        }
-        Ok(Self { socket })
+        let (socket, _) = open_bound(interface)?;
+        await_carrier(&socket, interface, patience)?;
+        Ok(Self { socket, _lock: None, squatter: None })
     }
+
+    /// As [`PacketLink::open`], for one MainDevice at a time: while this link lives, another process of this network
+    /// namespace, of whatever user, that opens the interface in this way is refused and told who has it, as which
+    /// `doing` goes there ("onbeat scan"). No lock is left behind, however this process ends.
+    ///
+    /// # Errors
+    /// [`OpenError::Held`], at once, and those of [`PacketLink::open`].
+    pub fn open_as_owner(interface: &str, patience: Duration, doing: &str) -> Result<Self, OpenError> {
+        let refused = |source| OpenError::Refused { interface: interface.into(), source };
+        let (socket, index) = open_bound(interface)?;
+        // Behind the socket: only whoever has one is believed to own the interface.
+        let inode = socket.inode().map_err(refused)?;
+        let (lock, squatter) = match lock::take(index, inode, doing).map_err(refused)? {
+            Taken::Ours(lock) => (Some(lock), None),
+            Taken::Squatted(squatter) => (None, Some(squatter)),
+            Taken::Held(owner) => return Err(OpenError::Held { interface: interface.into(), owner }),
+        };
+        await_carrier(&socket, interface, patience)?;
+        Ok(Self { socket, _lock: lock, squatter })
+    }
+
+    /// A process that keeps the name of this interface's lock without using the interface: until it is gone the lock
+    /// goes by EtherCAT sockets alone, and two who open it in the same instant may refuse each other.
+    #[must_use]
+    pub fn squatter(&self) -> Option<&Owner> {
+        self.squatter.as_ref()
+    }
+}
+
+fn await_carrier(socket: &PacketSocket, interface: &str, patience: Duration) -> Result<(), OpenError> {
+    let clock = MonotonicClock;
+    let end = clock.now() + patience;
+    let carrier = || {
+        socket
+            .interface_state(interface)
+            .map(|state| state.carrier)
+            .map_err(|source| OpenError::Refused { interface: interface.into(), source })
+    };
+    while !carrier()? {
+        if clock.now() >= end {
+            return Err(OpenError::NoCarrier { interface: interface.into() });
+        }
+        clock.sleep_until(clock.now() + Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 impl Link for PacketLink {
@@ -64,6 +100,11 @@ impl Link for PacketLink {
 
 /// A socket bound to an interface that exists and is up, whether or not it sees a far end.
 pub(crate) fn open_socket(interface: &str) -> Result<PacketSocket, OpenError> {
+    open_bound(interface).map(|(socket, _)| socket)
+}
+
+/// The same, with the interface's index.
+fn open_bound(interface: &str) -> Result<(PacketSocket, u32), OpenError> {
     let name = || interface.to_owned();
     let index = interface_index(interface)
         .ok_or_else(|| OpenError::NoSuchInterface { interface: name(), present: present_interfaces() })?;
@@ -80,7 +121,7 @@ pub(crate) fn open_socket(interface: &str) -> Result<PacketSocket, OpenError> {
         Some(libc::ENETDOWN) => OpenError::InterfaceDown { interface: name() },
         _ => OpenError::Refused { interface: name(), source },
     })?;
-    Ok(socket)
+    Ok((socket, index))
 }
 
 /// Names of the interfaces there are, joined for a sentence.
@@ -103,11 +144,20 @@ pub enum OpenError {
     /// The process may not open raw sockets.
     #[error(
         "interface {interface}: sending EtherCAT frames needs the capability CAP_NET_RAW; run as root, or \
-         give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock=ep` and the program's path"
+         give it once with `sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep` and the program's path, after \
+         `chown root:GROUP` and `chmod 750`: whoever may start it can take the bus"
     )]
     NotPermitted {
         /// The interface.
         interface: String,
+    },
+    /// Another process is the MainDevice at this interface.
+    #[error("interface {interface}: {owner} has it; end that, or attach to its seam: `onbeat top`")]
+    Held {
+        /// The interface.
+        interface: String,
+        /// The process.
+        owner: Owner,
     },
     /// The interface is administratively down.
     #[error("interface {interface}: it is down; bring it up with `sudo ip link set {interface} up`")]
@@ -145,6 +195,17 @@ pub enum OpenError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_remedy_for_missing_rights_is_the_readmes() {
+        let error = OpenError::NotPermitted { interface: "x".into() }.to_string();
+        let readme = include_str!("../../../../README.md");
+        for part in
+            ["sudo setcap cap_net_raw,cap_sys_nice,cap_ipc_lock+ep ", "chown root:GROUP", "chmod 750"]
+        {
+            assert!(error.contains(part.trim_end()) && readme.contains(part), "{part}: {error}");
+        }
+    }
 
     #[test]
     fn a_missing_interface_is_named_beside_those_there_are() {

@@ -57,8 +57,7 @@ impl Figures {
     }
 
     pub(super) fn bus(&self, status: &Status) -> Bus {
-        let ReceptionCounters { sent, accepted, lost, late, duplicate, foreign, truncated, mismatched } =
-            status.reception;
+        let ReceptionCounters { sent, accepted, lost, .. } = status.reception;
         Bus {
             stage: stage_number(status.stage),
             all_fresh: status.beat.all_fresh,
@@ -66,7 +65,7 @@ impl Figures {
             frames_sent: sent,
             frames_accepted: accepted,
             frames_lost: lost,
-            frames_rejected: late + duplicate + foreign + truncated + mismatched,
+            frames_rejected: status.reception.dropped(),
             broken_beats: self.broken_beats,
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
             link_errors: status.link_errors,
@@ -137,10 +136,11 @@ mod tests {
             foreign: 3,
             truncated: 4,
             mismatched: 5,
+            other_main_device: 6,
         };
         status.link_errors = 7;
         let bus = Figures::new(1_000).bus(&status);
         assert_eq!((bus.frames_sent, bus.frames_accepted, bus.frames_lost), (100, 90, 10));
-        assert_eq!((bus.frames_rejected, bus.link_errors), (15, 7));
+        assert_eq!((bus.frames_rejected, bus.link_errors), (21, 7));
     }
 }

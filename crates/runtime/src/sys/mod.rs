@@ -6,6 +6,7 @@
 //! | [`scheduling`] | priority, CPU affinity, timer slack |
 //! | [`memory`] | memory lock and pre-faulting |
 //! | [`packet_socket`] | Ethernet frames of one interface |
+//! | [`peer`] | the process at the other end of a Unix socket |
 //! | [`futex`] | sleep and wake between two threads |
 //! | [`perf`] | what the kernel tells of a thread |
 //! | [`usage`] | what it has counted of this one |
@@ -15,6 +16,7 @@ pub(crate) mod clock;
 pub(crate) mod futex;
 pub(crate) mod memory;
 pub(crate) mod packet_socket;
+pub(crate) mod peer;
 pub(crate) mod perf;
 pub(crate) mod scheduling;
 pub(crate) mod usage;

@@ -255,6 +255,11 @@ impl PacketSocket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Its inode number, by which the kernel lists it.
+    pub(crate) fn inode(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.descriptor)?.st_ino)
+    }
+
     fn raw(&self) -> libc::c_int {
         self.descriptor.as_raw_fd()
     }

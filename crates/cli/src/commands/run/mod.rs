@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ethercat::al::AlState;
-use ethercat::main_device::MainDevice;
 use robot::Robot;
 use runtime::controller::Controller;
 
@@ -125,8 +124,8 @@ impl Run {
         let robot = self.robot()?;
         hold::restore_crashed();
         let file = self.record.as_deref().map(recorder::create).transpose()?;
-        let main_device = MainDevice::new(configuration::configuration(&robot, AlState::Op))?;
-        let link = link::open(&robot, &self.wire)?;
+        let main_device = configuration::main_device(configuration::configuration(&robot, AlState::Op))?;
+        let link = link::open(&robot, &self.wire, &format!("run, robot \"{}\"", robot.name))?;
         stop::listen()?;
         let ran = self.run(&robot, own, main_device, link, file, live)?;
         let captured = ran.ended.link.finish()?;
@@ -220,7 +219,8 @@ fn verdict(stopped_by_overrun: Option<u64>, broken_beats: u64) -> Result<(), Fai
         0 => Ok(()),
         beats => Err(Failure::new(format!(
             "the last {beats} beats had no whole process data, expected every working counter right on \
-             every beat: check cables and power; `onbeat scan` shows who answers"
+             every beat: check cables and power; `onbeat scan` shows who answers now that this run is over (it takes \
+             the bus to PreOp and back to Init)"
         ))),
     }
 }

@@ -15,6 +15,7 @@ use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
 use super::hold::{OverrunOutcome, ProfileOutcome};
 use super::watch::Measured;
 use crate::failure::Failure;
+use crate::words;
 
 /// What a run came to.
 #[derive(Serialize)]
@@ -61,6 +62,7 @@ struct Frames {
     late: u64,
     duplicate: u64,
     foreign: u64,
+    other_main_device: u64,
     truncated: u64,
     mismatched: u64,
 }
@@ -104,6 +106,9 @@ impl<'a> Outcome<'a> {
     pub(super) fn table(&self) -> String {
         let table = RunTable { conditions: &self.conditions, summary: self.summary };
         let mut text = format!("{table}{}\n", self.overrun);
+        if let Some(others) = words::owner::frames_of_others(self.frames.other_main_device) {
+            let _ = writeln!(text, "{others}");
+        }
         let width = self.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0).max(4);
         if !self.axes.is_empty() {
             let _ = writeln!(
@@ -129,9 +134,18 @@ impl<'a> Outcome<'a> {
 
 impl Frames {
     fn new(counters: &ReceptionCounters) -> Self {
-        let ReceptionCounters { sent, accepted, lost, late, duplicate, foreign, truncated, mismatched } =
-            *counters;
-        Self { sent, accepted, lost, late, duplicate, foreign, truncated, mismatched }
+        let ReceptionCounters {
+            sent,
+            accepted,
+            lost,
+            late,
+            duplicate,
+            foreign,
+            other_main_device,
+            truncated,
+            mismatched,
+        } = *counters;
+        Self { sent, accepted, lost, late, duplicate, foreign, other_main_device, truncated, mismatched }
     }
 }
 

@@ -25,7 +25,7 @@ use super::tasks::{self, Tasks};
 use super::teller::Teller;
 use super::watch::{self, Measured, Watch};
 use super::{Own, Run, Watching};
-use crate::bus::BRING_UP_PATIENCE;
+use crate::bus::bring_up;
 use crate::compose::link::RobotLink;
 use crate::compose::seam::Mover;
 use crate::compose::{axes, controller, peripherals, profile};
@@ -64,7 +64,7 @@ impl Run {
             clock: &MonotonicClock,
             stop: stop::flag(),
         };
-        pump.bring_up(BRING_UP_PATIENCE, |_| ())?;
+        bring_up(&mut pump, &self.wire, |told| live.say(told))?;
         unwatched(pump.main_device.sub_devices()).iter().for_each(|line| live.say(line));
         let remarks = pump.main_device.sub_devices().iter().flat_map(SubDevice::remarks);
         remarks.for_each(|remark| live.say(&remark));

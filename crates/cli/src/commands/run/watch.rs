@@ -17,6 +17,7 @@ use timing::{CycleRecord, RunSummary};
 use super::recorder::Recorder;
 use super::tasks::Tasks;
 use super::teller::Teller;
+use crate::words;
 use crate::words::live_line::LiveLine;
 
 /// How often the watch looks: the cycle's rings hold seconds.
@@ -224,6 +225,9 @@ impl Watch {
                     name(position),
                     if next.is_empty() { "" } else { "; " },
                 ));
+            }
+            Event::OtherMainDevice { source, frames } => {
+                live.say(&words::owner::other_main_device(source, frames));
             }
             // Failures end the cycle and come with it.
             _ => {}

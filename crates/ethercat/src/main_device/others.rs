@@ -1,0 +1,51 @@
+//! Other MainDevices on the wire, known by replies to frames that are not ours.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// Frames within [`WINDOW`] that make another MainDevice of what could be damaged frames of our own.
+const FRAMES: u32 = 10;
+
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// Says once that another MainDevice is on the wire.
+#[derive(Debug, Default)]
+pub(super) struct Others {
+    since: Option<Instant>,
+    frames: u32,
+    told: bool,
+}
+
+impl Others {
+    /// One more frame of another. Whether it is time to tell.
+    pub(super) fn heard(&mut self, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.since(since) > WINDOW) {
+            self.since = Some(now);
+            self.frames = 0;
+        }
+        self.frames = self.frames.saturating_add(1);
+        let tell = !self.told && self.frames >= FRAMES;
+        self.told |= tell;
+        tell
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_that_keep_coming_are_told_of_once() {
+        let mut others = Others::default();
+        let mut told = |number: u64| others.heard(Instant::from_nanos(number * 50_000_000));
+        let told: Vec<u64> = (0..1000).filter(|&number| told(number)).collect();
+        assert_eq!(told, [9]);
+    }
+
+    #[test]
+    fn a_damaged_frame_now_and_then_is_no_main_device() {
+        let mut others = Others::default();
+        assert!(!(0..1000).any(|number| others.heard(Instant::from_nanos(number * 200_000_000))));
+    }
+}

@@ -1,0 +1,55 @@
+//! Another MainDevice's replies reach ours, as behind a switch: counted by a kind of their own, told once.
+
+mod rig;
+
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::main_device::{Configuration, Event, MainDevice};
+use ethercat::time::Instant;
+use ethercat::wire::MacAddress;
+use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
+
+use rig::{Rig, drives, to_op};
+
+/// Beats in which both are heard.
+const BEATS: u64 = 500;
+
+#[test]
+fn another_main_device_is_told_of_once_and_nothing_of_it_is_taken() {
+    let mut rig = Rig::new(to_op(), drives(2));
+    rig.run_up();
+    let before = rig.main_device.reception();
+    for beat in 0..BEATS {
+        rig.main_device.handle_frame(rig.now, &first_reply_to(0x5EED_0000 + beat as u32));
+        assert!(rig.beat().all_fresh);
+    }
+    let after = rig.main_device.reception();
+    assert_eq!(after.other_main_device, before.other_main_device + BEATS);
+    assert_eq!((after.foreign, after.late, after.lost), (before.foreign, before.late, before.lost));
+    let told = |event: &Event| match event {
+        Event::OtherMainDevice { source, frames } => Some((*source, *frames)),
+        _ => None,
+    };
+    let told: Vec<_> = rig.events.iter().filter_map(told).collect();
+    assert_eq!(told, [(MacAddress([0x12, 0x10, 0x10, 0x10, 0x10, 0x10]), 10)]);
+}
+
+#[test]
+fn two_started_together_with_the_same_generations_would_not_tell_each_other_apart() {
+    let mut rig = Rig::new(to_op(), drives(1));
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    assert!(rig.main_device.poll_transmit(rig.now, &mut buffer).is_some());
+    rig.main_device.handle_frame(rig.now, &first_reply_to(0));
+    assert_eq!(rig.main_device.reception().accepted, 1, "which is why a start has a random one");
+}
+
+/// The first frame of a MainDevice that starts at this generation, as SubDevices send it back. They do not see it here:
+/// it would take them to Init.
+fn first_reply_to(first_generation: u32) -> Vec<u8> {
+    let configuration = Configuration { first_generation, ..to_op() };
+    let mut other = MainDevice::new(configuration).expect("a configuration that can be run");
+    let mut frame = vec![0; MAXIMUM_FRAME_LENGTH];
+    let length = other.poll_transmit(Instant::EPOCH, &mut frame).expect("a first frame");
+    frame.truncate(length);
+    frame[SOURCE_OFFSET] |= PROCESSED_BIT;
+    frame
+}
