@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::io::IoSliceMut;
+use std::io::{BufRead, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -260,4 +260,41 @@ fn as_another_user() {
         other => panic!("{other:?}"),
     }
     eprintln!("looked");
+}
+
+/// A process that forked has a child that has the connection, too: the lease ends with who took it all the same.
+#[test]
+fn a_lease_ends_with_its_process_though_a_child_has_its_connection() {
+    let folder = Folder::new();
+    let (mut ends, _door) = folder.builder("robot").open().unwrap();
+    let mut process = Process::new(std::env::current_exe().unwrap());
+    process.args(["--exact", "with_a_child", "--ignored", "--nocapture"]);
+    process.env(SOCKET, folder.socket("robot")).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut holder = process.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(holder.stderr.take().unwrap());
+    let mut child = String::new();
+    said.read_line(&mut child).unwrap();
+    let child = child.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect(&child);
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    assert!(matches!(seam.command(), Err(LeaseError::Taken { process }) if process == holder.id()));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let next = seam.command();
+    rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+    next.unwrap().send(&Command { time_to_live_ns: 77, ..Command::default() }).unwrap();
+    let mut command = ends.command.blank();
+    assert_eq!((ends.command.newest(&mut command), command.time_to_live_ns), (Read::New, 77));
+}
+
+#[test]
+#[ignore = "what the process of the test above does"]
+fn with_a_child() {
+    let Some(socket) = std::env::var_os(SOCKET) else { return };
+    let (line, _, lease) = ask(Path::new(&socket), &Request::Lease.emit());
+    assert_eq!(lease.len(), 1);
+    // What a fork without exec leaves open.
+    rustix::io::fcntl_setfd(&line, rustix::io::FdFlags::empty()).unwrap();
+    let mut child = Process::new("sleep").arg("600").stderr(Stdio::null()).spawn().unwrap();
+    eprintln!("{}", child.id());
+    child.wait().unwrap();
 }

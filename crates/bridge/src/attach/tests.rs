@@ -2,7 +2,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::cell;
+use crate::command::{Read, Twist, words};
+use crate::region::{self, Region};
 use crate::seam::{Builder, Door, OpenError, RealTimeEnds};
+use crate::sys::mapping::Use;
 
 struct Folder(PathBuf);
 
@@ -157,4 +161,129 @@ fn who_ends_removes_no_socket_but_its_own() {
     let _second = folder.open("robot").unwrap();
     drop(first);
     assert!(path.exists() && folder.only(None).is_ok(), "the second one is still found");
+}
+
+/// A holder's mapping, which it keeps after it gave the lease back, or hands to a child.
+fn mapping(file: &OwnedFd) -> cell::Writer<Region> {
+    region::writer(Region::open(words::REGION, file.as_fd(), Use::Store).unwrap()).unwrap()
+}
+
+/// Puts a command with this twist into a region, as the holder's own code does.
+fn write(region: &mut cell::Writer<Region>, x: f64) {
+    let mut publication = vec![0; words::length(0)];
+    words::encode(
+        &command::Command { twist: Some(Twist { x, ..Twist::default() }), ..blank() },
+        &mut publication,
+    );
+    region.publish(&publication);
+}
+
+fn blank() -> command::Command {
+    command::Command { time_to_live_ns: 1, ..command::Command::default() }
+}
+
+/// A lease as any program takes it: the line that holds it, and the region's descriptor.
+fn lease(path: &Path) -> (Line, OwnedFd) {
+    let line = Line::to(path).unwrap();
+    let (reply, mut files) = line.ask(Request::Lease).unwrap();
+    assert_eq!(reply.status, Status::Done);
+    (line, files.remove(0))
+}
+
+/// Returns once the door has seen whoever hung up before.
+fn door_has_looked(path: &Path) {
+    let line = Line::to(path).unwrap();
+    assert_eq!(line.ask(Request::Port("none")).unwrap().0.status, Status::NoSuchPort);
+}
+
+#[test]
+fn a_former_holder_that_goes_on_writing_is_heard_no_more_while_nobody_holds_the_lease() {
+    let folder = Folder::new();
+    let (mut ends, door) = folder.open("robot").unwrap();
+    let (line, file) = lease(door.path());
+    let mut former = mapping(&file);
+    let mut heard = ends.command.blank();
+    write(&mut former, 0.25);
+    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, 0.25));
+    write(&mut former, 0.5);
+    drop(line);
+    door_has_looked(door.path());
+    // The last word of who held the lease; and no other.
+    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, 0.5));
+    for _ in 0..20 {
+        write(&mut former, 0.75);
+        assert_eq!(ends.command.newest(&mut heard), Read::Same);
+    }
+    assert_eq!(heard.twist.unwrap().x, 0.5);
+}
+
+#[test]
+fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out() {
+    let folder = Folder::new();
+    let (mut ends, door) = folder.open("robot").unwrap();
+    let (line, file) = lease(door.path());
+    let mut former = mapping(&file);
+    let mut heard = ends.command.blank();
+    drop(line);
+    let (_line, file) = lease(door.path());
+    let mut holder = mapping(&file);
+    for beat in 1..=20 {
+        write(&mut former, 0.75);
+        write(&mut holder, f64::from(beat));
+        assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, f64::from(beat)));
+    }
+}
+
+/// The same from another thread, as fast as it can; and holders that follow each other quickly meanwhile.
+#[test]
+fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_granted_and_heard() {
+    let folder = Folder::new();
+    let (mut ends, door) = folder.open("robot").unwrap();
+    let (line, file) = lease(door.path());
+    let mut former = mapping(&file);
+    let mut heard = ends.command.blank();
+    drop(line);
+    let (line, _file) = lease(door.path());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                write(&mut former, 0.75);
+            }
+        });
+        let _stop = AtEnd(&stop);
+        drop(line);
+        for round in 1..=100 {
+            let (_line, file) = lease(door.path());
+            write(&mut mapping(&file), f64::from(round));
+            let read = ends.command.newest(&mut heard);
+            assert_eq!((read, heard.twist.unwrap().x), (Read::New, f64::from(round)));
+        }
+    });
+}
+
+/// Sets a flag when it is dropped, by a panic too.
+struct AtEnd<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A child that was forked has the connection too: what was given back is given back for it as well.
+#[test]
+fn a_lease_that_is_dropped_is_given_back_though_a_child_has_its_connection() {
+    let folder = Folder::new();
+    let (_ends, door) = folder.open("robot").unwrap();
+    let (line, _file) = lease(door.path());
+    // What a fork without exec leaves open.
+    rustix::io::fcntl_setfd(&line, rustix::io::FdFlags::empty()).unwrap();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    drop(line);
+    let line = Line::to(door.path()).unwrap();
+    let (reply, _) = line.ask(Request::Lease).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(reply.status, Status::Done);
 }

@@ -15,8 +15,8 @@ use rustix::net::{
 use rustix::time::Timespec;
 
 use super::protocol::{LONGEST_REQUEST, Malformed, Reply, Request, Status, VERSION};
-use super::visitors::Visitor;
-use crate::channel::{Counters, Kind, far::Far, far::NotOpened, far::has_hung_up};
+use super::visitors::{Holder, Visitor};
+use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
 
 /// What the door hands out and looks after.
@@ -42,7 +42,7 @@ pub(crate) struct Serve {
     handed: Handed,
     visitors: Vec<Visitor>,
     /// Who may command now.
-    holder: Option<Visitor>,
+    holder: Option<Holder>,
     /// Accepting waits for a while: the process has no more descriptors.
     exhausted: bool,
 }
@@ -83,7 +83,7 @@ impl Serve {
         let mut waiting = vec![PollFd::new(&self.wake, PollFlags::IN)];
         let accepts = if self.exhausted { PollFlags::empty() } else { PollFlags::IN };
         waiting.push(PollFd::new(&self.listener, accepts));
-        waiting.extend(self.holder.iter().map(|holder| PollFd::new(&holder.socket, PollFlags::IN)));
+        waiting.extend(self.holder.iter().flat_map(Holder::wait));
         let first_visitor = waiting.len();
         waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
         waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
@@ -108,7 +108,7 @@ impl Serve {
         }
         let ready = Ready {
             listener: is_ready(1) || self.exhausted,
-            holder: first_visitor > 2 && is_ready(2),
+            holder: (2..first_visitor).any(is_ready),
             visitors: (0..self.visitors.len()).filter(|&index| is_ready(first_visitor + index)).collect(),
         };
         self.exhausted = false;
@@ -168,17 +168,24 @@ impl Serve {
         }
     }
 
-    /// A lease's connection is for the lease alone: who hangs up, or says anything more, gives it back.
+    /// A lease's connection is for the lease alone: who hangs up, ends, or says anything more, gives it back.
     fn hear_holder(&mut self) {
         let Some(holder) = &self.holder else { return };
-        match recv(&holder.socket, &mut [0; LONGEST_REQUEST], RecvFlags::DONTWAIT) {
-            Err(Errno::AGAIN | Errno::INTR) => return,
+        let socket = &holder.visitor.socket;
+        match recv(socket, &mut [0; LONGEST_REQUEST], RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) if !holder.is_gone() => return,
             Ok((1.., _)) => {
                 let text = "the connection of a lease takes no more requests: the lease is over";
-                let _ = answer(holder.socket.as_fd(), &Reply::refusal(Status::Malformed, text), &[]);
+                let _ = answer(socket.as_fd(), &Reply::refusal(Status::Malformed, text), &[]);
             }
             Ok(_) | Err(_) => {}
         }
+        self.end_lease();
+    }
+
+    /// From here on the cycle hears no more of who held it.
+    fn end_lease(&mut self) {
+        self.handed.commands.end();
         self.holder = None;
     }
 
@@ -192,21 +199,22 @@ impl Serve {
 
     /// The visitor becomes the holder, or gets a refusal and may ask again.
     fn lease(&mut self, place: usize) {
-        if self.holder.as_ref().is_some_and(|holder| has_hung_up(&holder.socket)) {
-            self.holder = None;
+        if self.holder.as_ref().is_some_and(Holder::is_gone) {
+            self.end_lease();
         }
         let visitor = &self.visitors[place];
         let refusal = if !visitor.trusted {
             Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
         } else if let Some(holder) = &self.holder {
-            Reply { status: Status::Taken, numbers: [holder.process, 0, 0], text: String::new() }
+            Reply { status: Status::Taken, numbers: [holder.visitor.process, 0, 0], text: String::new() }
         } else {
             match self.handed.commands.make() {
                 Ok(Some(file)) => {
                     let visitor = self.visitors.swap_remove(place);
                     let reply = Reply { status: Status::Done, numbers: [0; 3], text: String::new() };
-                    if answer(visitor.socket.as_fd(), &reply, &[file.as_fd()]).is_ok() {
-                        self.holder = Some(visitor);
+                    match answer(visitor.socket.as_fd(), &reply, &[file.as_fd()]) {
+                        Ok(()) => self.holder = Some(Holder::new(visitor)),
+                        Err(_) => self.end_lease(),
                     }
                     return;
                 }
