@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::io::{Errno, retry_on_intr};
+use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, recvmsg, send, shutdown,
 };
@@ -20,6 +21,7 @@ use crate::place;
 pub(crate) struct Line {
     socket: OwnedFd,
     path: PathBuf,
+    user: u32,
     /// That it is of: a child which was forked has it, too, but does not end it.
     process: u32,
 }
@@ -33,7 +35,12 @@ impl Line {
             io::ErrorKind::WouldBlock => AttachError::Silent { path: path.into() },
             _ => AttachError::System { path: path.into(), error },
         })?;
-        Ok(Self { socket, path: path.into(), process: std::process::id() })
+        let user = socket_peercred(&socket).map_err(|error| {
+            let error = error.into();
+            AttachError::System { path: path.into(), error }
+        });
+        let user = user?.uid.as_raw();
+        Ok(Self { socket, path: path.into(), user, process: std::process::id() })
     }
 
     /// Asks, and waits for the answer; not longer than a few seconds.
@@ -90,6 +97,11 @@ impl Line {
             _ if reply.text.is_empty() => format!("{:?}", reply.status),
             _ => reply.text.clone(),
         }
+    }
+
+    /// Who listens at the other end.
+    pub(super) fn user(&self) -> u32 {
+        self.user
     }
 
     /// Whether the other end is closed.

@@ -15,7 +15,7 @@ use rustix::net::{
 use rustix::time::Timespec;
 
 use super::protocol::{LONGEST_REQUEST, Malformed, Reply, Request, Status, VERSION};
-use super::visitors::{Holder, Visitor};
+use super::visitors::{Holder, Standing, Visitor};
 use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
 
@@ -128,16 +128,31 @@ impl Serve {
                 }
             };
             let Ok(visitor) = Visitor::of(socket, self.handed.group) else { continue };
-            // Who may only look leaves room for who may command.
-            let most = if visitor.trusted { MOST_VISITORS } else { MOST_VISITORS / 2 };
-            if self.visitors.len() < most {
-                self.visitors.push(visitor);
-            } else {
-                let text =
-                    format!("{} programs are attached already: end some of them", self.visitors.len());
-                let _ = answer(visitor.socket.as_fd(), &Reply::refusal(Status::Failed, text), &[]);
+            match self.refuse(&visitor) {
+                None => self.visitors.push(visitor),
+                Some(text) => {
+                    let _ = answer(visitor.socket.as_fd(), &Reply::refusal(Status::Failed, text), &[]);
+                }
             }
         }
+    }
+
+    /// Why there is no room for one more visitor, if there is none: no user keeps out the others, and who may only look
+    /// leaves room for who may command.
+    fn refuse(&self, visitor: &Visitor) -> Option<String> {
+        let (most, most_of_user) = match visitor.standing {
+            Standing::Stranger => (MOST_VISITORS / 2, MOST_VISITORS / 16),
+            Standing::Member => (MOST_VISITORS * 3 / 4, MOST_VISITORS / 4),
+            Standing::Owner => (MOST_VISITORS, usize::MAX),
+        };
+        let (all, user) = (self.visitors.len(), visitor.user);
+        let of_user = self.visitors.iter().filter(|other| other.user == user).count();
+        if of_user >= most_of_user {
+            return Some(format!(
+                "{of_user} programs of user {user} are attached already: end some of them"
+            ));
+        }
+        (all >= most).then(|| format!("{all} programs are attached already: end some of them"))
     }
 
     /// Hears those that said something, by their places.
@@ -189,8 +204,15 @@ impl Serve {
         self.holder = None;
     }
 
-    /// Whether the visitor stays.
-    fn attach(&self, place: usize) -> bool {
+    /// Whether the visitor stays. It gets the descriptors once: of those that nobody has taken out of a socket yet, the
+    /// kernel allows a user's processes so many together.
+    fn attach(&mut self, place: usize) -> bool {
+        if std::mem::replace(&mut self.visitors[place].is_attached, true) {
+            let text = "it is attached already; attach with another connection";
+            let reply = Reply::refusal(Status::Malformed, text);
+            let _ = answer(self.visitors[place].socket.as_fd(), &reply, &[]);
+            return false;
+        }
         let numbers = [std::process::id(), 0, 0];
         let reply = Reply { status: Status::Done, numbers, text: self.handed.name.clone() };
         let files = self.handed.files.each_ref().map(AsFd::as_fd);
@@ -203,7 +225,7 @@ impl Serve {
             self.end_lease();
         }
         let visitor = &self.visitors[place];
-        let refusal = if !visitor.trusted {
+        let refusal = if !visitor.may_command() {
             Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
         } else if let Some(holder) = &self.holder {
             Reply { status: Status::Taken, numbers: [holder.visitor.process, 0, 0], text: String::new() }
@@ -237,7 +259,7 @@ impl Serve {
             let names: Vec<&str> = self.handed.ports.iter().map(Far::name).collect();
             return answer(socket, &Reply::refusal(Status::NoSuchPort, names.join(", ")), &[]).is_ok();
         };
-        if !visitor.trusted {
+        if !visitor.may_command() {
             let text = visitor.refusal(self.handed.group);
             return answer(socket, &Reply::refusal(Status::NotPermitted, text), &[]).is_ok();
         }
@@ -291,10 +313,17 @@ fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Re
         control.push(SendAncillaryMessage::ScmRights(files));
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    sendmsg(socket, &[IoSlice::new(&reply.emit())], &mut control, flags).map(drop)
+    match sendmsg(socket, &[IoSlice::new(&reply.emit())], &mut control, flags) {
+        Err(error @ Errno::TOOMANYREFS) if !files.is_empty() => {
+            let text = "the system lets this user hand out no more descriptors, until programs have taken those on their way";
+            answer(socket, &Reply::refusal(Status::Failed, text), &[]).and(Err(error))
+        }
+        sent => sent.map(drop),
+    }
 }
 
-/// Programs attached at once.
+/// Programs attached at once: a half of them strangers, one user's of them a sixteenth; three quarters strangers and members
+/// of the group, one member's of them a quarter.
 const MOST_VISITORS: usize = 256;
 
 /// Before it is tried again what the system had too little for.

@@ -15,9 +15,21 @@ use crate::sys::groups::peer_groups;
 pub(super) struct Visitor {
     pub(super) socket: OwnedFd,
     pub(super) process: u32,
-    user: u32,
-    /// May command.
-    pub(super) trusted: bool,
+    pub(super) user: u32,
+    pub(super) standing: Standing,
+    /// It was given the descriptors that who attaches gets.
+    pub(super) is_attached: bool,
+}
+
+/// What a visitor is to the cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// May look.
+    Stranger,
+    /// In the seam's group: may command.
+    Member,
+    /// Root, or the user that runs the cycle: may command.
+    Owner,
 }
 
 impl Visitor {
@@ -29,8 +41,17 @@ impl Visitor {
             peer.gid.as_raw() == group
                 || peer_groups(socket.as_fd()).is_ok_and(|groups| groups.contains(&group))
         });
-        let trusted = user == 0 || user == geteuid().as_raw() || in_group;
-        Ok(Self { socket, process: peer.pid.as_raw_nonzero().get() as u32, user, trusted })
+        let standing = match user {
+            _ if user == 0 || user == geteuid().as_raw() => Standing::Owner,
+            _ if in_group => Standing::Member,
+            _ => Standing::Stranger,
+        };
+        let process = peer.pid.as_raw_nonzero().get() as u32;
+        Ok(Self { socket, process, user, standing, is_attached: false })
+    }
+
+    pub(super) fn may_command(&self) -> bool {
+        self.standing != Standing::Stranger
     }
 
     /// What a visitor that may not is told.

@@ -174,3 +174,38 @@ fn the_timing_is_that_of_beats_in_op() {
     bench.seam.record(&record, Stage::Op);
     assert_eq!(bench.shown(AxisReport::default(), &Told::default()).timing.beats, 1);
 }
+
+/// A whole command into the region of a lease, as any language writes it (`docs/seam.md`): at 1 m/s, for a second.
+fn publish(region: &OwnedFd, number: u64, stamp: Instant) {
+    let store = |word: u64, words: &[u64]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        rustix::io::pwrite(region, &bytes, word * 8).unwrap();
+    };
+    let slot = 16 + (number % 4) * 16;
+    store(slot, &[2 * number - 1]);
+    let forward = [1, 1.0_f64.to_bits(), 0, 0];
+    let axes = [1, 0, 0];
+    store(slot + 1, &[&[number, stamp.as_nanos(), 1_000_000_000], &forward[..], &axes[..]].concat());
+    store(slot, &[2 * number]);
+    store(8, &[number]);
+}
+
+#[test]
+fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes() {
+    let mut bench = Bench::new("former");
+    let (file, line) = lease(bench.door.path());
+    let start = now();
+    publish(&file, 1, start);
+    bench.seam.hear(|| start);
+    assert_eq!((bench.seam.asked().freshness, bench.seam.command.accepted), (Freshness::Fresh, 1));
+    drop(line);
+    // Answered, the door has seen who had hung up before.
+    drop(bench.attach());
+    for beat in 1..=20 {
+        let now = start + Duration::from_millis(100 * beat);
+        publish(&file, 1 + beat, now);
+        bench.seam.hear(|| now);
+        let expected = if beat < 10 { Freshness::Fresh } else { Freshness::Stale };
+        assert_eq!((bench.seam.asked().freshness, bench.seam.command.accepted), (expected, 1));
+    }
+}
