@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use machine::cpus::Cpus;
-use machine::shield::Left;
 use machine::journal::{self, Restoration};
+use machine::shield::Left;
 use machine::task;
 use robot::{Cycle, Overrun, Profile};
 use runtime::pacer::Overruns;
