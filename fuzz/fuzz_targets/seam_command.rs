@@ -1,16 +1,19 @@
-//! Whoever holds the command lease, in any language, may write anything into its region at any time: the cycle's side never
-//! panics, waits or reads elsewhere, and what it takes for a command has no more axes than the robot.
+//! Whoever holds the command lease, or held it, in any language, may write anything into its region at any time: the
+//! cycle's side never panics, waits or reads elsewhere, what it takes for a command has no more axes than the robot, and
+//! nobody is heard any more once the cycle has looked after the end of the lease.
 //!
-//! The input is a row of stores: an offset in words, how many bytes, the bytes; after each the cycle looks.
+//! The input is a schedule of several holders: each byte says what happens next - the lease is given back, the next one
+//! takes it, one of them writes a whole command, one of them stores anything anywhere, the cycle looks.
 #![no_main]
 
+use std::collections::VecDeque;
 use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
-use bridge::command::Read;
+use bridge::command::{Command, Read};
 use bridge::description::{AxisDescription, Description};
 use bridge::door::protocol::Request;
 use bridge::seam::{Builder, Door, RealTimeEnds};
@@ -22,35 +25,127 @@ use rustix::net::{
 
 const AXES: usize = 3;
 
+/// Former holders that keep their regions.
+const REMEMBERED: usize = 4;
+
 static SEAM: OnceLock<Mutex<(RealTimeEnds, Door)>> = OnceLock::new();
 
 fuzz_target!(|bytes: &[u8]| {
     let mut seam = SEAM.get_or_init(|| Mutex::new(open())).lock().unwrap();
     let (ends, door) = &mut *seam;
-    let Some((_lease, region)) = lease(door.path().to_owned()) else { return };
+    let mut schedule = Schedule { path: door.path(), regions: VecDeque::new(), line: None, is_past: true };
     let mut command = ends.command.blank();
-    // Goes over to the new holder's region: nothing is there yet.
-    assert!(matches!(ends.command.newest(&mut command), Read::Nothing | Read::Same));
-    let length = rustix::fs::fstat(&region).unwrap().st_size as u64;
-    let mut rest = bytes;
-    while let [word, count, behind @ ..] = rest {
-        let (data, after) = behind.split_at(behind.len().min(usize::from(*count)));
-        rest = after;
-        // Past the header; what reaches beyond the end is refused by the seal.
-        let offset = (64 + u64::from(*word) * 8).min(length);
-        let room = usize::try_from(length - offset).unwrap();
-        rustix::io::pwrite(&region, &data[..data.len().min(room)], offset).unwrap();
-        let before = command.clone();
-        let read = ends.command.newest(&mut command);
-        assert!(command.axes.len() <= AXES);
-        if read != Read::New {
-            // Compared as text: NaN is no equal of itself.
-            assert_eq!(format!("{command:?}"), format!("{before:?}"), "{read:?} changed the command");
+    // What the schedule before has left behind.
+    schedule.give_back();
+    ends.command.newest(&mut command);
+    let mut bytes = bytes.iter().copied();
+    while let Some(step) = bytes.next() {
+        match step % 8 {
+            0 => schedule.give_back(),
+            1 => schedule.take(),
+            2 | 3 => schedule.publish(bytes.next(), &mut bytes),
+            4 | 5 => schedule.scribble(bytes.next(), &mut bytes),
+            _ => look(&mut schedule, ends, &mut command),
         }
-        // What was looked at once is not told again.
-        assert!(matches!(ends.command.newest(&mut command), Read::Nothing | Read::Same));
     }
+    look(&mut schedule, ends, &mut command);
 });
+
+fn look(schedule: &mut Schedule<'_>, ends: &mut RealTimeEnds, command: &mut Command) {
+    let before = command.clone();
+    let read = ends.command.newest(command);
+    assert!(command.axes.len() <= AXES);
+    if read != Read::New {
+        // Compared as text: NaN is no equal of itself.
+        assert_eq!(format!("{command:?}"), format!("{before:?}"), "{read:?} changed the command");
+    }
+    if schedule.line.is_none() {
+        assert!(!schedule.is_past || matches!(read, Read::Nothing | Read::Same), "a former holder is heard");
+        schedule.is_past = true;
+    }
+    // What was looked at once is not told again.
+    assert!(matches!(ends.command.newest(command), Read::Nothing | Read::Same));
+}
+
+/// Who has or had the lease.
+struct Schedule<'a> {
+    path: &'a Path,
+    /// The newest last; that of the holder, while there is one.
+    regions: VecDeque<Region>,
+    line: Option<OwnedFd>,
+    /// The cycle has looked since the lease was given back.
+    is_past: bool,
+}
+
+struct Region {
+    file: OwnedFd,
+    length: u64,
+    newest: u64,
+}
+
+impl Schedule<'_> {
+    /// Returns once the door has seen it.
+    fn give_back(&mut self) {
+        self.is_past &= self.line.is_none();
+        self.line = None;
+        ask(self.path, Request::Port("none"));
+    }
+
+    fn take(&mut self) {
+        self.line = None;
+        let (line, mut files) = ask(self.path, Request::Lease);
+        // Without a look for long the door waits for the cycle.
+        let Some(file) = files.pop() else { return self.give_back() };
+        let length = rustix::fs::fstat(&file).unwrap().st_size as u64;
+        self.regions.push_back(Region { file, length, newest: 0 });
+        if self.regions.len() > REMEMBERED {
+            self.regions.pop_front();
+        }
+        self.line = Some(line);
+        self.is_past = false;
+    }
+
+    fn region(&mut self, who: Option<u8>) -> Option<&mut Region> {
+        let who = usize::from(who?).checked_rem(self.regions.len())?;
+        self.regions.get_mut(who)
+    }
+
+    /// A whole command, as the holder's own code writes it.
+    fn publish(&mut self, who: Option<u8>, bytes: &mut impl Iterator<Item = u8>) {
+        let Some(region) = self.region(who) else { return };
+        let number = region.newest + 1;
+        let words = (region.length / 8 - 16) / 4;
+        let slot = 128 + (number % 4) * words * 8;
+        region.store(slot, &(2 * number - 1).to_ne_bytes());
+        let payload: Vec<u8> = bytes.take(48).collect();
+        let mut publication = [0_u8; (8 + 2 * AXES) * 8];
+        publication[..8].copy_from_slice(&number.to_ne_bytes());
+        publication[24] = 1;
+        publication[32..32 + payload.len()].copy_from_slice(&payload);
+        publication[56] = AXES as u8;
+        publication[57..64].fill(0);
+        region.store(slot + 8, &publication);
+        region.store(slot, &(2 * number).to_ne_bytes());
+        region.store(64, &number.to_ne_bytes());
+        region.newest = number;
+    }
+
+    /// Anything anywhere behind the header; what reaches beyond the end is refused by the seal.
+    fn scribble(&mut self, who: Option<u8>, bytes: &mut impl Iterator<Item = u8>) {
+        let Some(region) = self.region(who) else { return };
+        let (Some(word), Some(count)) = (bytes.next(), bytes.next()) else { return };
+        let data: Vec<u8> = bytes.take(usize::from(count)).collect();
+        let offset = (64 + u64::from(word) * 8).min(region.length);
+        let room = usize::try_from(region.length - offset).unwrap();
+        region.store(offset, &data[..data.len().min(room)]);
+    }
+}
+
+impl Region {
+    fn store(&self, offset: u64, bytes: &[u8]) {
+        rustix::io::pwrite(&self.file, bytes, offset).unwrap();
+    }
+}
 
 fn open() -> (RealTimeEnds, Door) {
     let axis = AxisDescription {
@@ -68,11 +163,11 @@ fn open() -> (RealTimeEnds, Door) {
     seam.open().unwrap()
 }
 
-/// The lease as another language would take it: the connection, and the region's file.
-fn lease(path: PathBuf) -> Option<(OwnedFd, OwnedFd)> {
+/// Asks as another language would; the connection, and the descriptors that came.
+fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
-    rustix::net::send(&line, &Request::Lease.emit(), SendFlags::empty()).unwrap();
+    rustix::net::send(&line, &request.emit(), SendFlags::empty()).unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut reply = [0; 2048];
@@ -82,10 +177,10 @@ fn lease(path: PathBuf) -> Option<(OwnedFd, OwnedFd)> {
     {
         assert_eq!(error, rustix::io::Errno::INTR);
     }
-    let mut files = control.drain().filter_map(|message| match message {
+    let files = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(files) => Some(files),
         _ => None,
     });
-    let file = files.next()?.next()?;
-    Some((line, file))
+    let files = files.flatten().collect();
+    (line, files)
 }

@@ -47,6 +47,11 @@ class Cycle:
         return self._native.process
 
     @property
+    def user(self) -> int:
+        """Number of the user who runs it."""
+        return self._native.user
+
+    @property
     def path(self) -> str:
         """Its socket."""
         return os.fspath(self._native.path)

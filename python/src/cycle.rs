@@ -71,6 +71,12 @@ impl Cycle {
         self.with(|attached| Ok(attached.process()))
     }
 
+    /// Number of the user who runs it.
+    #[getter]
+    fn user(&self) -> PyResult<u32> {
+        self.with(|attached| Ok(attached.user()))
+    }
+
     /// Its socket.
     #[getter]
     fn path(&self) -> PyResult<PathBuf> {

@@ -35,6 +35,7 @@ def test_state_and_description_are_those_of_the_robot_file(start: Start) -> None
     assert state.timing.wakeup_latency.maximum_ns >= state.timing.wakeup_latency.minimum_ns
     assert state.command.freshness == "never" and state.command.last_refusal is None
     assert run.cycle.process == run.process.pid
+    assert run.cycle.user == os.geteuid()
     assert not run.cycle.has_ended
     with pytest.raises(AttributeError):
         state.beat = 1  # type: ignore[misc]

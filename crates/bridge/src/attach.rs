@@ -18,13 +18,15 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{SealFlags, fcntl_get_seals};
+
 use crate::channel::{Channel, Kind};
 use crate::description::Description;
 use crate::door::protocol::{LONGEST_NAME, Reply, Request, Status};
 use crate::state::ReadError;
 use crate::{command, diagnostics, place, state};
 
-pub use errors::{AttachError, FindError, LeaseError, PortError};
+pub use errors::{AttachError, FindError, LeaseError, PortError, Running};
 pub(crate) use line::Line;
 
 /// The seam of a running cycle, seen from outside.
@@ -35,6 +37,7 @@ pub struct Attachment {
     path: PathBuf,
     name: String,
     process: u32,
+    user: u32,
     line: Line,
     description: Description,
     state: state::Reader,
@@ -43,7 +46,7 @@ pub struct Attachment {
 
 impl Attachment {
     /// The one running cycle: that at the path in the environment variable `ONBEAT_SEAM`, or else the only one whose socket
-    /// answers in the usual folders.
+    /// answers in the usual folders; one of another user's ([`Attachment::user`]), if there is none of root's or this user's.
     ///
     /// # Errors
     /// There is none, or there are several, or it cannot be attached to.
@@ -51,21 +54,33 @@ impl Attachment {
         if let Some(path) = std::env::var_os(VARIABLE) {
             return Ok(Self::open(Path::new(&path))?);
         }
-        Self::only(&place::all(), None)
+        Self::search(None)
     }
 
-    /// The running cycle of this name.
+    /// The running cycle of this name; one of another user's, if there is none of root's or this user's.
     ///
     /// # Errors
     /// There is none, or there are several, or it cannot be attached to.
     pub fn named(name: &str) -> Result<Self, FindError> {
-        Self::only(&place::all(), Some(name))
+        Self::search(Some(name))
     }
 
     /// All running cycles whose sockets answer in the usual folders. What dead ones left is passed over.
     #[must_use]
     pub fn all() -> Vec<Self> {
-        Self::answering(&place::all(), None).0
+        Self::answering(&[place::all(), place::of_others()].concat(), None).0
+    }
+
+    /// Nobody else's cycle can stand beside one of root's or this user's.
+    fn search(name: Option<&str>) -> Result<Self, FindError> {
+        let mut looked = Vec::new();
+        for folders in [place::all(), place::of_others()] {
+            match Self::only(&folders, name) {
+                Err(FindError::Nobody { folders, .. }) => looked.extend(folders),
+                found => return found,
+            }
+        }
+        Err(FindError::Nobody { name: name.map(str::to_owned), folders: looked })
     }
 
     fn only(folders: &[PathBuf], name: Option<&str>) -> Result<Self, FindError> {
@@ -75,7 +90,10 @@ impl Attachment {
             (0, 1..) => Err(failed.remove(0).into()),
             (0, 0) => Err(FindError::Nobody { name: name.map(str::to_owned), folders: folders.into() }),
             _ => Err(FindError::Several {
-                found: found.into_iter().map(|seam| (seam.name, seam.process, seam.path)).collect(),
+                found: found
+                    .into_iter()
+                    .map(|Self { name, process, user, path, .. }| Running { name, process, user, path })
+                    .collect(),
             }),
         }
     }
@@ -111,6 +129,12 @@ impl Attachment {
             refuse(format!("3 descriptors were expected, {} came", files.len()))
         })?;
         let region = |error| AttachError::Region { path: path.into(), error };
+        // Only of a memory file; reading another one might never end.
+        if !fcntl_get_seals(&document)
+            .is_ok_and(|seals| seals.contains(SealFlags::WRITE | SealFlags::SHRINK))
+        {
+            return Err(refuse("its description is no sealed memory file".to_owned()));
+        }
         let description = read_all(&File::from(document))
             .and_then(|document| Ok(serde_json::from_slice(&document)?))
             .map_err(|error| refuse(format!("its description cannot be read: {error}")))?;
@@ -118,6 +142,7 @@ impl Attachment {
             path: path.into(),
             name: reply.text,
             process: reply.numbers[0],
+            user: line.user(),
             line,
             description,
             state: state::Reader::open(state.as_fd()).map_err(region)?,
@@ -224,6 +249,12 @@ impl Attachment {
     #[must_use]
     pub fn process(&self) -> u32 {
         self.process
+    }
+
+    /// The user who runs it, as the kernel says.
+    #[must_use]
+    pub fn user(&self) -> u32 {
+        self.user
     }
 
     /// Its socket.

@@ -1,6 +1,7 @@
 //! What a cycle is asked to do from outside: newest wins.
 
 mod ends;
+pub mod lease;
 pub(crate) mod words;
 
 pub(crate) use ends::Regions;

@@ -94,7 +94,8 @@ impl Builder {
         Ok(port)
     }
 
-    /// Puts the socket into this folder; without it, where `crate::place` says. Who attaches then needs the path.
+    /// Puts the socket into this folder, which is made if it is not there; without it, where `crate::place` says. Who
+    /// attaches then needs the path.
     pub fn folder(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
         self.folder = Some(folder.into());
         self
@@ -107,7 +108,9 @@ impl Builder {
         self
     }
 
-    /// Lets members of this group, by number, command and open ports, beside the user of this process and root.
+    /// Lets members of this group, by number, command and open ports, beside the user of this process and root. The folder
+    /// of the socket lets them in, where it is not root's, in which everybody may look, or one that is there already
+    /// ([`Builder::folder`]): this user has to be a member, or root.
     pub fn group(&mut self, group: u32) -> &mut Self {
         self.group = Some(group);
         self
@@ -141,8 +144,8 @@ impl Builder {
         let (commands, command) = Regions::new(axes);
         let document = serde_json::to_string(&description).map_err(io::Error::from)?;
         let files = [read_only(&document)?, state_file, diagnostics_file];
-        let folder = folder.unwrap_or_else(place::own);
-        let (path, listener) = place::listen_at(&folder, &name, mode)?;
+        let folder = folder.unwrap_or_else(|| place::own(group));
+        let (path, listener) = place::listen_at(&folder, &name, mode, group)?;
         let serve = Serve::new(listener, Handed { name, files, commands, ports, group, look })?;
         let door = Door::open(path, serve, diagnostics)?;
         Ok((RealTimeEnds { state, command }, door))

@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::io::IoSliceMut;
+use std::io::{BufRead, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -177,8 +177,15 @@ fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
             }
         });
         let (inside, refused) = crowd.join().unwrap();
-        assert!(refused.to_string().contains("programs are attached already"), "{refused}");
-        assert!(inside.len() > 50, "{}", inside.len());
+        assert!(refused.to_string().contains("programs of user 65534 are attached already"), "{refused}");
+        assert!(inside.len() > 10, "{}", inside.len());
+        // Nor can he keep out another stranger.
+        let other = scope.spawn(|| {
+            set_thread_gid(Gid::from_raw(NOBODY - 1)).unwrap();
+            set_thread_uid(Uid::from_raw(NOBODY - 1)).unwrap();
+            Attachment::open(&socket).map(drop)
+        });
+        other.join().unwrap().unwrap();
         let seam = Attachment::open(&socket).unwrap();
         assert!(seam.command().is_ok());
         drop(inside);
@@ -260,4 +267,136 @@ fn as_another_user() {
         other => panic!("{other:?}"),
     }
     eprintln!("looked");
+}
+
+/// A process that forked has a child that has the connection, too: the lease ends with who took it all the same.
+#[test]
+fn a_lease_ends_with_its_process_though_a_child_has_its_connection() {
+    let folder = Folder::new();
+    let (mut ends, _door) = folder.builder("robot").open().unwrap();
+    let mut process = Process::new(std::env::current_exe().unwrap());
+    process.args(["--exact", "with_a_child", "--ignored", "--nocapture"]);
+    process.env(SOCKET, folder.socket("robot")).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut holder = process.stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = std::io::BufReader::new(holder.stderr.take().unwrap());
+    let mut child = String::new();
+    said.read_line(&mut child).unwrap();
+    let child = child.trim().parse().ok().and_then(rustix::process::Pid::from_raw).expect(&child);
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    assert!(matches!(seam.command(), Err(LeaseError::Taken { process }) if process == holder.id()));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let next = seam.command();
+    rustix::process::kill_process(child, rustix::process::Signal::KILL).unwrap();
+    next.unwrap().send(&Command { time_to_live_ns: 77, ..Command::default() }).unwrap();
+    let mut command = ends.command.blank();
+    assert_eq!((ends.command.newest(&mut command), command.time_to_live_ns), (Read::New, 77));
+}
+
+#[test]
+#[ignore = "what the process of the test above does"]
+fn with_a_child() {
+    let Some(socket) = std::env::var_os(SOCKET) else { return };
+    let (line, _, lease) = ask(Path::new(&socket), &Request::Lease.emit());
+    assert_eq!(lease.len(), 1);
+    // What a fork without exec leaves open.
+    rustix::io::fcntl_setfd(&line, rustix::io::FdFlags::empty()).unwrap();
+    let mut child = Process::new("sleep").arg("600").stderr(Stdio::null()).spawn().unwrap();
+    eprintln!("{}", child.id());
+    child.wait().unwrap();
+}
+
+/// The kernel counts the descriptors that are on their way for all processes of a user: once too many are, no process of
+/// this user can hand out any.
+#[test]
+fn visitors_that_never_read_do_not_use_up_the_descriptors_on_their_way_of_the_cycles_user() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    // The limit that counts is that of open files: in a process of its own.
+    let mut process = Process::new(std::env::current_exe().unwrap());
+    process
+        .args(["--exact", "flooded", "--ignored", "--nocapture"])
+        .env(ROLE, "flooded")
+        .stdin(Stdio::null());
+    let output = process.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+#[ignore = "what the process of the test above does"]
+fn flooded() {
+    if std::env::var(ROLE).is_err() {
+        return;
+    }
+    let limit = rustix::process::Rlimit { current: Some(1024), maximum: Some(1024) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit).unwrap();
+    let user = 1_000_000 + std::process::id();
+    let become_user = |user: u32| {
+        set_thread_gid(Gid::from_raw(user)).unwrap();
+        set_thread_uid(Uid::from_raw(user)).unwrap();
+    };
+    let folder = Folder::new();
+    std::os::unix::fs::chown(&folder.0, Some(user), None).unwrap();
+    let socket = folder.socket("robot");
+    std::thread::scope(|scope| {
+        let builder = folder.builder("robot");
+        let cycle = scope.spawn(|| (become_user(user), builder.open().unwrap()).1);
+        let (_ends, _door) = cycle.join().unwrap();
+        let flood = scope.spawn(|| {
+            become_user(NOBODY);
+            let address = SocketAddrUnix::new(&socket).unwrap();
+            let line = |_| {
+                let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+                rustix::net::connect(&line, &address).unwrap();
+                line
+            };
+            let lines: Vec<OwnedFd> = (0..126).map(line).collect();
+            for _ in 0..100 {
+                for line in &lines {
+                    let _ = rustix::net::send(
+                        line,
+                        &Request::Attach.emit(),
+                        SendFlags::DONTWAIT | SendFlags::NOSIGNAL,
+                    );
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            lines
+        });
+        let lines = flood.join().unwrap();
+        let same_user = scope.spawn(|| {
+            become_user(user);
+            Attachment::open(&socket).unwrap().command().unwrap();
+            // And whatever else this user hands over.
+            let (here, _there) = rustix::net::socketpair(
+                AddressFamily::UNIX,
+                SocketType::STREAM,
+                rustix::net::SocketFlags::empty(),
+                None,
+            )
+            .unwrap();
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut control = rustix::net::SendAncillaryBuffer::new(&mut space);
+            let file = [std::os::fd::AsFd::as_fd(&here)];
+            assert!(control.push(rustix::net::SendAncillaryMessage::ScmRights(&file)));
+            let byte = [std::io::IoSlice::new(b"x")];
+            rustix::net::sendmsg(&here, &byte, &mut control, SendFlags::empty()).unwrap();
+        });
+        same_user.join().unwrap();
+        drop(lines);
+    });
+}
+
+#[test]
+fn who_is_attached_attaches_anew_with_another_connection() {
+    let folder = Folder::new();
+    let (_ends, _door) = folder.builder("robot").open().unwrap();
+    let (line, _, files) = ask(&folder.socket("robot"), &Request::Attach.emit());
+    assert_eq!(files.len(), 3);
+    rustix::net::send(&line, &Request::Attach.emit(), SendFlags::empty()).unwrap();
+    let mut reply = [0; 256];
+    let (_, length) = rustix::net::recv(&line, &mut reply, RecvFlags::empty()).unwrap();
+    let said = String::from_utf8_lossy(&reply[..length]);
+    assert!(said.contains("attach with another connection"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Models of the cell: loom tries every order in which the threads' loads and stores can happen, and every value the
+//! Models of the cell, and of holders of the lease that follow each other: loom tries every order in which the threads' loads and stores can happen, and every value the
 //! memory model lets a load see, with so many preemptions at most.
 //!
 //! `cargo xtask proofs` runs them, or: `RUSTFLAGS="--cfg loom" cargo test --release -p onbeat-bridge --test loom`.
@@ -12,6 +12,7 @@ use loom::model::Builder;
 use loom::sync::atomic::{AtomicU64, fence};
 use loom::thread;
 use onbeat_bridge::cell::{Found, Reader, Shape, Word, Writer};
+use onbeat_bridge::command::lease::{self, Hearing};
 
 /// A word as it is used.
 struct Right(AtomicU64);
@@ -211,4 +212,99 @@ fn a_writer_that_dies_while_the_cycle_reads_leaves_a_whole_command() {
             assert_eq!(read(&reader, 1), Some(survives + 1));
         });
     }
+}
+
+/// A word that is ordered as it should be, or not at all.
+struct Ordered(AtomicU64, bool);
+
+impl Word for Ordered {
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(if self.1 { order } else { Ordering::Relaxed })
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, if self.1 { order } else { Ordering::Relaxed });
+    }
+
+    fn fence(order: Ordering) {
+        fence(order);
+    }
+}
+
+type Holder = Writer<Arc<[Ordered]>>;
+
+/// Two holders in turn, the first of whom has given a command; the door; the cycle.
+fn holders(is_ordered: bool) -> ([Holder; 2], impl FnMut(usize) -> bool, Hearing<Arc<[Ordered]>>) {
+    let memories = [(); 2].map(|()| memory(|value| Ordered(AtomicU64::new(value), true)));
+    let mut writers = memories.clone().map(|memory| Writer::new(memory, SHAPE).unwrap());
+    writers[0].publish(&words(1));
+    let (mut leases, hearing) = lease::pair();
+    // Made before any other thread: loom does not see what the ring orders.
+    let mut over = [(); 2].map(|()| Some(Ordered(AtomicU64::new(0), is_ordered)));
+    let grant = move |who: usize| {
+        let reader = Reader::new(Arc::clone(&memories[who]), SHAPE).unwrap();
+        leases.grant(reader, over[who].take().unwrap())
+    };
+    (writers, grant, hearing)
+}
+
+/// Looks once; the numbers that were heard, which tell the holders apart: the second one begins at 8.
+fn heard(hearing: &mut Hearing<Arc<[Ordered]>>) -> Vec<u64> {
+    let mut heard = Vec::new();
+    hearing.newest(&mut [0; 2], |copy| {
+        assert_eq!(copy[0] + 1, copy[1], "torn");
+        heard.push(copy[0] / 10);
+        true
+    });
+    heard
+}
+
+/// A holder that gives its last command and hangs up; the next one has the lease while the cycle looks.
+fn last_word(is_ordered: bool) {
+    models().check(move || {
+        let ([mut first, mut second], mut grant, mut hearing) = holders(is_ordered);
+        assert!(grant(0));
+        let hands_over = thread::spawn(move || {
+            first.publish(&words(2));
+            // The door learns of it by the system, behind what was written.
+            assert!(grant(1));
+            second.publish(&words(8));
+        });
+        let mut all = heard(&mut hearing);
+        hands_over.join().unwrap();
+        all.extend(heard(&mut hearing));
+        assert!(matches!(all[..], [1, 2, 8] | [2, 8]), "lost: {all:?}");
+    });
+}
+
+#[test]
+fn the_last_word_of_a_holder_is_heard_and_then_the_next_one() {
+    last_word(true);
+}
+
+#[test]
+#[should_panic(expected = "lost")]
+fn without_acquire_and_release_the_last_word_is_lost_and_loom_says_so() {
+    last_word(false);
+}
+
+#[test]
+fn a_former_holder_that_writes_on_is_heard_once_more_at_most() {
+    models().check(|| {
+        let ([mut first, mut second], mut grant, mut hearing) = holders(true);
+        assert!(grant(0));
+        // It has hung up, and writes on.
+        let writes_on = thread::spawn(move || first.publish(&words(2)));
+        let hands_over = thread::spawn(move || {
+            second.publish(&words(8));
+            assert!(grant(1));
+        });
+        let mut all = heard(&mut hearing);
+        hands_over.join().unwrap();
+        // Begun behind the hand-over: the next one is heard in it, whatever the former one does.
+        all.extend(heard(&mut hearing));
+        assert!(matches!(all[..], [8] | [1, 8] | [2, 8] | [1, 2, 8]), "{all:?}");
+        writes_on.join().unwrap();
+        assert!(heard(&mut hearing).is_empty(), "a word of a former holder");
+    });
 }

@@ -66,7 +66,7 @@ fn state_commands_description_and_diagnostics_cross() {
 }
 
 #[test]
-fn one_gives_commands_at_a_time_and_a_late_word_of_the_one_before_is_not_heard() {
+fn one_gives_commands_at_a_time_and_the_last_word_of_the_one_before_is_heard() {
     let folder = Folder::new();
     let (mut ends, _door) = folder.builder("robot").open().unwrap();
     let seam = Attachment::open(&folder.socket("robot")).unwrap();

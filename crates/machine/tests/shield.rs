@@ -151,7 +151,7 @@ fn scenario_killed() {
     assert!(up.is_some(), "the holder ended");
 
     assert_eq!(task::affinity(free.tid()).unwrap(), rest);
-    assert_eq!(journal::restore().unwrap(), [], "its process lives");
+    assert_eq!(journal::restore().unwrap().restored, [], "its process lives");
     match Shield::raise(cpu) {
         Err(ShieldError::Taken { cpu: taken, pid }) => assert_eq!((taken, pid), (cpu, holder.id())),
         other => panic!("{other:?}"),
@@ -162,7 +162,7 @@ fn scenario_killed() {
     assert_eq!(task::affinity(free.tid()).unwrap(), rest, "the shield stands without its process");
     assert_eq!(journals(), 1);
 
-    let restored = journal::restore().unwrap();
+    let restored = journal::restore().unwrap().restored;
     assert_eq!(restored.len(), 1);
     assert_eq!(restored[0].failures, []);
     assert!(restored[0].to_string().starts_with(&format!("shield of CPU {cpu}, left behind by process")));
@@ -170,7 +170,7 @@ fn scenario_killed() {
     assert_eq!(task::affinity(bound.tid()).unwrap(), rest);
     Snapshot::take().assert_is(&before);
     assert_eq!(journals(), 0);
-    assert_eq!(journal::restore().unwrap(), []);
+    assert_eq!(journal::restore().unwrap().restored, []);
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn all_journals_of_the_process_are_undone_and_persistent_ones_stay() {
     assert_eq!((first.undo(), second.undo()), (vec![], vec![]));
     assert_eq!(text(), ["1", "1", "2"]);
     drop(kept);
-    assert_eq!(restore_in(&folder, true).unwrap().len(), 1);
+    assert_eq!(restore_in(&folder, true).unwrap().restored.len(), 1);
     assert_eq!(text(), ["1", "1", "1"]);
     fs::remove_dir_all(&folder).unwrap();
 }

@@ -56,6 +56,11 @@ impl Robot {
         self.seam.process()
     }
 
+    /// The user who does.
+    pub(crate) fn user(&self) -> u32 {
+        self.seam.user()
+    }
+
     /// Whether it has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.seam.has_ended()

@@ -79,17 +79,30 @@ pub enum FindError {
     /// There are several.
     #[error("several cycles run; set ONBEAT_SEAM to the path of one:{}", list(found))]
     Several {
-        /// Name, process and socket of each.
-        found: Vec<(String, u32, PathBuf)>,
+        /// All of them.
+        found: Vec<Running>,
     },
     /// It is there, but cannot be attached to.
     #[error(transparent)]
     Attach(#[from] AttachError),
 }
 
-fn list(found: &[(String, u32, PathBuf)]) -> String {
-    found.iter().fold(String::new(), |mut text, (name, process, path)| {
-        let _ = write!(text, "\n  {name} (process {process}): {}", path.display());
+/// A cycle that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Name of its seam.
+    pub name: String,
+    /// The process that runs it.
+    pub process: u32,
+    /// The user who does.
+    pub user: u32,
+    /// Its socket.
+    pub path: PathBuf,
+}
+
+fn list(found: &[Running]) -> String {
+    found.iter().fold(String::new(), |mut text, Running { name, process, user, path }| {
+        let _ = write!(text, "\n  {name} (process {process}, user {user}): {}", path.display());
         text
     })
 }

@@ -2,11 +2,14 @@
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, Shutdown, recvmsg, send, shutdown,
+};
 
 use super::AttachError;
 use crate::channel::far::has_hung_up;
@@ -18,6 +21,9 @@ use crate::place;
 pub(crate) struct Line {
     socket: OwnedFd,
     path: PathBuf,
+    user: u32,
+    /// That it is of: a child which was forked has it, too, but does not end it.
+    process: u32,
 }
 
 impl Line {
@@ -29,7 +35,12 @@ impl Line {
             io::ErrorKind::WouldBlock => AttachError::Silent { path: path.into() },
             _ => AttachError::System { path: path.into(), error },
         })?;
-        Ok(Self { socket, path: path.into() })
+        let user = socket_peercred(&socket).map_err(|error| {
+            let error = error.into();
+            AttachError::System { path: path.into(), error }
+        });
+        let user = user?.uid.as_raw();
+        Ok(Self { socket, path: path.into(), user, process: std::process::id() })
     }
 
     /// Asks, and waits for the answer; not longer than a few seconds.
@@ -88,8 +99,28 @@ impl Line {
         }
     }
 
+    /// Who listens at the other end.
+    pub(super) fn user(&self) -> u32 {
+        self.user
+    }
+
     /// Whether the other end is closed.
     pub(crate) fn has_ended(&self) -> bool {
         has_hung_up(&self.socket)
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // Closed it would stay open as long as a child has it.
+        if self.process == std::process::id() {
+            let _ = shutdown(&self.socket, Shutdown::Both);
+        }
     }
 }

@@ -2,7 +2,11 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::cell;
+use crate::command::{Read, Twist, words};
+use crate::region::{self, Region};
 use crate::seam::{Builder, Door, OpenError, RealTimeEnds};
+use crate::sys::mapping::Use;
 
 struct Folder(PathBuf);
 
@@ -21,7 +25,7 @@ impl Folder {
 
     /// What a cycle that was killed leaves: a socket that nobody listens at.
     fn leave_dead(&self, name: &str) -> PathBuf {
-        let (path, listener): (PathBuf, OwnedFd) = place::listen_at(&self.0, name, 0o600).unwrap();
+        let (path, listener): (PathBuf, OwnedFd) = place::listen_at(&self.0, name, 0o600, None).unwrap();
         drop(listener);
         path
     }
@@ -52,12 +56,11 @@ fn without_a_cycle_the_error_says_where_it_was_looked_for() {
 fn the_one_running_cycle_is_found_past_the_sockets_of_dead_ones() {
     let folder = Folder::new();
     let dead = [folder.leave_dead("a"), folder.leave_dead("z")];
+    folder.leave_dead("m");
     let _seam = folder.open("m").unwrap();
-    // Opening swept the folder; one dies after that.
-    assert!(!dead[0].exists() && !dead[1].exists());
-    let dead = folder.leave_dead("b");
     assert_eq!(folder.only(None).unwrap().name(), "m");
-    assert!(dead.exists(), "who only looks removes nothing");
+    // Who only looks removes nothing, and who opens a seam no other one's.
+    assert!(dead[0].exists() && dead[1].exists());
 }
 
 #[test]
@@ -67,9 +70,13 @@ fn several_cycles_are_listed() {
     let error = folder.only(None).unwrap_err();
     assert!(matches!(&error, FindError::Several { found } if found.len() == 2));
     let (text, process) = (error.to_string(), std::process::id());
+    let user = rustix::process::geteuid().as_raw();
     for name in ["one", "two"] {
         let path = folder.0.join(format!("{name}.sock"));
-        assert!(text.contains(&format!("{name} (process {process}): {}", path.display())), "{text}");
+        assert!(
+            text.contains(&format!("{name} (process {process}, user {user}): {}", path.display())),
+            "{text}"
+        );
     }
     assert_eq!(folder.only(Some("two")).unwrap().name(), "two");
 }
@@ -115,7 +122,7 @@ fn a_folder_of_another_user_is_not_trusted() {
 fn a_reason_that_was_given_with_the_door_shut_is_heard() {
     use rustix::net::{SendFlags, accept, send};
     let folder = Folder::new();
-    let (path, listener) = place::listen_at(&folder.0, "robot", 0o600).unwrap();
+    let (path, listener) = place::listen_at(&folder.0, "robot", 0o600, None).unwrap();
     let refusal = Reply { status: Status::Failed, numbers: [0; 3], text: "full".into() };
     let shut = |door: OwnedFd| assert!(send(&door, &refusal.emit(), SendFlags::NOSIGNAL).unwrap() > 0);
     // Before.
@@ -157,4 +164,129 @@ fn who_ends_removes_no_socket_but_its_own() {
     let _second = folder.open("robot").unwrap();
     drop(first);
     assert!(path.exists() && folder.only(None).is_ok(), "the second one is still found");
+}
+
+/// A holder's mapping, which it keeps after it gave the lease back, or hands to a child.
+fn mapping(file: &OwnedFd) -> cell::Writer<Region> {
+    region::writer(Region::open(words::REGION, file.as_fd(), Use::Store).unwrap()).unwrap()
+}
+
+/// Puts a command with this twist into a region, as the holder's own code does.
+fn write(region: &mut cell::Writer<Region>, x: f64) {
+    let mut publication = vec![0; words::length(0)];
+    words::encode(
+        &command::Command { twist: Some(Twist { x, ..Twist::default() }), ..blank() },
+        &mut publication,
+    );
+    region.publish(&publication);
+}
+
+fn blank() -> command::Command {
+    command::Command { time_to_live_ns: 1, ..command::Command::default() }
+}
+
+/// A lease as any program takes it: the line that holds it, and the region's descriptor.
+fn lease(path: &Path) -> (Line, OwnedFd) {
+    let line = Line::to(path).unwrap();
+    let (reply, mut files) = line.ask(Request::Lease).unwrap();
+    assert_eq!(reply.status, Status::Done);
+    (line, files.remove(0))
+}
+
+/// Returns once the door has seen whoever hung up before.
+fn door_has_looked(path: &Path) {
+    let line = Line::to(path).unwrap();
+    assert_eq!(line.ask(Request::Port("none")).unwrap().0.status, Status::NoSuchPort);
+}
+
+#[test]
+fn a_former_holder_that_goes_on_writing_is_heard_no_more_while_nobody_holds_the_lease() {
+    let folder = Folder::new();
+    let (mut ends, door) = folder.open("robot").unwrap();
+    let (line, file) = lease(door.path());
+    let mut former = mapping(&file);
+    let mut heard = ends.command.blank();
+    write(&mut former, 0.25);
+    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, 0.25));
+    write(&mut former, 0.5);
+    drop(line);
+    door_has_looked(door.path());
+    // The last word of who held the lease; and no other.
+    assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, 0.5));
+    for _ in 0..20 {
+        write(&mut former, 0.75);
+        assert_eq!(ends.command.newest(&mut heard), Read::Same);
+    }
+    assert_eq!(heard.twist.unwrap().x, 0.5);
+}
+
+#[test]
+fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out() {
+    let folder = Folder::new();
+    let (mut ends, door) = folder.open("robot").unwrap();
+    let (line, file) = lease(door.path());
+    let mut former = mapping(&file);
+    let mut heard = ends.command.blank();
+    drop(line);
+    let (_line, file) = lease(door.path());
+    let mut holder = mapping(&file);
+    for beat in 1..=20 {
+        write(&mut former, 0.75);
+        write(&mut holder, f64::from(beat));
+        assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, f64::from(beat)));
+    }
+}
+
+/// The same from another thread, as fast as it can; and holders that follow each other quickly meanwhile.
+#[test]
+fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_granted_and_heard() {
+    let folder = Folder::new();
+    let (mut ends, door) = folder.open("robot").unwrap();
+    let (line, file) = lease(door.path());
+    let mut former = mapping(&file);
+    let mut heard = ends.command.blank();
+    drop(line);
+    let (line, _file) = lease(door.path());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                write(&mut former, 0.75);
+            }
+        });
+        let _stop = AtEnd(&stop);
+        drop(line);
+        for round in 1..=100 {
+            let (_line, file) = lease(door.path());
+            write(&mut mapping(&file), f64::from(round));
+            let read = ends.command.newest(&mut heard);
+            assert_eq!((read, heard.twist.unwrap().x), (Read::New, f64::from(round)));
+        }
+    });
+}
+
+/// Sets a flag when it is dropped, by a panic too.
+struct AtEnd<'a>(&'a std::sync::atomic::AtomicBool);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A child that was forked has the connection too: what was given back is given back for it as well.
+#[test]
+fn a_lease_that_is_dropped_is_given_back_though_a_child_has_its_connection() {
+    let folder = Folder::new();
+    let (_ends, door) = folder.open("robot").unwrap();
+    let (line, _file) = lease(door.path());
+    // What a fork without exec leaves open.
+    rustix::io::fcntl_setfd(&line, rustix::io::FdFlags::empty()).unwrap();
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    drop(line);
+    let line = Line::to(door.path()).unwrap();
+    let (reply, _) = line.ask(Request::Lease).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(reply.status, Status::Done);
 }

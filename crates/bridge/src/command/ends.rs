@@ -1,31 +1,27 @@
 //! The two ends of the regions of commands.
 //!
 //! Each holder of the lease writes into a region of its own, made for it: what an earlier holder still does to its own,
-//! nobody reads any more. The door hands a new one over through a ring, and gets the old one back through another.
+//! nobody reads any more ([`super::lease`]).
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
 
-use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::lease::{self, Hearing, Leases};
 use super::{Command, words};
 use crate::attach::Line;
-use crate::cell::{self, Found};
+use crate::cell;
 use crate::region::{self, Region, RegionError, Written};
 use crate::sys::mapping::Use;
 
 /// The cycle's end. The peer may write anything at any time: nothing it does makes this wait, panic or read elsewhere.
 #[derive(Debug)]
 pub struct Reader {
-    current: Option<cell::Reader<Region>>,
-    fresh: Consumer<cell::Reader<Region>>,
-    retired: Producer<cell::Reader<Region>>,
+    hearing: Hearing<Region>,
     scratch: Box<[u64]>,
     axes: usize,
-    /// Number of the last publication of the current region that was looked at.
-    seen: u64,
-    taken: bool,
 }
 
 /// What [`Reader::newest`] found.
@@ -44,18 +40,12 @@ pub enum Read {
 impl Reader {
     /// Looks for a newer command than the last one. On anything but [`Read::New`] `command` is as it was.
     ///
+    /// Who gave the lease back, or lost it, is heard once more at most: the last command given until then.
+    ///
     /// Every number of it is as the peer wrote it: not checked. There may be fewer axes than the robot has, never more.
     /// Never waits, makes no system call, and allocates nothing where `command` came from [`Reader::blank`].
     pub fn newest(&mut self, command: &mut Command) -> Read {
-        let read = self.look(command);
-        // The holder before is heard out first; whoever follows is heard in this beat or the next.
-        if read == Read::New || !self.go_over() {
-            return read;
-        }
-        match self.look(command) {
-            Read::Nothing | Read::Same => read,
-            other => other,
-        }
+        self.hearing.newest(&mut self.scratch, |words| words::decode(words, command).is_some())
     }
 
     /// A command with room for every axis.
@@ -63,88 +53,49 @@ impl Reader {
     pub fn blank(&self) -> Command {
         Command { axes: Vec::with_capacity(self.axes), ..Command::default() }
     }
-
-    fn look(&mut self, command: &mut Command) -> Read {
-        let nothing_new = if self.taken { Read::Same } else { Read::Nothing };
-        let Some(cell) = &self.current else { return nothing_new };
-        if cell.newest() == self.seen {
-            return nothing_new;
-        }
-        match cell.read(&mut self.scratch, ATTEMPTS) {
-            Found::Nothing => nothing_new,
-            Found::Torn(number) => {
-                self.seen = number;
-                Read::Torn
-            }
-            Found::Whole(number) => {
-                self.seen = number;
-                match words::decode(&self.scratch, command) {
-                    Some(()) => {
-                        self.taken = true;
-                        Read::New
-                    }
-                    None => Read::Torn,
-                }
-            }
-        }
-    }
-
-    /// Whether there was a new region to go over to.
-    fn go_over(&mut self) -> bool {
-        if self.retired.is_full() {
-            return false;
-        }
-        let Ok(fresh) = self.fresh.pop() else { return false };
-        if let Some(old) = self.current.replace(fresh) {
-            // There was room a moment ago, and nobody else fills it.
-            let _ = self.retired.push(old);
-        }
-        self.seen = 0;
-        true
-    }
 }
 
 /// The door's end: makes a region for each holder.
 #[derive(Debug)]
 pub(crate) struct Regions {
-    fresh: Producer<cell::Reader<Region>>,
-    retired: Consumer<cell::Reader<Region>>,
+    leases: Leases<Region>,
     axes: usize,
 }
 
 impl Regions {
     /// Both ends, for a robot with this many axes.
     pub(crate) fn new(axes: usize) -> (Self, Reader) {
-        let (fresh_in, fresh) = RingBuffer::new(WAITING);
-        let (retired, retired_out) = RingBuffer::new(WAITING);
-        let reader = Reader {
-            current: None,
-            fresh,
-            retired,
-            scratch: vec![0; words::length(axes)].into(),
-            axes,
-            seen: 0,
-            taken: false,
-        };
-        (Self { fresh: fresh_in, retired: retired_out, axes }, reader)
+        let (leases, hearing) = lease::pair();
+        (Self { leases, axes }, Reader { hearing, scratch: vec![0; words::length(axes)].into(), axes })
     }
 
     /// A new region, on its way to the cycle: its descriptor is for the holder. `None` while the cycle has not taken up
-    /// those made before.
+    /// those made before. The holder before is heard no more.
     pub(crate) fn make(&mut self) -> io::Result<Option<OwnedFd>> {
-        self.collect();
-        if self.fresh.is_full() {
+        if !self.leases.has_room() {
             return Ok(None);
         }
         let (region, file) = Region::make(words::REGION, words::length(self.axes), Written::ByPeer)?;
         let shape = region.shape();
-        let pushed = self.fresh.push(region::reader(region, shape)?);
-        Ok(pushed.is_ok().then_some(file))
+        let granted = self.leases.grant(region::reader(region, shape)?, AtomicU64::new(0));
+        Ok(granted.then_some(file))
+    }
+
+    /// The holder is heard no more.
+    pub(crate) fn end(&mut self) {
+        self.leases.end();
     }
 
     /// Unmaps what the cycle gave back.
     pub(crate) fn collect(&mut self) {
-        while self.retired.pop().is_ok() {}
+        self.leases.collect();
+    }
+}
+
+impl Drop for Regions {
+    /// The door is shut: holders are told that nobody reads any more.
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -228,9 +179,3 @@ fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
-
-/// Attempts of one beat: the writer laps only who is three commands behind within one copy.
-const ATTEMPTS: u32 = 4;
-
-/// Holders that may follow each other before the cycle has looked once.
-const WAITING: usize = 16;

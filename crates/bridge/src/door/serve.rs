@@ -15,8 +15,8 @@ use rustix::net::{
 use rustix::time::Timespec;
 
 use super::protocol::{LONGEST_REQUEST, Malformed, Reply, Request, Status, VERSION};
-use super::visitors::Visitor;
-use crate::channel::{Counters, Kind, far::Far, far::NotOpened, far::has_hung_up};
+use super::visitors::{Holder, Standing, Visitor};
+use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
 
 /// What the door hands out and looks after.
@@ -42,7 +42,7 @@ pub(crate) struct Serve {
     handed: Handed,
     visitors: Vec<Visitor>,
     /// Who may command now.
-    holder: Option<Visitor>,
+    holder: Option<Holder>,
     /// Accepting waits for a while: the process has no more descriptors.
     exhausted: bool,
 }
@@ -83,7 +83,7 @@ impl Serve {
         let mut waiting = vec![PollFd::new(&self.wake, PollFlags::IN)];
         let accepts = if self.exhausted { PollFlags::empty() } else { PollFlags::IN };
         waiting.push(PollFd::new(&self.listener, accepts));
-        waiting.extend(self.holder.iter().map(|holder| PollFd::new(&holder.socket, PollFlags::IN)));
+        waiting.extend(self.holder.iter().flat_map(Holder::wait));
         let first_visitor = waiting.len();
         waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
         waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
@@ -108,7 +108,7 @@ impl Serve {
         }
         let ready = Ready {
             listener: is_ready(1) || self.exhausted,
-            holder: first_visitor > 2 && is_ready(2),
+            holder: (2..first_visitor).any(is_ready),
             visitors: (0..self.visitors.len()).filter(|&index| is_ready(first_visitor + index)).collect(),
         };
         self.exhausted = false;
@@ -128,16 +128,31 @@ impl Serve {
                 }
             };
             let Ok(visitor) = Visitor::of(socket, self.handed.group) else { continue };
-            // Who may only look leaves room for who may command.
-            let most = if visitor.trusted { MOST_VISITORS } else { MOST_VISITORS / 2 };
-            if self.visitors.len() < most {
-                self.visitors.push(visitor);
-            } else {
-                let text =
-                    format!("{} programs are attached already: end some of them", self.visitors.len());
-                let _ = answer(visitor.socket.as_fd(), &Reply::refusal(Status::Failed, text), &[]);
+            match self.refuse(&visitor) {
+                None => self.visitors.push(visitor),
+                Some(text) => {
+                    let _ = answer(visitor.socket.as_fd(), &Reply::refusal(Status::Failed, text), &[]);
+                }
             }
         }
+    }
+
+    /// Why there is no room for one more visitor, if there is none: no user keeps out the others, and who may only look
+    /// leaves room for who may command.
+    fn refuse(&self, visitor: &Visitor) -> Option<String> {
+        let (most, most_of_user) = match visitor.standing {
+            Standing::Stranger => (MOST_VISITORS / 2, MOST_VISITORS / 16),
+            Standing::Member => (MOST_VISITORS * 3 / 4, MOST_VISITORS / 4),
+            Standing::Owner => (MOST_VISITORS, usize::MAX),
+        };
+        let (all, user) = (self.visitors.len(), visitor.user);
+        let of_user = self.visitors.iter().filter(|other| other.user == user).count();
+        if of_user >= most_of_user {
+            return Some(format!(
+                "{of_user} programs of user {user} are attached already: end some of them"
+            ));
+        }
+        (all >= most).then(|| format!("{all} programs are attached already: end some of them"))
     }
 
     /// Hears those that said something, by their places.
@@ -168,22 +183,36 @@ impl Serve {
         }
     }
 
-    /// A lease's connection is for the lease alone: who hangs up, or says anything more, gives it back.
+    /// A lease's connection is for the lease alone: who hangs up, ends, or says anything more, gives it back.
     fn hear_holder(&mut self) {
         let Some(holder) = &self.holder else { return };
-        match recv(&holder.socket, &mut [0; LONGEST_REQUEST], RecvFlags::DONTWAIT) {
-            Err(Errno::AGAIN | Errno::INTR) => return,
+        let socket = &holder.visitor.socket;
+        match recv(socket, &mut [0; LONGEST_REQUEST], RecvFlags::DONTWAIT) {
+            Err(Errno::AGAIN | Errno::INTR) if !holder.is_gone() => return,
             Ok((1.., _)) => {
                 let text = "the connection of a lease takes no more requests: the lease is over";
-                let _ = answer(holder.socket.as_fd(), &Reply::refusal(Status::Malformed, text), &[]);
+                let _ = answer(socket.as_fd(), &Reply::refusal(Status::Malformed, text), &[]);
             }
             Ok(_) | Err(_) => {}
         }
+        self.end_lease();
+    }
+
+    /// From here on the cycle hears no more of who held it.
+    fn end_lease(&mut self) {
+        self.handed.commands.end();
         self.holder = None;
     }
 
-    /// Whether the visitor stays.
-    fn attach(&self, place: usize) -> bool {
+    /// Whether the visitor stays. It gets the descriptors once: of those that nobody has taken out of a socket yet, the
+    /// kernel allows a user's processes so many together.
+    fn attach(&mut self, place: usize) -> bool {
+        if std::mem::replace(&mut self.visitors[place].is_attached, true) {
+            let text = "it is attached already; attach with another connection";
+            let reply = Reply::refusal(Status::Malformed, text);
+            let _ = answer(self.visitors[place].socket.as_fd(), &reply, &[]);
+            return false;
+        }
         let numbers = [std::process::id(), 0, 0];
         let reply = Reply { status: Status::Done, numbers, text: self.handed.name.clone() };
         let files = self.handed.files.each_ref().map(AsFd::as_fd);
@@ -192,21 +221,22 @@ impl Serve {
 
     /// The visitor becomes the holder, or gets a refusal and may ask again.
     fn lease(&mut self, place: usize) {
-        if self.holder.as_ref().is_some_and(|holder| has_hung_up(&holder.socket)) {
-            self.holder = None;
+        if self.holder.as_ref().is_some_and(Holder::is_gone) {
+            self.end_lease();
         }
         let visitor = &self.visitors[place];
-        let refusal = if !visitor.trusted {
+        let refusal = if !visitor.may_command() {
             Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
         } else if let Some(holder) = &self.holder {
-            Reply { status: Status::Taken, numbers: [holder.process, 0, 0], text: String::new() }
+            Reply { status: Status::Taken, numbers: [holder.visitor.process, 0, 0], text: String::new() }
         } else {
             match self.handed.commands.make() {
                 Ok(Some(file)) => {
                     let visitor = self.visitors.swap_remove(place);
                     let reply = Reply { status: Status::Done, numbers: [0; 3], text: String::new() };
-                    if answer(visitor.socket.as_fd(), &reply, &[file.as_fd()]).is_ok() {
-                        self.holder = Some(visitor);
+                    match answer(visitor.socket.as_fd(), &reply, &[file.as_fd()]) {
+                        Ok(()) => self.holder = Some(Holder::new(visitor)),
+                        Err(_) => self.end_lease(),
                     }
                     return;
                 }
@@ -229,7 +259,7 @@ impl Serve {
             let names: Vec<&str> = self.handed.ports.iter().map(Far::name).collect();
             return answer(socket, &Reply::refusal(Status::NoSuchPort, names.join(", ")), &[]).is_ok();
         };
-        if !visitor.trusted {
+        if !visitor.may_command() {
             let text = visitor.refusal(self.handed.group);
             return answer(socket, &Reply::refusal(Status::NotPermitted, text), &[]).is_ok();
         }
@@ -283,10 +313,17 @@ fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Re
         control.push(SendAncillaryMessage::ScmRights(files));
     }
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    sendmsg(socket, &[IoSlice::new(&reply.emit())], &mut control, flags).map(drop)
+    match sendmsg(socket, &[IoSlice::new(&reply.emit())], &mut control, flags) {
+        Err(error @ Errno::TOOMANYREFS) if !files.is_empty() => {
+            let text = "the system lets this user hand out no more descriptors, until programs have taken those on their way";
+            answer(socket, &Reply::refusal(Status::Failed, text), &[]).and(Err(error))
+        }
+        sent => sent.map(drop),
+    }
 }
 
-/// Programs attached at once.
+/// Programs attached at once: a half of them strangers, one user's of them a sixteenth; three quarters strangers and members
+/// of the group, one member's of them a quarter.
 const MOST_VISITORS: usize = 256;
 
 /// Before it is tried again what the system had too little for.

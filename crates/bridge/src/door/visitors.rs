@@ -2,9 +2,12 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_peercred;
-use rustix::process::geteuid;
+use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use rustix::time::Timespec;
 
+use crate::channel::far::has_hung_up;
 use crate::sys::groups::peer_groups;
 
 /// A connection.
@@ -12,9 +15,21 @@ use crate::sys::groups::peer_groups;
 pub(super) struct Visitor {
     pub(super) socket: OwnedFd,
     pub(super) process: u32,
-    user: u32,
-    /// May command.
-    pub(super) trusted: bool,
+    pub(super) user: u32,
+    pub(super) standing: Standing,
+    /// It was given the descriptors that who attaches gets.
+    pub(super) is_attached: bool,
+}
+
+/// What a visitor is to the cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// May look.
+    Stranger,
+    /// In the seam's group: may command.
+    Member,
+    /// Root, or the user that runs the cycle: may command.
+    Owner,
 }
 
 impl Visitor {
@@ -26,8 +41,17 @@ impl Visitor {
             peer.gid.as_raw() == group
                 || peer_groups(socket.as_fd()).is_ok_and(|groups| groups.contains(&group))
         });
-        let trusted = user == 0 || user == geteuid().as_raw() || in_group;
-        Ok(Self { socket, process: peer.pid.as_raw_nonzero().get() as u32, user, trusted })
+        let standing = match user {
+            _ if user == 0 || user == geteuid().as_raw() => Standing::Owner,
+            _ if in_group => Standing::Member,
+            _ => Standing::Stranger,
+        };
+        let process = peer.pid.as_raw_nonzero().get() as u32;
+        Ok(Self { socket, process, user, standing, is_attached: false })
+    }
+
+    pub(super) fn may_command(&self) -> bool {
+        self.standing != Standing::Stranger
     }
 
     /// What a visitor that may not is told.
@@ -39,5 +63,37 @@ impl Visitor {
             self.user,
             geteuid().as_raw()
         )
+    }
+}
+
+/// The visitor that has the lease.
+#[derive(Debug)]
+pub(super) struct Holder {
+    pub(super) visitor: Visitor,
+    /// Readable once its process has ended: a child that it forked may have the connection still. `None` where the
+    /// system does not tell.
+    life: Option<OwnedFd>,
+}
+
+impl Holder {
+    pub(super) fn new(visitor: Visitor) -> Self {
+        let process = i32::try_from(visitor.process).ok().and_then(Pid::from_raw);
+        let life = process.and_then(|process| pidfd_open(process, PidfdFlags::empty()).ok());
+        Self { visitor, life }
+    }
+
+    /// What there is to wait for.
+    pub(super) fn wait(&self) -> impl Iterator<Item = PollFd<'_>> {
+        let life = self.life.iter().map(|life| PollFd::new(life, PollFlags::IN));
+        life.chain([PollFd::new(&self.visitor.socket, PollFlags::IN)])
+    }
+
+    /// Whether it has hung up, or its process has ended.
+    pub(super) fn is_gone(&self) -> bool {
+        let has_exited = |life: &OwnedFd| {
+            let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+            poll(&mut [PollFd::new(life, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+        };
+        has_hung_up(&self.visitor.socket) || self.life.as_ref().is_some_and(has_exited)
     }
 }

@@ -36,7 +36,7 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) use change::{Change, move_all};
 pub use change::{CpuFormat, Failure};
 pub(crate) use restore::claimed;
-pub use restore::{Restored, restore, restore_crashed, restore_in};
+pub use restore::{Restoration, Restored, restore, restore_crashed, restore_in};
 
 use crate::cpus::Cpus;
 use crate::task::{self, Task};

@@ -60,14 +60,17 @@ impl Record {
         Ok(Self { file, path, header, last: line.len() as u64 })
     }
 
-    /// An existing file whose process is dead, or that no process holds; `None` if one does.
+    /// An existing file whose process is dead, or that no process holds; `None` if one does, or it is gone.
     pub(super) fn take_over(path: &Path) -> io::Result<Option<(Self, Vec<Change>)>> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = match open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
         }
         // Somebody else may have undone and removed it meanwhile.
-        if file.metadata()?.nlink() == 0 {
+        if file.metadata().map_err(|error| place(path, &error))?.nlink() == 0 {
             return Ok(None);
         }
         let (header, changes) = read(&file, path)?;
@@ -130,25 +133,63 @@ impl Record {
     }
 }
 
+/// Opens a journal. What stands in it is done as this user: nobody else may have written it, nor said where it is.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    // A pipe does not hold us, and a symbolic link is not followed.
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
+    let file = file.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => not_ours(path, "a symbolic link"),
+        Some(libc::EISDIR) => not_ours(path, "a folder"),
+        _ => place(path, &error),
+    })?;
+    let found = file.metadata().map_err(|error| place(path, &error))?;
+    if !found.is_file() {
+        return Err(not_ours(path, "something else"));
+    }
+    if found.uid() != rustix::process::geteuid().as_raw() {
+        return Err(not_ours(path, &format!("a file of user {}", found.uid())));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(not_ours(
+            path,
+            &format!("one that others may write to, mode {:o}", found.mode() & 0o7777),
+        ));
+    }
+    Ok(file)
+}
+
+fn not_ours(path: &Path, found: &str) -> io::Error {
+    let expected = "expected a file of this user's that nobody else may write to";
+    let text = format!("{}: {expected}, found {found}: look what it is and remove it", path.display());
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
 /// Header and changes of a journal, of a living process or a dead one. A last line cut short belongs to a change that
 /// was not made.
 pub(super) fn read(mut file: &File, path: &Path) -> io::Result<(Header, Vec<Change>)> {
-    let mut text = String::new();
+    let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
-    file.read_to_string(&mut text)?;
+    file.take(LONGEST).read_to_end(&mut bytes).map_err(|error| place(path, &error))?;
     let wrong = |number: usize, error: serde_json::Error| {
-        let text = format!("{}: line {number} is no line of a journal ({error})", path.display());
+        let text = format!(
+            "{}: line {number} is no line of a journal ({error}): look what it is and remove the file",
+            path.display()
+        );
         io::Error::new(io::ErrorKind::InvalidData, text)
     };
-    let mut lines = text.split_inclusive('\n').enumerate();
-    let header = lines.next().map_or("", |(_, line)| line);
-    let header = serde_json::from_str(header).map_err(|error| wrong(1, error))?;
-    let whole = lines.filter(|(_, line)| line.ends_with('\n'));
-    let parse = |(number, line): (usize, &str)| {
-        serde_json::from_str(line).map_err(|error| wrong(number + 1, error))
+    let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').enumerate();
+    let header = lines.next().map_or(&b""[..], |(_, line)| line);
+    let header = serde_json::from_slice(header).map_err(|error| wrong(1, error))?;
+    let whole = lines.filter(|(_, line)| line.ends_with(b"\n"));
+    let parse = |(number, line): (usize, &[u8])| {
+        serde_json::from_slice(line).map_err(|error| wrong(number + 1, error))
     };
     Ok((header, whole.map(parse).collect::<io::Result<_>>()?))
 }
+
+/// More of a file is not read, in bytes: a line for each thread of a large machine is far less.
+const LONGEST: u64 = 64 << 20;
 
 /// Which start of the machine this is.
 pub(super) fn boot() -> String {

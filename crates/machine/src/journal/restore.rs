@@ -35,11 +35,20 @@ impl fmt::Display for Restored {
     }
 }
 
+/// What was undone, and what was not.
+#[derive(Debug, Default)]
+pub struct Restoration {
+    /// The journals that were undone.
+    pub restored: Vec<Restored>,
+    /// Journals that are none, or not this user's alone, each by name; nothing in them was done.
+    pub refused: Vec<io::Error>,
+}
+
 /// Undoes what dead processes left behind, and what was made to outlive its process.
 ///
 /// # Errors
-/// The journals cannot be read, or lie in a folder that others may write to.
-pub fn restore() -> io::Result<Vec<Restored>> {
+/// The folder of the journals cannot be read, or others may write to it.
+pub fn restore() -> io::Result<Restoration> {
     restore_in(Path::new(DIRECTORY), true)
 }
 
@@ -47,7 +56,7 @@ pub fn restore() -> io::Result<Vec<Restored>> {
 ///
 /// # Errors
 /// As [`restore`].
-pub fn restore_crashed() -> io::Result<Vec<Restored>> {
+pub fn restore_crashed() -> io::Result<Restoration> {
     restore_in(Path::new(DIRECTORY), false)
 }
 
@@ -55,21 +64,23 @@ pub fn restore_crashed() -> io::Result<Vec<Restored>> {
 ///
 /// # Errors
 /// As [`restore`].
-pub fn restore_in(directory: &Path, persistent: bool) -> io::Result<Vec<Restored>> {
-    let mut restored = Vec::new();
+pub fn restore_in(directory: &Path, persistent: bool) -> io::Result<Restoration> {
+    let mut restoration = Restoration::default();
     for path in journals(directory)? {
         let (mut record, changes) = match Record::take_over(&path) {
             Ok(Some(taken)) => taken,
             Ok(None) => continue,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error),
+            Err(error) => {
+                restoration.refused.push(error);
+                continue;
+            }
         };
         let header = record.header().clone();
         if header.boot != record::boot() {
             record.remove();
         } else if persistent || !header.persistent {
             let failures = record.undo(&changes);
-            restored.push(Restored {
+            restoration.restored.push(Restored {
                 what: header.what,
                 pid: header.pid,
                 persistent: header.persistent,
@@ -78,12 +89,12 @@ pub fn restore_in(directory: &Path, persistent: bool) -> io::Result<Vec<Restored
             });
         }
     }
-    Ok(restored)
+    Ok(restoration)
 }
 
 /// Undoes one journal of this process.
 pub(super) fn undo_file(path: &Path) -> Vec<Failure> {
-    let Ok((_, changes)) = fs::File::open(path).and_then(|file| record::read(&file, path)) else {
+    let Ok((_, changes)) = record::open(path).and_then(|file| record::read(&file, path)) else {
         return Vec::new();
     };
     let failures: Vec<_> = changes.iter().rev().filter_map(|change| change.undo(&changes).err()).collect();
@@ -96,7 +107,7 @@ pub(super) fn undo_file(path: &Path) -> Vec<Failure> {
 /// The living process that has claimed `cpu`, if there is one.
 pub(crate) fn claimed(cpu: usize) -> Option<u32> {
     journals(Path::new(DIRECTORY)).ok()?.into_iter().find_map(|path| {
-        let file = fs::File::open(&path).ok()?;
+        let file = record::open(&path).ok()?;
         if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
             return None;
         }

@@ -93,9 +93,9 @@ fn a_living_process_is_left_alone_and_a_persistent_journal_waits_for_restore() {
     let mut persistent = Journal::persistent_in(&folder.0, "kept").unwrap();
     persistent.write(&kept, "2").unwrap();
     drop(persistent);
-    assert_eq!(restore_in(&folder.0, false).unwrap(), []);
+    assert_eq!(restore_in(&folder.0, false).unwrap().restored, []);
     assert_eq!((text(&mine).as_str(), text(&kept).as_str()), ("2", "2"));
-    let restored = restore_in(&folder.0, true).unwrap();
+    let restored = restore_in(&folder.0, true).unwrap().restored;
     assert_eq!(restored.len(), 1);
     let expected = format!("kept, made by process {}: 1 of 1 changes undone", std::process::id());
     assert_eq!(restored[0].to_string(), expected);
@@ -111,16 +111,94 @@ fn a_line_cut_short_is_a_change_that_was_not_made() {
     let header = format!(r#"{{"what":"test","pid":1,"persistent":false,"boot":"{}"}}"#, record::boot());
     let change = format!(r#"{{"file":{{"path":"{}","before":"1"}}}}"#, number.display());
     folder.file("1-2-3.journal", &format!("{header}\n{change}\n{{\"file\":{{\"pa"));
-    let restored = restore_in(&folder.0, false).unwrap();
+    let restored = restore_in(&folder.0, false).unwrap().restored;
     assert_eq!((restored[0].changes, restored[0].failures.len()), (1, 0));
     assert_eq!((text(&number).as_str(), folder.journals()), ("1", 0));
 
     folder.file("1-2-4.journal", &header.replace(&record::boot(), "another"));
-    assert_eq!(restore_in(&folder.0, true).unwrap(), []);
+    assert_eq!(restore_in(&folder.0, true).unwrap().restored, []);
     assert_eq!(folder.journals(), 0);
     folder.file("1-2-5.journal", "no journal\n");
-    let error = restore_in(&folder.0, true).unwrap_err().to_string();
+    let error = restore_in(&folder.0, true).unwrap().refused[0].to_string();
     assert!(error.contains("1-2-5.journal: line 1 is no line of a journal"), "{error}");
+}
+
+/// A journal of a dead process that sets a file back, and what it is to be set back to.
+fn left_behind(folder: &Folder, name: &str) -> PathBuf {
+    let number = folder.file(&format!("{name}-number"), "2");
+    let header = format!(r#"{{"what":"test","pid":1,"persistent":false,"boot":"{}"}}"#, record::boot());
+    let change = format!(r#"{{"file":{{"path":"{}","before":"1"}}}}"#, number.display());
+    let journal = folder.file(&format!("{name}.journal"), &format!("{header}\n{change}\n"));
+    fs::set_permissions(journal, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    number
+}
+
+#[test]
+fn garbage_is_named_and_keeps_no_other_journal_from_being_undone() {
+    let folder = Folder::new("garbage");
+    // Before and behind all of them by name.
+    let numbers = ["0", "m", "z"].map(|name| left_behind(&folder, name));
+    let header = fs::read(folder.0.join("0.journal")).unwrap();
+    let rows: [(&str, &[u8]); 6] = [
+        ("a", b"\xff\xfe no text\n"),
+        ("b", b""),
+        ("c", &[0; 5000]),
+        ("d", b"{}\n"),
+        ("n", b"[[[[[[[["),
+        ("o", &[&header[..], b"\xc3\x28\n"].concat()),
+    ];
+    for (name, bytes) in rows {
+        fs::write(folder.0.join(format!("{name}.journal")), bytes).unwrap();
+    }
+    fs::create_dir(folder.0.join("p.journal")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.0.join("q.journal"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RWXU,
+        0,
+    )
+    .unwrap();
+    let restoration = restore_in(&folder.0, false).unwrap();
+    assert_eq!(restoration.restored.len(), 3);
+    assert_eq!(numbers.map(|number| text(&number)), ["1", "1", "1"]);
+    let refused: Vec<String> = restoration.refused.iter().map(io::Error::to_string).collect();
+    assert_eq!(refused.len(), 8, "{refused:?}");
+    for (name, error) in ["a", "b", "c", "d", "n", "o", "p", "q"].iter().zip(&refused) {
+        let path = folder.0.join(format!("{name}.journal"));
+        assert!(error.starts_with(&*path.to_string_lossy()) && path.exists(), "{error}");
+        assert!(error.contains("remove"), "{error}");
+    }
+}
+
+#[test]
+fn a_journal_that_somebody_else_may_have_written_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+    let folder = Folder::new("foreign");
+    let good = left_behind(&folder, "good");
+    let mut foreign = vec![left_behind(&folder, "writable"), left_behind(&folder, "linked")];
+    let mode = |name: &str, mode| {
+        fs::set_permissions(folder.0.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("writable.journal", 0o666);
+    fs::rename(folder.0.join("linked.journal"), folder.0.join("elsewhere")).unwrap();
+    symlink(folder.0.join("elsewhere"), folder.0.join("linked.journal")).unwrap();
+    let mut rows = vec![("linked", "a symbolic link"), ("writable", "others may write to, mode 666")];
+    if rustix::process::geteuid().is_root() {
+        foreign.push(left_behind(&folder, "given"));
+        chown(folder.0.join("given.journal"), Some(65_534), None).unwrap();
+        rows.insert(0, ("given", "a file of user 65534"));
+    }
+    let restoration = restore_in(&folder.0, true).unwrap();
+    assert_eq!((restoration.restored.len(), text(&good).as_str()), (1, "1"));
+    for number in foreign {
+        assert_eq!(text(&number), "2");
+    }
+    assert_eq!(restoration.refused.len(), rows.len());
+    for ((name, why), error) in rows.iter().zip(&restoration.refused) {
+        let error = error.to_string();
+        assert!(error.contains(&format!("{name}.journal")) && error.contains(why), "{error}");
+    }
 }
 
 #[test]
@@ -137,7 +215,7 @@ fn what_cannot_be_undone_is_named_and_stays_in_the_file() {
     assert!(failures[0].to_string().contains("group could not be put back"), "{}", failures[0]);
     assert_eq!(text(&number), "1");
     fs::remove_file(guest).unwrap();
-    let restored = restore_in(&folder.0, false).unwrap();
+    let restored = restore_in(&folder.0, false).unwrap().restored;
     assert_eq!((restored.len(), restored[0].changes, folder.journals()), (1, 1, 0));
     assert!(!group.exists());
 }

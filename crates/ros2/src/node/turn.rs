@@ -81,9 +81,10 @@ fn attach(options: &Options, voice: &Voice, last: &mut String) -> Option<Robot> 
             voice.info(
                 "attached",
                 format_args!(
-                    "attached to `{}` of process {}: {} axes, controllers {}; DDS domain {}",
+                    "attached to `{}` of process {}, user {}: {} axes, controllers {}; DDS domain {}",
                     about.robot,
                     robot.process(),
+                    robot.user(),
                     about.axes.len(),
                     about.controllers.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", "),
                     options.domain

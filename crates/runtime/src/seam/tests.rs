@@ -11,6 +11,9 @@ use bridge::state::{Control, TrajectoryStatus};
 use motion::base::Pose;
 use motion::supervision::StopReason;
 use motion::{AxisFeedback, Metres};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
     SocketType,
@@ -173,4 +176,124 @@ fn the_timing_is_that_of_beats_in_op() {
     assert_eq!(bench.shown(AxisReport::default(), &Told::default()).timing.beats, 0);
     bench.seam.record(&record, Stage::Op);
     assert_eq!(bench.shown(AxisReport::default(), &Told::default()).timing.beats, 1);
+}
+
+/// A whole command into the region of a lease, as any language writes it (`docs/seam.md`).
+fn publish(region: &OwnedFd, number: u64, words: &[u64]) {
+    let store = |word: u64, words: &[u64]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        rustix::io::pwrite(region, &bytes, word * 8).unwrap();
+    };
+    let slot = 16 + (number % 4) * 16;
+    store(slot, &[2 * number - 1]);
+    store(slot + 1, words);
+    store(slot, &[2 * number]);
+    store(8, &[number]);
+}
+
+/// At 1 m/s, for a second.
+fn forward(number: u64, stamp: Instant) -> [u64; 10] {
+    [number, stamp.as_nanos(), 1_000_000_000, 1, 1.0_f64.to_bits(), 0, 0, 1, 0, 0]
+}
+
+#[test]
+fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes() {
+    let mut bench = Bench::new("former");
+    let (file, line) = lease(bench.door.path());
+    let start = now();
+    publish(&file, 1, &forward(1, start));
+    bench.seam.hear(|| start);
+    assert_eq!((bench.seam.asked().freshness, bench.seam.command.accepted), (Freshness::Fresh, 1));
+    drop(line);
+    // Answered, the door has seen who had hung up before.
+    drop(bench.attach());
+    for beat in 1..=20 {
+        let now = start + Duration::from_millis(100 * beat);
+        publish(&file, 1 + beat, &forward(1 + beat, now));
+        bench.seam.hear(|| now);
+        let expected = if beat < 10 { Freshness::Fresh } else { Freshness::Stale };
+        assert_eq!((bench.seam.asked().freshness, bench.seam.command.accepted), (expected, 1));
+    }
+}
+
+/// A number as a peer might write it: mostly within the limits, or just beyond.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        6 => -1.2..1.2_f64,
+        2 => prop_oneof![Just(1.0), Just(-1.0), Just(0.0), Just(-0.0)],
+        1 => any::<u64>().prop_map(f64::from_bits),
+        1 => prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(f64::NEG_INFINITY), -1e9..1e9_f64],
+    ]
+}
+
+/// The words of a command: time of the stamp from now, time-to-live, twist, axes.
+fn words() -> impl Strategy<Value = (i64, u64, [u64; 8])> {
+    let stamp = prop_oneof![4 => -1_000_000_000..=0_i64, 1 => 1..1_000_000_000_i64];
+    let time_to_live = prop_oneof![6 => 1..=HOUR, 1 => Just(0), 1 => HOUR + 1..=u64::MAX];
+    let twist = (prop_oneof![8 => 0..2_u64, 1 => any::<u64>()], [number(), number(), number()]);
+    let axes = (prop_oneof![8 => Just(1_u64), 1 => 0..4_u64, 1 => any::<u64>()], 0..5_u64, number());
+    let bits = |((has_twist, [x, y, yaw]), (count, kind, target)): ((u64, [f64; 3]), (u64, u64, f64))| {
+        // A base of this bench goes five times as fast as an axis.
+        let [x, y, yaw] = [x, y, yaw].map(|it| (it * 5.0).to_bits());
+        [has_twist, x, y, yaw, count, kind, target.to_bits(), 0]
+    };
+    (stamp, time_to_live, (twist, axes).prop_map(bits))
+}
+
+/// Nanoseconds that a command of this bench may hold at most.
+const HOUR: u64 = 3_600_000_000_000;
+
+/// What must hold of a command that moves anything, written down once more from the documents.
+fn may_be(stamp: i64, time_to_live: u64, words: [u64; 8]) -> bool {
+    let [has_twist, x, y, yaw, count, kind, target, _] = words;
+    let [x, y, yaw, target] = [x, y, yaw, target].map(f64::from_bits);
+    let of_now = stamp <= 0 && (1..=HOUR).contains(&time_to_live);
+    let slow = |speed: f64, limit: f64| speed.abs() <= limit * (1.0 + 1e-9);
+    let twist = has_twist == 0 || has_twist == 1 && slow(x.hypot(y), 5.0) && slow(yaw, 5.0);
+    let axis = match kind {
+        0 => true,
+        1 => target.is_finite(),
+        2 | 3 => slow(target, 1.0),
+        _ => false,
+    };
+    of_now && twist && count == 1 && axis
+}
+
+#[test]
+fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
+    let mut bench = Bench::new("any-words");
+    let (file, _line) = lease(bench.door.path());
+    let mut runner = TestRunner::default();
+    let cases = runner.config().cases;
+    let mut taken = 0;
+    for beat in 1..=u64::from(cases) {
+        let (stamp, time_to_live, rest) = words().new_tree(&mut runner).unwrap().current();
+        let now = now();
+        let before = (
+            bench.seam.asked.axes.clone(),
+            format!("{:?}", bench.seam.asked.twist),
+            bench.seam.holds_until,
+        );
+        let [has_twist, x, y, yaw, count, kind, target, _] = rest;
+        let stamp_ns = now.as_nanos().saturating_add_signed(stamp);
+        publish(&file, beat, &[beat, stamp_ns, time_to_live, has_twist, x, y, yaw, count, kind, target]);
+        bench.seam.hear(|| now);
+        let counted = (bench.seam.command.accepted, bench.seam.command.refused);
+        if may_be(stamp, time_to_live, rest) {
+            taken += 1;
+            assert_eq!(
+                bench.seam.holds_until,
+                Some(Instant::from_nanos(stamp_ns.saturating_add(time_to_live)))
+            );
+        } else {
+            let after = (
+                bench.seam.asked.axes.clone(),
+                format!("{:?}", bench.seam.asked.twist),
+                bench.seam.holds_until,
+            );
+            assert_eq!(after, before, "{rest:x?} stamped {stamp} for {time_to_live}");
+        }
+        assert_eq!(counted, (taken, beat - taken), "{rest:x?} stamped {stamp} for {time_to_live}");
+    }
+    assert!(taken > u64::from(cases) / 50, "{taken}");
 }

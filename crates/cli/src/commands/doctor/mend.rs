@@ -1,7 +1,7 @@
 //! What the doctor changes, and how it is put back.
 
 use machine::check::Finding;
-use machine::journal::{self, Journal, Restored};
+use machine::journal::{self, Journal, Restoration, Restored};
 use serde::Serialize;
 use serde_json::json;
 
@@ -49,13 +49,15 @@ pub(super) fn mend(findings: &[Finding]) -> Result<Vec<Mended>, Failure> {
 
 /// Undoes what [`mend`] did, and what runs that crashed left behind.
 pub(super) fn restore(json: bool) -> Result<(), Failure> {
-    let restored = journal::restore().map_err(|error| Failure::new(format!("--restore: {error}")))?;
-    let failures: Vec<String> =
-        restored.iter().flat_map(|it| &it.failures).map(|failure| failure.to_string()).collect();
+    let Restoration { restored, refused } =
+        journal::restore().map_err(|error| Failure::new(format!("--restore: {error}")))?;
+    let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let failures = restored.iter().flat_map(|it| &it.failures).map(ToString::to_string);
+    let failures: Vec<String> = failures.chain(refused.iter().cloned()).collect();
     if json {
         let list: Vec<_> = restored.iter().map(object).collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "restored": list }))?);
-    } else if restored.is_empty() {
+        println!("{}", serde_json::to_string_pretty(&json!({ "restored": list, "refused": refused }))?);
+    } else if restored.is_empty() && refused.is_empty() {
         println!("Nothing to put back.");
     } else {
         restored.iter().for_each(|it| println!("{it}"));

@@ -25,7 +25,7 @@ pub(super) struct Open {
 /// why.
 ///
 /// # Errors
-/// A name that is taken or impossible, or a robot file whose seam cannot be.
+/// A name that is taken or impossible, a group that cannot be let in, or a robot file whose seam cannot be.
 pub(super) fn open(
     robot: &Robot,
     asked: Option<&str>,
@@ -45,9 +45,12 @@ pub(super) fn open(
                 return Ok(Ok(Open { seam: Seam::new(ends, rules), door, ports, devices }));
             }
             Err(OpenError::Place(PlaceError::Taken { .. })) if name.may_be_another => {}
-            Err(error @ (OpenError::Name { .. } | OpenError::Place(PlaceError::Taken { .. }))) => {
-                return Err(Failure::new(error));
-            }
+            Err(
+                error @ (OpenError::Name { .. }
+                | OpenError::Place(
+                    PlaceError::Taken { .. } | PlaceError::Occupied { .. } | PlaceError::Group { .. },
+                )),
+            ) => return Err(Failure::new(error)),
             Err(error) => return Ok(Err(error.to_string())),
         }
     }

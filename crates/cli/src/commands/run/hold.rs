@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use machine::cpus::Cpus;
+use machine::journal::{self, Restoration};
 use machine::shield::Left;
-use machine::{journal, task};
+use machine::task;
 use robot::{Cycle, Overrun, Profile};
 use runtime::pacer::Overruns;
 use runtime::profile::Grants;
@@ -178,11 +179,12 @@ impl ProfileOutcome {
 /// Puts back what a run has left behind that was killed, and says so.
 pub(super) fn restore_crashed() {
     match journal::restore_crashed() {
-        Ok(restored) => {
+        Ok(Restoration { restored, refused }) => {
             for journal in restored {
                 eprintln!("put back first: {journal}");
                 journal.failures.iter().for_each(|failure| eprintln!("{failure}"));
             }
+            refused.iter().for_each(|error| eprintln!("an earlier run's changes stay: {error}"));
         }
         // Without the privilege to look there is none to put anything back; such a run changes nothing either.
         Err(error)

@@ -70,7 +70,13 @@ impl Top {
 
     fn attach(&self) -> Result<Option<Attachment>, Failure> {
         let which = Which(self.cycle.as_deref());
-        if self.wait { which.wait() } else { Ok(Some(which.find()?)) }
+        let found = if self.wait { which.wait()? } else { Some(which.find()?) };
+        let is_others =
+            |seam: &&Attachment| ![0, rustix::process::geteuid().as_raw()].contains(&seam.user());
+        if let Some(seam) = found.as_ref().filter(is_others) {
+            eprintln!("a cycle of user {}: {}", seam.user(), seam.path().display());
+        }
+        Ok(found)
     }
 
     /// One picture, of the first beat there is.

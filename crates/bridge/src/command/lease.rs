@@ -1,0 +1,173 @@
+//! One holder of the lease after another, over memory of any kind: lock-free, and all that the cycle trusts of it.
+//!
+//! Each holder writes into a cell of its own. The door ends a lease by noting the number of its last command; what has
+//! another number from then on is not heard, however fast it is written, and nothing at all once the last one was looked
+//! at. A lease is granted when the one before is over: so the cycle goes on to the next by itself, or to nobody.
+//!
+//! `tests/loom.rs` has its models.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use super::Read;
+use crate::cell::{Found, Reader, Word, Words};
+
+/// The door's end and the cycle's.
+#[must_use]
+pub fn pair<M: Words>() -> (Leases<M>, Hearing<M>) {
+    let (granted, fresh) = RingBuffer::new(WAITING);
+    let (retired, back) = RingBuffer::new(WAITING);
+    let hearing = Hearing { current: None, fresh, retired, seen: 0, taken: false };
+    (Leases { granted, back, held: None, out: 0 }, hearing)
+}
+
+/// Memory of one holder.
+struct Lease<M: Words> {
+    cell: Reader<M>,
+    /// 0 while it is held; then one more than the number of the last command that counts.
+    over: M::Word,
+}
+
+impl<M: Words> Lease<M> {
+    /// Number of the last command that counts, once it is over.
+    fn last(&self) -> Option<u64> {
+        // Partner: the Release store in `end`. What was granted after it is seen, too.
+        let over = self.over.load(Ordering::Acquire);
+        (over != 0).then(|| over.wrapping_sub(1))
+    }
+
+    fn end(&self) {
+        let last = self.cell.newest().wrapping_add(1).max(1);
+        // Partner: the Acquire load in `last`.
+        self.over.store(last, Ordering::Release);
+    }
+
+    /// The newest command, unless it was looked at or came after the end.
+    fn read(&self, seen: u64, copy: &mut [u64]) -> Found {
+        if self.cell.newest() == seen {
+            return Found::Nothing;
+        }
+        let found = self.cell.read(copy, ATTEMPTS);
+        // Looked at behind the copy: the lease may have ended meanwhile.
+        match (found, self.last()) {
+            (Found::Whole(number) | Found::Torn(number), Some(last)) if number != last => Found::Nothing,
+            _ => found,
+        }
+    }
+}
+
+/// The door's end.
+pub struct Leases<M: Words> {
+    granted: Producer<Arc<Lease<M>>>,
+    back: Consumer<Arc<Lease<M>>>,
+    held: Option<Arc<Lease<M>>>,
+    /// Those that the cycle has not given back yet.
+    out: usize,
+}
+
+impl<M: Words> Leases<M> {
+    /// Whether the cycle has looked often enough for another lease.
+    pub fn has_room(&mut self) -> bool {
+        self.collect();
+        self.out < WAITING
+    }
+
+    /// Ends the lease that is held and grants the next one over this memory; `over` is a word at 0. `false` without room.
+    pub fn grant(&mut self, cell: Reader<M>, over: M::Word) -> bool {
+        self.end();
+        if !self.has_room() {
+            return false;
+        }
+        let lease = Arc::new(Lease { cell, over });
+        // As many as are out find room, there and on their way back.
+        let pushed = self.granted.push(Arc::clone(&lease)).is_ok();
+        if pushed {
+            self.out += 1;
+            self.held = Some(lease);
+        }
+        pushed
+    }
+
+    /// Ends the lease that is held: the cycle hears no command of it that is not there yet.
+    pub fn end(&mut self) {
+        if let Some(lease) = self.held.take() {
+            lease.end();
+        }
+    }
+
+    /// Frees the memory that the cycle gave back.
+    pub fn collect(&mut self) {
+        while self.back.pop().is_ok() {
+            self.out -= 1;
+        }
+    }
+}
+
+/// The cycle's end.
+pub struct Hearing<M: Words> {
+    current: Option<Arc<Lease<M>>>,
+    fresh: Consumer<Arc<Lease<M>>>,
+    retired: Producer<Arc<Lease<M>>>,
+    /// Number of the last publication of the current lease that was looked at.
+    seen: u64,
+    taken: bool,
+}
+
+impl<M: Words> Hearing<M> {
+    /// Looks for a newer command than the last one, with `copy` as room for one; `take` says whether its words are one.
+    ///
+    /// Never waits, makes no system call, allocates nothing and frees nothing.
+    pub fn newest(&mut self, copy: &mut [u64], mut take: impl FnMut(&[u64]) -> bool) -> Read {
+        let mut heard = None;
+        // As many as can have followed each other since the last look.
+        for _ in 0..=WAITING {
+            if self.current.is_none() {
+                let Ok(next) = self.fresh.pop() else { break };
+                (self.current, self.seen) = (Some(next), 0);
+            }
+            let Some(lease) = &self.current else { break };
+            let is_over = lease.last().is_some();
+            match lease.read(self.seen, copy) {
+                Found::Nothing => {}
+                Found::Whole(number) if take(copy) => {
+                    (self.seen, self.taken, heard) = (number, true, Some(Read::New));
+                }
+                Found::Whole(number) | Found::Torn(number) => {
+                    self.seen = number;
+                    heard = heard.or(Some(Read::Torn));
+                }
+            }
+            if !is_over {
+                break;
+            }
+            if let Some(over) = self.current.take() {
+                // There is room for all that are out, and the door frees it.
+                let _ = self.retired.push(over);
+            }
+        }
+        heard.unwrap_or(if self.taken { Read::Same } else { Read::Nothing })
+    }
+}
+
+impl<M: Words> std::fmt::Debug for Leases<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Leases").field("out", &self.out).finish_non_exhaustive()
+    }
+}
+
+impl<M: Words> std::fmt::Debug for Hearing<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hearing").field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+/// Attempts of one look: the writer laps only who is three commands behind within one copy.
+const ATTEMPTS: u32 = 4;
+
+/// Holders that may follow each other before the cycle has looked once.
+const WAITING: usize = 64;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+use std::sync::atomic::AtomicU64;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::cell::{Shape, Writer};
+
+type Memory = Arc<[AtomicU64]>;
+
+const SHAPE: Shape = match Shape::new(4, 2) {
+    Some(shape) => shape,
+    None => panic!("4 slots of 2 words"),
+};
+
+/// What happens at the door, in the processes that have or had a lease, and in the cycle.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The next holder.
+    Grant,
+    /// The holder hangs up.
+    End,
+    /// One of them writes so many commands, whether it holds the lease or not.
+    Write(usize, u64),
+    /// One of them says that this number is its newest.
+    Scribble(usize, u64),
+    /// The cycle looks.
+    Look,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        2 => Just(Step::Grant),
+        1 => Just(Step::End),
+        6 => (any::<prop::sample::Index>(), 1..10_u64).prop_map(|(who, count)| Step::Write(who.index(1 << 20), count)),
+        1 => (any::<prop::sample::Index>(), 0..30_u64).prop_map(|(who, number)| Step::Scribble(who.index(1 << 20), number)),
+        4 => Just(Step::Look),
+    ]
+}
+
+/// A holder, with the mapping that it keeps.
+struct Holder {
+    writer: Writer<Memory>,
+    /// It wrote as its own code does, all the time.
+    honest: bool,
+    /// Its newest command when its lease was over.
+    last: Option<u64>,
+    /// The cycle has looked since.
+    is_past: bool,
+}
+
+struct Bench {
+    leases: Leases<Memory>,
+    hearing: Hearing<Memory>,
+    holders: Vec<Holder>,
+    /// The last that was taken: whose, and its number.
+    taken: (u64, u64),
+}
+
+impl Bench {
+    fn new() -> Self {
+        let (leases, hearing) = pair();
+        Self { leases, hearing, holders: Vec::new(), taken: (0, 0) }
+    }
+
+    fn grant(&mut self) -> bool {
+        let memory: Memory = (0..SHAPE.total()).map(|_| AtomicU64::new(0)).collect();
+        let reader = Reader::new(Arc::clone(&memory), SHAPE).unwrap();
+        self.mark_end();
+        let granted = self.leases.grant(reader, AtomicU64::new(0));
+        if granted {
+            let writer = Writer::new(memory, SHAPE).unwrap();
+            self.holders.push(Holder { writer, honest: true, last: None, is_past: false });
+        }
+        granted
+    }
+
+    fn mark_end(&mut self) {
+        if let Some(holder) = self.holders.last_mut() {
+            let newest = holder.writer.memory()[0].load(Ordering::Relaxed);
+            holder.last.get_or_insert(newest);
+        }
+    }
+
+    fn write(&mut self, who: usize, count: u64) {
+        let Some(index) = who.checked_rem(self.holders.len()) else { return };
+        let writer = &mut self.holders[index].writer;
+        for _ in 0..count {
+            writer.publish(&[index as u64, writer.newest() + 1]);
+        }
+    }
+
+    /// A look of the cycle, and all that must hold for it.
+    fn look(&mut self) {
+        let mut heard = Vec::new();
+        let read = self.hearing.newest(&mut [0; 2], |words| {
+            heard.push((words[0], words[1]));
+            true
+        });
+        assert_eq!(read == Read::New, !heard.is_empty());
+        for (who, number) in heard {
+            let holder = &self.holders[who as usize];
+            assert!(!holder.is_past, "{who} is heard though the cycle has gone over");
+            if holder.honest {
+                assert!(holder.last.is_none_or(|last| number == last), "{who} is heard after its end");
+                assert!(self.taken < (who, number), "{:?} after {:?}", (who, number), self.taken);
+            }
+            self.taken = (who, number);
+        }
+        // Nobody keeps out who holds the lease.
+        if let Some((who, holder)) = self.holders.iter().enumerate().next_back() {
+            if holder.honest && holder.last.is_none() && holder.writer.newest() > 0 {
+                assert_eq!(self.taken, (who as u64, holder.writer.newest()));
+            }
+        }
+        for holder in &mut self.holders {
+            holder.is_past |= holder.last.is_some();
+        }
+    }
+
+    fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Grant => assert!(self.grant() || self.holders.len() >= WAITING),
+            Step::End => {
+                self.mark_end();
+                self.leases.end();
+            }
+            Step::Write(who, count) => self.write(who, count),
+            Step::Scribble(who, number) => {
+                let Some(index) = who.checked_rem(self.holders.len()) else { return };
+                let holder = &mut self.holders[index];
+                holder.writer.memory()[0].store(number, Ordering::Relaxed);
+                holder.honest = false;
+            }
+            Step::Look => self.look(),
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whoever_writes_what_and_when_only_the_holder_is_heard(
+        steps in prop::collection::vec(step(), 1..200),
+    ) {
+        let mut bench = Bench::new();
+        for step in &steps {
+            bench.run(step);
+        }
+        bench.look();
+    }
+}
+
+#[test]
+fn a_cycle_that_does_not_look_is_waited_for_and_one_that_looks_never_is() {
+    let mut bench = Bench::new();
+    let granted = (0..1_000).take_while(|_| bench.grant()).count();
+    assert_eq!(granted, WAITING);
+    for _ in 0..10 {
+        bench.look();
+        // The one that is held stays out.
+        for _ in 1..WAITING {
+            assert!(bench.grant());
+            bench.write(bench.holders.len() - 1, 1);
+        }
+    }
+}
+
+#[test]
+fn memory_that_the_cycle_has_left_goes_back_to_the_door() {
+    let mut bench = Bench::new();
+    bench.grant();
+    bench.write(0, 1);
+    bench.look();
+    let memory = Arc::downgrade(bench.holders[0].writer.memory());
+    bench.holders.clear();
+    bench.leases.end();
+    assert!(bench.leases.held.is_none() && memory.strong_count() == 1);
+    bench.look();
+    assert_eq!(memory.strong_count(), 1, "nothing is freed by the cycle");
+    bench.leases.collect();
+    assert_eq!((memory.strong_count(), bench.leases.out), (0, 0));
+}

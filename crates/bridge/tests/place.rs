@@ -1,0 +1,242 @@
+//! Where sockets are made, what is removed there, and who finds them.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::fs::{self, Permissions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use onbeat_bridge::attach::{AttachError, Attachment, FindError};
+use onbeat_bridge::seam::{Builder, Door, OpenError, RealTimeEnds};
+use rustix::fs::{CWD, FileType, Gid, Mode, Uid, mknodat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
+use support::{Folder, description};
+
+fn bound(path: &Path, kind: SocketType) -> OwnedFd {
+    let socket = socket(AddressFamily::UNIX, kind, None).unwrap();
+    bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    if kind != SocketType::DGRAM {
+        listen(&socket, 1).unwrap();
+    }
+    socket
+}
+
+#[test]
+fn opening_a_seam_removes_nothing_but_its_own_stale_socket() {
+    let folder = Folder::new();
+    let kinds = [
+        ("stream", SocketType::STREAM),
+        ("dgram", SocketType::DGRAM),
+        ("seqpacket", SocketType::SEQPACKET),
+    ];
+    let mut living = Vec::new();
+    for (name, kind) in kinds {
+        drop(bound(&folder.socket(&format!("stale-{name}")), kind));
+        living.push(bound(&folder.socket(&format!("living-{name}")), kind));
+    }
+    fs::write(folder.socket("file"), "words").unwrap();
+    fs::write(folder.0.join("target"), "words").unwrap();
+    symlink(folder.0.join("target"), folder.socket("link")).unwrap();
+    symlink(folder.socket("stale-stream"), folder.socket("link-to-socket")).unwrap();
+    fs::create_dir(folder.socket("folder")).unwrap();
+    mknodat(CWD, folder.socket("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let names = || {
+        let mut names: Vec<_> =
+            fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    drop(folder.builder("robot").open().unwrap());
+    assert_eq!(names(), before);
+
+    // What is no socket of a dead cycle stays, and is named.
+    let rows = [
+        ("file", "found a file"),
+        ("link", "found a symbolic link"),
+        ("link-to-socket", "found a symbolic link"),
+        ("folder", "found a folder"),
+        ("pipe", "found a named pipe"),
+        ("living-stream", "found a socket"),
+        ("living-dgram", "found a socket"),
+        ("living-seqpacket", "answers at"),
+    ];
+    for (name, found) in rows {
+        let error = folder.builder(name).open().unwrap_err().to_string();
+        let path = folder.socket(name);
+        assert!(error.contains(found) && error.contains(&*path.to_string_lossy()), "{name}: {error}");
+        assert!(error.contains("--seam NAME"), "{error}");
+    }
+    assert_eq!(names(), before);
+    assert_eq!(fs::read_to_string(folder.socket("file")).unwrap(), "words");
+    assert_eq!(fs::read_to_string(folder.0.join("target")).unwrap(), "words");
+
+    // A socket at the path itself that nobody answers on makes room.
+    for (name, _) in kinds {
+        let name = format!("stale-{name}");
+        let seam = folder.builder(&name).open().unwrap();
+        assert!(Attachment::open(&folder.socket(&name)).is_ok());
+        drop(seam);
+    }
+}
+
+/// Users and groups that nobody else has: no test beside this one meets them.
+fn number(index: u32) -> u32 {
+    1_000_000 + std::process::id() * 16 + index
+}
+
+/// On a thread of its own, as this user, a member of these groups.
+fn as_user<T: Send>(user: u32, groups: &[u32], work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
+            set_thread_groups(&groups).unwrap();
+            set_thread_gid(Gid::from_raw(user)).unwrap();
+            set_thread_uid(Uid::from_raw(user)).unwrap();
+            work()
+        });
+        there.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+type Seam = (RealTimeEnds, Door);
+
+fn open(name: &str, group: Option<u32>, folder: Option<&Path>) -> Result<Seam, OpenError> {
+    let mut builder = Builder::new(name, &description());
+    if let Some(group) = group {
+        builder.group(group);
+    }
+    if let Some(folder) = folder {
+        builder.folder(folder);
+    }
+    builder.open()
+}
+
+/// Gone when this is dropped.
+struct Gone(PathBuf);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_folder() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, member, stranger] = [0, 1, 2, 3].map(number);
+    let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
+    let name = format!("robot-{user}");
+    let (_ends, door) = as_user(user, &[group], || open(&name, Some(group), None)).unwrap();
+    assert_eq!(door.path(), folder.0.join(format!("{name}.sock")));
+    let found = fs::metadata(&folder.0).unwrap();
+    assert_eq!((found.uid(), found.gid(), found.mode() & 0o7777), (user, group, 0o750));
+
+    for (who, groups) in [(user, vec![]), (member, vec![7, group]), (0, vec![])] {
+        as_user(who, &groups, || {
+            let seam = Attachment::named(&name).unwrap();
+            assert_eq!((seam.user(), seam.path()), (user, door.path()));
+            seam.command().unwrap();
+            assert!(Attachment::all().iter().any(|seam| seam.name() == name));
+        });
+    }
+    as_user(stranger, &[7], || {
+        assert!(matches!(Attachment::named(&name), Err(FindError::Nobody { .. })));
+        assert!(matches!(Attachment::open(door.path()), Err(AttachError::System { .. })));
+    });
+    // The second cycle of this user finds its folder there, and sweeps what dead ones left.
+    let dead = folder.0.join("dead.sock");
+    drop(as_user(user, &[group], || bound(&dead, SocketType::SEQPACKET)));
+    let second = as_user(user, &[group], || open(&format!("{name}-2"), Some(group), None)).unwrap();
+    assert!(!dead.exists());
+    drop(second);
+}
+
+/// In a folder of one's own choice.
+#[test]
+fn a_folder_that_is_made_for_a_seam_lets_its_group_in_and_one_that_was_there_stays_as_it_is() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, member, stranger] = [4, 1, 2, 3].map(number);
+    let parent = Folder::new();
+    fs::set_permissions(&parent.0, Permissions::from_mode(0o777)).unwrap();
+    for owner in [0, user] {
+        let made = parent.0.join(format!("made-{owner}"));
+        let (_ends, door) = as_user(owner, &[group], || open("robot", Some(group), Some(&made))).unwrap();
+        as_user(member, &[group], || Attachment::open(door.path()).unwrap().command().unwrap());
+        as_user(stranger, &[], || assert!(Attachment::open(door.path()).is_err()));
+        let there = parent.0.join(format!("there-{owner}"));
+        as_user(owner, &[group], || {
+            fs::create_dir(&there).unwrap();
+            fs::set_permissions(&there, Permissions::from_mode(0o700)).unwrap();
+            drop(open("robot", Some(group), Some(&there)).unwrap());
+        });
+        assert_eq!(fs::metadata(&there).unwrap().mode() & 0o7777, 0o700);
+    }
+}
+
+#[test]
+fn a_group_that_the_user_is_no_member_of_is_refused_with_what_to_do() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group] = [5, 6].map(number);
+    let error = as_user(user, &[], || open("robot", Some(group), None)).unwrap_err().to_string();
+    assert!(error.contains(&format!("members of group {group}")), "{error}");
+    assert!(error.contains("add this user to the group"), "{error}");
+    assert!(!Path::new(&format!("/tmp/onbeat-{user}-{group}")).exists());
+}
+
+/// Whoever likes may make a folder below /tmp: it counts for its own user only.
+#[test]
+fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_write() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, squatter, member] = [7, 8, 9, 10].map(number);
+    let name = format!("squat-{user}");
+    let find = || as_user(member, &[group], || Attachment::named(&name).map(|seam| seam.user()));
+    // Under another one's name.
+    let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
+    let seam = as_user(squatter, &[group], || open(&name, Some(group), Some(&folder.0))).unwrap();
+    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+    let refused = as_user(user, &[group], || open(&name, Some(group), None)).unwrap_err().to_string();
+    assert!(refused.contains(&format!("belongs to user {squatter}")), "{refused}");
+    drop((seam, folder));
+    // Where others may write.
+    let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
+    let seam = as_user(user, &[group], || open(&name, Some(group), None)).unwrap();
+    assert_eq!(find().unwrap(), user);
+    fs::set_permissions(&folder.0, Permissions::from_mode(0o770)).unwrap();
+    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+    // A socket of somebody else's.
+    fs::set_permissions(&folder.0, Permissions::from_mode(0o750)).unwrap();
+    let socket = seam.1.path().to_owned();
+    assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
+    std::os::unix::fs::chown(&socket, Some(squatter), None).unwrap();
+    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+}
+
+#[test]
+fn a_cycle_of_ones_own_is_found_though_others_let_one_in() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, member] = [11, 12, 13].map(number);
+    let folders = [user, member].map(|who| Gone(format!("/tmp/onbeat-{who}-{group}").into()));
+    let name = format!("twice-{user}");
+    let seams =
+        [user, member].map(|who| as_user(who, &[group], || open(&name, Some(group), None)).unwrap());
+    for who in [user, member] {
+        let found = as_user(who, &[group], || Attachment::named(&name).unwrap().user());
+        assert_eq!(found, who);
+    }
+    drop((seams, folders));
+}
