@@ -5,11 +5,13 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::al::{AlControl, AlState};
-use ethercat::main_device::{BeatReport, Configuration, Event, Stage, SubDeviceConfiguration};
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
+use ethercat::main_device::{BeatReport, BusError, Configuration, Event, Stage, SubDeviceConfiguration};
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use ethercat::register::{self, EscFeatures};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat::wire::{Command, frame::places};
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{Application, ProcessDataLengths};
 use onbeat_simulator::segment::Attachment;
@@ -17,7 +19,7 @@ use onbeat_simulator::{EscDescription, Segment, SubDevice};
 use proptest::prelude::*;
 
 use rig::numbered::{is_of, numbered, numbered_on, take_part, taken, write};
-use rig::{Rig, described, to_op};
+use rig::{PERIOD, Rig, described, to_op};
 
 /// Whole cycles that end the spread layout.
 const WHOLE_AGAIN: usize = 10;
@@ -253,6 +255,45 @@ fn somebody_missing_on_the_way_up_is_waited_for() {
     take_part(&mut rig, 1, true, true);
     rig.beat_to(Stage::Op, 100);
     assert!(cycle(&mut rig).all_fresh);
+}
+
+/// A beat on a bus that makes nothing of LRW, and does not say so.
+fn beat_without_lrw(rig: &mut Rig) {
+    let end = rig.now + PERIOD;
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    rig.main_device.begin_beat(rig.now);
+    while let Some(length) = rig.main_device.poll_transmit(rig.now, &mut buffer) {
+        let frame = &mut buffer[..length];
+        assert!(rig.segment.process_frame(rig.now, frame));
+        let lrw = places(frame).find(|it| it.header.command == Command::Lrw);
+        if let Some(lrw) = lrw {
+            frame[lrw.working_counter()..lrw.end()].fill(0);
+        }
+        rig.main_device.handle_frame(rig.now, frame);
+    }
+    rig.events.extend(std::iter::from_fn(|| rig.main_device.poll_event()));
+    rig.main_device.end_beat(rig.now);
+    rig.now = end;
+    rig.segment.advance(end);
+}
+
+#[test]
+fn op_is_not_asked_for_where_process_data_is_whole_only_while_it_is_spread() {
+    let state_timeout = Duration::from_secs(1);
+    let configuration = Configuration { target: AlState::SafeOp, state_timeout, ..to_op() };
+    let mut rig = Rig::new(configuration, line(3));
+    rig.pump_to(Stage::PreOp);
+    for _ in 0..100 {
+        beat_without_lrw(&mut rig);
+    }
+    assert_eq!(rig.main_device.stage(), Stage::SafeOp);
+    rig.main_device.request_state(AlState::Op);
+    for _ in 0..1000 {
+        beat_without_lrw(&mut rig);
+        assert!(rig.main_device.stage() != Stage::ToOp && rig.main_device.stage() != Stage::Op);
+    }
+    let error = rig.failure().expect("it gave up");
+    assert!(matches!(error, BusError::IncompleteProcessData { .. }), "{error}");
 }
 
 fn grouped(names: &[Option<&str>]) -> Configuration {

@@ -36,7 +36,7 @@ pub(super) struct Beat {
     frames_sent: u16,
     /// Service frames this beat may still send.
     pub(super) services: u16,
-    /// Beats in a row with every working counter right.
+    /// Beats in a row, of one layout, with every working counter right.
     whole_beats: u32,
     /// Whose diagnosis rides along next.
     diagnosed: u16,
@@ -135,7 +135,7 @@ impl Beat {
         self.whole_beats = 0;
     }
 
-    /// Whether the last so many beats were whole, and the last not only because it was spread.
+    /// Whether the last so many beats were whole, none of them spread.
     pub(super) fn has_been_whole(&self, beats: u32) -> bool {
         !self.spread && self.whole_beats >= beats
     }
@@ -205,6 +205,9 @@ impl Beat {
             true => self.whole_beats < WHOLE_AGAIN,
             false => may_spread && report.working_counter_errors > 0,
         };
+        if self.spread_next != self.spread {
+            self.whole_beats = 0;
+        }
     }
 
     fn is_due(&self) -> bool {
