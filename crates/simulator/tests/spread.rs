@@ -393,8 +393,11 @@ fn anyone_missing(count: usize) -> impl Strategy<Value = Missing> {
     prop_oneof![1 => Just(vec![(false, false); count]), 3 => prop::collection::vec(one, count)]
 }
 
-/// SubDevices with so many blocks of inputs and perhaps a group; and who is missing for how many cycles.
-fn flapping() -> impl Strategy<Value = (Vec<(usize, Option<&'static str>)>, Vec<(Missing, usize)>)> {
+/// Blocks of inputs, and perhaps a group.
+type Device = (usize, Option<&'static str>);
+
+/// SubDevices, and who is missing for how many cycles.
+fn flapping() -> impl Strategy<Value = (Vec<Device>, Vec<(Missing, usize)>)> {
     let group = prop_oneof![2 => Just(None), 1 => Just(Some("a")), 1 => Just(Some("b"))];
     let blocks = prop_oneof![8 => 1..4_usize, 1 => Just(40), 1 => Just(100)];
     prop::collection::vec((blocks, group), 1..9).prop_flat_map(|devices| {
@@ -437,12 +440,12 @@ proptest! {
                     let (fresh, taken) = (rig.main_device.inputs_fresh(position), rig.main_device.outputs_taken(position));
                     let blind = of_all(&|it| missing[it].1);
                     let deaf = of_all(&|it| missing[it].0);
-                    prop_assert!(!(blind && fresh) && !(deaf && taken), "{position} is not there");
+                    prop_assert!(!(blind && fresh || deaf && taken), "{position} is not there");
                     // A buffer read in part is old for one cycle more.
                     let reopened = changed && of_all(&|it| is_cut[it] && before[it].1);
                     if !changed || report.spread {
                         prop_assert_eq!(taken, !deaf);
-                        prop_assert!(fresh == !blind || reopened);
+                        prop_assert!(fresh != blind || reopened);
                     }
                     if missing[position].1 {
                         prop_assert_eq!(&images[position][..], rig.main_device.inputs(position));

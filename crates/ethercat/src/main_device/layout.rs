@@ -222,47 +222,32 @@ impl Layout {
         if group.iter().all(|share| share.bits == 0) {
             return;
         }
-        let logical_address = self.next_logical_address();
-        let (output_start, input_start) = (self.output_bytes, self.input_bytes);
-        for share in group.iter().filter(|share| share.is_output()) {
-            let offset = self.output_bytes - output_start;
-            self.place(share, logical_address + offset as u32);
-        }
-        let inputs_address = logical_address + (self.output_bytes - output_start) as u32;
-        for share in group.iter().filter(|share| !share.is_output()) {
-            let offset = self.input_bytes - input_start;
-            self.place(share, inputs_address + offset as u32);
-        }
         let first = self.spread.len();
-        let nothing = Chunk {
-            positions: 0..0,
-            logical_address,
-            inputs_address,
-            outputs: output_start..output_start,
-            inputs: input_start..input_start,
-            read_write: false,
-            is_cut: false,
-            writers: 0,
-            readers: 0,
-        };
-        let mut before = nothing;
+        let output_bytes: usize = group.iter().filter(|share| share.is_output()).map(Share::bytes).sum();
+        let mut logical_address = self.next_logical_address();
+        let mut inputs_address = logical_address + output_bytes as u32;
         for of_one in group.chunk_by(|a, b| a.position == b.position) {
-            let bytes = |output| -> usize {
-                of_one.iter().filter(|share| share.is_output() == output).map(Share::bytes).sum()
+            let position = of_one[0].position;
+            let before = Chunk {
+                positions: position..position + 1,
+                logical_address,
+                inputs_address,
+                outputs: self.output_bytes..self.output_bytes,
+                inputs: self.input_bytes..self.input_bytes,
+                read_write: false,
+                is_cut: false,
+                writers: 0,
+                readers: 0,
             };
-            let (outputs, inputs) = (bytes(true), bytes(false));
-            if outputs + inputs > 0 {
-                before = Chunk {
-                    positions: of_one[0].position..of_one[0].position + 1,
-                    logical_address: before.logical_address + before.outputs.len() as u32,
-                    inputs_address: before.inputs_address + before.inputs.len() as u32,
-                    outputs: before.outputs.end..before.outputs.end + outputs,
-                    inputs: before.inputs.end..before.inputs.end + inputs,
-                    writers: u16::from(outputs > 0),
-                    readers: u16::from(inputs > 0),
-                    ..before
-                };
-                self.spread.push(before.clone());
+            for share in of_one {
+                let address = if share.is_output() { &mut logical_address } else { &mut inputs_address };
+                *address += self.place(share, *address).len() as u32;
+            }
+            let outputs = before.outputs.start..self.output_bytes;
+            let inputs = before.inputs.start..self.input_bytes;
+            if !outputs.is_empty() || !inputs.is_empty() {
+                let (writers, readers) = (u16::from(!outputs.is_empty()), u16::from(!inputs.is_empty()));
+                self.spread.push(Chunk { outputs, inputs, writers, readers, ..before });
             }
         }
         let read_write = !group.iter().any(|share| share.refuses_lrw);
