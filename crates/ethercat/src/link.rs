@@ -55,7 +55,8 @@ impl<L: Link + ?Sized> Link for &mut L {
 /// real interface drives it.
 pub trait Segment: Send {
     /// Passes one Ethernet frame through the SubDevices, changing it in place, and says whether it
-    /// comes back to the sender: a broken cable, or a frame that is not EtherCAT, does not.
+    /// comes back to the sender: over a broken cable it does not, and one of another protocol where a SubDevice
+    /// destroys those.
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool;
 
     /// Lets time pass up to `now` with no frame: plants move, watchdogs expire, mailboxes are served.

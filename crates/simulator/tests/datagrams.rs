@@ -151,18 +151,66 @@ fn a_mailbox_that_is_full_or_empty_does_not_count() {
     assert_eq!(bus.read_word(0, SyncManager::register(0) + 5) & 0x08, 0x08);
 }
 
+fn errors(bus: &mut Bus, position: u16) -> Vec<u8> {
+    bus.read(position, register::PROCESSING_UNIT_ERROR_COUNTER, 1).data
+}
+
 #[test]
-fn frames_of_other_protocols_and_broken_ones_do_not_come_back() {
+fn frames_of_other_protocols_are_destroyed_or_forwarded_as_dl_control_says() {
     let mut bus = three();
-    let mut frame = [0_u8; 60];
+    let mut frame = [0x55_u8; 60];
+    frame[6] = 0x10;
     frame[12..14].copy_from_slice(&[0x08, 0x00]);
-    assert!(!bus.segment.process_frame(bus.now, &mut frame));
-    assert_eq!(frame[6] & 2, 0, "it was not touched");
-    // EtherCAT, but the datagram reaches past the end.
-    frame[12..18].copy_from_slice(&[0x88, 0xA4, 0x10, 0x10, 0x07, 0x01]);
-    frame[22] = 0xFF;
-    assert!(!bus.segment.process_frame(bus.now, &mut frame));
-    assert_eq!(bus.read(1, register::PROCESSING_UNIT_ERROR_COUNTER, 1).data, [1]);
+    let sent = frame;
+    assert!(!bus.segment.process_frame(bus.now, &mut frame), "the default");
+    for position in 0..3 {
+        assert!(
+            !bus.segment.process_frame(bus.now, &mut frame),
+            "SubDevice {position} destroys them still"
+        );
+        bus.write(position, register::DL_CONTROL, &[0]);
+    }
+    assert!(bus.segment.process_frame(bus.now, &mut frame));
+    let changed: Vec<_> = (0..60).filter(|&place| frame[place] != sent[place]).collect();
+    assert_eq!((changed, frame[6]), (vec![6], 0x12), "only marked as one that passed");
+    assert_eq!(errors(&mut bus, 0), [0]);
+}
+
+#[test]
+fn broken_frames_are_forwarded_and_counted_and_processed_as_far_as_they_go() {
+    let mut bus = three();
+    // Two datagrams of which the second reaches past the end: BWR of an alias, then BRD.
+    let mut frame = [0_u8; 60];
+    frame[12..16].copy_from_slice(&[0x88, 0xA4, 44, 0x10]);
+    frame[16..30].copy_from_slice(&[8, 1, 0, 0, 0x12, 0, 2, 0x80, 0, 0, 0x34, 0x12, 0, 0]);
+    frame[30..40].copy_from_slice(&[7, 2, 0, 0, 0x30, 0x01, 0xFF, 0, 0, 0]);
+    assert!(bus.segment.process_frame(bus.now, &mut frame));
+    assert_eq!((frame[6] & 2, &frame[28..30]), (2, &[0, 0][..]), "the alias is read-only: nobody counts");
+    assert_eq!(frame[40..], [0; 20], "what reaches past the end is not processed");
+    assert_eq!((errors(&mut bus, 0), errors(&mut bus, 2)), (vec![1], vec![1]));
+    frame[20] = 0x10;
+    assert!(bus.segment.process_frame(bus.now, &mut frame));
+    assert_eq!(frame[28..30], [3, 0]);
+    assert_eq!(bus.read_word(1, register::STATION_ADDRESS), 0x1234, "the first datagram was whole");
+
+    // The EtherCAT header's length is not looked at; datagrams say themselves how long they are.
+    let mut frame = [0_u8; 60];
+    frame[12..16].copy_from_slice(&[0x88, 0xA4, 0xFF, 0x17]);
+    frame[16..26].copy_from_slice(&[7, 1, 0, 0, 0x30, 0x01, 2, 0, 0, 0]);
+    assert!(bus.segment.process_frame(bus.now, &mut frame));
+    assert_eq!((frame[28], errors(&mut bus, 0)), (3, vec![2]));
+    // Network variables and the mailbox gateway are EtherCAT, and nothing for an ESC.
+    frame[15] = 0x40;
+    frame[28] = 0;
+    assert!(bus.segment.process_frame(bus.now, &mut frame));
+    assert_eq!((frame[28], errors(&mut bus, 0)), (0, vec![2]));
+    // Cut inside a header.
+    assert!(bus.segment.process_frame(bus.now, &mut frame[..15]));
+    assert_eq!(errors(&mut bus, 0), [3]);
+    assert!(!bus.segment.process_frame(bus.now, &mut frame[..13]), "no Ethernet frame at all");
+    assert!(!bus.segment.process_frame(bus.now, &mut [0; 1515]), "longer than any");
+    let counters = bus.read(0, register::RECEIVE_ERROR_COUNTERS, 12).data;
+    assert_eq!(counters, [2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]

@@ -218,6 +218,11 @@ impl Esc {
         }
     }
 
+    /// Frames of other protocols end here (0x0100 bit 0).
+    pub(crate) fn destroys_others(&self) -> bool {
+        self.memory.byte(register::DL_CONTROL) & 1 != 0
+    }
+
     /// The loop setting of `port`: 0 auto, 1 auto close, 2 open, 3 closed (0x0101).
     pub(crate) fn loop_control(&self, port: usize) -> u8 {
         self.memory.byte(register::DL_CONTROL + 1) >> (2 * port) & 3

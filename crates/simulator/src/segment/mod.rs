@@ -1,8 +1,11 @@
 //! The segment: SubDevices joined by cables, answering frames.
 //!
+//! Every frame is forwarded, whatever it holds; what an ESC can make out of it is processed, up to the first datagram that
+//! reaches past the end (ESC data sheet, section I, 3). Its EtherCAT header's length is not looked at.
+//!
 //! Simplifications: all datagrams of a frame carry the events as they were when the frame came in. The
-//! circulating bit is left alone, as no loop can close behind a frame. A datagram that reaches past the
-//! end of its frame makes the whole frame unreadable; those before it have had their effect.
+//! circulating bit is left alone, as no loop can close behind a frame. There is no frame check sequence: what has
+//! passed of a broken frame has had its effect. EtherCAT in UDP and behind VLAN tags counts as another protocol.
 
 mod dispatch;
 mod topology;
@@ -13,7 +16,7 @@ use ethercat::link;
 use ethercat::register::dl::{DlStatus, PORTS};
 use ethercat::time::Instant;
 use ethercat::wire::datagram::HEADER_LENGTH;
-use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
+use ethercat::wire::ethernet::{self, PROCESSED_BIT, SOURCE_OFFSET};
 use ethercat::wire::frame::{DATAGRAMS_OFFSET, FrameError, checked_end, place_at};
 
 pub use topology::{Attachment, CABLE_DELAY, TopologyError};
@@ -237,20 +240,24 @@ impl Segment {
         now
     }
 
+    /// Whether every SubDevice forwards frames of other protocols (0x0100 bit 0).
+    fn forwards_others(&self) -> bool {
+        self.route.hops.iter().all(|hop| !self.devices[hop.device].esc().destroys_others())
+    }
+
     fn count_processing_unit_errors(&mut self) {
         for hop in &self.route.hops {
             self.devices[hop.device].esc_mut().count_processing_unit_error();
         }
     }
 
-    /// Passes all datagrams through all SubDevices, up to byte `end`.
-    fn process_datagrams(&mut self, now: Instant, frame: &mut [u8], end: usize) -> Result<(), FrameError> {
+    /// Passes all datagrams through all SubDevices.
+    fn process_datagrams(&mut self, now: Instant, frame: &mut [u8]) -> Result<(), FrameError> {
         let hops = self.route.hops.iter();
         let interrupt = hops.fold(0, |bits, hop| bits | self.devices[hop.device].esc().interrupt());
         let mut offset = DATAGRAMS_OFFSET;
-        let mut more_follows = end > DATAGRAMS_OFFSET;
-        while more_follows {
-            let place = place_at(frame, offset, end)?;
+        loop {
+            let place = place_at(frame, offset, frame.len())?;
             let mut header = place.header;
             let counter = place.working_counter();
             let mut working_counter = u16::from_le_bytes([frame[counter], frame[counter + 1]]);
@@ -259,9 +266,10 @@ impl Segment {
             frame[offset..offset + HEADER_LENGTH].copy_from_slice(&header.emit());
             frame[counter..counter + 2].copy_from_slice(&working_counter.to_le_bytes());
             offset = place.end();
-            more_follows = header.more_follows;
+            if !header.more_follows {
+                return Ok(());
+            }
         }
-        Ok(())
     }
 }
 
@@ -272,21 +280,19 @@ const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 impl link::Segment for Segment {
     fn process_frame(&mut self, now: Instant, frame: &mut [u8]) -> bool {
         let now = self.pass_time(now);
-        if self.route.hops.is_empty() || frame.len() > link::MAXIMUM_FRAME_LENGTH {
+        let Some(first) = self.route.hops.first() else { return false };
+        if !(ethernet::HEADER_LENGTH..=link::MAXIMUM_FRAME_LENGTH).contains(&frame.len()) {
+            // No Ethernet frame: its receiver gives it up.
+            self.devices[first.device].esc_mut().count_receive_error(0);
             return false;
         }
-        let end = match checked_end(frame) {
-            Ok(end) => end,
-            Err(FrameError::NotEtherCat { .. }) => return false,
-            Err(_) => {
-                self.count_processing_unit_errors();
-                return false;
-            }
-        };
         frame[SOURCE_OFFSET] |= PROCESSED_BIT;
-        let intact = self.process_datagrams(now, frame, end).is_ok();
-        if !intact {
-            self.count_processing_unit_errors();
+        match checked_end(frame) {
+            Err(FrameError::NotEtherCat { .. }) => return self.route.returns && self.forwards_others(),
+            Err(FrameError::WrongType { .. }) => return self.route.returns,
+            Err(FrameError::TooShort { .. }) => self.count_processing_unit_errors(),
+            _ if self.process_datagrams(now, frame).is_err() => self.count_processing_unit_errors(),
+            _ => {}
         }
         // What a frame wrote to the loop settings holds from the next frame on.
         let returns = self.route.returns;
@@ -297,7 +303,7 @@ impl link::Segment for Segment {
         if links_changed {
             self.links_changed();
         }
-        intact && returns
+        returns
     }
 
     fn advance(&mut self, now: Instant) {
