@@ -11,6 +11,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::Request;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat::wire::mailbox::MailboxError;
 use motion::{AxisPhase, Radians};
 use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
@@ -75,7 +76,7 @@ impl Application for Terminal {
         self.drive.sync0(event, outputs, inputs);
     }
 
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         self.drive.coe(request, replies)
     }
 

@@ -6,12 +6,19 @@ mod bus;
 
 use bus::{Bus, sii};
 use ethercat::al::AlState::{Init, PreOp};
+use ethercat::pdo::PdoMapping;
 use ethercat::register::SyncManager;
 use ethercat::register::sync_manager::{ACTIVATE_REPEAT, PDI_CONTROL_REPEAT_ACK};
+use ethercat::sdo_abort::AbortCode;
+use ethercat::sii::{Identity, Image, MailboxProtocols};
 use ethercat::time::Instant;
+use ethercat::wire::coe::{SdoInformation, SdoInformationService};
 use ethercat::wire::mailbox::{self, Header, MailboxError, MailboxType};
 use onbeat_simulator::SubDevice;
-use onbeat_simulator::application::{Application, NoApplication, ProcessDataLengths, Replies};
+use onbeat_simulator::application::sii::with_coe;
+use onbeat_simulator::application::{
+    Application, GenericDevice, NoApplication, ProcessDataLengths, Replies,
+};
 
 const OUT: u16 = 0x1000;
 const IN: u16 = 0x1080;
@@ -30,14 +37,14 @@ impl Application for Counting {
 
     fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {}
 
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         assert_eq!(replies.payload_limit(), usize::from(LENGTH) - mailbox::HEADER_LENGTH);
         self.seen += 1;
         replies.push(&[self.seen, request[0]]);
         if request[0] == 0xEE {
             replies.push(&[self.seen, 0xFF]);
         }
-        true
+        Ok(())
     }
 }
 
@@ -143,14 +150,65 @@ fn a_repeated_reply_does_not_lose_the_one_behind_it() {
     assert_eq!(receive(&mut bus), None);
 }
 
+fn error(bus: &mut Bus) -> MailboxError {
+    let (header, payload) = receive(bus).unwrap();
+    assert_eq!(header.kind, MailboxType::Error);
+    MailboxError::parse(&payload).unwrap()
+}
+
+#[test]
+fn unknown_services_and_operations_of_coe_are_answered() {
+    let image = with_coe(Identity::default(), "device", PdoMapping::default()).image();
+    let mut bus = open(Box::new(GenericDevice::from_sii(&image).unwrap()));
+    for service in 0..16_u8 {
+        let expected = match service {
+            1 | 3..=7 => MailboxError::SERVICE_NOT_SUPPORTED,
+            0 | 9.. => MailboxError::INVALID_HEADER,
+            _ => continue,
+        };
+        send(&mut bus, MailboxType::Coe, 0, &[0, service << 4, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(error(&mut bus), expected, "service {service}");
+    }
+    // SDO information: operations that are not defined, and answers that nobody asked for.
+    for operation in [0, 2, 4, 6, 8, 9, 0x7F] {
+        send(&mut bus, MailboxType::Coe, 0, &[0, 0x80, operation, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let answer = payload(&mut bus).unwrap();
+        let SdoInformationService::Error(code) = SdoInformation::parse(&answer).unwrap().service else {
+            panic!("operation {operation}: {answer:?}")
+        };
+        assert_eq!(code, AbortCode::UNKNOWN_COMMAND, "operation {operation}");
+    }
+    send(&mut bus, MailboxType::Coe, 0, &[0, 0x80]);
+    assert_eq!(error(&mut bus), MailboxError::SIZE_TOO_SHORT);
+    // An error is not answered, or it would go on for ever.
+    send(&mut bus, MailboxType::Coe, 0, &[0, 0x80, 7, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(receive(&mut bus), None);
+}
+
+#[test]
+fn protocols_that_a_real_image_offers_and_the_simulation_lacks_are_answered() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/real/sii/akd.bin");
+    let Ok(bytes) = std::fs::read(path) else { return eprintln!("skipped: needs {path}") };
+    let image = Image::parse(&bytes).unwrap();
+    let protocols = image.header.mailbox_protocols();
+    assert!(protocols.contains(MailboxProtocols::EOE) && protocols.contains(MailboxProtocols::FOE));
+    let mut bus = open(Box::new(GenericDevice::from_sii(&image).unwrap()));
+    for number in (1..16).filter(|&number| number != 3) {
+        send(&mut bus, MailboxType::from_number(number), 0, &[1, 0, 0, 0, 0, 0]);
+        assert_eq!(
+            error(&mut bus),
+            MailboxError::UNSUPPORTED_PROTOCOL,
+            "{}",
+            MailboxType::from_number(number)
+        );
+    }
+    send(&mut bus, MailboxType::Coe, 0, &[0, 0x20, 0x40, 0x00, 0x10, 0, 0, 0, 0, 0]);
+    assert_eq!(receive(&mut bus).unwrap().0.kind, MailboxType::Coe);
+}
+
 #[test]
 fn what_cannot_be_served_is_answered_with_a_mailbox_error() {
     let mut bus = open(Box::<Counting>::default());
-    let error = |bus: &mut Bus| {
-        let (header, payload) = receive(bus).unwrap();
-        assert_eq!(header.kind, MailboxType::Error);
-        MailboxError::parse(&payload).unwrap()
-    };
     send(&mut bus, MailboxType::Foe, 1, &[1, 0]);
     assert_eq!(error(&mut bus), MailboxError::UNSUPPORTED_PROTOCOL);
     send(&mut bus, MailboxType::Coe, 2, &[1]);

@@ -6,6 +6,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::{MAPPING_INPUTS, Pdo, PdoEntry, PdoMapping};
 use ethercat::time::Instant;
 use ethercat::wire::coe::AccessRights;
+use ethercat::wire::mailbox::MailboxError;
 
 use super::description::{DescriptionError, not_negative};
 use super::{Application, ProcessDataLengths, Replies, StateChange};
@@ -185,9 +186,8 @@ impl Application for AnalogueInputs {
         self.coe.put_inputs(inputs);
     }
 
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
-        self.coe.serve(request, replies);
-        true
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        self.coe.serve(request, replies)
     }
 
     fn poll_coe(&mut self, replies: &mut Replies<'_>) {

@@ -5,6 +5,7 @@ use ethercat::pdo::PdoMapping;
 use ethercat::sdo_abort::AbortCode;
 use ethercat::sii::{Image, MailboxProtocols};
 use ethercat::time::Instant;
+use ethercat::wire::mailbox::MailboxError;
 
 use super::description::{DescriptionError, add_mapping};
 use super::sii::pdos;
@@ -87,11 +88,11 @@ impl Application for GenericDevice {
         self.coe.put_inputs(inputs);
     }
 
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
-        if self.serves_coe {
-            self.coe.serve(request, replies);
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        if !self.serves_coe {
+            return Err(MailboxError::UNSUPPORTED_PROTOCOL);
         }
-        self.serves_coe
+        self.coe.serve(request, replies)
     }
 
     fn poll_coe(&mut self, replies: &mut Replies<'_>) {

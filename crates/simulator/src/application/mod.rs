@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::time::Instant;
+use ethercat::wire::mailbox::MailboxError;
 
 pub use analogue::{AnalogueInputs, Signal};
 pub use description::DescriptionError;
@@ -69,11 +70,11 @@ pub trait Application: Send {
     /// A CoE message arrived: `request` is the mailbox message behind the six-byte mailbox header,
     /// beginning with the CoE header. Replies, none or several, go to `replies`.
     ///
-    /// Returns whether this application speaks CoE; if not, the ESC's mailbox answers with the mailbox
-    /// error "unsupported protocol" (ETG.1000.4, 5.6, Table 29).
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
+    /// # Errors
+    /// What the mailbox answers instead (ETG.1000.4, 5.6, Table 29): "unsupported protocol" where it speaks no CoE.
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         let _ = (request, replies);
-        false
+        Err(MailboxError::UNSUPPORTED_PROTOCOL)
     }
 
     /// The servo drive that this is, for those who watch what it takes.

@@ -1,6 +1,7 @@
 //! A dictionary, its server, and the process data copied between them and the wire.
 
 use ethercat::al::AlState;
+use ethercat::wire::mailbox::MailboxError;
 
 use super::dictionary::ObjectDictionary;
 use super::mapping::{CopyPlan, Direction};
@@ -78,8 +79,11 @@ impl CoeDevice {
     }
 
     /// Answers a CoE message.
-    pub fn serve(&mut self, request: &[u8], replies: &mut Replies<'_>) {
-        self.server.handle(request, replies);
+    ///
+    /// # Errors
+    /// As [`CoeServer::handle`].
+    pub fn serve(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        self.server.handle(request, replies)
     }
 
     /// Puts out what waits for the mailbox.

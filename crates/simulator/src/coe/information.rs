@@ -34,7 +34,12 @@ enum Kind {
 const OVERHEAD: usize = 6;
 
 impl Fragments {
-    /// The answer to `request`, or `None` if it is not a request.
+    /// That a request cannot be answered.
+    pub(super) fn error(code: AbortCode) -> Self {
+        Self { kind: Kind::Error(code), bytes: Vec::new(), sent: 0 }
+    }
+
+    /// The answer to `request`; `None` to an error, as errors answered with errors would go on for ever.
     pub(super) fn answering(
         dictionary: &ObjectDictionary,
         request: &SdoInformationService<'_>,
@@ -48,11 +53,12 @@ impl Fragments {
                 let found = dictionary.find(index, sub_index);
                 (Kind::Entry, found.map(|id| entry(index, dictionary.entry(id), value_info)))
             }
-            _ => return None,
+            SdoInformationService::Error(_) => return None,
+            _ => return Some(Self::error(AbortCode::UNKNOWN_COMMAND)),
         };
         Some(match answer {
             Ok(bytes) => Self { kind, bytes, sent: 0 },
-            Err(code) => Self { kind: Kind::Error(code), bytes: Vec::new(), sent: 0 },
+            Err(code) => Self::error(code),
         })
     }
 

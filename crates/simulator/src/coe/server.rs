@@ -10,6 +10,7 @@ use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{
     CoeFormatError, CoeHeader, CoeService, Emergency, SdoInformation, SdoPayload, SdoRequest, SdoResponse,
 };
+use ethercat::wire::mailbox::MailboxError;
 use ethercat::wire::read_u16;
 
 use super::dictionary::ObjectDictionary;
@@ -112,23 +113,30 @@ impl CoeServer {
 
     /// Takes a CoE message, starting with its CoE header, and answers it.
     ///
-    /// Services that a SubDevice does not serve are passed over: responses, PDOs through the mailbox,
-    /// numbers that are not defined.
-    pub fn handle(&mut self, request: &[u8], replies: &mut Replies<'_>) {
-        let Ok((header, _)) = CoeHeader::parse(request) else { return };
+    /// # Errors
+    /// The mailbox error to answer with (ETG.1000.4, 5.6, Table 29): "service not supported" for what only a MainDevice
+    /// serves, "invalid header" for numbers that are not defined, "size too short" for what ends in a header.
+    pub fn handle(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        let Ok((header, _)) = CoeHeader::parse(request) else { return Err(MailboxError::SIZE_TOO_SHORT) };
         match header.service {
             CoeService::SdoRequest => match SdoRequest::parse(request) {
                 Ok(sdo) => self.serve(&sdo, request, replies),
                 Err(error) => self.refuse(request, error, replies),
             },
             CoeService::SdoInformation => {
-                if let Ok(information) = SdoInformation::parse(request) {
-                    self.fragments = Fragments::answering(&self.dictionary, &information.service);
-                    self.poll(replies);
-                }
+                self.fragments = match SdoInformation::parse(request) {
+                    Ok(information) => Fragments::answering(&self.dictionary, &information.service),
+                    Err(CoeFormatError::UnknownOperation { .. }) => {
+                        Some(Fragments::error(AbortCode::UNKNOWN_COMMAND))
+                    }
+                    Err(_) => return Err(MailboxError::SIZE_TOO_SHORT),
+                };
+                self.poll(replies);
             }
-            _ => {}
+            CoeService::Unknown(_) => return Err(MailboxError::INVALID_HEADER),
+            _ => return Err(MailboxError::SERVICE_NOT_SUPPORTED),
         }
+        Ok(())
     }
 
     fn serve(&mut self, sdo: &SdoRequest<'_>, request: &[u8], replies: &mut Replies<'_>) {

@@ -99,10 +99,7 @@ impl MailboxServer {
         match header.kind {
             _ if repeated => Ok(()),
             MailboxType::Coe if payload.len() < 2 => Err(MailboxError::SIZE_TOO_SHORT),
-            MailboxType::Coe => {
-                let served = application.coe(payload, &mut Replies::new(&mut self.coe, payload_limit));
-                if served { Ok(()) } else { Err(MailboxError::UNSUPPORTED_PROTOCOL) }
-            }
+            MailboxType::Coe => application.coe(payload, &mut Replies::new(&mut self.coe, payload_limit)),
             // Answering an error with an error would go on for ever.
             MailboxType::Error => Ok(()),
             _ => Err(MailboxError::UNSUPPORTED_PROTOCOL),

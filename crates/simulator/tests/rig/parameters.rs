@@ -4,6 +4,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::PdoMapping;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ethercat::wire::mailbox::MailboxError;
 use onbeat_simulator::SubDevice;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{Application, ProcessDataLengths, Replies, StateChange};
@@ -32,9 +33,8 @@ impl Application for Parameters {
 
     fn step(&mut self, _now: Instant, _outputs: Option<&[u8]>, _inputs: &mut [u8]) {}
 
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
-        self.0.serve(request, replies);
-        true
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        self.0.serve(request, replies)
     }
 }
 

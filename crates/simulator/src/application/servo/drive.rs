@@ -12,6 +12,7 @@ use ethercat::cia402::{
 };
 use ethercat::time::Instant;
 use ethercat::wire::coe::Emergency;
+use ethercat::wire::mailbox::MailboxError;
 
 use super::control::{Cascade, Demand, LimitedTorque, limited};
 use super::homing::Homing;
@@ -477,10 +478,9 @@ impl Application for ServoDrive {
         Some(self)
     }
 
-    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> bool {
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         self.show();
-        self.coe.serve(request, replies);
-        true
+        self.coe.serve(request, replies)
     }
 
     fn poll_coe(&mut self, replies: &mut Replies<'_>) {

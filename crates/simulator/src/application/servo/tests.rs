@@ -137,7 +137,7 @@ impl Bench {
         let mut message = [0; 122];
         let length = request.emit(&mut message).expect("it fits");
         let mut queue = VecDeque::new();
-        assert!(self.drive.coe(&message[..length], &mut Replies::new(&mut queue, 122)));
+        assert_eq!(self.drive.coe(&message[..length], &mut Replies::new(&mut queue, 122)), Ok(()));
         let abort = SdoRequest::parse(&queue[0]);
         assert!(abort.is_err(), "{abort:?}");
     }

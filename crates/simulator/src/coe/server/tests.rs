@@ -40,7 +40,7 @@ fn exchange(server: &mut CoeServer, request: &SdoRequest<'_>, limit: usize) -> V
 
 fn raw_exchange(server: &mut CoeServer, request: &[u8], limit: usize) -> VecDeque<Vec<u8>> {
     let mut queue = VecDeque::new();
-    server.handle(request, &mut Replies::new(&mut queue, limit));
+    let _ = server.handle(request, &mut Replies::new(&mut queue, limit));
     assert!(queue.iter().all(|reply| reply.len() <= limit));
     queue
 }
