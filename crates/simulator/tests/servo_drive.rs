@@ -92,7 +92,16 @@ fn operational() -> Bus {
         ] {
             let mut object = vec![3, 0];
             object.extend(entries.into_iter().flat_map(u32::to_le_bytes));
+            let assignment = if index == 0x1600 { 0x1C12 } else { 0x1C13 };
+            download(&mut bus, position, assignment, 0, &[0, 0]);
             download(&mut bus, position, index, 0, &object);
+            download(
+                &mut bus,
+                position,
+                assignment,
+                0,
+                &[1, 0, 0, if index == 0x1600 { 0x16 } else { 0x1A }],
+            );
         }
         bus.sync_manager(position, 2, SyncManager::CONTROL_OUTPUTS, OUTPUTS, LENGTH);
         bus.sync_manager(position, 3, SyncManager::CONTROL_INPUTS, INPUTS, LENGTH);

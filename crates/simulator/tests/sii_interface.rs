@@ -72,6 +72,17 @@ fn words_are_written_and_read_back() {
 }
 
 #[test]
+fn dl_status_follows_what_a_reload_finds() {
+    let mut bus = Bus::line(vec![SubDevice::from_sii(&sii(0, 0), Box::new(NoApplication))]);
+    assert_eq!(bus.read_word(0, register::DL_STATUS) & 1, 1);
+    for (image, loaded) in [(vec![0xFF; 128], 0), (sii(0, 7), 1), (sii(0, 0)[..10].to_vec(), 0)] {
+        bus.segment.sub_device_mut(0).unwrap().set_sii(image);
+        command(&mut bus, 0, 0, sii_interface::COMMAND_RELOAD);
+        assert_eq!(bus.read_word(0, register::DL_STATUS) & 1, loaded);
+    }
+}
+
+#[test]
 fn a_broadcast_command_starts_all_of_them() {
     let device = |alias| SubDevice::from_sii(&sii(0, alias), Box::new(NoApplication));
     let mut bus = Bus::line((1..=3).map(device).collect());

@@ -105,6 +105,7 @@ fn add_mapped_object(
         Direction::Inputs => AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE),
     };
     let PdoEntry { index, sub_index, bit_length, ref name } = *mapped;
+    let name = if name.is_empty() { &format!("SubIndex {sub_index:03}") } else { name };
     if let Some(entry) = dictionary.object_mut(index).and_then(|object| object.entry_mut(sub_index)) {
         if entry.bit_length != u16::from(bit_length) {
             let expected = entry.bit_length;
@@ -128,7 +129,10 @@ fn add_mapped_object(
     match dictionary.object_mut(index) {
         Some(object) => object.add_entry(entry),
         None if sub_index == 0 => dictionary.add(Object::variable(index, entry)),
-        None => dictionary.add(Object::record(index, &pdo.name, 0, vec![entry])),
+        None => {
+            let name = if pdo.name.is_empty() { &format!("Object 0x{index:04X}") } else { &pdo.name };
+            dictionary.add(Object::record(index, name, 0, vec![entry]));
+        }
     }
     Ok(())
 }

@@ -2,7 +2,8 @@
 //! where in the process data (ETG.1000.6, 5.6.7.4.7 ff.; CiA 301, 7.5.2.35 ff.).
 //!
 //! Both are written the standard's way: sub-index 0 := 0, then the entries, then sub-index 0 := their
-//! number, which is when the whole is checked.
+//! number, which is when the whole is checked. A mapping cannot be written while its PDO is assigned, or outside PreOp:
+//! "device state" (0x08000022).
 
 use core::ops::RangeInclusive;
 
@@ -63,7 +64,14 @@ pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
         if pdo.fixed { AccessRights::READ } else { AccessRights::READ.with(AccessRights::WRITE_PRE_OP) };
     let values = pdo.entries.iter().map(PdoEntry::mapping_value);
     let entries = counted_entries(values, capacity, DataType::U32, access);
-    Object::record(pdo.index, &pdo.name, PDO_MAPPING_TYPE, entries).with_count(length(&pdo.entries), access)
+    let name = match pdo.name.as_str() {
+        "" if pdo.index < MAPPING_INPUTS => {
+            &format!("RxPDO mapping {}", pdo.index.wrapping_sub(MAPPING_OUTPUTS) + 1)
+        }
+        "" => &format!("TxPDO mapping {}", pdo.index - MAPPING_INPUTS + 1),
+        name => name,
+    };
+    Object::record(pdo.index, name, PDO_MAPPING_TYPE, entries).with_count(length(&pdo.entries), access)
 }
 
 /// The assignment object for one direction, with room for `capacity` PDOs; writable in PreOp unless
@@ -118,6 +126,9 @@ pub(super) fn check_write(
         let assigns = index == direction.assignment();
         if !assigns && !direction.mappings().contains(&index) {
             continue;
+        }
+        if !assigns && assigned(dictionary, direction).any(|pdo| pdo == index) {
+            return Err(AbortCode::DEVICE_STATE);
         }
         if sub_index > 0 {
             if dictionary.value(index, 0) != Some(0) {
@@ -184,6 +195,14 @@ fn check_entry(
     if fits { Ok(usize::from(mapped.bit_length)) } else { Err(AbortCode::NOT_MAPPABLE) }
 }
 
+/// The PDOs assigned, in their order.
+fn assigned(dictionary: &ObjectDictionary, direction: Direction) -> impl Iterator<Item = u16> + '_ {
+    let assignment = dictionary.object(direction.assignment()).ok();
+    let count = assignment.and_then(|object| object.entry(0)).map_or(0, Entry::integer);
+    let entry = move |sub| assignment.and_then(|object| object.entry(sub as u8));
+    (1..=count).filter_map(entry).map(|entry| entry.integer() as u16)
+}
+
 /// The counted entries of a mapping object.
 fn mapped(mapping: &Object) -> impl Iterator<Item = PdoEntry> + '_ {
     let count = mapping.entry(0).map_or(0, Entry::integer);
@@ -206,11 +225,7 @@ impl CopyPlan {
     #[must_use]
     pub fn new(dictionary: &ObjectDictionary, direction: Direction) -> Self {
         let mut plan = Self::default();
-        let Ok(assignment) = dictionary.object(direction.assignment()) else { return plan };
-        let count = assignment.entry(0).map_or(0, Entry::integer);
-        let pdos =
-            (1..=count).filter_map(|sub| assignment.entry(sub as u8)).map(|entry| entry.integer() as u16);
-        for mapping in pdos.filter_map(|pdo| dictionary.object(pdo).ok()) {
+        for mapping in assigned(dictionary, direction).filter_map(|pdo| dictionary.object(pdo).ok()) {
             for entry in mapped(mapping) {
                 if let Ok(id) = dictionary.find(entry.index, entry.sub_index) {
                     if dictionary.entry(id).bit_length == u16::from(entry.bit_length) {
@@ -317,6 +332,17 @@ mod tests {
     #[test]
     fn remapping_follows_the_standard_procedure() {
         let mut it = dictionary();
+        for (sub, value) in [(0, 0), (1, 0x6000_0001)] {
+            assert_eq!(write(&mut it, 0x1600, sub, value), Err(0x0800_0022), "it is assigned");
+        }
+        let whole = [1, 0, 1, 0, 0, 0x60];
+        let complete = |it: &mut ObjectDictionary| {
+            it.download_complete(0x1600, 0, &whole, AlState::PreOp).map_err(|it| it.0)
+        };
+        assert_eq!(complete(&mut it), Err(0x0800_0022));
+        assert_eq!(it.value(0x1600, 1), Some(0x6002_0010), "nothing was written");
+        assert_eq!(write(&mut it, 0x1601, 0, 0), Ok(()), "that one is not assigned");
+        assert_eq!(write(&mut it, 0x1C12, 0, 0), Ok(()));
         assert_eq!(
             write(&mut it, 0x1600, 1, 0x6000_0001),
             Err(0x0601_0003),
@@ -332,6 +358,7 @@ mod tests {
         }
         assert_eq!(write(&mut it, 0x1600, 0, 5), Err(0x0604_0042), "more than there is room for");
         assert_eq!(write(&mut it, 0x1600, 0, 4), Ok(()));
+        assert_eq!(write(&mut it, 0x1C12, 0, 1), Ok(()));
         let plan = CopyPlan::new(&it, Direction::Outputs);
         assert_eq!(plan.byte_length(), 3);
         plan.take(&mut it, &[0b1010_0001, 0xFE, 0xFF]);
@@ -344,6 +371,7 @@ mod tests {
     #[test]
     fn an_empty_entry_cannot_be_counted() {
         let mut it = dictionary();
+        assert_eq!(write(&mut it, 0x1C12, 0, 0), Ok(()));
         assert_eq!(write(&mut it, 0x1600, 0, 0), Ok(()));
         assert_eq!(write(&mut it, 0x1600, 0, 2), Err(0x0604_0041));
         assert_eq!(write(&mut it, 0x1600, 0, 1), Ok(()));
@@ -379,6 +407,14 @@ mod tests {
         assert_eq!(it.value(0x1C12, 0), Some(2), "nothing was written");
         assert_eq!(assign(&mut it, &[0, 0]), Ok(()));
         assert_eq!(it.upload_complete(0x1C12, 0, AlState::Op), Ok(vec![0, 0]));
+    }
+
+    #[test]
+    fn mapping_objects_without_a_name_are_named() {
+        let name = |index| mapping_object(&Pdo { name: String::new(), ..pdo(index, &[]) }, 0).name;
+        assert_eq!(name(0x1600), "RxPDO mapping 1");
+        assert_eq!(name(0x1A10), "TxPDO mapping 17");
+        assert_eq!(mapping_object(&pdo(0x1600, &[]), 0).name, "PDO");
     }
 
     #[test]

@@ -247,8 +247,11 @@ impl Esc {
             let events = self.application_events().to_le_bytes();
             self.memory.store(register::AL_EVENT_REQUEST, &events);
         }
-        if touches(sii_interface::CONTROL, 14) {
+        if touches(sii_interface::CONTROL, 14) || touches(register::DL_STATUS, 2) {
             self.sii.settle(&mut self.memory, passage.now);
+            let others = self.memory.byte(register::DL_STATUS) & !PDI_OPERATIONAL;
+            let bit = if self.sii_loaded() { PDI_OPERATIONAL } else { 0 };
+            self.memory.set_byte(register::DL_STATUS, others | bit);
         }
         if touches(dc::SYSTEM_TIME, 0x90) && self.features().distributed_clocks() {
             self.clock.refresh(&mut self.memory, passage.now);
@@ -298,6 +301,9 @@ impl Esc {
         }
     }
 }
+
+/// DL status bit 0: the EEPROM was loaded and the PDI works.
+const PDI_OPERATIONAL: u8 = 0x01;
 
 /// Longest stretch of memory that one FMMU maps bit by bit: what an Ethernet frame can carry.
 const LONGEST_BITWISE: usize = 1500;
