@@ -40,7 +40,15 @@ pub enum ServeError {
         /// What the operating system said.
         source: io::Error,
     },
-    /// The interface went away.
+    /// The interface was removed.
+    #[error(
+        "interface {interface}: it was removed while SubDevices answered on it; make it anew and start again"
+    )]
+    Gone {
+        /// The interface.
+        interface: String,
+    },
+    /// The interface fails.
     #[error("interface {interface}: it stopped receiving: {source}")]
     Receive {
         /// The interface.
@@ -84,8 +92,11 @@ impl Server {
     /// Passes every frame through `segment` and sends it back, and tells the segment the time at least
     /// every 250 us, until `stop` is set. While frames are waiting each costs two system calls.
     ///
+    /// Only frames of EtherCAT's own EtherType come in, whatever DL control says of others.
+    ///
     /// # Errors
-    /// [`ServeError::Receive`] if the interface is removed. One that goes down and comes back is no error.
+    /// [`ServeError::Gone`] if the interface is removed, [`ServeError::Receive`] if it fails. One that goes down and
+    /// comes back is no error.
     pub fn run(&self, segment: &mut dyn Segment, stop: &AtomicBool) -> Result<Served, ServeError> {
         let mut receive =
             |buffer: &mut [u8]| Ok(self.socket.receive(buffer)?.map(|length| (length, Stamp::default())));
@@ -119,11 +130,16 @@ impl Server {
         let mut served = Served::default();
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         let mut advanced = clock.now();
+        let mut down = false;
         // Relaxed: nothing but the flag itself is passed through it.
         while !stop.load(Ordering::Relaxed) {
-            let received = receive(&mut buffer).or_else(|error| self.survive(error).map(|()| None))?;
+            let received = receive(&mut buffer).or_else(|error| {
+                down = true;
+                self.survive(error).map(|()| None)
+            })?;
             let now = clock.now();
             if let Some((length, stamp)) = received {
+                down = false;
                 let frame = served.received;
                 served.received += 1;
                 if segment.process_frame(now, &mut buffer[..length]) {
@@ -141,11 +157,27 @@ impl Server {
                 advanced = now;
             }
             if received.is_none() {
+                if down {
+                    self.survive_gone()?;
+                }
                 let left = ADVANCE_EVERY.saturating_sub(clock.now().since(advanced));
-                self.socket.wait(left).or_else(|error| self.survive(error))?;
+                self.socket.wait(left).or_else(|error| {
+                    down = true;
+                    self.survive(error)
+                })?;
             }
         }
         Ok(served)
+    }
+
+    /// An interface that went down may come up again, one that was removed will not; both say so once, and the second
+    /// goes down first.
+    fn survive_gone(&self) -> Result<(), ServeError> {
+        let fail = |source| ServeError::Receive { interface: self.interface.clone(), source };
+        match self.socket.interface_is_gone().map_err(fail)? {
+            true => Err(ServeError::Gone { interface: self.interface.clone() }),
+            false => Ok(()),
+        }
     }
 
     /// An interface that went down says so once and may come up again.

@@ -115,6 +115,58 @@ impl Segment for Raise {
     }
 }
 
+/// Runs `ip link` with these words on a side's own interface.
+fn ip_link(testbed: &Testbed, side: Side, words: &[&str]) {
+    let mut command = Command::new("ip");
+    command.arg("link").args(words);
+    assert!(testbed.run_in(side, command).status().unwrap().success());
+}
+
+#[test]
+fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_removed() {
+    let Some(testbed) = testbed() else { return };
+    let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
+    let stop = AtomicBool::new(false);
+    let (advances, told) = mpsc::channel();
+    let served = thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(&mut Raise { advances }, &stop));
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        for number in [10, 11] {
+            ip_link(&testbed, Side::Far, &["set", "far", "down"]);
+            // Long enough for the server to look at it more than once.
+            let begin = told.recv_timeout(PATIENCE).unwrap();
+            while told.recv_timeout(PATIENCE).unwrap().since(begin) < Duration::from_millis(20) {}
+            ip_link(&testbed, Side::Far, &["set", "far", "up"]);
+            let mut near = open(&testbed, Side::Near);
+            let begin = Instant::now();
+            loop {
+                near.transmit(&frame(ETHERCAT, 100, number)).unwrap();
+                if near.receive(&mut buffer, Duration::from_millis(20)).unwrap() == Some(100) {
+                    break;
+                }
+                assert!(
+                    begin.elapsed() < PATIENCE && !serving.is_finished(),
+                    "it does not answer any more"
+                );
+            }
+        }
+        ip_link(&testbed, Side::Far, &["delete", "far"]);
+        let begin = Instant::now();
+        while !serving.is_finished() && begin.elapsed() < PATIENCE {
+            while told.try_recv().is_ok() {}
+            thread::sleep(Duration::from_millis(1));
+        }
+        let ended = serving.is_finished();
+        stop.store(true, Ordering::Relaxed);
+        assert!(ended, "it goes on without an interface");
+        serving.join().unwrap()
+    });
+    assert_eq!(
+        served.unwrap_err().to_string(),
+        "interface far: it was removed while SubDevices answered on it; make it anew and start again"
+    );
+}
+
 #[test]
 fn a_served_segment_answers_and_is_told_the_time() {
     let Some(testbed) = testbed() else { return };

@@ -13,7 +13,8 @@ use machine::task;
 
 use super::{Residency, Scheduling, letters};
 use crate::always_on::{AlwaysOn, Held};
-use crate::sys::{memory, scheduling};
+use crate::sys::memory;
+use crate::sys::scheduling::{self, Attributes};
 
 /// What was granted to the calling thread, as long as this lives. It belongs to that thread.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ impl fmt::Display for Granted {
 pub struct Grants {
     /// P.
     pub scheduling: Grant<Scheduling>,
+    /// How the thread is scheduled, whether P was asked for or not.
+    pub scheduled: Scheduled,
     /// M.
     pub memory: Grant<Residency>,
     /// Bound to this CPU.
@@ -115,16 +118,21 @@ impl Grants {
     pub fn notes(&self) -> impl Iterator<Item = String> + '_ {
         let left = self.shield_report.iter().flat_map(|report| &report.left);
         let cpu = self.shield.asked().unwrap_or_default();
-        self.always_on.notes().chain(left.map(move |left| format!("left on CPU {cpu}, {left}")))
+        self.scheduled
+            .note()
+            .into_iter()
+            .chain(self.always_on.notes())
+            .chain(left.map(move |left| format!("left on CPU {cpu}, {left}")))
     }
 }
 
 impl fmt::Display for Grants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.scheduling {
-            Grant::NotAsked => write!(f, "SCHED_OTHER")?,
-            Grant::Granted(scheduling) => write!(f, "{scheduling}")?,
-            Grant::Refused { asked, reason } => write!(f, "{asked} refused ({reason})")?,
+            Grant::Refused { asked, reason } => {
+                write!(f, "{asked} refused ({reason}), {} instead", self.scheduled)?;
+            }
+            _ => write!(f, "{}", self.scheduled)?,
         }
         match &self.memory {
             Grant::NotAsked => write!(f, ", memory not locked")?,
@@ -145,6 +153,49 @@ impl fmt::Display for Grants {
             Grant::NotAsked => Ok(()),
             Grant::Granted(margin) => write!(f, ", spins {margin:?}"),
             Grant::Refused { reason, .. } => write!(f, ", spinning sleep refused ({reason})"),
+        }
+    }
+}
+
+/// How a thread is scheduled, in the kernel's own words, and how it was when it asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    now: String,
+    /// The real-time policy it was started with, by `chrt` or whoever started the program.
+    from_outside: Option<String>,
+}
+
+impl Scheduled {
+    pub(super) fn new(found: Option<Attributes>, now: Option<Attributes>) -> Self {
+        let words = |attributes: Option<Attributes>| {
+            attributes.map_or_else(|| "unknown scheduling".to_owned(), |it| it.to_string())
+        };
+        let from_outside = found.filter(Attributes::is_real_time).map(|it| it.to_string());
+        Self { now: words(now), from_outside }
+    }
+
+    /// A sentence if a real-time policy came from outside: what became of it.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let Self { now, from_outside } = self;
+        let found = from_outside.as_ref()?;
+        Some(if found == now {
+            format!("scheduled as {now}, which it was started with")
+        } else {
+            format!(
+                "scheduled as {now}, as the robot file or the command line asks, instead of {found}, which it was started \
+                 with: leave P out of the profile to keep that"
+            )
+        })
+    }
+}
+
+impl fmt::Display for Scheduled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { now, from_outside } = self;
+        match from_outside {
+            Some(found) if found != now => write!(f, "{now} (it was started with {found})"),
+            _ => f.write_str(now),
         }
     }
 }
@@ -205,7 +256,7 @@ impl<T: Copy> Grant<T> {
 #[derive(Debug)]
 pub(super) struct Undo {
     pub(super) shield: Option<Shield>,
-    scheduling: Option<scheduling::Attributes>,
+    scheduling: Option<Attributes>,
     affinity: Option<Cpus>,
     memory: bool,
     _always_on: Option<Held>,

@@ -30,6 +30,7 @@ pub use grant::{Grant, Granted, Grants};
 
 use crate::always_on;
 use crate::sys::{memory, scheduling};
+pub use grant::Scheduled;
 use grant::Undo;
 
 /// What a thread asks for before it runs a cycle.
@@ -109,6 +110,7 @@ impl RealTimeProfile {
     /// Asks for all of it, and for what is [always on](crate::always_on), for the calling thread, and says what was
     /// granted. All of it is given back when the answer is dropped.
     pub fn apply(&self) -> Granted {
+        let found = scheduling::attributes().ok();
         let (always_on, held) = always_on::hold();
         let mut undo = Undo::new(held);
         let (cpu, shield, shield_report) = self.place(&mut undo);
@@ -127,7 +129,9 @@ impl RealTimeProfile {
             }
             _ => Ok(()),
         });
-        let grants = Grants { scheduling, memory, cpu, shield, spin, always_on, shield_report };
+        // What the kernel says, not what it was asked: the policy may come from outside.
+        let scheduled = Scheduled::new(found, scheduling::attributes().ok());
+        let grants = Grants { scheduling, scheduled, memory, cpu, shield, spin, always_on, shield_report };
         Granted { grants, undo, thread: PhantomData }
     }
 

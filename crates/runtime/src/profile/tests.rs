@@ -96,3 +96,32 @@ fn a_reservation_is_granted_or_says_why_not() {
         }
     });
 }
+
+#[test]
+fn a_policy_from_outside_is_read_back_and_told() {
+    on_a_thread_of_its_own(|| {
+        let outside = Scheduling::Fifo { priority: 50 };
+        if let Err(error) = outside.apply() {
+            return eprintln!("skipped: {}", refusal::scheduling(outside, &error));
+        }
+        let kept = RealTimeProfile::ORDINARY.apply();
+        assert!(kept.to_string().starts_with("SCHED_FIFO 50, memory"), "{kept}");
+        let notes: Vec<_> = kept.notes().collect();
+        assert!(
+            notes.contains(&"scheduled as SCHED_FIFO 50, which it was started with".to_owned()),
+            "{notes:?}"
+        );
+        assert_eq!(kept.release(), Vec::<String>::new());
+
+        let scheduling = Some(Scheduling::Fifo { priority: 79 });
+        let changed = RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY }.apply();
+        let text = changed.to_string();
+        assert!(text.starts_with("SCHED_FIFO 79 (it was started with SCHED_FIFO 50), memory"), "{text}");
+        assert!(changed.notes().any(|it| it.contains("instead of SCHED_FIFO 50")));
+        assert_eq!(changed.release(), Vec::<String>::new());
+
+        let scheduling = Some(Scheduling::Fifo { priority: 100 });
+        let refused = RealTimeProfile { scheduling, ..RealTimeProfile::ORDINARY }.apply().to_string();
+        assert!(refused.contains("1 to 99), SCHED_FIFO 50 instead,"), "{refused}");
+    });
+}

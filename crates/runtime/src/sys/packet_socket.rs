@@ -131,6 +131,17 @@ impl PacketSocket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Whether the interface it was bound to is gone for good: the kernel takes its number away (packet(7)). One that is
+    /// down keeps it.
+    pub(crate) fn interface_is_gone(&self) -> io::Result<bool> {
+        // SAFETY: an all-zero sockaddr_ll is valid: it holds integers only.
+        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+        let mut length = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: `address` is valid to write to for the length given, which is the kernel's to set.
+        let result = unsafe { libc::getsockname(self.raw(), (&raw mut address).cast(), &mut length) };
+        if result == 0 { Ok(address.sll_ifindex <= 0) } else { Err(io::Error::last_os_error()) }
+    }
+
     /// Sends one frame: one system call.
     pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: the pointer and length are those of a live slice, which the kernel only reads.

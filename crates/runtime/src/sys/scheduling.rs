@@ -84,6 +84,12 @@ impl Attributes {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
+    /// Whether it runs before ordinary threads.
+    pub(crate) fn is_real_time(&self) -> bool {
+        let policy = self.0.sched_policy as libc::c_int;
+        matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
+    }
+
     fn parts(&self) -> (u32, u64, i32, u32, u64, u64, u64) {
         let it = &self.0;
         (
@@ -101,6 +107,29 @@ impl Attributes {
 impl PartialEq for Attributes {
     fn eq(&self, other: &Self) -> bool {
         self.parts() == other.parts()
+    }
+}
+
+impl fmt::Display for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let it = &self.0;
+        let time = Duration::from_nanos;
+        match it.sched_policy as libc::c_int {
+            libc::SCHED_OTHER => f.write_str("SCHED_OTHER"),
+            libc::SCHED_FIFO => write!(f, "SCHED_FIFO {}", it.sched_priority),
+            libc::SCHED_RR => write!(f, "SCHED_RR {}", it.sched_priority),
+            libc::SCHED_BATCH => f.write_str("SCHED_BATCH"),
+            libc::SCHED_IDLE => f.write_str("SCHED_IDLE"),
+            libc::SCHED_DEADLINE if it.sched_deadline == it.sched_period => {
+                write!(f, "SCHED_DEADLINE {:?} in {:?}", time(it.sched_runtime), time(it.sched_period))
+            }
+            libc::SCHED_DEADLINE => {
+                let (runtime, deadline, period) =
+                    (time(it.sched_runtime), time(it.sched_deadline), time(it.sched_period));
+                write!(f, "SCHED_DEADLINE {runtime:?} within {deadline:?} in {period:?}")
+            }
+            other => write!(f, "scheduling policy {other}"),
+        }
     }
 }
 

@@ -212,7 +212,7 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
 
 /// What makes the numbers worse than they could be, each with its remedy.
 fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
-    let mut warnings: Vec<String> = granted.refusals().collect();
+    let mut warnings: Vec<String> = granted.refusals().chain(granted.scheduled.note()).collect();
     if !machine.preempt_rt {
         warnings.push("the kernel is not a PREEMPT_RT one; install one for bounded latencies".to_owned());
     }
