@@ -1,10 +1,66 @@
 //! `onbeat simulate`: what it says.
 
-use crate::common::run;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use testbed::{Side, Testbed};
+
+use crate::common::{Running, finished, onbeat, run, six_axis_with};
 
 #[test]
 fn without_an_interface_it_says_what_it_needs() {
     let ran = run(&["simulate"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.stderr.contains("--iface"), "{}", ran.stderr);
+}
+
+/// A test network, or why there is none.
+fn testbed() -> Option<Testbed> {
+    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+}
+
+fn ip(testbed: &Testbed, arguments: &[&str]) -> String {
+    let mut command = Command::new("ip");
+    command.args(arguments);
+    let output = testbed.run_in(Side::Far, command).output().expect("ip");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn it_ends_with_its_interface() {
+    let Some(testbed) = testbed() else { return };
+    let mut simulate = onbeat();
+    simulate.args(["simulate", "examples/io-station.toml", "--iface", "far"]);
+    let simulate = Running::start(testbed.run_in(Side::Far, simulate));
+    // It listens to everything that comes, whoever it is addressed to: the interface shows it.
+    let begin = Instant::now();
+    while !ip(&testbed, &["-details", "link", "show", "far"]).contains("promiscuity 1") {
+        assert!(begin.elapsed() < Duration::from_secs(20), "it does not open its interface");
+    }
+    ip(&testbed, &["link", "delete", "far"]);
+    let ran = simulate.finish_within(Duration::from_secs(20));
+    let sentence = "onbeat: interface far: it was removed while SubDevices answered on it; make it anew and start again\n";
+    assert!(ran.code == Some(1) && ran.stderr.ends_with(sentence), "{:?}: {}", ran.code, ran.stderr);
+}
+
+#[test]
+fn it_says_how_it_is_really_scheduled() {
+    let Some(testbed) = testbed() else { return };
+    let fifo_50 = |robot: &Path| {
+        let (mut command, program) = (Command::new("chrt"), onbeat());
+        command.current_dir(program.get_current_dir().expect("the folder of the examples"));
+        command.args(["-f", "50"]).arg(program.get_program()).arg("simulate").arg(robot);
+        command.args(["--iface", "far", "--for", "10ms"]);
+        finished(testbed.run_in(Side::Far, command))
+    };
+    let ordinary = six_axis_with("ordinary.toml", "profile = \"PM\" ", "profile = \"none\" ");
+    let ran = fifo_50(&ordinary);
+    if ran.code != Some(0) {
+        return eprintln!("skipped: needs chrt (Debian: util-linux) and SCHED_FIFO: {}", ran.stderr);
+    }
+    assert!(ran.stderr.contains(" SubDevices answer on far, SCHED_FIFO 50, memory"), "{}", ran.stderr);
+    let ran = fifo_50(Path::new("examples/six-axis.toml"));
+    assert!(ran.stderr.contains(", SCHED_FIFO 79 (it was started with SCHED_FIFO 50), "), "{}", ran.stderr);
 }
