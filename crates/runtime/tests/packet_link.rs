@@ -119,7 +119,7 @@ impl Segment for Raise {
 fn ip_link(testbed: &Testbed, side: Side, words: &[&str]) {
     let mut command = Command::new("ip");
     command.arg("link").args(words);
-    assert!(testbed.run_in(side, command).status().unwrap().success());
+    assert!(testbed.run_in(side, command).status().expect("ip").success());
 }
 
 #[test]

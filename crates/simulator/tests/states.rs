@@ -258,11 +258,13 @@ fn bring_up(bus: &mut Bus) {
 /// AL control is asked for with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
 #[test]
 fn it_comes_up_again_and_again_however_a_main_device_begins() {
-    const INIT: (u16, &[u8]) = (register::AL_CONTROL, &[0x01, 0]);
-    const INIT_ACKNOWLEDGED: (u16, &[u8]) = (register::AL_CONTROL, &[0x11, 0]);
-    const FMMUS: (u16, &[u8]) = (register::FMMU, &[0; 256]);
-    const SYNC_MANAGERS: (u16, &[u8]) = (register::SYNC_MANAGER, &[0; 128]);
-    let styles: [(&str, &[(u16, &[u8])]); 5] = [
+    /// Register, data.
+    type Step = (u16, &'static [u8]);
+    const INIT: Step = (register::AL_CONTROL, &[0x01, 0]);
+    const INIT_ACKNOWLEDGED: Step = (register::AL_CONTROL, &[0x11, 0]);
+    const FMMUS: Step = (register::FMMU, &[0; 256]);
+    const SYNC_MANAGERS: Step = (register::SYNC_MANAGER, &[0; 128]);
+    let styles: [(&str, &[Step]); 5] = [
         ("ethercrab: Init with acknowledge, then all cleared", &[INIT_ACKNOWLEDGED, FMMUS, SYNC_MANAGERS]),
         ("SOEM: all cleared, then Init with acknowledge", &[FMMUS, SYNC_MANAGERS, INIT_ACKNOWLEDGED]),
         ("KickCAT: SyncManagers and FMMUs cleared, then Init", &[SYNC_MANAGERS, FMMUS, INIT]),
