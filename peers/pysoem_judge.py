@@ -37,6 +37,13 @@ def scan(master):
     while master.config_init() != SUB_DEVICES and time.monotonic() < deadline:
         time.sleep(0.1)
     expect("SubDevices found", len(master.slaves), SUB_DEVICES)
+    for slave in master.slaves:
+        slave.add_emergency_callback(emergency)
+
+
+def emergency(message):
+    # Frames stopped at the end of the run before, which is a fault to a drive; only that it was reset may be told.
+    expect("error code of an emergency", message.error_code, 0)
 
 
 def identities(master):
