@@ -110,9 +110,9 @@ impl WorkingCounter {
 /// How far the bus is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Counting, addressing, reading SIIs.
+    /// Opening ports, counting, addressing, reading SIIs, measuring the cable.
     Scan,
-    /// Measuring and setting clocks.
+    /// Setting clocks.
     Clocks,
     /// To PreOp, and the SDOs there.
     Configuration,
