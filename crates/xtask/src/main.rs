@@ -53,7 +53,10 @@ fn main() -> ExitCode {
         ["test"] => test(&root, &mut report),
         ["check"] => check::all(&root, &mut report),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
-        ["judges"] => judges::all(&root, &mut report),
+        ["judges"] => {
+            setup::debian_packages(&mut report);
+            judges::all(&root, &mut report);
+        }
         ["proofs"] => proofs::all(&root, &mut report),
         ["python"] => {
             setup::debian_packages(&mut report);

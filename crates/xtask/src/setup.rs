@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::command::{self, works};
 use crate::report::{Outcome, Report};
 
-/// A program that judges need, how to see whether it works, and the Debian package that brings it.
+/// A program, or a library's header, that judges need, how to see whether it is there, and the Debian package that brings it.
 struct Need {
     program: &'static str,
     probe: &'static [&'static str],
@@ -25,18 +25,25 @@ const NEEDS: &[Need] = &[
     Need { program: "/bin/busybox", probe: &["true"], package: "busybox-static" },
     Need { program: "cpio", probe: &["--version"], package: "cpio" },
     Need { program: "python3", probe: &["-c", "import ensurepip, venv"], package: "python3-venv" },
+    Need { program: "test", probe: &["-e", FAST_DDS], package: "libfastrtps-dev" },
 ];
+
+/// A header of Fast DDS 2, whose package has this name in Debian 12.
+pub(crate) const FAST_DDS: &str = "/usr/include/fastrtps/fastrtps_all.h";
 
 /// What only `cargo xtask bench` needs: a compiler for the reflector, and the kernel's headers for it.
 const BENCH_PACKAGES: &[&str] = &["clang", "libbpf-dev"];
 
 /// Installs the packages whose programs are missing.
 pub(crate) fn debian_packages(report: &mut Report) {
-    let missing = NEEDS.iter().filter(|need| !works(need.program, need.probe));
-    let missing: Vec<&str> = missing.map(|need| need.package).collect();
+    let missing = missing(NEEDS);
     if !missing.is_empty() {
         report.step("Debian packages", || install(&missing));
     }
+}
+
+fn missing(needs: &[Need]) -> Vec<&'static str> {
+    needs.iter().filter(|need| !works(need.program, need.probe)).map(|need| need.package).collect()
 }
 
 /// Installs what the reflector of `bench wire` is compiled with.
@@ -140,14 +147,63 @@ fn install(packages: &[&str]) -> Outcome {
         return Outcome::Skipped(format!("needs root: apt-get install {wanted}"));
     }
     println!("installing Debian packages: {wanted}");
-    let apt = |arguments: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command::output(command.args(["-q", "-y"]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
-    };
-    let installed =
-        apt(&["update"]).and_then(|_| apt(&[&["install", "--no-install-recommends"], packages].concat()));
-    match installed {
-        Ok(_) => Outcome::Passed,
+    match apt(&["update"]).and_then(|_| all_or_each(packages, apt_install)) {
+        Ok(()) => Outcome::Passed,
         Err(error) => Outcome::Skipped(error),
+    }
+}
+
+/// All packages at once; where that fails, such as for one that this release of Debian does not have, each by itself.
+///
+/// # Errors
+/// Why some of them cannot be installed.
+fn all_or_each(packages: &[&str], install: impl Fn(&[&str]) -> Result<(), String>) -> Result<(), String> {
+    if install(packages).is_ok() {
+        return Ok(());
+    }
+    let failures = packages.iter().filter_map(|package| install(&[package]).err());
+    let failures: Vec<String> = failures.collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
+}
+
+fn apt_install(packages: &[&str]) -> Result<(), String> {
+    apt(&[&["install", "--no-install-recommends"], packages].concat()).map(drop)
+}
+
+fn apt(arguments: &[&str]) -> Result<String, String> {
+    let mut command = Command::new("apt-get");
+    command::output(command.args(["-q", "-y"]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn one_package_that_debian_does_not_have_keeps_no_other_from_being_installed() {
+        let installed = RefCell::new(Vec::new());
+        let apt = |packages: &[&str]| {
+            if packages.contains(&"gone") {
+                return Err(format!("no {}", packages.join(" ")));
+            }
+            installed.borrow_mut().extend(packages.iter().map(|it| (*it).to_owned()));
+            Ok(())
+        };
+        assert_eq!(all_or_each(&["tshark", "gone", "cpio"], apt), Err("no gone".to_owned()));
+        assert_eq!(*installed.borrow(), ["tshark", "cpio"]);
+        assert_eq!(all_or_each(&["strace", "ethtool"], apt), Ok(()));
+        assert_eq!(installed.borrow().len(), 4);
+    }
+
+    #[test]
+    fn what_is_missing_is_found_by_its_probe() {
+        let there = Need { program: "test", probe: &["-e", "/"], package: "there" };
+        let gone = Need { program: "test", probe: &["-e", "/no/such/header.h"], package: "gone" };
+        let no_program = Need { program: "no-such-program", probe: &[], package: "no-program" };
+        assert_eq!(missing(&[there, gone, no_program]), ["gone", "no-program"]);
+        // Fast DDS is no program, and was skipped on every new machine.
+        assert!(NEEDS.iter().any(|need| need.package == "libfastrtps-dev"));
     }
 }
