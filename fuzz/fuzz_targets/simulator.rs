@@ -5,11 +5,12 @@
 #![no_main]
 
 use core::time::Duration;
+use std::sync::LazyLock;
 
 use ethercat::al::AlState;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::register::{self, SyncManager};
-use ethercat::sii::Identity;
+use ethercat::sii::{Identity, SiiSyncManager};
 use ethercat::time::Instant;
 use ethercat::wire::frame::DATAGRAMS_OFFSET;
 use ethercat::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress};
@@ -79,23 +80,40 @@ fn frame<'a>(segment: &mut Segment, now: Instant, bytes: &'a [u8], right_headers
     behind
 }
 
-fn segment() -> Segment {
-    let outputs = digital_outputs(Identity::default(), "outputs", 8).image().emit();
-    let drive = with_coe(Identity::default(), "drive", servo::default_mapping()).image().emit();
+/// What each segment is made of: described, laid out and emitted once.
+struct Parts {
+    outputs: Vec<u8>,
+    drive: Vec<u8>,
+    mailbox: Vec<SyncManager>,
+    application: ServoDrive,
+}
+
+static PARTS: LazyLock<Parts> = LazyLock::new(|| {
+    let image = with_coe(Identity::default(), "drive", servo::default_mapping()).image();
+    let settings = |it: &SiiSyncManager| SyncManager {
+        physical_address: it.physical_address,
+        length: it.length,
+        control: it.control,
+        active: true,
+    };
     let device = ServoDescription::new(DeviceDescription::new(Identity::default(), "drive"));
+    Parts {
+        outputs: digital_outputs(Identity::default(), "outputs", 8).image().emit(),
+        drive: image.emit(),
+        mailbox: image.sync_managers().iter().take(2).map(settings).collect(),
+        application: ServoDrive::new(&device).expect("the default drive"),
+    }
+});
+
+fn segment() -> Segment {
+    let parts = &*PARTS;
+    let outputs = DigitalOutputs::new(8, Wires::new()).expect("eight outputs");
     let mut segment = Segment::new(vec![
-        SubDevice::from_sii(&outputs, Box::new(DigitalOutputs::new(8, Wires::new()).expect("eight outputs"))),
-        SubDevice::from_sii(&drive, Box::new(ServoDrive::new(&device).expect("the default drive"))),
+        SubDevice::from_sii(&parts.outputs, Box::new(outputs)),
+        SubDevice::from_sii(&parts.drive, Box::new(parts.application.clone())),
     ]);
     // The drive's mailbox, and its state PreOp.
-    let image = ethercat::sii::Image::parse(&drive).expect("built a moment ago");
-    for (number, it) in (0..).zip(image.sync_managers()).take(2) {
-        let settings = SyncManager {
-            physical_address: it.physical_address,
-            length: it.length,
-            control: it.control,
-            active: true,
-        };
+    for (number, settings) in (0..).zip(&parts.mailbox) {
         write(&mut segment, SyncManager::register(number), &settings.emit());
     }
     write(&mut segment, register::AL_CONTROL, &[AlState::PreOp.number(), 0]);

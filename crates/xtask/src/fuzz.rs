@@ -1,4 +1,5 @@
-//! The fuzz targets, two at a time: one per core of a small machine.
+//! The fuzz targets: each once over its corpus in `fuzz/seeds`, then for some time with inputs of its own, two at a time: one
+//! per core of a small machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -59,6 +60,7 @@ pub(crate) fn all(root: &Path, options: &Options, report: &mut Report) {
     if !built {
         return;
     }
+    report.step("fuzz corpora", || regression(root, &targets));
     let waiting = Mutex::new(targets);
     let done = Mutex::new(Vec::new());
     let work = || {
@@ -80,12 +82,16 @@ pub(crate) fn all(root: &Path, options: &Options, report: &mut Report) {
     }
 }
 
-/// Names of the targets: the files of `fuzz/fuzz_targets`.
+/// Names of the targets: the files of `fuzz/fuzz_targets`, and its folders.
 fn targets(root: &Path, wanted: Option<&str>) -> Result<Vec<String>, String> {
     let folder = root.join("fuzz/fuzz_targets");
     let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let paths = entries.flatten().map(|entry| entry.path());
-    let name = |path: PathBuf| Some(path.file_name()?.to_str()?.strip_suffix(".rs")?.to_owned());
+    let name = |path: PathBuf| {
+        let name = path.file_name()?.to_str()?;
+        let folder = path.join("main.rs").exists().then_some(name);
+        name.strip_suffix(".rs").or(folder).map(str::to_owned)
+    };
     let mut found: Vec<String> = paths.filter_map(name).collect();
     found.sort();
     match wanted {
@@ -107,23 +113,67 @@ fn build(root: &Path) -> Command {
     command
 }
 
-/// Runs one built target. `cargo fuzz run` would do the same behind cargo's lock, one at a time.
-fn run(root: &Path, target: &str, time: Duration) -> Outcome {
-    let folder = root.join("fuzz");
-    let program = folder.join("target/x86_64-unknown-linux-gnu/release").join(target);
-    let (corpus, artifacts) = (folder.join("corpus").join(target), folder.join("artifacts").join(target));
-    for made in [&corpus, &artifacts] {
-        if let Err(error) = std::fs::create_dir_all(made) {
-            return Outcome::Failed(format!("{}: {error}", made.display()));
+/// Every input that was worth keeping, once: what was mended stays mended.
+fn regression(root: &Path, targets: &[String]) -> Outcome {
+    for target in targets {
+        let mut command = match built(root, target) {
+            Ok(command) => command,
+            Err(why) => return Outcome::Failed(why),
+        };
+        // Of the corpus nothing is changed.
+        command.args(["-runs=0", "-verbosity=0"]).arg(seeds(root, target));
+        if let Err(why) = command::run(&mut command) {
+            return Outcome::Failed(why);
         }
     }
-    let mut command = Command::new(program);
+    Outcome::Passed
+}
+
+/// Runs one built target with inputs of its own. `cargo fuzz run` would do the same behind cargo's lock, one at a time.
+fn run(root: &Path, target: &str, time: Duration) -> Outcome {
+    let corpus = root.join("fuzz/corpus").join(target);
+    let made = std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()));
+    let mut command = match made.and_then(|()| built(root, target)) {
+        Ok(command) => command,
+        Err(why) => return Outcome::Failed(why),
+    };
     command.arg(format!("-max_total_time={}", time.as_secs()));
-    command.arg(format!("-artifact_prefix={}/", artifacts.display()));
-    command.args(["-timeout=10", "-print_final_stats=1", "-verbosity=0"]).arg(&corpus);
-    let seeds = folder.join("seeds").join(target);
-    if seeds.exists() {
-        command.arg(seeds);
+    let dictionary = root.join("fuzz/dictionaries").join(format!("{target}.dict"));
+    if dictionary.exists() {
+        command.arg(format!("-dict={}", dictionary.display()));
     }
+    command.args(["-print_final_stats=1", "-verbosity=0"]).arg(&corpus).arg(seeds(root, target));
     Outcome::of(&mut command)
+}
+
+/// A built target that leaves what it fails with below `fuzz/artifacts`.
+fn built(root: &Path, target: &str) -> Result<Command, String> {
+    let folder = root.join("fuzz");
+    let artifacts = folder.join("artifacts").join(target);
+    std::fs::create_dir_all(&artifacts).map_err(|error| format!("{}: {error}", artifacts.display()))?;
+    let mut command = Command::new(folder.join("target/x86_64-unknown-linux-gnu/release").join(target));
+    command.arg(format!("-artifact_prefix={}/", artifacts.display())).arg("-timeout=10");
+    Ok(command)
+}
+
+/// The inputs that are kept.
+fn seeds(root: &Path, target: &str) -> PathBuf {
+    root.join("fuzz/seeds").join(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_is_built_and_has_inputs_that_are_kept() {
+        let root = crate::workspace_root();
+        let names = targets(&root, None).expect("the folder of targets");
+        let manifest = std::fs::read_to_string(root.join("fuzz/Cargo.toml")).expect("its manifest");
+        for name in names {
+            assert!(manifest.contains(&format!("name = \"{name}\"\n")), "{name} is not in fuzz/Cargo.toml");
+            let kept = std::fs::read_dir(seeds(&root, &name)).map_or(0, Iterator::count);
+            assert!(kept > 0, "{name} has nothing in fuzz/seeds");
+        }
+    }
 }

@@ -1,0 +1,142 @@
+//! The MainDevice as a whole against a segment, and a wire, that do as the input says: from the scan to Op and down again, in
+//! virtual time.
+//!
+//! What holds whatever comes in: inputs are called fresh only where the working counter of each of their datagrams was right
+//! and the reply is one of this cycle; `poll_transmit` ends; bring-up comes through or is given up, and so is a mailbox request; the
+//! bus comes down; nothing asks for memory in Op.
+//!
+//! The input is a byte of settings, and a row of deeds (`script.rs`).
+#![no_main]
+
+mod bus;
+mod freshness;
+mod script;
+mod wire;
+
+use core::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::main_device::{
+    Configuration, MainDevice, ProcessDataSource, Stage, StartupSdo, SubDeviceConfiguration,
+};
+use libfuzzer_sys::fuzz_target;
+use testbed::{CountingAllocator, allocations};
+
+use script::Script;
+use wire::Wire;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = allocations::COUNTED;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&settings, script)) = bytes.split_first() else { return };
+    let configuration = configuration(settings);
+    let target = configuration.target;
+    let mut wire = Wire::new(configuration, bus::segment(), Script::new(script));
+    up_to_pre_op(&mut wire);
+    if target > AlState::PreOp {
+        run(&mut wire);
+    }
+    serve_requests(&mut wire);
+    wire.silent = settings & SILENT != 0;
+    down(&mut wire);
+});
+
+const CLOCKS: u8 = 1;
+const STARTUP: u8 = 2;
+const MAPPED: u8 = 4;
+const SILENT: u8 = 8;
+const ONLY_SAFE_OP: u8 = 16;
+const ONLY_PRE_OP: u8 = 32;
+
+fn configuration(settings: u8) -> Configuration {
+    let is_set = |bit| settings & bit != 0;
+    let startup =
+        StartupSdo { index: 0x1C12, sub_index: 0, complete_access: true, data: vec![1, 0, 0, 0x16] };
+    let with_coe = SubDeviceConfiguration {
+        startup: if is_set(STARTUP) { vec![startup] } else { Vec::new() },
+        process_data: if is_set(MAPPED) {
+            ProcessDataSource::Explicit(bus::mapping())
+        } else {
+            ProcessDataSource::Sii
+        },
+        ..SubDeviceConfiguration::default()
+    };
+    let described = vec![with_coe, SubDeviceConfiguration::default()];
+    Configuration {
+        sub_devices: is_set(STARTUP | MAPPED).then_some(described),
+        target: match (is_set(ONLY_PRE_OP), is_set(ONLY_SAFE_OP)) {
+            (true, _) => AlState::PreOp,
+            (_, true) => AlState::SafeOp,
+            _ => AlState::Op,
+        },
+        period: PERIOD,
+        distributed_clocks: is_set(CLOCKS),
+        state_timeout: Duration::from_secs(3),
+        mailbox_timeout: Duration::from_secs(1),
+        ..Configuration::default()
+    }
+}
+
+/// Without cycles until all are there, or until it is given up.
+fn up_to_pre_op(wire: &mut Wire<'_>) {
+    while wire.main_device.stage() < Stage::PreOp {
+        wire.pump();
+        keeps_going(wire);
+    }
+    assert!(!wire.calm || wire.main_device.stage() == Stage::PreOp, "true replies, and no PreOp");
+}
+
+/// With cycles until all are where they should be, or until it is given up; and some more.
+fn run(wire: &mut Wire<'_>) {
+    // What is asked for on the way changes where it ends.
+    let reached =
+        |it: &MainDevice| if it.configuration().target == AlState::Op { Stage::Op } else { Stage::SafeOp };
+    while wire.main_device.stage() < reached(&wire.main_device) {
+        wire.cycle(PERIOD);
+        keeps_going(wire);
+    }
+    let all_fresh = (0..CYCLES).filter(|_| wire.cycle(PERIOD).all_fresh).count();
+    assert!(!wire.calm || all_fresh == CYCLES, "true replies, and only {all_fresh} cycles fresh");
+}
+
+/// Every request is answered, or given up.
+fn serve_requests(wire: &mut Wire<'_>) {
+    let (mut left, mut waited) = (wire.requests, wire.now);
+    while wire.requests > 0 {
+        if wire.main_device.stage() == Stage::Op {
+            _ = wire.cycle(PERIOD)
+        } else {
+            wire.pump()
+        }
+        if wire.requests != left {
+            (left, waited) = (wire.requests, wire.now);
+        }
+        assert!(
+            wire.now.since(waited) < LONGEST,
+            "a mailbox request that is neither answered nor given up"
+        );
+    }
+}
+
+/// Back to Init, whoever answers.
+fn down(wire: &mut Wire<'_>) {
+    wire.ask_for(AlState::Init);
+    while wire.main_device.stage() != Stage::Down {
+        wire.pump();
+        keeps_going(wire);
+    }
+}
+
+fn keeps_going(wire: &Wire<'_>) {
+    let lasted = wire.in_stage_for();
+    assert!(lasted < LONGEST, "{:?} for {lasted:?}", wire.main_device.stage());
+}
+
+const PERIOD: Duration = Duration::from_millis(1);
+
+/// Cycles where the bus was to go.
+const CYCLES: usize = 30;
+
+/// Each stage is passed, or given up, within this.
+const LONGEST: Duration = Duration::from_secs(10);

@@ -1,0 +1,350 @@
+//! Both ends and the virtual time between them: frames pass the segment when they are sent, and what comes back waits for its
+//! time, changed as the script says.
+
+use core::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
+use ethercat::main_device::{
+    BeatReport, Configuration, Event, MailboxRequest, MailboxService, MainDevice, Stage,
+};
+use ethercat::time::Instant;
+use ethercat::wire::coe::{ListType, ValueInfo};
+use ethercat::wire::frame;
+use simulator::Segment;
+use testbed::allocations;
+
+use crate::freshness::Freshness;
+use crate::script::{Deed, Lie, Script, SegmentDeed, write};
+
+/// There and back.
+const ROUND_TRIP: Duration = Duration::from_micros(100);
+
+/// The same where many frames have gone to and fro already: what takes long is to take few of them.
+const SLOW_ROUND_TRIP: Duration = Duration::from_millis(4);
+const MANY_FRAMES: u32 = 3000;
+
+/// Frames on their way at most (`exchange::SLOTS`): so many can be handed out without a reply.
+const MOST_FRAMES_AT_ONCE: usize = 64;
+
+/// Replies kept, to come again.
+const OLDER: usize = 16;
+
+pub(crate) struct Wire<'a> {
+    pub(crate) main_device: MainDevice,
+    segment: Segment,
+    pub(crate) now: Instant,
+    script: Script<'a>,
+    /// Replies that are true for now.
+    true_replies: u32,
+    lost_requests: u8,
+    lost_replies: u8,
+    lies: Vec<Lie>,
+    travelling: Vec<(Instant, Vec<u8>)>,
+    older: Vec<Vec<u8>>,
+    freshness: Freshness,
+    frames: u32,
+    stage: Stage,
+    stage_since: Instant,
+    /// Time that the wire, not the MainDevice, has taken in this stage.
+    excused: Duration,
+    pub(crate) failed: bool,
+    /// Requests whose outcome has not come, and since when.
+    pub(crate) requests: usize,
+    /// The cable is pulled.
+    pub(crate) silent: bool,
+    /// Nothing has gone wrong so far.
+    pub(crate) calm: bool,
+}
+
+impl<'a> Wire<'a> {
+    pub(crate) fn new(configuration: Configuration, segment: Segment, script: Script<'a>) -> Self {
+        let now = Instant::from_nanos(1_000_000_000);
+        Self {
+            main_device: MainDevice::new(configuration).expect("a configuration that can be run"),
+            segment,
+            now,
+            script,
+            true_replies: 0,
+            lost_requests: 0,
+            lost_replies: 0,
+            lies: Vec::new(),
+            travelling: Vec::new(),
+            older: Vec::new(),
+            freshness: Freshness::default(),
+            frames: 0,
+            stage: Stage::Scan,
+            stage_since: now,
+            excused: Duration::ZERO,
+            failed: false,
+            requests: 0,
+            silent: false,
+            calm: true,
+        }
+    }
+
+    /// Sends and receives without cycles until the next thing is due.
+    pub(crate) fn pump(&mut self) {
+        self.transmit();
+        let soonest = self.now + Duration::from_micros(1);
+        let latest = self.now + Duration::from_millis(10);
+        let due = self.main_device.poll_timeout().map_or(latest, |due| due.clamp(soonest, latest));
+        let arrival = self.travelling.iter().map(|it| it.0).min();
+        self.pass_to(arrival.map_or(due, |arrival| arrival.clamp(soonest, due)));
+        self.look_at_the_stage();
+    }
+
+    /// One cycle of `period`, its replies taken before it ends.
+    pub(crate) fn cycle(&mut self, period: Duration) -> BeatReport {
+        let now = self.now;
+        self.freshness.begin_cycle();
+        self.quietly(|main_device| main_device.begin_beat(now));
+        self.transmit();
+        self.pass_to(now + period);
+        let now = self.now;
+        let report = self.quietly(|main_device| main_device.end_beat(now));
+        self.freshness.judge(&self.main_device, &report);
+        self.look_at_the_stage();
+        report
+    }
+
+    pub(crate) fn ask_for(&mut self, state: AlState) {
+        self.main_device.request_state(state);
+        self.look_at_the_stage();
+    }
+
+    /// How long this stage lasts, without what the wire has taken.
+    pub(crate) fn in_stage_for(&self) -> Duration {
+        self.now.since(self.stage_since).saturating_sub(self.excused)
+    }
+
+    /// A call that asks for no memory in Op.
+    fn quietly<T>(&mut self, call: impl FnOnce(&mut MainDevice) -> T) -> T {
+        let in_op = self.main_device.stage() == Stage::Op;
+        let before = allocations::own_calls();
+        let done = allocations::watched(|| call(&mut self.main_device));
+        let calls = allocations::own_calls() - before;
+        assert!(
+            !in_op || self.main_device.stage() != Stage::Op || calls == 0,
+            "{calls} calls of the allocator in Op"
+        );
+        done
+    }
+
+    fn look_at_the_stage(&mut self) {
+        while let Some(event) = self.quietly(MainDevice::poll_event) {
+            match event {
+                Event::Failed(_) => self.failed = true,
+                Event::Mailbox(_) => self.requests -= 1,
+                _ => {}
+            }
+        }
+        let stage = self.main_device.stage();
+        if stage != self.stage {
+            (self.stage, self.stage_since, self.excused, self.frames) =
+                (stage, self.now, Duration::ZERO, 0);
+        }
+    }
+
+    fn transmit(&mut self) {
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        let now = self.now;
+        let mut sent = 0;
+        while let Some(length) = self.quietly(|main_device| main_device.poll_transmit(now, &mut buffer)) {
+            sent += 1;
+            assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
+            self.freshness.sent(&buffer[..length]);
+            self.request(buffer[..length].to_vec());
+        }
+    }
+
+    /// A frame passes the segment, and its reply goes on its way.
+    fn request(&mut self, mut bytes: Vec<u8>) {
+        self.frames += 1;
+        if count_down(&mut self.lost_requests) || self.silent {
+            return self.excuse(LOST);
+        }
+        if self.segment.process_frame(self.now, &mut bytes) {
+            self.reply(bytes);
+        }
+    }
+
+    fn reply(&mut self, mut bytes: Vec<u8>) {
+        let slow = self.frames > MANY_FRAMES;
+        let mut arrival = self.now + if slow { SLOW_ROUND_TRIP } else { ROUND_TRIP };
+        if count_down(&mut self.lost_replies) {
+            return self.excuse(LOST);
+        }
+        let places: Vec<_> = frame::places(&bytes).collect();
+        for place in &places {
+            let (data, counter) =
+                bytes[place.data().start..place.end()].split_at_mut(place.header.length.into());
+            for lie in &mut self.lies {
+                let for_ever = lie.left == u8::MAX;
+                if lie.tell(place.header.command, place.header.ado(), data, counter) && !for_ever {
+                    self.excused += PAUSE;
+                }
+            }
+        }
+        while self.true_replies == 0 {
+            let Some(deed) = self.script.next() else {
+                self.true_replies = u32::MAX;
+                break;
+            };
+            self.calm &= matches!(deed, Deed::True(_) | Deed::Truth | Deed::Request { .. });
+            let is_about_a_reply = !matches!(
+                deed,
+                Deed::True(_)
+                    | Deed::Truth
+                    | Deed::Lie(_)
+                    | Deed::Segment(..)
+                    | Deed::Request { .. }
+                    | Deed::State(_)
+            );
+            if let Deed::ReplyLost(more) = deed {
+                self.lost_replies = more;
+                return self.excuse(LOST);
+            }
+            self.carry_out(deed, &mut bytes, &mut arrival);
+            if is_about_a_reply {
+                self.excuse(PAUSE);
+                break;
+            }
+        }
+        self.true_replies = self.true_replies.saturating_sub(1);
+        self.older.push(bytes.clone());
+        if self.older.len() > OLDER {
+            self.older.remove(0);
+        }
+        self.travelling.push((arrival, bytes));
+    }
+
+    fn carry_out(&mut self, deed: Deed, bytes: &mut Vec<u8>, arrival: &mut Instant) {
+        let places: Vec<_> = frame::places(bytes).collect();
+        let place_of = |number: u8| places.get(usize::from(number) % places.len().max(1));
+        match deed {
+            Deed::True(replies) => self.true_replies = replies,
+            Deed::RequestLost(more) => self.lost_requests = more + 1,
+            Deed::ReplyLost(_) => {}
+            Deed::Late(quarters) => {
+                let late = Duration::from_micros(250) * quarters.into();
+                *arrival = *arrival + late;
+                self.excuse(late);
+            }
+            Deed::Twice(quarters) => {
+                self.travelling
+                    .push((*arrival + Duration::from_micros(250) * quarters.into(), bytes.clone()));
+            }
+            Deed::WorkingCounter { datagram, value } => {
+                if let Some(place) = place_of(datagram) {
+                    write(bytes, place.working_counter(), &u16::from(value).to_le_bytes());
+                }
+            }
+            Deed::Bytes { datagram, at, bytes: other } => {
+                if let Some(place) = place_of(datagram) {
+                    write(&mut bytes[place.data()], at.into(), &other);
+                }
+            }
+            Deed::Flip { at, by } => {
+                let length = bytes.len();
+                bytes[usize::from(at) % length] ^= by;
+            }
+            Deed::Short(length) => bytes.truncate(length.into()),
+            Deed::Older(number) => {
+                if let Some(older) = self.older.iter().rev().nth(usize::from(number) % OLDER) {
+                    self.travelling.push((self.now, older.clone()));
+                }
+            }
+            Deed::Foreign(frame) => self.travelling.push((self.now, frame)),
+            Deed::Lie(lie) => self.lies.push(lie),
+            Deed::Truth => self.lies.clear(),
+            Deed::Segment(deed, place) => self.happen(deed, place),
+            Deed::Stall(times) => {
+                let stall = Duration::from_millis(4) * times.into();
+                self.now = self.now + stall;
+                self.excuse(stall);
+            }
+            Deed::Request { kind, position, index } => self.submit(kind, position, index),
+            Deed::State(which) => {
+                let states = [AlState::Init, AlState::SafeOp, AlState::Op];
+                self.main_device.request_state(states[usize::from(which) % states.len()]);
+            }
+        }
+    }
+
+    fn happen(&mut self, deed: SegmentDeed, place: u8) {
+        let (position, port) =
+            (usize::from(place) % usize::from(crate::bus::COUNT), usize::from(place > 0));
+        match deed {
+            SegmentDeed::PowerCycle => _ = self.segment.power_cycle(position),
+            SegmentDeed::Disconnect => _ = self.segment.disconnect(position, port),
+            SegmentDeed::Connect => _ = self.segment.connect(position, port),
+            SegmentDeed::Stop | SegmentDeed::Go => {
+                let runs = matches!(deed, SegmentDeed::Go);
+                self.segment
+                    .sub_device_mut(position)
+                    .into_iter()
+                    .for_each(|it| it.set_application_runs(runs));
+            }
+        }
+    }
+
+    fn submit(&mut self, kind: u8, position: u8, index: u16) {
+        let position = u16::from(position) % (crate::bus::COUNT + 1);
+        let (sub_index, complete_access) = (index as u8 & 3, kind & 1 != 0);
+        // What is there, and what the input says.
+        let index = if kind & 4 == 0 { 0x1000 + (index & 0x0F) } else { index };
+        let service = match kind & 3 {
+            0 => MailboxService::Upload { index, sub_index, complete_access: index & 0x100 != 0 },
+            1 => MailboxService::Download { index, sub_index, complete_access },
+            2 => MailboxService::ObjectList(ListType::ALL),
+            _ => MailboxService::DescribeEntry { index, sub_index, value_info: ValueInfo::default() },
+        };
+        let data =
+            if kind & 3 == 1 { vec![0x11; usize::from(index & 0x3F) * 8] } else { Vec::with_capacity(512) };
+        if self.requests < MOST_REQUESTS
+            && self.main_device.submit(MailboxRequest { position, service, data }).is_ok()
+        {
+            self.requests += 1;
+        }
+    }
+
+    /// Time passes up to `end`; what arrives is handed over, and what that leads to is sent.
+    fn pass_to(&mut self, end: Instant) {
+        let next = |travelling: &[(Instant, Vec<u8>)]| {
+            let due = travelling.iter().enumerate().filter(|(_, it)| it.0 <= end);
+            due.min_by_key(|(_, it)| it.0).map(|(place, _)| place)
+        };
+        while let Some(place) = next(&self.travelling) {
+            let (arrival, bytes) = self.travelling.remove(place);
+            self.now = self.now.max(arrival);
+            self.freshness.received(&bytes);
+            let now = self.now;
+            self.quietly(|main_device| main_device.handle_frame(now, &bytes));
+            self.transmit();
+        }
+        self.now = self.now.max(end);
+        self.segment.advance(self.now);
+    }
+
+    fn excuse(&mut self, time: Duration) {
+        self.excused += time;
+        self.calm = false;
+    }
+}
+
+/// Whether there was one left.
+fn count_down(left: &mut u8) -> bool {
+    let some = *left > 0;
+    *left = left.saturating_sub(1);
+    some
+}
+
+/// What a lost frame takes: `reply_timeout`.
+const LOST: Duration = Duration::from_millis(20);
+
+/// What a wrong answer takes: the pause before it is asked again, and what is begun anew.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Requests under way at once.
+const MOST_REQUESTS: usize = 4;

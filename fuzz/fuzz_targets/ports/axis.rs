@@ -1,0 +1,177 @@
+//! An axis with its supervision, and a drive behind it that does what it is sent, or is in trouble.
+
+use ethercat::cia402::{CyclicMode, Request, State};
+use motion::supervision::{
+    FollowingErrorLimit, Intervention, Limits, Mode, OnStale, Seen, Settings, Supervised, Supervisor,
+};
+use motion::{
+    AxisFeedback, AxisPhase, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
+    Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, TwistLimits,
+};
+use onbeat_control::AxisSettings;
+use runtime::controller::{AxisCommand, AxisReport};
+
+use crate::PERIOD;
+
+pub(crate) const VELOCITY: f64 = 4.0;
+const ACCELERATION: f64 = 40.0;
+const JERK: f64 = 800.0;
+const POSITIONS: (f64, f64) = (-3.0, 3.0);
+const TORQUE: f64 = 2.0;
+
+/// Rounding.
+const HARDLY: f64 = 1e-9;
+
+/// What is wrong with a drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Trouble {
+    #[default]
+    None,
+    /// It is in fault until it is reset.
+    Fault,
+    /// It stays in the state it is in.
+    Deaf,
+    /// It does not move.
+    Stuck,
+    /// Its inputs do not come.
+    NotFresh,
+}
+
+#[derive(Debug)]
+pub(crate) struct Axis {
+    mode: CyclicMode,
+    supervisor: Supervisor,
+    report: AxisReport,
+    sent: Option<Supervised>,
+    request: Request,
+    pub(crate) trouble: Trouble,
+}
+
+impl Axis {
+    pub(crate) fn new(mode: CyclicMode) -> Self {
+        let supervised = if mode == CyclicMode::Position { Mode::Position } else { Mode::Velocity };
+        let settings = Settings {
+            mode: supervised,
+            limits: Limits {
+                position: (supervised == Mode::Position)
+                    .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
+                velocity: RadiansPerSecond(VELOCITY),
+                deceleration: RadiansPerSecondSquared(ACCELERATION),
+                torque: NewtonMetres(TORQUE),
+                step: Radians(2.0 * VELOCITY * PERIOD.as_secs_f64()),
+            },
+            following_error: Some(FollowingErrorLimit { distance: Radians(0.5), patience: Seconds(0.05) }),
+            on_stale: OnStale::RampToZero,
+        };
+        let supervisor = Supervisor::new(settings, Seconds(PERIOD.as_secs_f64())).expect("settings");
+        let report = AxisReport { state: Some(State::SwitchOnDisabled), ..AxisReport::default() };
+        Self { mode, supervisor, report, sent: None, request: Request::Disable, trouble: Trouble::None }
+    }
+
+    /// What the drive reports of what it was sent last, as the controller is shown it.
+    pub(crate) fn report(&mut self) -> AxisReport {
+        self.play();
+        let mut shown = self.report;
+        shown.feedback.phase = self.supervisor.phase(shown.feedback.phase);
+        shown.stop = self.sent.and_then(|sent| sent.reason);
+        shown
+    }
+
+    /// What the controller wants, supervised; and judged.
+    pub(crate) fn take(&mut self, elapsed: Seconds, command: &AxisCommand) {
+        if command.request == Request::FaultReset {
+            self.supervisor.acknowledge();
+        }
+        if command.home {
+            self.report.homed = true;
+        }
+        let seen = Seen {
+            feedback: self.report.feedback,
+            fault: self.report.state == Some(State::Fault),
+            ..Seen::default()
+        };
+        let before = self.sent.map_or(self.report.feedback.position, |sent| sent.setpoint.position);
+        let supervised = self.supervisor.step(elapsed, command.setpoint, &seen);
+        self.request = match supervised.intervention {
+            Some(Intervention::Disable) => Request::Disable,
+            Some(Intervention::QuickStop) => Request::QuickStop,
+            Some(Intervention::Halt) => Request::Halt,
+            None => command.request,
+        };
+        self.sent = Some(supervised);
+        self.judge(elapsed, before, &supervised);
+    }
+
+    fn judge(&self, elapsed: Seconds, before: Radians, supervised: &Supervised) {
+        let it = &supervised.setpoint;
+        let numbers = [it.position.0, it.velocity.0, it.torque.0];
+        assert!(numbers.iter().all(|number| number.is_finite()), "{supervised:?}");
+        if self.report.feedback.phase != AxisPhase::Following {
+            return;
+        }
+        assert!(it.torque.0.abs() <= TORQUE + HARDLY, "{supervised:?}");
+        if self.mode == CyclicMode::Velocity {
+            return assert!(it.velocity.0.abs() <= VELOCITY + HARDLY, "{supervised:?}");
+        }
+        let within = POSITIONS.0 - HARDLY..=POSITIONS.1 + HARDLY;
+        assert!(within.contains(&it.position.0), "{supervised:?}");
+        let step = (it.position - before).0.abs();
+        assert!(step <= VELOCITY * elapsed.0 + HARDLY, "{step} rad from {before:?}: {supervised:?}");
+    }
+
+    /// The drive goes on by a cycle.
+    fn play(&mut self) {
+        let report = &mut self.report;
+        report.state = match (self.trouble, self.request) {
+            (Trouble::Deaf, _) => report.state,
+            (Trouble::Fault, Request::FaultReset) => {
+                self.trouble = Trouble::None;
+                Some(State::SwitchOnDisabled)
+            }
+            (Trouble::Fault, _) => Some(State::Fault),
+            (_, Request::Enable | Request::Halt) => Some(State::OperationEnabled),
+            (_, Request::Disable | Request::QuickStop) => Some(State::SwitchOnDisabled),
+            (_, Request::FaultReset) => report.state,
+        };
+        let enabled = report.state == Some(State::OperationEnabled);
+        let AxisFeedback { position, phase, .. } = report.feedback;
+        let phase = match phase {
+            _ if !enabled => AxisPhase::NotEnabled,
+            AxisPhase::NotEnabled => AxisPhase::HoldingAt(position),
+            _ => AxisPhase::Following,
+        };
+        let moved = match (self.sent, self.mode) {
+            (Some(sent), CyclicMode::Position) if enabled => (sent.setpoint.position - position).0,
+            (Some(sent), _) if enabled => sent.setpoint.velocity.0 * PERIOD.as_secs_f64(),
+            _ => 0.0,
+        };
+        let moved = if self.trouble == Trouble::Stuck { 0.0 } else { moved };
+        let fresh = self.trouble != Trouble::NotFresh;
+        report.feedback = AxisFeedback { phase, fresh, ..report.feedback };
+        if fresh {
+            report.feedback.position = position + Radians(moved);
+            report.feedback.velocity = RadiansPerSecond(moved / PERIOD.as_secs_f64());
+        }
+    }
+}
+
+pub(crate) fn settings(axis: usize) -> AxisSettings {
+    AxisSettings {
+        axis,
+        position_limits: Some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
+        velocity_limit: RadiansPerSecond(VELOCITY),
+        acceleration_limit: RadiansPerSecondSquared(ACCELERATION),
+        jerk_limit: RadiansPerSecondCubed(JERK),
+    }
+}
+
+pub(crate) fn twist_limits() -> TwistLimits {
+    TwistLimits {
+        velocity: MetresPerSecond(0.35),
+        acceleration: MetresPerSecondSquared(0.5),
+        jerk: MetresPerSecondCubed(5.0),
+        yaw_velocity: RadiansPerSecond(1.5),
+        yaw_acceleration: RadiansPerSecondSquared(3.0),
+        yaw_jerk: RadiansPerSecondCubed(30.0),
+    }
+}

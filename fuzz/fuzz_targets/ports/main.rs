@@ -1,0 +1,137 @@
+//! Any messages at the ports `control` and `trajectory`, any command that passed the checks, and drives in any trouble: with the
+//! controllers behind them and supervision before the drives. No set-point is beyond an axis's limits, none is no finite number,
+//! every answer can be read.
+//!
+//! The input is a byte of settings and a row of events (`events.rs`).
+#![no_main]
+
+mod axis;
+mod events;
+#[path = "../../../crates/control/tests/rig/ports.rs"]
+#[allow(dead_code)]
+mod ports;
+
+use core::time::Duration;
+
+use ethercat::cia402::CyclicMode;
+use ethercat::time::Instant;
+use libfuzzer_sys::fuzz_target;
+use motion::kinematics::DifferentialDrive;
+use motion::{Metres, Radians, RadiansPerSecond, Seconds};
+use onbeat_control::{
+    Drive, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, Mover, Switch, SwitchAxis,
+    TrajectorySettings,
+};
+use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
+
+use axis::{Axis, VELOCITY};
+use events::{Event, Events};
+use ports::Pipe;
+
+pub(crate) const AXES: usize = 3;
+pub(crate) const PERIOD: Duration = Duration::from_millis(1);
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&settings, events)) = bytes.split_first() else { return };
+    let mode = if settings & 1 == 0 { CyclicMode::Position } else { CyclicMode::Velocity };
+    let mut robot = Robot::new(mode, settings & 2 != 0);
+    let mut events = Events::new(events);
+    robot.run(50, 1);
+    while let Some(event) = events.next() {
+        match event {
+            Event::Cycles(cycles) => robot.run(cycles, 1),
+            Event::Late(periods) => robot.run(1, periods),
+            Event::Control(message) => robot.control.put(&message),
+            Event::Trajectory(message) => robot.trajectory.put(&message),
+            Event::Asked(asked) => robot.asked = asked,
+            Event::Trouble(axis, trouble) => robot.axes[axis].trouble = trouble,
+            Event::Stopping => robot.stopping = true,
+        }
+    }
+    robot.run(200, 1);
+});
+
+struct Robot {
+    switch: Switch,
+    control: Pipe,
+    trajectory: Pipe,
+    asked: Asked,
+    axes: Vec<Axis>,
+    commands: Vec<AxisCommand>,
+    cycle: u64,
+    stopping: bool,
+}
+
+impl Robot {
+    fn new(mode: CyclicMode, enable: bool) -> Self {
+        let axis = SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
+        let (control, trajectory) = (Pipe::default(), Pipe::default());
+        let switch = Switch::new(&[axis; AXES], members(mode), enable)
+            .with_ports(Box::new(control.clone()), Box::new(trajectory.clone()));
+        Self {
+            switch,
+            control,
+            trajectory,
+            asked: Asked { axes: vec![None; AXES], ..Asked::default() },
+            axes: (0..AXES).map(|_| Axis::new(mode)).collect(),
+            commands: vec![AxisCommand::default(); AXES],
+            cycle: 0,
+            stopping: false,
+        }
+    }
+
+    fn run(&mut self, cycles: u32, periods: u64) {
+        for _ in 0..cycles {
+            self.cycle += periods;
+            let reports: Vec<AxisReport> = self.axes.iter_mut().map(|axis| axis.report()).collect();
+            let release = 1_000_000_000_000 + self.cycle * PERIOD.as_nanos() as u64;
+            let beat = Beat {
+                cycle: self.cycle,
+                release: Instant::from_nanos(release),
+                period: PERIOD,
+                periods,
+                stopping: self.stopping,
+            };
+            self.switch.hear(&self.asked);
+            self.switch.update(beat, &reports, &mut self.commands);
+            let elapsed = Seconds(PERIOD.as_secs_f64() * periods as f64);
+            for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
+                axis.take(elapsed, command);
+            }
+            // What cannot be read fails there.
+            (self.control.taken_replies(), self.trajectory.taken_reports());
+        }
+    }
+}
+
+fn members(mode: CyclicMode) -> Vec<Member> {
+    let all = [0, 1, 2];
+    let settings = all.map(axis::settings);
+    let hold = Member::new(Mover::Plain(Box::new(Hold)), &all);
+    if mode == CyclicMode::Velocity {
+        let base = DifferentialDrive::new(Metres(0.05), Metres(0.3)).expect("a base");
+        let drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), axis::twist_limits());
+        let drive = drive.expect("limits");
+        let velocity = JointVelocity::new(&settings).expect("limits");
+        return vec![
+            Member::new(Mover::Drive(Box::new(drive)), &[0, 1]),
+            Member::new(Mover::Plain(Box::new(velocity)), &all),
+            hold,
+        ];
+    }
+    let trajectory = TrajectorySettings {
+        axes: settings.to_vec(),
+        robot_axes: AXES,
+        points: 50,
+        path_tolerance: Some(Radians(0.1)),
+        goal_tolerance: Some(Radians(0.005)),
+        goal_time: Some(Seconds(0.5)),
+    };
+    let trajectory = JointTrajectory::new(trajectory).expect("settings");
+    let position = JointPosition::new(&settings).expect("limits");
+    vec![
+        Member::new(Mover::Trajectory(Box::new(trajectory)), &all),
+        Member::new(Mover::Plain(Box::new(position)), &all),
+        hold,
+    ]
+}

@@ -1,0 +1,25 @@
+//! Any bytes as a recording: no panic, what is read is written and read again the same, and its report - as text, Markdown, JSON
+//! and HTML - is made of it, or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use report::Report;
+use timing::{Recording, RecordingWriter};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(recording) = Recording::read(bytes) else { return };
+    let mut writer = RecordingWriter::begin(Vec::new(), &recording.header).expect("memory");
+    for row in recording.rows() {
+        writer.row(row).expect("as many values as columns");
+    }
+    let written = writer.finish(&recording.end).expect("memory");
+    let again = Recording::read(&written[..]).expect("what was written");
+    // JSON keeps no number that needs more than 64 bits: of the facts the names are compared.
+    let names = |it: &Recording| it.end.keys().cloned().collect::<Vec<_>>();
+    assert_eq!((&again.header.columns, names(&again)), (&recording.header.columns, names(&recording)));
+    assert!(again.rows().eq(recording.rows()));
+    let Ok(report) = Report::of_recording("fuzz.rec", &recording) else { return };
+    let (text, markdown, html) = (report.text(), report.markdown(), report.html());
+    assert!(text.contains("fuzz.rec") && markdown.contains("fuzz.rec") && html.contains("fuzz.rec"));
+    assert!(Report::from_json(&report.json()).is_ok());
+});

@@ -1,0 +1,32 @@
+//! Any text as a robot file: no panic, an error is one sentence with its place, and of a file that is taken every number is finite.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use robot::Robot;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(text) = core::str::from_utf8(bytes) else { return };
+    match Robot::parse(text, "robot.toml") {
+        Err(error) => assert!(error.to_string().starts_with("robot.toml:"), "{error}"),
+        Ok(robot) => {
+            let shown = format!("{robot:?}");
+            assert!(!without_names(&shown).any(|word| matches!(word, "NaN" | "inf")), "{shown}");
+        }
+    }
+});
+
+/// The words that `Debug` shows, without what people have named.
+fn without_names(shown: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let mut escaped = false;
+    let outside = shown.split(move |letter| {
+        let ends = letter == '"' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        ends
+    });
+    let outside = outside.filter(move |_| {
+        quoted = !quoted;
+        quoted
+    });
+    outside.flat_map(|text| text.split(|letter: char| !letter.is_alphanumeric()))
+}
