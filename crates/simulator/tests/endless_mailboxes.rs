@@ -15,6 +15,7 @@ use ethercat::time::Instant;
 use ethercat::wire::coe::{
     CoeMessage, ListType, SdoInformation, SdoInformationService, SdoPayload, SdoRequest, SdoResponse,
 };
+use ethercat::wire::mailbox::MailboxError as Refusal;
 use onbeat_simulator::SubDevice;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{Application, ProcessDataLengths, Replies};
@@ -57,11 +58,7 @@ impl Application for Endless {
         self.now = now;
     }
 
-    fn coe(
-        &mut self,
-        request: &[u8],
-        _replies: &mut Replies<'_>,
-    ) -> Result<(), ethercat::wire::mailbox::MailboxError> {
+    fn coe(&mut self, request: &[u8], _replies: &mut Replies<'_>) -> Result<(), Refusal> {
         let kind = match CoeMessage::parse(request) {
             Ok(CoeMessage::SdoRequest(SdoRequest::InitiateUpload { index: 0x2000, .. })) => CoeKind::Began,
             Ok(CoeMessage::SdoRequest(SdoRequest::InitiateUpload { index, .. })) => CoeKind::None(index),
