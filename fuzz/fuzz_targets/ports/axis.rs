@@ -2,7 +2,7 @@
 
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::supervision::{
-    FollowingErrorLimit, Intervention, Limits, Mode, OnStale, Seen, Settings, Supervised, Supervisor,
+    Ending, FollowingErrorLimit, Intervention, Limits, Mode, OnStale, Outage, Seen, Settings, StopReason, Supervised, Supervisor,
 };
 use motion::{
     AxisFeedback, AxisPhase, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
@@ -44,6 +44,11 @@ pub(crate) struct Axis {
     report: AxisReport,
     sent: Option<Supervised>,
     request: Request,
+    /// Where the drive really is.
+    place: Radians,
+    /// Cycles in a row in which it was not heard of, up to this one; and whether it was in this one.
+    missed: u64,
+    heard: bool,
     pub(crate) trouble: Trouble,
 }
 
@@ -57,20 +62,34 @@ impl Axis {
                     .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
                 velocity: RadiansPerSecond(VELOCITY),
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
+                jerk: RadiansPerSecondCubed(JERK),
                 torque: NewtonMetres(TORQUE),
                 step: Radians(2.0 * VELOCITY * PERIOD.as_secs_f64()),
             },
             following_error: Some(FollowingErrorLimit { distance: Radians(0.5), patience: Seconds(0.05) }),
             on_stale: OnStale::RampToZero,
+            outage: Outage::default(),
         };
         let supervisor = Supervisor::new(settings, Seconds(PERIOD.as_secs_f64())).expect("settings");
         let report = AxisReport { state: Some(State::SwitchOnDisabled), ..AxisReport::default() };
-        Self { mode, supervisor, report, sent: None, request: Request::Disable, trouble: Trouble::None }
+        Self {
+            mode,
+            supervisor,
+            report,
+            sent: None,
+            request: Request::Disable,
+            place: Radians(0.0),
+            missed: 0,
+            heard: true,
+            trouble: Trouble::None,
+        }
     }
 
-    /// What the drive reports of what it was sent last, as the controller is shown it.
-    pub(crate) fn report(&mut self) -> AxisReport {
+    /// What the drive reports of what it was sent last, `periods` ago, as the controller is shown it.
+    pub(crate) fn report(&mut self, periods: u64) -> AxisReport {
         self.play();
+        self.missed += periods - 1;
+        self.report.missed = self.missed as u32;
         let mut shown = self.report;
         shown.feedback.phase = self.supervisor.phase(shown.feedback.phase);
         shown.stop = self.sent.and_then(|sent| sent.reason);
@@ -78,7 +97,7 @@ impl Axis {
     }
 
     /// What the controller wants, supervised; and judged.
-    pub(crate) fn take(&mut self, elapsed: Seconds, command: &AxisCommand) {
+    pub(crate) fn take(&mut self, elapsed: Seconds, command: &AxisCommand, ending: Ending) {
         if command.request == Request::FaultReset {
             self.supervisor.acknowledge();
         }
@@ -88,6 +107,8 @@ impl Axis {
         let seen = Seen {
             feedback: self.report.feedback,
             fault: self.report.state == Some(State::Fault),
+            missed: self.missed,
+            ending,
             ..Seen::default()
         };
         let before = self.sent.map_or(self.report.feedback.position, |sent| sent.setpoint.position);
@@ -115,6 +136,10 @@ impl Axis {
         }
         let within = POSITIONS.0 - HARDLY..=POSITIONS.1 + HARDLY;
         assert!(within.contains(&it.position.0), "{supervised:?}");
+        if self.heard && supervised.reason == Some(StopReason::Outage) {
+            // It begins anew where the axis is.
+            return;
+        }
         let step = (it.position - before).0.abs();
         assert!(step <= VELOCITY * elapsed.0 + HARDLY, "{step} rad from {before:?}: {supervised:?}");
     }
@@ -141,15 +166,21 @@ impl Axis {
             _ => AxisPhase::Following,
         };
         let moved = match (self.sent, self.mode) {
-            (Some(sent), CyclicMode::Position) if enabled => (sent.setpoint.position - position).0,
+            (Some(sent), CyclicMode::Position) if enabled => (sent.setpoint.position - self.place).0,
             (Some(sent), _) if enabled => sent.setpoint.velocity.0 * PERIOD.as_secs_f64(),
             _ => 0.0,
         };
         let moved = if self.trouble == Trouble::Stuck { 0.0 } else { moved };
         let fresh = self.trouble != Trouble::NotFresh;
         report.feedback = AxisFeedback { phase, fresh, ..report.feedback };
+        self.place += Radians(moved);
+        if self.heard {
+            self.missed = 0;
+        }
+        self.heard = fresh;
+        self.missed += u64::from(!fresh);
         if fresh {
-            report.feedback.position = position + Radians(moved);
+            report.feedback.position = self.place;
             report.feedback.velocity = RadiansPerSecond(moved / PERIOD.as_secs_f64());
         }
     }

@@ -17,6 +17,7 @@ use ethercat::cia402::CyclicMode;
 use ethercat::time::Instant;
 use libfuzzer_sys::fuzz_target;
 use motion::kinematics::DifferentialDrive;
+use motion::supervision::Ending;
 use motion::{Metres, Radians, RadiansPerSecond, Seconds};
 use onbeat_control::{
     Drive, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, Mover, Switch, SwitchAxis,
@@ -83,7 +84,7 @@ impl Robot {
     fn run(&mut self, cycles: u32, periods: u64) {
         for _ in 0..cycles {
             self.cycle += periods;
-            let reports: Vec<AxisReport> = self.axes.iter_mut().map(|axis| axis.report()).collect();
+            let reports: Vec<AxisReport> = self.axes.iter_mut().map(|axis| axis.report(periods)).collect();
             let release = 1_000_000_000_000 + self.cycle * PERIOD.as_nanos() as u64;
             let beat = Beat {
                 cycle: self.cycle,
@@ -96,7 +97,7 @@ impl Robot {
             self.switch.update(beat, &reports, &mut self.commands);
             let elapsed = Seconds(PERIOD.as_secs_f64() * periods as f64);
             for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
-                axis.take(elapsed, command);
+                axis.take(elapsed, command, if self.stopping { Ending::Asked } else { Ending::No });
             }
             // What cannot be read fails there.
             (self.control.taken_replies(), self.trajectory.taken_reports());
