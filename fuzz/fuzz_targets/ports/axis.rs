@@ -2,7 +2,8 @@
 
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::supervision::{
-    Ending, FollowingErrorLimit, Intervention, Limits, Mode, OnStale, Outage, Seen, Settings, StopReason, Supervised, Supervisor,
+    Ending, FollowingErrorLimit, Intervention, Limits, Mode, OnStale, Outage, Seen, Settings, StopReason,
+    Supervised, Supervisor,
 };
 use motion::{
     AxisFeedback, AxisPhase, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
