@@ -15,6 +15,8 @@ name = "homing"
 [cycle]
 period = "1ms"
 profile = "none"
+outage_time = "250ms"
+after_outage = "resume"
 
 [[bus.sub_device]]
 name = "drive"
