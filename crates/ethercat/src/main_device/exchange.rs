@@ -166,7 +166,7 @@ impl Exchange {
     pub(super) fn accept(&mut self, bytes: &[u8]) -> Result<(usize, Purpose), Reception> {
         let mut outcome = self.matching_slot(bytes);
         if bytes.get(SOURCE_OFFSET).is_some_and(|byte| byte & PROCESSED_BIT == 0) {
-            outcome = self.from_unchanged_source(bytes, outcome);
+            outcome = self.unmarked(bytes, outcome);
         }
         match outcome {
             Ok((index, purpose)) => {
@@ -181,7 +181,7 @@ impl Exchange {
 
     /// What a frame is that no SubDevice has marked: a reply of a segment that leaves the source address alone,
     /// where it shows that a SubDevice was passed; ours, sent back by a loop or a switch; or anybody's.
-    fn from_unchanged_source(
+    fn unmarked(
         &mut self,
         bytes: &[u8],
         outcome: Result<(usize, Purpose), Reception>,

@@ -77,7 +77,7 @@ enum Step {
     /// A change of state: the register written next.
     State(StateChange),
     /// The EEPROM.
-    Sii(SiiReader),
+    Sii(Box<SiiReader>),
     /// The mailbox client has it.
     Mailbox,
     /// A PDO mapping, of which the mailbox client has an object.
@@ -250,7 +250,7 @@ impl Worker {
             }
             Action::ReadSii => {
                 if !matches!(self.step, Step::Sii(_)) {
-                    self.step = Step::Sii(SiiReader::default());
+                    self.step = Step::Sii(Box::default());
                 }
                 let Step::Sii(reader) = &self.step else { return false };
                 match reader.request() {
@@ -436,7 +436,7 @@ impl Worker {
         let image = match reader.fetched(now, data) {
             Ok(SiiProgress::Busy) => return self.not_before = now + PAUSE / 4,
             Ok(SiiProgress::More) => return,
-            Ok(SiiProgress::Complete) => core::mem::take(reader).finish(),
+            Ok(SiiProgress::Complete) => core::mem::take(&mut **reader).finish(),
             Err(error) => Err(error),
         };
         match image {
