@@ -115,7 +115,7 @@ fn a_reflection_is_no_answer() {
         let start = now;
         while main_device.stage() != Stage::Down && now - start < Duration::from_secs(10) {
             while let Some(length) = main_device.poll_transmit(now, &mut buffer) {
-                main_device.handle_frame(now, &buffer[..length].to_vec());
+                main_device.handle_frame(now, &buffer[..length]);
             }
             now = now + Duration::from_millis(1);
         }

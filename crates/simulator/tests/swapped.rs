@@ -68,8 +68,8 @@ fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
     assert_eq!(serials, (0..count as u32).collect::<Vec<_>>(), "the order of the cable");
     let entered: Vec<_> = (0..count).filter(|&place| found[place].entry_port != 0).collect();
     assert_eq!(entered, swapped);
-    for place in 0..count {
-        let remarks = found[place].remarks();
+    for (place, it) in found.iter().enumerate() {
+        let remarks = it.remarks();
         assert_eq!(remarks.len(), usize::from(swapped.contains(&place)), "{remarks:?}");
         if let Some(remark) = remarks.first() {
             let beginning = format!("SubDevice {place} \"one of many\": frames enter at port ");
@@ -78,7 +78,7 @@ fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
                 "{remark}"
             );
         }
-        assert_eq!(usize::from(found[place].position), place);
+        assert_eq!(usize::from(it.position), place);
     }
     rig
 }
