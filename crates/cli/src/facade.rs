@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
+use std::process::ExitCode;
 
 use bridge::channel::Port;
 use clap::Parser;
@@ -128,6 +129,14 @@ pub struct Error(Failure);
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         Self(failure)
+    }
+}
+
+impl Error {
+    /// The exit code `onbeat run` ends with.
+    #[must_use]
+    pub fn exit_code(&self) -> ExitCode {
+        self.0.exit_code()
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 /// One sentence for people: the place, the expected, the found, and what to do. And the exit code: 1 unless the
-/// command has given others a meaning.
+/// command has given others a meaning. Several of them are one, with the highest code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     sentence: String,
@@ -27,13 +27,33 @@ impl Failure {
         self
     }
 
+    /// This one and another, a line each.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let code = self.code().max(other.code());
+        let sentences: Vec<String> =
+            [self.sentence, other.sentence].into_iter().filter(|it| !it.is_empty()).collect();
+        Self { sentence: sentences.join("\nonbeat: "), code: Some(code) }
+    }
+
+    /// Both, where both failed.
+    pub(crate) fn both(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
+        match (one, other) {
+            (Err(one), Err(other)) => Err(one.and(other)),
+            (one, other) => one.and(other),
+        }
+    }
+
     /// Whether there is nothing to say.
     pub(crate) fn is_silent(&self) -> bool {
         self.sentence.is_empty()
     }
 
     pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.code.unwrap_or(1))
+        ExitCode::from(self.code())
+    }
+
+    fn code(&self) -> u8 {
+        self.code.unwrap_or(1)
     }
 }
 
@@ -46,5 +66,20 @@ impl fmt::Display for Failure {
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::new(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_failures_each_is_said_and_the_highest_code_counts() {
+        let failure = |sentence, code| Err(Failure::new(sentence).or_code(code));
+        let both = Failure::both(failure("the bus", 4), failure("the file", 1)).unwrap_err();
+        assert_eq!((both.to_string().as_str(), both.code()), ("the bus\nonbeat: the file", 4));
+        let both = Failure::both(Ok(()), failure("the axis", 3)).unwrap_err();
+        assert_eq!((both.to_string().as_str(), both.code()), ("the axis", 3));
+        assert!(Failure::both(Ok(()), Ok(())).is_ok());
     }
 }

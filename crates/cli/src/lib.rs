@@ -32,8 +32,11 @@
 //! | `arguments`, `object_address` | what several commands read from the command line |
 //! | `bus` | a bus in PreOp, for commands that need no cycle |
 //! | `stop` | Ctrl-C |
+//! | `output` | standard output and standard error, closed, full or stopped |
 //! | `failure` | how a command ends when it cannot do its work |
 #![forbid(unsafe_code)]
+// `output` writes: it survives what is closed or full.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
 
 mod arguments;
 mod bus;
@@ -42,6 +45,7 @@ mod compose;
 mod facade;
 mod failure;
 mod object_address;
+mod output;
 mod stop;
 mod words;
 
@@ -79,11 +83,12 @@ pub fn program() -> ExitCode {
             return if wrong { ExitCode::from(code) } else { ExitCode::SUCCESS };
         }
     };
+    stop::survive_file_limits();
     match arguments.command.execute() {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.is_silent() {
-                eprintln!("onbeat: {failure}");
+                output::say_or_give_up(format!("onbeat: {failure}"));
             }
             failure.exit_code()
         }

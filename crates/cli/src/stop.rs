@@ -1,56 +1,191 @@
-//! Ctrl-C and SIGTERM ask for an orderly stop; a second one ends the program at once.
+//! Ctrl-C and SIGTERM ask for an orderly stop; asked again and again, the program ends at once.
 
 use std::process::exit;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use runtime::stop::StopHandle;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
+use signal_hook::iterator::{Handle, Signals};
 
 use crate::failure::Failure;
+use crate::words::live_line::Voice;
 
-/// Signals this close together are one wish: `timeout` and process managers send theirs twice.
+/// Signals this close together are one wish: `timeout` and process managers send theirs twice, and a key may be held.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
-/// Set when a signal arrives, read by whoever loops.
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// Exit code of a program that was ended by force, as a shell reports one that Ctrl-C ended.
+const BY_FORCE: i32 = 130;
 
-/// From now on SIGINT, SIGTERM and SIGHUP raise the flag that [`asked`] reads.
-pub(crate) fn listen() -> Result<(), Failure> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(|error| {
-        Failure::new(format!("signals cannot be caught ({error}): run it where they can"))
-    })?;
-    thread::spawn(move || {
-        let mut first = None;
-        for signal in signals.forever() {
-            ASKED.store(true, Ordering::Relaxed);
-            if first.get_or_insert_with(Instant::now).elapsed() > ONE_WISH {
-                // What was changed on the machine is put back even so.
-                let _ = machine::journal::undo_own();
-                // As a shell reports a program that a signal ended.
-                exit(128 + signal);
+/// Hears signals as long as it lives.
+pub(crate) struct Stop {
+    handle: StopHandle,
+    signals: Handle,
+}
+
+impl Stop {
+    /// The first signal asks for a stop, the second ends the program.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let handle = StopHandle::new();
+        let asked = handle.clone();
+        let signals = hear(&[SIGINT, SIGTERM, SIGHUP], Wishes::default(), move |wish| {
+            asked.stop();
+            if wish.number > 1 {
+                end_by_force();
             }
+        })?;
+        Ok(Self { handle, signals })
+    }
+
+    /// For a run: the first signal asks for a stop, the second hurries it, the third ends the program. What the next one
+    /// would do is said.
+    pub(crate) fn listen_for_a_run(voice: Voice) -> Result<Self, Failure> {
+        let handle = StopHandle::new();
+        let asked = handle.clone();
+        let signals = hear(&[SIGINT, SIGTERM, SIGHUP, SIGTSTP], Wishes::default(), move |wish| {
+            if wish.signal == SIGTSTP {
+                return voice.say(SUSPENDING);
+            }
+            // First what is asked: whoever speaks may be stopped.
+            match wish.number {
+                1 => asked.stop(),
+                2 => asked.hurry(),
+                _ => end_by_force(),
+            }
+            voice.say(if wish.number == 1 { STOPPING } else { HURRYING });
+        })?;
+        Ok(Self { handle, signals })
+    }
+
+    /// Asks for a stop by itself after `duration`.
+    pub(crate) fn after(&self, duration: Duration) {
+        let handle = self.handle.clone();
+        thread::spawn(move || {
+            thread::sleep(duration);
+            handle.stop();
+        });
+    }
+
+    /// Whether a stop was asked for.
+    pub(crate) fn asked(&self) -> bool {
+        self.handle.is_asked()
+    }
+
+    /// The flag itself, for code that stops by flag.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        self.handle.flag()
+    }
+
+    /// The request itself, for a cycle, and for other threads that may stop it.
+    pub(crate) fn handle(&self) -> &StopHandle {
+        &self.handle
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.signals.close();
+    }
+}
+
+const STOPPING: &str = "stopping: the axes come to rest, then the bus goes to Init; a second signal brakes as fast as the \
+                        limits allow, a third ends at once";
+const HURRYING: &str =
+    "hurrying: all ends within 2 s; a third signal ends at once, and leaves the drives to their watchdogs";
+const SUSPENDING: &str = "not suspended: a cycle that stands still gives its axes no commands, and their drives' watchdogs \
+                          would throw them out of Op; Ctrl-C stops in order";
+
+/// From now on a file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no death, also for who hears
+/// no signals.
+pub(crate) fn survive_file_limits() {
+    // Where signals cannot be caught everybody dies of them, as before.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// Hears these signals on a thread of their own until the handle closes it.
+fn hear(which: &[i32], mut wishes: Wishes, act: impl Fn(Wish) + Send + 'static) -> Result<Handle, Failure> {
+    let cannot = |error| Failure::new(format!("signals cannot be caught ({error}): run it where they can"));
+    // A file that may not grow any more (RLIMIT_FSIZE) is an error of writing it, and no death.
+    let caught = which.iter().copied().chain([SIGXFSZ]);
+    let mut signals = Signals::new(caught).map_err(cannot)?;
+    let handle = signals.handle();
+    let listen = move || {
+        for signal in signals.forever().filter(|&signal| signal != SIGXFSZ) {
+            wishes.hear(signal, Instant::now()).into_iter().for_each(&act);
         }
-    });
-    Ok(())
+    };
+    thread::Builder::new().name("signals".to_owned()).spawn(listen).map_err(cannot)?;
+    Ok(handle)
 }
 
-/// Asks for a stop by itself after `duration`.
-pub(crate) fn after(duration: Duration) {
-    thread::spawn(move || {
-        thread::sleep(duration);
-        ASKED.store(true, Ordering::Relaxed);
-    });
+/// Ends the program, all else undone: what was changed on the machine is put back even so.
+fn end_by_force() {
+    let _ = machine::journal::undo_own();
+    exit(BY_FORCE);
 }
 
-/// Whether the user has asked for a stop.
-pub(crate) fn asked() -> bool {
-    // Relaxed: the flag carries nothing but itself.
-    ASKED.load(Ordering::Relaxed)
+/// What a person wants with signals.
+#[derive(Default)]
+struct Wishes {
+    last: Option<(i32, Instant)>,
+    stops: u32,
 }
 
-/// The flag itself, for code that stops by flag.
-pub(crate) fn flag() -> &'static AtomicBool {
-    &ASKED
+/// A signal that was meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wish {
+    signal: i32,
+    /// How many that ask for a stop there were, with this one.
+    number: u32,
+}
+
+impl Wishes {
+    /// A signal has come; `None` if it belongs to the one before.
+    fn hear(&mut self, signal: i32, now: Instant) -> Option<Wish> {
+        let suspends = signal == SIGTSTP;
+        let repeats = self.last.is_some_and(|(last, at)| {
+            (last == SIGTSTP) == suspends && now.saturating_duration_since(at) <= ONE_WISH
+        });
+        self.last = Some((signal, now));
+        if repeats {
+            return None;
+        }
+        self.stops += u32::from(!suspends);
+        Some(Wish { signal, number: self.stops })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_close_together_are_one_wish_and_ctrl_z_counts_for_none() {
+        let mut wishes = Wishes::default();
+        let begin = Instant::now();
+        let mut at = |milliseconds, signal| {
+            wishes.hear(signal, begin + Duration::from_millis(milliseconds)).map(|wish| wish.number)
+        };
+        assert_eq!(at(0, SIGTSTP), Some(0));
+        assert_eq!(at(10, SIGTERM), Some(1));
+        // `timeout` sends another, and a held key many.
+        assert_eq!(at(20, SIGINT), None);
+        assert_eq!((1..20).filter_map(|time| at(20 + time * 30, SIGINT)).count(), 0);
+        assert_eq!(at(1_000, SIGTSTP), Some(1));
+        assert_eq!(at(1_010, SIGINT), Some(2));
+        assert_eq!(at(2_000, SIGHUP), Some(3));
+    }
+
+    #[test]
+    fn who_listens_again_has_not_been_asked() {
+        let first = Stop::listen().unwrap();
+        first.after(Duration::ZERO);
+        while !first.asked() {
+            thread::yield_now();
+        }
+        drop(first);
+        assert!(!Stop::listen().unwrap().asked());
+    }
 }

@@ -79,6 +79,8 @@ pub struct Cycle<L, C> {
     publisher: Publisher,
     record: CycleRecord,
     status: Status,
+    /// As it was in the last cycle before the stop.
+    before_stop: Status,
     course: Course,
     seam: Option<Seam>,
     told: Told,
@@ -124,6 +126,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             publisher,
             record: CycleRecord::begin(0, 0, 0),
             status: Status::initial(sub_devices, axes.len()),
+            before_stop: Status::initial(sub_devices, axes.len()),
             course: Course::Running,
             seam: None,
             told: Told::default(),
@@ -194,6 +197,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             lost: self.watch.lost(),
             overruns: self.pacer.overruns(),
             status: self.status,
+            before_stop: self.before_stop,
             main_device: self.main_device,
             link: self.link,
         }
@@ -311,6 +315,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         };
         let before = self.course;
         self.course = before.step(self.now(), situation);
+        if before == Course::Running && self.course.stops() {
+            self.before_stop.copy_from(&self.status);
+        }
         if matches!(self.course, Course::ToInit { .. }) && before != self.course {
             self.main_device.request_state(AlState::Init);
         }
@@ -464,6 +471,8 @@ pub struct Ended<L> {
     pub overruns: Overruns,
     /// How the last beat stood.
     pub status: Status,
+    /// How the last cycle before the stop stood.
+    pub before_stop: Status,
     /// The MainDevice.
     pub main_device: MainDevice,
     /// Its link.

@@ -14,6 +14,7 @@
 //! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
 //! | [`pacer`] | absolute releases on a fixed grid |
 //! | [`link`] | the wire, the simulated wire, capture and faults |
+//! | [`output`] | outputs that may hang, each on a thread of its own |
 //! | [`serve`] | a simulated segment on a real interface |
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
 //! | [`stop`] | a request to stop a cycle |
@@ -38,6 +39,7 @@ mod field;
 pub mod interlock;
 pub mod link;
 pub mod observer;
+pub mod output;
 pub mod pacer;
 pub mod probe;
 pub mod profile;

@@ -11,6 +11,7 @@ use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, FaultRates, Faults, Faulty};
+use onbeat_runtime::observer::Happening;
 use onbeat_runtime::stop::StopHandle;
 use support::{PERIOD, Sway, cycle, segment};
 use timing::CycleRecord;
@@ -76,6 +77,13 @@ fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
         assert_eq!(bad, 0, "{order:?}");
         let working = records.iter().rposition(|record| !record.working_counter_ok);
         assert!(working.is_none_or(|last| !(200..=2_000).contains(&last)), "{order:?}: beat {working:?}");
+        let before = &ended.before_stop;
+        assert_eq!(before.stage, Stage::Op);
+        assert!(before.sub_devices.iter().all(|it| it.exchanges), "{order:?}: {:?}", before.sub_devices);
+        assert!(before.axes.iter().all(|axis| axis.state == Some(State::OperationEnabled)), "{order:?}");
+        let events = std::iter::from_fn(|| observer.next_event());
+        let lost = events.filter(|event| matches!(event.what, Happening::SubDeviceLost { .. }));
+        assert_eq!(lost.count(), 0, "{order:?}");
     }
 }
 

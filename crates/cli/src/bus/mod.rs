@@ -4,7 +4,6 @@ mod listing;
 mod objects;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ethercat::al::AlState;
@@ -17,7 +16,8 @@ use crate::arguments::Wire;
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{configuration, robot_file};
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 use crate::words;
 
 /// How long the whole bus may take to PreOp; each step has its own shorter time-out and its own error.
@@ -27,7 +27,7 @@ pub(crate) const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Bus {
     main_device: MainDevice,
     link: RobotLink,
-    stop: &'static AtomicBool,
+    stop: Stop,
 }
 
 impl Bus {
@@ -60,9 +60,9 @@ impl Bus {
             }
         };
         let main_device = configuration::main_device(configuration)?;
-        let mut bus = Self { main_device, link: link::open(&robot, wire, doing)?, stop: stop::flag() };
-        stop::listen()?;
-        bring_up(&mut bus.pump(), wire, |told| eprintln!("{told}"))?;
+        let link = link::open(&robot, wire, doing)?;
+        let mut bus = Self { main_device, link, stop: Stop::listen()? };
+        bring_up(&mut bus.pump(), wire, |told| output::say(told))?;
         Ok(bus)
     }
 
@@ -91,7 +91,7 @@ impl Bus {
     fn close(mut self) -> Result<(), Failure> {
         self.pump().take_down()?;
         if let Some(captured) = self.link.finish()? {
-            eprintln!("{captured}");
+            output::say(captured);
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl Bus {
             main_device: &mut self.main_device,
             link: &mut self.link,
             clock: &MonotonicClock,
-            stop: self.stop,
+            stop: self.stop.flag(),
         }
     }
 }

@@ -9,7 +9,8 @@ use clap::Args;
 
 use crate::arguments::time;
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 
 #[derive(Args, Debug)]
 pub(crate) struct Culprit {
@@ -52,7 +53,7 @@ impl Culprit {
         let log =
             self.log.as_ref().map(|path| File::create(path).map_err(|error| cannot_write(path, error)));
         let log = log.transpose()?;
-        stop::listen()?;
+        let stop = Stop::listen()?;
         let culprit = Settings {
             name: self.name,
             cpu: self.cpu,
@@ -62,17 +63,16 @@ impl Culprit {
             duration: self.duration,
             seed: self.seed,
         };
-        let intervals = culprit.run(stop::asked).map_err(|error| Failure::new(error.to_string()))?;
+        let intervals = culprit.run(|| stop.asked()).map_err(|error| Failure::new(error.to_string()))?;
         if let (Some(file), Some(path)) = (log, &self.log) {
             culprit::write(file, &intervals).map_err(|error| cannot_write(path, error))?;
         }
-        println!(
-            "{} took CPU {} {} times for {:?}",
+        output::print(format_args!(
+            "{} took CPU {} {} times for {:?}\n",
             culprit.name,
             culprit.cpu,
             intervals.len(),
             culprit.busy
-        );
-        Ok(())
+        ))
     }
 }

@@ -7,7 +7,8 @@ use clap::builder::PossibleValuesParser;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 
 #[derive(Args, Debug)]
 pub(crate) struct Load {
@@ -31,18 +32,16 @@ pub(crate) struct Load {
 impl Load {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         if self.find {
-            println!("{}", measure::load::gpu::find()?);
-            return Ok(());
+            return output::print(format_args!("{}\n", measure::load::gpu::find()?));
         }
         if self.with_parent {
             set_parent_process_death_signal(Some(Signal::KILL))?;
         }
-        stop::listen()?;
+        let stop = Stop::listen()?;
         let load =
             measure::load::Load::named(&self.load).ok_or_else(|| Failure::new("no load of this name"))?;
         let directory = self.directory.unwrap_or_else(std::env::temp_dir);
-        let done = load.run(&directory, stop::flag())?;
-        println!("{} {}", done.count, done.what);
-        Ok(())
+        let done = load.run(&directory, stop.flag())?;
+        output::print(format_args!("{} {}\n", done.count, done.what))
     }
 }

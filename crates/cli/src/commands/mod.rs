@@ -20,6 +20,7 @@ use crate::failure::Failure;
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     /// Run a robot: bring up its bus, enable its axes, follow its controller, measure its timing
+    #[command(after_help = run::HOW_IT_ENDS)]
     Run(run::Run),
     /// Take a CPU from a cycle now and then, to try out `run --explain`
     #[command(hide = true)]

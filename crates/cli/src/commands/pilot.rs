@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
 use measure::Context;
@@ -12,7 +13,8 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use super::run::Run;
 use crate::compose::controller;
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
 
 #[derive(Subcommand, Debug)]
@@ -78,12 +80,15 @@ impl Inside {
     fn execute(self) -> Result<(), Failure> {
         let robot = self.run.robot()?;
         let controller = controller::controllers(&robot, None)?;
-        let pilot = pilot::Pilot::begin(&self.drive.context()?, &self.drive.log, self.drive.course)?;
+        let pilot = pilot::Pilot::begin(
+            &self.drive.context(&AtomicBool::new(false))?,
+            &self.drive.log,
+            self.drive.course,
+        )?;
         let controller = AllInOne::new(controller, pilot, robot.axes.len());
         let finished =
             self.run.finish(Some(Box::new(|_, _| Box::new(controller))), &mut LiveLine::new())?;
-        println!("{}", finished.json);
-        finished.verdict
+        Failure::both(finished.verdict, output::print_or_give_up(finished.json + "\n"))
     }
 }
 
@@ -92,20 +97,20 @@ impl Outside {
         if self.with_parent {
             set_parent_process_death_signal(Some(Signal::INT))?;
         }
-        stop::listen()?;
+        let stop = Stop::listen()?;
         let drive = &self.drive;
-        pilot::drive(&drive.context()?, &self.seam, &drive.log, drive.course, self.only_log)?;
+        pilot::drive(&drive.context(stop.flag())?, &self.seam, &drive.log, drive.course, self.only_log)?;
         Ok(())
     }
 }
 
 impl Drive {
-    fn context(&self) -> Result<Context<'static>, Failure> {
+    fn context<'a>(&self, stop: &'a AtomicBool) -> Result<Context<'a>, Failure> {
         Ok(Context {
             directory: self.directory.clone(),
             onbeat: env::current_exe()?,
-            stop: stop::flag(),
-            say: &|line| eprintln!("{line}"),
+            stop,
+            say: &|line| output::say(line),
         })
     }
 }

@@ -9,6 +9,7 @@ use report::{Report as Found, Section};
 use timing::Recording;
 
 use crate::failure::Failure;
+use crate::output;
 
 #[derive(Args, Debug)]
 pub(crate) struct Report {
@@ -34,16 +35,13 @@ impl Report {
         let report = if self.path.is_dir() { of_folder(&self.path) } else { of_file(&self.path) }?;
         if let Some(page) = &self.html {
             fs::write(page, report.html()).map_err(|error| at(page, error))?;
-            eprintln!("tables and plots in {}", page.display());
+            output::say(format_args!("tables and plots in {}", page.display()));
         }
-        if self.json {
-            println!("{}", report.json());
-        } else if self.markdown {
-            print!("{}", report.markdown());
-        } else {
-            print!("{}", report.text());
-        }
-        Ok(())
+        output::print(match (self.json, self.markdown) {
+            (true, _) => report.json() + "\n",
+            (false, true) => report.markdown(),
+            (false, false) => report.text(),
+        })
     }
 }
 

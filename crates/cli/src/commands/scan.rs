@@ -7,6 +7,7 @@ use clap::Args;
 use crate::arguments::Wire;
 use crate::bus::Bus;
 use crate::failure::Failure;
+use crate::output;
 use crate::words::sub_devices::{SubDeviceObject, drawing};
 
 /// The bus is brought to PreOp, shown, and brought back to Init. One that another MainDevice runs is left alone, unless
@@ -39,7 +40,6 @@ impl Scan {
             let objects: Vec<_> = found.iter().map(SubDeviceObject::new).collect();
             Ok(serde_json::to_string_pretty(&objects)? + "\n")
         })?;
-        print!("{text}");
-        Ok(())
+        output::print(text)
     }
 }

@@ -9,6 +9,7 @@ use crate::arguments::Wire;
 use crate::bus::Bus;
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
+use crate::output;
 use crate::words::hex_dump::HexDump;
 
 #[derive(Subcommand, Debug)]
@@ -115,8 +116,7 @@ impl Read {
             (None, Some(told)) => show(told, &bytes).unwrap_or_else(|_| HexDump(&bytes).to_string()),
             (None, None) => HexDump(&bytes).to_string(),
         };
-        println!("{shown}");
-        Ok(())
+        output::print(shown + "\n")
     }
 }
 
@@ -143,8 +143,7 @@ impl List {
         let mut text = String::new();
         let listed = self.place.with(|bus, position| bus.list_objects(position, &mut text));
         // What came is shown, however it ended.
-        print!("{text}");
-        listed
+        Failure::both(listed, output::print(text))
     }
 }
 

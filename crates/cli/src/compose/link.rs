@@ -15,6 +15,7 @@ use super::profile;
 use super::segment::segment;
 use crate::arguments::{self, Wire};
 use crate::failure::Failure;
+use crate::output;
 use crate::words;
 
 /// How long a network card may take to see the far end of its cable.
@@ -54,7 +55,7 @@ fn own(interface: &str, doing: &str) -> Result<PacketLink, Failure> {
     let doing = format!("{} {doing}", program.to_string_lossy());
     let link = PacketLink::open_as_owner(interface, CARRIER_PATIENCE, &doing)?;
     if let Some(squatter) = link.squatter() {
-        eprintln!("{}", words::owner::squatted(interface, squatter));
+        output::say(words::owner::squatted(interface, squatter));
     }
     Ok(link)
 }
@@ -65,10 +66,12 @@ fn simulated(segment: Segment, robot: &Robot) -> SimulatedLink<Segment> {
 }
 
 impl RobotLink {
-    /// Completes the capture, if there is one, and says what is in it.
+    /// Completes the capture, if there is one, and says what is in it; a file that takes nothing any more is given up.
     pub(crate) fn finish(self) -> Result<Option<String>, Failure> {
         let Self::Captured { capture, path } = self else { return Ok(None) };
-        let summary = capture.finish().map_err(|error| cannot_write(&path, &error))?;
+        let not_whole =
+            |error| Failure::new(format!("{}: {error}: make room, or capture elsewhere", path.display()));
+        let summary = capture.finish().map_err(not_whole)?;
         let missing = match summary.dropped {
             0 => String::new(),
             dropped => format!("; {dropped} more came too fast to be written"),

@@ -1,24 +1,88 @@
-//! The line that shows how a run is going: rewritten in place on a terminal, else repeated now and then.
+//! What a run says on standard error, and the line that shows how it is going: rewritten in place on a terminal, else
+//! repeated now and then. A thread of its own writes: a terminal that is stopped holds up nobody.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use runtime::output::{OutputThread, Taken};
+
 use super::columns;
+use crate::output::{self, LAST_PATIENCE};
 
 /// How often the line is rewritten on a terminal.
 const ON_A_TERMINAL: Duration = Duration::from_millis(100);
 /// How often it is repeated in a file or pipe.
 const ELSEWHERE: Duration = Duration::from_secs(5);
 
-/// The live line on standard error.
+/// Lines between those who speak and standard error.
+const ROOM: usize = 1024;
+
+/// The live line on standard error. Dropped, it waits for what was said as long as standard error takes something.
 pub(crate) struct LiveLine {
+    voice: Voice,
     terminal: bool,
     shown: Option<Instant>,
+    writer: Option<OutputThread<()>>,
+}
+
+/// Says lines that stay, from any thread; never waits.
+#[derive(Clone)]
+pub(crate) struct Voice {
+    lines: SyncSender<Said>,
+    unheard: Arc<AtomicU64>,
+}
+
+/// One thing said.
+enum Said {
+    /// How it is going.
+    Shown(String),
+    /// What stays.
+    Sentence(String),
+    /// The last line shown stays, too.
+    Finished,
+    End,
+}
+
+impl Voice {
+    /// Says something that stays; where there is no room any more it is counted.
+    pub(crate) fn say(&self, line: &str) {
+        match self.lines.try_send(Said::Sentence(line.to_owned())) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_)) => {
+                // Relaxed: a count, nothing hangs on it.
+                self.unheard.fetch_add(1, Ordering::Relaxed);
+            }
+            // The system had no room for a thread.
+            Err(TrySendError::Disconnected(_)) => output::say(line),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Voice {
+    /// One that is heard by a test: it takes what was said so far.
+    pub(crate) fn overheard() -> (Self, impl FnMut() -> Vec<String>) {
+        let (lines, said) = mpsc::sync_channel(ROOM);
+        let heard = move || {
+            let sentence = |said| if let Said::Sentence(line) = said { Some(line) } else { None };
+            said.try_iter().filter_map(sentence).collect()
+        };
+        (Self { lines, unheard: Arc::default() }, heard)
+    }
 }
 
 impl LiveLine {
     pub(crate) fn new() -> Self {
-        Self { terminal: io::stderr().is_terminal(), shown: None }
+        let terminal = io::stderr().is_terminal();
+        let (lines, said) = mpsc::sync_channel(ROOM);
+        let voice = Voice { lines, unheard: Arc::default() };
+        let unheard = Arc::clone(&voice.unheard);
+        let writer = OutputThread::start("live line", move |taken| write(terminal, &said, &unheard, taken));
+        Self { voice, terminal, shown: None, writer: writer.ok() }
     }
 
     /// Shows what `line` says, if it is time to.
@@ -28,27 +92,66 @@ impl LiveLine {
             return;
         }
         self.shown = Some(Instant::now());
-        let line = line();
-        let mut error = io::stderr().lock();
-        // Nobody to show it to is no reason to stop.
-        let _ = match self.terminal {
-            true => write!(error, "\r\x1b[2K{}", clipped(&line, columns(&io::stderr())))
-                .and_then(|()| error.flush()),
-            false => writeln!(error, "{line}"),
-        };
+        // The next one will say more.
+        let _ = self.voice.lines.try_send(Said::Shown(line()));
     }
 
     /// Says something that stays.
-    pub(crate) fn say(&mut self, line: &str) {
-        let clear = if self.terminal { "\r\x1b[2K" } else { "" };
-        let _ = writeln!(io::stderr().lock(), "{clear}{line}");
+    pub(crate) fn say(&self, line: &str) {
+        self.voice.say(line);
+    }
+
+    /// For those who speak from threads of their own.
+    pub(crate) fn voice(&self) -> Voice {
+        self.voice.clone()
     }
 
     /// Leaves the last line on the terminal.
     pub(crate) fn finish(&mut self) {
-        if self.terminal && self.shown.take().is_some() {
-            let _ = writeln!(io::stderr().lock());
+        if self.shown.take().is_some() {
+            let _ = self.voice.lines.try_send(Said::Finished);
         }
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        let Some(writer) = self.writer.take() else { return };
+        let begin = Instant::now();
+        while let Err(TrySendError::Full(_)) = self.voice.lines.try_send(Said::End) {
+            if begin.elapsed() > LAST_PATIENCE {
+                return;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        let _ = writer.finish(LAST_PATIENCE);
+    }
+}
+
+/// Writes what is said until the end. Nobody to show it to is no reason to stop.
+fn write(terminal: bool, said: &Receiver<Said>, unheard: &AtomicU64, taken: &Taken) {
+    let clear = if terminal { "\r\x1b[2K" } else { "" };
+    for said in said {
+        let mut error = io::stderr().lock();
+        let _ = match said {
+            Said::Shown(line) if terminal => {
+                write!(error, "{clear}{}", clipped(&line, columns(&io::stderr())))
+                    .and_then(|()| error.flush())
+            }
+            Said::Shown(line) => writeln!(error, "{line}"),
+            Said::Sentence(line) => writeln!(error, "{clear}{line}"),
+            Said::Finished if terminal => writeln!(error),
+            Said::Finished => Ok(()),
+            Said::End => {
+                let unheard = unheard.load(Ordering::Relaxed);
+                if unheard > 0 {
+                    let _ =
+                        writeln!(error, "{unheard} lines are missing here: standard error was too slow");
+                }
+                return;
+            }
+        };
+        taken.add(1);
     }
 }
 
@@ -69,5 +172,14 @@ mod tests {
         assert_eq!(clipped("1234567", 8), "1234567");
         assert_eq!(clipped("12345678", 8), "123456…");
         assert_eq!(clipped("µµµµµµµµ", 4), "µµ…");
+    }
+
+    #[test]
+    fn who_speaks_never_waits_and_what_finds_no_room_is_counted() {
+        let (lines, said) = mpsc::sync_channel(2);
+        let voice = Voice { lines, unheard: Arc::default() };
+        (0..5).for_each(|_| voice.say("hello"));
+        assert_eq!(voice.unheard.load(Ordering::Relaxed), 3);
+        drop(said);
     }
 }

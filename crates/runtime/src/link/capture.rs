@@ -5,15 +5,18 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::thread;
 use std::time::Duration;
 
 use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
 use rtrb::{Consumer, Producer, RingBuffer};
+use thiserror::Error;
 
 use super::pcapng::{Direction, Statistics, Writer};
 use crate::clock::{Clock, MonotonicClock};
-use crate::sys::{clock as system_clock, scheduling};
+use crate::output::{OutputThread, Taken, Unfinished};
+use crate::sys::clock as system_clock;
 
 /// Bytes between the link and the writer: about a second of full frames at 4 kHz.
 const RING: usize = 8 << 20;
@@ -24,19 +27,31 @@ const HEADER: usize = 12;
 /// How often the writer looks; the ring holds much more than comes in that time.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
+/// Frames between two looks at how the file does.
+const AT_ONCE: u64 = 64;
+
+/// How long an output may take to open. One that takes longer opens meanwhile: frames wait in the ring.
+const OPEN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long an output may take nothing at the end before it is given up.
+const LAST_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Records every frame sent and received, with nanosecond time stamps and its direction.
 ///
-/// The link's thread only copies the frame into a bounded ring; another thread writes the file. If the
-/// ring is full the frame is missing in the file and counted. Dropping the capture writes what is left.
+/// The link's thread only copies the frame into a bounded ring; another thread opens and writes the file. If the
+/// ring is full the frame is missing in the file and counted. Dropping the capture writes what is left, as long as the file
+/// takes it.
 #[derive(Debug)]
 pub struct Capture<L> {
     link: L,
     ring: Producer<u8>,
     shared: Arc<Shared>,
-    writer: Option<JoinHandle<io::Result<u64>>>,
+    /// Frames that came by.
+    seen: u64,
+    writer: Option<OutputThread<io::Result<()>>>,
 }
 
-/// How a capture ended.
+/// A capture that is whole, but for frames that came too fast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureSummary {
     /// Frames in the file.
@@ -45,13 +60,28 @@ pub struct CaptureSummary {
     pub dropped: u64,
 }
 
+/// A capture that is not whole: what is in the file is.
+#[derive(Debug, Error)]
+#[error("{cause}; {written} frames are in it, {missing} are not")]
+pub struct CaptureError {
+    /// What the operating system says about the file.
+    pub cause: io::Error,
+    /// Frames in the file.
+    pub written: u64,
+    /// All others.
+    pub missing: u64,
+}
+
 impl<L: Link> Capture<L> {
     /// Captures into a new file at `path`; `interface` is the name the file gives the link.
     ///
     /// # Errors
-    /// What the operating system says about the file.
+    /// What the operating system says about the file, if it says so within a second: a FIFO without a reader, or a file
+    /// server that is gone, holds up nobody, and is told at the end.
     pub fn create(link: L, path: &Path, interface: &str) -> io::Result<Self> {
-        Self::to_writer(link, BufWriter::with_capacity(1 << 20, File::create(path)?), interface)
+        let path = path.to_owned();
+        let open = move || Ok(BufWriter::with_capacity(1 << 18, File::create(path)?));
+        Self::open(link, open, interface, RING)
     }
 
     /// Captures into anything that can be written to.
@@ -59,22 +89,28 @@ impl<L: Link> Capture<L> {
     /// # Errors
     /// What `output` says about the first blocks.
     pub fn to_writer(link: L, output: impl Write + Send + 'static, interface: &str) -> io::Result<Self> {
-        Self::with_capacity(link, output, interface, RING)
+        Self::open(link, || Ok(output), interface, RING)
     }
 
-    fn with_capacity(
+    fn open<W: Write>(
         link: L,
-        output: impl Write + Send + 'static,
+        open: impl FnOnce() -> io::Result<W> + Send + 'static,
         interface: &str,
         capacity: usize,
     ) -> io::Result<Self> {
-        let mut file = Writer::new(output, interface)?;
-        file.flush()?;
         let (ring, frames) = RingBuffer::new(capacity);
         let shared = Arc::new(Shared::default());
-        let drain = Drain { file, frames, shared: Arc::clone(&shared) };
-        let writer = thread::Builder::new().name("capture".into()).spawn(move || drain.run())?;
-        Ok(Self { link, ring, shared, writer: Some(writer) })
+        let drain = Drain { frames, shared: Arc::clone(&shared) };
+        let (tell, opened) = mpsc::sync_channel(1);
+        let interface = interface.to_owned();
+        let work = move |taken: &Taken| drain.run(begin(open, &interface, &tell), taken);
+        let writer = OutputThread::start("capture", work)?;
+        match opened.recv_timeout(OPEN_PATIENCE) {
+            Ok(outcome) => outcome?,
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(panicked()),
+        }
+        Ok(Self { link, ring, shared, seen: 0, writer: Some(writer) })
     }
 
     /// Frames missing in the file so far.
@@ -86,15 +122,46 @@ impl<L: Link> Capture<L> {
     /// Writes what is left, closes the file and says how it went. Not for the real-time path.
     ///
     /// # Errors
-    /// The first error of writing the file; frames after it are missing.
-    pub fn finish(mut self) -> io::Result<CaptureSummary> {
-        let written = self.close()?;
-        Ok(CaptureSummary { written, dropped: self.dropped() })
+    /// The first error of writing the file, or a file that takes nothing any more; frames after it are missing.
+    pub fn finish(mut self) -> Result<CaptureSummary, CaptureError> {
+        let (closed, written) = self.close();
+        match closed {
+            Ok(()) => Ok(CaptureSummary { written, dropped: self.dropped() }),
+            Err(cause) => Err(CaptureError { cause, written, missing: self.seen.saturating_sub(written) }),
+        }
     }
+}
+
+/// Opens the output and writes its first blocks; whoever made the capture is told of the first failure.
+fn begin<W: Write>(
+    open: impl FnOnce() -> io::Result<W>,
+    interface: &str,
+    tell: &SyncSender<io::Result<()>>,
+) -> io::Result<Writer<W>> {
+    let begun = open().and_then(|output| Writer::new(output, interface)).and_then(|mut file| {
+        file.flush()?;
+        Ok(file)
+    });
+    match begun {
+        Ok(file) => {
+            let _ = tell.send(Ok(()));
+            Ok(file)
+        }
+        Err(error) => match tell.send(Err(error)) {
+            Ok(()) => Err(io::Error::other("it could not be opened")),
+            // The run goes on already: it is told at the end.
+            Err(mpsc::SendError(error)) => Err(error.err().unwrap_or_else(panicked)),
+        },
+    }
+}
+
+fn panicked() -> io::Error {
+    io::Error::other("the capture's writer panicked")
 }
 
 impl<L> Capture<L> {
     fn record(&mut self, direction: Direction, frame: &[u8]) {
+        self.seen += 1;
         let length = frame.len().min(MAXIMUM_FRAME_LENGTH);
         let mut header = [0; HEADER];
         header[..8].copy_from_slice(&MonotonicClock.now().as_nanos().to_le_bytes());
@@ -108,12 +175,18 @@ impl<L> Capture<L> {
         }
     }
 
-    fn close(&mut self) -> io::Result<u64> {
+    /// How writing went, and how many frames were written.
+    fn close(&mut self) -> (io::Result<()>, u64) {
         // Release: partner of the writer's Acquire; all frames are in the ring before it sees the flag.
         self.shared.stop.store(true, Ordering::Release);
-        let Some(writer) = self.writer.take() else { return Ok(0) };
-        writer.thread().unpark();
-        writer.join().unwrap_or_else(|_| Err(io::Error::other("the capture's writer panicked")))
+        let Some(writer) = self.writer.take() else { return (Ok(()), 0) };
+        let result = writer.finish(LAST_PATIENCE).unwrap_or_else(|why| {
+            Err(match why {
+                Unfinished::Hangs => io::Error::new(io::ErrorKind::TimedOut, "it takes nothing any more"),
+                Unfinished::Panicked => panicked(),
+            })
+        });
+        (result, writer.taken())
     }
 }
 
@@ -147,45 +220,48 @@ struct Shared {
 }
 
 /// The writer's side of the ring.
-struct Drain<W> {
-    file: Writer<W>,
+struct Drain {
     frames: Consumer<u8>,
     shared: Arc<Shared>,
 }
 
-impl<W: Write> Drain<W> {
-    fn run(mut self) -> io::Result<u64> {
-        // The creating thread may already be a real-time one; this must not inherit that.
-        let _ = scheduling::set_ordinary();
+impl Drain {
+    fn run<W: Write>(mut self, file: io::Result<Writer<W>>, taken: &Taken) -> io::Result<()> {
+        let mut file = file?;
         // Ring times are monotonic; files count from 1970.
         let epoch = system_clock::realtime_nanos().wrapping_sub(system_clock::monotonic().as_nanos());
         let start = system_clock::realtime_nanos();
-        let mut written = 0;
         loop {
             // Acquire: partner of the Release in `close`. Read before draining, so that frames stored
             // before the flag are still found.
             let last = self.shared.stop.load(Ordering::Acquire);
-            let before = written;
-            while self.write_one(epoch)? {
-                written += 1;
-            }
-            if last {
+            let written = self.write_some(&mut file, epoch)?;
+            // Also for a process killed at any time, which leaves a readable file.
+            if written > 0 {
+                file.flush()?;
+                taken.add(written);
+            } else if last {
                 break;
+            } else {
+                thread::sleep(LOOK_EVERY);
             }
-            if written > before {
-                // A process killed at any time leaves a readable file.
-                self.file.flush()?;
-            }
-            thread::park_timeout(LOOK_EVERY);
         }
         let dropped = self.shared.dropped.load(Ordering::Relaxed);
         let end = system_clock::realtime_nanos();
-        self.file.statistics(&Statistics { start, end, received: written + dropped, dropped })?;
-        self.file.flush()?;
+        file.statistics(&Statistics { start, end, received: taken.count() + dropped, dropped })?;
+        file.flush()
+    }
+
+    /// Writes what is there, so much of it that a slow file is seen to take something.
+    fn write_some<W: Write>(&mut self, file: &mut Writer<W>, epoch: u64) -> io::Result<u64> {
+        let mut written = 0;
+        while written < AT_ONCE && self.write_one(file, epoch)? {
+            written += 1;
+        }
         Ok(written)
     }
 
-    fn write_one(&mut self, epoch: u64) -> io::Result<bool> {
+    fn write_one<W: Write>(&mut self, file: &mut Writer<W>, epoch: u64) -> io::Result<bool> {
         let mut header = [0; HEADER];
         let mut frame = [0; MAXIMUM_FRAME_LENGTH];
         let length = match self.frames.read_chunk(HEADER) {
@@ -207,7 +283,7 @@ impl<W: Write> Drain<W> {
         let time = u64::from_le_bytes(header[..8].try_into().unwrap_or_default()).wrapping_add(epoch);
         let direction =
             if header[10] == Direction::Inbound as u8 { Direction::Inbound } else { Direction::Outbound };
-        self.file.packet(time, direction, &frame[..length])?;
+        file.packet(time, direction, &frame[..length])?;
         Ok(true)
     }
 }
@@ -317,8 +393,8 @@ mod tests {
         let sink = Sink::default();
         // The writer cannot take anything out while the test holds the file.
         let mut capture = {
-            let capture = Capture::with_capacity(Mirror::default(), sink.clone(), "test0", 1000);
-            capture.unwrap()
+            let output = sink.clone();
+            Capture::open(Mirror::default(), || Ok(output), "test0", 1000).unwrap()
         };
         let held = sink.0.lock().unwrap();
         for _ in 0..100 {
@@ -349,6 +425,45 @@ mod tests {
         for _ in 0..10 {
             capture.transmit(&[7; 60]).unwrap();
         }
-        assert_eq!(capture.finish().unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+        let error = capture.finish().unwrap_err();
+        assert_eq!(error.cause.raw_os_error(), Some(libc::ENOSPC));
+        assert_eq!(error.written + error.missing, 10);
+    }
+
+    #[test]
+    fn an_output_that_hangs_is_given_up_with_what_is_missing() {
+        struct Hangs(mpsc::Receiver<()>, u32);
+        impl Write for Hangs {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.1 += 1;
+                // As soon as the first frame comes, until the test is over.
+                if self.1 > 2 {
+                    let _ = self.0.recv();
+                }
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (_hold, held) = mpsc::channel();
+        let mut capture = Capture::to_writer(Mirror::default(), Hangs(held, 0), "test0").unwrap();
+        for _ in 0..10 {
+            capture.transmit(&[7; 60]).unwrap();
+        }
+        let error = capture.finish().unwrap_err();
+        assert_eq!((error.cause.kind(), error.written, error.missing), (io::ErrorKind::TimedOut, 0, 10));
+    }
+
+    #[test]
+    fn a_fifo_without_a_reader_holds_up_nobody() {
+        let path = std::env::temp_dir().join(format!("onbeat-capture-fifo-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let mut capture = Capture::create(Mirror::default(), &path, "test0").unwrap();
+        capture.transmit(&[7; 60]).unwrap();
+        let error = capture.finish().unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((error.cause.kind(), error.written, error.missing), (io::ErrorKind::TimedOut, 0, 1));
     }
 }

@@ -8,7 +8,7 @@ pub(crate) mod packet;
 mod pcapng;
 mod simulated;
 
-pub use capture::{Capture, CaptureSummary};
+pub use capture::{Capture, CaptureError, CaptureSummary};
 pub use direct::DirectLink;
 pub use faulty::{FaultCounts, FaultRates, Faults, Faulty};
 pub use lock::Owner;

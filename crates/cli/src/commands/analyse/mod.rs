@@ -14,6 +14,7 @@ use clap::{Args, ValueEnum};
 use timing::analysis::{Effort, Policy, TaskSet, analyse, assignment, timeline::Timeline};
 
 use crate::failure::Failure;
+use crate::output;
 
 /// Exit code 0: every task is proven to meet its deadline; 3: not every one; 1: the file cannot be analysed.
 #[derive(Args, Debug)]
@@ -106,9 +107,9 @@ impl Analyse {
             draw(&set, &found, path)?;
         }
         if self.json {
-            println!("{}", json::object(&set, &found, &notes));
+            output::print(format_args!("{}\n", json::object(&set, &found, &notes)))?;
         } else {
-            print!("{}", text::of(&self.file.display().to_string(), &set, &found, &notes));
+            output::print(text::of(&self.file.display().to_string(), &set, &found, &notes))?;
         }
         if found.schedulable { Ok(()) } else { Err(Failure::silent(NOT_SCHEDULABLE)) }
     }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::output;
 
 /// One change that was tried.
 #[derive(Debug, Serialize)]
@@ -56,11 +57,12 @@ pub(super) fn restore(json: bool) -> Result<(), Failure> {
     let failures: Vec<String> = failures.chain(refused.iter().cloned()).collect();
     if json {
         let list: Vec<_> = restored.iter().map(object).collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "restored": list, "refused": refused }))?);
+        let list = json!({ "restored": list, "refused": refused });
+        output::print(serde_json::to_string_pretty(&list)? + "\n")?;
     } else if restored.is_empty() && refused.is_empty() {
-        println!("Nothing to put back.");
+        output::print("Nothing to put back.\n")?;
     } else {
-        restored.iter().for_each(|it| println!("{it}"));
+        output::print(restored.iter().map(|it| format!("{it}\n")).collect::<String>())?;
     }
     match failures.is_empty() {
         true => Ok(()),

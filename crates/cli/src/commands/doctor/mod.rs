@@ -22,6 +22,7 @@ use self::probe::Probed;
 use self::verdict::Verdict;
 use crate::arguments::time;
 use crate::failure::Failure;
+use crate::output;
 
 /// The machine is looked at, not touched, but with `--fix`.
 #[derive(Args, Debug)]
@@ -104,13 +105,13 @@ impl Doctor {
     /// Table, then the probe, then the verdict: who reads along has something to read for a minute.
     fn conclude(&self, mut diagnosis: Diagnosis) -> Result<(), Failure> {
         if !self.json {
-            print!("{}", table::text(&diagnosis, self.all));
+            output::print(table::text(&diagnosis, self.all))?;
         }
         if let Some(period) = self.period {
             let probed = probe::run(period, self.probe_time, self.real_time_profile(diagnosis.cpu))?;
             let verdict = Verdict::new(&probed, &diagnosis.checks);
             if !self.json {
-                print!("{}", table::verdict(&probed, &verdict));
+                output::print(table::verdict(&probed, &verdict))?;
             }
             if !verdict.holds {
                 diagnosis.severity = Severity::Critical;
@@ -119,7 +120,7 @@ impl Doctor {
             diagnosis.probe = Some(probed);
         }
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&diagnosis)?);
+            output::print(serde_json::to_string_pretty(&diagnosis)? + "\n")?;
         }
         match diagnosis.severity {
             Severity::Ok | Severity::Note => Ok(()),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use timing::Statistics;
 
 use crate::failure::Failure;
-use crate::stop;
+use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
 
 /// What a probe measured.
@@ -57,10 +57,10 @@ pub(super) fn run(
     duration: Duration,
     profile: RealTimeProfile,
 ) -> Result<Probed, Failure> {
-    stop::listen()?;
+    let stop = Stop::listen()?;
     let (cpu, letters) = (profile.cpu.unwrap_or_default(), profile.letters());
     // A machine that is late at every beat would take longer than it was given.
-    stop::after(duration + duration / 20 + Duration::from_millis(500));
+    stop.after(duration + duration / 20 + Duration::from_millis(500));
     let beats = (duration.as_nanos() / period.as_nanos().max(1)).max(1);
     let configuration =
         ProbeConfiguration { period, beats: u64::try_from(beats).unwrap_or(u64::MAX), profile };
@@ -68,7 +68,7 @@ pub(super) fn run(
     let mut line = LiveLine::new();
     let started = Instant::now();
     let before = Usage::now();
-    let probed = wakeup_latencies(&configuration, stop::flag(), |cycle, latency| {
+    let probed = wakeup_latencies(&configuration, stop.flag(), |cycle, latency| {
         latencies.record(latency, cycle);
         line.show(|| {
             let worst = latencies.maximum().map_or(String::new(), super::verdict::time);

@@ -21,7 +21,8 @@ use measure::{Context, Error};
 use report::Report;
 
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Measure {
@@ -86,7 +87,7 @@ impl Common {
         name: &str,
         experiment: impl FnOnce(&Context) -> Result<Report, Error>,
     ) -> Result<(), Failure> {
-        stop::listen()?;
+        let stop = Stop::listen()?;
         let directory = self.out.clone().unwrap_or_else(|| {
             Path::new("measurements").join(format!("{name}-{}", date_and_time(SystemTime::now())))
         });
@@ -95,21 +96,17 @@ impl Common {
         let context = Context {
             directory: directory.clone(),
             onbeat: env::current_exe()?,
-            stop: stop::flag(),
-            say: &|line| eprintln!("{line}"),
+            stop: stop.flag(),
+            say: &|line| output::say(line),
         };
         let mut report = experiment(&context)?;
         if context.stopped() {
             report.warn("stopped before its end: the numbers are of what had run by then");
         }
         report::save(&report, &directory)?;
-        if self.json {
-            println!("{}", report.json());
-        } else {
-            print!("{}", report.text());
-        }
-        eprintln!("raw data and report in {}", directory.display());
-        Ok(())
+        let printed = output::print(if self.json { report.json() + "\n" } else { report.text() });
+        output::say(format_args!("raw data and report in {}", directory.display()));
+        printed
     }
 }
 

@@ -27,7 +27,7 @@ impl Beside {
     }
 
     /// Shows what the devices said, and what their tasks were refused, since it was last asked.
-    pub(super) fn look(&self, live: &mut LiveLine) {
+    pub(super) fn look(&self, live: &LiveLine) {
         self.said.try_iter().for_each(|line| live.say(&line));
     }
 

@@ -10,9 +10,11 @@ use clap::Args;
 use machine::cpus::Cpus;
 use machine::task;
 use robot::Robot;
+use runtime::output::OutputThread;
 
 use crate::arguments::time;
 use crate::failure::Failure;
+use crate::output::LAST_PATIENCE;
 
 /// Where the help lists them.
 const EXPLAIN: &str = "Why beats are late";
@@ -51,15 +53,30 @@ impl Explain {
         })))
     }
 
-    /// Writes the worst beats where they were asked for; says how many and where.
+    /// Writes the worst beats where they were asked for; says how many and where. A folder that takes nothing any more is
+    /// given up.
     pub(super) fn export(&self, explanation: &Explanation) -> Result<Option<String>, Failure> {
         let Some(folder) = &self.explain_out else { return Ok(None) };
+        let mut files = Vec::new();
         for explained in &explanation.worst {
             let path = folder.join(format!("cycle-{}.json", explained.late.cycle));
-            let trace = serde_json::to_string(&blame::perfetto::trace(explained))?;
-            fs::write(&path, trace).map_err(|error| cannot_write(&path, &error))?;
+            files.push((path, serde_json::to_string(&blame::perfetto::trace(explained))?));
         }
-        let count = explanation.worst.len();
+        let count = files.len();
+        let writing = OutputThread::start("explain", move |taken| {
+            files.iter().try_for_each(|(path, trace)| {
+                fs::write(path, trace).map_err(|error| cannot_write(path, &error))?;
+                taken.add(1);
+                Ok(())
+            })
+        })?;
+        writing.finish(LAST_PATIENCE).unwrap_or_else(|_| {
+            Err(Failure::new(format!(
+                "{} takes nothing any more: {} of {count} late beats are in it; write them elsewhere",
+                folder.display(),
+                writing.taken()
+            )))
+        })?;
         Ok(Some(format!("{count} late beats are in {}: open them in ui.perfetto.dev", folder.display())))
     }
 }

@@ -15,6 +15,7 @@ use runtime::profile::Grants;
 use serde::Serialize;
 
 use crate::arguments::time;
+use crate::words::live_line::LiveLine;
 
 /// Where the help lists them.
 const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
@@ -177,18 +178,18 @@ impl ProfileOutcome {
 }
 
 /// Puts back what a run has left behind that was killed, and says so.
-pub(super) fn restore_crashed() {
+pub(super) fn restore_crashed(live: &LiveLine) {
     match journal::restore_crashed() {
         Ok(Restoration { restored, refused }) => {
             for journal in restored {
-                eprintln!("put back first: {journal}");
-                journal.failures.iter().for_each(|failure| eprintln!("{failure}"));
+                live.say(&format!("put back first: {journal}"));
+                journal.failures.iter().for_each(|failure| live.say(&failure.to_string()));
             }
-            refused.iter().for_each(|error| eprintln!("an earlier run's changes stay: {error}"));
+            refused.iter().for_each(|error| live.say(&format!("an earlier run's changes stay: {error}")));
         }
         // Without the privilege to look there is none to put anything back; such a run changes nothing either.
         Err(error)
             if error.kind() == ErrorKind::PermissionDenied && !rustix::process::geteuid().is_root() => {}
-        Err(error) => eprintln!("what earlier runs left behind cannot be put back: {error}"),
+        Err(error) => live.say(&format!("what earlier runs left behind cannot be put back: {error}")),
     }
 }

@@ -1,15 +1,18 @@
 //! `onbeat run`: a robot's cycle.
 
 mod beside;
+mod chronicle;
 mod door;
 mod explain;
 mod hold;
 mod name;
 mod outcome;
+mod prepare;
 mod recorder;
 mod running;
 mod tasks;
 mod teller;
+mod trouble;
 mod watch;
 
 use std::path::PathBuf;
@@ -23,10 +26,25 @@ use runtime::controller::Controller;
 use crate::arguments::{Wire, time};
 use crate::compose::{configuration, link, robot_file, seam};
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
 use hold::{Hold, OverrunOutcome};
 use outcome::Outcome;
+use running::Ran;
+use trouble::{How, Standing};
+
+/// Behind the options in the help.
+pub(crate) const HOW_IT_ENDS: &str = "\
+Ctrl-C (or SIGTERM, SIGHUP) brings the axes to rest and the bus to Init; a second one within 2 s, a third ends at once.
+
+Exit codes; of several the highest:
+  0    all went well
+  1    it could not run, was ended by overrun \"stop\", or a file asked for is not whole
+  2    the command line cannot be read
+  3    an axis ended in fault, or stopped by supervision
+  4    the bus ended lost, or a SubDevice outside Op
+  130  ended by force";
 
 #[derive(Args, Debug)]
 pub(crate) struct Run {
@@ -107,13 +125,10 @@ impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut live = LiveLine::new();
         let finished = self.finish(None, &mut live)?;
-        if self.json {
-            println!("{}", finished.json);
-        } else {
-            print!("{}", finished.table);
-        }
+        let text = if self.json { finished.json + "\n" } else { finished.table };
+        let printed = output::print_or_give_up(text);
         finished.notes.iter().for_each(|note| live.say(note));
-        finished.verdict
+        Failure::both(finished.verdict, printed)
     }
 
     /// Runs it from the first frame to the last; `own` instead of the robot file's controllers.
@@ -122,33 +137,46 @@ impl Run {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
         let robot = self.robot()?;
-        hold::restore_crashed();
-        let file = self.record.as_deref().map(recorder::create).transpose()?;
+        hold::restore_crashed(live);
+        let file = self.record.as_deref().map(|path| recorder::create(path, live)).transpose()?;
         let main_device = configuration::main_device(configuration::configuration(&robot, AlState::Op))?;
         let link = link::open(&robot, &self.wire, &format!("run, robot \"{}\"", robot.name))?;
-        stop::listen()?;
-        let ran = self.run(&robot, own, main_device, link, file, live)?;
-        let captured = ran.ended.link.finish()?;
-        if let Some(error) = ran.ended.failure {
-            return Err(Failure::new(error));
+        let stop = Stop::listen_for_a_run(live.voice())?;
+        let prepared = self.prepare(&robot, own, main_device, link, &stop, live)?;
+        let ran = self.run(&robot, prepared, file, &stop, live)?;
+        self.conclude(&robot, ran, stop.handle().is_hurried())
+    }
+
+    /// Puts in words what a run came to. What was measured is shown, even if the bus failed or a file is not whole.
+    fn conclude(&self, robot: &Robot, ran: Ran, hurried: bool) -> Result<Finished, Failure> {
+        let Ran { measured, conditions, granted, recorded, lost_for, ended } = ran;
+        let captured = ended.link.finish();
+        let standing = Standing { robot, status: &ended.before_stop, lost_for: &lost_for };
+        let how = How { lost: ended.lost, hurried, axes: ended.status.axes };
+        let mut verdict = stopped_by_overrun(ended.stopped_by_overrun);
+        if let Some(error) = ended.failure {
+            let failure = Failure::new(error);
+            if measured.summary.cycles() == 0 {
+                return Err(failure);
+            }
+            verdict = Failure::both(verdict, Err(failure.or_code(trouble::BUS)));
         }
-        let overrun =
-            OverrunOutcome::of(robot.cycle.overrun, ran.ended.overruns, ran.ended.stopped_by_overrun);
-        let outcome = Outcome::new(&robot, &ran.measured, ran.conditions, &ran.granted, overrun);
+        verdict = Failure::both(verdict, standing.verdict(&how));
+        let overrun = OverrunOutcome::of(robot.cycle.overrun, ended.overruns, ended.stopped_by_overrun);
+        let outcome = Outcome::new(&standing, &measured, conditions, &granted, overrun);
         let (table, json) = (outcome.table(), outcome.json()?);
-        let exported = ran.measured.explanation.as_ref().map(|it| self.explain.export(it));
-        let verdict = verdict(ran.ended.stopped_by_overrun, ran.measured.broken_beats);
-        // What was measured is shown, even if a file is not whole.
-        let mut written = Written { notes: captured.into_iter().collect(), verdict };
+        let exported = measured.explanation.as_ref().map(|it| self.explain.export(it));
+        let mut written = Written { notes: Vec::new(), verdict };
+        written.add(captured);
         written.add(exported.transpose().map(Option::flatten));
-        written.add(ran.recorded.transpose());
+        written.add(recorded.transpose());
         Ok(Finished {
             table,
             json,
             notes: written.notes,
             verdict: written.verdict,
-            cycles: ran.measured.summary.cycles(),
-            working_counter_errors: ran.measured.summary.working_counter_errors.count,
+            cycles: measured.summary.cycles(),
+            working_counter_errors: measured.summary.working_counter_errors.count,
         })
     }
 
@@ -199,28 +227,23 @@ struct Written {
 }
 
 impl Written {
-    /// One more; the last failure is the one that is told.
+    /// One more.
     fn add(&mut self, file: Result<Option<String>, Failure>) {
         match file {
             Ok(note) => self.notes.extend(note),
-            Err(failure) => self.verdict = Err(failure),
+            Err(failure) => {
+                let verdict = std::mem::replace(&mut self.verdict, Ok(()));
+                self.verdict = Failure::both(verdict, Err(failure));
+            }
         }
     }
 }
 
-fn verdict(stopped_by_overrun: Option<u64>, broken_beats: u64) -> Result<(), Failure> {
-    if let Some(cycle) = stopped_by_overrun {
-        return Err(Failure::new(format!(
+fn stopped_by_overrun(cycle: Option<u64>) -> Result<(), Failure> {
+    cycle.map_or(Ok(()), |cycle| {
+        Err(Failure::new(format!(
             "cycle {cycle} ran past the next release, and overrun is \"stop\": the axes were brought to rest; \
              --explain names what held it up, skip and catch-up go on"
-        )));
-    }
-    match broken_beats {
-        0 => Ok(()),
-        beats => Err(Failure::new(format!(
-            "the last {beats} beats had no whole process data, expected every working counter right on \
-             every beat: check cables and power; `onbeat scan` shows who answers now that this run is over (it takes \
-             the bus to PreOp and back to Init)"
-        ))),
-    }
+        )))
+    })
 }

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use blame::{Explanation, LateBeat};
 use bridge::diagnostics::TaskDiagnostics;
+use ethercat::al::AlState;
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::cia402::State;
 use ethercat::main_device::{MainDevice, ReceptionCounters};
 use machine::conditions::Conditions;
 use robot::Robot;
@@ -13,6 +16,7 @@ use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
 
 use super::hold::{OverrunOutcome, ProfileOutcome};
+use super::trouble::{self, Standing};
 use super::watch::Measured;
 use crate::failure::Failure;
 use crate::words;
@@ -23,6 +27,7 @@ pub(super) struct Outcome<'a> {
     #[serde(flatten)]
     summary: &'a RunSummary,
     axes: Vec<AxisOutcome<'a>>,
+    sub_devices: Vec<SubDeviceOutcome<'a>>,
     frames: Frames,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
@@ -39,18 +44,39 @@ pub(super) struct Outcome<'a> {
     explain: Option<&'a Explanation>,
 }
 
-/// An axis on the last measured beat.
+/// An axis in the last cycle before the stop.
 #[derive(Serialize)]
 struct AxisOutcome<'a> {
     name: &'a str,
     mode: &'static str,
+    /// "no answer" of a drive that did not: only its past is known.
     state: String,
+    /// Why supervision has the axis.
+    stop: Option<&'static str>,
+    /// Error code of a drive in fault, object 0x603F.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_code: Option<u16>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
     /// Rad.
     position: f64,
     /// Rad/s.
     velocity: f64,
     /// N m.
     torque: f64,
+}
+
+/// A SubDevice in the last cycle before the stop.
+#[derive(Serialize)]
+struct SubDeviceOutcome<'a> {
+    name: &'a str,
+    /// Its process data came and went, or it told that it is not in Op.
+    answers: bool,
+    /// AL state, as it was read last.
+    state: String,
+    /// AL status code (ETG.1000.6, Table 11), read with it.
+    al_status_code: u16,
 }
 
 /// Frames since the start of the bring-up.
@@ -69,27 +95,40 @@ struct Frames {
 
 impl<'a> Outcome<'a> {
     pub(super) fn new(
-        robot: &'a Robot,
+        standing: &Standing<'a>,
         measured: &'a Measured,
         conditions: RunConditions,
         granted: &Grants,
         overrun: OverrunOutcome,
     ) -> Self {
-        let axes = robot.axes.iter().zip(&measured.status.axes).map(|(axis, report)| AxisOutcome {
-            name: &axis.name,
-            mode: robot::short_name(axis.mode),
-            // Of a bus that does not answer only the past is known.
-            state: if measured.broken_beats > 0 { "no answer".to_owned() } else { state(report) },
-            position: report.feedback.position.0,
-            velocity: report.feedback.velocity.0,
-            torque: report.feedback.torque.0,
+        let Standing { robot, status, .. } = *standing;
+        let axes = robot.axes.iter().zip(&status.axes).enumerate().map(|(number, (axis, report))| {
+            let in_fault = matches!(report.state, Some(State::Fault | State::FaultReactionActive));
+            AxisOutcome {
+                name: &axis.name,
+                mode: robot::short_name(axis.mode),
+                state: if standing.answers(number) { state(report) } else { "no answer".to_owned() },
+                stop: report.stop.map(trouble::stop_words),
+                error_code: in_fault.then_some(report.error_code),
+                error: in_fault.then(|| trouble::error_code(report.error_code)),
+                position: report.feedback.position.0,
+                velocity: report.feedback.velocity.0,
+                torque: report.feedback.torque.0,
+            }
+        });
+        let sub_devices = robot.bus.sub_devices.iter().zip(&status.sub_devices).enumerate();
+        let sub_devices = sub_devices.map(|(position, (described, it))| SubDeviceOutcome {
+            name: &described.name,
+            answers: standing.silent_for(position).is_none(),
+            state: it.al_status.to_string(),
+            al_status_code: it.al_status_code.0,
         });
         Self {
             summary: &measured.summary,
             axes: axes.collect(),
-            frames: Frames::new(&measured.status.reception),
-            clock_difference_ns: u64::try_from(measured.status.clock_difference.as_nanos())
-                .unwrap_or(u64::MAX),
+            sub_devices: sub_devices.collect(),
+            frames: Frames::new(&status.reception),
+            clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
             conditions,
             profile: ProfileOutcome::of(granted),
             overrun,
@@ -107,8 +146,22 @@ impl<'a> Outcome<'a> {
         let table = RunTable { conditions: &self.conditions, summary: self.summary };
         let mut text = format!("{table}{}\n", self.overrun);
         if let Some(others) = words::owner::frames_of_others(self.frames.other_main_device) {
-            let _ = writeln!(text, "{others}");
+            let _ = writeln!(text, "{others}\n");
         }
+        if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {
+            text += LATE_REPLIES;
+        }
+        text += &self.axes_table();
+        text += &self.troubles();
+        text += &super::tasks::table(self.tasks);
+        if let Some(explanation) = self.explain {
+            let _ = write!(text, "\n{explanation}");
+        }
+        text
+    }
+
+    fn axes_table(&self) -> String {
+        let mut text = String::new();
         let width = self.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0).max(4);
         if !self.axes.is_empty() {
             let _ = writeln!(
@@ -118,19 +171,48 @@ impl<'a> Outcome<'a> {
             );
         }
         for axis in &self.axes {
-            let AxisOutcome { name, mode, state, position, velocity, torque } = axis;
+            let AxisOutcome { name, mode, state, position, velocity, torque, .. } = axis;
             let _ = writeln!(
                 text,
                 "{name:<width$}  {mode:<4}  {state:<22}{position:>14.4}{velocity:>18.4}{torque:>14.4}"
             );
         }
-        text += &super::tasks::table(self.tasks);
-        if let Some(explanation) = self.explain {
-            let _ = write!(text, "\n{explanation}");
-        }
         text
     }
+
+    /// A line for everybody who is not as it should be; nothing where all are.
+    fn troubles(&self) -> String {
+        let mut text = String::new();
+        for axis in &self.axes {
+            let why = [axis.error.as_deref(), axis.stop];
+            let why: Vec<&str> = why.into_iter().flatten().collect();
+            if !why.is_empty() {
+                let _ = writeln!(text, "{}: {}", axis.name, why.join("; "));
+            }
+        }
+        let op = AlState::Op.to_string();
+        for (position, it) in self.sub_devices.iter().enumerate() {
+            let place = format!("SubDevice {position} \"{}\"", it.name);
+            let _ = match it.answers {
+                false => writeln!(text, "{place}: no answer"),
+                true if it.state != op => {
+                    let code = AlStatusCode(it.al_status_code);
+                    writeln!(text, "{place}: {}, AL status code {code}", it.state)
+                }
+                true => Ok(()),
+            };
+        }
+        if text.is_empty() { text } else { format!("\n{text}") }
+    }
 }
+
+/// The link of a run whose SubDevices are in this program.
+pub(super) const SIMULATED: &str = "simulated";
+
+/// So that nobody looks for a cable.
+const LATE_REPLIES: &str = "\
+a frame counts as lost when its reply is not there in time: on a simulated bus this machine held up the thread
+that answers; `onbeat doctor` says what to change\n\n";
 
 impl Frames {
     fn new(counters: &ReceptionCounters) -> Self {

@@ -1,96 +1,183 @@
-//! Every measured beat in a file, written by the watch: the cycle itself never waits for a disk.
+//! Every measured beat in a file, written by a thread of its own: neither the cycle nor its watch ever waits for a disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
+use bridge::ring::{self, bounded};
 use machine::usage::Usage;
+use runtime::output::{OutputThread, Taken, Unfinished};
 use serde_json::Value;
 use timing::recording::{Facts, Header, RecordingWriter};
 use timing::{CycleRecord, RunConditions, RunSummary, beats};
 
 use crate::failure::Failure;
-use crate::words::live_line::LiveLine;
+use crate::output::LAST_PATIENCE;
+use crate::words::live_line::{LiveLine, Voice};
+
+/// How long a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
+/// a reader, opens meanwhile.
+const OPEN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Beats that may wait for the file: half a minute at 1 kHz.
+const ROOM: usize = 1 << 15;
+
+/// How often the writer looks for new ones.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Beats between two looks at how the file does.
+const AT_ONCE: usize = 256;
 
 /// A file to record into, made before the bus is touched: a wrong path costs nothing then.
 pub(super) struct NewFile {
     path: PathBuf,
-    file: File,
+    header: Sender<Header>,
+    beats: ring::Sender<CycleRecord>,
+    end: Sender<Facts>,
+    writer: OutputThread<io::Result<()>>,
 }
 
 /// Makes the file.
-pub(super) fn create(path: &Path) -> Result<NewFile, Failure> {
-    let file = File::create(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
-    Ok(NewFile { path: path.to_owned(), file })
+pub(super) fn create(path: &Path, live: &LiveLine) -> Result<NewFile, Failure> {
+    let at = |error: io::Error| Failure::new(format!("{}: {error}", path.display()));
+    let (tell, opened) = mpsc::sync_channel(1);
+    let (header, top) = mpsc::channel();
+    let (beats, rows) = bounded(ROOM);
+    let (end, bottom) = mpsc::channel();
+    let file = Writing { path: path.to_owned(), voice: live.voice() };
+    let work = move |taken: &Taken| file.write(&tell, &top, rows, &bottom, taken);
+    let writer = OutputThread::start("record", work).map_err(at)?;
+    match opened.recv_timeout(OPEN_PATIENCE) {
+        Ok(outcome) => outcome.map_err(at)?,
+        Err(RecvTimeoutError::Timeout) => {
+            live.say(&format!("{}: it does not open yet; the run does not wait for it", path.display()));
+        }
+        Err(RecvTimeoutError::Disconnected) => return Err(Failure::new(PANICKED)),
+    }
+    Ok(NewFile { path: path.to_owned(), header, beats, end, writer })
 }
 
-/// Writes beats as they come.
+const PANICKED: &str = "the recording's writer panicked";
+
+/// Hands beats over as they come.
 pub(super) struct Recorder {
     path: PathBuf,
-    /// Until writing fails.
-    writer: Option<RecordingWriter<BufWriter<File>>>,
-    failure: Option<io::Error>,
-    written: u64,
-    /// Measured, but not in the file.
-    unwritten: u64,
+    beats: ring::Sender<CycleRecord>,
+    end: Sender<Facts>,
+    writer: OutputThread<io::Result<()>>,
+    measured: u64,
     begin: Option<Usage>,
 }
 
 impl Recorder {
-    /// Writes the top, with the conditions of the run.
+    /// Has the top written, with the conditions of the run.
     pub(super) fn begin(new: NewFile, conditions: &RunConditions, period: Duration) -> Self {
+        let NewFile { path, header, beats, end, writer } = new;
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        let header = Header {
+        // A writer that is gone has its failure to tell.
+        let _ = header.send(Header {
             what: beats::WHAT.to_owned(),
             columns: beats::COLUMNS.map(str::to_owned).to_vec(),
             facts: facts(conditions, period),
-        };
-        let begun = RecordingWriter::begin(BufWriter::with_capacity(BUFFER, new.file), &header);
-        let (writer, failure) =
-            begun.map_or_else(|error| (None, Some(error)), |writer| (Some(writer), None));
-        Self { path: new.path, writer, failure, written: 0, unwritten: 0, begin: Usage::now().ok() }
+        });
+        Self { path, beats, end, writer, measured: 0, begin: Usage::now().ok() }
     }
 
-    /// Writes one beat.
-    pub(super) fn record(&mut self, record: &CycleRecord, live: &mut LiveLine) {
-        let outcome = self.writer.as_mut().map(|writer| writer.row(&beats::row(record)));
-        match outcome {
-            Some(Ok(())) => self.written += 1,
-            Some(Err(error)) => {
-                self.unwritten += 1;
-                self.fail(error, live);
-            }
-            None => self.unwritten += 1,
-        }
+    /// Has one beat written. Never waits: a beat that finds no room is missing.
+    pub(super) fn record(&mut self, record: &CycleRecord) {
+        self.measured += 1;
+        self.beats.send(*record);
     }
 
-    /// Hands what was written so far to the operating system: a run cut off keeps it.
-    pub(super) fn flush(&mut self, live: &mut LiveLine) {
-        if let Some(Err(error)) = self.writer.as_mut().map(RecordingWriter::flush) {
-            self.fail(error, live);
-        }
-    }
-
-    fn fail(&mut self, error: io::Error, live: &mut LiveLine) {
-        live.say(&format!("{}: {error}; beats are not recorded any more", self.path.display()));
-        self.writer = None;
-        self.failure = Some(error);
-    }
-
-    /// Writes what is known only at the end, and says what came of it.
+    /// Has written what is known only at the end, and says what came of it.
     pub(super) fn finish(self, summary: &RunSummary) -> Result<String, Failure> {
-        let path = self.path.display().to_string();
-        let mut failure = self.failure;
-        if let Some(writer) = self.writer {
-            failure = writer.finish(&end(summary, self.begin.as_ref())).err();
+        let _ = self.end.send(end(summary, self.begin.as_ref()));
+        // The writer ends when there are no more to come.
+        drop((self.beats, self.end));
+        let outcome = self.writer.finish(LAST_PATIENCE);
+        let (path, written) = (self.path.display(), self.writer.taken());
+        let missing = self.measured.saturating_sub(written);
+        let why = match outcome {
+            Ok(Ok(())) if missing == 0 => return Ok(format!("{written} beats recorded in {path}")),
+            Ok(Ok(())) => "it was too slow".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(Unfinished::Hangs) => "it takes nothing any more".to_owned(),
+            Err(Unfinished::Panicked) => PANICKED.to_owned(),
+        };
+        Err(Failure::new(format!(
+            "{path}: {why}; {written} beats are in it, {missing} are not: make room, or record elsewhere"
+        )))
+    }
+}
+
+/// The writer's side.
+struct Writing {
+    path: PathBuf,
+    voice: Voice,
+}
+
+impl Writing {
+    /// Opens the file and writes all of it; what it has taken is counted.
+    fn write(
+        self,
+        opened: &SyncSender<io::Result<()>>,
+        top: &Receiver<Header>,
+        rows: ring::Receiver<CycleRecord>,
+        bottom: &Receiver<Facts>,
+        taken: &Taken,
+    ) -> io::Result<()> {
+        let file = match File::create(&self.path) {
+            Ok(file) => {
+                let _ = opened.send(Ok(()));
+                BufWriter::with_capacity(BUFFER, file)
+            }
+            Err(error) => {
+                // Who does not wait for it any more learns of it at the end.
+                let again = io::Error::new(error.kind(), error.to_string());
+                let _ = opened.send(Err(error));
+                return Err(again);
+            }
+        };
+        // A run that did not come so far has nothing to write.
+        let Ok(header) = top.recv() else { return Ok(()) };
+        let written = write_rows(file, &header, rows, taken);
+        if let Err(error) = &written {
+            self.voice.say(&format!("{}: {error}; beats are not recorded any more", self.path.display()));
         }
-        match failure {
-            None => Ok(format!("{} beats recorded in {path}", self.written)),
-            Some(error) => Err(Failure::new(format!(
-                "{path}: {error}; {} beats are in it, {} are not: make room, or record elsewhere",
-                self.written, self.unwritten
-            ))),
+        match bottom.recv() {
+            Ok(end) => written?.finish(&end).map(drop),
+            Err(_) => written.map(drop),
+        }
+    }
+}
+
+/// Empties the ring into the file until nobody fills it any more.
+fn write_rows(
+    file: BufWriter<File>,
+    header: &Header,
+    mut rows: ring::Receiver<CycleRecord>,
+    taken: &Taken,
+) -> io::Result<RecordingWriter<BufWriter<File>>> {
+    let mut file = RecordingWriter::begin(file, header)?;
+    file.flush()?;
+    loop {
+        // Asked before emptying: what was stored before it is found below.
+        let last = rows.is_over();
+        let mut written = 0;
+        for record in rows.by_ref().take(AT_ONCE) {
+            file.row(&beats::row(&record))?;
+            written += 1;
+        }
+        if written > 0 {
+            // A run cut off keeps what was written so far.
+            file.flush()?;
+            taken.add(written);
+        } else if last {
+            return Ok(file);
+        } else {
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 }

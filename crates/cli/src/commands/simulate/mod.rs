@@ -12,7 +12,8 @@ use runtime::serve::Server;
 use crate::arguments::time;
 use crate::compose::{profile, robot_file, segment};
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 use crate::words::sub_device_count;
 use record::FrameRecorder;
 
@@ -55,33 +56,34 @@ impl Simulate {
         let robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         let mut segment = segment::segment(&robot)?;
         let server = Server::open(&self.iface)?;
-        stop::listen()?;
+        let stop = Stop::listen()?;
         if let Some(duration) = self.duration {
-            stop::after(duration);
+            stop.after(duration);
         }
         let record = self.record.as_deref();
-        let mut recorder =
-            record.map(|path| FrameRecorder::create(path, &robot, &self.iface)).transpose()?;
+        let mut recorder = record
+            .map(|path| FrameRecorder::create(path, &robot, &self.iface, stop.handle().clone()))
+            .transpose()?;
         // SubDevices answer on time, whatever else the machine does; so these get the cycle's priority.
         let scheduling = profile::simulated(&robot);
         let profile = RealTimeProfile { scheduling, cpu: self.cpu, ..RealTimeProfile::ORDINARY };
         let granted = profile.apply();
         let found = sub_device_count(robot.bus.sub_devices.len());
-        eprintln!("{}: {found} on {}, {granted}; Ctrl-C stops", robot.name, self.iface);
+        output::say(format_args!("{}: {found} on {}, {granted}; Ctrl-C stops", robot.name, self.iface));
         let served = match &mut recorder {
-            None => server.run(&mut segment, stop::flag())?,
+            None => server.run(&mut segment, stop.flag())?,
             Some(recorder) => {
-                server.run_watched(&mut segment, stop::flag(), &mut |segment, arrival, frame| {
+                server.run_watched(&mut segment, stop.flag(), &mut |segment, arrival, frame| {
                     recorder.watch(segment, arrival, frame);
                 })?
             }
         };
-        eprintln!(
+        output::say(format_args!(
             "{} frames received, {} returned, {} refused by the interface",
             served.received, served.returned, served.refused
-        );
+        ));
         if let Some(recorder) = recorder {
-            eprintln!("{}", recorder.finish(served)?);
+            output::say(recorder.finish(served)?);
         }
         Ok(())
     }

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,6 +14,7 @@ use robot::{Application, Robot};
 use rtrb::{Consumer, Producer, RingBuffer};
 use runtime::clock::{Clock, MonotonicClock};
 use runtime::serve::{Arrival, Served};
+use runtime::stop::StopHandle;
 use serde_json::{Value, json};
 use simulator::Segment;
 use simulator::output_probe::OutputProbe;
@@ -22,7 +22,6 @@ use timing::recording::Header;
 use timing::{Facts, RecordingWriter};
 
 use crate::failure::Failure;
-use crate::stop;
 
 /// What a recording of arrivals is of.
 const WHAT: &str = "bus";
@@ -62,8 +61,13 @@ pub(super) struct FrameRecorder {
 
 impl FrameRecorder {
     /// Begins a recording of what comes for `robot` on `interface`. Called before the thread gets its priority, which the
-    /// writer shall not have.
-    pub(super) fn create(path: &Path, robot: &Robot, interface: &str) -> Result<Self, Failure> {
+    /// writer shall not have. A file that fails raises `stop`.
+    pub(super) fn create(
+        path: &Path,
+        robot: &Robot,
+        interface: &str,
+        stop: StopHandle,
+    ) -> Result<Self, Failure> {
         let fail = |error: io::Error| cannot_write(path, &error);
         let watched = watched_outputs(robot);
         let header = Header {
@@ -79,7 +83,7 @@ impl FrameRecorder {
             let result = write(file, rows);
             if result.is_err() {
                 // Nobody needs SubDevices whose record is lost: end and say so.
-                stop::flag().store(true, Ordering::Relaxed);
+                stop.stop();
             }
             result
         });

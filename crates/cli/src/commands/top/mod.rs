@@ -28,7 +28,8 @@ use self::picture::{Picture, View};
 use self::source::{Source, Which};
 use crate::arguments::time;
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 
 /// Reads the cycle's state as any program may, without root: the cycle cannot notice it. Keys: q quit, arrows and page
 /// keys scroll, tab axes or tasks and channels, p pause.
@@ -57,37 +58,37 @@ pub(crate) struct Top {
 
 impl Top {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        stop::listen()?;
+        let stop = Stop::listen()?;
         let live = !self.once && !self.json;
         if live && !io::stdout().is_terminal() {
             return Err(Failure::new(
                 "standard output is not a terminal: run it in one, or use --once or --json to print one picture",
             ));
         }
-        let Some(seam) = self.attach()? else { return Ok(()) };
-        if live { self.watch(seam) } else { self.print(seam) }
+        let Some(seam) = self.attach(&stop)? else { return Ok(()) };
+        if live { self.watch(seam, &stop) } else { self.print(seam, &stop) }
     }
 
-    fn attach(&self) -> Result<Option<Attachment>, Failure> {
+    fn attach(&self, stop: &Stop) -> Result<Option<Attachment>, Failure> {
         let which = Which(self.cycle.as_deref());
-        let found = if self.wait { which.wait()? } else { Some(which.find()?) };
+        let found = if self.wait { which.wait(stop)? } else { Some(which.find()?) };
         let is_others =
             |seam: &&Attachment| ![0, rustix::process::geteuid().as_raw()].contains(&seam.user());
         if let Some(seam) = found.as_ref().filter(is_others) {
-            eprintln!("a cycle of user {}: {}", seam.user(), seam.path().display());
+            output::say(format_args!("a cycle of user {}: {}", seam.user(), seam.path().display()));
         }
         Ok(found)
     }
 
     /// One picture, of the first beat there is.
-    fn print(&self, seam: Attachment) -> Result<(), Failure> {
+    fn print(&self, seam: Attachment, stop: &Stop) -> Result<(), Failure> {
         let mut source = Source::new(seam);
         let begin = Instant::now();
         while !source.has_state() {
             if source.has_ended() {
                 return Err(Failure::new("the cycle ended before its first beat: start it again"));
             }
-            if stop::asked() {
+            if stop.asked() {
                 return Ok(());
             }
             if begin.elapsed() > FIRST_BEAT && !self.wait {
@@ -101,35 +102,34 @@ impl Top {
         let mut picture = source.picture();
         source.look(&mut picture)?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&json::object(&picture))?);
+            output::print(serde_json::to_string_pretty(&json::object(&picture))? + "\n")
         } else {
             let columns = crate::words::columns(&io::stdout()).clamp(80, 1000);
             let screen = Screen { picture: &picture, view: View::default(), keys: false };
-            print!("{}", screen.text(columns as u16));
+            output::print(screen.text(columns as u16))
         }
-        Ok(())
     }
 
     /// Pictures until the user has seen enough.
-    fn watch(&self, seam: Attachment) -> Result<(), Failure> {
+    fn watch(&self, seam: Attachment, stop: &Stop) -> Result<(), Failure> {
         let mut terminal = ratatui::try_init().map_err(|error| {
             Failure::new(format!("this terminal cannot be drawn on ({error}): use --once"))
         })?;
-        let watched = self.show(&mut terminal, Source::new(seam));
+        let watched = self.show(&mut terminal, Source::new(seam), stop);
         ratatui::restore();
         watched
     }
 
-    fn show(&self, terminal: &mut DefaultTerminal, mut source: Source) -> Result<(), Failure> {
+    fn show(&self, terminal: &mut DefaultTerminal, mut source: Source, stop: &Stop) -> Result<(), Failure> {
         let mut picture = source.picture();
         let mut view = View::default();
         let mut looked_for_next = Instant::now();
-        while !stop::asked() {
+        while !stop.asked() {
             if !view.paused {
                 source.look(&mut picture)?;
             }
             terminal.draw(|frame| frame.render_widget(screen(&picture, view), frame.area()))?;
-            if keys_until(Instant::now() + self.every, &picture, &mut view)? == Pressed::Quit {
+            if keys_until(Instant::now() + self.every, &picture, &mut view, stop)? == Pressed::Quit {
                 return Ok(());
             }
             if self.wait && source.has_ended() && looked_for_next.elapsed() >= source::LOOK_FOR_ONE {
@@ -154,12 +154,12 @@ impl Top {
 }
 
 /// Takes keys until it is time for the next picture, or one has changed the view.
-fn keys_until(next: Instant, picture: &Picture, view: &mut View) -> Result<Pressed, Failure> {
+fn keys_until(next: Instant, picture: &Picture, view: &mut View, stop: &Stop) -> Result<Pressed, Failure> {
     loop {
         let left = next.saturating_duration_since(Instant::now());
         // A signal is looked for now and then.
         if !event::poll(left.min(Duration::from_millis(100)))? {
-            if Instant::now() >= next || stop::asked() {
+            if Instant::now() >= next || stop.asked() {
                 return Ok(Pressed::Nothing);
             }
             continue;

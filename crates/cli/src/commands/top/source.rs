@@ -9,7 +9,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::picture::{Picture, Standing};
 use crate::failure::Failure;
-use crate::stop;
+use crate::output;
+use crate::stop::Stop;
 
 /// Which cycle.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +27,14 @@ impl Which<'_> {
     }
 
     /// The same, but one that does not run yet is waited for; `None` if the user asks for a stop first.
-    pub(super) fn wait(self) -> Result<Option<Attachment>, Failure> {
+    pub(super) fn wait(self, stop: &Stop) -> Result<Option<Attachment>, Failure> {
         let mut said = false;
-        while !stop::asked() {
+        while !stop.asked() {
             match self.find() {
                 Ok(seam) => return Ok(Some(seam)),
                 Err(error) if is_absence(&error) => {
                     if !said {
-                        eprintln!("no cycle runs yet: waiting for one (Ctrl-C ends it)");
+                        output::say("no cycle runs yet: waiting for one (Ctrl-C ends it)");
                         said = true;
                     }
                     std::thread::sleep(LOOK_FOR_ONE);

@@ -13,6 +13,7 @@ use timing::bus::{LinkRate, Network, Order, Sampling, Way};
 use super::NOT_SCHEDULABLE;
 use crate::arguments;
 use crate::failure::Failure;
+use crate::output;
 
 /// Where the help lists them.
 const BUS: &str = "The bus of a robot file";
@@ -95,9 +96,9 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
     let ways = ways(&robot, &network, computing_ns);
     let found = Found { robot, network, spread, rate, computing_ns, ways };
     if json {
-        println!("{}", words::json(&found));
+        output::print(format_args!("{}\n", words::json(&found)))?;
     } else {
-        print!("{}", words::text(&path.display().to_string(), &found));
+        output::print(words::text(&path.display().to_string(), &found))?;
     }
     if found.holds() { Ok(()) } else { Err(Failure::silent(NOT_SCHEDULABLE)) }
 }

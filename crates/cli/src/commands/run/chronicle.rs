@@ -1,0 +1,373 @@
+//! What happens on the bus and to the axes, a line each: when, in which cycle, where, and why.
+
+use std::time::Duration;
+
+use ethercat::cia402::State;
+use ethercat::main_device::{Event, Stage};
+use ethercat::time::Instant;
+use motion::supervision::StopReason;
+use robot::{Interlock, InterlockKind, Robot};
+use runtime::observer::{CycleEvent, Happening};
+use runtime::status::Status;
+
+use super::trouble;
+use crate::words;
+use crate::words::live_line::Voice;
+use crate::words::moment::{Moment, span};
+
+/// Time without process data after which somebody is told to be lost: a lost frame is not worth a word, and a drive's
+/// watchdog has expired by then.
+pub(super) const LOST_AFTER: Duration = Duration::from_millis(100);
+
+/// Time in Op after which a drive that waits for its main power is named: a power stage needs a moment.
+const POWER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Tells what happens, until the measurement ends.
+pub(super) struct Chronicle {
+    voice: Voice,
+    sub_devices: Vec<SubDevice>,
+    axes: Vec<Axis>,
+    interlocks: Vec<Interlock>,
+    period: Duration,
+    op_since: Option<Instant>,
+    /// What follows is the stop.
+    closed: bool,
+}
+
+struct SubDevice {
+    name: String,
+    lost: Option<Lost>,
+}
+
+/// Since when the process data of a SubDevice does not come and go.
+#[derive(Clone, Copy)]
+struct Lost {
+    since: Instant,
+    cycle: u64,
+    told: bool,
+}
+
+struct Axis {
+    name: String,
+    /// Place of its drive, from 0.
+    sub_device: usize,
+    /// Since when it waits in Ready to switch on, which it was asked to leave.
+    waits_since: Option<Instant>,
+    told: bool,
+}
+
+impl Lost {
+    fn is_long(&self, now: Instant) -> bool {
+        now.since(self.since) >= LOST_AFTER
+    }
+}
+
+impl Chronicle {
+    pub(super) fn new(robot: &Robot, voice: Voice) -> Self {
+        let sub_devices = robot.bus.sub_devices.iter();
+        let axes = robot.axes.iter().map(|axis| Axis {
+            name: axis.name.clone(),
+            sub_device: axis.sub_device,
+            waits_since: None,
+            told: false,
+        });
+        Self {
+            voice,
+            sub_devices: sub_devices.map(|it| SubDevice { name: it.name.clone(), lost: None }).collect(),
+            axes: axes.collect(),
+            interlocks: robot.interlocks.clone(),
+            period: robot.cycle.period,
+            op_since: None,
+            closed: false,
+        }
+    }
+
+    /// When all SubDevices were in Op: records before it are of the bring-up.
+    pub(super) fn op_since(&self) -> Option<Instant> {
+        self.op_since
+    }
+
+    /// What follows is the stop: SubDevices leave Op because they are told to.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+        if self.lost() > 0 {
+            self.voice.say(
+                "not all SubDevices exchange process data: those that do are brought to rest; all ends within 10 s, a second signal ends it \
+                 within 2 s",
+            );
+        }
+    }
+
+    /// How many SubDevices are lost; their drives' states are of the past.
+    pub(super) fn lost(&self) -> usize {
+        self.sub_devices.iter().filter(|it| it.lost.is_some_and(|lost| lost.told)).count()
+    }
+
+    /// For how many cycles each SubDevice was lost in this one; 0 for those who were not, or only for a moment.
+    pub(super) fn lost_for(&self, cycle: u64) -> Vec<u64> {
+        let least =
+            u64::try_from(LOST_AFTER.as_nanos() / self.period.as_nanos().max(1)).unwrap_or(u64::MAX);
+        let lost_for = |it: &SubDevice| it.lost.map_or(0, |lost| cycle.saturating_sub(lost.cycle));
+        self.sub_devices
+            .iter()
+            .map(|it| Some(lost_for(it)).filter(|&it| it >= least).unwrap_or(0))
+            .collect()
+    }
+
+    /// Takes what the cycle tells, in order.
+    pub(super) fn take(&mut self, events: impl Iterator<Item = CycleEvent>) {
+        let mut events = events.peekable();
+        while let Some(CycleEvent { cycle, at, what }) = events.next() {
+            match what {
+                Happening::SubDeviceLost { position } => {
+                    self.sub_devices[position].lost = Some(Lost { since: at, cycle, told: false });
+                }
+                Happening::SubDeviceBack { position, after } => {
+                    let mut positions = vec![position];
+                    while let Some(CycleEvent { what: Happening::SubDeviceBack { position, .. }, .. }) =
+                        events.next_if(|next| is_back_too(next, cycle, after))
+                    {
+                        positions.push(position);
+                    }
+                    self.tell_back(at, cycle, after, &positions);
+                }
+                Happening::Bus(Event::Stage { stage: Stage::Op, at }) => self.op_since = Some(at),
+                what if self.closed => drop(what),
+                Happening::AxisStopped { axis, reason } => {
+                    let mut axes = vec![axis];
+                    while let Some(CycleEvent { what: Happening::AxisStopped { axis, .. }, .. }) =
+                        events.next_if(|next| is_stopped_too(next, cycle, reason))
+                    {
+                        axes.push(axis);
+                    }
+                    let (who, why) = (self.axes_named(&axes), trouble::stop_words(reason));
+                    self.say(at, cycle, &format!("{who} held: {why}"));
+                }
+                what => {
+                    if let Some(words) = self.words(at, cycle, what) {
+                        self.say(at, cycle, &words);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What happened to whom, and what to do; `None` for what is not worth a line.
+    fn words(&self, at: Instant, cycle: u64, what: Happening) -> Option<String> {
+        Some(match what {
+            Happening::Bus(Event::StateChanged { position, status, code }) => {
+                let lost = self.sub_devices.get(usize::from(position)).and_then(|it| it.lost);
+                let without = lost.filter(|lost| lost.is_long(at)).map_or(String::new(), |lost| {
+                    let (cycles, lasted) = (cycle.saturating_sub(lost.cycle), span(at.since(lost.since)));
+                    format!("; {cycles} cycles, {lasted}, without process data before")
+                });
+                format!("{} is in {status}, AL status code {code}{without}", self.place(position.into()))
+            }
+            Happening::Bus(Event::Unreachable { position }) => format!(
+                "{} does not answer any more: check its power and the cable to it",
+                self.place(position.into())
+            ),
+            Happening::Bus(Event::Emergency { position, error_code, error_register, manufacturer }) => {
+                format!(
+                    "{} sends an emergency: {}, error register {error_register:#04x}, {manufacturer:02x?}",
+                    self.place(position.into()),
+                    trouble::error_code(error_code),
+                )
+            }
+            Happening::Bus(Event::OtherMainDevice { source, frames }) => {
+                words::owner::other_main_device(source, frames)
+            }
+            Happening::DriveFault { position, code } => {
+                format!("{} is in fault: {}", self.place(position), trouble::error_code(code))
+            }
+            Happening::Interlock { interlock, allows } => {
+                let it = self.interlocks.get(interlock)?;
+                let does = match (allows, it.kind) {
+                    (true, _) => "allows again",
+                    (false, InterlockKind::Stop) => "stops its axes",
+                    (false, InterlockKind::Enable) => "does not permit its axes to be enabled",
+                };
+                format!("interlock \"{}\" at {} {does}", it.name, self.place(it.sub_device))
+            }
+            Happening::AxisFreed { axis } => format!("axis \"{}\" is let go", self.axes.get(axis)?.name),
+            Happening::Stalled { cycles } if cycles >= STALL => {
+                format!("this machine stood still for {cycles} cycles: --explain names what held it up")
+            }
+            // Failures end the cycle and come with it.
+            _ => return None,
+        })
+    }
+
+    /// Looks how the cycle stands: who is lost for long, which drives wait for power.
+    pub(super) fn look(&mut self, status: &Status, now: Instant) {
+        if self.closed {
+            return;
+        }
+        self.tell_lost(now);
+        if self.op_since.is_some_and(|since| now.since(since) >= POWER_PATIENCE) {
+            self.tell_powerless(status, now);
+        }
+    }
+
+    /// Names those who are newly lost, in one line: a cable cut takes many.
+    fn tell_lost(&mut self, now: Instant) {
+        let newly = |it: &SubDevice| it.lost.is_some_and(|lost| !lost.told && lost.is_long(now));
+        let positions: Vec<usize> =
+            (0..self.sub_devices.len()).filter(|&position| newly(&self.sub_devices[position])).collect();
+        let Some(first) = positions.first().and_then(|&first| self.sub_devices[first].lost) else { return };
+        let who = self.places(&positions);
+        for &position in &positions {
+            if let Some(lost) = &mut self.sub_devices[position].lost {
+                lost.told = true;
+            }
+        }
+        self.say(first.since, first.cycle, &format!("no process data of {who}: check power and cables"));
+    }
+
+    /// Names the drives that were asked to switch on and do not.
+    fn tell_powerless(&mut self, status: &Status, now: Instant) {
+        for (number, report) in status.axes.iter().enumerate().take(self.axes.len()) {
+            let axis = &mut self.axes[number];
+            if report.state != Some(State::ReadyToSwitchOn) {
+                (axis.waits_since, axis.told) = (None, false);
+                continue;
+            }
+            let waits = now.since(*axis.waits_since.get_or_insert(now)) >= POWER_PATIENCE;
+            if !waits || axis.told {
+                continue;
+            }
+            axis.told = true;
+            let (name, drive) = (axis.name.clone(), axis.sub_device);
+            let why = match report.statusword.voltage_enabled() {
+                false => "its drive has no main power (statusword bit 4): switch that on",
+                true => "its drive does not switch on: check its enable input, and what it says",
+            };
+            let words =
+                format!("axis \"{name}\" at {} stays in Ready to switch on: {why}", self.place(drive));
+            self.say(now, status.cycle, &words);
+        }
+    }
+
+    /// Says that they are back, if they were told to be lost.
+    fn tell_back(&mut self, at: Instant, cycle: u64, after: u64, positions: &[usize]) {
+        let lost: Vec<_> = positions.iter().filter_map(|&it| self.sub_devices[it].lost.take()).collect();
+        let Some(since) = lost.iter().filter(|lost| lost.told).map(|lost| lost.since).min() else { return };
+        let (who, lasted) = (self.places(positions), span(at.since(since)));
+        self.say(at, cycle, &format!("process data again of {who} after {after} cycles, {lasted}"));
+    }
+
+    /// A SubDevice, as people find it.
+    fn place(&self, position: usize) -> String {
+        let name = self.sub_devices.get(position).map_or("?", |it| it.name.as_str());
+        format!("SubDevice {position} \"{name}\"")
+    }
+
+    /// Several of them: a cable cut takes many.
+    fn places(&self, positions: &[usize]) -> String {
+        match positions.len() {
+            all if all > MOST_NAMED && all == self.sub_devices.len() => format!("all {all} SubDevices"),
+            many if many > MOST_NAMED => {
+                format!("{many} SubDevices, the first {}", self.place(positions[0]))
+            }
+            _ => {
+                let places: Vec<String> = positions.iter().map(|&position| self.place(position)).collect();
+                places.join(", ")
+            }
+        }
+    }
+
+    /// Several axes, with their verb.
+    fn axes_named(&self, axes: &[usize]) -> String {
+        let name = |&axis: &usize| self.axes.get(axis).map_or("?", |it| it.name.as_str());
+        match axes {
+            [one] => format!("axis \"{}\" is", name(one)),
+            all if all.len() > MOST_NAMED && all.len() == self.axes.len() => {
+                format!("all {} axes are", all.len())
+            }
+            many if many.len() > MOST_NAMED => {
+                format!("{} axes, the first \"{}\", are", many.len(), name(&many[0]))
+            }
+            few => format!(
+                "axes {} are",
+                few.iter().map(|it| format!("\"{}\"", name(it))).collect::<Vec<_>>().join(", ")
+            ),
+        }
+    }
+
+    fn say(&self, at: Instant, cycle: u64, words: &str) {
+        self.voice.say(&format!("{}: {words}", Moment::of(at, cycle)));
+    }
+}
+
+fn is_back_too(next: &CycleEvent, cycle: u64, after: u64) -> bool {
+    next.cycle == cycle && matches!(next.what, Happening::SubDeviceBack { after: it, .. } if it == after)
+}
+
+fn is_stopped_too(next: &CycleEvent, cycle: u64, reason: StopReason) -> bool {
+    next.cycle == cycle && matches!(next.what, Happening::AxisStopped { reason: it, .. } if it == reason)
+}
+
+/// SubDevices and axes named in one line.
+const MOST_NAMED: usize = 3;
+
+/// Cycles that did not take place, in a row, that are worth a line.
+const STALL: u64 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compose::robot_file;
+
+    fn at(milliseconds: u64) -> Instant {
+        Instant::from_nanos((1_000_000 + milliseconds) * 1_000_000)
+    }
+
+    fn event(cycle: u64, what: Happening) -> CycleEvent {
+        CycleEvent { cycle, at: at(cycle), what }
+    }
+
+    /// What is said, without the wall time.
+    fn said(heard: &mut impl FnMut() -> Vec<String>) -> Vec<String> {
+        heard().iter().map(|line| line.split_once(' ').expect("a time").1.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_cut_of_the_cable_is_one_line_with_its_begin_and_one_with_how_long_it_was() {
+        let robot = robot_file::robot(None, None).unwrap();
+        let (voice, mut heard) = Voice::overheard();
+        let mut chronicle = Chronicle::new(&robot, voice);
+        let status = Status::initial(6, 6);
+        let lost = |position| event(500, Happening::SubDeviceLost { position });
+        chronicle.take((4..6).map(lost));
+        chronicle.look(&status, at(599));
+        assert_eq!(said(&mut heard), [""; 0], "a moment is not worth a word");
+        chronicle.look(&status, at(600));
+        chronicle.look(&status, at(700));
+        let expected = "cycle 500: no process data of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\": check power and cables";
+        assert_eq!(said(&mut heard), [expected]);
+        assert_eq!((chronicle.lost(), chronicle.lost_for(700)), (2, vec![0, 0, 0, 0, 200, 200]));
+        chronicle
+            .take((4..6).map(|position| event(750, Happening::SubDeviceBack { position, after: 252 })));
+        let expected = "cycle 750: process data again of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" after 252 cycles, 250 ms";
+        assert_eq!(said(&mut heard), [expected]);
+        assert_eq!((chronicle.lost(), chronicle.lost_for(800)), (0, vec![0; 6]));
+    }
+
+    #[test]
+    fn what_happens_to_all_axes_in_a_cycle_is_one_line_and_nothing_is_said_of_the_stop() {
+        let robot = robot_file::robot(None, None).unwrap();
+        let (voice, mut heard) = Voice::overheard();
+        let mut chronicle = Chronicle::new(&robot, voice);
+        let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason });
+        let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
+        chronicle.take(events.chain([stopped(2, StopReason::Fault)]));
+        let expected = [
+            "cycle 9: all 6 axes are held: the axis was not heard of (outage)",
+            "cycle 9: axis \"axis-3\" is held: the drive is in fault",
+        ];
+        assert_eq!(said(&mut heard), expected);
+        chronicle.close();
+        chronicle.take([stopped(1, StopReason::Ending)].into_iter());
+        assert_eq!(said(&mut heard), [""; 0]);
+    }
+}

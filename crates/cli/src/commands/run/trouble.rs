@@ -1,0 +1,145 @@
+//! How a run ended: who was lost, which drives are in fault, which axes were stopped, and what that means for the exit code.
+
+use bridge::state::Stop;
+use ethercat::al::{AlState, AlStatus};
+use ethercat::cia402::{ErrorCode, State};
+use ethercat::main_device::Stage;
+use motion::supervision::StopReason;
+use robot::Robot;
+use runtime::controller::AxisReport;
+use runtime::cycle::Lost;
+use runtime::status::Status;
+
+use super::outcome::state as outcome_state;
+use crate::failure::Failure;
+use crate::words::moment::span;
+
+/// An axis ended in fault, or stopped by supervision.
+const AXIS: u8 = 3;
+
+/// The bus ended lost, or a SubDevice outside Op.
+pub(super) const BUS: u8 = 4;
+
+/// Axes and SubDevices named one by one.
+const MOST_NAMED: usize = 3;
+
+/// How the SubDevices and the axes stood when the run came to its end.
+pub(super) struct Standing<'a> {
+    pub(super) robot: &'a Robot,
+    /// Before the stop.
+    pub(super) status: &'a Status,
+    /// Whose process data did not come and go at the end, for so many cycles; in the order of positions.
+    pub(super) lost_for: &'a [u64],
+}
+
+impl Standing<'_> {
+    /// Whether the drive of this axis answered.
+    pub(super) fn answers(&self, axis: usize) -> bool {
+        self.silent_for(self.robot.axes[axis].sub_device).is_none()
+    }
+
+    /// For how many cycles this SubDevice did not answer. One that was thrown out of Op exchanges no process data either, but
+    /// tells its state.
+    pub(super) fn silent_for(&self, position: usize) -> Option<u64> {
+        let in_op = self.status.sub_devices.get(position)?.al_status == AlStatus::in_state(AlState::Op);
+        self.lost_for.get(position).copied().filter(|&cycles| in_op && cycles > 0)
+    }
+
+    /// What is wrong, each a sentence with its exit code.
+    pub(super) fn verdict(&self, ended: &How) -> Result<(), Failure> {
+        let axes = (0..self.status.axes.len()).filter_map(|axis| self.axis(axis, ended)).collect();
+        let axes = few(axes, "axes ended so").map(|sentence| Err(Failure::new(sentence).or_code(AXIS)));
+        let devices = (0..self.status.sub_devices.len()).filter_map(|position| self.sub_device(position));
+        let devices = few(devices.collect(), "SubDevices ended so");
+        let bus = ended.lost.map(bus_lost).into_iter().chain(devices);
+        let bus = bus.map(|sentence| Err(Failure::new(sentence).or_code(BUS)));
+        axes.chain(bus).fold(Ok(()), Failure::both)
+    }
+
+    fn axis(&self, axis: usize, ended: &How) -> Option<String> {
+        let (name, report) = (&self.robot.axes[axis].name, &self.status.axes[axis]);
+        let at_the_end = &ended.axes[axis];
+        if let Some(fault) = [report, at_the_end].into_iter().find(|report| is_fault(report)) {
+            let code = error_code(fault.error_code.max(at_the_end.error_code));
+            return Some(format!(
+                "axis \"{name}\" ended in {}: {code}; mend its cause, then reset the axis",
+                outcome_state(fault)
+            ));
+        }
+        let ending = at_the_end.stop.filter(|&stop| stop == StopReason::Ending && !ended.hurried);
+        let stop = report.stop.filter(|stop| stop.is_latched()).or(ending)?;
+        Some(format!("supervision stopped axis \"{name}\": {}", stop_words(stop)))
+    }
+
+    fn sub_device(&self, position: usize) -> Option<String> {
+        let it = &self.status.sub_devices[position];
+        let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
+        let place = format!("SubDevice {position} \"{name}\"");
+        if let Some(cycles) = self.silent_for(position) {
+            let lasted =
+                span(self.robot.cycle.period.saturating_mul(u32::try_from(cycles).unwrap_or(u32::MAX)));
+            return Some(format!(
+                "{place} did not answer in the last {cycles} cycles, {lasted}: check its power and the cable to it"
+            ));
+        }
+        let outside = self.status.stage == Stage::Op && it.al_status != AlStatus::in_state(AlState::Op);
+        outside.then(|| {
+            format!(
+                "{place} ended in {}, expected Op: AL status code {}; a restart brings it back",
+                it.al_status, it.al_status_code
+            )
+        })
+    }
+}
+
+/// How the cycle came to its end.
+pub(super) struct How {
+    /// The bus stayed lost.
+    pub(super) lost: Option<Lost>,
+    /// Somebody was in a hurry: supervision braked because it was told to.
+    pub(super) hurried: bool,
+    /// The axes when all was over.
+    pub(super) axes: Vec<AxisReport>,
+}
+
+fn bus_lost(lost: Lost) -> String {
+    match lost.interface_gone {
+        true => "the network interface is gone: the bus ended lost; plug it in again, or name another"
+            .to_owned(),
+        false => format!(
+            "no SubDevice answered for {}: the bus ended lost; check power and cables, `onbeat scan` shows who answers",
+            span(lost.lasted)
+        ),
+    }
+}
+
+/// The first of them, and how many more there are.
+fn few(mut sentences: Vec<String>, more_did: &str) -> impl Iterator<Item = String> {
+    let more = sentences.len().saturating_sub(MOST_NAMED);
+    if more > 0 {
+        sentences.truncate(MOST_NAMED);
+        sentences.push(format!("{more} more {more_did}: the table has them"));
+    }
+    sentences.into_iter()
+}
+
+fn is_fault(report: &AxisReport) -> bool {
+    matches!(report.state, Some(State::Fault | State::FaultReactionActive))
+}
+
+/// Why supervision has an axis, in words.
+pub(super) fn stop_words(reason: StopReason) -> &'static str {
+    let number = StopReason::ALL.iter().position(|&it| it == reason).map_or(0, |index| index as u8 + 1);
+    Stop::from_code(number).map_or("for a reason unknown here", Stop::words)
+}
+
+/// A drive's error code, object 0x603F, in words, with what to do.
+pub(super) fn error_code(code: u16) -> String {
+    match code {
+        0 => "it told no error code".to_owned(),
+        code => match ErrorCode(code).remedy() {
+            "" => ErrorCode(code).to_string(),
+            remedy => format!("{} ({remedy})", ErrorCode(code)),
+        },
+    }
+}

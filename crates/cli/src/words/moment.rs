@@ -1,0 +1,60 @@
+//! When something happened, for people: wall time and the number of the cycle.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use ethercat::time::Instant;
+use runtime::clock::{Clock, MonotonicClock};
+
+/// Displays as `2026-11-21T22:43:33.123Z cycle 1234`: UTC, RFC 3339.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    wall: SystemTime,
+    cycle: u64,
+}
+
+impl Moment {
+    /// This instant of the monotonic clock, in this cycle.
+    pub(crate) fn of(at: Instant, cycle: u64) -> Self {
+        // Asked each time: the wall clock is set now and then.
+        Self { wall: SystemTime::now() - MonotonicClock.now().since(at), cycle }
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cycle {}", humantime::format_rfc3339_millis(self.wall), self.cycle)
+    }
+}
+
+/// How long something took: as exact as people want to know.
+pub(crate) fn span(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        seconds => format!("{seconds:.1} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_utc_to_the_millisecond_and_a_cycle() {
+        let wall = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_246_827_123);
+        let moment = Moment { wall, cycle: 1234 };
+        assert_eq!(moment.to_string(), "2026-11-21T07:40:27.123Z cycle 1234");
+        assert_eq!(
+            [span(Duration::from_micros(1_500)), span(Duration::from_millis(61_040))],
+            ["2 ms", "61.0 s"]
+        );
+    }
+
+    #[test]
+    fn an_earlier_instant_is_an_earlier_time() {
+        let now = MonotonicClock.now();
+        let before = Moment::of(Instant::from_nanos(now.as_nanos() - 1_000_000_000), 0);
+        let ago = SystemTime::now().duration_since(before.wall).unwrap();
+        assert!(ago >= Duration::from_millis(999), "{ago:?}");
+    }
+}

@@ -1,0 +1,149 @@
+//! The exit codes of `onbeat run`: each says how the run ended, and standard error and the table say why.
+
+use testbed::Side;
+
+use crate::common::{Ran, Running, await_beats, onbeat, run, six_axis_with};
+use crate::wire::{SIX_AXIS, Wire};
+
+/// A run on the wire that the machine did not hold up for so long that axes were stopped for that alone.
+fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
+    for _ in 0..5 {
+        let ran = run();
+        if !ran.stderr.contains("not heard of") {
+            return ran;
+        }
+        eprintln!("the machine stood still: once more");
+    }
+    panic!("the machine stands still all the time");
+}
+
+#[test]
+fn a_command_line_that_cannot_be_read_is_2_and_a_run_that_cannot_be_is_1() {
+    assert_eq!(run(&["run", "--cycles", "0"]).code, Some(2));
+    assert_eq!(run(&["run", "no-such-robot.toml"]).code, Some(1));
+    assert_eq!(run(&["run", "--loss", "100%"]).code, Some(1));
+}
+
+#[test]
+fn the_help_tells_the_exit_codes() {
+    let help = run(&["run", "--help"]).stdout;
+    assert!(
+        ["0  ", "1  ", "2  ", "3  ", "4  ", "130  "]
+            .iter()
+            .all(|code| help.contains(&format!("\n  {code}"))),
+        "{help}"
+    );
+}
+
+#[test]
+fn an_axis_that_supervision_stopped_is_3_and_says_why() {
+    let close =
+        "following_error = { window = 1e-6, time = \"2ms\" }\nsub_device = \"drive-{}\"\nmode = \"csp\"";
+    let robot = six_axis_with("close-follower.toml", "sub_device = \"drive-{}\"\nmode = \"csp\"", close);
+    let ran =
+        undisturbed(|| run(&["run", robot.to_str().unwrap(), "--cycles", "800", "--json", "--no-seam"]));
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("supervision stopped axis \"axis-1\": "), "{}", ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    assert!(end["axes"][0]["stop"].is_string() && end["axes"][4]["stop"].is_null(), "{end}");
+    assert_eq!(end["sub_devices"][5]["state"], "Op", "{end}");
+}
+
+#[test]
+fn a_drive_that_is_in_fault_from_the_start_is_named_and_3() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let ran = undisturbed(|| {
+        assert_eq!(wire.onbeat(&["sdo", "write", "2", "0x2f00:2", "0x7500"]).code, Some(0));
+        wire.onbeat(&["run", SIX_AXIS, "--cycles", "1500", "--no-seam"])
+    });
+    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("SubDevice 2 \"drive-3\" is in fault: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("onbeat: axis \"axis-3\" ended in Fault: "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("0x7500") && ran.stdout.contains("axis-3: "),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    // When, in which cycle.
+    let line = ran.stderr.lines().find(|line| line.contains("is in fault")).expect("the line");
+    let (when, rest) = line.split_once(' ').expect("a time");
+    assert!(when.len() == "2026-11-21T22:43:33.123Z".len() && when.ends_with('Z'), "{line}");
+    assert!(rest.starts_with("cycle "), "{line}");
+}
+
+#[test]
+fn a_drive_without_main_power_is_named() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    assert_eq!(wire.onbeat(&["sdo", "write", "3", "0x2f00:3", "false"]).code, Some(0));
+    let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "3000", "--no-seam"]);
+    let expected = "axis \"axis-4\" at SubDevice 3 \"drive-4\" stays in Ready to switch on: its drive has no main power";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+}
+
+#[test]
+fn a_bus_that_dies_is_4_and_names_who_did_not_answer() {
+    let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
+    let mut run = onbeat();
+    run.args(["run", "--cycles", "3000", "--no-seam", "--iface", Side::Near.interface()]);
+    let running = Running::start(wire.testbed.run_in(Side::Near, run));
+    // More than it takes to Op, and a second before the end.
+    await_beats(running.id(), 1500);
+    wire.simulator.kill().expect("kill");
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("no process data of all 6 SubDevices"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("SubDevice 0 \"drive-1\" did not answer in the last "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("not all SubDevices exchange process data: "), "{}", ran.stderr);
+    assert!(
+        ran.stdout.contains("no answer") && !ran.stdout.contains("Operation enabled"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
+    let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
+    let robot =
+        six_axis_with("short-loss.toml", "period = \"1ms\"", "period = \"1ms\"\nloss_time = \"300ms\"");
+    let mut run = onbeat();
+    run.args(["run", robot.to_str().unwrap(), "--no-seam", "--json", "--iface", Side::Near.interface()]);
+    let running = Running::start(wire.testbed.run_in(Side::Near, run));
+    await_beats(running.id(), 1500);
+    wire.simulator.kill().expect("kill");
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("the bus ended lost; check power and cables"), "{}", ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    assert_eq!(end["sub_devices"][5]["answers"], false, "{end}");
+    assert_eq!(end["axes"][5]["state"], "no answer", "{end}");
+}
+
+#[test]
+fn a_bus_that_is_lost_and_back_says_for_how_long() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let mut run = onbeat();
+    run.args(["run", "--cycles", "4000", "--no-seam", "--iface", Side::Near.interface()]);
+    let running = Running::start(wire.testbed.run_in(Side::Near, run));
+    await_beats(running.id(), 1500);
+    let simulator = rustix::process::Pid::from_child(&wire.simulator);
+    let signal = |signal| rustix::process::kill_process(simulator, signal).expect("a signal");
+    signal(rustix::process::Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    signal(rustix::process::Signal::CONT);
+    let ran = running.finish();
+    // The drives' watchdogs have taken them out of Op.
+    assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("no process data of all 6 SubDevices"), "{}", ran.stderr);
+    let out = ran.stderr.lines().find(|line| line.contains("SubDevice 5 \"drive-6\" is in SafeOp + error"));
+    let out = out.unwrap_or_else(|| panic!("{}", ran.stderr));
+    let (_, told) = out.split_once("SyncManager watchdog expired; ").expect("for how long");
+    let cycles: u64 = told.split(' ').next().and_then(|it| it.parse().ok()).expect("cycles");
+    assert!(cycles >= 300 && told.ends_with("without process data before"), "{out}");
+    assert!(
+        ran.stderr.contains("SubDevice 0 \"drive-1\" ended in SafeOp + error, expected Op"),
+        "{}",
+        ran.stderr
+    );
+}

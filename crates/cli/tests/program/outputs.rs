@@ -1,0 +1,271 @@
+//! Outputs that are closed, full, or take nothing: a run ends in order all the same, and nothing panics.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::common::{Ran, Running, alone, await_beats, file, onbeat, run};
+
+/// A terminal that takes nothing, as one after Ctrl-S: it is full.
+struct StoppedTerminal {
+    _reader: OwnedFd,
+    /// With the last far end closed the terminal would forget what it holds.
+    _filler: File,
+    path: PathBuf,
+}
+
+impl StoppedTerminal {
+    fn new() -> Self {
+        let reader = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+        grantpt(&reader).expect("a pseudo-terminal");
+        unlockpt(&reader).expect("a pseudo-terminal");
+        let path =
+            PathBuf::from(ptsname(&reader, Vec::new()).expect("its name").into_string().expect("UTF-8"));
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+        let mut filler =
+            OpenOptions::new().write(true).custom_flags(flags).open(&path).expect("its far end");
+        // The kernel moves what was written on behind our back: it is full once it has stayed so for a while.
+        let mut refused = 0;
+        while refused < 20 {
+            match filler.write(b" ") {
+                Ok(_) => refused = 0,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    refused += 1;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+        Self { _reader: reader, _filler: filler, path }
+    }
+
+    fn stdio(&self) -> Stdio {
+        let flags = OFlags::NOCTTY.bits() as i32;
+        OpenOptions::new().write(true).custom_flags(flags).open(&self.path).expect("its far end").into()
+    }
+}
+
+/// Ends within `patience`, or is killed.
+fn end_of(mut child: Child, patience: Duration) -> (Option<i32>, String) {
+    let begin = Instant::now();
+    while child.try_wait().expect("status").is_none() {
+        if begin.elapsed() > patience {
+            child.kill().expect("kill");
+            child.wait().expect("status");
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut text = String::new();
+    if let Some(mut pipe) = child.stdout.take() {
+        pipe.read_to_string(&mut text).expect("UTF-8");
+    }
+    (child.wait().expect("status").code(), text)
+}
+
+fn signal(process: u32, signal: Signal) {
+    let process = Pid::from_raw(process as i32).expect("a process");
+    kill_process(process, signal).expect("a signal");
+}
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
+    let _alone = alone();
+    let terminal = StoppedTerminal::new();
+    let mut command = onbeat();
+    command.args(["run", "--json", "--no-seam"]).stdout(Stdio::piped()).stderr(terminal.stdio());
+    let child = command.spawn().expect("the program");
+    await_beats(child.id(), 1000);
+    signal(child.id(), Signal::INT);
+    let (code, json) = end_of(child, PATIENCE);
+    assert!(matches!(code, Some(0 | 3)), "{code:?}");
+    let end: serde_json::Value = serde_json::from_str(&json).expect("the numbers");
+    assert!(end["cycles"].as_u64().is_some_and(|cycles| cycles > 0), "{json}");
+}
+
+#[test]
+fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() {
+    let _alone = alone();
+    let terminal = StoppedTerminal::new();
+    let mut command = onbeat();
+    command.args(["run", "--cycles", "300", "--no-seam"]).stdout(terminal.stdio()).stderr(terminal.stdio());
+    let (code, _) = end_of(command.spawn().expect("the program"), PATIENCE);
+    assert!(matches!(code, Some(0 | 3)), "{code:?}");
+}
+
+fn fifo(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_file(&path);
+    assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
+    path
+}
+
+/// A run of 300 cycles with a file at this option that takes nothing, or not enough.
+fn with_file(wrapper: &[&str], option: &str, path: &std::path::Path) -> Ran {
+    let _alone = alone();
+    let mut command = onbeat();
+    if let [program, arguments @ ..] = wrapper {
+        let onbeat = command.get_program().to_owned();
+        let folder = command.get_current_dir().expect("a folder").to_owned();
+        command = Command::new(program);
+        command.args(arguments).arg(onbeat).current_dir(folder).stdin(Stdio::null());
+    }
+    command.args(["run", "--cycles", "300", "--json", "--no-seam", option]).arg(path);
+    Running::start(command).finish()
+}
+
+fn measured(ran: &Ran) -> u64 {
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr));
+    end["cycles"].as_u64().expect("cycles")
+}
+
+#[test]
+fn a_recording_or_a_capture_that_nobody_reads_does_not_keep_a_run_from_its_end() {
+    for (option, name, expected) in [
+        ("--record", "nobody-reads.onbeat", "0 beats are in it, 300 are not"),
+        ("--capture", "nobody-reads.pcapng", "0 frames are in it"),
+    ] {
+        let path = fifo(name);
+        let ran = with_file(&[], option, &path);
+        assert!(matches!(ran.code, Some(1 | 3)), "{:?} {}", ran.code, ran.stderr);
+        assert_eq!(measured(&ran), 300);
+        let sentence = format!("{}: it takes nothing any more; {expected}", path.display());
+        assert!(ran.stderr.contains(&sentence), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_told_and_the_run_is_not_lost() {
+    // 16 KiB, then SIGXFSZ and EFBIG: the same as a disk that fills up.
+    let limited = ["sh", "-c", "ulimit -f 32; exec \"$@\"", "sh"];
+    for (option, name, expected) in [
+        ("--record", "limited.onbeat", "beats are in it"),
+        ("--capture", "limited.pcapng", "frames are in it"),
+    ] {
+        let path = file(name, "");
+        let ran = with_file(&limited, option, &path);
+        assert!(matches!(ran.code, Some(1 | 3)), "{:?} {}", ran.code, ran.stderr);
+        assert_eq!(measured(&ran), 300);
+        assert!(ran.stderr.contains("File too large") && ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+}
+
+/// Command lines that need no wire and print something.
+fn commands() -> Vec<Vec<String>> {
+    let recording = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("for-closed-outputs.onbeat");
+    let recording = recording.to_str().expect("UTF-8");
+    let ran = run(&["run", "--cycles", "50", "--no-seam", "--record", recording]);
+    assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
+    let lines = [
+        "run --cycles 20 --no-seam",
+        "run --cycles 20 --no-seam --json",
+        "scan",
+        "scan -v",
+        "scan --json",
+        "sdo list 0",
+        "sdo read 0 0x1018:1",
+        "analyse examples/six-axis.toml",
+        "analyse examples/six-axis.toml --json",
+        "doctor",
+        "doctor --json",
+        "report RECORDING",
+        "report RECORDING --json",
+        "report RECORDING --markdown",
+    ];
+    let words = |line: &str| line.split(' ').map(|it| it.replace("RECORDING", recording)).collect();
+    lines.iter().map(|line| words(line)).collect()
+}
+
+#[test]
+fn a_closed_standard_output_is_the_end_of_the_words_and_a_full_one_a_sentence() {
+    let commands = commands();
+    let _alone = alone();
+    for words in &commands {
+        let ran = |stdout: Stdio, stderr: Stdio| {
+            let mut command = onbeat();
+            let output = command.args(words).stdout(stdout).stderr(stderr).output().expect("the program");
+            (output.status.code(), String::from_utf8(output.stderr).expect("UTF-8"))
+        };
+        let (earned, _) = ran(Stdio::null(), Stdio::piped());
+        let closed = || Stdio::from(rustix::pipe::pipe().expect("a pipe").1);
+        let (code, said) = ran(closed(), Stdio::piped());
+        assert!(!said.contains("panicked"), "{words:?}: {said}");
+        // Whether a busy machine holds an axis up is not the question.
+        let same = code == earned || matches!((code, earned), (Some(0 | 3), Some(0 | 3)));
+        assert!(same, "{words:?}: {code:?} instead of {earned:?}: {said}");
+
+        let full = || OpenOptions::new().write(true).open("/dev/full").expect("/dev/full").into();
+        let (code, said) = ran(full(), Stdio::piped());
+        assert!(
+            !said.contains("panicked") && said.contains("standard output: No space left"),
+            "{words:?}: {said}"
+        );
+        assert!(matches!(code, Some(1..=3)), "{words:?}: {code:?}");
+
+        for stderr in [closed(), full()] {
+            let (code, _) = ran(Stdio::null(), stderr);
+            let same = code == earned || matches!((code, earned), (Some(0 | 3), Some(0 | 3)));
+            assert!(same, "{words:?}: {code:?} instead of {earned:?} without standard error");
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
+    let path = file("reader-gone.onbeat", "");
+    let _alone = alone();
+    let mut command = onbeat();
+    command.args(["run", "--cycles", "100", "--no-seam", "--record"]).arg(&path);
+    command.stdout(rustix::pipe::pipe().expect("a pipe").1).stderr(Stdio::null());
+    let (code, _) = end_of(command.spawn().expect("the program"), PATIENCE);
+    assert!(matches!(code, Some(0 | 3)), "{code:?}");
+    let recording = timing::Recording::read(std::io::BufReader::new(File::open(&path).expect("it")));
+    let recording = recording.expect("a recording");
+    assert!(recording.complete && recording.len() == 100, "{}", recording.len());
+}
+
+#[test]
+fn ctrl_z_is_told_what_it_would_do_and_suspends_nothing() {
+    let _alone = alone();
+    let mut command = onbeat();
+    command.args(["run", "--json", "--no-seam"]);
+    let running = Running::start(command);
+    await_beats(running.id(), 500);
+    signal(running.id(), Signal::TSTP);
+    let before = crate::common::slept(running.id()).expect("a cycle");
+    await_beats(running.id(), before + 200);
+    signal(running.id(), Signal::INT);
+    let ran = running.finish();
+    assert!(matches!(ran.code, Some(0 | 3)), "{:?} {}", ran.code, ran.stderr);
+    assert!(ran.stderr.contains("not suspended"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a second signal brakes") && measured(&ran) > 0, "{}", ran.stderr);
+}
+
+#[test]
+fn the_third_signal_ends_a_run_by_force() {
+    let _alone = alone();
+    let path = fifo("by-force.onbeat");
+    let mut command = onbeat();
+    // At its end it waits for somebody to read: long enough for three signals.
+    command.args(["run", "--json", "--no-seam", "--record"]).arg(&path);
+    let running = Running::start(command);
+    await_beats(running.id(), 500);
+    for _ in 0..3 {
+        signal(running.id(), Signal::INT);
+        std::thread::sleep(Duration::from_millis(400));
+    }
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(130), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a third signal ends at once"), "{}", ran.stderr);
+}
