@@ -129,7 +129,7 @@ const NAMES_LISTED: usize = 12;
 #[cfg(test)]
 mod tests {
     use std::io;
-    use std::sync::atomic::Ordering;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use ethercat::link::Link;
 
@@ -152,14 +152,15 @@ mod tests {
         }
     }
 
-    /// The built-in robot's bus in PreOp, with its own flags to stop and to cut the cable.
-    fn bus(stop: &'static AtomicBool, cut: &'static AtomicBool) -> Bus {
+    /// The built-in robot's bus in PreOp, with its own flag to cut the cable.
+    fn bus(cut: &'static AtomicBool) -> Bus {
         let robot = robot_file::robot(None, None).unwrap();
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::PreOp)).unwrap();
         let RobotLink::Plain(link) = link::open(&robot, &Wire::default(), "test").unwrap() else {
             panic!("no capture")
         };
-        let mut bus = Bus { main_device, link: RobotLink::Plain(Box::new(Cut(link, cut))), stop };
+        let link = RobotLink::Plain(Box::new(Cut(link, cut)));
+        let mut bus = Bus { main_device, link, stop: Stop::listen().unwrap() };
         bus.pump().bring_up(BRING_UP_PATIENCE, |_| ()).unwrap();
         bus
     }
@@ -168,11 +169,10 @@ mod tests {
 
     #[test]
     fn who_interrupts_an_sdo_is_told_so() {
-        static STOP: AtomicBool = AtomicBool::new(false);
         static CUT: AtomicBool = AtomicBool::new(false);
-        let mut bus = bus(&STOP, &CUT);
+        let mut bus = bus(&CUT);
         assert_eq!(bus.upload(0, STATUSWORD).unwrap().len(), 2);
-        STOP.store(true, Ordering::Relaxed);
+        bus.stop.handle().stop();
         let told = bus.upload(0, STATUSWORD).unwrap_err().to_string();
         for part in ["SubDevice 0 \"drive-1\"", "reading object 0x6041:00", "interrupted"] {
             assert!(told.contains(part), "{told}");
@@ -186,9 +186,8 @@ mod tests {
 
     #[test]
     fn an_interface_that_goes_down_is_told_so() {
-        static STOP: AtomicBool = AtomicBool::new(false);
         static CUT: AtomicBool = AtomicBool::new(false);
-        let mut bus = bus(&STOP, &CUT);
+        let mut bus = bus(&CUT);
         CUT.store(true, Ordering::Relaxed);
         let told = bus.upload(0, STATUSWORD).unwrap_err().to_string();
         for part in ["SubDevice 0 \"drive-1\"", "0x6041:00", "the link failed", "interface"] {

@@ -94,8 +94,8 @@ impl Dialogue {
         match CoeMessage::parse(payload) {
             Err(error) => Reaction::Done(Err(MailboxError::Format(error))),
             Ok(CoeMessage::Emergency(emergency)) => Reaction::Emergency(emergency),
-            Ok(CoeMessage::SdoRequest(SdoRequest::Abort { index, code, .. })) => {
-                aborted(request.service, index, code)
+            Ok(CoeMessage::SdoRequest(SdoRequest::Abort { index, sub_index, code })) => {
+                aborted(request.service, (index, sub_index), code)
             }
             Ok(CoeMessage::SdoResponse(response)) => self.response(request, response, out),
             Ok(CoeMessage::SdoInformation(information)) => description(request, &information),
@@ -110,7 +110,9 @@ impl Dialogue {
         out: &mut [u8],
     ) -> Reaction {
         match (request.service, response) {
-            (service, SdoResponse::Abort { index, code, .. }) => aborted(service, index, code),
+            (service, SdoResponse::Abort { index, sub_index, code }) => {
+                aborted(service, (index, sub_index), code)
+            }
             (
                 MailboxService::Upload { index, sub_index, .. },
                 SdoResponse::InitiateUpload { index: found, sub_index: found_sub, payload, .. },
@@ -175,12 +177,16 @@ fn send(request: &SdoRequest<'_>, out: &mut [u8]) -> Reaction {
     }
 }
 
-/// An abort of a dialogue long past does not end this one.
-fn aborted(service: MailboxService, index: u16, code: AbortCode) -> Reaction {
-    match service.index() {
-        Some(asked) if asked != index => Reaction::Ignore,
-        _ => Reaction::Done(Err(MailboxError::Aborted(code))),
-    }
+/// An abort of a dialogue long past, or of a message that came twice, does not end this one.
+fn aborted(service: MailboxService, (index, sub_index): (u16, u8), code: AbortCode) -> Reaction {
+    let ours = match service {
+        MailboxService::Upload { index: asked, sub_index: entry, complete_access: false }
+        | MailboxService::Download { index: asked, sub_index: entry, complete_access: false } => {
+            (asked, entry) == (index, sub_index)
+        }
+        _ => service.index().is_none_or(|asked| asked == index),
+    };
+    if ours { Reaction::Done(Err(MailboxError::Aborted(code))) } else { Reaction::Ignore }
 }
 
 /// A fragment of an answer of the SDO information service.
