@@ -86,7 +86,8 @@ impl Status {
 
     /// The same as `other`, which has as many SubDevices and axes; allocates nothing.
     pub(crate) fn copy_from(&mut self, other: &Self) {
-        let Self { cycle, stage, beat, reception, clock_difference, link_errors, sub_devices, axes } = other;
+        let Self { cycle, stage, beat, reception, clock_difference, link_errors, sub_devices, axes } =
+            other;
         (self.cycle, self.stage, self.beat, self.reception) = (*cycle, *stage, *beat, *reception);
         (self.clock_difference, self.link_errors) = (*clock_difference, *link_errors);
         self.sub_devices.copy_from_slice(sub_devices);

@@ -100,6 +100,15 @@ impl Robot {
         assert!(kill.expect("kill").success());
         self.running.finish().json()
     }
+
+    /// The same for a run that ends with its axis stopped.
+    fn interrupt_stopped(self) {
+        let number = self.running.id().to_string();
+        let kill = std::process::Command::new("kill").args(["-INT", &number]).status();
+        assert!(kill.expect("kill").success());
+        let ran = self.running.finish();
+        assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    }
 }
 
 #[test]
@@ -144,7 +153,7 @@ fn a_homing_that_fails_says_so_at_the_port_and_in_the_state_until_it_is_reset() 
     let mut robot = Robot::start("homing-late", &text);
     assert_eq!(robot.ask(Action::Home(0)), Err(Refusal::TimedOut));
     robot.until("stopped", |state| state.axes[0].stop == Stop::HomingTimedOut as u8);
-    robot.interrupt();
+    robot.interrupt_stopped();
 }
 
 #[test]
