@@ -160,12 +160,15 @@ impl Link for Lossy {
     }
 }
 
+/// One cycle: its instant, what the axis reported, and the outage once it has begun.
+type Seen = (Instant, AxisReport, Option<(Instant, Instant)>);
+
 /// Swings the axis 1 rad about where it stood, at 0.5 Hz; a velocity or a torque likewise. Begins anew wherever it is shown to hold.
 struct Mover {
     case: Case,
     clock: VirtualClock,
     tell: std::sync::mpsc::Sender<(Instant, Instant)>,
-    see: std::sync::mpsc::Sender<(Instant, AxisReport, Option<(Instant, Instant)>)>,
+    see: std::sync::mpsc::Sender<Seen>,
     cycles: u64,
     origin: Option<f64>,
     elapsed: f64,

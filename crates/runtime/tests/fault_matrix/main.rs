@@ -8,7 +8,6 @@
 //! `ONBEAT_MATRIX=write` writes the table anew; `ONBEAT_SEED=N` draws other faults and compares outcomes by their exit codes only.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-#[allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #[path = "../support/mod.rs"]
 mod support;
 
