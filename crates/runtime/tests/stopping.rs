@@ -1,0 +1,146 @@
+//! A stop is kept by supervision, whatever the controller does: judged by what the simulated drive took, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::time::Duration;
+
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use motion::supervision::{Mode, StopReason};
+use motion::{AxisPhase, Radians, RadiansPerSecond};
+use onbeat_runtime::axis::AxisConfiguration;
+use onbeat_runtime::clock::{Clock, VirtualClock};
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::cycle::CycleConfiguration;
+use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::observer::Happening;
+use onbeat_runtime::stop::StopHandle;
+use simulator::application::servo::{ServoDescription, ServoDrive, Taken, default_mapping};
+use simulator::application::sii::with_coe;
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+use support::{PERIOD, cycle_of, supervised};
+
+const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
+
+/// The acceleration limit of [`supervised`], rad/s^2.
+const DECELERATION: f64 = 50.0;
+
+/// What the controller is asked to ignore is set at this cycle.
+const STOP_AT: u64 = 400;
+
+/// Moves at a steady speed, asked to stop or not.
+struct Deaf {
+    velocity: f64,
+    stop: StopHandle,
+    hurry_after: Option<u64>,
+    clock: VirtualClock,
+    asked: std::sync::mpsc::Sender<Instant>,
+    cycles: u64,
+}
+
+impl Controller for Deaf {
+    fn update(&mut self, _: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let (report, command) = (&reports[0], &mut commands[0]);
+        self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
+        command.request = Request::Enable;
+        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+            command.setpoint.position = position;
+        }
+        command.setpoint.position += Radians(self.velocity * 1e-3);
+        command.setpoint.velocity = RadiansPerSecond(self.velocity);
+        if self.cycles == STOP_AT {
+            self.stop.stop();
+            self.asked.send(self.clock.now()).unwrap();
+        }
+        if self.hurry_after.is_some_and(|after| self.cycles == STOP_AT + after) {
+            self.stop.hurry();
+        }
+    }
+}
+
+struct Ran {
+    taken: Vec<Taken>,
+    asked: Instant,
+    ended: Instant,
+    ending: bool,
+}
+
+fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+    let description =
+        ServoDescription { mode, ..ServoDescription::new(DeviceDescription::new(identity, "Servo")) };
+    let mut drive = ServoDrive::new(&description).unwrap();
+    let record = drive.record();
+    let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+    let segment = Segment::new(vec![SubDevice::new(EscDescription::default(), sii, Box::new(drive))]);
+    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let stop = StopHandle::new();
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let controller = Deaf { velocity, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
+    let mut axis: AxisConfiguration = supervised(1).remove(0);
+    axis.mode = mode;
+    let settings = axis.supervision.as_mut().unwrap();
+    settings.mode = if mode == CyclicMode::Position { Mode::Position } else { Mode::Velocity };
+    let (cycle, mut observer) =
+        cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
+    assert_eq!(cycle.run(&stop).failure, None);
+    let events = std::iter::from_fn(|| observer.next_event());
+    let ending = events.map(|it| it.what).any(|what| {
+        matches!(what, Happening::AxisStopped { axis: 0, reason: StopReason::Ending })
+    });
+    Ran { taken: record.taken(), asked: was_asked.recv().unwrap(), ended: clock.now(), ending }
+}
+
+/// How fast the shaft turned at the last step of which the drive followed its set-points, rad/s.
+fn speed_when_let_go(ran: &Ran) -> f64 {
+    let last = ran.taken.iter().rev().find(|it| it.state == State::OperationEnabled).unwrap();
+    last.velocity.abs() / COUNTS_PER_RADIAN
+}
+
+/// The hardest braking between cycles from the stop on, rad/s^2.
+fn hardest(ran: &Ran, mode: CyclicMode) -> f64 {
+    let targets: Vec<(Instant, f64)> = ran
+        .taken
+        .iter()
+        .filter(|it| it.follows() && it.now > ran.asked)
+        .map(|it| match mode {
+            CyclicMode::Position => (it.now, f64::from(it.target_position) / COUNTS_PER_RADIAN),
+            _ => (it.now, f64::from(it.target_velocity) / COUNTS_PER_RADIAN),
+        })
+        .collect();
+    // A line for each cycle: the drive's steps are shorter.
+    let cycles: Vec<f64> = targets.chunks_exact(4).map(|chunk| chunk[0].1).collect();
+    let speeds: Vec<f64> = match mode {
+        CyclicMode::Position => cycles.windows(2).map(|pair| (pair[1] - pair[0]) * 1e3).collect(),
+        _ => cycles,
+    };
+    speeds.windows(2).map(|pair| (pair[0] - pair[1]).abs() * 1e3).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_controller_that_ignores_a_stop_loses_its_axis_which_is_braked_within_its_limits() {
+    for mode in [CyclicMode::Position, CyclicMode::Velocity] {
+        let ran = run(mode, 3.0, None);
+        assert!(ran.ending, "{mode:?}: supervision took it");
+        assert!(speed_when_let_go(&ran) < 0.1, "{mode:?}: let go at {} rad/s", speed_when_let_go(&ran));
+        assert!(hardest(&ran, mode) < DECELERATION * 1.2, "{mode:?}: {} rad/s^2", hardest(&ran, mode));
+        let took = ran.ended.since(ran.asked);
+        assert!(took > Duration::from_secs(1) && took < Duration::from_secs(2), "{mode:?}: {took:?}");
+    }
+}
+
+#[test]
+fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
+    for mode in [CyclicMode::Position, CyclicMode::Velocity] {
+        let ran = run(mode, 3.0, Some(20));
+        assert!(speed_when_let_go(&ran) < 0.1, "{mode:?}: let go at {} rad/s", speed_when_let_go(&ran));
+        assert!(hardest(&ran, mode) < DECELERATION * 1.2, "{mode:?}: {} rad/s^2", hardest(&ran, mode));
+        let took = ran.ended.since(ran.asked);
+        assert!(took < Duration::from_millis(600), "{mode:?}: {took:?}");
+    }
+}
