@@ -41,14 +41,10 @@ pub(crate) fn print_or_give_up(text: String) -> Result<(), Failure> {
     let Ok(printing) = printing else { return print(text) };
     match printing.finish(PRINT_PATIENCE) {
         Ok(outcome) => judged(outcome),
-        Err(Unfinished::Hangs) => {
-            // The run is what it was.
-            say_or_give_up(format!(
-                "standard output took nothing for {} s: what was to be printed is lost; --record keeps a run in a file",
-                PRINT_PATIENCE.as_secs()
-            ));
-            Ok(())
-        }
+        Err(Unfinished::Hangs) => Err(Failure::new(format!(
+            "standard output took nothing for {} s: what was to be printed is lost; --record keeps a run in a file",
+            PRINT_PATIENCE.as_secs()
+        ))),
         Err(Unfinished::Panicked) => Err(Failure::new("standard output's thread panicked")),
     }
 }

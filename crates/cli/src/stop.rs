@@ -16,6 +16,9 @@ use crate::words::live_line::Voice;
 /// Signals this close together are one wish: `timeout` and process managers send theirs twice, and a key may be held.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
+/// Repeats that go on for longer than this are a new wish.
+const PERSISTENT: Duration = Duration::from_secs(1);
+
 /// Exit code of a program that was ended by force, as a shell reports one that Ctrl-C ended.
 const BY_FORCE: i32 = 130;
 
@@ -130,6 +133,8 @@ fn end_by_force() {
 #[derive(Default)]
 struct Wishes {
     last: Option<(i32, Instant)>,
+    /// When the wish began that the last signal belongs to.
+    begun: Option<Instant>,
     stops: u32,
 }
 
@@ -145,13 +150,16 @@ impl Wishes {
     /// A signal has come; `None` if it belongs to the one before.
     fn hear(&mut self, signal: i32, now: Instant) -> Option<Wish> {
         let suspends = signal == SIGTSTP;
-        let repeats = self.last.is_some_and(|(last, at)| {
+        let close = self.last.is_some_and(|(last, at)| {
             (last == SIGTSTP) == suspends && now.saturating_duration_since(at) <= ONE_WISH
         });
+        // Who goes on pressing means it.
+        let fresh = self.begun.is_some_and(|begun| now.saturating_duration_since(begun) < PERSISTENT);
         self.last = Some((signal, now));
-        if repeats {
+        if close && fresh {
             return None;
         }
+        self.begun = Some(now);
         self.stops += u32::from(!suspends);
         Some(Wish { signal, number: self.stops })
     }
@@ -176,6 +184,9 @@ mod tests {
         assert_eq!(at(1_000, SIGTSTP), Some(1));
         assert_eq!(at(1_010, SIGINT), Some(2));
         assert_eq!(at(2_000, SIGHUP), Some(3));
+        // Pressed again and again.
+        let heard: Vec<_> = (1..=12).filter_map(|time| at(2_000 + time * 200, SIGINT)).collect();
+        assert_eq!(heard, [4, 5]);
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct Cycle<L, C> {
     status: Status,
     /// As it was in the last cycle before the stop.
     before_stop: Status,
+    /// As it was when Init was asked for.
+    before_init: Status,
     course: Course,
     seam: Option<Seam>,
     told: Told,
@@ -127,6 +129,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             record: CycleRecord::begin(0, 0, 0),
             status: Status::initial(sub_devices, axes.len()),
             before_stop: Status::initial(sub_devices, axes.len()),
+            before_init: Status::initial(sub_devices, axes.len()),
             course: Course::Running,
             seam: None,
             told: Told::default(),
@@ -198,6 +201,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             overruns: self.pacer.overruns(),
             status: self.status,
             before_stop: self.before_stop,
+            before_init: self.before_init,
             main_device: self.main_device,
             link: self.link,
         }
@@ -263,9 +267,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let stalled = self.stalled();
         // What was sent before a long stall has long been answered.
         let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastBeat;
-        self.axes.read(&self.main_device, Moment { elapsed, stalled, outdated });
+        let moment = Moment { elapsed, stalled, outdated };
+        self.axes.read(&self.main_device, moment);
         self.watch_sub_devices(release.cycle);
-        self.look_at_interlocks(release.cycle, stalled);
+        self.look_at_interlocks(release.cycle, moment);
         self.fault_codes.ask(&self.axes, &mut self.main_device);
         if stalled > BLIND_CYCLES && self.main_device.stage() == Stage::Op {
             self.tell(release.cycle, Happening::Stalled { cycles: stalled });
@@ -273,10 +278,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.finish(Phase::Read);
     }
 
-    fn look_at_interlocks(&mut self, cycle: u64, stalled: u64) {
+    fn look_at_interlocks(&mut self, cycle: u64, moment: Moment) {
         let (at, in_op) = (self.now(), self.main_device.stage() == Stage::Op);
         let publisher = &mut self.publisher;
-        self.interlocks.look(&self.main_device, stalled, &mut self.axes, |interlock, allows| {
+        self.interlocks.look(&self.main_device, moment, &mut self.axes, |interlock, allows| {
             if in_op {
                 publisher.event(CycleEvent { cycle, at, what: Happening::Interlock { interlock, allows } });
             }
@@ -319,6 +324,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.before_stop.copy_from(&self.status);
         }
         if matches!(self.course, Course::ToInit { .. }) && before != self.course {
+            self.before_init.copy_from(&self.status);
             self.main_device.request_state(AlState::Init);
         }
         self.finish(Phase::Command);
@@ -437,6 +443,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// How the axes are, and what has changed about it.
     fn watch_axes(&mut self, cycle: u64) {
+        if self.status.stage != Stage::Op {
+            // On the way up there is nothing to tell of axes that cannot be enabled yet.
+            return;
+        }
         let at = self.now();
         let publisher = &mut self.publisher;
         self.watch
@@ -473,6 +483,8 @@ pub struct Ended<L> {
     pub status: Status,
     /// How the last cycle before the stop stood.
     pub before_stop: Status,
+    /// How things stood at the end of the stop, when Init was asked for.
+    pub before_init: Status,
     /// The MainDevice.
     pub main_device: MainDevice,
     /// Its link.

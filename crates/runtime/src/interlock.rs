@@ -8,7 +8,7 @@ use ethercat::main_device::MainDevice;
 use motion::supervision::{BLIND_CYCLES, Interlock};
 use thiserror::Error;
 
-use crate::axis::Axes;
+use crate::axis::{Axes, Moment};
 use crate::field::Field;
 
 /// One interlock.
@@ -97,12 +97,12 @@ impl Interlocks {
         Ok(Self { list: configurations.iter().map(bind).collect::<Result<_, _>>()? })
     }
 
-    /// What the inputs of this cycle allow, told to the axes' supervision; `stalled` as in [`crate::axis::Moment`]. The
-    /// interlocks that have changed are told by their places.
+    /// What the inputs of this cycle allow, told to the axes' supervision. The interlocks that have changed are told by their
+    /// places.
     pub(crate) fn look(
         &mut self,
         main_device: &MainDevice,
-        stalled: u64,
+        moment: Moment,
         axes: &mut Axes,
         mut changed: impl FnMut(usize, bool),
     ) {
@@ -112,7 +112,7 @@ impl Interlocks {
         axes.clear_interlocks();
         for (number, interlock) in self.list.iter_mut().enumerate() {
             let before = (interlock.missed.is_some(), interlock.allows);
-            let state = interlock.look(main_device, stalled);
+            let state = interlock.look(main_device, moment);
             if before.0 && before.1 != interlock.allows {
                 changed(number, interlock.allows);
             }
@@ -124,13 +124,13 @@ impl Interlocks {
 }
 
 impl Bound {
-    fn look(&mut self, main_device: &MainDevice, stalled: u64) -> Interlock {
-        if main_device.inputs_fresh(self.sub_device) {
+    fn look(&mut self, main_device: &MainDevice, moment: Moment) -> Interlock {
+        if main_device.inputs_fresh(self.sub_device) && !moment.outdated {
             let high = self.field.unsigned(main_device.inputs(self.sub_device)) != 0;
             self.allows = high != self.inverted;
             self.missed = Some(0);
         } else if let Some(missed) = &mut self.missed {
-            *missed = missed.saturating_add(stalled).saturating_add(1);
+            *missed = missed.saturating_add(moment.stalled).saturating_add(1);
             self.allows &= *missed <= BLIND_CYCLES;
         }
         match (self.missed, self.allows, self.kind) {

@@ -39,6 +39,8 @@ pub struct Status {
 pub struct SubDeviceStatus {
     /// Its process data went to and fro in this cycle; true where it has none.
     pub exchanges: bool,
+    /// Cycles in a row, in Op, in which it did not; 65 535 for that many and more.
+    pub missed: u16,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
     /// AL status code (register 0x0134), read with it.
@@ -49,19 +51,23 @@ impl Default for SubDeviceStatus {
     /// Nothing is known of it.
     fn default() -> Self {
         let al_status = AlStatus::in_state(AlState::Init);
-        Self { exchanges: false, al_status, al_status_code: AlStatusCode::default() }
+        Self { exchanges: false, missed: 0, al_status, al_status_code: AlStatusCode::default() }
     }
 }
 
 impl SubDeviceStatus {
     fn encode(self) -> u64 {
-        let Self { exchanges, al_status, al_status_code } = self;
-        u64::from(exchanges) | u64::from(al_status.bits()) << 16 | u64::from(al_status_code.0) << 32
+        let Self { exchanges, missed, al_status, al_status_code } = self;
+        u64::from(exchanges)
+            | u64::from(al_status.bits()) << 16
+            | u64::from(al_status_code.0) << 32
+            | u64::from(missed) << 48
     }
 
     fn decode(word: u64) -> Self {
         Self {
             exchanges: word & 1 != 0,
+            missed: (word >> 48) as u16,
             al_status: AlStatus::from_bits((word >> 16) as u16),
             al_status_code: AlStatusCode((word >> 32) as u16),
         }
@@ -317,6 +323,7 @@ mod tests {
             sub_devices: vec![
                 SubDeviceStatus {
                     exchanges: number % 2 == 0,
+                    missed: number as u16,
                     al_status: AlStatus::from_bits(number as u16 & 0x3F),
                     al_status_code: AlStatusCode(number as u16),
                 };

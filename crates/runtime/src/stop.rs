@@ -140,8 +140,8 @@ impl Course {
     pub(crate) fn ending(self) -> Ending {
         match self {
             Self::Running => Ending::No,
-            Self::Ramping { hurried_since: None, .. } => Ending::Asked,
-            _ => Ending::Hurried,
+            Self::Ramping { hurried_since: Some(_), .. } => Ending::Hurried,
+            _ => Ending::Asked,
         }
     }
 
@@ -240,9 +240,11 @@ mod tests {
         let hurried = Situation { asked: true, hurried: true, ..CALM };
         let ramping = Course::Running.step(at(0), Situation { asked: true, ..CALM });
         assert_eq!(ramping.ending(), Ending::Asked);
-        let (now, course) = until_changed(ramping.step(at(3_000), hurried), 3_001, hurried);
+        let ramping = ramping.step(at(3_000), hurried);
+        assert_eq!(ramping.ending(), Ending::Hurried);
+        let (now, course) = until_changed(ramping, 3_001, hurried);
         assert_eq!((now, course), (4_200, Course::Disabling { since: at(4_200) }));
-        assert!(course.stops_quickly(at(4_300)) && course.ending() == Ending::Hurried);
+        assert!(course.stops_quickly(at(4_300)));
         let (now, course) = until_changed(course, now, hurried);
         let (now, course) = until_changed(course, now, hurried);
         assert_eq!(course, Course::Ended);

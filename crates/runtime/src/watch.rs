@@ -69,15 +69,16 @@ impl BusWatch {
         for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {
             let has_process_data = sub_device.input_bytes() + sub_device.output_bytes() > 0;
             let exchanges = main_device.exchanged(position);
+            let before = *lost_for;
+            *lost_for = if exchanges || !in_op { 0 } else { before.saturating_add(1) };
             *status = SubDeviceStatus {
                 exchanges,
+                missed: u16::try_from(*lost_for).unwrap_or(u16::MAX),
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
             answers |= exchanges && has_process_data;
             silent |= !exchanges;
-            let before = *lost_for;
-            *lost_for = if exchanges || !in_op { 0 } else { before.saturating_add(1) };
             if *lost_for == TOLD_AFTER {
                 tell(Happening::SubDeviceLost { position });
             } else if before >= TOLD_AFTER && exchanges {

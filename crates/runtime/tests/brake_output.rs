@@ -187,3 +187,76 @@ fn a_brake_on_an_output_that_is_not_there_is_refused() {
         assert!(matches!(error, AxisError::NoBrakeOutput { found, .. } if found == there), "{error}");
     }
 }
+
+/// A link whose drive loses its power when it is told to.
+struct PowerLoss {
+    direct: DirectLink<Segment, VirtualClock>,
+    told: std::sync::mpsc::Receiver<()>,
+}
+
+impl ethercat::link::Link for PowerLoss {
+    fn transmit(&mut self, frame: &[u8]) -> std::io::Result<()> {
+        if self.told.try_recv().is_ok() {
+            assert!(self.direct.segment().power_off(1));
+        }
+        self.direct.transmit(frame)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> std::io::Result<Option<usize>> {
+        self.direct.receive(buffer, timeout)
+    }
+}
+
+/// Holds the axis; takes the power of its drive after some cycles, and notes the terminal's outputs.
+struct Holds {
+    cycles: u64,
+    tell: std::sync::mpsc::Sender<()>,
+    wires: Wires,
+    levels: std::sync::mpsc::Sender<u64>,
+}
+
+impl onbeat_runtime::controller::Controller for Holds {
+    fn update(
+        &mut self,
+        _: onbeat_runtime::controller::Beat,
+        reports: &[AxisReport],
+        commands: &mut [AxisCommand],
+    ) {
+        self.cycles += u64::from(reports[0].state == Some(State::OperationEnabled) || self.cycles > 0);
+        commands[0].request = Request::Enable;
+        if let AxisPhase::HoldingAt(position) = reports[0].feedback.phase {
+            commands[0].setpoint.position = position;
+        }
+        if self.cycles == 300 {
+            self.tell.send(()).unwrap();
+        }
+        if self.cycles >= 300 {
+            let _ = self.levels.send(self.wires.levels());
+        }
+    }
+}
+
+#[test]
+fn a_drive_that_is_lost_closes_the_brake() {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let wires = Wires::new();
+    let direct = DirectLink::new(segment(&wires, 3000), clock.clone(), Duration::from_micros(60));
+    let (tell, told) = std::sync::mpsc::channel();
+    let (levels, seen) = std::sync::mpsc::channel();
+    let mut axis = axis(BrakeTimes { release: Seconds(0.05), engage: Seconds(0.05) });
+    axis.supervision.as_mut().unwrap().outage = motion::supervision::Outage::default();
+    let configuration = onbeat_runtime::cycle::CycleConfiguration {
+        beats: Some(1_500),
+        ..onbeat_runtime::cycle::CycleConfiguration::every(PERIOD)
+    };
+    let holds = Holds { cycles: 0, tell, wires, levels };
+    let (cycle, _observer) =
+        support::cycle_of(PowerLoss { direct, told }, clock, &[axis], holds, configuration);
+    assert_eq!(cycle.run(&onbeat_runtime::stop::StopHandle::new()).failure, None);
+    let levels: Vec<u64> = seen.try_iter().collect();
+    assert_eq!(levels[0], 1 << (CHANNEL - 1), "open before");
+    let closed = levels.iter().position(|&level| level == 0).expect("it closes");
+    // The outage time, and the time of a quick stop that nobody sees.
+    assert!(closed < 20 + 400 + 10, "closed after {closed} cycles");
+}

@@ -238,3 +238,76 @@ fn an_input_that_is_not_there_is_named() {
          channel"
     );
 }
+
+/// A drive that looks for its home moves by itself: it is halted before its torque is taken.
+#[test]
+fn a_stop_signal_while_the_drive_homes_halts_it_first() {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let wires = Wires::new();
+    wires.set_levels(1 << (CHANNEL - 1));
+    let mut mapping = default_mapping();
+    let mode = |index: u16| ethercat::pdo::PdoEntry::from_mapping_value(u32::from(index) << 16 | 8);
+    mapping.outputs[0].entries.push(mode(ethercat::cia402::object::MODES_OF_OPERATION));
+    mapping.inputs[0].entries.push(mode(ethercat::cia402::object::MODES_OF_OPERATION_DISPLAY));
+    let description = ServoDescription {
+        mapping: mapping.clone(),
+        limit_switches: Some((-3000.0, 3000.0)),
+        ..ServoDescription::new(DeviceDescription::new(IDENTITY, "Servo"))
+    };
+    let mut drive = ServoDrive::new(&description).unwrap();
+    let counts = |radians: f64| (radians / std::f64::consts::TAU * f64::from(1 << 20)) as i64;
+    for (index, sub_index, value) in [
+        (ethercat::cia402::object::HOMING_METHOD, 0, 17),
+        (ethercat::cia402::object::HOMING_SPEEDS, 1, counts(4.0)),
+        (ethercat::cia402::object::HOMING_SPEEDS, 2, counts(4.0)),
+        (ethercat::cia402::object::HOMING_ACCELERATION, 0, counts(100.0)),
+    ] {
+        let entry = drive.dictionary().find(index, sub_index).unwrap();
+        drive.dictionary_mut().set(entry, value);
+    }
+    let record = drive.record();
+    let sii = with_coe(IDENTITY, "Servo", mapping).image().emit();
+    let inputs = DigitalInputs::new(4, wires.clone()).unwrap();
+    let terminal = digital_inputs(IDENTITY, "Inputs", 4).image().emit();
+    let segment = Segment::new(vec![
+        SubDevice::new(EscDescription::default(), sii, Box::new(drive)),
+        SubDevice::new(EscDescription::default(), terminal, Box::new(inputs)),
+    ]);
+    let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let homes = Homes { wires, cycles: 0 };
+    let configuration = CycleConfiguration { beats: Some(1_500), ..CycleConfiguration::every(PERIOD) };
+    let mut axes = supervised(1);
+    let position = Radians(0.0);
+    axes[0].homing = motion::homing::Homing::Drive { position, patience: motion::Seconds(20.0) };
+    let (cycle, _observer) = cycle_of(direct, clock, &axes, homes, configuration);
+    let door = InterlockConfiguration { sub_device: 1, ..interlock(InterlockKind::Stop) };
+    assert_eq!(cycle.with_interlocks(&[door]).unwrap().run(&StopHandle::new()).failure, None);
+    let taken = record.taken();
+    let fastest = taken.iter().map(|it| it.velocity.abs()).fold(0.0, f64::max);
+    assert!(fastest > counts(3.5) as f64, "it was looking for its home: {fastest}");
+    let moving = taken.iter().position(|it| it.velocity.abs() > counts(3.5) as f64).unwrap();
+    let let_go = taken[moving..].iter().find(|it| it.state != State::OperationEnabled).unwrap();
+    assert!(let_go.velocity.abs() < counts(0.2) as f64, "let go at {} counts/s", let_go.velocity);
+    assert!(taken.last().unwrap().state != State::OperationEnabled);
+}
+
+/// Enables, homes, and opens the door.
+struct Homes {
+    wires: Wires,
+    cycles: u64,
+}
+
+impl Controller for Homes {
+    fn update(&mut self, _: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        self.cycles += u64::from(enabled(&reports[0]) || self.cycles > 0);
+        commands[0].request = Request::Enable;
+        if let AxisPhase::HoldingAt(position) = reports[0].feedback.phase {
+            commands[0].setpoint.position = position;
+        }
+        commands[0].home = self.cycles == 100;
+        if self.cycles == 500 {
+            self.wires.set(CHANNEL as u8 - 1, false);
+        }
+    }
+}

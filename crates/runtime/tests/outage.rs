@@ -6,12 +6,12 @@ mod support;
 use std::io;
 use std::time::Duration;
 
-use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::cia402::{Controlword, CyclicMode, Request, State};
 use ethercat::link::Link;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::supervision::{AfterOutage, Mode, Outage, StopReason};
-use motion::{AxisPhase, Radians, RadiansPerSecond};
+use motion::{AxisPhase, Radians, RadiansPerSecond, Seconds};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
@@ -48,6 +48,8 @@ struct Case {
     outage: u64,
     order: FrameOrder,
     after: AfterOutage,
+    /// The key `outage_time`; `None` is its default.
+    time: Option<Seconds>,
 }
 
 /// What came of it.
@@ -71,7 +73,8 @@ fn play(case: Case) -> Outcome {
     let (segment, record) = segment(case.mode);
     let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let (tell, told) = std::sync::mpsc::channel();
-    let link = Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told };
+    let link =
+        Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told, stops: None };
     let mut axes = supervised(1);
     prepare(&mut axes[0], case);
     let (see, seen) = std::sync::mpsc::channel();
@@ -116,7 +119,7 @@ fn prepare(axis: &mut AxisConfiguration, case: Case) {
     if case.mode == CyclicMode::Torque {
         settings.limits.velocity = RadiansPerSecond(1_000.0);
     }
-    settings.outage = Outage { time: None, after: case.after };
+    settings.outage = Outage { time: case.time, after: case.after };
     axis.maximum_step = Radians(STEP + 2.0 / COUNTS_PER_RADIAN);
 }
 
@@ -137,6 +140,8 @@ struct Lossy {
     fault: Fault,
     lost: Option<(Instant, Instant)>,
     window: std::sync::mpsc::Receiver<(Instant, Instant)>,
+    /// Asks for a stop after so many frames of the outage.
+    stops: Option<(StopHandle, u32)>,
 }
 
 impl Lossy {
@@ -149,6 +154,14 @@ impl Lossy {
 
 impl Link for Lossy {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        if self.is_out() {
+            if let Some((stop, frames)) = &mut self.stops {
+                *frames = frames.saturating_sub(1);
+                if *frames == 0 {
+                    stop.stop();
+                }
+            }
+        }
         let lost = matches!(self.fault, Fault::Out | Fault::Both) && self.is_out();
         if lost { Ok(()) } else { self.direct.transmit(frame) }
     }
@@ -345,7 +358,7 @@ fn check_stop(case: Case, outcome: &Outcome) {
 fn any_case() -> impl Strategy<Value = Case> {
     let mode = prop::sample::select(vec![CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque]);
     let fault = prop::sample::select(vec![Fault::Out, Fault::Back, Fault::Both, Fault::Stall]);
-    let outage = prop_oneof![4 => 1..40_u64, 2 => 40..300_u64, 1 => 300..10_000_u64];
+    let outage = prop_oneof![4 => 1..40_u64, 2 => 40..300_u64, 1 => 300..=10_000_u64];
     let order = prop::sample::select(vec![FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply]);
     let after = prop::sample::select(vec![AfterOutage::Stay, AfterOutage::Resume]);
     (mode, fault, outage, order, after).prop_map(|(mode, fault, outage, order, after)| Case {
@@ -354,6 +367,7 @@ fn any_case() -> impl Strategy<Value = Case> {
         outage,
         order,
         after,
+        time: None,
     })
 }
 
@@ -369,7 +383,14 @@ proptest! {
 fn the_cable_out_for_half_a_second_in_a_swing_of_1_rad() {
     for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
         for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
-            check(Case { mode: CyclicMode::Position, fault, outage: 500, order, after: AfterOutage::Stay });
+            check(Case {
+                mode: CyclicMode::Position,
+                fault,
+                outage: 500,
+                order,
+                after: AfterOutage::Stay,
+                time: None,
+            });
         }
     }
 }
@@ -385,6 +406,7 @@ fn two_lost_cycles_do_not_stop_a_motion() {
                     outage,
                     order: FrameOrder::ReplyOfLastBeat,
                     after: AfterOutage::Stay,
+                    time: None,
                 });
             }
         }
@@ -402,10 +424,12 @@ fn an_axis_without_supervision_stands_too() {
         outage: 10,
         order: FrameOrder::ReplyOfLastBeat,
         after: AfterOutage::Stay,
+        time: None,
     };
     let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let (tell, told) = std::sync::mpsc::channel();
-    let link = Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told };
+    let link =
+        Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told, stops: None };
     let (see, seen) = std::sync::mpsc::channel();
     let mover = Mover {
         case,
@@ -425,4 +449,97 @@ fn an_axis_without_supervision_stands_too() {
     let during = record.taken().into_iter().filter(|it| it.now > begin + PERIOD * 4 && it.now < end);
     let targets: std::collections::BTreeSet<i32> = during.map(|it| it.target_position).collect();
     assert_eq!(targets.len(), 1, "{targets:?}");
+}
+
+/// The key's default is 20 cycles; two of them the cable takes.
+#[test]
+fn a_drive_that_hears_us_is_asked_for_a_quick_stop_after_the_outage_time_and_not_before() {
+    for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
+        for (time, cycles) in [(None, 20), (Some(Seconds(0.1)), 100)] {
+            let case = Case {
+                mode,
+                fault: Fault::Back,
+                outage: 150,
+                order: FrameOrder::ReplyOfLastBeat,
+                after: AfterOutage::Stay,
+                time,
+            };
+            let outcome = play(case);
+            let quick_stop = |it: &&Taken| it.operational && it.controlword == Controlword::QUICK_STOP;
+            let first = outcome.taken.iter().filter(|it| it.now > outcome.begin).find(quick_stop).unwrap();
+            let after = first.now.since(outcome.begin);
+            assert!(after > PERIOD * cycles && after < PERIOD * (cycles + 4), "{after:?} {case:?}");
+        }
+    }
+}
+
+#[test]
+fn a_velocity_and_a_torque_fall_to_zero_while_nothing_is_heard() {
+    for mode in [CyclicMode::Velocity, CyclicMode::Torque] {
+        let case = Case {
+            mode,
+            fault: Fault::Back,
+            outage: 500,
+            order: FrameOrder::ReplyOfLastBeat,
+            after: AfterOutage::Stay,
+            time: Some(Seconds(1.0)),
+        };
+        let outcome = play(case);
+        let during = |it: &&Taken| it.now > outcome.begin + PERIOD * 4 && it.now < outcome.end;
+        let targets = outcome.taken.iter().filter(during);
+        let targets: Vec<f64> = targets
+            .map(|it| f64::from(it.target_velocity) / COUNTS_PER_RADIAN + f64::from(it.target_torque))
+            .collect();
+        assert!(targets[0].abs() > 0.5, "{case:?}: it was not moving, {}", targets[0]);
+        assert_eq!(*targets.last().unwrap(), 0.0, "{case:?}");
+        // From about 3 rad/s at 50 rad/s^2, or from less than full torque in 250 ms.
+        let fell = targets.iter().position(|&target| target == 0.0).unwrap();
+        assert!(fell < targets.len() * 6 / 10, "{case:?}: it took {fell} of {} steps", targets.len());
+    }
+}
+
+/// A stop that is asked for in an outage does not cut short the quick stop of a drive that still hears us.
+#[test]
+fn a_drive_that_hears_us_has_time_for_its_quick_stop_before_the_bus_goes_down() {
+    let case = Case {
+        mode: CyclicMode::Velocity,
+        fault: Fault::Back,
+        outage: 5_000,
+        order: FrameOrder::ReplyOfLastBeat,
+        after: AfterOutage::Stay,
+        time: None,
+    };
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let (segment, record) = segment(case.mode);
+    let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let (tell, told) = std::sync::mpsc::channel();
+    let stop = StopHandle::new();
+    let stops = Some((stop.clone(), 7));
+    let link = Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told, stops };
+    let mut axes = supervised(1);
+    prepare(&mut axes[0], case);
+    let (see, _seen) = std::sync::mpsc::channel();
+    let mover = Mover {
+        case,
+        clock: clock.clone(),
+        tell,
+        see,
+        cycles: 0,
+        origin: None,
+        elapsed: 0.0,
+        window: None,
+    };
+    let (cycle, _observer) = cycle_of(link, clock, &axes, mover, CycleConfiguration::every(PERIOD));
+    assert_eq!(cycle.run(&stop).failure, None);
+    let taken = record.taken();
+    let asked = taken.iter().position(|it| it.operational && it.controlword == Controlword::QUICK_STOP);
+    let asked = asked.expect("it is asked for a quick stop");
+    let left = taken[asked..]
+        .iter()
+        .find(|it| !it.operational)
+        .map_or(Duration::MAX, |it| it.now.since(taken[asked].now));
+    let rested = taken[asked..].iter().position(|it| it.velocity.abs() < 0.05 * COUNTS_PER_RADIAN);
+    let rested = taken[asked + rested.expect("it comes to rest")].now.since(taken[asked].now);
+    assert!(rested < left, "rest after {rested:?}, out of Op after {left:?}");
 }

@@ -81,7 +81,8 @@ fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
     let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let stop = StopHandle::new();
     let (asked, was_asked) = std::sync::mpsc::channel();
-    let controller = Deaf { velocity, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
+    let controller =
+        Deaf { velocity, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
     let mut axis: AxisConfiguration = supervised(1).remove(0);
     axis.mode = mode;
     let settings = axis.supervision.as_mut().unwrap();
@@ -90,9 +91,9 @@ fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
         cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
     assert_eq!(cycle.run(&stop).failure, None);
     let events = std::iter::from_fn(|| observer.next_event());
-    let ending = events.map(|it| it.what).any(|what| {
-        matches!(what, Happening::AxisStopped { axis: 0, reason: StopReason::Ending })
-    });
+    let ending = events
+        .map(|it| it.what)
+        .any(|what| matches!(what, Happening::AxisStopped { axis: 0, reason: StopReason::Ending }));
     Ran { taken: record.taken(), asked: was_asked.recv().unwrap(), ended: clock.now(), ending }
 }
 

@@ -66,9 +66,11 @@ fn an_overrun_ends_the_run_if_it_is_to() {
     signal("-CONT");
     let output = child.wait_with_output().expect("output");
     let (out, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{out}{said}");
-    let last = said.lines().last().unwrap_or_default();
-    assert!(last.starts_with("onbeat: cycle ") && last.contains("ran past the next release"), "{said}");
+    // Its axes were not heard of for as long: of several codes the highest counts.
+    assert!(matches!(output.status.code(), Some(1 | 3)), "{out}{said}");
+    let overran =
+        |line: &str| line.starts_with("onbeat: cycle ") && line.contains("ran past the next release");
+    assert!(said.lines().any(overran), "{said}");
     assert!(out.contains("stopped by an overrun   in cycle "), "{out}");
     assert!(out.contains("T_exec"), "the table is there all the same: {out}");
 }

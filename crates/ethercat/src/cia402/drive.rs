@@ -105,9 +105,14 @@ pub struct Drive {
     halted: bool,
     reset_beats_left: u32,
     missed_in_a_row: u32,
+    /// Cycles in a row with the same position.
+    standing: u32,
     refused_targets: u64,
     missing_inputs: u64,
 }
+
+/// Cycles in a row for which a position has to stay the same to be at rest.
+const REST_BEATS: u32 = 8;
 
 /// Cycles in a row without input for which targets go on.
 pub const BLIND_CYCLES: u32 = 2;
@@ -133,6 +138,7 @@ impl Drive {
             halted: false,
             reset_beats_left: 0,
             missed_in_a_row: 0,
+            standing: 0,
             refused_targets: 0,
             missing_inputs: 0,
         }
@@ -146,6 +152,8 @@ impl Drive {
             return self.output;
         };
         self.state = input.statusword.state();
+        let stands = self.last_input.is_some_and(|last| last.position == input.position);
+        self.standing = if stands { self.standing.saturating_add(1) } else { 0 };
         self.output.controlword = self.controlword(input, command.request);
         if self.state == Some(State::OperationEnabled) {
             if self.homing.is_active() {
@@ -392,10 +400,10 @@ impl Drive {
     /// The axis brakes to rest before the voltage goes: rest is Target reached, or an encoder that stands
     /// still where a drive does not set that bit.
     fn leave_quick_stop(&self, input: DriveInput) -> Controlword {
-        let stands = self.last_input.is_some_and(|last| {
-            last.statusword.state() == Some(State::QuickStopActive) && last.position == input.position
-        });
-        if stands || input.statusword.target_reached() {
+        // A drive that samples more slowly than the bus repeats its position.
+        let was =
+            self.last_input.is_some_and(|last| last.statusword.state() == Some(State::QuickStopActive));
+        if (was && self.standing >= REST_BEATS) || input.statusword.target_reached() {
             Controlword::DISABLE_VOLTAGE
         } else {
             Controlword::QUICK_STOP

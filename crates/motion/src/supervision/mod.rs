@@ -237,7 +237,7 @@ impl Supervisor {
         let reason = match self.course {
             Course::Free => self.pass(elapsed, asked, &seen.feedback),
             Course::Stopped { reason, .. } => {
-                self.brake(elapsed);
+                self.brake(elapsed, &seen.feedback);
                 Some(reason)
             }
         };
@@ -310,6 +310,10 @@ impl Supervisor {
             self.sent = AxisSetpoint { position: begin, ..AxisSetpoint::default() };
             self.asked = Some(begin);
         }
+        // A way back counts from where the axis was followed: it is not there any more.
+        if let Course::Stopped { braking: braking @ Braking::Return { .. }, .. } = &mut self.course {
+            *braking = Braking::Hard;
+        }
     }
 
     /// Whether the axis has to be stopped, or may be let go.
@@ -359,20 +363,22 @@ impl Supervisor {
         }
         let (since, before) = self.ending.get_or_insert((Seconds::ZERO, self.sent));
         *since += elapsed;
-        let share =
-            |now: f64, before: f64| if before == 0.0 { f64::INFINITY } else { (now / before).abs() };
-        let (moves, slowed) = match self.settings.mode {
-            Mode::Torque => (self.sent.torque.0, share(self.sent.torque.0, before.torque.0)),
-            _ => (self.sent.velocity.0, share(self.sent.velocity.0, before.velocity.0)),
+        let limits = &self.settings.limits;
+        let (now, before, highest) = match self.settings.mode {
+            Mode::Torque => (self.sent.torque.0, before.torque.0, limits.torque.0),
+            _ => (self.sent.velocity.0, before.velocity.0, limits.velocity.0),
         };
-        let heeds = slowed <= SLOWED || *since < HEED_TIME;
-        moves != 0.0 && (ending == Ending::Hurried || !heeds || *since >= END_TIME)
+        let heeds = now.abs() <= SLOWED * before.abs() || *since < HEED_TIME;
+        // Who approaches rest for ever is as good as there.
+        let moves = now.abs() > STANDS * highest;
+        (now != 0.0 && ending == Ending::Hurried) || (moves && (!heeds || *since >= END_TIME))
     }
 
     /// Whether an interlock has the axis: once it has, only its own end lets go.
     fn is_interlocked(&self, seen: &Seen) -> bool {
         let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
-        held || (seen.interlock != Interlock::Clear && seen.missed <= BLIND_CYCLES)
+        let heard = seen.feedback.fresh || seen.missed <= BLIND_CYCLES;
+        held || (seen.interlock != Interlock::Clear && heard)
     }
 
     /// To rest, then without torque.
@@ -396,7 +402,8 @@ impl Supervisor {
         }
         if let Course::Stopped { reason: before, braking } = &mut self.course {
             *before = reason;
-            if seen.feedback.phase == AxisPhase::NotEnabled {
+            // A drive that homes is halted first.
+            if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing {
                 *braking = Braking::Drive(Intervention::Disable);
             }
         }
@@ -491,7 +498,7 @@ impl Supervisor {
     }
 
     /// What a stopped axis is sent.
-    fn brake(&mut self, elapsed: Seconds) {
+    fn brake(&mut self, elapsed: Seconds, feedback: &AxisFeedback) {
         let Course::Stopped { braking, .. } = &mut self.course else { return };
         let sent = self.sent.velocity;
         let hard =
@@ -507,11 +514,20 @@ impl Supervisor {
             Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
             Braking::Blind { .. } => return self.stand_or_fall(),
             Braking::Return { profile, elapsed: since } => {
+                let begins = since.0 == 0.0;
                 // After a host that stood still the drive takes one step all the same.
                 *since += self.period;
                 let point = profile.at(*since);
-                return self.return_to(point, elapsed);
+                if self.settings.mode == Mode::Position {
+                    return self.return_to(point, elapsed, begins);
+                }
+                (point.velocity, NewtonMetres::ZERO)
             }
+        };
+        // The wall is as hard for an axis that is stopped.
+        let velocity = match self.settings.mode {
+            Mode::Velocity => self.slowed(velocity, feedback.position, elapsed),
+            Mode::Position | Mode::Torque => velocity,
         };
         self.send(velocity, torque, self.sent.position, elapsed);
     }
@@ -610,6 +626,8 @@ impl Supervisor {
         let Course::Stopped { braking, .. } = self.course else { return true };
         let standing = feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
         match braking {
+            // Not enabled while the drive brakes by itself, and once it has.
+            Braking::Drive(Intervention::QuickStop) if feedback.phase == AxisPhase::NotEnabled => standing,
             _ if feedback.phase == AxisPhase::NotEnabled => true,
             Braking::Hard => self.sent.velocity == RadiansPerSecond::ZERO,
             Braking::Ramp { elapsed, duration, .. } => elapsed >= duration,

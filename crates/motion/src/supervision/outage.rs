@@ -19,7 +19,12 @@ impl Supervisor {
     pub(super) fn watch_outage(&mut self, seen: &Seen) {
         let held = seen.homing || seen.feedback.phase != AxisPhase::NotEnabled;
         if held && seen.missed > BLIND_CYCLES {
-            self.lose(self.period * seen.missed as f64 > self.outage_time());
+            let for_long = self.period * seen.missed as f64 > self.outage_time();
+            // A host that stands still again and again is heard of each time: the way to rest goes on.
+            let returns = matches!(self.course, Course::Stopped { braking: Braking::Return { .. }, .. });
+            if for_long || !(returns && seen.feedback.fresh) {
+                self.lose(for_long);
+            }
         }
         if seen.feedback.fresh {
             self.find_again(&seen.feedback);
@@ -66,6 +71,7 @@ impl Supervisor {
         let profile = StopProfile::new(feedback.position, RadiansPerSecond(velocity), limits.deceleration)
             .and_then(|profile| profile.within_jerk(limits.jerk));
         let braking = match (self.settings.mode, profile) {
+            _ if feedback.phase == AxisPhase::NotEnabled => Braking::Hard,
             (Mode::Torque, _) => Braking::Drive(Intervention::Halt),
             (_, Ok(profile)) => Braking::Return { profile, elapsed: Seconds::ZERO },
             (_, Err(_)) => Braking::Hard,
@@ -91,13 +97,11 @@ impl Supervisor {
         };
     }
 
-    /// Towards a point of the way to rest, no faster than the axis may.
-    pub(super) fn return_to(&mut self, point: TrajectoryPoint, elapsed: Seconds) {
-        if self.settings.mode != Mode::Position {
-            return self.send(point.velocity, NewtonMetres::ZERO, self.sent.position, elapsed);
-        }
+    /// To a point of the way to rest; where that `begins` farther away than a step, towards it, no faster than the axis may.
+    pub(super) fn return_to(&mut self, point: TrajectoryPoint, elapsed: Seconds, begins: bool) {
         let limits = &self.settings.limits;
-        let most = (limits.velocity * self.period).0.min(limits.step.0);
+        let fastest = limits.velocity * self.period;
+        let most = if begins { limits.step.0 } else { fastest.0.min(limits.step.0) };
         let here = self.sent.position;
         let (lowest, highest) = self.bounds().unwrap_or((Radians(f64::MIN), Radians(f64::MAX)));
         let there = point.position.0.clamp(lowest.0, highest.0);

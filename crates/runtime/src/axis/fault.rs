@@ -56,7 +56,7 @@ impl FaultCodes {
     pub(crate) fn take(&mut self, outcome: MailboxOutcome) -> Result<Option<(usize, u16)>, MailboxOutcome> {
         let MailboxRequest { position, service, .. } = outcome.request;
         let ours = |drive: &&mut FaultCode| {
-            drive.position == position && drive.buffer.is_none() && drive.asked && service == SERVICE
+            drive.position == position && drive.buffer.is_none() && service == SERVICE
         };
         let Some(drive) = self.drives.iter_mut().find(ours) else { return Err(outcome) };
         let mut data = outcome.request.data;

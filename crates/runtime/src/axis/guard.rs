@@ -20,8 +20,10 @@ pub(super) struct Guard {
     brake: Option<BrakeAtWork>,
     /// Beats for which set-points begin anew where the axis stands: its position has just jumped.
     anchored: u8,
-    /// Cycles after which an axis that is not heard of is not waited for.
+    /// Cycles after which the drive of an axis that is not heard of is asked for a quick stop.
     outage_cycles: u64,
+    /// Cycles after which that quick stop is over, and the axis is not waited for.
+    give_up_cycles: u64,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,10 @@ impl Guard {
         let supervisor = supervisor.map_err(|error| AxisError::Supervision { axis: axis(), error })?;
         let outage_cycles =
             supervisor.as_ref().map_or(f64::from(OUTAGE_CYCLES), |it| it.outage_time() / period);
-        Ok(Self { supervisor, brake, anchored: 0, outage_cycles: outage_cycles.ceil() as u64 })
+        let (outage_cycles, braking) =
+            (outage_cycles.ceil() as u64, (QUICK_STOP_TIME / period).ceil() as u64);
+        let give_up_cycles = outage_cycles.saturating_add(braking);
+        Ok(Self { supervisor, brake, anchored: 0, outage_cycles, give_up_cycles })
     }
 
     /// The phase a controller is shown.
@@ -102,9 +107,11 @@ impl Guard {
         if let Some(supervisor) = &mut self.supervisor {
             if asked.request == Request::FaultReset {
                 supervisor.acknowledge();
-                if state == Some(State::OperationEnabled) {
-                    // There is no fault to reset: the axis must not fall.
-                    command.request = Request::Enable;
+                // There is no fault to reset: the axis must not fall, nor lose its torque while it brakes.
+                match state {
+                    Some(State::OperationEnabled) => command.request = Request::Enable,
+                    Some(State::QuickStopActive) => command.request = Request::QuickStop,
+                    _ => {}
                 }
             }
             let fault = matches!(state, Some(State::Fault | State::FaultReactionActive));
@@ -114,6 +121,11 @@ impl Guard {
             command.setpoint = supervised.setpoint;
             command.request = overruled(command.request, supervised.intervention);
             reason = supervised.reason;
+            // A drive that looks for its home takes no set-points: it is halted, and so called off.
+            let held = reason.is_some_and(|reason| reason != StopReason::Stale);
+            if homing && held && command.request == Request::Enable {
+                command.request = Request::Halt;
+            }
         } else if missed > BLIND_CYCLES {
             // The drive's own care holds the position.
             command.setpoint = holding;
@@ -123,7 +135,9 @@ impl Guard {
             }
         }
         if let Some(brake) = &mut self.brake {
-            let torque = matches!(state, Some(State::OperationEnabled | State::QuickStopActive));
+            // Of a drive that is not heard of, the quick stop is over by now, or there is none.
+            let holds = matches!(state, Some(State::OperationEnabled | State::QuickStopActive));
+            let torque = holds && missed <= self.give_up_cycles;
             // A drive that brakes is not braked against.
             let wanted = matches!(command.request, Request::Enable | Request::Halt | Request::QuickStop);
             brake.now = brake.brake.step(elapsed, torque, wanted);
@@ -161,7 +175,7 @@ impl Guard {
 
     /// Whether an axis that has not been heard of for so many cycles is given up for now.
     pub(super) fn gives_up_after(&self, missed: u64) -> bool {
-        missed > self.outage_cycles
+        missed > self.give_up_cycles
     }
 
     /// How long the axis takes to ramp to zero.
@@ -198,6 +212,9 @@ impl Guard {
         }
     }
 }
+
+/// Time a quick stop is given that nobody sees.
+const QUICK_STOP_TIME: Seconds = Seconds(0.4);
 
 /// Share of its highest speed above which an axis is not let go without a quick stop.
 const FAST: f64 = 0.02;

@@ -14,7 +14,7 @@ use simulator::application::servo::ServoRecord;
 
 use crate::robot::{Cell, Reports};
 use crate::support::PERIOD;
-use crate::wire::Fault;
+use crate::wire::{Fault, Phase};
 
 const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
 /// The limits of the axes.
@@ -89,7 +89,7 @@ impl Outcome {
                 say(3, format!("axis {axis} stopped: {stop:?}"));
             }
         }
-        for (axis, report) in ended.status.axes.iter().enumerate() {
+        for (axis, report) in ended.before_init.axes.iter().enumerate() {
             if matches!(report.state, Some(State::Fault | State::FaultReactionActive)) {
                 say(3, format!("axis {axis} in fault"));
             }
@@ -106,20 +106,27 @@ impl Outcome {
     }
 }
 
-/// The rule of outages: a position that a drive takes while it follows is three largest steps from the last it took at most.
+/// The rule: from one set-point that a drive takes to the next no farther than the limit of velocity, and than three largest steps
+/// where the one before stood for more than two cycles.
 fn check_set_points(cell: Cell, records: &[ServoRecord]) {
     for (drive, record) in records.iter().enumerate() {
         let taken = record.taken();
         let cyclic = taken.iter().filter(|it| it.follows() && it.controlword.enables_operation());
         let cyclic: Vec<_> = cyclic.collect();
+        let mut changed = cyclic.first().map(|it| it.now);
         for pair in cyclic.windows(2) {
-            let apart = pair[1].now.since(pair[0].now);
             let step = f64::from(pair[1].target_position.wrapping_sub(pair[0].target_position)).abs();
             let step = step / COUNTS_PER_RADIAN;
             let homes = pair.iter().any(|it| it.mode == ethercat::cia402::ModeOfOperation::Homing);
             // Outside cyclic position the target position only follows the axis.
-            if drive < 2 && !homes && apart < PERIOD * 1_000 {
-                assert!(step <= 3.0 * STEP + 1e-4, "drive {drive}: {step} rad {pair:?} {cell:?}");
+            if drive < 2 && !homes {
+                // A set-point that stood is the last one before an outage, or during it.
+                let stood = changed.is_none_or(|changed| pair[1].now.since(changed) > PERIOD * 5 / 2);
+                let within = if stood { 3.0 * STEP } else { VELOCITY * 1e-3 };
+                assert!(step <= within + 1e-4, "drive {drive}: {step} rad {pair:?} {cell:?}");
+            }
+            if step != 0.0 {
+                changed = Some(pair[1].now);
             }
             let speed = f64::from(pair[1].target_velocity).abs() / COUNTS_PER_RADIAN;
             assert!(speed <= VELOCITY * 1.001, "drive {drive}: {speed} rad/s {cell:?}");
@@ -127,13 +134,14 @@ fn check_set_points(cell: Cell, records: &[ServoRecord]) {
     }
 }
 
-/// What is called fresh is where the drive was within the last two cycles and the way back.
+/// What is called fresh is where the drive was within the last four cycles: two of the wire, one of the drive, and the way back.
 fn check_freshness(cell: Cell, records: &[ServoRecord], reports: &[Reports]) {
     // A changed bit that no check sequence has seen is what nobody can tell. A drive that homes counts anew.
-    if cell.fault == Fault::Corrupt || cell.phase == crate::wire::Phase::Homing {
+    if cell.fault == Fault::Corrupt {
         return;
     }
-    for (drive, record) in records.iter().enumerate() {
+    let homes = usize::from(cell.phase == Phase::Homing);
+    for (drive, record) in records.iter().enumerate().skip(homes) {
         let taken = record.taken();
         for (now, axes) in reports {
             let report = axes[drive];

@@ -3,7 +3,8 @@
 //!
 //! Each cell of the matrix has an outcome with a name; `golden.txt` beside this file is the table of them. In every cell: no drive takes
 //! a set-point beyond the rule (three largest steps after an outage, the limit of velocity otherwise), no input that is called fresh is
-//! older than two cycles, the run ends in bounded time, and what went wrong shows in its exit code.
+//! older than the wire and the drive take (a reply with a changed bit aside), the run ends in bounded time, and what went wrong shows in
+//! its exit code.
 //!
 //! `ONBEAT_MATRIX=write` writes the table anew; `ONBEAT_SEED=N` draws other faults and compares outcomes by their exit codes only.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]

@@ -152,7 +152,13 @@ impl Run {
         let Ran { measured, conditions, granted, recorded, lost_for, ended } = ran;
         let captured = ended.link.finish();
         let standing = Standing { robot, status: &ended.before_stop, lost_for: &lost_for };
-        let how = How { lost: ended.lost, hurried, axes: ended.status.axes };
+        let how = How {
+            lost: ended.lost,
+            hurried,
+            before_init: ended.before_init,
+            axes: ended.status.axes,
+            interface: self.wire.iface.clone(),
+        };
         let mut verdict = stopped_by_overrun(ended.stopped_by_overrun);
         if let Some(error) = ended.failure {
             let failure = Failure::new(error);

@@ -4,11 +4,12 @@ use bridge::state::Stop;
 use ethercat::al::{AlState, AlStatus};
 use ethercat::cia402::{ErrorCode, State};
 use ethercat::main_device::Stage;
+use motion::AxisPhase;
 use motion::supervision::StopReason;
-use robot::Robot;
+use robot::{AfterOutage, Robot};
 use runtime::controller::AxisReport;
 use runtime::cycle::Lost;
-use runtime::status::Status;
+use runtime::status::{Status, SubDeviceStatus};
 
 use super::outcome::state as outcome_state;
 use crate::failure::Failure;
@@ -19,6 +20,9 @@ const AXIS: u8 = 3;
 
 /// The bus ended lost, or a SubDevice outside Op.
 pub(super) const BUS: u8 = 4;
+
+/// Cycles without an answer during the stop that are no lost frame.
+const LOST_IN_THE_STOP: u16 = 3;
 
 /// Axes and SubDevices named one by one.
 const MOST_NAMED: usize = 3;
@@ -49,9 +53,11 @@ impl Standing<'_> {
     pub(super) fn verdict(&self, ended: &How) -> Result<(), Failure> {
         let axes = (0..self.status.axes.len()).filter_map(|axis| self.axis(axis, ended)).collect();
         let axes = few(axes, "axes ended so").map(|sentence| Err(Failure::new(sentence).or_code(AXIS)));
-        let devices = (0..self.status.sub_devices.len()).filter_map(|position| self.sub_device(position));
+        let devices = (0..self.status.sub_devices.len()).filter_map(|position| {
+            self.sub_device(position).or_else(|| self.lost_in_the_stop(position, ended))
+        });
         let devices = few(devices.collect(), "SubDevices ended so");
-        let bus = ended.lost.map(bus_lost).into_iter().chain(devices);
+        let bus = ended.lost.map(|lost| self.bus_lost(lost, ended)).into_iter().chain(devices);
         let bus = bus.map(|sentence| Err(Failure::new(sentence).or_code(BUS)));
         axes.chain(bus).fold(Ok(()), Failure::both)
     }
@@ -66,9 +72,51 @@ impl Standing<'_> {
                 outcome_state(fault)
             ));
         }
-        let ending = at_the_end.stop.filter(|&stop| stop == StopReason::Ending && !ended.hurried);
-        let stop = report.stop.filter(|stop| stop.is_latched()).or(ending)?;
+        let stopped = [report, ended.before_init.axes.get(axis).unwrap_or(report)];
+        let stop = stopped.into_iter().find_map(|report| self.stopped(report, ended))?;
         Some(format!("supervision stopped axis \"{name}\": {}", stop_words(stop)))
+    }
+
+    /// Why supervision has stopped an axis, where that is a failure.
+    fn stopped(&self, report: &AxisReport, ended: &How) -> Option<StopReason> {
+        let held_back = report.feedback.phase == AxisPhase::Following;
+        let told_to = ended.hurried && report.stop == Some(StopReason::Ending);
+        report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !self.goes_on(report))
+    }
+
+    /// An axis that is heard of again after an outage, and was about to go on by itself.
+    fn goes_on(&self, report: &AxisReport) -> bool {
+        let resumes = self.robot.cycle.after_outage == AfterOutage::Resume;
+        resumes && report.stop == Some(StopReason::Outage) && report.missed == 0
+    }
+
+    /// Who answered until the stop, and not while the axes were brought to rest.
+    fn lost_in_the_stop(&self, position: usize, ended: &How) -> Option<String> {
+        let it = ended.before_init.sub_devices.get(position).filter(|it| it.missed >= LOST_IN_THE_STOP)?;
+        let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
+        Some(format!(
+            "SubDevice {position} \"{name}\" did not answer for {} cycles while all was brought to rest: its drive was left to its watchdog",
+            it.missed
+        ))
+    }
+
+    fn bus_lost(&self, lost: Lost, ended: &How) -> String {
+        let out = |it: &SubDeviceStatus| it.al_status != AlStatus::in_state(AlState::Op);
+        if lost.interface_gone {
+            let name = ended.interface.as_deref().map_or(String::new(), |name| format!(" {name}"));
+            return format!(
+                "the network interface{name} is gone: the bus ended lost; plug it in again, or name another"
+            );
+        }
+        let lasted = span(lost.lasted);
+        if self.status.sub_devices.iter().all(out) {
+            return format!(
+                "all SubDevices were out of Op for {lasted}: the bus ended lost; a restart brings them back"
+            );
+        }
+        format!(
+            "no SubDevice exchanged process data for {lasted}: the bus ended lost; check power and cables, `onbeat scan` shows who answers"
+        )
     }
 
     fn sub_device(&self, position: usize) -> Option<String> {
@@ -98,19 +146,12 @@ pub(super) struct How {
     pub(super) lost: Option<Lost>,
     /// Somebody was in a hurry: supervision braked because it was told to.
     pub(super) hurried: bool,
+    /// When Init was asked for.
+    pub(super) before_init: Status,
     /// The axes when all was over.
     pub(super) axes: Vec<AxisReport>,
-}
-
-fn bus_lost(lost: Lost) -> String {
-    match lost.interface_gone {
-        true => "the network interface is gone: the bus ended lost; plug it in again, or name another"
-            .to_owned(),
-        false => format!(
-            "no SubDevice answered for {}: the bus ended lost; check power and cables, `onbeat scan` shows who answers",
-            span(lost.lasted)
-        ),
-    }
+    /// The network interface, if there is one.
+    pub(super) interface: Option<String>,
 }
 
 /// The first of them, and how many more there are.

@@ -260,7 +260,9 @@ fn quick_stop_brakes_to_rest_before_it_is_left() {
         );
     }
     plant.drift = 0;
-    beat(&mut drive, &mut plant, Request::Enable, 0);
+    for _ in 0..REST_BEATS {
+        assert_eq!(beat(&mut drive, &mut plant, Request::Enable, 0).controlword, Controlword(0x02));
+    }
     assert_eq!(beat(&mut drive, &mut plant, Request::Enable, 0).controlword, Controlword(0x00));
     assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
 }

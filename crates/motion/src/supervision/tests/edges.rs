@@ -241,3 +241,102 @@ fn each_setting_that_means_nothing_is_named() {
 fn spoil(distance: f64, patience: f64) -> FollowingErrorLimit {
     FollowingErrorLimit { distance: Radians(distance), patience: Seconds(patience) }
 }
+
+/// An axis in position mode that moved at 3 rad/s and was not heard of for so many cycles.
+fn after_an_outage(cycles: u64) -> Bench {
+    let mut bench = Bench::position(OnStale::Hold);
+    bench.cruise(3.0, 100);
+    for missed in 1..=cycles {
+        lost(&mut bench, missed, false);
+    }
+    lost(&mut bench, cycles, true);
+    bench
+}
+
+/// One cycle of an outage, or the one in which it ends.
+fn lost(bench: &mut Bench, missed: u64, fresh: bool) -> Supervised {
+    let feedback = AxisFeedback { fresh, phase: AxisPhase::Following, ..bench.feedback };
+    let asked = AxisSetpoint { position: bench.feedback.position, ..AxisSetpoint::default() };
+    let seen = Seen { feedback, missed, ..Seen::default() };
+    let supervised = bench.supervisor.step(PERIOD, asked, &seen);
+    if bench.supervisor.settings().mode == Mode::Position {
+        bench.feedback.position = supervised.setpoint.position;
+    }
+    supervised
+}
+
+#[test]
+fn a_way_back_from_an_outage_ends_where_the_axis_is_held_or_disabled_elsewhere() {
+    for phase in [AxisPhase::HoldingAt(Radians(-0.9)), AxisPhase::NotEnabled] {
+        let mut bench = after_an_outage(5);
+        // Moved by hand, by its drive, or called by another name.
+        bench.feedback = AxisFeedback { position: Radians(-0.9), phase, ..bench.feedback };
+        bench.feedback.velocity = RadiansPerSecond::ZERO;
+        let seen = Seen { feedback: bench.feedback, ..Seen::default() };
+        bench.supervisor.step(PERIOD, AxisSetpoint::default(), &seen);
+        bench.feedback.phase = AxisPhase::Following;
+        for _ in 0..1_000 {
+            let sent = bench.ask(-0.9).setpoint.position;
+            assert!((sent.0 + 0.9).abs() < 1e-9, "{phase:?}: it walks to {sent:?}");
+        }
+    }
+}
+
+#[test]
+fn a_host_that_stands_still_in_every_cycle_comes_to_rest_and_hears_interlocks_and_the_end() {
+    for (interlock, ending) in
+        [(Interlock::Clear, Ending::No), (Interlock::Stop, Ending::No), (Interlock::Clear, Ending::Hurried)]
+    {
+        let mut bench = Bench::new(settings(Mode::Velocity, OnStale::Hold));
+        let asked = AxisSetpoint { velocity: RadiansPerSecond(2.0), ..AxisSetpoint::default() };
+        for _ in 0..50 {
+            bench.beat(asked);
+            bench.feedback.position = Radians::ZERO;
+        }
+        let mut sent = RadiansPerSecond(2.0);
+        for _ in 0..400 {
+            let feedback =
+                AxisFeedback { fresh: true, phase: AxisPhase::Following, velocity: sent, ..bench.feedback };
+            let seen = Seen { feedback, missed: 3, interlock, ending, ..Seen::default() };
+            let supervised = bench.supervisor.step(PERIOD * 4.0, asked, &seen);
+            sent = supervised.setpoint.velocity;
+        }
+        assert!(sent.abs().0 < 0.02, "{interlock:?} {ending:?}: still {sent:?}");
+    }
+}
+
+proptest! {
+    /// The wall is as hard for an axis that is stopped.
+    #[test]
+    fn no_stop_takes_a_velocity_axis_past_its_limit(
+        cycles in 0..50_u64,
+        ramp in any::<bool>(),
+        speed in 0.5..4.0_f64,
+        before in 0..400_usize,
+    ) {
+        let on_stale = if ramp { OnStale::RampToZero } else { OnStale::Hold };
+        let mut bench = Bench::new(settings(Mode::Velocity, on_stale));
+        let asked = AxisSetpoint { velocity: RadiansPerSecond(speed), ..AxisSetpoint::default() };
+        for _ in 0..before {
+            bench.beat(asked);
+        }
+        for missed in 1..=cycles.min(15) {
+            let velocity = lost(&mut bench, missed, false).setpoint.velocity;
+            bench.feedback.velocity = velocity;
+            bench.feedback.position += velocity * PERIOD;
+        }
+        if cycles > 0 {
+            bench.feedback.fresh = true;
+            let velocity = lost(&mut bench, cycles.min(15), true).setpoint.velocity;
+            bench.feedback.velocity = velocity;
+            bench.feedback.position += velocity * PERIOD;
+        }
+        bench.stale = true;
+        for _ in 0..2_000 {
+            bench.beat(asked);
+            // What nobody sees for fifteen cycles cannot be slowed down.
+            let beyond = if cycles > 0 { speed * 0.02 } else { 0.0 };
+            prop_assert!(bench.feedback.position.0 <= 2.0 + beyond + 0.01, "{:?}", bench.feedback);
+        }
+    }
+}
