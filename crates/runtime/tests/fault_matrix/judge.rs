@@ -62,6 +62,7 @@ impl Outcome {
         assert!(took < LONGEST, "{took:?} {cell:?}");
         check_set_points(cell, records);
         check_freshness(cell, records, &reports);
+        check_the_others(cell, records);
         let mut words: Vec<String> = Vec::new();
         let mut exit_code = 0;
         let mut say = |code: u8, word: String| {
@@ -104,6 +105,19 @@ impl Outcome {
         }
         Self { name, exit_code, digest }
     }
+}
+
+/// Where the others are gone, the first drive is brought to rest and disabled while it is still in Op.
+fn check_the_others(cell: Cell, records: &[ServoRecord]) {
+    let gone = matches!(cell.fault, Fault::CableBreak | Fault::PowerLoss);
+    if !gone || !matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown) {
+        return;
+    }
+    let taken = records[0].taken();
+    let last = taken.iter().rev().find(|it| it.operational).unwrap();
+    let speed = last.velocity.abs() / COUNTS_PER_RADIAN;
+    assert!(last.state == State::SwitchOnDisabled && speed < 0.1, "{last:?} {cell:?}");
+    assert!(!last.controlword.enables_operation(), "{last:?} {cell:?}");
 }
 
 /// The rule: from one set-point that a drive takes to the next no farther than the limit of velocity, and than three largest steps

@@ -143,6 +143,15 @@ impl Chronicle {
                     let (who, why) = (self.axes_named(&axes), trouble::stop_words(reason));
                     self.say(at, cycle, &format!("{who} held: {why}"));
                 }
+                Happening::AxisFreed { axis } => {
+                    let mut axes = vec![axis];
+                    while let Some(CycleEvent { what: Happening::AxisFreed { axis }, .. }) =
+                        events.next_if(|next| is_freed_too(next, cycle))
+                    {
+                        axes.push(axis);
+                    }
+                    self.say(at, cycle, &format!("{} let go", self.axes_named(&axes)));
+                }
                 what => {
                     if let Some(words) = self.words(at, cycle, what) {
                         self.say(at, cycle, &words);
@@ -189,9 +198,10 @@ impl Chronicle {
                 };
                 format!("interlock \"{}\" at {} {does}", it.name, self.place(it.sub_device))
             }
-            Happening::AxisFreed { axis } => format!("axis \"{}\" is let go", self.axes.get(axis)?.name),
             Happening::Stalled { cycles } if cycles >= STALL => {
-                format!("this machine stood still for {cycles} cycles: --explain names what held it up")
+                format!(
+                    "this process or machine stood still for {cycles} cycles: run it with --explain to see why"
+                )
             }
             // Failures end the cycle and come with it.
             _ => return None,
@@ -305,6 +315,10 @@ fn is_back_too(next: &CycleEvent, cycle: u64, after: u64) -> bool {
 
 fn is_stopped_too(next: &CycleEvent, cycle: u64, reason: StopReason) -> bool {
     next.cycle == cycle && matches!(next.what, Happening::AxisStopped { reason: it, .. } if it == reason)
+}
+
+fn is_freed_too(next: &CycleEvent, cycle: u64) -> bool {
+    next.cycle == cycle && matches!(next.what, Happening::AxisFreed { .. })
 }
 
 /// SubDevices and axes named in one line.
