@@ -21,6 +21,8 @@
 //! Simplification: without the drive's torque, or where the drive brakes by itself (quick stop, halt), how hard it
 //! brakes is the drive's; speeds and places are then what it reports.
 
+mod ending;
+mod interlock;
 mod limits;
 mod outage;
 mod wall;
@@ -32,6 +34,8 @@ use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint};
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
+pub use ending::{END_TIME, Ending, HEED_TIME};
+pub use interlock::Interlock;
 pub use limits::{
     AfterOutage, BLIND_CYCLES, FollowingErrorLimit, Limits, Mode, OUTAGE_CYCLES, OnStale, Outage, Settings,
     SettingsError,
@@ -133,18 +137,6 @@ impl StopReason {
     }
 }
 
-/// What the machine around an axis allows, from the most to the least.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Interlock {
-    /// Anything.
-    #[default]
-    Clear,
-    /// No torque: the permission to enable is missing, or not heard of.
-    NotPermitted,
-    /// Rest, then no torque: a stop signal is on, or not heard of. Stays until it is acknowledged.
-    Stop,
-}
-
 /// What an axis's drive shall do instead of what the controller asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intervention {
@@ -175,18 +167,6 @@ pub struct Seen {
     pub interlock: Interlock,
     /// Whether the cycle ends.
     pub ending: Ending,
-}
-
-/// Whether the cycle ends, and how long its controller may take to bring the axis to rest by its own profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ending {
-    /// It goes on.
-    #[default]
-    No,
-    /// A controller that has not slowed the axis down within [`HEED_TIME`], or not brought it to rest within [`END_TIME`], loses it.
-    Asked,
-    /// Supervision brakes at once.
-    Hurried,
 }
 
 /// What becomes of a set-point.
@@ -352,64 +332,6 @@ impl Supervisor {
                     self.stop(reason, None);
                 }
             }
-        }
-    }
-
-    /// Whether the cycle ends and the controller does not bring the axis to rest.
-    fn ignores_the_end(&mut self, elapsed: Seconds, ending: Ending) -> bool {
-        if ending == Ending::No {
-            self.ending = None;
-            return false;
-        }
-        let (since, before) = self.ending.get_or_insert((Seconds::ZERO, self.sent));
-        *since += elapsed;
-        let limits = &self.settings.limits;
-        let (now, before, highest) = match self.settings.mode {
-            Mode::Torque => (self.sent.torque.0, before.torque.0, limits.torque.0),
-            _ => (self.sent.velocity.0, before.velocity.0, limits.velocity.0),
-        };
-        let heeds = now.abs() <= SLOWED * before.abs() || *since < HEED_TIME;
-        // Who approaches rest for ever is as good as there.
-        let moves = now.abs() > STANDS * highest;
-        (now != 0.0 && ending == Ending::Hurried) || (moves && (!heeds || *since >= END_TIME))
-    }
-
-    /// Whether an interlock has the axis: once it has, only its own end lets go.
-    fn is_interlocked(&self, seen: &Seen) -> bool {
-        let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
-        let heard = seen.feedback.fresh || seen.missed <= BLIND_CYCLES;
-        held || (seen.interlock != Interlock::Clear && heard)
-    }
-
-    /// To rest, then without torque.
-    fn hold_interlocked(&mut self, seen: &Seen) {
-        let reason = match (self.stopped(), seen.interlock) {
-            (Some(StopReason::Interlock), _) | (_, Interlock::Stop) => StopReason::Interlock,
-            _ => StopReason::NotPermitted,
-        };
-        // A reset counts once the signal is gone.
-        self.acknowledged &= seen.interlock != Interlock::Stop;
-        let brakes = match self.course {
-            Course::Stopped {
-                braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
-                ..
-            } => true,
-            Course::Stopped { reason: before, .. } => before == reason,
-            Course::Free => false,
-        };
-        if !brakes {
-            self.stop(reason, None);
-        }
-        if let Course::Stopped { reason: before, braking } = &mut self.course {
-            *before = reason;
-            // A drive that homes is halted first.
-            if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing {
-                *braking = Braking::Drive(Intervention::Disable);
-            }
-        }
-        let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
-        if stands && self.rests(&seen.feedback) {
-            self.course = Course::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
         }
     }
 
@@ -662,15 +584,6 @@ const STANDS: f64 = 0.01;
 
 /// Beats from a set-point to the feedback that shows what came of it: two on the wire, and the drive's own.
 const ANSWER_BEATS: f64 = 4.0;
-
-/// Time after the cycle's end was asked for within which a controller has to slow its axes down.
-pub const HEED_TIME: Seconds = Seconds(1.0);
-
-/// Share of its speed that an axis has at most once it is slowed down.
-const SLOWED: f64 = 0.75;
-
-/// Time within which a controller has to bring its axes to rest.
-pub const END_TIME: Seconds = Seconds(5.0);
 
 /// From full torque to none.
 const TORQUE_RAMP: Seconds = Seconds(0.25);

@@ -1,0 +1,58 @@
+//! Stop signals and permissions: an axis is brought to rest, then it is without torque.
+
+use super::STANDS;
+use super::{BLIND_CYCLES, Braking, Course, Intervention, Seen, StopReason, Supervisor};
+use crate::axis::AxisPhase;
+
+/// What the machine around an axis allows, from the most to the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Interlock {
+    /// Anything.
+    #[default]
+    Clear,
+    /// No torque: the permission to enable is missing, or not heard of.
+    NotPermitted,
+    /// Rest, then no torque: a stop signal is on, or not heard of. Stays until it is acknowledged.
+    Stop,
+}
+
+impl Supervisor {
+    /// Whether an interlock has the axis: once it has, only its own end lets go.
+    pub(super) fn is_interlocked(&self, seen: &Seen) -> bool {
+        let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
+        let heard = seen.feedback.fresh || seen.missed <= BLIND_CYCLES;
+        held || (seen.interlock != Interlock::Clear && heard)
+    }
+
+    /// To rest, then without torque.
+    pub(super) fn hold_interlocked(&mut self, seen: &Seen) {
+        let reason = match (self.stopped(), seen.interlock) {
+            (Some(StopReason::Interlock), _) | (_, Interlock::Stop) => StopReason::Interlock,
+            _ => StopReason::NotPermitted,
+        };
+        // A reset counts once the signal is gone.
+        self.acknowledged &= seen.interlock != Interlock::Stop;
+        let brakes = match self.course {
+            Course::Stopped {
+                braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),
+                ..
+            } => true,
+            Course::Stopped { reason: before, .. } => before == reason,
+            Course::Free => false,
+        };
+        if !brakes {
+            self.stop(reason, None);
+        }
+        if let Course::Stopped { reason: before, braking } = &mut self.course {
+            *before = reason;
+            // A drive that homes is halted first.
+            if seen.feedback.phase == AxisPhase::NotEnabled && !seen.homing {
+                *braking = Braking::Drive(Intervention::Disable);
+            }
+        }
+        let stands = seen.feedback.velocity.abs() <= self.settings.limits.velocity * STANDS;
+        if stands && self.rests(&seen.feedback) {
+            self.course = Course::Stopped { reason, braking: Braking::Drive(Intervention::Disable) };
+        }
+    }
+}
