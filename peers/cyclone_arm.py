@@ -19,11 +19,7 @@ def judge(onbeat, bridge, robot, folder):
     node = Node(int(os.environ["ROS_DOMAIN_ID"]))
     with Robot(onbeat, bridge, robot, folder) as processes:
         arm = Arm(node)
-        for check in CHECKS:
-            start = time.monotonic()
-            check(arm)
-            processes.check()
-            print(f"arm: {check.__doc__.splitlines()[0]} ({time.monotonic() - start:.1f} s)", flush=True)
+        processes.judge("arm", CHECKS, arm)
 
 
 class Arm:

@@ -18,11 +18,7 @@ def judge(onbeat, bridge, robot, folder):
     node = Node(int(os.environ["ROS_DOMAIN_ID"]))
     with Robot(onbeat, bridge, robot, folder) as processes:
         base = Base(node, processes)
-        for check in CHECKS:
-            start = time.monotonic()
-            check(base)
-            processes.check()
-            print(f"base: {check.__doc__.splitlines()[0]} ({time.monotonic() - start:.1f} s)", flush=True)
+        processes.judge("base", CHECKS, base)
 
 
 class Base:

@@ -22,11 +22,7 @@ def judge(onbeat, bridge, robot, folder):
     node = Node(int(os.environ["ROS_DOMAIN_ID"]))
     with Robot(onbeat, bridge, robot, folder) as processes:
         sensors = Sensors(node, processes)
-        for check in CHECKS:
-            start = time.monotonic()
-            check(sensors)
-            processes.check()
-            print(f"sensors: {check.__doc__.splitlines()[0]} ({time.monotonic() - start:.1f} s)", flush=True)
+        processes.judge("sensors", CHECKS, sensors)
 
 
 class Sensors:

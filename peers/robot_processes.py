@@ -64,6 +64,25 @@ class Robot:
         for process in self.processes.values():
             process.check()
 
+    def judge(self, name, checks, subject):
+        """Runs every check, and again, once, one in which the machine stood still so long that the cycle held its axes."""
+        for check in checks:
+            start, outages = time.monotonic(), self.outages()
+            try:
+                check(subject)
+            except Judged as error:
+                if self.outages() == outages:
+                    raise
+                print(f"{name}: once more, after an outage: {error}", flush=True)
+                check(subject)
+            self.check()
+            print(f"{name}: {check.__doc__.splitlines()[0]} ({time.monotonic() - start:.1f} s)", flush=True)
+
+    def outages(self):
+        """How often the cycle held its axes for want of replies."""
+        known = self.ended + list(self.processes.values())
+        return sum(process.said().count("(outage)") for process in known if process.name == "onbeat")
+
     def __enter__(self):
         self.start("onbeat")
         self.start("onbeat-ros2")

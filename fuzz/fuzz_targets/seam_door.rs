@@ -29,7 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     while let [length, behind @ ..] = rest {
         let (message, after) = behind.split_at(behind.len().min(usize::from(*length)));
         rest = after;
-        // An empty message is the end; the door hangs up after what is no request.
+        // An empty message is the end; the door hangs up after what it refuses as no request, or for want of room.
         if message.is_empty() || rustix::net::send(&line, message, SendFlags::NOSIGNAL).is_err() {
             break;
         }
@@ -37,12 +37,16 @@ fuzz_target!(|bytes: &[u8]| {
         let mut reply = [0; 2048];
         // The fuzzer's own timer interrupts.
         match rustix::io::retry_on_intr(|| rustix::net::recv(&line, &mut reply, RecvFlags::empty())) {
-            Ok((length @ 8.., _)) => assert_eq!(&reply[..4], b"onbd", "{length} bytes"),
+            Ok((length @ 8.., _)) => {
+                assert_eq!(&reply[..4], b"onbd", "{length} bytes");
+                // Version, Malformed, Failed.
+                refused = matches!(reply[6], 1 | 2 | 7);
+                assert!(refused || Request::parse(message).is_ok(), "{message:?} was taken for a request");
+            }
             // It was hanging up when this was said.
             Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) if refused => break,
             other => panic!("no answer to {message:?}: {other:?}"),
         }
-        refused = Request::parse(message).is_err();
     }
     drop(line);
     assert_eq!(Attachment::open(path).unwrap().name(), "fuzz");
