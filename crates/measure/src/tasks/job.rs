@@ -146,7 +146,10 @@ mod tests {
         }
         let ended = task.join().unwrap();
         let jobs = ended.value;
-        assert_eq!(jobs.len() as u64, 30 - ended.overruns.skipped);
+        // A machine that stands still may make it skip past the thirtieth.
+        let last = (jobs[jobs.len() - 1].release - jobs[0].release) / 2_000_000;
+        assert!(last >= 29, "{last}");
+        assert_eq!(jobs.len() as u64 + ended.overruns.skipped, last + 1);
         for pair in jobs.windows(2) {
             let apart = pair[1].release - pair[0].release;
             assert!(apart > 0 && apart % 2_000_000 == 0, "{apart}");
