@@ -290,12 +290,12 @@ fn is_trusted(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| is_safe(&found) && is_ours(&found))
 }
 
-/// Whether it belongs to root or this user.
+/// True if it belongs to root or this user.
 fn is_ours(found: &fs::Metadata) -> bool {
     found.uid() == 0 || found.uid() == geteuid().as_raw()
 }
 
-/// Whether nobody but its owner may put anything into a folder.
+/// True if nobody but its owner may put anything into a folder.
 fn is_safe(found: &fs::Metadata) -> bool {
     found.is_dir() && found.mode() & 0o022 == 0
 }

@@ -9,7 +9,7 @@ use runtime::output::{OutputThread, Unfinished};
 
 use crate::failure::Failure;
 
-/// How long an output may take nothing at the end of a run before it is given up.
+/// Time an output may take nothing at the end of a run before it is given up.
 pub(crate) const LAST_PATIENCE: Duration = Duration::from_secs(3);
 
 /// The same for what a run prints: its reader may be a person.

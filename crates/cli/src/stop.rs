@@ -71,7 +71,7 @@ impl Stop {
         });
     }
 
-    /// Whether a stop was asked for.
+    /// True if a stop was asked for.
     pub(crate) fn asked(&self) -> bool {
         self.handle.is_asked()
     }

@@ -48,7 +48,7 @@ pub struct CycleConfiguration {
     pub beats: Option<u64>,
     /// What becomes of releases that a beat ran past.
     pub overrun: OverrunPolicy,
-    /// How long the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
+    /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
     pub loss: Option<Duration>,
 }
 
@@ -62,7 +62,7 @@ impl CycleConfiguration {
     }
 }
 
-/// How long a bus may stay lost where nobody says.
+/// Time a bus may stay lost where nobody says.
 pub const USUAL_LOSS: Duration = Duration::from_secs(10);
 
 /// A MainDevice on its link, run beat by beat.

@@ -37,7 +37,7 @@ pub enum InterlockKind {
     Enable,
 }
 
-/// Whether every interlock finds its input in the process data. [`crate::cycle::Cycle::with_interlocks`] asks the same; ask
+/// True if every interlock finds its input in the process data. [`crate::cycle::Cycle::with_interlocks`] asks the same; ask
 /// here first to still have the bus in hand if the answer is no.
 ///
 /// # Errors

@@ -65,7 +65,7 @@ pub enum Happening {
     Interlock {
         /// Place among the interlocks, from 0.
         interlock: usize,
-        /// Whether it allows.
+        /// True if it allows.
         allows: bool,
     },
     /// The host stood still: cycles that did not take place.

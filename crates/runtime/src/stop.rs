@@ -37,13 +37,13 @@ impl StopHandle {
         self.stop();
     }
 
-    /// Whether a stop was asked for.
+    /// True if a stop was asked for.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         self.flag().load(Ordering::Relaxed)
     }
 
-    /// Whether it was asked to hurry.
+    /// True if it was asked to hurry.
     #[must_use]
     pub fn is_hurried(&self) -> bool {
         self.0.hurry.load(Ordering::Relaxed)
@@ -86,7 +86,7 @@ pub(crate) struct Situation {
     pub(crate) hurried: bool,
     /// The bus has failed: there is nobody to stop.
     pub(crate) failed: bool,
-    /// How long supervision takes from here to bring the axes to rest.
+    /// Time supervision takes from here to bring the axes to rest.
     pub(crate) braking: Duration,
     /// All targets have stood still on this beat.
     pub(crate) standing: bool,
@@ -145,7 +145,7 @@ impl Course {
         }
     }
 
-    /// Whether axes that still move are brought to rest by their drives' quick stop; otherwise, all are without torque.
+    /// True if axes that still move are brought to rest by their drives' quick stop; otherwise, all are without torque.
     pub(crate) fn stops_quickly(self, now: Instant) -> bool {
         matches!(self, Self::Disabling { since } if now.since(since) < QUICK_STOP_PATIENCE)
     }

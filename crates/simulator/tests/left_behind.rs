@@ -130,7 +130,7 @@ struct Leftover {
     position: u16,
     /// States asked for in turn, each with so many us until the next.
     asked: Vec<(u8, bool, u64)>,
-    /// Whether its SyncManagers were set before.
+    /// True if its SyncManagers were set before.
     set_up: bool,
 }
 

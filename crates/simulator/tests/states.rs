@@ -40,7 +40,7 @@ fn counted(bus: &mut Bus) -> u16 {
     bus.send(Command::Lrw, Address::Logical(0), &[10, 20, 30, 40]).working_counter
 }
 
-/// Whether the SubDevice itself has switched SyncManagers 2 and 3 off (PDI control bit 0).
+/// True if the SubDevice itself has switched SyncManagers 2 and 3 off (PDI control bit 0).
 fn switched_off(bus: &mut Bus) -> [bool; 2] {
     [2, 3].map(|number| {
         let register = SyncManager::register(number) + sync_manager::PDI_CONTROL_OFFSET;

@@ -35,7 +35,7 @@ fn word(rig: &Rig, position: usize, register: u16) -> u16 {
     u16::from_le_bytes(bytes)
 }
 
-/// How long after the last beat that reached it a drive leaves Op, if it does within `patience`.
+/// Time after the last beat that reached it a drive leaves Op, if it does within `patience`.
 fn falls_after(rig: &mut Rig, patience: Duration) -> Option<Duration> {
     let last = rig.now;
     rig.beat();

@@ -87,7 +87,7 @@ impl Freshness {
         );
     }
 
-    /// Whether replies of this cycle, in which everybody took part, brought these inputs.
+    /// True if replies of this cycle, in which everybody took part, brought these inputs.
     fn delivered(&self, station: u16, inputs: &[u8]) -> bool {
         let fmmus = self.fmmus();
         let own = |it: &&(u16, Fmmu)| it.0 == station && it.1.direction == FmmuDirection::Read;

@@ -113,7 +113,7 @@ impl<'a> Wire<'a> {
         self.look_at_the_stage();
     }
 
-    /// How long this stage lasts, without what the wire has taken.
+    /// Time this stage lasts, without what the wire has taken.
     pub(crate) fn in_stage_for(&self) -> Duration {
         self.now.since(self.stage_since).saturating_sub(self.excused)
     }
@@ -333,7 +333,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// Whether there was one left.
+/// True if there was one left.
 fn count_down(left: &mut u8) -> bool {
     let some = *left > 0;
     *left = left.saturating_sub(1);

@@ -68,7 +68,7 @@ pub struct Leases<M: Words> {
 }
 
 impl<M: Words> Leases<M> {
-    /// Whether the cycle has looked often enough for another lease.
+    /// True if the cycle has looked often enough for another lease.
     pub fn has_room(&mut self) -> bool {
         self.collect();
         self.out < WAITING

@@ -204,7 +204,7 @@ impl Serve {
         self.holder = None;
     }
 
-    /// Whether the visitor stays. It gets the descriptors once: of those that nobody has taken out of a socket yet, the
+    /// True if the visitor stays. It gets the descriptors once: of those that nobody has taken out of a socket yet, the
     /// kernel allows a user's processes so many together.
     fn attach(&mut self, place: usize) -> bool {
         if std::mem::replace(&mut self.visitors[place].is_attached, true) {

@@ -88,7 +88,7 @@ impl Holder {
         life.chain([PollFd::new(&self.visitor.socket, PollFlags::IN)])
     }
 
-    /// Whether it has hung up, or its process has ended.
+    /// True if it has hung up, or its process has ended.
     pub(super) fn is_gone(&self) -> bool {
         let has_exited = |life: &OwnedFd| {
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };

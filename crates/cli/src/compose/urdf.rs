@@ -49,7 +49,7 @@ fn read(path: &Path) -> Result<String, String> {
     if text.trim().is_empty() { Err("it is empty, expected a URDF".to_owned()) } else { Ok(text) }
 }
 
-/// Whether the text is a URDF with a joint for each axis of the arm.
+/// True if the text is a URDF with a joint for each axis of the arm.
 fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), String> {
     let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     let document =

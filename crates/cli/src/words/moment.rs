@@ -27,7 +27,7 @@ impl fmt::Display for Moment {
     }
 }
 
-/// How long something took: as exact as people want to know.
+/// Time something took: as exact as people want to know.
 pub(crate) fn span(time: Duration) -> String {
     match time.as_secs_f64() {
         seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),

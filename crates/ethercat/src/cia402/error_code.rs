@@ -18,7 +18,7 @@ impl fmt::Display for ErrorCode {
 }
 
 impl ErrorCode {
-    /// Whether the standard says what it means; otherwise [`Self::text`] names its class.
+    /// True if the standard says what it means; otherwise [`Self::text`] names its class.
     #[must_use]
     pub fn is_defined(self) -> bool {
         Self::all().binary_search_by_key(&self, |(code, _)| *code).is_ok()

@@ -115,12 +115,12 @@ impl Beat {
         self.inputs[chunk.inputs.clone()].copy_from_slice(&data[start..]);
     }
 
-    /// Whether the inputs of the SubDevice at `position` came in with the beat that has ended, and its group's.
+    /// True if the inputs of the SubDevice at `position` came in with the beat that has ended, and its group's.
     pub(super) fn is_fresh(&self, position: usize) -> bool {
         self.running && self.members.get(position).is_some_and(|it| it.fresh)
     }
 
-    /// Whether the outputs of the SubDevice at `position` were taken in the beat that has ended, and its group's.
+    /// True if the outputs of the SubDevice at `position` were taken in the beat that has ended, and its group's.
     pub(super) fn is_taken(&self, position: usize) -> bool {
         self.running && self.members.get(position).is_some_and(|it| it.taken)
     }
@@ -135,7 +135,7 @@ impl Beat {
         self.whole_beats = 0;
     }
 
-    /// Whether the last so many beats were whole, none of them spread.
+    /// True if the last so many beats were whole, none of them spread.
     pub(super) fn has_been_whole(&self, beats: u32) -> bool {
         !self.spread && self.whole_beats >= beats
     }

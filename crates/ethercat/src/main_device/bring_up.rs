@@ -299,7 +299,7 @@ pub(super) fn unknown_mapping(
     directions.contains(&true).then_some(directions)
 }
 
-/// Whether everybody may go on from PreOp: process data is known, and watchdogs are what they are to be.
+/// True if everybody may go on from PreOp: process data is known, and watchdogs are what they are to be.
 pub(super) fn check(sub_devices: &[SubDevice]) -> Result<(), BusError> {
     sub_devices.iter().try_for_each(|it| {
         let unread = it.mapping_error.clone().map_or(Ok(()), Err);

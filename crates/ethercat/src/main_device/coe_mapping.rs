@@ -126,7 +126,7 @@ pub(super) fn number(bytes: &[u8]) -> u32 {
     bytes.iter().take(4).rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// Whether a mapping or assignment object holds what it is to hold. Padding is padding, whatever sub-index a device gives it.
+/// True if a mapping or assignment object holds what it is to hold. Padding is padding, whatever sub-index a device gives it.
 pub(super) fn is_same(index: u16, expected: u32, found: u32) -> bool {
     let is_assignment = DIRECTIONS.iter().any(|(_, assignment)| *assignment == index);
     let are_padding = !is_assignment && expected >> 16 == 0 && found >> 16 == 0;

@@ -37,7 +37,7 @@ pub struct Configuration {
     pub state_timeout: Duration,
     /// How long a mailbox answer may take (ETG.1020 suggests 2 s).
     pub mailbox_timeout: Duration,
-    /// How long a whole mailbox transfer may take, however many answers it has; 2 ms more for each byte transferred, so
+    /// Time a whole mailbox transfer may take, however many answers it has; 2 ms more for each byte transferred, so
     /// that long objects are given their time and those who send next to nothing are not.
     pub transfer_timeout: Duration,
 }
@@ -90,9 +90,9 @@ pub struct SubDeviceConfiguration {
     /// SubDevices of the same group stand and fall together, such as two drives of one gantry beam: where one of
     /// them is missing, the inputs of none are fresh and the outputs of none count as taken. `None`: it stands alone.
     pub group: Option<String>,
-    /// How long its outputs may stay away before it leaves Op by itself.
+    /// Time its outputs may stay away before it leaves Op by itself.
     pub process_data_watchdog: Watchdog,
-    /// How long its application may be silent towards its ESC; `None` leaves 100 ms, what ESCs start with.
+    /// Time its application may be silent towards its ESC; `None` leaves 100 ms, what ESCs start with.
     pub pdi_watchdog: Option<Watchdog>,
 }
 

@@ -245,7 +245,7 @@ impl Exchange {
         }
     }
 
-    /// Whether one of our newest frames had this generation number.
+    /// True if one of our newest frames had this generation number.
     fn is_ours(&self, generation: u32) -> bool {
         u64::from(self.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
@@ -289,7 +289,7 @@ impl Sent {
         (reply.get(start..end).unwrap_or_default(), read_u16(reply, end).unwrap_or(0))
     }
 
-    /// Whether an accepted reply shows that a SubDevice was passed: its working counter counts, or its position.
+    /// True if an accepted reply shows that a SubDevice was passed: its working counter counts, or its position.
     fn is_touched(&self, reply: &[u8]) -> bool {
         let address = read_u32(reply, usize::from(self.offset) + ADDRESS_OFFSET);
         self.answer(reply).1 != 0 || address != Some(self.address)

@@ -83,7 +83,7 @@ pub(super) struct Chunk {
     pub(super) outputs: Range<usize>,
     /// Bytes of the image's inputs.
     pub(super) inputs: Range<usize>,
-    /// Whether one LRW carries it, the inputs right behind the outputs; otherwise an LWR and an LRD.
+    /// True if one LRW carries it, the inputs right behind the outputs; otherwise an LWR and an LRD.
     pub(super) read_write: bool,
     /// Whether it carries part of a SyncManager, and others the rest.
     pub(super) is_cut: bool,
@@ -98,7 +98,7 @@ impl Chunk {
         self.outputs.len() + self.inputs.len()
     }
 
-    /// Whether `next` lies right behind, outputs and inputs, and both together fit a datagram.
+    /// True if `next` lies right behind, outputs and inputs, and both together fit a datagram.
     fn goes_on_with(&self, next: &Self) -> bool {
         self.logical_address + self.outputs.len() as u32 == next.logical_address
             && self.inputs_address + self.inputs.len() as u32 == next.inputs_address

@@ -218,7 +218,7 @@ impl MainDevice {
         self.sub_devices.get(position).map_or(&[], |it| &self.beat.inputs[it.inputs.clone()])
     }
 
-    /// Whether the inputs of the SubDevice at `position` came in with the last beat that was ended, whole; those of
+    /// True if the inputs of the SubDevice at `position` came in with the last beat that was ended, whole; those of
     /// all its group, if it has one.
     ///
     /// A working counter that is short says that somebody is missing, and not who: everybody in the datagram counts as
@@ -232,14 +232,14 @@ impl MainDevice {
         self.beat.is_fresh(position)
     }
 
-    /// Whether the outputs that the SubDevice at `position` was sent in the last beat that was ended were taken; those
+    /// True if the outputs that the SubDevice at `position` was sent in the last beat that was ended were taken; those
     /// of all its group, if it has one. True if there are none.
     #[must_use]
     pub fn outputs_taken(&self, position: usize) -> bool {
         self.beat.is_taken(position)
     }
 
-    /// Whether the SubDevice at `position`, and its group, took part in the last beat that was ended:
+    /// True if the SubDevice at `position`, and its group, took part in the last beat that was ended:
     /// [`Self::inputs_fresh`] and [`Self::outputs_taken`].
     #[must_use]
     pub fn exchanged(&self, position: usize) -> bool {

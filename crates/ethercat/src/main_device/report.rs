@@ -84,9 +84,9 @@ pub struct BeatReport {
     pub frames_lost: u16,
     /// Process data datagrams that came back with another working counter than expected.
     pub working_counter_errors: u16,
-    /// Whether every input is of this beat, and every output was taken.
+    /// True if every input is of this beat, and every output was taken.
     pub all_fresh: bool,
-    /// Whether process data was spread over more datagrams, because a working counter was short a while ago.
+    /// True if process data was spread over more datagrams, because a working counter was short a while ago.
     pub spread: bool,
 }
 

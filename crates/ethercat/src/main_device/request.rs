@@ -93,7 +93,7 @@ pub enum MailboxError {
         "not over after {after:?}: {bytes} bytes in {answers} answers; the SubDevice is stuck, restart it"
     )]
     Unfinished {
-        /// How long it was given.
+        /// Time given to it.
         after: Duration,
         /// Answers that took it further.
         answers: u32,

@@ -59,7 +59,7 @@ pub struct SubDevice {
     pub emergencies: u64,
     /// Its watchdogs as they were read back, once its process data is set up.
     pub watchdogs: Option<Watchdogs>,
-    /// Whether its outputs feed its process data watchdog, as their SyncManagers were read back.
+    /// True if its outputs feed its process data watchdog, as their SyncManagers were read back.
     pub(super) feeds_watchdog: bool,
     /// What its watchdogs are to be, and what that is in its registers.
     pub(super) wanted_watchdog: Watchdog,
@@ -108,7 +108,7 @@ impl SubDevice {
         format!("SubDevice {position}")
     }
 
-    /// Whether its ESC has a distributed clock.
+    /// True if its ESC has a distributed clock.
     #[must_use]
     pub fn has_clock(&self) -> bool {
         self.information.features.distributed_clocks()

@@ -252,14 +252,14 @@ impl<'a> Search<'a> {
         fits(self.inside(branch), self.away(parent, port)).then_some(())
     }
 
-    /// How long the frame was away from `port`, where there is a clock.
+    /// Time the frame was away from `port`, where there is a clock.
     fn away(&self, number: usize, port: usize) -> Option<u32> {
         let (status, latched) = self.shown[number];
         let before = port_before(status, self.entries[number], port);
         latched.map(|latched| latched.ports[port].wrapping_sub(latched.ports[before]))
     }
 
-    /// How long the frame spent behind a SubDevice, where there is a clock.
+    /// Time the frame spent behind a SubDevice, where there is a clock.
     fn inside(&self, number: usize) -> Option<u32> {
         let ((status, latched), entry) = (self.shown[number], self.entries[number]);
         let last = walk(entry).filter(|&port| status.is_open(port)).last().unwrap_or(entry);
@@ -267,7 +267,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether a frame that was away for so long can have spent so long inside a branch; unknown times always fit.
+/// True if a frame that was away for so long can have spent so long inside a branch; unknown times always fit.
 /// Crystals differ by up to 200 ppm.
 fn fits(inside: Option<u32>, away: Option<u32>) -> bool {
     inside.zip(away).is_none_or(|(inside, away)| away.saturating_add(away >> 12) >= inside)

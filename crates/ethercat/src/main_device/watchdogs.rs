@@ -23,7 +23,7 @@ impl SubDevice {
         self.watchdogs.filter(|_| self.feeds_watchdog).and_then(|it| it.process_data_time())
     }
 
-    /// Whether it has outputs that stay as they are when nobody sends new ones: its watchdog is off.
+    /// True if it has outputs that stay as they are when nobody sends new ones: its watchdog is off.
     #[must_use]
     pub fn has_unwatched_outputs(&self) -> bool {
         self.watchdogs.is_some() && self.mapping.output_bits() > 0 && self.output_watchdog().is_none()
@@ -62,7 +62,7 @@ pub(super) fn parse(registers: &[u8]) -> Option<Watchdogs> {
     })
 }
 
-/// Whether all of these SyncManagers that take outputs feed the watchdog.
+/// True if all of these SyncManagers that take outputs feed the watchdog.
 pub(super) fn is_fed(registers: &[u8]) -> bool {
     let takes_outputs = |it: &SyncManager| {
         let buffered = it.mode() == Some(SyncManagerMode::Buffered);
@@ -72,7 +72,7 @@ pub(super) fn is_fed(registers: &[u8]) -> bool {
     found.all(|it| !takes_outputs(&it) || it.triggers_watchdog())
 }
 
-/// Whether the watchdogs took what was written.
+/// True if the watchdogs took what was written.
 pub(super) fn check(it: &SubDevice) -> Result<(), SubDeviceError> {
     let Some(found) = it.watchdogs else { return Ok(()) };
     let wanted = it.wanted_watchdogs;

@@ -113,7 +113,7 @@ impl Category {
         matches!(kind, STRINGS | GENERAL | FMMUS | SYNC_MANAGERS | TX_PDOS | RX_PDOS | DISTRIBUTED_CLOCKS)
     }
 
-    /// Whether only the first category of type `kind` counts. PDO categories add up.
+    /// True if only the first category of type `kind` counts. PDO categories add up.
     #[must_use]
     pub const fn is_single(kind: u16) -> bool {
         Self::is_known(kind) && !matches!(kind, category_type::TX_PDOS | category_type::RX_PDOS)

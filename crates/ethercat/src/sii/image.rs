@@ -165,7 +165,7 @@ impl Image {
     }
 }
 
-/// Whether `kind` makes sense once, and is among `categories` already.
+/// True if `kind` makes sense once, and is among `categories` already.
 pub(super) fn is_repeated(categories: &[Category], kind: u16) -> bool {
     let is_same = |it: &Category| it.kind() == kind && !matches!(it, Category::Other { .. });
     Category::is_single(kind) && categories.iter().any(is_same)

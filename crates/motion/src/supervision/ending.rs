@@ -3,7 +3,7 @@
 use super::{Mode, STANDS, Supervisor};
 use crate::units::Seconds;
 
-/// Whether the cycle ends, and how long its controller may take to bring the axis to rest by its own profile.
+/// True if the cycle ends, and how long its controller may take to bring the axis to rest by its own profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// It goes on.
@@ -16,7 +16,7 @@ pub enum Ending {
 }
 
 impl Supervisor {
-    /// Whether the cycle ends and the controller does not bring the axis to rest.
+    /// True if the cycle ends and the controller does not bring the axis to rest.
     pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, ending: Ending) -> bool {
         if ending == Ending::No {
             self.ending = None;

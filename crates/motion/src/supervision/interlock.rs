@@ -17,7 +17,7 @@ pub enum Interlock {
 }
 
 impl Supervisor {
-    /// Whether an interlock has the axis: once it has, only its own end lets go.
+    /// True if an interlock has the axis: once it has, only its own end lets go.
     pub(super) fn is_interlocked(&self, seen: &Seen) -> bool {
         let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
         let heard = seen.feedback.fresh || seen.missed <= BLIND_CYCLES;

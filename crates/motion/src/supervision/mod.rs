@@ -130,7 +130,7 @@ impl StopReason {
         Self::Ending,
     ];
 
-    /// Whether it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`] says otherwise.
+    /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`] says otherwise.
     #[must_use]
     pub const fn is_latched(self) -> bool {
         !matches!(self, Self::Stale | Self::NotPermitted)
@@ -165,7 +165,7 @@ pub struct Seen {
     pub homing: bool,
     /// What the machine around it allows.
     pub interlock: Interlock,
-    /// Whether the cycle ends.
+    /// True if the cycle ends.
     pub ending: Ending,
 }
 
@@ -272,7 +272,7 @@ impl Supervisor {
         }
     }
 
-    /// How long braking at its deceleration takes from what the axis was last sent.
+    /// Time braking at its deceleration takes from what the axis was last sent.
     #[must_use]
     pub fn braking_time(&self) -> Seconds {
         Seconds(self.sent.velocity.0.abs() / self.settings.limits.deceleration.0)

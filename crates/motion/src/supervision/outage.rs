@@ -9,7 +9,7 @@ use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 impl Supervisor {
-    /// How long the axis is not heard of before its drive is asked for a quick stop.
+    /// Time the axis is not heard of before its drive is asked for a quick stop.
     #[must_use]
     pub fn outage_time(&self) -> Seconds {
         self.settings.outage.time.unwrap_or(self.period * f64::from(OUTAGE_CYCLES))
@@ -34,7 +34,7 @@ impl Supervisor {
         }
     }
 
-    /// Whether a stop for an outage may end, once the axis rests.
+    /// True if a stop for an outage may end, once the axis rests.
     pub(super) fn is_over(&self, feedback: &AxisFeedback) -> bool {
         let resumes = self.settings.outage.after == AfterOutage::Resume;
         feedback.fresh && (resumes || self.acknowledged)

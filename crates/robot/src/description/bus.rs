@@ -29,9 +29,9 @@ pub struct SubDevice {
     pub startup: Vec<StartupSdo>,
     /// SYNC0, where the SubDevice is to have one.
     pub sync0: Option<Sync0>,
-    /// How long its outputs may stay away before it leaves Op by itself.
+    /// Time its outputs may stay away before it leaves Op by itself.
     pub process_data_watchdog: Watchdog,
-    /// How long its application may be silent towards its ESC; `None` leaves what ESCs start with.
+    /// Time its application may be silent towards its ESC; `None` leaves what ESCs start with.
     pub pdi_watchdog: Option<Watchdog>,
     /// Where it hangs; `None` for the first.
     pub parent: Option<Parent>,

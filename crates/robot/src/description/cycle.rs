@@ -23,11 +23,11 @@ pub struct Cycle {
     pub overrun: Overrun,
     /// Which reply a beat works with.
     pub frame_order: FrameOrder,
-    /// How long an axis is not heard of before its drive is asked for a quick stop; `None` for 20 cycles.
+    /// Time an axis is not heard of before its drive is asked for a quick stop; `None` for 20 cycles.
     pub outage_time: Option<Duration>,
     /// What an axis does that is heard of again.
     pub after_outage: AfterOutage,
-    /// How long the bus may stay lost before the run ends; `None` waits for ever.
+    /// Time the bus may stay lost before the run ends; `None` waits for ever.
     pub loss_time: Option<Duration>,
 }
 

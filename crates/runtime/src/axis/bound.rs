@@ -332,7 +332,7 @@ impl Axis {
         self.guard.engage_time()
     }
 
-    /// How long supervision takes from here to bring it to rest.
+    /// Time supervision takes from here to bring it to rest.
     pub(super) fn braking_time(&self) -> Seconds {
         self.guard.braking_time()
     }
@@ -352,7 +352,7 @@ impl Axis {
         self.sub_device
     }
 
-    /// Whether its error code is among the inputs.
+    /// True if its error code is among the inputs.
     pub(super) fn maps_error_code(&self) -> bool {
         self.inputs.error_code.is_some()
     }
@@ -362,7 +362,7 @@ impl Axis {
         self.guard.ramp_time()
     }
 
-    /// Whether its drive is still on its way down to Switch on disabled, or to a fault. One that has not been heard of for long
+    /// True if its drive is still on its way down to Switch on disabled, or to a fault. One that has not been heard of for long
     /// is not waited for.
     pub(super) fn is_powered(&self) -> bool {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
@@ -370,7 +370,7 @@ impl Axis {
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
-    /// Whether it moves, as far as its drive can tell.
+    /// True if it moves, as far as its drive can tell.
     pub(super) fn moves(&self) -> bool {
         let enabled = matches!(self.drive.state(), Some(State::OperationEnabled | State::QuickStopActive));
         enabled && (!self.stands || self.guard.is_fast(self.feedback.velocity))

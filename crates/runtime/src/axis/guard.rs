@@ -163,17 +163,17 @@ impl Guard {
         self.brake.as_ref().map_or(Seconds::ZERO, |brake| brake.brake.times().engage)
     }
 
-    /// How long supervision takes from here to bring the axis to rest.
+    /// Time supervision takes from here to bring the axis to rest.
     pub(super) fn braking_time(&self) -> Seconds {
         self.supervisor.as_ref().map_or(Seconds::ZERO, Supervisor::braking_time)
     }
 
-    /// Whether an axis at this speed is far from rest.
+    /// True if an axis at this speed is far from rest.
     pub(super) fn is_fast(&self, velocity: RadiansPerSecond) -> bool {
         self.supervisor.as_ref().is_some_and(|it| velocity.abs() > it.settings().limits.velocity * FAST)
     }
 
-    /// Whether an axis that has not been heard of for so many cycles is given up for now.
+    /// True if an axis that has not been heard of for so many cycles is given up for now.
     pub(super) fn gives_up_after(&self, missed: u64) -> bool {
         missed > self.give_up_cycles
     }

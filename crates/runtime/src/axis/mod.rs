@@ -181,7 +181,7 @@ impl Axes {
         }
     }
 
-    /// How long supervision takes from here to bring the slowest axis to rest.
+    /// Time supervision takes from here to bring the slowest axis to rest.
     pub(crate) fn braking_time(&self) -> Duration {
         let longest = self.axes.iter().fold(0.0, |longest: f64, axis| longest.max(axis.braking_time().0));
         Duration::try_from_secs_f64(longest).unwrap_or(Duration::MAX)

@@ -30,10 +30,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Frames between two looks at how the file does.
 const AT_ONCE: u64 = 64;
 
-/// How long an output may take to open. One that takes longer opens meanwhile: frames wait in the ring.
+/// Time an output may take to open. One that takes longer opens meanwhile: frames wait in the ring.
 const OPEN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How long an output may take nothing at the end before it is given up.
+/// Time an output may take nothing at the end before it is given up.
 const LAST_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Records every frame sent and received, with nanosecond time stamps and its direction.

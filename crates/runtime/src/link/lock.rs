@@ -172,7 +172,7 @@ impl fmt::Display for Owner {
 /// A name that is let go or not yet listened on is looked at again so often.
 const ATTEMPTS: usize = 20;
 
-/// How long an owner that is there may take to say what it does.
+/// Time an owner that is there may take to say what it does.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
 
 const LONGEST_ANSWER: usize = 256;

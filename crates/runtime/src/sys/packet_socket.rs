@@ -131,7 +131,7 @@ impl PacketSocket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Whether the interface it was bound to is gone for good: the kernel takes its number away (packet(7)). One that is
+    /// True if the interface it was bound to is gone for good: the kernel takes its number away (packet(7)). One that is
     /// down keeps it.
     pub(crate) fn interface_is_gone(&self) -> io::Result<bool> {
         // SAFETY: an all-zero sockaddr_ll is valid: it holds integers only.

@@ -84,7 +84,7 @@ impl Attributes {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Whether it runs before ordinary threads.
+    /// True if it runs before ordinary threads.
     pub(crate) fn is_real_time(&self) -> bool {
         let policy = self.0.sched_policy as libc::c_int;
         matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)

@@ -113,7 +113,7 @@ impl Fault {
     ];
 }
 
-/// How long a passing fault lasts.
+/// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);
 
 /// From transmit to reply.
@@ -172,7 +172,7 @@ impl Wire {
         }
     }
 
-    /// Whether the passing fault is on.
+    /// True if the passing fault is on.
     fn is_on(&self) -> bool {
         self.began.is_some_and(|began| self.clock.now().since(began) < WHILE)
     }

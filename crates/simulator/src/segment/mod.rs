@@ -157,7 +157,7 @@ impl Segment {
         true
     }
 
-    /// Whether the SubDevice at `position` has power. What one without shows is what it showed last.
+    /// True if the SubDevice at `position` has power. What one without shows is what it showed last.
     #[must_use]
     pub fn is_powered(&self, position: usize) -> bool {
         self.topology.powered.get(position) == Some(&true)
@@ -253,7 +253,7 @@ impl Segment {
         now
     }
 
-    /// Whether every SubDevice forwards frames of other protocols (0x0100 bit 0).
+    /// True if every SubDevice forwards frames of other protocols (0x0100 bit 0).
     fn forwards_others(&self) -> bool {
         self.route.hops.iter().all(|hop| !self.devices[hop.device].esc().destroys_others())
     }

@@ -130,7 +130,7 @@ impl Run {
     }
 }
 
-/// Whether others can attach.
+/// True if others can attach.
 enum Seamed {
     Open(Box<Open>),
     /// Why not; `None` where nobody is wanted.

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::LAST_PATIENCE;
 use crate::words::live_line::{LiveLine, Voice};
 
-/// How long a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
+/// Time a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
 /// a reader, opens meanwhile.
 const OPEN_PATIENCE: Duration = Duration::from_secs(1);
 

@@ -37,7 +37,7 @@ pub(super) struct Standing<'a> {
 }
 
 impl Standing<'_> {
-    /// Whether the drive of this axis answered.
+    /// True if the drive of this axis answered.
     pub(super) fn answers(&self, axis: usize) -> bool {
         self.silent_for(self.robot.axes[axis].sub_device).is_none()
     }

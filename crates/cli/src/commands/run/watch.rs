@@ -55,7 +55,7 @@ impl Watch {
         self.observer.is_over()
     }
 
-    /// Whether the cycle ends by itself: all asked-for beats are measured, or one has overrun that must not.
+    /// True if the cycle ends by itself: all asked-for beats are measured, or one has overrun that must not.
     pub(super) fn has_enough(&self) -> bool {
         let overran = self.summary.overruns.count > 0 || self.summary.skipped_releases.count > 0;
         self.limit.is_some_and(|limit| self.summary.cycles() >= limit) || (self.overrun_ends && overran)

@@ -31,7 +31,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Whether the drive follows the set-points it took.
+    /// True if the drive follows the set-points it took.
     #[must_use]
     pub fn follows(&self) -> bool {
         self.operational && self.state == State::OperationEnabled && !self.controlword.halt()
