@@ -68,26 +68,7 @@ const AFTER: u64 = 1_500;
 const UNTIL_RESET: u64 = 900;
 
 fn play(case: Case) -> Outcome {
-    let clock = VirtualClock::default();
-    clock.advance(Duration::from_secs(1000));
-    let (segment, record) = segment(case.mode);
-    let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
-    let (tell, told) = std::sync::mpsc::channel();
-    let link =
-        Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told, stops: None };
-    let mut axes = supervised(1);
-    prepare(&mut axes[0], case);
-    let (see, seen) = std::sync::mpsc::channel();
-    let mover = Mover {
-        case,
-        clock: clock.clone(),
-        tell,
-        see,
-        cycles: 0,
-        origin: None,
-        elapsed: 0.0,
-        window: None,
-    };
+    let Begun { clock, record, link, axes, mover, seen } = begin(case, None);
     let beats = BEFORE + AFTER + if case.fault == Fault::Stall { 0 } else { case.outage } + 200;
     let configuration = CycleConfiguration {
         beats: Some(beats),
@@ -106,6 +87,39 @@ fn play(case: Case) -> Outcome {
     }
     let (begin, end) = window.unwrap();
     Outcome { taken: record.taken(), reports, begin, end }
+}
+
+/// One axis before its cycle, with all that watches it.
+struct Begun {
+    clock: VirtualClock,
+    record: ServoRecord,
+    link: Lossy,
+    axes: Vec<AxisConfiguration>,
+    mover: Mover,
+    seen: std::sync::mpsc::Receiver<Seen>,
+}
+
+fn begin(case: Case, stops: Option<(StopHandle, u32)>) -> Begun {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let (segment, record) = segment(case.mode);
+    let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let (tell, told) = std::sync::mpsc::channel();
+    let link = Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told, stops };
+    let mut axes = supervised(1);
+    prepare(&mut axes[0], case);
+    let (see, seen) = std::sync::mpsc::channel();
+    let mover = Mover {
+        case,
+        clock: clock.clone(),
+        tell,
+        see,
+        cycles: 0,
+        origin: None,
+        elapsed: 0.0,
+        window: None,
+    };
+    Begun { clock, record, link, axes, mover, seen }
 }
 
 fn prepare(axis: &mut AxisConfiguration, case: Case) {
@@ -509,27 +523,8 @@ fn a_drive_that_hears_us_has_time_for_its_quick_stop_before_the_bus_goes_down() 
         after: AfterOutage::Stay,
         time: None,
     };
-    let clock = VirtualClock::default();
-    clock.advance(Duration::from_secs(1000));
-    let (segment, record) = segment(case.mode);
-    let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
-    let (tell, told) = std::sync::mpsc::channel();
     let stop = StopHandle::new();
-    let stops = Some((stop.clone(), 7));
-    let link = Lossy { direct, clock: clock.clone(), fault: case.fault, lost: None, window: told, stops };
-    let mut axes = supervised(1);
-    prepare(&mut axes[0], case);
-    let (see, _seen) = std::sync::mpsc::channel();
-    let mover = Mover {
-        case,
-        clock: clock.clone(),
-        tell,
-        see,
-        cycles: 0,
-        origin: None,
-        elapsed: 0.0,
-        window: None,
-    };
+    let Begun { clock, record, link, axes, mover, .. } = begin(case, Some((stop.clone(), 7)));
     let (cycle, _observer) = cycle_of(link, clock, &axes, mover, CycleConfiguration::every(PERIOD));
     assert_eq!(cycle.run(&stop).failure, None);
     let taken = record.taken();
