@@ -15,7 +15,10 @@
 //! | [`link`] | the seam to the wire: [`link::Link`] and, at the other end, [`link::Segment`] |
 //! | [`main_device`] | the MainDevice: bring-up, cyclic exchange, mailbox services, distributed clocks |
 //! | [`cia402`] | servo drives: statusword, controlword, modes, enabling without a jump |
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 pub mod al;
 pub mod al_status_code;
@@ -27,5 +30,6 @@ pub mod register;
 pub mod sdo_abort;
 pub mod sii;
 mod table;
-pub mod time;
 pub mod wire;
+
+pub use types::time;

@@ -1,5 +1,8 @@
 //! Process data objects: what is mapped, and where it lies (ETG.1000.6, 5.6.7.4; CiA 301, 7.5.2.35 ff.).
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 /// Object index of the RxPDO assignment (SyncManager 2, outputs).
 pub const ASSIGNMENT_OUTPUTS: u16 = 0x1C12;
 /// Object index of the TxPDO assignment (SyncManager 3, inputs).

@@ -4,8 +4,9 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use crate::link::Link;
 use ethercat::al::AlState;
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{BusError, Event, MainDevice, Stage};
 use ethercat::time::Instant;
 use motion::Seconds;

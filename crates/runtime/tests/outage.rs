@@ -7,7 +7,6 @@ use std::io;
 use std::time::Duration;
 
 use ethercat::cia402::{Controlword, CyclicMode, Request, State};
-use ethercat::link::Link;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::supervision::{AfterOutage, Mode, Outage, StopReason};
@@ -17,6 +16,7 @@ use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::link::Link;
 use onbeat_runtime::stop::StopHandle;
 use proptest::prelude::*;
 use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, Taken, default_mapping};

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 /// Package, what it may import of ours, and what its tests may import besides.
 const EDGES: &[(&str, &[&str], &[&str])] = &[
-    ("onbeat-ethercat", &[], &[]),
+    ("onbeat-types", &[], &[]),
+    ("onbeat-ethercat", &["onbeat-types"], &["onbeat-simulator"]),
+    ("onbeat-rt", &["onbeat-types"], &[]),
+    ("onbeat-ethercat-linux", &["onbeat-ethercat", "onbeat-rt"], &["onbeat-simulator", "testbed"]),
     ("onbeat-motion", &[], &["testbed"]),
     ("onbeat-timing", &[], &[]),
     ("onbeat-report", &["onbeat-timing"], &[]),
@@ -20,7 +23,15 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &["testbed"]),
     (
         "onbeat-runtime",
-        &["onbeat-ethercat", "onbeat-motion", "onbeat-timing", "onbeat-machine", "onbeat-bridge"],
+        &[
+            "onbeat-ethercat",
+            "onbeat-ethercat-linux",
+            "onbeat-rt",
+            "onbeat-motion",
+            "onbeat-timing",
+            "onbeat-machine",
+            "onbeat-bridge",
+        ],
         &["onbeat-simulator", "testbed"],
     ),
     (
@@ -75,8 +86,19 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// Crates whose every target forbids unsafe code.
-const SAFE: &[&str] =
-    &["ethercat", "motion", "timing", "report", "robot", "simulator", "control", "ros2", "cli", "xtask"];
+const SAFE: &[&str] = &[
+    "types",
+    "ethercat",
+    "motion",
+    "timing",
+    "report",
+    "robot",
+    "simulator",
+    "control",
+    "ros2",
+    "cli",
+    "xtask",
+];
 
 #[test]
 fn crates_import_only_what_the_map_allows() {
@@ -135,7 +157,8 @@ fn crates_without_system_calls_forbid_unsafe_code() {
 }
 
 /// Crates that talk to the system, and may be unsafe below `src/sys` only.
-const UNSAFE_IN_SYS: &[&str] = &["machine", "blame", "bridge", "runtime", "devices", "measure", "testbed"];
+const UNSAFE_IN_SYS: &[&str] =
+    &["rt", "ethercat-linux", "machine", "blame", "bridge", "runtime", "devices", "measure", "testbed"];
 
 #[test]
 fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {

@@ -1,5 +1,7 @@
 //! The bus-wide part of bring-up: broadcasts, and what all SubDevices wait for together.
 
+use alloc::vec::Vec;
+
 use crate::al::{AlControl, AlState};
 use crate::register::{self, FmmuDirection, SyncManager, dc, sii_interface};
 use crate::sii::{MailboxProtocols, SiiSyncManager, SyncManagerUse};

@@ -1,5 +1,8 @@
 //! What the MainDevice is told before it starts.
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use thiserror::Error;

@@ -1,5 +1,9 @@
 //! Why a bus cannot be brought up: the place, the expected, the found, and what to do.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
 use core::time::Duration;
 
 use thiserror::Error;

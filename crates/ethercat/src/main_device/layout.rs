@@ -8,6 +8,7 @@
 //! so that one who is missing makes no other's working counter short. Neighbours share datagrams where the spread
 //! layout would not fit a cycle.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
 

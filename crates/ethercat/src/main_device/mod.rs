@@ -45,7 +45,10 @@ mod topology;
 mod watchdogs;
 mod worker;
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
 use crate::al::{AlState, AlStatus};
 use crate::time::Instant;

@@ -1,5 +1,6 @@
 //! The way up and the way down: phases that all SubDevices go through together.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};

@@ -1,5 +1,6 @@
 //! Mailbox requests: what a SubDevice can be asked, and how that can end.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use thiserror::Error;

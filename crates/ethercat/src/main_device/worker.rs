@@ -2,6 +2,11 @@
 //!
 //! All SubDevices' workers run side by side; each has at most one datagram on its way.
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::AlStatus;

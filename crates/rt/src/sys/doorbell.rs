@@ -12,7 +12,7 @@ use super::timespec;
 /// looks for a sleeper. A sequentially consistent fence between the two steps on each side makes sure
 /// that at least one of them sees the other, so no ring is lost.
 #[derive(Debug, Default)]
-pub(crate) struct Doorbell {
+pub struct Doorbell {
     state: AtomicU32,
 }
 
@@ -22,7 +22,7 @@ const ASLEEP: u32 = 1;
 impl Doorbell {
     /// Sleeps until rung, until `timeout` passes, or not at all if `ready` says there is work.
     /// It may wake for no reason: callers look again.
-    pub(crate) fn wait(&self, timeout: Duration, ready: impl FnOnce() -> bool) {
+    pub fn wait(&self, timeout: Duration, ready: impl FnOnce() -> bool) {
         self.state.store(ASLEEP, Ordering::Relaxed);
         // Partner: the fence in `ring`.
         fence(Ordering::SeqCst);
@@ -47,7 +47,7 @@ impl Doorbell {
     }
 
     /// Wakes the sleeper, if there is one. The work must be stored before.
-    pub(crate) fn ring(&self) {
+    pub fn ring(&self) {
         // Partner: the fence in `wait`.
         fence(Ordering::SeqCst);
         if self.state.load(Ordering::Relaxed) == ASLEEP

@@ -6,7 +6,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::{self, Command};
 use std::time::Duration;
 
-use onbeat_runtime::link::{OpenError, Owner, PacketLink};
+use onbeat_ethercat_linux::link::{OpenError, Owner, PacketLink};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
 use testbed::{Side, Testbed};
 

@@ -3,7 +3,7 @@
 use std::ptr;
 use std::time::Duration;
 
-use ethercat::time::Instant;
+use types::Instant;
 
 use super::timespec;
 
@@ -14,7 +14,7 @@ pub(crate) fn monotonic() -> Instant {
 }
 
 /// `CLOCK_REALTIME`: nanoseconds since 1970-01-01 00:00 UTC.
-pub(crate) fn realtime_nanos() -> u64 {
+pub fn realtime_nanos() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn sleep_until_release(instant: Instant) {
 /// The fourth argument of the system call that is the wait of a pacer. Linux makes nothing of it where the time is absolute
 /// (clock_nanosleep(2)), and whoever watches the call sees it; no other code has reason to pass it. It is the middle of the
 /// first page, which no process maps.
-pub(crate) const RELEASE_MARK: usize = 0xB47;
+pub const RELEASE_MARK: usize = 0xB47;
 
 fn sleep(instant: Instant, remaining: *mut libc::timespec) {
     let end = timespec(Duration::from_nanos(instant.as_nanos()));

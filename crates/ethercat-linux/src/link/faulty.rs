@@ -3,10 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::time::Instant;
 
-use crate::clock::{Clock, MonotonicClock};
+use super::Link;
+use rt::clock::{Clock, MonotonicClock};
 
 /// Frames one direction can hold back at once; when all places are taken a frame passes unharmed.
 const HELD: usize = 64;
@@ -297,7 +298,7 @@ const ETHERNET_HEADER: usize = 14;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::VirtualClock;
+    use rt::clock::VirtualClock;
     use std::collections::VecDeque;
 
     /// Gives every frame back.

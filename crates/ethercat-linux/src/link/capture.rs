@@ -9,14 +9,15 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::Duration;
 
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use rtrb::{Consumer, Producer, RingBuffer};
 use thiserror::Error;
 
+use super::Link;
 use super::pcapng::{Direction, Statistics, Writer};
-use crate::clock::{Clock, MonotonicClock};
-use crate::output::{OutputThread, Taken, Unfinished};
-use crate::sys::clock as system_clock;
+use rt::clock::realtime_nanos;
+use rt::clock::{Clock, MonotonicClock};
+use rt::output::{OutputThread, Taken, Unfinished};
 
 /// Bytes between the link and the writer: about a second of full frames at 4 kHz.
 const RING: usize = 8 << 20;
@@ -229,8 +230,8 @@ impl Drain {
     fn run<W: Write>(mut self, file: io::Result<Writer<W>>, taken: &Taken) -> io::Result<()> {
         let mut file = file?;
         // Ring times are monotonic; files count from 1970.
-        let epoch = system_clock::realtime_nanos().wrapping_sub(system_clock::monotonic().as_nanos());
-        let start = system_clock::realtime_nanos();
+        let epoch = realtime_nanos().wrapping_sub(MonotonicClock.now().as_nanos());
+        let start = realtime_nanos();
         loop {
             // Acquire: partner of the Release in `close`. Read before draining, so that frames stored
             // before the flag are still found.
@@ -247,7 +248,7 @@ impl Drain {
             }
         }
         let dropped = self.shared.dropped.load(Ordering::Relaxed);
-        let end = system_clock::realtime_nanos();
+        let end = realtime_nanos();
         file.statistics(&Statistics { start, end, received: taken.count() + dropped, dropped })?;
         file.flush()
     }

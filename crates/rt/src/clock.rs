@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ethercat::time::Instant;
+use types::Instant;
 
 use crate::sys;
+
+pub use crate::sys::clock::{RELEASE_MARK, realtime_nanos};
+pub use crate::sys::timespec;
 
 /// Reads the time and sleeps until a time.
 pub trait Clock {
@@ -52,7 +55,7 @@ impl MonotonicClock {
     /// machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
     #[must_use]
     pub fn system_time_at_epoch() -> u64 {
-        let (realtime, monotonic) = (sys::clock::realtime_nanos(), sys::clock::monotonic().as_nanos());
+        let (realtime, monotonic) = (realtime_nanos(), sys::clock::monotonic().as_nanos());
         match realtime.checked_sub(YEAR_2000) {
             Some(system_time) => system_time.wrapping_sub(monotonic),
             None => 0,

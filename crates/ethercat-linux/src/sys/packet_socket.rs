@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
-use super::timespec;
+use rt::clock::timespec;
 
 /// EtherType of EtherCAT (ETG.1000.4, 5.1).
 const ETHERTYPE: u16 = 0x88A4;

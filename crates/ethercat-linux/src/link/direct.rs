@@ -3,10 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH, Segment};
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
 use ethercat::time::Instant;
 
-use crate::clock::Clock;
+use super::Link;
+use rt::clock::Clock;
 
 /// Frames on their way at once.
 const FRAMES: usize = 256;
@@ -14,7 +15,7 @@ const FRAMES: usize = 256;
 /// A link whose segment answers inside [`Link::transmit`]; the reply can be received after the time it
 /// would take on the wire.
 ///
-/// With a [`crate::clock::VirtualClock`] a run is the same every time. A receive that waits lets the
+/// With a [`rt::clock::VirtualClock`] a run is the same every time. A receive that waits lets the
 /// clock go on to the next reply, or to the end of its timeout.
 #[derive(Debug)]
 pub struct DirectLink<S, C> {
@@ -93,7 +94,7 @@ impl<S: Segment, C: Clock> Link for DirectLink<S, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::VirtualClock;
+    use rt::clock::VirtualClock;
 
     /// Answers frames that do not start with 0, and remembers the time it was told.
     #[derive(Default)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
 use thiserror::Error;
 
-use crate::clock::{Clock, MonotonicClock};
 use crate::link::OpenError;
 use crate::link::packet::open_socket;
 use crate::sys::packet_socket::{PacketSocket, Stamp};
+use rt::clock::{Clock, MonotonicClock};
 
 /// The longest a segment goes without being told the time.
 const ADVANCE_EVERY: Duration = Duration::from_micros(250);

@@ -9,13 +9,13 @@ use std::time::Duration;
 ///
 /// # Errors
 /// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, EINVAL outside 1 to 99.
-pub(crate) fn set_fifo(priority: u8) -> io::Result<()> {
+pub fn set_fifo(priority: u8) -> io::Result<()> {
     set_policy(libc::SCHED_FIFO, i32::from(priority))
 }
 
 /// Gives the calling thread the ordinary policy: a thread that serves the real-time side must not
 /// inherit its priority.
-pub(crate) fn set_ordinary() -> io::Result<()> {
+pub fn set_ordinary() -> io::Result<()> {
     set_policy(libc::SCHED_OTHER, 0)
 }
 
@@ -31,7 +31,7 @@ fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {
 ///
 /// # Errors
 /// EINVAL if there is no such CPU or the process may not use it.
-pub(crate) fn set_cpu(cpu: usize) -> io::Result<()> {
+pub fn set_cpu(cpu: usize) -> io::Result<()> {
     // SAFETY: an all-zero cpu_set_t is the empty set: it holds integers only.
     let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
     if cpu >= libc::CPU_SETSIZE as usize {
@@ -48,7 +48,7 @@ pub(crate) fn set_cpu(cpu: usize) -> io::Result<()> {
 /// # Errors
 /// EPERM without `CAP_SYS_NICE`, or for a thread that is bound to a part of its scheduling domain; EBUSY if less is left;
 /// EINVAL unless 1024 ns <= runtime <= deadline <= period.
-pub(crate) fn set_deadline(runtime: Duration, deadline: Duration, period: Duration) -> io::Result<()> {
+pub fn set_deadline(runtime: Duration, deadline: Duration, period: Duration) -> io::Result<()> {
     let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
     // SAFETY: an all-zero sched_attr is valid: it holds integers only.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
@@ -62,10 +62,10 @@ pub(crate) fn set_deadline(runtime: Duration, deadline: Duration, period: Durati
 
 /// How the calling thread is scheduled.
 #[derive(Clone, Copy)]
-pub(crate) struct Attributes(libc::sched_attr);
+pub struct Attributes(libc::sched_attr);
 
 /// How the calling thread is scheduled.
-pub(crate) fn attributes() -> io::Result<Attributes> {
+pub fn attributes() -> io::Result<Attributes> {
     // SAFETY: an all-zero sched_attr is valid: it holds integers only.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
     let size = size_of_val(&attributes) as u32;
@@ -76,7 +76,7 @@ pub(crate) fn attributes() -> io::Result<Attributes> {
 
 impl Attributes {
     /// Schedules the calling thread so.
-    pub(crate) fn restore(&self) -> io::Result<()> {
+    pub fn restore(&self) -> io::Result<()> {
         let Self(attributes) = self;
         // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads it; 0 names the
         // calling thread; no flags.
@@ -85,7 +85,7 @@ impl Attributes {
     }
 
     /// True if it runs before ordinary threads.
-    pub(crate) fn is_real_time(&self) -> bool {
+    pub fn is_real_time(&self) -> bool {
         let policy = self.0.sched_policy as libc::c_int;
         matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
     }
@@ -141,17 +141,18 @@ impl fmt::Debug for Attributes {
 
 /// How late the kernel may make this thread's ordinary sleeps to save wake-ups, in nanoseconds.
 /// Real-time policies ignore it; without one it is 50 us by default.
-pub(crate) fn set_timer_slack(nanoseconds: u32) {
+pub fn set_timer_slack(nanoseconds: u32) {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and cannot fail for a positive one.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(nanoseconds.max(1)), 0, 0, 0) };
 }
 
 /// The highest `SCHED_FIFO` priority an unprivileged process gets (`ulimit -r`); `None`: no limit.
-pub(crate) fn priority_limit() -> Option<u64> {
+pub fn priority_limit() -> Option<u64> {
     soft_limit(libc::RLIMIT_RTPRIO)
 }
 
-pub(crate) fn soft_limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+/// The soft limit of a resource (getrlimit(2)); `None`: no limit.
+pub fn soft_limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid to write to; the resource is one of libc's own constants.
     let result = unsafe { libc::getrlimit(resource, &mut limit) };

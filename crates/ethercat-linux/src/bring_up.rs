@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{BusError, Event, MainDevice, Stage};
 use ethercat::time::Instant;
 use ethercat::wire::{Frame, MacAddress};
 use thiserror::Error;
 
-use crate::clock::Clock;
+use crate::link::Link;
+use rt::clock::Clock;
 
 /// Carries frames between a MainDevice and its link, until something is done.
 ///

@@ -4,9 +4,10 @@ use std::io;
 use std::process::Command as Process;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::wire::{Address, Command, DatagramHeader, FrameBuilder, MacAddress};
-use onbeat_runtime::link::{Capture, CaptureSummary};
+use onbeat_ethercat_linux::link::Link;
+use onbeat_ethercat_linux::link::{Capture, CaptureSummary};
 
 /// Gives the last frame back.
 #[derive(Default)]

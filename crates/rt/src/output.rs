@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use crate::sys::scheduling;
+use crate::scheduling;
 
 /// A thread that writes to a terminal, a file or a pipe, and comes to `R`.
 ///

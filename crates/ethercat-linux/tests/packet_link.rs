@@ -6,10 +6,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH, Segment};
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
 use ethercat::time::Instant as BusInstant;
-use onbeat_runtime::link::{OpenError, PacketLink};
-use onbeat_runtime::serve::Server;
+use onbeat_ethercat_linux::link::Link;
+use onbeat_ethercat_linux::link::{OpenError, PacketLink};
+use onbeat_ethercat_linux::serve::Server;
 use testbed::{Side, Testbed};
 
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH, Segment};
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-use crate::clock::{Clock, MonotonicClock};
-use crate::profile::Scheduling;
-use crate::sys;
-use crate::sys::futex::Doorbell;
+use super::Link;
+use rt::clock::{Clock, MonotonicClock};
+use rt::doorbell::Doorbell;
+use rt::scheduling::{self, Scheduling};
 
 /// Frames that can be under way at once; a network card has a few hundred.
 const FRAMES: usize = 256;
@@ -60,9 +60,9 @@ impl<S: Segment + 'static> SimulatedLink<S> {
             .name("segment".into())
             .spawn(move || {
                 // Ignored: there is no privilege needed to leave a real-time policy.
-                let _ = sys::scheduling::set_ordinary();
+                let _ = scheduling::set_ordinary();
                 let _ = scheduling.map(Scheduling::apply);
-                sys::scheduling::set_timer_slack(1);
+                scheduling::set_timer_slack(1);
                 wire.run()
             })
             .ok();

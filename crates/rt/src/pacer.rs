@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ethercat::time::Instant;
+use types::Instant;
 
 use crate::clock::Clock;
 

@@ -3,12 +3,12 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::link::Link;
 use thiserror::Error;
 
+use super::Link;
 use super::lock::{self, InterfaceLock, Owner, Taken};
-use crate::clock::{Clock, MonotonicClock};
 use crate::sys::packet_socket::{PacketSocket, interface_index, interface_names};
+use rt::clock::{Clock, MonotonicClock};
 
 /// EtherCAT frames of one network interface (AF_PACKET), one system call to send a frame and one to
 /// take a frame that is already there.

@@ -5,13 +5,14 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::time::Instant;
 use ethercat::wire::ethernet::SOURCE_OFFSET;
-use onbeat_runtime::bring_up::{BringUpError, Pump};
-use onbeat_runtime::clock::{Clock, VirtualClock};
+use onbeat_ethercat_linux::bring_up::{BringUpError, Pump};
+use onbeat_ethercat_linux::link::Link;
 use proptest::prelude::*;
+use rt::clock::{Clock, VirtualClock};
 
 /// A wire on which a frame comes at each of these instants, and none may be sent.
 struct Busy {
