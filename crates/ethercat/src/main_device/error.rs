@@ -18,6 +18,7 @@ use super::configuration::ExpectedIdentity;
 use super::request::MailboxError;
 
 /// A bring-up that failed.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BusError {
     /// Nobody answers.
@@ -140,6 +141,7 @@ pub enum BusError {
 }
 
 /// What fails at one SubDevice.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SubDeviceError {
     /// It is somebody else.

@@ -15,6 +15,8 @@ use core::time::Duration;
 use crate::register::{Fmmu, FmmuDirection};
 use crate::wire::frame::DATAGRAM_OVERHEAD;
 
+use super::exchange::SLOTS;
+
 /// First logical address in use. Not 0, so that a stray zero address touches nothing.
 pub(super) const LOGICAL_START: u32 = 0x0001_0000;
 
@@ -192,6 +194,14 @@ impl Layout {
         }
         layout.place_group(&group);
         layout.pieces.sort_by_key(|piece| piece.share.position);
+        layout
+    }
+
+    /// The same bytes at the same addresses, spread for this period.
+    pub(super) fn fitted(&self, groups: &[Option<u16>], period: Duration) -> Self {
+        let shares: Vec<_> = self.pieces.iter().map(|piece| piece.share).collect();
+        let mut layout = Self::new(&shares);
+        layout.fit_spread(groups, SLOTS / 2, period * 3 / 4);
         layout
     }
 

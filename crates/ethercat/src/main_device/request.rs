@@ -81,6 +81,7 @@ pub struct MailboxOutcome {
 }
 
 /// Why a mailbox request failed.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum MailboxError {
     /// The SubDevice ended the transfer.

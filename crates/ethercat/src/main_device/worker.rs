@@ -112,6 +112,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// From now on this is the time between two cycles.
+    pub(super) fn set_period(&mut self, period: Duration) {
+        self.limits.period = period;
+    }
+
     pub(super) fn new(sub_device: &SubDevice, limits: Limits) -> Self {
         Self {
             position: sub_device.position,
