@@ -18,7 +18,7 @@ use rt::clock::Clock;
 ///
 /// For the time before the cycle, and for tools that need none. It may wait and allocate.
 #[derive(Debug)]
-pub struct Pump<'a, L, C> {
+pub struct Pump<'a, L: ?Sized, C> {
     /// The MainDevice.
     pub main_device: &'a mut MainDevice,
     /// Its link.
@@ -29,7 +29,7 @@ pub struct Pump<'a, L, C> {
     pub stop: &'a AtomicBool,
 }
 
-impl<L: Link, C: Clock> Pump<'_, L, C> {
+impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
     /// Listens for another MainDevice on the wire, before the first frame is sent: 50 ms where it is quiet. On a wire
     /// that others can reach, call it before [`Pump::bring_up`], which takes their SubDevices to Init.
     ///
@@ -181,6 +181,7 @@ const KEEPS_COMING: Duration = Duration::from_millis(50);
 const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a bus did not come up.
+#[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum BringUpError {
     /// What is wrong with the bus.

@@ -1,6 +1,6 @@
 //! The map of the workspace, held: which crate may import which, and where unsafe code may stand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -175,6 +175,51 @@ fn unsafe_code_stands_below_sys(source: &Path) {
     let found = lines_with(source, is_unsafe);
     let outside: Vec<_> = found.iter().filter(|(file, ..)| !file.starts_with(source.join("sys"))).collect();
     assert!(outside.is_empty(), "unsafe code outside src/sys: {outside:#?}");
+}
+
+/// What a program with a bus of its own compiles besides this project.
+#[test]
+fn the_bus_brings_a_dozen_other_crates_at_most() {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args([
+        "tree",
+        "--package",
+        "onbeat-ethercat-linux",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--offline",
+    ]);
+    let output = tree.current_dir(crates()).output().expect("cargo tree runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let names = listed.lines().filter_map(|line| line.split(' ').next());
+    let others: BTreeSet<_> =
+        names.filter(|name| !name.is_empty() && !name.starts_with("onbeat-")).collect();
+    assert!((1..=12).contains(&others.len()), "{} crates: {others:?}", others.len());
+}
+
+/// Signals, standard output and the end of the process belong to the program, not to a library.
+#[test]
+fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
+    let taken = [
+        "print!(",
+        "println!(",
+        "dbg!(",
+        "process::exit",
+        "process::abort",
+        "sigaction",
+        "signal(",
+        "static mut",
+    ];
+    for name in ["types", "ethercat", "rt", "ethercat-linux"] {
+        let source = crates().join(name).join("src");
+        let takes =
+            |line: &str| taken.iter().any(|it| line.contains(it)) && !line.trim_start().starts_with("//");
+        let found = lines_with(&source, takes);
+        assert!(found.is_empty(), "{found:#?}");
+    }
 }
 
 fn crates() -> PathBuf {

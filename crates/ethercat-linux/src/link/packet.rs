@@ -131,6 +131,7 @@ fn present_interfaces() -> String {
 }
 
 /// Why an interface could not be opened.
+#[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// No interface has this name.
