@@ -31,7 +31,14 @@ pub use sub_device::SubDeviceOnBus;
 ///
 /// It goes back to Init at the end of each run and when it is dropped. Any number of them live side by side, each on a link of
 /// its own, and each runs on the thread that calls it; no thread, signal handler or global is its own but the threads of
-/// its link. How that thread is scheduled is the caller's: see [`rt::scheduling`].
+/// its link. How that thread is scheduled is the caller's, before [`Bus::run`]:
+///
+/// ```no_run
+/// let fifo = onbeat_ethercat_linux::rt::scheduling::Scheduling::Fifo { priority: 80 };
+/// if let Err(refused) = fifo.apply() {
+///     eprintln!("without real-time priority: {refused}");
+/// }
+/// ```
 pub struct Bus {
     link: Box<dyn Link + Send>,
     /// True if other MainDevices can reach the SubDevices.
@@ -61,7 +68,8 @@ impl Bus {
         Self::on(SimulatedLink::new(segment))
     }
 
-    /// A bus on a link of one's own: one with faults, a capture, another kind of wire.
+    /// A bus on a link of one's own: one with faults, a capture, another kind of wire. Other MainDevices on that wire are not
+    /// listened for; so it can take an interface's SubDevices from them, which [`Bus::open`] leaves to them.
     #[must_use]
     pub fn on(link: impl Link + Send + 'static) -> Self {
         let (main_device, safe, stop) = (None, Vec::new(), StopHandle::default());

@@ -260,7 +260,8 @@ fn a_bus_without_any_reply_is_lost_and_comes_up_again_when_it_is_back() {
     });
     let error = run.unwrap_err();
     assert!(matches!(error, Error::Lost { after } if after > Duration::from_secs(1)), "{error}");
-    assert!(in_op > 100, "{in_op} cycles");
+    // One second of cycles, fewer where the machine stands still.
+    assert!((100..2000).contains(&in_op), "{in_op} cycles");
     let silent = Configuration { reply_timeout: Duration::from_millis(5), ..Configuration::scan() };
     assert!(matches!(bus.bring_up(&silent), Err(Error::Bus(_))));
     cut.store(false, Ordering::Relaxed);
@@ -280,6 +281,7 @@ fn a_subdevice_that_falls_out_is_told_and_the_others_go_on() {
     });
     let (mut told, mut fresh_after) = (false, 0);
     let run = bus.run(PERIOD, |io| {
+        assert!(io.cycle() < 10_000, "told: {told}, fresh after that: {fresh_after}");
         while let Some(event) = io.event() {
             told |= matches!(
                 event,

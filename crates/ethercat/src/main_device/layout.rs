@@ -369,6 +369,19 @@ mod tests {
     }
 
     #[test]
+    fn another_period_spreads_anew_and_moves_nothing() {
+        let mut shares: Vec<_> =
+            (0..400).flat_map(|it| [share(it, true, 60), share(it, false, 100)]).collect();
+        shares.insert(140, share(70, false, 3000 * 8));
+        let of = |period| Layout::new(&shares).fitted(&[], period);
+        let (short, long) = (of(MILLISECOND), of(100 * MILLISECOND));
+        assert!(short.spread.len() < long.spread.len());
+        assert_eq!(short.fitted(&[], 100 * MILLISECOND), long);
+        assert_eq!(long.fitted(&[], MILLISECOND), short);
+        assert_eq!((short.pieces, short.chunks), (long.pieces, long.chunks));
+    }
+
+    #[test]
     fn spread_is_one_chunk_for_each_and_one_for_neighbours_of_a_group() {
         let shares = [
             share(0, true, 8),
