@@ -10,7 +10,7 @@ use runtime::controller::Beat;
 pub struct AxisSettings {
     /// Index of the axis.
     pub axis: usize,
-    /// Lowest and highest position; `None` for an axis without limits of position.
+    /// Lowest and highest position; `None` for an axis that turns without limit.
     pub position_limits: Option<(Radians, Radians)>,
     /// Highest speed in either direction; above 0.
     pub velocity_limit: RadiansPerSecond,
