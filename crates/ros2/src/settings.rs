@@ -1,5 +1,5 @@
-//! Parameters: they can be read and changed while the program runs, by `ros2 param`, or at the start by `-p
-//! NAME:=VALUE`.
+//! Parameters: they can be read and changed while the program runs, by `ros2 param`, or at the start by
+//! `-p NAME:=VALUE`.
 
 use crate::messages::parameter::{
     FloatingPointRange, ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,

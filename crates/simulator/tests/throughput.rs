@@ -1,5 +1,5 @@
-//! Time of a frame through 64 SubDevices: printed, not asserted. A meaningful number needs `cargo test
-//! --release -p onbeat-simulator --test throughput -- --nocapture`.
+//! Time of a frame through 64 SubDevices: printed, not asserted. A meaningful number needs
+//! `cargo test --release -p onbeat-simulator --test throughput -- --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 

@@ -20,6 +20,6 @@ pub struct Interlock {
 pub enum InterlockKind {
     /// Brings its axes to rest, then disables them, until they are reset.
     Stop,
-    /// Brings its axes to rest and disables them, only while it lasts.
+    /// Brings its axes to rest, then disables them; once the input permits again, they may be enabled.
     Enable,
 }

@@ -1,6 +1,6 @@
 //! A base of two wheels behind a real shared-memory interface, which is all the node sees of any robot, and
-//! a ROS 2 peer made of RustDDS. Other DDS implementations, and robots with simulated drives, are in `cargo
-//! xtask judges`.
+//! a ROS 2 peer made of RustDDS. Other DDS implementations, and robots with simulated drives, are in
+//! `cargo xtask judges`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -236,8 +236,8 @@ impl Demand {
         sections.chain(self.tasks.iter().map(|task| task.blocking)).max().unwrap_or(0)
     }
 
-    /// Bound from `t < h(t) + B <= U t + B + sum (P_i - due_i) U_i`, which can hold only for `t` below `(B
-    /// + sum (P_i - due_i) U_i) / (1 - U)`, rounded up; `None` when the processor is practically full.
+    /// Bound from `t < h(t) + B <= U t + B + sum (P_i - due_i) U_i`, which can hold only for `t` below
+    /// `(B + sum (P_i - due_i) U_i) / (1 - U)`, rounded up; `None` when the processor is practically full.
     fn slope_bound(&self) -> Option<u128> {
         const BITS: u32 = 40;
         let (mut used, mut early) = (0_u128, self.longest_blocking().checked_mul(1 << BITS)?);

@@ -22,8 +22,8 @@ pub fn is_admitted(tasks: &[Task], cpus: usize, limit: (u64, u64)) -> bool {
 }
 
 /// True if global earliest deadline first on `cpus` processors surely meets all deadlines: the density
-/// test of Goossens, Funk and Baruah 2003, `sum d_i <= m - (m - 1) max d_i` with `d_i = C_i / min(D_i -
-/// J_i, P_i)`.
+/// test of Goossens, Funk and Baruah 2003, `sum d_i <= m - (m - 1) max d_i` with
+/// `d_i = C_i / min(D_i - J_i, P_i)`.
 ///
 /// Sufficient, not necessary. Rounding is towards `false`.
 #[must_use]
