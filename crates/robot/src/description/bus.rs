@@ -37,8 +37,8 @@ pub struct SubDevice {
     pub parent: Option<Parent>,
     /// True if its outputs carry the number of the cycle, for measurements from outside.
     pub beat_number: bool,
-    /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice does
-    /// too.
+    /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
+    /// does too.
     pub group: Option<String>,
     /// Simulation; `None` where the file has none.
     pub simulation: Option<Simulation>,
