@@ -12,7 +12,7 @@ impl Report {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what [`Report::json`] wrote.
+    /// Reads a report written by [`Report::json`].
     ///
     /// # Errors
     /// The line and what was expected there.

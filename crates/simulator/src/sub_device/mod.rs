@@ -355,7 +355,7 @@ impl SubDevice {
         self.awaits_outputs = None;
         self.takes_outputs = match to {
             AlState::Op => true,
-            // After Op they stay off until Op is asked for again.
+            // After Op they stay off until the next request for Op.
             AlState::SafeOp if self.state == AlState::Op => false,
             AlState::SafeOp => self.state != AlState::SafeOp || self.takes_outputs,
             _ => false,
