@@ -1,4 +1,5 @@
-//! Mailbox transfers that never finish, though each message is answered: they are given up after a total.
+//! Mailbox transfers that never finish, though each message is answered: they are aborted after a total
+//! time.
 
 mod rig;
 
@@ -26,14 +27,14 @@ const TOTAL: Duration = Duration::from_millis(500);
 const TIMEOUT: Duration = Duration::from_millis(300);
 const PER_BYTE: Duration = Duration::from_millis(2);
 
-/// Bytes of the object it claims to have.
+/// Announced size of the object, in bytes.
 const ANNOUNCED: u32 = 2000;
 
-/// A mailbox that answers every message, after a while, with so many bytes of what never ends.
+/// A mailbox that answers every message, after a delay, with a number of bytes of an endless transfer.
 struct Endless {
     answers_after: Duration,
     bytes: usize,
-    /// What it answers next, and when.
+    /// Next answer, and its time.
     pending: Option<(Instant, CoeKind)>,
     now: Instant,
     toggle: bool,
@@ -128,7 +129,7 @@ fn configuration() -> Configuration {
     Configuration { mailbox_timeout: TIMEOUT, transfer_timeout: TOTAL, ..Configuration::default() }
 }
 
-/// How the request ends, and after how long.
+/// Result of the request, and its duration.
 fn carry(
     device: SubDevice,
     service: MailboxService,

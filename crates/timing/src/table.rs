@@ -1,4 +1,4 @@
-//! The text of a run: its conditions, the servo paper's table, percentiles, and the health of the bus.
+//! Text of a run: its conditions, the servo paper's table, percentiles, and the health of the bus.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use crate::conditions::RunConditions;
 use crate::statistics::Statistics;
 use crate::summary::{Occurrences, RunSummary};
 
-/// A run as text; made to be printed.
+/// A run as text, to be printed.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTable<'a> {
-    /// Under which conditions.
+    /// Conditions of the run.
     pub conditions: &'a RunConditions,
-    /// What was measured.
+    /// Statistics of the run.
     pub summary: &'a RunSummary,
 }
 
-/// For whoever has not read the papers.
+/// Definitions, for readers who have not read the papers.
 const MEASURED: &str =
     "start to start (T_period), how far that is off the period (T_jitter), work without waiting (T_exec)";
 const GOOD: &str =
@@ -116,7 +116,7 @@ impl RunTable<'_> {
         for (label, statistics) in rows {
             write!(f, "{label:<20}")?;
             for (_, quantile) in PERCENTILES {
-                // A percentile that fewer samples than it needs stand behind would only repeat the maximum.
+                // A percentile with fewer samples than it needs would only repeat the maximum.
                 let known = statistics.count() as f64 * (1.0 - quantile) >= 1.0 - 1e-9;
                 let value = statistics.percentile(quantile).filter(|_| known);
                 write!(
