@@ -24,11 +24,11 @@ use std::sync::atomic::{self, AtomicU64, Ordering};
 
 /// An atomic word.
 pub trait Word {
-    /// As [`AtomicU64::load`].
+    /// Loads as [`AtomicU64::load`] does.
     fn load(&self, order: Ordering) -> u64;
-    /// As [`AtomicU64::store`].
+    /// Stores as [`AtomicU64::store`] does.
     fn store(&self, value: u64, order: Ordering);
-    /// As [`atomic::fence`].
+    /// Fences as [`atomic::fence`] does.
     fn fence(order: Ordering);
 }
 

@@ -5,8 +5,8 @@ pub(crate) mod words;
 
 pub use ends::{ReadError, Reader, Writer};
 
-/// State at the end of one cycle. A missing value is never NaN: flags such as `fresh` and `homed`, and
-/// counters, tell which values are valid.
+/// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
+/// tell which values are valid.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// Number of the cycle.

@@ -180,7 +180,7 @@ fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
         let (inside, refused) = crowd.join().unwrap();
         assert!(refused.to_string().contains("programs of user 65534 are attached already"), "{refused}");
         assert!(inside.len() > 10, "{}", inside.len());
-        // Nor can they keep out another stranger.
+        // They cannot keep out another stranger, either.
         let other = scope.spawn(|| {
             set_thread_gid(Gid::from_raw(NOBODY - 1)).unwrap();
             set_thread_uid(Uid::from_raw(NOBODY - 1)).unwrap();

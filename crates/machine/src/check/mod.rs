@@ -6,9 +6,9 @@
 //! [`Change`]s: whatever makes them records the old values first.
 //!
 //! The checks are those on which the real-time documentation of the kernel, the real-time guides of the
-//! distributions, LinuxCNC's notes on latency and the practice of the papers agree. Numbers in `why` are
-//! orders of magnitude known in the field, not measurements of this machine: the probe behind `onbeat
-//! doctor --for` measures.
+//! distributions, LinuxCNC's notes on latency and the practice of the papers agree. Numbers in `why` are orders of
+//! magnitude known in the field, not measurements of this machine: for those there is the probe behind
+//! `onbeat doctor --for`.
 //!
 //! | module | checks |
 //! |---|---|

@@ -30,7 +30,7 @@ pub(super) enum Role {
     Callee,
 }
 
-/// One of two threads that take turns.
+/// Side of a mechanism: one of two threads that take turns.
 pub(super) trait Party {
     /// Gives the turn away, and wakes the other thread if it sleeps.
     fn give(&mut self) -> io::Result<()>;
@@ -39,7 +39,7 @@ pub(super) trait Party {
     fn take(&mut self) -> io::Result<()>;
 }
 
-/// One direction between two threads: sending, and sleeping until something was sent.
+/// Direction of a mechanism: sending, and sleeping until something was sent.
 trait Signal: Sync {
     fn send(&self) -> io::Result<()>;
     fn receive(&self) -> io::Result<()>;
