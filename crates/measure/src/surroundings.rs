@@ -17,7 +17,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Observes the idle machine for a second, then begins.
+    /// Observes the machine for a second before anything is started, then begins.
     #[must_use]
     pub fn begin(context: &Context) -> Self {
         let first = Usage::now().ok();

@@ -226,7 +226,7 @@ struct Beside {
     processes: usize,
 }
 
-/// Network namespaces of the cycle and the observer.
+/// Interfaces of the cycle and of the observer, and the private cable between them, if there is one.
 #[derive(Debug)]
 struct Places {
     cycle: String,
