@@ -1,29 +1,29 @@
-//! Formatting, lints, documentation.
+//! Checks of formatting, lints and documentation.
 
 use std::path::Path;
 
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// All three.
+/// Runs all three.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     format(root, report);
     clippy(root, report);
     documentation(root, report);
 }
 
-/// Every file as rustfmt leaves it.
+/// Checks that every file is formatted by rustfmt.
 pub(crate) fn format(root: &Path, report: &mut Report) {
     report.step("format", || Outcome::of(&mut command::cargo(root, &["fmt", "--all", "--check"])));
 }
 
-/// No warning in libraries, programs, tests and examples.
+/// Checks for warnings in libraries, programs, tests and examples.
 pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
 }
 
-/// No broken link in the documentation.
+/// Checks for broken links in the documentation.
 fn documentation(root: &Path, report: &mut Report) {
     let mut command = command::cargo(root, &["doc", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
