@@ -68,7 +68,7 @@ impl Outcome {
         let refused = matches!(error, BringUpError::OtherMainDevice { .. });
         check_that_others_are_told(cell, told || refused);
         check_that_the_refused_change_nothing(cell, refused, wire);
-        let name = format!("not up: {}{}", kind(error), heard(told));
+        let name = format!("not up: {}{}", kind(error), others(told, wire));
         Self { digest: format!("{error} {took:?}"), name, exit_code: COULD_NOT_RUN }
     }
 
@@ -92,12 +92,15 @@ impl Outcome {
         for report in reports {
             let _ = write!(digest, "{report:?}");
         }
-        Self { name: name + heard(*told), exit_code, digest }
+        Self { name: name + &others(*told, &ended.link), exit_code, digest }
     }
 }
 
-fn heard(told: bool) -> &'static str {
-    if told { "; another MainDevice was told of" } else { "" }
+/// What was told of another MainDevice, and how far that came, if it was a whole one.
+fn others(told: bool, wire: &Wire) -> String {
+    let told = if told { "; another MainDevice is told of" } else { "" };
+    let came = wire.second().map_or(String::new(), |it| format!("; the other came to {:?}", it.came_to()));
+    told.to_owned() + &came
 }
 
 /// An exit code that tells: 0 only if each drive was enabled, stayed so until the run was to stop, came to rest without a

@@ -22,6 +22,7 @@ pub(crate) struct SecondMaster {
     beat: Option<Instant>,
     replies: VecDeque<(Instant, Vec<u8>)>,
     now: Instant,
+    came_to: Stage,
 }
 
 impl SecondMaster {
@@ -34,11 +35,17 @@ impl SecondMaster {
             beat: None,
             replies: VecDeque::new(),
             now,
+            came_to: Stage::Scan,
         }
     }
 
     pub(crate) fn stage(&self) -> Stage {
         self.main_device.stage()
+    }
+
+    /// The farthest it came on the way up.
+    pub(crate) fn came_to(&self) -> Stage {
+        self.came_to
     }
 
     /// When it acts next.
@@ -68,6 +75,9 @@ impl SecondMaster {
                 self.hear(self.now + ROUND_TRIP, &buffer[..length]);
                 reply(self.now + ROUND_TRIP, &buffer[..length]);
             }
+        }
+        if self.stage() <= Stage::Op {
+            self.came_to = self.came_to.max(self.stage());
         }
         while let Some(event) = self.main_device.poll_event() {
             if let Event::Failed(_) = event {
