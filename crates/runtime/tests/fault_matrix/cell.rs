@@ -48,6 +48,8 @@ pub(crate) enum Fault {
     Delay,
     /// Every reply comes twice for a while.
     Duplicate,
+    /// Before every reply comes the one of 64 frames ago, for a while: the same index, another generation.
+    Replay,
     /// Replies overtake each other for a while.
     Reorder,
     /// One bit of every fifth reply and of every seventh request is another one: their frame check sequences are wrong, and
@@ -80,17 +82,18 @@ pub(crate) enum Fault {
     LinkDown,
     /// The interface is removed.
     InterfaceGone,
-    /// The host stands still for 50 ms.
+    /// The host stands still for 50 ms with its frame on the way.
     HostStall,
     /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does.
     SecondMaster,
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 20] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Loss,
         Self::Delay,
         Self::Duplicate,
+        Self::Replay,
         Self::Reorder,
         Self::Corrupt,
         Self::Altered,

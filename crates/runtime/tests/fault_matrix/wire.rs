@@ -25,6 +25,9 @@ const WHILE: Duration = Duration::from_millis(60);
 /// By then another MainDevice that began has its bus in Op.
 const SETTLED: Duration = Duration::from_secs(2);
 
+/// Frames after which an index of ours comes round again.
+const INDICES: usize = 64;
+
 /// From transmit to reply.
 pub(crate) const ROUND_TRIP: Duration = Duration::from_micros(60);
 
@@ -57,6 +60,8 @@ pub(crate) struct Wire {
     random: fastrand::Rng,
     began: Option<Instant>,
     replies: VecDeque<(Instant, Vec<u8>)>,
+    /// Replies of before, the oldest first.
+    history: VecDeque<Vec<u8>>,
     frames: u64,
     second: Option<SecondMaster>,
 }
@@ -82,6 +87,7 @@ impl Wire {
             random,
             began,
             replies,
+            history: VecDeque::new(),
             frames: 0,
             second: None,
         };
@@ -148,7 +154,6 @@ impl Wire {
             Fault::SiiGarbage => second(&mut self.segment, |it| it.set_sii(vec![0xFF; 2048])),
             Fault::WatchdogExpiry => second(&mut self.segment, simulator::SubDevice::expire_watchdog),
             Fault::ClockJump => assert!(self.segment.jump_clock(1, 5_000_000)),
-            Fault::HostStall => self.clock.advance(Duration::from_millis(50)),
             Fault::SecondMaster => {
                 self.second = Some(SecondMaster::new(self.clock.now(), self.cell.seed));
             }
@@ -206,6 +211,12 @@ impl Wire {
                 self.put(due, bytes.clone());
                 self.put(due, bytes);
             }
+            Fault::Replay => {
+                if let Some(old) = self.history.front().filter(|_| self.history.len() == INDICES).cloned() {
+                    self.put(due, old);
+                }
+                self.put(due, bytes);
+            }
             Fault::Reorder if self.frames % 2 == 0 => self.put(due + Duration::from_micros(1_100), bytes),
             Fault::Corrupt if self.frames % 5 == 0 => {}
             Fault::Altered if self.frames % 5 == 0 => {
@@ -258,7 +269,14 @@ impl Link for Wire {
             if let Some(second) = &mut self.second {
                 second.hear(now + ROUND_TRIP, &bytes);
             }
-            self.reply(bytes);
+            self.reply(bytes.clone());
+            self.history.push_back(bytes);
+            if self.history.len() > INDICES {
+                self.history.pop_front();
+            }
+        }
+        if self.cell.fault == Fault::HostStall && self.began == Some(now) {
+            self.clock.advance(Duration::from_millis(50));
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! What happens on the bus and to the axes, a line each: when, in which cycle, where, and why.
 
-use std::time::Duration;
-
 use ethercat::cia402::State;
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
