@@ -199,6 +199,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopped_by_overrun: self.stopped_by_overrun,
             lost: self.watch.lost(),
             overruns: self.pacer.overruns(),
+            beats_in_op: self.beats_in_op,
+            not_enabled_for: self.watch.into_waits(),
             status: self.status,
             before_stop: self.before_stop,
             before_init: self.before_init,
@@ -447,6 +449,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             // On the way up there is nothing to tell of axes that cannot be enabled yet.
             return;
         }
+        if self.course == Course::Running {
+            self.watch.look_at_requests(self.axes.reports(), self.axes.asked_to_enable());
+        }
         let at = self.now();
         let publisher = &mut self.publisher;
         self.watch
@@ -479,6 +484,10 @@ pub struct Ended<L> {
     pub lost: Option<Lost>,
     /// Cycles that ran past their next release.
     pub overruns: Overruns,
+    /// Beats with the bus in Op.
+    pub beats_in_op: u64,
+    /// Cycles up to the stop for which each axis was asked to be enabled, was heard of, and was not enabled.
+    pub not_enabled_for: Vec<u64>,
     /// How the last beat stood.
     pub status: Status,
     /// How the last cycle before the stop stood.

@@ -39,8 +39,8 @@ pub struct Status {
 pub struct SubDeviceStatus {
     /// Its process data went to and fro in this cycle; true where it has none.
     pub exchanges: bool,
-    /// Cycles in a row, in Op, in which it did not; 65 535 for that many and more.
-    pub missed: u16,
+    /// Cycles in a row, in Op, in which it did not.
+    pub missed: u32,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
     /// AL status code (register 0x0134), read with it.
@@ -59,17 +59,18 @@ impl SubDeviceStatus {
     fn encode(self) -> u64 {
         let Self { exchanges, missed, al_status, al_status_code } = self;
         u64::from(exchanges)
-            | u64::from(al_status.bits()) << 16
-            | u64::from(al_status_code.0) << 32
-            | u64::from(missed) << 48
+            // Bit 15 of AL status is reserved.
+            | u64::from(al_status.bits() & 0x7FFF) << 1
+            | u64::from(al_status_code.0) << 16
+            | u64::from(missed) << 32
     }
 
     fn decode(word: u64) -> Self {
         Self {
             exchanges: word & 1 != 0,
-            missed: (word >> 48) as u16,
-            al_status: AlStatus::from_bits((word >> 16) as u16),
-            al_status_code: AlStatusCode((word >> 32) as u16),
+            missed: (word >> 32) as u32,
+            al_status: AlStatus::from_bits((word >> 1) as u16 & 0x7FFF),
+            al_status_code: AlStatusCode((word >> 16) as u16),
         }
     }
 }
@@ -323,7 +324,7 @@ mod tests {
             sub_devices: vec![
                 SubDeviceStatus {
                     exchanges: number % 2 == 0,
-                    missed: number as u16,
+                    missed: !number as u32,
                     al_status: AlStatus::from_bits(number as u16 & 0x3F),
                     al_status_code: AlStatusCode(number as u16),
                 };

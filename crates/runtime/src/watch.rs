@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use ethercat::cia402::State;
 use ethercat::main_device::{MainDevice, Stage};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
@@ -26,6 +27,8 @@ pub(crate) struct BusWatch {
     /// Cycles in a row for which each SubDevice was lost.
     lost_for: Vec<u64>,
     stops: Vec<Option<StopReason>>,
+    /// Cycles in a row in which each axis was asked to be enabled, was heard of, and was not enabled.
+    waits: Vec<u64>,
     /// Since when nobody answers.
     silent_since: Option<Instant>,
     interface_gone: bool,
@@ -38,6 +41,7 @@ impl BusWatch {
         Self {
             lost_for: vec![0; sub_devices],
             stops: vec![None; axes],
+            waits: vec![0; axes],
             silent_since: None,
             interface_gone: false,
             patience,
@@ -73,7 +77,7 @@ impl BusWatch {
             *lost_for = if exchanges || !in_op { 0 } else { before.saturating_add(1) };
             *status = SubDeviceStatus {
                 exchanges,
-                missed: u16::try_from(*lost_for).unwrap_or(u16::MAX),
+                missed: u32::try_from(*lost_for).unwrap_or(u32::MAX),
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
@@ -98,6 +102,19 @@ impl BusWatch {
         if over && self.lost.is_none() {
             self.lost = Some(Lost { lasted, interface_gone: self.interface_gone });
         }
+    }
+
+    /// Counts how long axes have waited to be enabled; `asked` in their order.
+    pub(crate) fn look_at_requests(&mut self, reports: &[AxisReport], asked: impl Iterator<Item = bool>) {
+        for ((waits, report), asked) in self.waits.iter_mut().zip(reports).zip(asked) {
+            let waiting = asked && report.missed == 0 && report.state != Some(State::OperationEnabled);
+            *waits = if waiting { *waits + 1 } else { 0 };
+        }
+    }
+
+    /// For how many cycles each axis had waited when it was looked at last.
+    pub(crate) fn into_waits(self) -> Vec<u64> {
+        self.waits
     }
 
     /// Tells which axes supervision has stopped, and which it has let go.

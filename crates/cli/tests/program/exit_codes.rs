@@ -79,6 +79,9 @@ fn a_drive_without_main_power_is_named() {
     let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "3000", "--no-seam"]);
     let expected = "axis \"axis-4\" at SubDevice 3 \"drive-4\" stays in Ready to switch on: its drive has no main power";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let expected = "onbeat: axis \"axis-4\" ended in Ready to switch on, asked to be enabled for ";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
 
 #[test]

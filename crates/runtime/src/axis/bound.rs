@@ -376,6 +376,11 @@ impl Axis {
         enabled && (!self.stands || self.guard.is_fast(self.feedback.velocity))
     }
 
+    /// True if its drive is asked to be enabled, supervision permitting.
+    pub(super) fn is_asked_to_enable(&self) -> bool {
+        self.command.request == Request::Enable
+    }
+
     /// Whether its drive has it, to find its home.
     pub(super) fn is_homing(&self) -> bool {
         self.drive.is_homing()

@@ -1,7 +1,5 @@
 //! What happens on the bus and to the axes, a line each: when, in which cycle, where, and why.
 
-use std::time::Duration;
-
 use ethercat::cia402::State;
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
@@ -9,18 +7,12 @@ use motion::supervision::StopReason;
 use robot::{Interlock, InterlockKind, Robot};
 use runtime::observer::{CycleEvent, Happening};
 use runtime::status::Status;
+use runtime::verdict::{ENABLED_AFTER, LOST_AFTER};
 
 use super::trouble;
 use crate::words;
 use crate::words::live_line::Voice;
 use crate::words::moment::{Moment, span};
-
-/// Time without process data after which somebody is told to be lost: a lost frame is not worth a word, and a drive's
-/// watchdog has expired by then.
-pub(super) const LOST_AFTER: Duration = Duration::from_millis(100);
-
-/// Time in Op after which a drive that waits for its main power is named: a power stage needs a moment.
-const POWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Tells what happens, until the measurement ends.
 pub(super) struct Chronicle {
@@ -28,7 +20,6 @@ pub(super) struct Chronicle {
     sub_devices: Vec<SubDevice>,
     axes: Vec<Axis>,
     interlocks: Vec<Interlock>,
-    period: Duration,
     op_since: Option<Instant>,
     /// What follows is the stop.
     closed: bool,
@@ -76,7 +67,6 @@ impl Chronicle {
             sub_devices: sub_devices.map(|it| SubDevice { name: it.name.clone(), lost: None }).collect(),
             axes: axes.collect(),
             interlocks: robot.interlocks.clone(),
-            period: robot.cycle.period,
             op_since: None,
             closed: false,
         }
@@ -101,17 +91,6 @@ impl Chronicle {
     /// How many SubDevices are lost; their drives' states are of the past.
     pub(super) fn lost(&self) -> usize {
         self.sub_devices.iter().filter(|it| it.lost.is_some_and(|lost| lost.told)).count()
-    }
-
-    /// For how many cycles each SubDevice was lost in this one; 0 for those who were not, or only for a moment.
-    pub(super) fn lost_for(&self, cycle: u64) -> Vec<u64> {
-        let least =
-            u64::try_from(LOST_AFTER.as_nanos() / self.period.as_nanos().max(1)).unwrap_or(u64::MAX);
-        let lost_for = |it: &SubDevice| it.lost.map_or(0, |lost| cycle.saturating_sub(lost.cycle));
-        self.sub_devices
-            .iter()
-            .map(|it| Some(lost_for(it)).filter(|&it| it >= least).unwrap_or(0))
-            .collect()
     }
 
     /// Takes what the cycle tells, in order.
@@ -214,7 +193,7 @@ impl Chronicle {
             return;
         }
         self.tell_lost(now);
-        if self.op_since.is_some_and(|since| now.since(since) >= POWER_PATIENCE) {
+        if self.op_since.is_some_and(|since| now.since(since) >= ENABLED_AFTER) {
             self.tell_powerless(status, now);
         }
     }
@@ -242,7 +221,7 @@ impl Chronicle {
                 (axis.waits_since, axis.told) = (None, false);
                 continue;
             }
-            let waits = now.since(*axis.waits_since.get_or_insert(now)) >= POWER_PATIENCE;
+            let waits = now.since(*axis.waits_since.get_or_insert(now)) >= ENABLED_AFTER;
             if !waits || axis.told {
                 continue;
             }
@@ -359,12 +338,12 @@ mod tests {
         chronicle.look(&status, at(700));
         let expected = "cycle 500: no process data of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\": check power and cables";
         assert_eq!(said(&mut heard), [expected]);
-        assert_eq!((chronicle.lost(), chronicle.lost_for(700)), (2, vec![0, 0, 0, 0, 200, 200]));
+        assert_eq!(chronicle.lost(), 2);
         chronicle
             .take((4..6).map(|position| event(750, Happening::SubDeviceBack { position, after: 252 })));
         let expected = "cycle 750: process data again of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" after 252 cycles, 250 ms";
         assert_eq!(said(&mut heard), [expected]);
-        assert_eq!((chronicle.lost(), chronicle.lost_for(800)), (0, vec![0; 6]));
+        assert_eq!(chronicle.lost(), 0);
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl<'a> Outcome<'a> {
             AxisOutcome {
                 name: &axis.name,
                 mode: robot::short_name(axis.mode),
-                state: if standing.answers(number) { state(report) } else { "no answer".to_owned() },
+                state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
                 stop: report.stop.map(trouble::stop_words),
                 error_code: in_fault.then_some(report.error_code),
                 error: in_fault.then(|| trouble::error_code(report.error_code)),
@@ -119,7 +119,7 @@ impl<'a> Outcome<'a> {
         let sub_devices = robot.bus.sub_devices.iter().zip(&status.sub_devices).enumerate();
         let sub_devices = sub_devices.map(|(position, (described, it))| SubDeviceOutcome {
             name: &described.name,
-            answers: standing.silent_for(position).is_none(),
+            answers: standing.answers(position),
             state: it.al_status.to_string(),
             al_status_code: it.al_status_code.0,
         });

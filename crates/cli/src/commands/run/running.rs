@@ -35,8 +35,6 @@ pub(super) struct Ran {
     pub(super) granted: Grants,
     /// The recording, if one was asked for: a sentence on it, or why it is not whole.
     pub(super) recorded: Option<Result<String, Failure>>,
-    /// For how many cycles each SubDevice was lost when the stop began.
-    pub(super) lost_for: Vec<u64>,
     pub(super) ended: Ended<RobotLink>,
 }
 
@@ -72,14 +70,13 @@ impl Run {
                 tasks: Tasks::new(started.number, beside_it, disturbances),
                 frozen: None,
             };
-            let (measured, recorder, chronicle) = watch_over(watch, stop, live, beside.as_ref());
+            let (measured, recorder) = watch_over(watch, stop, live, beside.as_ref());
             let (ended, not_put_back) =
                 started.thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
             not_put_back.iter().for_each(|failure| live.say(failure));
             tell_disturbances(&measured.disturbances, live);
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
-            let lost_for = chronicle.lost_for(ended.before_stop.cycle);
-            Ok(Ran { measured, conditions, granted, recorded, lost_for, ended })
+            Ok(Ran { measured, conditions, granted, recorded, ended })
         })
     }
 
@@ -165,7 +162,7 @@ fn watch_over(
     stop: &Stop,
     live: &mut LiveLine,
     beside: Option<&Beside>,
-) -> (Measured, Option<Recorder>, Chronicle) {
+) -> (Measured, Option<Recorder>) {
     while !watch.is_over() {
         thread::sleep(watch::LOOK_EVERY);
         // Asked before the look: what was measured until then is taken.

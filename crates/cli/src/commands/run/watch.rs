@@ -98,13 +98,13 @@ impl Watch {
         live.show(|| self.line(&status));
     }
 
-    /// What it came to, the recording, and what the cycle told.
-    pub(super) fn measured(mut self) -> (Measured, Option<Recorder>, Chronicle) {
+    /// What it came to, and the recording.
+    pub(super) fn measured(mut self) -> (Measured, Option<Recorder>) {
         let disturbances = self.tasks.found();
         let tasks = self.frozen.take().unwrap_or_else(|| self.tasks.told(&self.summary));
         let explanation = self.explainer.map(Explainer::finish);
         let measured = Measured { summary: self.summary, explanation, tasks, disturbances };
-        (measured, self.recorder, self.chronicle)
+        (measured, self.recorder)
     }
 
     fn line(&self, status: &Status) -> String {
