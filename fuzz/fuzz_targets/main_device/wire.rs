@@ -15,14 +15,17 @@ use simulator::Segment;
 use testbed::allocations;
 
 use crate::freshness::Freshness;
+use crate::progress::Progress;
 use crate::script::{Deed, Lie, Script, SegmentDeed, write};
 
 /// There and back.
 const ROUND_TRIP: Duration = Duration::from_micros(100);
 
-/// The same where many frames have gone to and fro already: what takes long is to take few of them.
-const SLOW_ROUND_TRIP: Duration = Duration::from_millis(4);
-const MANY_FRAMES: u32 = 3000;
+/// The same where it is waited for long already; none is late by it.
+const SLOW_ROUND_TRIP: Duration = Duration::from_millis(15);
+
+/// Cycles last so many times their period then: a host that comes late, and long before any watchdog.
+const SLOW_CYCLES: u32 = 10;
 
 /// Frames on their way at most (`exchange::SLOTS`): so many can be handed out without a reply.
 const MOST_FRAMES_AT_ONCE: usize = 64;
@@ -43,11 +46,7 @@ pub(crate) struct Wire<'a> {
     travelling: Vec<(Instant, Vec<u8>)>,
     older: Vec<Vec<u8>>,
     freshness: Freshness,
-    frames: u32,
-    stage: Stage,
-    stage_since: Instant,
-    /// Time that the wire, not the MainDevice, has taken in this stage.
-    excused: Duration,
+    pub(crate) progress: Progress,
     pub(crate) failed: bool,
     /// Requests whose outcome has not come, and since when.
     pub(crate) requests: usize,
@@ -72,10 +71,7 @@ impl<'a> Wire<'a> {
             travelling: Vec::new(),
             older: Vec::new(),
             freshness: Freshness::default(),
-            frames: 0,
-            stage: Stage::Scan,
-            stage_since: now,
-            excused: Duration::ZERO,
+            progress: Progress::new(now),
             failed: false,
             requests: 0,
             silent: false,
@@ -100,7 +96,8 @@ impl<'a> Wire<'a> {
         self.freshness.begin_cycle();
         self.quietly(|main_device| main_device.begin_beat(now));
         self.transmit();
-        self.pass_to(now + period);
+        let times = if self.progress.is_awaited() { SLOW_CYCLES } else { 1 };
+        self.pass_to(now + period * times);
         let now = self.now;
         let report = self.quietly(|main_device| main_device.end_beat(now));
         self.freshness.judge(&self.main_device, &report);
@@ -111,11 +108,6 @@ impl<'a> Wire<'a> {
     pub(crate) fn ask_for(&mut self, state: AlState) {
         self.main_device.request_state(state);
         self.look_at_the_stage();
-    }
-
-    /// Time this stage lasts, without what the wire has taken.
-    pub(crate) fn in_stage_for(&self) -> Duration {
-        self.now.since(self.stage_since).saturating_sub(self.excused)
     }
 
     /// A call that asks for no memory in Op.
@@ -139,11 +131,7 @@ impl<'a> Wire<'a> {
                 _ => {}
             }
         }
-        let stage = self.main_device.stage();
-        if stage != self.stage {
-            (self.stage, self.stage_since, self.excused, self.frames) =
-                (stage, self.now, Duration::ZERO, 0);
-        }
+        self.progress.at(self.main_device.stage(), self.now);
     }
 
     fn transmit(&mut self) {
@@ -154,15 +142,15 @@ impl<'a> Wire<'a> {
             sent += 1;
             assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
             self.freshness.sent(&buffer[..length]);
+            self.progress.sent(&buffer[..length], now);
             self.request(buffer[..length].to_vec());
         }
     }
 
     /// A frame passes the segment, and its reply goes on its way.
     fn request(&mut self, mut bytes: Vec<u8>) {
-        self.frames += 1;
         if count_down(&mut self.lost_requests) || self.silent {
-            return self.excuse(LOST);
+            return self.calm = false;
         }
         if self.segment.process_frame(self.now, &mut bytes) {
             self.reply(bytes);
@@ -170,20 +158,17 @@ impl<'a> Wire<'a> {
     }
 
     fn reply(&mut self, mut bytes: Vec<u8>) {
-        let slow = self.frames > MANY_FRAMES;
-        let mut arrival = self.now + if slow { SLOW_ROUND_TRIP } else { ROUND_TRIP };
+        let takes = if self.progress.is_awaited() { SLOW_ROUND_TRIP } else { ROUND_TRIP };
+        let mut arrival = self.now + takes;
         if count_down(&mut self.lost_replies) {
-            return self.excuse(LOST);
+            return self.calm = false;
         }
         let places: Vec<_> = frame::places(&bytes).collect();
         for place in &places {
             let (data, counter) =
                 bytes[place.data().start..place.end()].split_at_mut(place.header.length.into());
             for lie in &mut self.lies {
-                let for_ever = lie.left == u8::MAX;
-                if lie.tell(place.header.command, place.header.ado(), data, counter) && !for_ever {
-                    self.excused += PAUSE;
-                }
+                lie.tell(place.header.command, place.header.ado(), data, counter);
             }
         }
         while self.true_replies == 0 {
@@ -203,11 +188,10 @@ impl<'a> Wire<'a> {
             );
             if let Deed::ReplyLost(more) = deed {
                 self.lost_replies = more;
-                return self.excuse(LOST);
+                return;
             }
             self.carry_out(deed, &mut bytes, &mut arrival);
             if is_about_a_reply {
-                self.excuse(PAUSE);
                 break;
             }
         }
@@ -227,9 +211,7 @@ impl<'a> Wire<'a> {
             Deed::RequestLost(more) => self.lost_requests = more + 1,
             Deed::ReplyLost(_) => {}
             Deed::Late(quarters) => {
-                let late = Duration::from_micros(250) * quarters.into();
-                *arrival = *arrival + late;
-                self.excuse(late);
+                *arrival = *arrival + Duration::from_micros(250) * quarters.into();
             }
             Deed::Twice(quarters) => {
                 self.travelling
@@ -262,7 +244,7 @@ impl<'a> Wire<'a> {
             Deed::Stall(times) => {
                 let stall = Duration::from_millis(4) * times.into();
                 self.now = self.now + stall;
-                self.excuse(stall);
+                self.progress.stalled(stall);
             }
             Deed::Request { kind, position, index } => self.submit(kind, position, index),
             Deed::State(which) => {
@@ -327,10 +309,6 @@ impl<'a> Wire<'a> {
         self.segment.advance(self.now);
     }
 
-    fn excuse(&mut self, time: Duration) {
-        self.excused += time;
-        self.calm = false;
-    }
 }
 
 /// True if there was one left.
@@ -339,12 +317,6 @@ fn count_down(left: &mut u8) -> bool {
     *left = left.saturating_sub(1);
     some
 }
-
-/// What a lost frame takes: `reply_timeout`.
-const LOST: Duration = Duration::from_millis(20);
-
-/// What a wrong answer takes: the pause before it is asked again, and what is begun anew.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Requests under way at once.
 const MOST_REQUESTS: usize = 4;
