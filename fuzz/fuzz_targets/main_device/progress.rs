@@ -75,4 +75,4 @@ impl Progress {
 }
 
 /// Frames that ask for nothing new, after which time passes faster: what takes long is to take few of them.
-const MANY_FRAMES: u32 = 200;
+const MANY_FRAMES: u32 = 100;

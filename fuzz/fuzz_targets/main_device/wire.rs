@@ -2,6 +2,7 @@
 //! time, changed as the script says.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use ethercat::al::AlState;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
@@ -18,8 +19,8 @@ use crate::freshness::Freshness;
 use crate::progress::Progress;
 use crate::script::{Deed, Lie, Script, SegmentDeed, write};
 
-/// There and back.
-const ROUND_TRIP: Duration = Duration::from_micros(100);
+/// There and back: longer than an EEPROM takes for a read, so that few frames find it busy.
+const ROUND_TRIP: Duration = Duration::from_micros(400);
 
 /// The same where it is waited for long already; none is late by it.
 const SLOW_ROUND_TRIP: Duration = Duration::from_millis(15);
@@ -44,7 +45,10 @@ pub(crate) struct Wire<'a> {
     lost_replies: u8,
     lies: Vec<Lie>,
     travelling: Vec<(Instant, Vec<u8>)>,
-    older: Vec<Vec<u8>>,
+    /// The newest first.
+    older: VecDeque<Vec<u8>>,
+    /// The frame being made.
+    buffer: Vec<u8>,
     freshness: Freshness,
     pub(crate) progress: Progress,
     pub(crate) failed: bool,
@@ -69,7 +73,8 @@ impl<'a> Wire<'a> {
             lost_replies: 0,
             lies: Vec::new(),
             travelling: Vec::new(),
-            older: Vec::new(),
+            older: VecDeque::new(),
+            buffer: vec![0; MAXIMUM_FRAME_LENGTH],
             freshness: Freshness::default(),
             progress: Progress::new(now),
             failed: false,
@@ -135,7 +140,7 @@ impl<'a> Wire<'a> {
     }
 
     fn transmit(&mut self) {
-        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        let mut buffer = core::mem::take(&mut self.buffer);
         let now = self.now;
         let mut sent = 0;
         while let Some(length) = self.quietly(|main_device| main_device.poll_transmit(now, &mut buffer)) {
@@ -143,15 +148,17 @@ impl<'a> Wire<'a> {
             assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
             self.freshness.sent(&buffer[..length]);
             self.progress.sent(&buffer[..length], now);
-            self.request(buffer[..length].to_vec());
+            self.request(&buffer[..length]);
         }
+        self.buffer = buffer;
     }
 
     /// A frame passes the segment, and its reply goes on its way.
-    fn request(&mut self, mut bytes: Vec<u8>) {
+    fn request(&mut self, bytes: &[u8]) {
         if count_down(&mut self.lost_requests) || self.silent {
             return self.calm = false;
         }
+        let mut bytes = bytes.to_vec();
         if self.segment.process_frame(self.now, &mut bytes) {
             self.reply(bytes);
         }
@@ -163,8 +170,8 @@ impl<'a> Wire<'a> {
         if count_down(&mut self.lost_replies) {
             return self.calm = false;
         }
-        let places: Vec<_> = frame::places(&bytes).collect();
-        for place in &places {
+        let told = if self.lies.is_empty() { Vec::new() } else { frame::places(&bytes).collect() };
+        for place in &told {
             let (data, counter) =
                 bytes[place.data().start..place.end()].split_at_mut(place.header.length.into());
             for lie in &mut self.lies {
@@ -196,9 +203,9 @@ impl<'a> Wire<'a> {
             }
         }
         self.true_replies = self.true_replies.saturating_sub(1);
-        self.older.push(bytes.clone());
-        if self.older.len() > OLDER {
-            self.older.remove(0);
+        if !self.script.is_done() {
+            self.older.truncate(OLDER - 1);
+            self.older.push_front(bytes.clone());
         }
         self.travelling.push((arrival, bytes));
     }
@@ -233,7 +240,7 @@ impl<'a> Wire<'a> {
             }
             Deed::Short(length) => bytes.truncate(length.into()),
             Deed::Older(number) => {
-                if let Some(older) = self.older.iter().rev().nth(usize::from(number) % OLDER) {
+                if let Some(older) = self.older.get(usize::from(number) % OLDER) {
                     self.travelling.push((self.now, older.clone()));
                 }
             }
@@ -308,7 +315,6 @@ impl<'a> Wire<'a> {
         self.now = self.now.max(end);
         self.segment.advance(self.now);
     }
-
 }
 
 /// True if there was one left.
