@@ -34,6 +34,8 @@ const ANNOUNCED: u32 = 2000;
 struct Endless {
     answers_after: Duration,
     bytes: usize,
+    /// Answers that hold data, and come at once; the others are empty. `None`: all are alike.
+    at_once: Option<u32>,
     /// Next answer, and its time.
     pending: Option<(Instant, CoeKind)>,
     now: Instant,
@@ -48,6 +50,12 @@ enum CoeKind {
     Fragment,
     Written(u16),
     SegmentWritten,
+}
+
+impl Endless {
+    fn is_quick(&self) -> bool {
+        self.at_once.is_some_and(|left| left > 0)
+    }
 }
 
 impl Application for Endless {
@@ -76,13 +84,16 @@ impl Application for Endless {
             }
             _ => CoeKind::Fragment,
         };
-        self.pending = Some((self.now + self.answers_after, kind));
+        let after = if self.is_quick() { Duration::ZERO } else { self.answers_after };
+        self.pending = Some((self.now + after, kind));
         Ok(())
     }
 
     fn poll_coe(&mut self, replies: &mut Replies<'_>) {
         let Some((due, kind)) = self.pending.filter(|(due, _)| *due <= self.now) else { return };
-        let data = vec![0xA5; self.bytes];
+        let holds_any = self.is_quick() || self.at_once.is_none();
+        let data = vec![0xA5; if holds_any { self.bytes } else { 0 }];
+        self.at_once = self.at_once.map(|left| left.saturating_sub(1));
         let (index, sub_index, complete_access, toggle) = (0x2000, 0, false, self.toggle);
         let message = match kind {
             CoeKind::Began => CoeMessage::SdoResponse(SdoResponse::InitiateUpload {
@@ -117,11 +128,15 @@ impl Application for Endless {
 }
 
 fn endless(answers_after: Duration, bytes: usize) -> SubDevice {
+    endless_after(None, answers_after, bytes)
+}
+
+fn endless_after(at_once: Option<u32>, answers_after: Duration, bytes: usize) -> SubDevice {
     let image = with_coe(Identity::default(), "endless", PdoMapping::default()).image();
     let now = Instant::EPOCH;
     SubDevice::from_sii(
         &image.emit(),
-        Box::new(Endless { answers_after, bytes, pending: None, now, toggle: false }),
+        Box::new(Endless { answers_after, bytes, at_once, pending: None, now, toggle: false }),
     )
 }
 
@@ -177,6 +192,14 @@ fn segments_and_fragments_that_bring_next_to_nothing_are_given_up_after_the_tota
             assert!(sentence.contains(&format!("{got} bytes in {answers} answers")), "{sentence}");
         }
     }
+}
+
+#[test]
+fn bytes_that_came_soon_buy_no_time_for_empty_answers() {
+    let device = endless_after(Some(101), Duration::from_millis(100), 50);
+    let (ended, after) = carry(device, UPLOAD, Vec::with_capacity(1 << 20));
+    assert!(matches!(ended, Err(MailboxError::Unfinished { bytes: 4000.., .. })), "{ended:?}");
+    assert!(after >= TOTAL && after < TOTAL + Duration::from_millis(500), "{after:?}");
 }
 
 #[test]
