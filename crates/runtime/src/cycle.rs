@@ -371,8 +371,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let now = self.now();
         self.main_device.begin_beat(now);
         while let Some(length) = self.main_device.poll_transmit(now, &mut self.frame) {
-            if let Err(error) = self.link.transmit(&self.frame[..length]) {
-                self.note_link_error(&error);
+            match self.link.transmit(&self.frame[..length]) {
+                Ok(()) => self.watch.note_taken(),
+                Err(error) => self.note_link_error(&error),
             }
         }
         self.finish(Phase::Transmit);
@@ -390,6 +391,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         self.status.cycle = release.cycle;
         self.status.stage = self.main_device.stage();
+        self.watch_link(release.cycle);
         self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
@@ -439,6 +441,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let publisher = &mut self.publisher;
         let mut tell = |what| publisher.event(CycleEvent { cycle, at, what });
         self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
+    }
+
+    /// What has changed about the link.
+    fn watch_link(&mut self, cycle: u64) {
+        let at = self.now();
+        let publisher = &mut self.publisher;
+        self.watch.look_at_link(&mut |what| publisher.event(CycleEvent { cycle, at, what }));
     }
 
     /// How the axes are, and what has changed about it.

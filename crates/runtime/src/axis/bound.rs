@@ -247,6 +247,12 @@ impl Axis {
             ending,
         };
         (self.command, report.stop) = self.guard.step(elapsed, asked, &sight);
+        let enabled = self.heard && sight.state == Some(State::OperationEnabled);
+        report.was_enabled |= enabled;
+        report.waits = match asked.request {
+            Request::Enable if !enabled => report.waits.saturating_add(u32::from(self.heard)),
+            _ => 0,
+        };
     }
 
     /// The drive is to find its home, where set-points go through to it and it stands.

@@ -5,6 +5,7 @@ mod chronicle;
 mod door;
 mod explain;
 mod hold;
+mod interface;
 mod name;
 mod outcome;
 mod prepare;
@@ -42,7 +43,7 @@ Exit codes; of several the highest:
   0    all went well
   1    it could not run, was ended by overrun \"stop\", or a file asked for is not whole
   2    the command line cannot be read
-  3    an axis ended in fault, or stopped by supervision
+  3    an axis ended in fault, stopped by supervision, or was asked to be enabled and was not
   4    the bus ended lost, or a SubDevice outside Op
   130  ended by force";
 
@@ -149,7 +150,7 @@ impl Run {
 
     /// Puts in words what a run came to. What was measured is shown, even if the bus failed or a file is not whole.
     fn conclude(&self, robot: &Robot, ran: Ran, hurried: bool) -> Result<Finished, Failure> {
-        let Ran { measured, conditions, granted, recorded, lost_for, ended } = ran;
+        let Ran { measured, conditions, granted, recorded, lost_for, link_trouble, ended } = ran;
         let captured = ended.link.finish();
         let standing = Standing { robot, status: &ended.before_stop, lost_for: &lost_for };
         let how = How {
@@ -157,7 +158,7 @@ impl Run {
             hurried,
             before_init: ended.before_init,
             axes: ended.status.axes,
-            interface: self.wire.iface.clone(),
+            link_trouble,
         };
         let mut verdict = stopped_by_overrun(ended.stopped_by_overrun);
         if let Some(error) = ended.failure {

@@ -1,12 +1,14 @@
 //! How a run ended: who was lost, which drives are in fault, which axes were stopped, and what that means for the exit code.
 
+use std::time::Duration;
+
 use bridge::state::Stop;
 use ethercat::al::{AlState, AlStatus};
 use ethercat::cia402::{ErrorCode, State};
 use ethercat::main_device::Stage;
 use motion::AxisPhase;
 use motion::supervision::StopReason;
-use robot::{AfterOutage, Robot};
+use robot::{AfterOutage, InterlockKind, Robot};
 use runtime::controller::AxisReport;
 use runtime::cycle::Lost;
 use runtime::status::{Status, SubDeviceStatus};
@@ -23,6 +25,9 @@ pub(super) const BUS: u8 = 4;
 
 /// Cycles without an answer during the stop that are no lost frame.
 const LOST_IN_THE_STOP: u16 = 3;
+
+/// Time after which a drive that was asked to switch on and does not is named: a power stage needs a moment.
+pub(super) const POWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Axes and SubDevices named one by one.
 const MOST_NAMED: usize = 3;
@@ -54,7 +59,7 @@ impl Standing<'_> {
         let axes = (0..self.status.axes.len()).filter_map(|axis| self.axis(axis, ended)).collect();
         let axes = few(axes, "axes ended so").map(|sentence| Err(Failure::new(sentence).or_code(AXIS)));
         let devices = (0..self.status.sub_devices.len()).filter_map(|position| {
-            self.sub_device(position).or_else(|| self.lost_in_the_stop(position, ended))
+            self.sub_device(position, ended).or_else(|| self.lost_in_the_stop(position, ended))
         });
         let devices = few(devices.collect(), "SubDevices ended so");
         let bus = ended.lost.map(|lost| self.bus_lost(lost, ended)).into_iter().chain(devices);
@@ -73,8 +78,42 @@ impl Standing<'_> {
             ));
         }
         let stopped = [report, ended.before_init.axes.get(axis).unwrap_or(report)];
-        let stop = stopped.into_iter().find_map(|report| self.stopped(report, ended))?;
-        Some(format!("supervision stopped axis \"{name}\": {}", stop_words(stop)))
+        if let Some(stop) = stopped.into_iter().find_map(|report| self.stopped(report, ended)) {
+            return Some(format!("supervision stopped axis \"{name}\": {}", stop_words(stop)));
+        }
+        let why = self.not_enabled(axis)?;
+        Some(format!("axis \"{name}\" was asked to be enabled and was not: {why}"))
+    }
+
+    /// Why an axis is not enabled that its controller wants to be, with what to do; `None` of one that answers no more, that
+    /// only lives on a stale command, or that may still be on its way.
+    pub(super) fn not_enabled(&self, axis: usize) -> Option<String> {
+        let report = &self.status.axes[axis];
+        if report.waits == 0 || self.status.stage != Stage::Op || !self.answers(axis) {
+            return None;
+        }
+        match report.stop {
+            None if !report.statusword.voltage_enabled() || self.waits_long(report) => {
+                kept_off(report).map(str::to_owned)
+            }
+            // A permission that came and went did its work.
+            Some(StopReason::NotPermitted) if !report.was_enabled => Some(self.not_permitted(axis)),
+            _ => None,
+        }
+    }
+
+    fn waits_long(&self, report: &AxisReport) -> bool {
+        self.robot.cycle.period.saturating_mul(report.waits) >= POWER_PATIENCE
+    }
+
+    fn not_permitted(&self, axis: usize) -> String {
+        let for_it = self
+            .robot
+            .interlocks
+            .iter()
+            .filter(|it| it.kind == InterlockKind::Enable && it.axes.contains(&axis));
+        let names: Vec<String> = for_it.map(|it| format!("\"{}\"", it.name)).collect();
+        format!("its permission is missing: interlock {}", names.join(", "))
     }
 
     /// Why supervision has stopped an axis, where that is a failure.
@@ -101,17 +140,19 @@ impl Standing<'_> {
     }
 
     fn bus_lost(&self, lost: Lost, ended: &How) -> String {
-        let out = |it: &SubDeviceStatus| it.al_status != AlStatus::in_state(AlState::Op);
-        if lost.interface_gone {
-            let name = ended.interface.as_deref().map_or(String::new(), |name| format!(" {name}"));
-            return format!(
-                "the network interface{name} is gone: the bus ended lost; plug it in again, or name another"
-            );
-        }
         let lasted = span(lost.lasted);
-        if self.status.sub_devices.iter().all(out) {
+        if let Some(trouble) = &ended.link_trouble {
+            return format!("the bus ended lost after {lasted} without process data: {trouble}");
+        }
+        if lost.interface_gone {
+            return "the network interface is gone: the bus ended lost; plug it in again, or name another"
+                .to_owned();
+        }
+        let out = |it: &SubDeviceStatus| it.al_status != AlStatus::in_state(AlState::Op);
+        // Those without process data stay in Op.
+        if self.status.sub_devices.iter().filter(|it| !it.exchanges).all(out) {
             return format!(
-                "all SubDevices were out of Op for {lasted}: the bus ended lost; a restart brings them back"
+                "all SubDevices with process data were out of Op for {lasted}: the bus ended lost; a restart brings them back"
             );
         }
         format!(
@@ -119,16 +160,15 @@ impl Standing<'_> {
         )
     }
 
-    fn sub_device(&self, position: usize) -> Option<String> {
+    fn sub_device(&self, position: usize, ended: &How) -> Option<String> {
         let it = &self.status.sub_devices[position];
         let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
         let place = format!("SubDevice {position} \"{name}\"");
         if let Some(cycles) = self.silent_for(position) {
             let lasted =
                 span(self.robot.cycle.period.saturating_mul(u32::try_from(cycles).unwrap_or(u32::MAX)));
-            return Some(format!(
-                "{place} did not answer in the last {cycles} cycles, {lasted}: check its power and the cable to it"
-            ));
+            let why = ended.link_trouble.as_deref().unwrap_or("check its power and the cable to it");
+            return Some(format!("{place} did not answer in the last {cycles} cycles, {lasted}: {why}"));
         }
         let outside = self.status.stage == Stage::Op && it.al_status != AlStatus::in_state(AlState::Op);
         outside.then(|| {
@@ -150,8 +190,8 @@ pub(super) struct How {
     pub(super) before_init: Status,
     /// The axes when all was over.
     pub(super) axes: Vec<AxisReport>,
-    /// The network interface, if there is one.
-    pub(super) interface: Option<String>,
+    /// Why the link carried no frames at the end, if that is known.
+    pub(super) link_trouble: Option<String>,
 }
 
 /// The first of them, and how many more there are.
@@ -166,6 +206,19 @@ fn few(mut sentences: Vec<String>, more_did: &str) -> impl Iterator<Item = Strin
 
 fn is_fault(report: &AxisReport) -> bool {
     matches!(report.state, Some(State::Fault | State::FaultReactionActive))
+}
+
+/// What keeps a drive that is asked to enable its axis from it, with what to do; `None` where it does, or is in fault.
+pub(super) fn kept_off(report: &AxisReport) -> Option<&'static str> {
+    match report.state? {
+        State::OperationEnabled | State::Fault | State::FaultReactionActive => None,
+        _ if !report.statusword.voltage_enabled() => {
+            Some("its drive has no main power (statusword bit 4): switch that on")
+        }
+        _ => Some(
+            "its drive does not switch on: check its enable input, its safe torque off (STO), and what it says",
+        ),
+    }
 }
 
 /// Why supervision has an axis, in words.
