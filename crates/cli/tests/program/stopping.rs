@@ -1,50 +1,63 @@
 //! Signals to a run whose axes need long to come to rest: the second one ends it within two seconds.
 
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ethercat::wire::frame::places;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{Running, alone, await_beats, onbeat, six_axis_with, slept};
+use crate::brake::frames;
+use crate::common::{Ran, Running, alone, onbeat, six_axis_with};
 
-/// Cycles, one a millisecond, from the last signal to the end, of a run that is sent this many. A machine that stands still
-/// leaves cycles out: it makes them fewer.
-fn cycles_to_the_end(robot: &str, signals: usize) -> u64 {
-    let mut command = onbeat();
-    command.args(["run", robot, "--json", "--no-seam"]);
-    let running = Running::start(command);
-    // In Op, and a quarter of a swing later.
-    await_beats(running.id(), 5_000);
-    let process = Pid::from_raw(running.id() as i32).expect("a process");
-    for number in 0..signals {
-        if number > 0 {
-            std::thread::sleep(Duration::from_millis(400));
-        }
-        kill_process(process, Signal::INT).expect("a signal");
+/// A run of a cycle every 10 ms, and where its frames are.
+struct Slow {
+    running: Running,
+    capture: PathBuf,
+}
+
+impl Slow {
+    fn start(robot: &str, name: &str) -> Self {
+        let capture = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mut command = onbeat();
+        command.args(["run", robot, "--period", "10ms", "--json", "--no-seam", "--capture"]).arg(&capture);
+        Self { running: Running::start(command), capture }
     }
-    let begin = slept(running.id()).expect("it does not end before the last signal");
-    let mut end = begin;
-    while let Some(now) = slept(running.id()) {
-        end = now;
-        std::thread::sleep(Duration::from_millis(2));
+
+    /// Sends a signal; when.
+    fn signal(&self) -> u64 {
+        let process = Pid::from_raw(self.running.id() as i32).expect("a process");
+        kill_process(process, Signal::INT).expect("it has not ended");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        u64::try_from(now.as_nanos()).expect("this century")
     }
-    let ran = running.finish();
-    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
-    end - begin
+
+    /// Cycles with process data from this time to the end. A machine that stands still leaves cycles out: they are fewer then.
+    fn cycles_since(self, time: u64) -> usize {
+        let Ran { code, stdout, stderr } = self.running.finish();
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let capture = std::fs::read(&self.capture).expect("the capture");
+        let logical = |frame: &[u8]| places(frame).any(|place| place.header.command.is_logical());
+        let sent = frames(&capture).filter(|(_, came_back, _)| !came_back);
+        sent.filter(|(at, _, frame)| *at > time && logical(frame)).count()
+    }
 }
 
 #[test]
 fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_seconds() {
-    let slow = "limits = { velocity = 50.0, torque = 4.8, acceleration = 1.3 }\non_stale";
-    let robot =
-        six_axis_with("slow-brakes.toml", "limits = { velocity = 50.0, torque = 4.8 }\non_stale", slow);
+    // From the fastest point of these swings it takes 1 / (2 pi 0.05 Hz) to rest as hard as they swing, 3.2 s.
+    let robot = six_axis_with("slow-swings.toml", "amplitude = 1.0 ", "amplitude = 8.0 ");
     let text = std::fs::read_to_string(&robot).expect("it was just written");
-    let text = text
-        .replace("amplitude = 1.0 ", "amplitude = 8.0 ")
-        .replace("frequency = 0.5 ", "frequency = 0.0637 ");
-    std::fs::write(&robot, text.replace("phase_step = 1.0472", "phase_step = 0.0")).expect("a file");
+    std::fs::write(&robot, text.replace("frequency = 0.5 ", "frequency = 0.05 ")).expect("a file");
     let robot = robot.to_str().expect("UTF-8");
     let _alone = alone();
-    let (one, two) = (cycles_to_the_end(robot, 1), cycles_to_the_end(robot, 2));
-    assert!(one > 2_400, "{one} cycles: its ramp is too short to tell");
-    assert!(two <= 2_000, "{two} cycles after the second signal, {one} after only one");
+    let (one, two) = (Slow::start(robot, "one-signal.pcapng"), Slow::start(robot, "two-signals.pcapng"));
+    // A swing begins gently.
+    std::thread::sleep(Duration::from_secs(20));
+    let asked = one.signal();
+    two.signal();
+    std::thread::sleep(Duration::from_millis(500));
+    let hurried = two.signal();
+    let (one, two) = (one.cycles_since(asked), two.cycles_since(hurried));
+    assert!(one > 260, "{one} cycles: its ramp is too short to tell");
+    assert!(two <= 200, "{two} cycles after the second signal; {one} after only one");
 }
