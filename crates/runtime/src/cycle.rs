@@ -200,7 +200,6 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             lost: self.watch.lost(),
             overruns: self.pacer.overruns(),
             beats_in_op: self.beats_in_op,
-            not_enabled_for: self.watch.into_waits(),
             status: self.status,
             before_stop: self.before_stop,
             before_init: self.before_init,
@@ -373,8 +372,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let now = self.now();
         self.main_device.begin_beat(now);
         while let Some(length) = self.main_device.poll_transmit(now, &mut self.frame) {
-            if let Err(error) = self.link.transmit(&self.frame[..length]) {
-                self.note_link_error(&error);
+            match self.link.transmit(&self.frame[..length]) {
+                Ok(()) => self.watch.note_taken(),
+                Err(error) => self.note_link_error(&error),
             }
         }
         self.finish(Phase::Transmit);
@@ -392,6 +392,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         self.status.cycle = release.cycle;
         self.status.stage = self.main_device.stage();
+        self.watch_link(release.cycle);
         self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
@@ -443,14 +444,18 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
     }
 
+    /// What has changed about the link.
+    fn watch_link(&mut self, cycle: u64) {
+        let at = self.now();
+        let publisher = &mut self.publisher;
+        self.watch.look_at_link(&mut |what| publisher.event(CycleEvent { cycle, at, what }));
+    }
+
     /// How the axes are, and what has changed about it.
     fn watch_axes(&mut self, cycle: u64) {
         if self.status.stage != Stage::Op {
             // On the way up there is nothing to tell of axes that cannot be enabled yet.
             return;
-        }
-        if self.course == Course::Running {
-            self.watch.look_at_requests(self.axes.reports(), self.axes.asked_to_enable());
         }
         let at = self.now();
         let publisher = &mut self.publisher;
@@ -486,8 +491,6 @@ pub struct Ended<L> {
     pub overruns: Overruns,
     /// Beats with the bus in Op.
     pub beats_in_op: u64,
-    /// Cycles up to the stop for which each axis was asked to be enabled, was heard of, and was not enabled.
-    pub not_enabled_for: Vec<u64>,
     /// How the last beat stood.
     pub status: Status,
     /// How the last cycle before the stop stood.

@@ -141,9 +141,11 @@ impl Status {
                 u64::from(fresh)
                     | u64::from(axis.homed) << 1
                     | u64::from(axis.homing) << 2
+                    | u64::from(axis.was_enabled) << 3
                     | phase << 8
                     | state.map_or(0, |state| state as u64 + 1) << 16
-                    | axis.stop.map_or(0, |stop| stop_number(stop).into()) << 24,
+                    | axis.stop.map_or(0, |stop| stop_number(stop).into()) << 24
+                    | u64::from(axis.waits) << 32,
                 position.0.to_bits(),
                 velocity.0.to_bits(),
                 torque.0.to_bits(),
@@ -176,6 +178,8 @@ impl Status {
             error_code: words[5] as u16,
             statusword: Statusword((words[5] >> 16) as u16),
             missed: (words[5] >> 32) as u32,
+            waits: (words[0] >> 32) as u32,
+            was_enabled: words[0] & 8 != 0,
         };
         let (of_sub_devices, of_axes) = words[BUS_WORDS..].split_at(sub_devices);
         Self {
@@ -297,6 +301,8 @@ mod tests {
             statusword: Statusword(number as u16),
             error_code: !number as u16,
             missed: number as u32,
+            waits: !number as u32,
+            was_enabled: number % 13 == 0,
         };
         Status {
             cycle: number,

@@ -66,14 +66,12 @@ pub enum Finding {
         /// Why.
         reason: StopReason,
     },
-    /// An axis was asked to be enabled and answered, and its drive was not enabled: no main power, or somebody else's commands.
+    /// An axis was asked to be enabled, answered, and was not enabled.
     NotEnabled {
-        /// Which.
+        /// Place of the axis.
         axis: usize,
-        /// Where its drive is.
-        state: Option<State>,
-        /// For so many cycles.
-        cycles: u64,
+        /// Cause.
+        why: KeptOff,
     },
     /// An axis answered, and its drive did not give up its torque: it obeys no more.
     NotDisabled {
@@ -86,7 +84,7 @@ pub enum Finding {
     BusLost {
         /// For how long, and whether its interface is gone.
         lost: Lost,
-        /// All SubDevices are out of Op; else they did not answer.
+        /// All SubDevices with process data are out of Op; else they did not answer.
         all_out: bool,
     },
     /// A SubDevice did not answer at the end.
@@ -112,6 +110,36 @@ pub enum Finding {
         /// For so many cycles.
         cycles: u32,
     },
+}
+
+/// Cause that keeps an axis, which its controller wants enabled, from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptOff {
+    /// Its drive has no main power (statusword bit 4).
+    NoMainPower,
+    /// The permission of an interlock never came.
+    NotPermitted,
+    /// Its drive does not switch on: its enable input, its safe torque off, or commands of another MainDevice.
+    DriveRefuses,
+}
+
+impl AxisReport {
+    /// Cause for which the axis is not enabled though its controller wants it to be; `None` of one that answers no more,
+    /// that only lives on a stale command, or that may still be on its way.
+    #[must_use]
+    pub fn kept_off(&self, period: Duration) -> Option<KeptOff> {
+        if self.waits == 0 || self.missed != 0 {
+            return None;
+        }
+        match self.stop {
+            // A permission that came and went did its work.
+            Some(StopReason::NotPermitted) if !self.was_enabled => Some(KeptOff::NotPermitted),
+            Some(_) => None,
+            None if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() => None,
+            None if !self.statusword.voltage_enabled() => Some(KeptOff::NoMainPower),
+            None => at_least(self.waits, ENABLED_AFTER, period).then_some(KeptOff::DriveRefuses),
+        }
+    }
 }
 
 impl Finding {
@@ -155,7 +183,9 @@ impl<L> Ended<L> {
             return failed.into_iter().collect();
         }
         let axes = (0..self.before_stop.axes.len()).filter_map(|axis| self.axis(axis, circumstances));
-        let all_out = self.before_stop.sub_devices.iter().all(SubDeviceStatus::is_outside_op);
+        // Those without process data stay in Op.
+        let silent = self.before_stop.sub_devices.iter().filter(|it| !it.exchanges);
+        let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceStatus::is_outside_op);
         let lost = self.lost.map(|lost| Finding::BusLost { lost, all_out });
         let sub_devices = (0..self.before_stop.sub_devices.len()).filter_map(|position| {
             sub_device(&self.before_stop, position, circumstances.period)
@@ -167,9 +197,6 @@ impl<L> Ended<L> {
     fn axis(&self, axis: usize, circumstances: Circumstances) -> Option<Finding> {
         let [before_stop, before_init, last] =
             [&self.before_stop, &self.before_init, &self.status].map(|status| &status.axes[axis]);
-        let in_fault = |it: &AxisReport| {
-            it.state.filter(|state| matches!(state, State::Fault | State::FaultReactionActive))
-        };
         if let Some((report, state)) =
             [before_stop, last].into_iter().find_map(|it| Some((it, in_fault(it)?)))
         {
@@ -181,9 +208,9 @@ impl<L> Ended<L> {
         {
             return Some(Finding::AxisStopped { axis, reason });
         }
-        let cycles = self.not_enabled_for[axis];
-        if at_least(cycles, ENABLED_AFTER, circumstances.period) {
-            return Some(Finding::NotEnabled { axis, state: before_stop.state, cycles });
+        let in_op = self.before_stop.stage == Stage::Op;
+        if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
+            return Some(Finding::NotEnabled { axis, why });
         }
         let powered = |state| matches!(state, State::OperationEnabled | State::QuickStopActive);
         let state = last.state.filter(|&state| powered(state) && before_init.missed == 0)?;
@@ -200,9 +227,14 @@ impl<L> Ended<L> {
     }
 }
 
+/// State of a drive in fault.
+fn in_fault(report: &AxisReport) -> Option<State> {
+    report.state.filter(|state| matches!(state, State::Fault | State::FaultReactionActive))
+}
+
 /// True if so many cycles take at least this time.
-fn at_least(cycles: u64, time: Duration, period: Duration) -> bool {
-    cycles > 0 && u128::from(cycles) * period.as_nanos() >= time.as_nanos()
+fn at_least(cycles: u32, time: Duration, period: Duration) -> bool {
+    cycles > 0 && period.saturating_mul(cycles) >= time
 }
 
 /// Why supervision has stopped an axis, where that is a failure.
@@ -228,7 +260,7 @@ impl SubDeviceStatus {
     /// exchanges no process data either, but tells its state.
     #[must_use]
     pub fn silent_for(&self, period: Duration) -> Option<u32> {
-        let long = at_least(self.missed.into(), LOST_AFTER, period);
+        let long = at_least(self.missed, LOST_AFTER, period);
         Some(self.missed).filter(|_| long && !self.is_outside_op())
     }
 

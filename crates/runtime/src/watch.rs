@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::cia402::State;
 use ethercat::main_device::{MainDevice, Stage};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
@@ -27,11 +26,16 @@ pub(crate) struct BusWatch {
     /// Cycles in a row for which each SubDevice was lost.
     lost_for: Vec<u64>,
     stops: Vec<Option<StopReason>>,
-    /// Cycles in a row in which each axis was asked to be enabled, was heard of, and was not enabled.
-    waits: Vec<u64>,
     /// Since when nobody answers.
     silent_since: Option<Instant>,
     interface_gone: bool,
+    gone_told: bool,
+    /// Error number of the first frame of this cycle that the link refused.
+    refused: Option<i32>,
+    /// Cycles in a row with one.
+    refused_for: u64,
+    /// It took a frame of this cycle.
+    taken: bool,
     patience: Option<Duration>,
     lost: Option<Lost>,
 }
@@ -41,9 +45,12 @@ impl BusWatch {
         Self {
             lost_for: vec![0; sub_devices],
             stops: vec![None; axes],
-            waits: vec![0; axes],
             silent_since: None,
             interface_gone: false,
+            gone_told: false,
+            refused: None,
+            taken: false,
+            refused_for: 0,
             patience,
             lost: None,
         }
@@ -57,6 +64,35 @@ impl BusWatch {
     /// A link that failed: for good, if its interface was removed (packet(7): ENXIO, ENODEV).
     pub(crate) fn note_link_error(&mut self, error: &io::Error) {
         self.interface_gone |= matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV));
+        self.refused.get_or_insert(error.raw_os_error().unwrap_or(0));
+    }
+
+    /// A link that took a frame.
+    pub(crate) fn note_taken(&mut self) {
+        self.taken = true;
+    }
+
+    /// Tells that the link refuses frames, and that it takes them again; at the end of a cycle.
+    pub(crate) fn look_at_link(&mut self, tell: &mut impl FnMut(Happening)) {
+        let before = self.refused_for;
+        let taken = std::mem::take(&mut self.taken);
+        match self.refused.take() {
+            Some(code) => {
+                self.refused_for += 1;
+                let newly_gone = self.interface_gone && !std::mem::replace(&mut self.gone_told, true);
+                if newly_gone || self.refused_for == TOLD_AFTER && !self.interface_gone {
+                    tell(Happening::LinkFailed { code });
+                }
+            }
+            // Where nothing is sent there is nothing to refuse.
+            None if !taken => {}
+            None => {
+                self.refused_for = 0;
+                if before >= TOLD_AFTER {
+                    tell(Happening::LinkWorks { after: before });
+                }
+            }
+        }
     }
 
     /// Notes how the SubDevices are; tells who is lost and who is back while the bus is in Op.
@@ -104,19 +140,6 @@ impl BusWatch {
         }
     }
 
-    /// Counts how long axes have waited to be enabled; `asked` in their order.
-    pub(crate) fn look_at_requests(&mut self, reports: &[AxisReport], asked: impl Iterator<Item = bool>) {
-        for ((waits, report), asked) in self.waits.iter_mut().zip(reports).zip(asked) {
-            let waiting = asked && report.missed == 0 && report.state != Some(State::OperationEnabled);
-            *waits = if waiting { *waits + 1 } else { 0 };
-        }
-    }
-
-    /// For how many cycles each axis had waited when it was looked at last.
-    pub(crate) fn into_waits(self) -> Vec<u64> {
-        self.waits
-    }
-
     /// Tells which axes supervision has stopped, and which it has let go.
     pub(crate) fn look_at_axes(&mut self, reports: &[AxisReport], tell: &mut impl FnMut(Happening)) {
         for (axis, (report, before)) in reports.iter().zip(&mut self.stops).enumerate() {
@@ -132,5 +155,5 @@ impl BusWatch {
     }
 }
 
-/// Cycles in a row after which a SubDevice is told to be lost: two lost frames are not worth a word.
+/// Cycles in a row after which a SubDevice, or the link, is told to be lost: two lost frames are not worth a word.
 const TOLD_AFTER: u64 = 3;

@@ -104,6 +104,30 @@ fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() 
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
 }
 
+#[test]
+fn a_pipe_whose_reader_never_reads_does_not_keep_a_run_from_its_end() {
+    let _alone = alone();
+    // As `run | sleep`, once the pipe is full.
+    let (_reader, writer) = rustix::pipe::pipe().expect("a pipe");
+    let filler = writer.try_clone().expect("another descriptor");
+    rustix::fs::fcntl_setfl(&filler, OFlags::NONBLOCK).expect("a flag");
+    let mut filler = File::from(filler);
+    while filler.write(&[0; 4096]).is_ok() {}
+    rustix::fs::fcntl_setfl(&filler, OFlags::empty()).expect("a flag");
+    let mut command = onbeat();
+    command.args(["run", "--cycles", "300", "--no-seam"]).stdout(writer).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program");
+    let mut stderr = child.stderr.take().expect("standard error");
+    let (code, _) = end_of(child, PATIENCE);
+    assert!(matches!(code, Some(1 | 3)), "{code:?}");
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("UTF-8");
+    assert!(
+        said.contains("standard output took nothing for 10 s: what was to be printed is lost"),
+        "{said}"
+    );
+}
+
 fn fifo(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);

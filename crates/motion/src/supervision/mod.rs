@@ -59,7 +59,7 @@ pub struct Supervisor {
     away: Seconds,
     acknowledged: bool,
     /// Since the cycle ends: for how long, and what the axis was sent then.
-    ending: Option<(Seconds, AxisSetpoint)>,
+    ending: Option<(Seconds, f64)>,
     /// To rest, after an outage.
     way_back: OnlineMotion,
 }
@@ -332,7 +332,7 @@ impl Supervisor {
             let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
             if let Some(ramp) = seen.stale {
                 self.stop(StopReason::Stale, Some(ramp));
-            } else if enabled && self.ignores_the_end(elapsed, seen.ending) {
+            } else if enabled && self.ignores_the_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
             } else if enabled {
                 if let Some(reason) = self.trouble(elapsed, asked, &seen.feedback) {

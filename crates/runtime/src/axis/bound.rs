@@ -247,6 +247,12 @@ impl Axis {
             ending,
         };
         (self.command, report.stop) = self.guard.step(elapsed, asked, &sight);
+        let enabled = self.heard && sight.state == Some(State::OperationEnabled);
+        report.was_enabled |= enabled;
+        report.waits = match asked.request {
+            Request::Enable if !enabled => report.waits.saturating_add(u32::from(self.heard)),
+            _ => 0,
+        };
     }
 
     /// The drive is to find its home, where set-points go through to it and it stands.
@@ -374,11 +380,6 @@ impl Axis {
     pub(super) fn moves(&self) -> bool {
         let enabled = matches!(self.drive.state(), Some(State::OperationEnabled | State::QuickStopActive));
         enabled && (!self.stands || self.guard.is_fast(self.feedback.velocity))
-    }
-
-    /// True if its drive is asked to be enabled, supervision permitting.
-    pub(super) fn is_asked_to_enable(&self) -> bool {
-        self.command.request == Request::Enable
     }
 
     /// Whether its drive has it, to find its home.

@@ -174,11 +174,6 @@ impl Axes {
         &self.reports
     }
 
-    /// Those whose drives are asked to be enabled, supervision permitting.
-    pub(crate) fn asked_to_enable(&self) -> impl Iterator<Item = bool> + '_ {
-        self.axes.iter().map(Axis::is_asked_to_enable)
-    }
-
     /// Asks all axes for no torque, whatever the controller asked; `quickly`: those that still move for a quick stop first.
     pub(crate) fn disable(&mut self, quickly: bool) {
         for (axis, command) in self.axes.iter().zip(&mut self.commands) {

@@ -5,6 +5,7 @@ mod chronicle;
 mod door;
 mod explain;
 mod hold;
+mod interface;
 mod name;
 mod outcome;
 mod prepare;
@@ -150,15 +151,15 @@ impl Run {
 
     /// Puts in words what a run came to. What was measured is shown, even if the bus failed or a file is not whole.
     fn conclude(&self, robot: &Robot, ran: Ran, hurried: bool) -> Result<Finished, Failure> {
-        let Ran { measured, conditions, granted, recorded, ended } = ran;
+        let Ran { measured, conditions, granted, recorded, link_trouble, ended } = ran;
         let findings = ended.findings(Circumstances {
             period: robot.cycle.period,
             hurried,
             resumes: robot.cycle.after_outage == AfterOutage::Resume,
         });
         let captured = ended.link.finish();
-        let interface = self.wire.iface.as_deref();
-        let standing = Standing { robot, status: &ended.before_stop, interface };
+        let standing =
+            Standing { robot, status: &ended.before_stop, link_trouble: link_trouble.as_deref() };
         let verdict = standing.verdict(&findings);
         if ended.failure.is_some() && measured.summary.cycles() == 0 {
             return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));

@@ -53,6 +53,8 @@ struct AxisOutcome<'a> {
     state: String,
     /// Why supervision has the axis.
     stop: Option<&'static str>,
+    /// Why it is not enabled though its controller wants it to be.
+    not_enabled: Option<String>,
     /// Error code of a drive in fault, object 0x603F.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_code: Option<u16>,
@@ -91,6 +93,8 @@ struct Frames {
     other_main_device: u64,
     truncated: u64,
     mismatched: u64,
+    /// Those the operating system did not take or give.
+    link_errors: u64,
 }
 
 impl<'a> Outcome<'a> {
@@ -109,6 +113,7 @@ impl<'a> Outcome<'a> {
                 mode: robot::short_name(axis.mode),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
                 stop: report.stop.map(trouble::stop_words),
+                not_enabled: standing.not_enabled(number),
                 error_code: in_fault.then_some(report.error_code),
                 error: in_fault.then(|| trouble::error_code(report.error_code)),
                 position: report.feedback.position.0,
@@ -127,7 +132,7 @@ impl<'a> Outcome<'a> {
             summary: &measured.summary,
             axes: axes.collect(),
             sub_devices: sub_devices.collect(),
-            frames: Frames::new(&status.reception),
+            frames: Frames::new(&status.reception, status.link_errors),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
             conditions,
             profile: ProfileOutcome::of(granted),
@@ -150,6 +155,9 @@ impl<'a> Outcome<'a> {
         }
         if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {
             text += LATE_REPLIES;
+        }
+        if self.frames.link_errors > 0 {
+            let _ = writeln!(text, "{:<24}{}\n", "frames refused by link", self.frames.link_errors);
         }
         text += &self.axes_table();
         text += &self.troubles();
@@ -184,7 +192,8 @@ impl<'a> Outcome<'a> {
     fn troubles(&self) -> String {
         let mut text = String::new();
         for axis in &self.axes {
-            let why = [axis.error.as_deref(), axis.stop];
+            let not_enabled = axis.not_enabled.as_ref().map(|why| format!("not enabled: {why}"));
+            let why = [axis.error.as_deref(), axis.stop, not_enabled.as_deref()];
             let why: Vec<&str> = why.into_iter().flatten().collect();
             if !why.is_empty() {
                 let _ = writeln!(text, "{}: {}", axis.name, why.join("; "));
@@ -215,7 +224,7 @@ a frame counts as lost when its reply is not there in time: on a simulated bus t
 that answers; `onbeat doctor` says what to change\n\n";
 
 impl Frames {
-    fn new(counters: &ReceptionCounters) -> Self {
+    fn new(counters: &ReceptionCounters, link_errors: u64) -> Self {
         let ReceptionCounters {
             sent,
             accepted,
@@ -227,7 +236,18 @@ impl Frames {
             truncated,
             mismatched,
         } = *counters;
-        Self { sent, accepted, lost, late, duplicate, foreign, other_main_device, truncated, mismatched }
+        Self {
+            sent,
+            accepted,
+            lost,
+            late,
+            duplicate,
+            foreign,
+            other_main_device,
+            truncated,
+            mismatched,
+            link_errors,
+        }
     }
 }
 

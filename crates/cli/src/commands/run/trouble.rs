@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use bridge::state::Stop;
 use ethercat::cia402::ErrorCode;
+use ethercat::main_device::Stage;
 use motion::supervision::StopReason;
-use robot::Robot;
+use robot::{InterlockKind, Robot};
 use runtime::cycle::Lost;
 use runtime::status::Status;
-use runtime::verdict::Finding;
+use runtime::verdict::{Finding, KeptOff};
 
 use crate::failure::Failure;
 use crate::words::moment::span;
@@ -21,8 +22,8 @@ pub(super) struct Standing<'a> {
     pub(super) robot: &'a Robot,
     /// Before the stop.
     pub(super) status: &'a Status,
-    /// The network interface, if there is one.
-    pub(super) interface: Option<&'a str>,
+    /// Cause for which the link carried no frames at the end, if that is known.
+    pub(super) link_trouble: Option<&'a str>,
 }
 
 impl Standing<'_> {
@@ -74,12 +75,10 @@ impl Standing<'_> {
                     stop_words(reason)
                 )
             }
-            Finding::NotEnabled { axis, state, cycles } => format!(
-                "axis \"{}\" ended in {}, asked to be enabled for {}: check its drive's main power and enable input, and \
-                 that no other MainDevice commands it",
+            Finding::NotEnabled { axis, why } => format!(
+                "axis \"{}\" was asked to be enabled and was not: {}",
                 self.robot.axes[axis].name,
-                state.map_or("no state".to_owned(), |state| state.to_string()),
-                span(self.time_of(u32::try_from(cycles).unwrap_or(u32::MAX)))
+                self.kept_off(axis, why)
             ),
             Finding::NotDisabled { axis, state } => format!(
                 "axis \"{}\" was left in {state}: its drive does not obey, and was left to its watchdog",
@@ -89,8 +88,9 @@ impl Standing<'_> {
             Finding::Silent { position, cycles } => {
                 let lasted = span(self.time_of(cycles));
                 format!(
-                    "{} did not answer in the last {cycles} cycles, {lasted}: check its power and the cable to it",
-                    self.place(position)
+                    "{} did not answer in the last {cycles} cycles, {lasted}: {}",
+                    self.place(position),
+                    self.link_trouble.unwrap_or("check its power and the cable to it")
                 )
             }
             Finding::OutsideOp { position, status, code } => format!(
@@ -104,17 +104,32 @@ impl Standing<'_> {
         }
     }
 
+    /// Why an axis is not enabled that its controller wants to be, with what to do.
+    pub(super) fn not_enabled(&self, axis: usize) -> Option<String> {
+        let why = self.status.axes[axis].kept_off(self.robot.cycle.period)?;
+        (self.status.stage == Stage::Op).then(|| self.kept_off(axis, why))
+    }
+
+    fn kept_off(&self, axis: usize, why: KeptOff) -> String {
+        let KeptOff::NotPermitted = why else { return kept_off_words(why).to_owned() };
+        let for_it = self.robot.interlocks.iter();
+        let for_it = for_it.filter(|it| it.kind == InterlockKind::Enable && it.axes.contains(&axis));
+        let names: Vec<String> = for_it.map(|it| format!("\"{}\"", it.name)).collect();
+        format!("{}: interlock {}", kept_off_words(why), names.join(", "))
+    }
+
     fn bus_lost(&self, lost: Lost, all_out: bool) -> String {
-        if lost.interface_gone {
-            let name = self.interface.map_or(String::new(), |name| format!(" {name}"));
-            return format!(
-                "the network interface{name} is gone: the bus ended lost; plug it in again, or name another"
-            );
-        }
         let lasted = span(lost.lasted);
+        if let Some(trouble) = self.link_trouble {
+            return format!("the bus ended lost after {lasted} without process data: {trouble}");
+        }
+        if lost.interface_gone {
+            return "the network interface is gone: the bus ended lost; plug it in again, or name another"
+                .to_owned();
+        }
         if all_out {
             return format!(
-                "all SubDevices were out of Op for {lasted}: the bus ended lost; a restart brings them back"
+                "all SubDevices with process data were out of Op for {lasted}: the bus ended lost; a restart brings them back"
             );
         }
         format!(
@@ -152,6 +167,18 @@ fn few(mut sentences: Vec<String>, of: &str) -> Vec<String> {
         sentences.push(format!("{more} more {of} ended so: the table has them"));
     }
     sentences
+}
+
+/// Cause that keeps an axis from being enabled, with what to do.
+pub(super) fn kept_off_words(why: KeptOff) -> &'static str {
+    match why {
+        KeptOff::NoMainPower => "its drive has no main power (statusword bit 4): switch that on",
+        KeptOff::NotPermitted => "its permission is missing",
+        KeptOff::DriveRefuses => {
+            "its drive does not switch on: check its enable input, its safe torque off (STO), what it says, and that no \
+             other MainDevice commands it"
+        }
+    }
 }
 
 /// Why supervision has an axis, in words.
