@@ -107,8 +107,11 @@ impl BusWatch {
     /// Counts how long axes have waited to be enabled; `asked` in their order.
     pub(crate) fn look_at_requests(&mut self, reports: &[AxisReport], asked: impl Iterator<Item = bool>) {
         for ((waits, report), asked) in self.waits.iter_mut().zip(reports).zip(asked) {
-            let waiting = asked && report.missed == 0 && report.state != Some(State::OperationEnabled);
-            *waits = if waiting { *waits + 1 } else { 0 };
+            // An outage says nothing of it, and what supervision holds is not asked for.
+            if report.missed == 0 && report.stop.is_none() {
+                let waiting = asked && report.state != Some(State::OperationEnabled);
+                *waits = if waiting { *waits + 1 } else { 0 };
+            }
         }
     }
 
