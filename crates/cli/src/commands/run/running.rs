@@ -72,7 +72,7 @@ impl Run {
                 tasks: Tasks::new(started.number, beside_it, disturbances),
                 frozen: None,
             };
-            let (measured, recorder) = watch_over(watch, stop, live, beside.as_ref());
+            let (measured, recorder, chronicle) = watch_over(watch, stop, live, beside.as_ref());
             let (ended, not_put_back) =
                 started.thread.join().map_err(|_| Failure::new("the cycle's thread panicked"))?;
             not_put_back.iter().for_each(|failure| live.say(failure));
@@ -165,7 +165,7 @@ fn watch_over(
     stop: &Stop,
     live: &mut LiveLine,
     beside: Option<&Beside>,
-) -> (Measured, Option<Recorder>) {
+) -> (Measured, Option<Recorder>, Chronicle) {
     while !watch.is_over() {
         thread::sleep(watch::LOOK_EVERY);
         // Asked before the look: what was measured until then is taken.

@@ -98,13 +98,13 @@ impl Watch {
         live.show(|| self.line(&status));
     }
 
-    /// What it came to, and the recording.
-    pub(super) fn measured(mut self) -> (Measured, Option<Recorder>) {
+    /// Result of the measurement, the recording, and the chronicle.
+    pub(super) fn measured(mut self) -> (Measured, Option<Recorder>, Chronicle) {
         let disturbances = self.tasks.found();
         let tasks = self.frozen.take().unwrap_or_else(|| self.tasks.told(&self.summary));
         let explanation = self.explainer.map(Explainer::finish);
         let measured = Measured { summary: self.summary, explanation, tasks, disturbances };
-        (measured, self.recorder)
+        (measured, self.recorder, self.chronicle)
     }
 
     fn line(&self, status: &Status) -> String {
