@@ -96,8 +96,7 @@ fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
                 assert!(sent[..3].windows(2).all(moves), "{case:?}: it stood too early: {sent:?}");
                 let rests = if mode == CyclicMode::Position { sent[2] } else { 0 };
                 assert_eq!(sent.last(), Some(&rests), "{case:?}: {sent:?}");
-                let last =
-                    outcome.taken.iter().filter(|it| it.follows() && it.now < outcome.end).last().unwrap();
+                let last = outcome.taken.iter().rfind(|it| it.follows() && it.now < outcome.end).unwrap();
                 let taken = match mode {
                     CyclicMode::Position => last.target_position,
                     CyclicMode::Velocity => last.target_velocity,
