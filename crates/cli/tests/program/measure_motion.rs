@@ -78,7 +78,7 @@ fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
         let report = report(&folder);
         // A planner that a busy machine held up for all of the two seconds saw nothing.
         let saw = |key: &&str| report["values"][key]["least_room_m"].is_number();
-        KEYS.iter().all(|key| saw(key)).then_some((ran, folder, report))
+        KEYS.iter().all(saw).then_some((ran, folder, report))
     });
     let said = ran.stderr.lines().last().expect("a sentence");
     assert!(said.contains("through the seam: it did not arrive") && said.contains("m were left"), "{said}");
