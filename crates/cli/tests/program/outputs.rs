@@ -135,6 +135,49 @@ fn fifo(name: &str) -> PathBuf {
     path
 }
 
+#[test]
+fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_emptied_does_not_keep_it() {
+    let _alone = alone();
+    let testbed = match testbed::Testbed::new() {
+        Ok(testbed) => testbed,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let path = fifo("simulate.onbeat");
+    let simulate = || {
+        let mut command = onbeat();
+        command.args([
+            "simulate",
+            "examples/six-axis.toml",
+            "--for",
+            "200ms",
+            "--iface",
+            "far",
+            "--record",
+        ]);
+        command.arg(&path);
+        Running::start(testbed.run_in(testbed::Side::Far, command)).finish()
+    };
+    let ran = simulate();
+    let refused = "the recording cannot be written (a FIFO that nobody reads)";
+    assert!(ran.code == Some(1) && ran.stderr.contains(refused), "{:?} {}", ran.code, ran.stderr);
+
+    let reading = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
+    let _reader = reading.expect("a reader that does not read");
+    let ran = simulate();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn the_table_of_a_run_fits_a_terminal_of_80_columns() {
+    // Axes with names of up to ten letters.
+    for robot in ["examples/six-axis.toml", "examples/io-station.toml"] {
+        let ran = run(&["run", robot, "--cycles", "50", "--no-seam"]);
+        assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
+        let long: Vec<&str> = ran.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty() && ran.stdout.contains("velocity (rad/s)"), "{robot}: {long:#?}");
+    }
+}
+
 /// A run of 300 cycles with a file at this option that takes nothing, or not enough.
 fn with_file(wrapper: &[&str], option: &str, path: &std::path::Path) -> Ran {
     let _alone = alone();

@@ -149,7 +149,9 @@ impl<'a> Outcome<'a> {
 
     pub(super) fn table(&self) -> String {
         let table = RunTable { conditions: &self.conditions, summary: self.summary };
-        let mut text = format!("{table}{}\n", self.overrun);
+        let table = format!("{table}{}\n", self.overrun);
+        let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
+        let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
         if let Some(others) = words::owner::frames_of_others(self.frames.other_main_device) {
             let _ = writeln!(text, "{others}\n");
         }
@@ -170,11 +172,12 @@ impl<'a> Outcome<'a> {
 
     fn axes_table(&self) -> String {
         let mut text = String::new();
+        let states = self.axes.iter().map(|axis| axis.state.chars().count()).max().unwrap_or(0);
         let width = self.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0).max(4);
         if !self.axes.is_empty() {
             let _ = writeln!(
                 text,
-                "{:<width$}  mode  {:<22}{:>14}{:>18}{:>14}",
+                "{:<width$}  mode  {:<states$}{:>15}{:>17}{:>13}",
                 "axis", "state", "position (rad)", "velocity (rad/s)", "torque (N m)"
             );
         }
@@ -182,7 +185,7 @@ impl<'a> Outcome<'a> {
             let AxisOutcome { name, mode, state, position, velocity, torque, .. } = axis;
             let _ = writeln!(
                 text,
-                "{name:<width$}  {mode:<4}  {state:<22}{position:>14.4}{velocity:>18.4}{torque:>14.4}"
+                "{name:<width$}  {mode:<4}  {state:<states$}{position:>15.4}{velocity:>17.4}{torque:>13.4}"
             );
         }
         text
@@ -211,8 +214,21 @@ impl<'a> Outcome<'a> {
                 true => Ok(()),
             };
         }
-        if text.is_empty() { text } else { format!("\n{text}") }
+        if text.is_empty() { text } else { format!("\n{}", wrapped(&text, "    ")) }
     }
+}
+
+/// Letters of a line that every terminal has.
+const COLUMNS: usize = 80;
+
+/// Where the conditions begin, behind their labels.
+const BEHIND_LABEL: &str = "             ";
+
+/// The same in lines of that many letters, where no word is longer.
+fn wrapped(text: &str, indent: &str) -> String {
+    let options = textwrap::Options::new(COLUMNS).subsequent_indent(indent).break_words(false);
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+    text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
 }
 
 /// The link of a run whose SubDevices are in this program.
@@ -220,8 +236,8 @@ pub(super) const SIMULATED: &str = "simulated";
 
 /// So that nobody looks for a cable.
 const LATE_REPLIES: &str = "\
-a frame counts as lost when its reply is not there in time: on a simulated bus this machine held up the thread
-that answers; `onbeat doctor` says what to change\n\n";
+a frame counts as lost when its reply is not there in time: on a simulated bus
+this machine held up the thread that answers; `onbeat doctor` says what to do\n\n";
 
 impl Frames {
     fn new(counters: &ReceptionCounters, link_errors: u64) -> Self {
@@ -336,4 +352,18 @@ fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
         warnings.push(format!("the CPU frequency governor is {governor}; set it to performance"));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_column_goes_on_under_itself_and_no_line_is_longer_than_a_terminals() {
+        let line = "measured     start to start (T_period), how far that is off the period (T_jitter), work without waiting";
+        let expected = "measured     start to start (T_period), how far that is off the period\n             (T_jitter), work without waiting\n";
+        assert_eq!(wrapped(line, BEHIND_LABEL), expected);
+        assert_eq!(wrapped("axis-1: not enabled", "    "), "axis-1: not enabled\n");
+        assert!(wrapped(&"word ".repeat(90), "    ").lines().all(|line| line.len() <= COLUMNS));
+    }
 }
