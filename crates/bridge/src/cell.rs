@@ -11,9 +11,9 @@
 //!
 //! * The writer never waits, and nothing a reader does can be seen by it.
 //! * A writer that dies at any instruction leaves publication `n` whole: it was at work in another slot.
-//! The next writer continues from word 0.
+//!   The next writer continues from word 0.
 //! * A read is torn only when the writer laps the reader, that is, comes round to the same slot during the
-//! copy. The reader then tries again, a bounded number of times.
+//!   copy. The reader then tries again, a bounded number of times.
 //! * With any content of the words, a read ends and stays within them.
 //!
 //! Each slot is a sequence lock over atomic words, after Boehm, "Can seqlocks get along with programming language memory

@@ -13,12 +13,12 @@
 //! copies between the rings and the socket whose other end the client has.
 //!
 //! * To the client: bytes sent while no client has the port open wait in the ring for the next one. When
-//! the ring is full, because there is no client or it does not read, `send` refuses and counts.
+//!   the ring is full, because there is no client or it does not read, `send` refuses and counts.
 //! * From the client: when the ring is full the server leaves the rest in the socket, and when that is full
-//! too the client's write blocks or returns an error, as with any socket.
+//!   too the client's write blocks or returns an error, as with any socket.
 //! * One client at a time. Once it is gone, for whatever reason, the next one may open the port. Bytes it
-//! had written arrive; bytes it had not read yet are lost if they were in the socket, and wait if they were
-//! in the ring.
+//!   had written arrive; bytes it had not read yet are lost if they were in the socket, and wait if they were
+//!   in the ring.
 
 mod client;
 mod counters;

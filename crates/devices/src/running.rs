@@ -382,7 +382,7 @@ mod tests {
         let (hold, held) = mpsc::channel::<()>();
         let ended = Arc::new(AtomicBool::new(false));
         let other = Arc::clone(&ended);
-        let hangs = thread::spawn(move || drop(held.recv()));
+        let hangs = thread::spawn(move || held.recv().unwrap_or_default());
         let ends = thread::spawn(move || {
             thread::sleep(Duration::from_millis(20));
             other.store(true, Ordering::Relaxed);
