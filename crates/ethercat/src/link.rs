@@ -1,7 +1,6 @@
-//! The seam to the wire, and the other end of it.
+//! The cable: how long its frames are, and the SubDevices at its far end.
 
-use core::time::Duration;
-use std::io;
+use alloc::boxed::Box;
 
 use crate::time::Instant;
 
@@ -10,44 +9,6 @@ pub const MAXIMUM_FRAME_LENGTH: usize = 1514;
 
 /// Shortest Ethernet frame on the wire, without the frame check sequence; shorter ones are padded.
 pub const MINIMUM_FRAME_LENGTH: usize = 60;
-
-/// Carries whole Ethernet frames between a MainDevice and its segment.
-///
-/// Both calls run on the real-time path: an implementation neither allocates nor logs.
-pub trait Link {
-    /// Sends one frame.
-    ///
-    /// # Errors
-    /// What the operating system says; the frame is then not on the wire.
-    fn transmit(&mut self, frame: &[u8]) -> io::Result<()>;
-
-    /// Takes the next received frame into `buffer` and returns its length, or `None` if none came
-    /// within `timeout`. [`Duration::ZERO`] never waits.
-    ///
-    /// # Errors
-    /// What the operating system says; an expired timeout is not an error.
-    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>>;
-}
-
-impl<L: Link + ?Sized> Link for Box<L> {
-    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
-        (**self).transmit(frame)
-    }
-
-    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        (**self).receive(buffer, timeout)
-    }
-}
-
-impl<L: Link + ?Sized> Link for &mut L {
-    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
-        (**self).transmit(frame)
-    }
-
-    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
-        (**self).receive(buffer, timeout)
-    }
-}
 
 /// The far end of the cable: SubDevices that answer frames.
 ///

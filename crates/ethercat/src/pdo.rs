@@ -1,5 +1,15 @@
 //! Process data objects: what is mapped, and where it lies (ETG.1000.6, 5.6.7.4; CiA 301, 7.5.2.35 ff.).
 
+mod field;
+mod value;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+pub use field::{Direction, Field, FieldError};
+pub use value::{ProcessElement, ProcessValue};
+
 /// Object index of the RxPDO assignment (SyncManager 2, outputs).
 pub const ASSIGNMENT_OUTPUTS: u16 = 0x1C12;
 /// Object index of the TxPDO assignment (SyncManager 3, inputs).
@@ -127,19 +137,72 @@ fn digital(pdos: &[Pdo]) -> impl Iterator<Item = PdoField> + '_ {
     fields(pdos).filter(|(entry, field)| entry.index != 0 && field.bit_length == 1).map(|(_, field)| field)
 }
 
-/// All entries and where they lie.
+/// All entries and where they lie: each SyncManager's share starts at a byte, the shares stand in the order in which
+/// their first PDOs do.
 fn fields(pdos: &[Pdo]) -> impl Iterator<Item = (&PdoEntry, PdoField)> {
-    let mut end = 0;
-    pdos.iter().flat_map(|pdo| &pdo.entries).map(move |entry| {
-        let field = PdoField { bit_offset: end, bit_length: usize::from(entry.bit_length) };
-        end += field.bit_length;
-        (entry, field)
+    let starts = starts(pdos);
+    pdos.iter().zip(starts).flat_map(|(pdo, mut end)| {
+        pdo.entries.iter().map(move |entry| {
+            let field = PdoField { bit_offset: end, bit_length: usize::from(entry.bit_length) };
+            end += field.bit_length;
+            (entry, field)
+        })
     })
+}
+
+/// Bits before each PDO.
+fn starts(pdos: &[Pdo]) -> Vec<usize> {
+    let mut shares: Vec<(Option<u8>, usize)> = Vec::new();
+    let mut places = Vec::with_capacity(pdos.len());
+    for pdo in pdos.iter() {
+        let known = shares.iter().position(|(sync_manager, _)| *sync_manager == pdo.sync_manager);
+        let share = known.unwrap_or_else(|| {
+            shares.push((pdo.sync_manager, 0));
+            shares.len() - 1
+        });
+        places.push((share, shares[share].1));
+        shares[share].1 += pdo.bit_length();
+    }
+    let before =
+        |share: usize| -> usize { shares[..share].iter().map(|it| it.1.next_multiple_of(8)).sum() };
+    places.into_iter().map(|(share, within)| before(share) + within).collect()
+}
+
+impl fmt::Display for PdoEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, sub_index, bit_length, name } = self;
+        write!(f, "{index:#06x}:{sub_index:02x}")?;
+        if !name.is_empty() {
+            write!(f, " \"{name}\"")?;
+        }
+        write!(f, " ({bit_length} {})", if *bit_length == 1 { "bit" } else { "bits" })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_of_sync_managers_begin_at_bytes() {
+        let pdo = |index, sync_manager, value| Pdo {
+            index,
+            sync_manager: Some(sync_manager),
+            fixed: false,
+            name: String::new(),
+            entries: vec![PdoEntry::from_mapping_value(value)],
+        };
+        let inputs = vec![
+            pdo(0x1A00, 1, 0x6000_0103),
+            pdo(0x1A01, 0, 0x6010_0104),
+            pdo(0x1A02, 1, 0x6020_0102),
+            pdo(0x1A03, 0, 0x6030_0108),
+        ];
+        let mapping = PdoMapping { outputs: Vec::new(), inputs };
+        let offsets =
+            [0x6000, 0x6010, 0x6020, 0x6030].map(|index| mapping.input(index, 1).unwrap().bit_offset);
+        assert_eq!(offsets, [0, 8, 3, 12]);
+    }
 
     #[test]
     fn fields_are_found_behind_the_ones_before_them() {

@@ -4,10 +4,12 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use crate::link::Link;
 use ethercat::al::AlState;
-use ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{BusError, Event, MainDevice, Stage};
 use ethercat::time::Instant;
+use ethercat_linux::cyclic;
 use motion::Seconds;
 use motion::supervision::BLIND_CYCLES;
 use timing::{CycleRecord, Phase};
@@ -232,29 +234,10 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             FrameOrder::ReplyOfLastBeat => release.instant,
             FrameOrder::WaitForReply => release.instant + patience,
         };
-        for _ in 0..FRAMES_A_BEAT {
-            if self.main_device.in_flight() == 0 {
-                break;
-            }
-            // Mailbox replies are taken if they are there, process data is waited for.
-            let timeout =
-                if self.main_device.awaiting() > 0 { end.since(self.now()) } else { Duration::ZERO };
-            let received = self.link.receive(&mut self.frame, timeout);
-            if !timeout.is_zero() {
-                self.finish(Phase::Wait);
-            }
-            match received {
-                Ok(Some(length)) => {
-                    let now = self.now();
-                    self.main_device.handle_frame(now, &self.frame[..length]);
-                }
-                Ok(None) if timeout.is_zero() => break,
-                Ok(None) => {}
-                Err(error) => {
-                    self.note_link_error(&error);
-                    break;
-                }
-            }
+        let Self { main_device, link, pacer, frame, record, .. } = self;
+        let waited = || record.finish(Phase::Wait, pacer.clock().now().as_nanos());
+        if let Err(error) = cyclic::receive(main_device, link, pacer.clock(), frame, end, waited) {
+            self.note_link_error(&error);
         }
         let now = self.now();
         self.status.beat = self.main_device.end_beat(now);
@@ -371,12 +354,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.beat_numbers.write(&mut self.main_device, release.cycle);
         let now = self.now();
         self.main_device.begin_beat(now);
-        while let Some(length) = self.main_device.poll_transmit(now, &mut self.frame) {
-            match self.link.transmit(&self.frame[..length]) {
-                Ok(()) => self.watch.note_taken(),
-                Err(error) => self.note_link_error(&error),
+        let Self { main_device, link, frame, status, watch, .. } = self;
+        cyclic::transmit(main_device, link, now, frame, |sent| match sent {
+            Ok(()) => watch.note_taken(),
+            Err(error) => {
+                status.link_errors += 1;
+                watch.note_link_error(&error);
             }
-        }
+        });
         self.finish(Phase::Transmit);
     }
 
@@ -502,10 +487,6 @@ pub struct Ended<L> {
     /// Its link.
     pub link: L,
 }
-
-/// Frames taken from the link in one beat: several times what a beat sends, so that a flood of foreign
-/// frames takes a bounded time.
-const FRAMES_A_BEAT: usize = 256;
 
 impl<L, C> fmt::Debug for Cycle<L, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,7 +7,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::link::Link;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use onbeat_runtime::bring_up::Pump;
@@ -15,6 +14,7 @@ use onbeat_runtime::clock::VirtualClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::link::Link;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::NoApplication;
 use simulator::application::digital::{DigitalOutputs, Wires};

@@ -194,7 +194,7 @@ struct PowerLoss {
     told: std::sync::mpsc::Receiver<()>,
 }
 
-impl ethercat::link::Link for PowerLoss {
+impl onbeat_runtime::link::Link for PowerLoss {
     fn transmit(&mut self, frame: &[u8]) -> std::io::Result<()> {
         if self.told.try_recv().is_ok() {
             assert!(self.direct.segment().power_off(1));

@@ -8,7 +8,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use ethercat::cia402::{Request, State};
-use ethercat::link::Link;
 use ethercat::sii::Identity;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
@@ -17,6 +16,7 @@ use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::interlock::{InterlockConfiguration, InterlockKind, check};
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::link::Link;
 use onbeat_runtime::observer::Happening;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::digital::{DigitalInputs, Wires};

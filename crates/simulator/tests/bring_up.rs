@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{
-    Configuration, ExpectedIdentity, MainDevice, ProcessDataSource, Stage, SubDeviceConfiguration, Sync0,
+    Configuration, ConfigurationError, ExpectedIdentity, MainDevice, ProcessDataSource, Stage,
+    SubDeviceConfiguration, Sync0,
 };
 use onbeat_simulator::application::servo::default_mapping;
 
-use rig::{DRIVE, Rig, described, drives, to_op};
+use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
 
 fn configured(name: &str) -> SubDeviceConfiguration {
     SubDeviceConfiguration {
@@ -53,6 +54,20 @@ fn what_is_there_runs_by_its_sii_alone() {
     assert_eq!(rig.main_device.sub_devices()[2].name, "drive 2");
     assert_eq!(rig.main_device.sub_devices()[2].identity.serial, 2);
     assert_eq!(rig.main_device.process_image_bytes(), (36, 36));
+}
+
+#[test]
+fn the_period_is_set_in_pre_op_and_not_later() {
+    let mut rig = Rig::new(to_op(), drives(3));
+    rig.pump_to(Stage::PreOp);
+    let too_short = Duration::from_micros(49);
+    assert_eq!(rig.main_device.set_period(too_short), Err(ConfigurationError::Period { found: too_short }));
+    assert_eq!(rig.main_device.set_period(2 * PERIOD), Ok(()));
+    assert_eq!(rig.main_device.configuration().period, 2 * PERIOD);
+    rig.run_up();
+    assert!(rig.beat().all_fresh);
+    assert_eq!(rig.main_device.set_period(PERIOD), Err(ConfigurationError::Running));
+    assert_eq!(rig.main_device.configuration().period, 2 * PERIOD);
 }
 
 #[test]

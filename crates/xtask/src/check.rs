@@ -1,11 +1,13 @@
-//! Checks of formatting, lints and documentation.
+//! Checks of formatting, lints, documentation, and of a target without an operating system.
 
 use std::path::Path;
+
+use std::process::Command;
 
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// Runs all three.
+/// Runs the checks of every commit.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     format(root, report);
     clippy(root, report);
@@ -22,6 +24,21 @@ pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
 }
+
+/// Builds the protocol crate for a target without an operating system.
+pub(crate) fn bare_target(root: &Path, report: &mut Report) {
+    report.step("the protocol without an operating system", || {
+        let add = Command::new("rustup").args(["target", "add", BARE_TARGET]).current_dir(root).output();
+        if !add.is_ok_and(|it| it.status.success()) {
+            return Outcome::Skipped(format!("needs rustup and the network, for the target {BARE_TARGET}"));
+        }
+        let arguments = ["build", "--package", "onbeat-ethercat", "--target", BARE_TARGET];
+        Outcome::of(&mut command::cargo(root, &arguments))
+    });
+}
+
+/// A Cortex-M7: no operating system, no `std`.
+const BARE_TARGET: &str = "thumbv7em-none-eabihf";
 
 /// Checks for broken links in the documentation.
 fn documentation(root: &Path, report: &mut Report) {

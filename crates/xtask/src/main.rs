@@ -5,7 +5,7 @@
 //! | [`report`] | outcomes of steps, and the closing line |
 //! | [`command`] | execution of other programs |
 //! | [`setup`] | programs a machine needs, and their installation |
-//! | [`check`] | formatting, lints, documentation |
+//! | [`check`] | formatting, lints, documentation, a target without an operating system |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
 //! | [`proofs`] | loom, Miri and ThreadSanitizer over the lock-free code |
@@ -86,6 +86,7 @@ fn test(root: &Path, report: &mut Report) {
     setup::debian_packages(report);
     check::format(root, report);
     check::clippy(root, report);
+    check::bare_target(root, report);
     report.step("cargo test", || Outcome::of(&mut cargo_test(root)));
     proofs::all(root, report);
     judges::all(root, report);

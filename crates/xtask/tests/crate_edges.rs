@@ -1,6 +1,6 @@
 //! Dependencies between the crates of the workspace, and the places of unsafe code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,7 +9,10 @@ use serde_json::Value;
 
 /// Package, crates of ours it may import, and those its tests may import besides.
 const EDGES: &[(&str, &[&str], &[&str])] = &[
-    ("onbeat-ethercat", &[], &[]),
+    ("onbeat-types", &[], &[]),
+    ("onbeat-ethercat", &["onbeat-types"], &["onbeat-simulator"]),
+    ("onbeat-rt", &["onbeat-types"], &[]),
+    ("onbeat-ethercat-linux", &["onbeat-ethercat", "onbeat-rt"], &["onbeat-simulator", "testbed"]),
     ("onbeat-motion", &[], &["testbed"]),
     ("onbeat-timing", &[], &[]),
     ("onbeat-report", &["onbeat-timing"], &[]),
@@ -20,7 +23,15 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &["testbed"]),
     (
         "onbeat-runtime",
-        &["onbeat-ethercat", "onbeat-motion", "onbeat-timing", "onbeat-machine", "onbeat-bridge"],
+        &[
+            "onbeat-ethercat",
+            "onbeat-ethercat-linux",
+            "onbeat-rt",
+            "onbeat-motion",
+            "onbeat-timing",
+            "onbeat-machine",
+            "onbeat-bridge",
+        ],
         &["onbeat-simulator", "testbed"],
     ),
     (
@@ -75,8 +86,19 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// Crates in which every target forbids unsafe code.
-const SAFE: &[&str] =
-    &["ethercat", "motion", "timing", "report", "robot", "simulator", "control", "ros2", "cli", "xtask"];
+const SAFE: &[&str] = &[
+    "types",
+    "ethercat",
+    "motion",
+    "timing",
+    "report",
+    "robot",
+    "simulator",
+    "control",
+    "ros2",
+    "cli",
+    "xtask",
+];
 
 #[test]
 fn crates_import_only_what_the_map_allows() {
@@ -135,7 +157,8 @@ fn crates_without_system_calls_forbid_unsafe_code() {
 }
 
 /// Crates that make system calls, and may have unsafe code below `src/sys` only.
-const UNSAFE_IN_SYS: &[&str] = &["machine", "blame", "bridge", "runtime", "devices", "measure", "testbed"];
+const UNSAFE_IN_SYS: &[&str] =
+    &["rt", "ethercat-linux", "machine", "blame", "bridge", "runtime", "devices", "measure", "testbed"];
 
 #[test]
 fn unsafe_code_stands_only_where_a_crate_talks_to_the_system() {
@@ -152,6 +175,51 @@ fn unsafe_code_stands_below_sys(source: &Path) {
     let found = lines_with(source, is_unsafe);
     let outside: Vec<_> = found.iter().filter(|(file, ..)| !file.starts_with(source.join("sys"))).collect();
     assert!(outside.is_empty(), "unsafe code outside src/sys: {outside:#?}");
+}
+
+/// What a program with a bus of its own compiles besides this project.
+#[test]
+fn the_bus_brings_a_dozen_other_crates_at_most() {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args([
+        "tree",
+        "--package",
+        "onbeat-ethercat-linux",
+        "--edges",
+        "normal",
+        "--prefix",
+        "none",
+        "--offline",
+    ]);
+    let output = tree.current_dir(crates()).output().expect("cargo tree runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let listed = String::from_utf8_lossy(&output.stdout);
+    let names = listed.lines().filter_map(|line| line.split(' ').next());
+    let others: BTreeSet<_> =
+        names.filter(|name| !name.is_empty() && !name.starts_with("onbeat-")).collect();
+    assert!((1..=12).contains(&others.len()), "{} crates: {others:?}", others.len());
+}
+
+/// Signals, standard output and the end of the process belong to the program, not to a library.
+#[test]
+fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
+    let taken = [
+        "print!(",
+        "println!(",
+        "dbg!(",
+        "process::exit",
+        "process::abort",
+        "sigaction",
+        "signal(",
+        "static mut",
+    ];
+    for name in ["types", "ethercat", "rt", "ethercat-linux"] {
+        let source = crates().join(name).join("src");
+        let takes =
+            |line: &str| taken.iter().any(|it| line.contains(it)) && !line.trim_start().starts_with("//");
+        let found = lines_with(&source, takes);
+        assert!(found.is_empty(), "{found:#?}");
+    }
 }
 
 fn crates() -> PathBuf {

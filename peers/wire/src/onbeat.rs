@@ -4,10 +4,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use onbeat_ethercat::al::AlState;
-use onbeat_ethercat::link::{Link, MAXIMUM_FRAME_LENGTH};
+use onbeat_ethercat::link::MAXIMUM_FRAME_LENGTH;
+use onbeat_ethercat_linux::link::Link;
 use onbeat_ethercat::main_device::{BeatReport, Configuration, Event, MainDevice, Stage};
-use onbeat_runtime::clock::{Clock, MonotonicClock};
-use onbeat_runtime::link::PacketLink;
+use onbeat_rt::clock::{Clock, MonotonicClock};
+use onbeat_ethercat_linux::link::PacketLink;
 
 /// A MainDevice in Op on a packet socket.
 pub struct Onbeat {

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::link::Link;
 use ethercat::main_device::{Configuration, Event, MainDevice};
 use runtime::bring_up::{BringUpError, Pump};
 use runtime::clock::{Clock, MonotonicClock};
+use runtime::link::Link;
 
 use crate::arguments::Wire;
 use crate::compose::link::{self, RobotLink};
@@ -131,7 +131,7 @@ mod tests {
     use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use ethercat::link::Link;
+    use runtime::link::Link;
 
     use super::*;
     use crate::object_address::ObjectAddress;

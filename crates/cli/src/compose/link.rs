@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ethercat::link::Link;
 use robot::{Overrides, Robot};
+use runtime::link::Link;
 use runtime::link::{Capture, FaultRates, Faults, Faulty, PacketLink, SimulatedLink};
 use simulator::Segment;
 

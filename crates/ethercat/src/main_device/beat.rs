@@ -1,5 +1,7 @@
 //! One beat: process data, and what rides along with it.
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::AlState;

@@ -1,5 +1,7 @@
 //! The bus-wide part of bring-up: broadcasts, and what all SubDevices wait for together.
 
+use alloc::vec::Vec;
+
 use crate::al::{AlControl, AlState};
 use crate::register::{self, FmmuDirection, SyncManager, dc, sii_interface};
 use crate::sii::{MailboxProtocols, SiiSyncManager, SyncManagerUse};
@@ -223,7 +225,7 @@ pub(super) fn sync_managers(
     ];
     for (pdos, usage, direction, word) in directions {
         for pdo in pdos.iter().filter(|pdo| pdo.bit_length() > 0) {
-            let default = declared.iter().position(|it| it.usage == usage).map(|number| number as u8);
+            let default = default_sync_manager(sub_device, usage);
             let number =
                 pdo.sync_manager.or(default).ok_or(SubDeviceError::NoSyncManager { direction: word })?;
             let record = declared.get(usize::from(number)).ok_or(SubDeviceError::SyncManager {
@@ -263,16 +265,31 @@ pub(super) fn sync_managers(
     Ok(found)
 }
 
+/// The first SyncManager that its SII declares for this use.
+fn default_sync_manager(sub_device: &SubDevice, usage: SyncManagerUse) -> Option<u8> {
+    let declared = sub_device.sii.as_ref().map_or(&[][..], |sii| sii.sync_managers());
+    declared.iter().position(|it| it.usage == usage).map(|number| number as u8)
+}
+
 /// The ESC says so, or the SII does.
 fn refuses_lrw(sub_device: &SubDevice) -> bool {
     let general = sub_device.sii.as_ref().and_then(|sii| sii.general());
     sub_device.information.features.refuses_lrw() || general.is_some_and(|general| general.refuses_lrw())
 }
 
-/// The mapping in use: the configuration's, or the SII's default.
+/// The mapping in use: the configuration's, its PDOs on the SyncManagers they are given or else the first of their direction;
+/// or the SII's default.
 pub(super) fn mapping(sub_device: &mut SubDevice, configuration: &SubDeviceConfiguration) {
     sub_device.mapping = match &configuration.process_data {
-        ProcessDataSource::Explicit(mapping) => mapping.clone(),
+        ProcessDataSource::Explicit(mapping) => {
+            let mut mapping = mapping.clone();
+            let usages = [SyncManagerUse::Outputs, SyncManagerUse::Inputs];
+            for (pdos, usage) in [&mut mapping.outputs, &mut mapping.inputs].into_iter().zip(usages) {
+                let default = default_sync_manager(sub_device, usage);
+                pdos.iter_mut().for_each(|pdo| pdo.sync_manager = pdo.sync_manager.or(default));
+            }
+            mapping
+        }
         ProcessDataSource::Sii => {
             sub_device.sii.as_ref().map(|sii| sii.default_mapping()).unwrap_or_default()
         }

@@ -4,6 +4,8 @@
 //! port. What a frame spent beyond a port, less what it spent beyond the neighbour's far ports, is twice the
 //! cable between them. Forwarding times inside an ESC are taken as equal in both directions.
 
+use alloc::vec::Vec;
+
 use crate::register::DlStatus;
 use crate::register::dl::PORTS;
 

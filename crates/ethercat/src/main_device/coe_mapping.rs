@@ -3,6 +3,9 @@
 //!
 //! Pure: the object to upload out, its value in.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::pdo::{ASSIGNMENT_INPUTS, ASSIGNMENT_OUTPUTS, Pdo, PdoEntry, PdoMapping};
 
 use super::error::SubDeviceError;

@@ -1,5 +1,8 @@
 //! What the MainDevice is told before it starts.
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -172,6 +175,7 @@ pub struct Sync0 {
 }
 
 /// Why a configuration cannot be run.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigurationError {
     /// The period is out of range.
@@ -180,6 +184,9 @@ pub enum ConfigurationError {
         /// What was given.
         found: Duration,
     },
+    /// The period cannot change any more.
+    #[error("the period cannot change while process data flows: set it in PreOp")]
+    Running,
     /// The source address looks like a reply's.
     #[error("source address {found} has bit 1 of its first byte set, which marks replies: clear it")]
     Source {
@@ -242,14 +249,18 @@ pub const MAXIMUM_SUB_DEVICES: usize = 4096;
 const MAXIMUM_PDO_BITS: usize = 1024 * 8;
 
 impl Configuration {
+    /// Whatever is there, to PreOp: for tools, and for who looks before they run it.
+    #[must_use]
+    pub fn scan() -> Self {
+        Self::default()
+    }
+
     /// Checks what can be checked without a bus.
     ///
     /// # Errors
     /// The first thing that cannot be run, with its place.
     pub fn check(&self) -> Result<(), ConfigurationError> {
-        if !(Duration::from_micros(50)..=Duration::from_secs(1)).contains(&self.period) {
-            return Err(ConfigurationError::Period { found: self.period });
-        }
+        check_period(self.period)?;
         if self.source.is_processed() {
             return Err(ConfigurationError::Source { found: self.source });
         }
@@ -260,6 +271,12 @@ impl Configuration {
         }
         sub_devices.iter().enumerate().try_for_each(|(position, sub_device)| sub_device.check(position))
     }
+}
+
+/// Refuses periods that no bus is run at.
+pub(super) fn check_period(found: Duration) -> Result<(), ConfigurationError> {
+    let possible = Duration::from_micros(50)..=Duration::from_secs(1);
+    if possible.contains(&found) { Ok(()) } else { Err(ConfigurationError::Period { found }) }
 }
 
 impl Configuration {

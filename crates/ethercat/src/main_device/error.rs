@@ -1,5 +1,9 @@
 //! Why a bus cannot be brought up: the place, the expected, the found, and what to do.
 
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::string::ToString;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -14,6 +18,7 @@ use super::configuration::ExpectedIdentity;
 use super::request::MailboxError;
 
 /// A bring-up that failed.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum BusError {
     /// Nobody answers.
@@ -149,6 +154,7 @@ pub enum BusError {
 }
 
 /// What fails at one SubDevice.
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SubDeviceError {
     /// It is somebody else.

@@ -5,6 +5,7 @@
 //! command, address and length that were sent. Eight bits of index alone come round again too soon: after
 //! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::time::Instant;

@@ -8,11 +8,14 @@
 //! so that one who is missing makes no other's working counter short. Neighbours share datagrams where the spread
 //! layout would not fit a cycle.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::time::Duration;
 
 use crate::register::{Fmmu, FmmuDirection};
 use crate::wire::frame::DATAGRAM_OVERHEAD;
+
+use super::exchange::SLOTS;
 
 /// First logical address in use. Not 0, so that a stray zero address touches nothing.
 pub(super) const LOGICAL_START: u32 = 0x0001_0000;
@@ -194,6 +197,14 @@ impl Layout {
         layout
     }
 
+    /// The same bytes at the same addresses, spread for this period.
+    pub(super) fn fitted(&self, groups: &[Option<u16>], period: Duration) -> Self {
+        let shares: Vec<_> = self.pieces.iter().map(|piece| piece.share).collect();
+        let mut layout = Self::new(&shares);
+        layout.fit_spread(groups, SLOTS / 2, period * 3 / 4);
+        layout
+    }
+
     /// The datagrams of a cycle.
     pub(super) fn chunks(&self, spread: bool) -> &[Chunk] {
         if spread { &self.spread } else { &self.chunks }
@@ -355,6 +366,19 @@ mod tests {
                 assert_eq!(addresses(&layout.spread), whole);
             }
         }
+    }
+
+    #[test]
+    fn another_period_spreads_anew_and_moves_nothing() {
+        let mut shares: Vec<_> =
+            (0..400).flat_map(|it| [share(it, true, 60), share(it, false, 100)]).collect();
+        shares.insert(140, share(70, false, 3000 * 8));
+        let of = |period| Layout::new(&shares).fitted(&[], period);
+        let (short, long) = (of(MILLISECOND), of(100 * MILLISECOND));
+        assert!(short.spread.len() < long.spread.len());
+        assert_eq!(short.fitted(&[], 100 * MILLISECOND), long);
+        assert_eq!(long.fitted(&[], MILLISECOND), short);
+        assert_eq!((short.pieces, short.chunks), (long.pieces, long.chunks));
     }
 
     #[test]

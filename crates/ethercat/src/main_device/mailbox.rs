@@ -1,6 +1,8 @@
 //! The client that carries a mailbox request through a SubDevice's SyncManagers 0 and 1
 //! (ETG.1000.4, 6.10; ETG.1000.6, 5.6).
 
+use alloc::vec;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::register::SyncManager;

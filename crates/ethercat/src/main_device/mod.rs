@@ -19,7 +19,7 @@
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
 //! | `watchdogs` | what is written to them, and whether it was taken |
-//! | `layout`, `beat` | where process data lies, and how it goes to and fro |
+//! | `layout`, `beat`, `process_data` | where process data lies, how it goes to and fro, its values by type |
 
 mod beat;
 mod bring_up;
@@ -35,6 +35,7 @@ mod others;
 mod patience;
 mod phase;
 mod plan;
+mod process_data;
 mod report;
 mod request;
 mod sii_reader;
@@ -45,7 +46,11 @@ mod topology;
 mod watchdogs;
 mod worker;
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
@@ -63,6 +68,7 @@ pub use configuration::{
     ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Watchdog,
 };
 pub use error::{BusError, SubDeviceError};
+pub use process_data::{Input, Output};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
@@ -199,6 +205,23 @@ impl MainDevice {
         }
     }
 
+    /// Sets the time between two cycles, before the first of them.
+    ///
+    /// # Errors
+    /// A period that cannot be run, or process data that flows already.
+    pub fn set_period(&mut self, period: Duration) -> Result<(), ConfigurationError> {
+        configuration::check_period(period)?;
+        if self.beat.running || self.stage() > Stage::PreOp {
+            return Err(ConfigurationError::Running);
+        }
+        self.configuration.period = period;
+        self.workers.iter_mut().for_each(|worker| worker.set_period(period));
+        let groups = self.configuration.groups(self.sub_devices.len());
+        let layout = self.beat.layout.fitted(&groups, period);
+        self.beat.set_layout(layout, &groups);
+        Ok(())
+    }
+
     /// What it was told.
     #[must_use]
     pub fn configuration(&self) -> &Configuration {
@@ -293,7 +316,7 @@ impl MainDevice {
         ClockReport {
             reference: self.reference,
             reference_time: self.reference_time.map_or(0, |(time, _)| time),
-            largest_difference: core::time::Duration::from_nanos(u64::from(largest)),
+            largest_difference: Duration::from_nanos(u64::from(largest)),
         }
     }
 

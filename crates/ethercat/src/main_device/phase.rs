@@ -1,5 +1,6 @@
 //! The way up and the way down: phases that all SubDevices go through together.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
@@ -354,12 +355,11 @@ impl MainDevice {
             );
         }
         let shares: Vec<_> = in_use.iter().flatten().map(|(.., share)| *share).collect();
-        let mut layout = Layout::new(&shares);
+        let groups = self.configuration.groups(self.sub_devices.len());
+        let layout = Layout::new(&shares).fitted(&groups, self.configuration.period);
         if layout.chunks.len() > SLOTS / 2 {
             return Err(BusError::ProcessDataTooLarge { found: layout.chunks.len(), maximum: SLOTS / 2 });
         }
-        let groups = self.configuration.groups(self.sub_devices.len());
-        layout.fit_spread(&groups, SLOTS / 2, self.configuration.period * 3 / 4);
         for ((worker, sub_device), in_use) in
             self.workers.iter_mut().zip(&mut self.sub_devices).zip(&in_use)
         {

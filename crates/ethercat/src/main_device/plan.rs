@@ -3,6 +3,9 @@
 //! A plan is a list of actions that a [`super::worker`] carries out one by one; building it is a pure
 //! function. Between two plans all SubDevices wait for each other.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::al::AlState;
 use crate::pdo::{self, Pdo, PdoEntry, PdoMapping};
 use crate::register::{self, SyncManager, Watchdogs, dc};

@@ -1,5 +1,6 @@
 //! Mailbox requests: what a SubDevice can be asked, and how that can end.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -80,6 +81,7 @@ pub struct MailboxOutcome {
 }
 
 /// Why a mailbox request failed.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum MailboxError {
     /// The SubDevice ended the transfer.

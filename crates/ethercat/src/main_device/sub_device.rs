@@ -1,5 +1,8 @@
 //! What is known of one SubDevice.
 
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::al::{AlState, AlStatus};

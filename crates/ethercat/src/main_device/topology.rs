@@ -7,6 +7,9 @@
 //! of the cable nor enough to find it: what tells is the port at which each frame came in, the earliest latched,
 //! and that who is behind a port is away for less time than the frame was away from that port.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use crate::register::DlStatus;
 use crate::register::dl::{FORWARDING_ORDER, PORTS};
 

@@ -2,6 +2,11 @@
 //!
 //! All SubDevices' workers run side by side; each has at most one datagram on its way.
 
+use alloc::borrow::ToOwned;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::al::AlStatus;
@@ -130,6 +135,11 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// From now on this is the time between two cycles.
+    pub(super) fn set_period(&mut self, period: Duration) {
+        self.limits.period = period;
+    }
+
     pub(super) fn new(sub_device: &SubDevice, limits: Limits) -> Self {
         Self {
             position: sub_device.position,

@@ -1,5 +1,8 @@
 //! Describing a SubDevice in code and getting its SII.
 
+use alloc::vec;
+use alloc::vec::Vec;
+
 use super::category::Category;
 use super::record::{CoeDetails, DistributedClock, FmmuUse, General, SiiPdo, SiiPdoEntry, SiiSyncManager};
 use super::{Header, Identity, Image, Mailbox, MailboxProtocols};

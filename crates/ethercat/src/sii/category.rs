@@ -1,5 +1,7 @@
 //! Categories: typed stretches of an SII image (ETG.1000.6, 5.4, Table 17 ff.).
 
+use alloc::vec::Vec;
+
 use super::SiiError;
 use super::record::{DistributedClock, FmmuUse, General, SiiPdo, SiiPdoEntry, SiiSyncManager};
 use crate::wire::read_u16;

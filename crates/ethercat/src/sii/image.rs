@@ -1,5 +1,9 @@
 //! A whole SII image.
 
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use super::category::{Category, HEADER_LENGTH};
 use super::record::{DistributedClock, FmmuUse, General, SiiPdo, SiiSyncManager};
 use super::{Header, SiiError, category_type};

@@ -1,5 +1,7 @@
 //! Reading an SII a few bytes at a time, as the ESC's SII interface gives them.
 
+use alloc::vec::Vec;
+
 use super::category::{Category, HEADER_LENGTH};
 use super::image::is_repeated;
 use super::{FIRST_CATEGORY, Header, Image, SiiError, category_type};

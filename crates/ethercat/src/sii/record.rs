@@ -3,6 +3,9 @@
 //! Each parses from and emits to its fixed length; reserved bytes are kept so that a real device's image
 //! re-emits byte for byte.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use crate::pdo;
 use crate::table::bit_set;
 use crate::wire::read_u16;

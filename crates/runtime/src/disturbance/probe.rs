@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::classify::{Event, Source, Stack};
 use super::report::{Kind, Means};
 use super::tracepoints::Tracepoints;
-use crate::sys::clock::RELEASE_MARK;
 use crate::sys::perf::{self, Ring, Wanted};
+use rt::clock::RELEASE_MARK;
 
 /// Events of a thread, and the ring they fall into.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use machine::task;
 use super::{Residency, Scheduling, letters};
 use crate::always_on::{AlwaysOn, Held};
 use crate::sys::memory;
-use crate::sys::scheduling::{self, Attributes};
+use rt::scheduling::{self, Attributes};
 
 /// What was granted to the calling thread, as long as this lives. It belongs to that thread.
 #[derive(Debug)]

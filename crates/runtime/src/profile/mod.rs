@@ -18,7 +18,6 @@
 mod grant;
 mod refusal;
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -27,11 +26,13 @@ use machine::shield::Shield;
 use machine::task;
 
 pub use grant::{Grant, Granted, Grants};
+pub use rt::scheduling::Scheduling;
 
 use crate::always_on;
-use crate::sys::{memory, scheduling};
+use crate::sys::memory;
 pub use grant::Scheduled;
 use grant::Undo;
+use rt::scheduling;
 
 /// What a thread asks for before it runs a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,26 +47,6 @@ pub struct RealTimeProfile {
     pub spin: Option<Duration>,
     /// The one CPU to run on.
     pub cpu: Option<usize>,
-}
-
-/// P: how a thread is scheduled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheduling {
-    /// `SCHED_FIFO`: before everything of a lower priority, for as long as it likes.
-    Fifo {
-        /// 1 to 99.
-        priority: u8,
-    },
-    /// `SCHED_DEADLINE`: `runtime` in every `period`, before `deadline`, guaranteed by the kernel's admission test. A
-    /// beat that uses more is stopped until the next period.
-    Deadline {
-        /// What is reserved, spinning included; 1024 ns or more.
-        runtime: Duration,
-        /// By when, from the release; `period` or less.
-        deadline: Duration,
-        /// How often.
-        period: Duration,
-    },
 }
 
 /// M: memory that is there before the first beat.
@@ -165,32 +146,6 @@ fn letters(has: [bool; 4]) -> String {
     let letters: String =
         "PMCS".chars().zip(has).filter(|(_, has)| *has).map(|(letter, _)| letter).collect();
     if letters.is_empty() { "none".to_owned() } else { letters }
-}
-
-impl fmt::Display for Scheduling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fifo { priority } => write!(f, "SCHED_FIFO {priority}"),
-            Self::Deadline { runtime, deadline, period } if deadline == period => {
-                write!(f, "SCHED_DEADLINE {runtime:?} in {period:?}")
-            }
-            Self::Deadline { runtime, deadline, period } => {
-                write!(f, "SCHED_DEADLINE {runtime:?} within {deadline:?} in {period:?}")
-            }
-        }
-    }
-}
-
-impl Scheduling {
-    /// Gives the calling thread this policy.
-    pub(crate) fn apply(self) -> std::io::Result<()> {
-        match self {
-            Self::Fifo { priority } => scheduling::set_fifo(priority),
-            Self::Deadline { runtime, deadline, period } => {
-                scheduling::set_deadline(runtime, deadline, period)
-            }
-        }
-    }
 }
 
 #[cfg(test)]

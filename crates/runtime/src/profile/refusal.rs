@@ -8,7 +8,8 @@ use machine::task;
 
 use super::Scheduling;
 use super::grant::may_schedule;
-use crate::sys::{memory, scheduling};
+use crate::sys::memory;
+use rt::scheduling::priority_limit;
 
 pub(super) fn scheduling(asked: Scheduling, error: &io::Error) -> String {
     match (asked, error.raw_os_error()) {
@@ -16,7 +17,7 @@ pub(super) fn scheduling(asked: Scheduling, error: &io::Error) -> String {
         (Scheduling::Fifo { priority }, Some(libc::EPERM)) => format!(
             "EPERM: needs CAP_SYS_NICE or an rtprio limit of {priority} in /etc/security/limits.conf; \
              `ulimit -r` now says {}",
-            scheduling::priority_limit().map_or_else(|| "unlimited".into(), |limit| limit.to_string())
+            priority_limit().map_or_else(|| "unlimited".into(), |limit| limit.to_string())
         ),
         (Scheduling::Fifo { .. }, Some(libc::EINVAL)) => "EINVAL: priorities are 1 to 99".into(),
         (Scheduling::Deadline { .. }, Some(libc::EPERM)) => "EPERM: needs CAP_SYS_NICE".into(),

@@ -31,7 +31,7 @@ pub(crate) fn unlock_all() -> io::Result<()> {
 
 /// The memory-lock limit of this process in bytes, or `None` if there is none.
 pub(crate) fn lock_limit() -> Option<u64> {
-    super::scheduling::soft_limit(libc::RLIMIT_MEMLOCK)
+    rt::scheduling::soft_limit(libc::RLIMIT_MEMLOCK)
 }
 
 /// Touches the next `bytes` of this thread's stack, in pages, so that they are mapped; as far as the stack goes, less what

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use ethercat::al::{AlControl, AlState};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::link::{Link, Segment as _};
+use ethercat::link::Segment as _;
 use ethercat::register;
 use ethercat::time::Instant;
 use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
 use onbeat_runtime::clock::{Clock, VirtualClock};
+use onbeat_runtime::link::Link;
 use simulator::Segment;
 
 use crate::cell::{Cell, Fault, Phase};

@@ -5,7 +5,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, Request, State};
-use ethercat::link::Link;
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame, read_u16, read_u32};
@@ -15,7 +14,7 @@ use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
-use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::link::{DirectLink, Link};
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::{
     PlantParameters, ServoDescription, ServoDrive, ServoRecord, Taken, default_mapping,

@@ -16,7 +16,6 @@ use bridge::seam::{Builder, Door};
 use bridge::state::State;
 use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, Request};
-use ethercat::link::Link;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use motion::supervision::{AfterOutage, Limits, Mode, OnStale, Outage, Settings};
@@ -31,6 +30,7 @@ use onbeat_runtime::controller::{
     Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
 };
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
+use onbeat_runtime::link::Link;
 use onbeat_runtime::observer::Observer;
 use onbeat_runtime::seam::{AxisRules, Rules, Seam, Takes};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};

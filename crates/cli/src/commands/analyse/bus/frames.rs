@@ -4,13 +4,14 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::link::{Link as _, MAXIMUM_FRAME_LENGTH};
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{MainDevice, Stage};
 use ethercat::wire::Frame;
 use robot::Robot;
 use runtime::bring_up::Pump;
 use runtime::clock::{Clock as _, VirtualClock};
 use runtime::link::DirectLink;
+use runtime::link::Link as _;
 
 use crate::compose::{configuration::configuration, segment::segment};
 use crate::failure::Failure;

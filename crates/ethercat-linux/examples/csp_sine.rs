@@ -1,0 +1,65 @@
+//! Swings a servo drive, the first SubDevice, to and fro for ten seconds: `cargo run --example csp_sine -- enp3s0`.
+
+use std::f64::consts::TAU;
+use std::time::Duration;
+
+use onbeat_ethercat_linux::ethercat::cia402::object::{
+    CONTROLWORD, MODES_OF_OPERATION, POSITION_ACTUAL_VALUE, STATUSWORD, TARGET_POSITION,
+};
+use onbeat_ethercat_linux::ethercat::cia402::{
+    CyclicMode, Drive, DriveCommand, DriveInput, ModeOfOperation, Phase, Request, State, Statusword,
+};
+use onbeat_ethercat_linux::{Bus, Configuration, Error, RunReport};
+
+const PERIOD: Duration = Duration::from_millis(1);
+/// Counts to each side, and seconds for a swing.
+const AMPLITUDE: f64 = 1000.0;
+const SWING: f64 = 2.0;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let interface = std::env::args().nth(1).ok_or("usage: csp_sine INTERFACE")?;
+    let report = csp_sine(&mut Bus::open(&interface)?, 5.0)?;
+    println!("{} cycles, {} frames lost", report.cycles, report.frames_lost);
+    Ok(())
+}
+
+/// Enables the drive where it stands, swings it so many times, and disables it.
+pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Error> {
+    bus.bring_up(&Configuration::scan())?;
+    let mode = ModeOfOperation::from(CyclicMode::Position).number();
+    bus.subdevice(0).sdo_write(MODES_OF_OPERATION, 0, mode)?;
+    let statusword = bus.subdevice(0).input::<u16>(STATUSWORD, 0)?;
+    let position = bus.subdevice(0).input::<i32>(POSITION_ACTUAL_VALUE, 0)?;
+    let controlword = bus.subdevice(0).output::<u16>(CONTROLWORD, 0)?;
+    let target = bus.subdevice(0).output::<i32>(TARGET_POSITION, 0)?;
+
+    // It never gets a target further than this from the last one.
+    let largest_step = (AMPLITUDE * TAU / SWING * PERIOD.as_secs_f64()) as u32 + 2;
+    let mut drive = Drive::new(CyclicMode::Position, largest_step);
+    let (mut start, mut time) = (0, 0.0);
+    bus.run(PERIOD, |io| {
+        let input = DriveInput {
+            statusword: Statusword(io.get(statusword)),
+            position: io.get(position),
+            ..DriveInput::default()
+        };
+        if drive.phase() == Phase::Following {
+            time += PERIOD.as_secs_f64();
+        } else {
+            start = drive.holds_at();
+        }
+        let done = time >= swings * SWING;
+        let offset = AMPLITUDE * (TAU * time / SWING).sin();
+        let command = DriveCommand {
+            request: if done { Request::Disable } else { Request::Enable },
+            target_position: start.wrapping_add(offset as i32),
+            ..DriveCommand::default()
+        };
+        let output = drive.update(io.is_fresh(position).then_some(input), command);
+        io.set(controlword, output.controlword.0);
+        io.set(target, output.target_position);
+        if done && drive.state() != Some(State::OperationEnabled) {
+            io.stop();
+        }
+    })
+}

@@ -1,0 +1,236 @@
+//! Before the cycle, and without one: a MainDevice on its link with no beats.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::main_device::{BusError, Event, MainDevice, Stage};
+use ethercat::time::Instant;
+use ethercat::wire::{Frame, MacAddress};
+use thiserror::Error;
+
+use crate::link::Link;
+use rt::clock::Clock;
+
+/// Carries frames between a MainDevice and its link, until something is done.
+///
+/// For the time before the cycle, and for tools that need none. It may wait and allocate.
+#[derive(Debug)]
+pub struct Pump<'a, L: ?Sized, C> {
+    /// The MainDevice.
+    pub main_device: &'a mut MainDevice,
+    /// Its link.
+    pub link: &'a mut L,
+    /// The clock it lives by.
+    pub clock: &'a C,
+    /// Ends it early.
+    pub stop: &'a AtomicBool,
+}
+
+impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
+    /// Listens for another MainDevice on the wire, before the first frame is sent: 50 ms where it is quiet. On a wire
+    /// that others can reach, call it before [`Pump::bring_up`], which takes their SubDevices to Init.
+    ///
+    /// What a process that was killed just now has left on the wire comes to an end and is nobody.
+    ///
+    /// # Errors
+    /// [`BringUpError::OtherMainDevice`] where replies to somebody else's frames keep coming, a link that fails, a
+    /// request to stop.
+    pub fn listen(&mut self) -> Result<(), BringUpError> {
+        let mut heard: Option<Heard> = None;
+        let mut frame = [0; MAXIMUM_FRAME_LENGTH];
+        let mut now = self.clock.now();
+        let mut end = now + QUIET;
+        while now < end {
+            // Relaxed: nothing but the flag itself is passed through it.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(BringUpError::Stopped);
+            }
+            let received = self.link.receive(&mut frame, end.since(now).min(LONGEST_SLEEP))?;
+            now = self.clock.now();
+            let Some(address) = received.and_then(|length| processed_by_others(&frame[..length])) else {
+                continue;
+            };
+            let heard = heard.get_or_insert(Heard { first: now, frames: 0 });
+            heard.frames += 1;
+            end = now + QUIET_AGAIN;
+            let time = now.since(heard.first);
+            if time >= KEEPS_COMING {
+                return Err(BringUpError::OtherMainDevice { address, frames: heard.frames, time });
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the bus to PreOp, all SubDevices identified and configured. `on_event` hears what happens.
+    ///
+    /// If that fails the bus is taken back to Init before this returns.
+    ///
+    /// # Errors
+    /// What is wrong with the bus, a link that fails, a request to stop, or `patience` at its end.
+    pub fn bring_up(
+        &mut self,
+        patience: Duration,
+        mut on_event: impl FnMut(&Event),
+    ) -> Result<(), BringUpError> {
+        let outcome = self.until(patience, |main_device, event| match event {
+            Some(Event::Failed(error)) => Some(Err(error)),
+            Some(event) => {
+                on_event(&event);
+                None
+            }
+            None => (main_device.stage() >= Stage::PreOp).then_some(Ok(())),
+        });
+        let outcome = outcome.and_then(|reached| reached.map_err(BringUpError::Bus));
+        if outcome.is_err() {
+            // The first error is the one to report.
+            let _ = self.take_down();
+        }
+        outcome
+    }
+
+    /// Takes the bus to Init.
+    ///
+    /// # Errors
+    /// A link that fails, or a bus that does not answer within two seconds.
+    pub fn take_down(&mut self) -> Result<(), BringUpError> {
+        self.main_device.request_state(AlState::Init);
+        let deaf = AtomicBool::new(false);
+        let mut pump =
+            Pump { main_device: self.main_device, link: self.link, clock: self.clock, stop: &deaf };
+        pump.until(TAKE_DOWN_PATIENCE, |main_device, _| (main_device.stage() == Stage::Down).then_some(()))
+    }
+
+    /// Goes on until `look` returns something: it is shown every event, and the MainDevice whenever there
+    /// are no more.
+    ///
+    /// # Errors
+    /// A link that fails, a request to stop, or `patience` at its end.
+    pub fn until<R>(
+        &mut self,
+        patience: Duration,
+        mut look: impl FnMut(&mut MainDevice, Option<Event>) -> Option<R>,
+    ) -> Result<R, BringUpError> {
+        let end = self.clock.now() + patience;
+        let mut frame = [0; MAXIMUM_FRAME_LENGTH];
+        loop {
+            let now = self.clock.now();
+            while let Some(length) = self.main_device.poll_transmit(now, &mut frame) {
+                self.link.transmit(&frame[..length]).or_else(full_is_lost)?;
+            }
+            while let Some(event) = self.main_device.poll_event() {
+                if let Some(result) = look(self.main_device, Some(event)) {
+                    return Ok(result);
+                }
+            }
+            if let Some(result) = look(self.main_device, None) {
+                return Ok(result);
+            }
+            // Relaxed: nothing but the flag itself is passed through it.
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(BringUpError::Stopped);
+            }
+            if now >= end {
+                let (stage, awaited) = (self.main_device.stage(), self.main_device.awaited());
+                return Err(BringUpError::TimedOut { stage, patience, awaited });
+            }
+            let next = self.main_device.poll_timeout().unwrap_or(end).min(end);
+            let timeout = next.since(now).clamp(Duration::from_micros(10), LONGEST_SLEEP);
+            if let Some(length) = self.link.receive(&mut frame, timeout)? {
+                let now = self.clock.now();
+                self.main_device.handle_frame(now, &frame[..length]);
+            }
+        }
+    }
+}
+
+/// Replies to frames that are not ours.
+struct Heard {
+    first: Instant,
+    frames: u32,
+}
+
+/// Source address of an EtherCAT frame that SubDevices have processed.
+fn processed_by_others(bytes: &[u8]) -> Option<MacAddress> {
+    Frame::parse(bytes).ok().map(|frame| frame.source()).filter(|source| source.is_processed())
+}
+
+fn per_second(frames: u32, time: Duration) -> u32 {
+    (f64::from(frames) / time.as_secs_f64().max(1e-3)).round() as u32
+}
+
+/// A full queue loses one frame, which will be sent again.
+fn full_is_lost(error: io::Error) -> io::Result<()> {
+    if error.raw_os_error() == Some(libc::ENOBUFS) { Ok(()) } else { Err(error) }
+}
+
+/// Requests to stop are noticed after this time.
+const LONGEST_SLEEP: Duration = Duration::from_millis(50);
+
+/// A wire without a frame for this time has no other MainDevice, unless its cycle is longer.
+const QUIET: Duration = Duration::from_millis(50);
+
+/// The same once a frame was heard: the next one tells a slow cycle from what a dead process has left.
+const QUIET_AGAIN: Duration = Duration::from_millis(250);
+
+/// What a dead process has left has come by then, SubDevices simulated on a busy machine included.
+const KEEPS_COMING: Duration = Duration::from_millis(50);
+
+const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a bus did not come up.
+#[non_exhaustive]
+#[derive(Debug, Error)]
+pub enum BringUpError {
+    /// What is wrong with the bus.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// Another MainDevice uses this wire.
+    #[error(
+        "another MainDevice is on this wire: {frames} replies in {time:.0?}, {} a second, that are not ours, from \
+         {address}; end it, or take the SubDevices from it with --take-over",
+        per_second(*frames, *time)
+    )]
+    OtherMainDevice {
+        /// Source address of the replies: its own, with bit 1 of the first byte set by the SubDevices.
+        address: MacAddress,
+        /// How many were heard.
+        frames: u32,
+        /// Time from the first to the last.
+        time: Duration,
+    },
+    /// The link failed.
+    #[error("the link failed: {0}; check that the interface is still there and up")]
+    Link(#[from] io::Error),
+    /// It took too long.
+    #[error(
+        "the bus did not come up within {patience:?}: it stopped at {stage:?}{}; check cables and power",
+        list(awaited)
+    )]
+    TimedOut {
+        /// How far it was.
+        stage: Stage,
+        /// How long it was given.
+        patience: Duration,
+        /// What was still waited for: [`MainDevice::awaited`].
+        awaited: Vec<String>,
+    },
+    /// Somebody asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+}
+
+/// As many as are worth reading.
+fn list(awaited: &[String]) -> String {
+    let shown = &awaited[..awaited.len().min(AWAITED_SHOWN)];
+    match (shown, awaited.len() - shown.len()) {
+        ([], _) => String::new(),
+        (shown, 0) => format!(", waiting for {}", shown.join("; ")),
+        (shown, more) => format!(", waiting for {}; and {more} more", shown.join("; ")),
+    }
+}
+
+/// SubDevices named where time is up.
+const AWAITED_SHOWN: usize = 4;

@@ -1,0 +1,192 @@
+//! A bus to read, write and run, without a robot file.
+
+mod error;
+mod run;
+mod sub_device;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ethercat::link::Segment;
+use ethercat::main_device::{Configuration, MainDevice, Output, SubDevice};
+use ethercat::pdo::ProcessValue;
+use rt::clock::MonotonicClock;
+
+use crate::bring_up::{BringUpError, Pump};
+use crate::link::{Link, PacketLink, SimulatedLink};
+
+pub use error::{Error, SdoError};
+pub use run::{Io, RunReport};
+pub use sub_device::SubDeviceOnBus;
+
+/// An EtherCAT segment and its MainDevice, for programs that block: [`Bus::bring_up`] takes it to PreOp, [`Bus::run`] to Op.
+///
+/// | state | what can be asked |
+/// |---|---|
+/// | Init | [`Bus::bring_up`] |
+/// | PreOp | [`Bus::sub_devices`], SDOs and process data by [`Bus::subdevice`], [`Bus::set_safe`] |
+/// | Op | within [`Bus::run`]: process data by [`Io`] |
+///
+/// It goes back to Init at the end of each run and when it is dropped. Any number of them live side by side, each on a link of
+/// its own, and each runs on the thread that calls it; no thread, signal handler or global is its own but the threads of
+/// its link. How that thread is scheduled is the caller's, before [`Bus::run`]:
+///
+/// ```no_run
+/// let fifo = onbeat_ethercat_linux::rt::scheduling::Scheduling::Fifo { priority: 80 };
+/// if let Err(refused) = fifo.apply() {
+///     eprintln!("without real-time priority: {refused}");
+/// }
+/// ```
+pub struct Bus {
+    link: Box<dyn Link + Send>,
+    /// True if other MainDevices can reach the SubDevices.
+    public: bool,
+    main_device: Option<MainDevice>,
+    /// Outputs of each SubDevice for the time after the last cycle.
+    safe: Vec<Vec<u8>>,
+    stop: StopHandle,
+}
+
+impl Bus {
+    /// A bus at a network interface, which no other program of Onbeat may have. Needs CAP_NET_RAW.
+    ///
+    /// # Errors
+    /// [`Error::Open`], with what to do.
+    pub fn open(interface: &str) -> Result<Self, Error> {
+        let link =
+            PacketLink::open_as_owner(interface, CARRIER_PATIENCE, "a program with a bus of its own")?;
+        let mut bus = Self::on(link);
+        bus.public = true;
+        Ok(bus)
+    }
+
+    /// A bus of simulated SubDevices, on a thread of their own.
+    #[must_use]
+    pub fn simulated(segment: impl Segment + 'static) -> Self {
+        Self::on(SimulatedLink::new(segment))
+    }
+
+    /// A bus on a link of one's own: one with faults, a capture, another kind of wire. Other MainDevices on that wire are not
+    /// listened for; so it can take an interface's SubDevices from them, which [`Bus::open`] leaves to them.
+    #[must_use]
+    pub fn on(link: impl Link + Send + 'static) -> Self {
+        let (main_device, safe, stop) = (None, Vec::new(), StopHandle::default());
+        Self { link: Box::new(link), public: false, main_device, safe, stop }
+    }
+
+    /// Brings the bus to PreOp: counts and identifies the SubDevices, configures them, resolves their process data. One that is
+    /// up goes to Init first. Blocks for as long as the SubDevices take, which may be seconds.
+    ///
+    /// The clocks' epoch and the first generation number are set here where `configuration` leaves them 0.
+    ///
+    /// # Errors
+    /// Where it fails the bus has been taken back to Init.
+    pub fn bring_up(&mut self, configuration: &Configuration) -> Result<(), Error> {
+        self.take_down();
+        let mut configuration = configuration.clone();
+        if configuration.system_time_at_epoch == 0 {
+            configuration.system_time_at_epoch = MonotonicClock::system_time_at_epoch();
+        }
+        if configuration.first_generation == 0 {
+            configuration.first_generation = fastrand::u32(1..);
+        }
+        self.main_device = Some(MainDevice::new(configuration)?);
+        let public = self.public;
+        let reached = self.pump(|pump| {
+            if public {
+                pump.listen()?;
+            }
+            pump.bring_up(BRING_UP_PATIENCE, |_| ())
+        });
+        if let Err(error) = reached {
+            self.main_device = None;
+            self.stop.forget();
+            return Err(error);
+        }
+        self.safe = self.sub_devices().iter().map(|it| vec![0; it.output_bytes()]).collect();
+        Ok(())
+    }
+
+    /// The SubDevices found, in the order of the cable; empty before [`Bus::bring_up`].
+    #[must_use]
+    pub fn sub_devices(&self) -> &[SubDevice] {
+        self.main_device.as_ref().map_or(&[], MainDevice::sub_devices)
+    }
+
+    /// The SubDevice at this place, from 0.
+    pub fn subdevice(&mut self, position: usize) -> SubDeviceOnBus<'_> {
+        SubDeviceOnBus { bus: self, position }
+    }
+
+    /// The value that an output has when a run ends, until Init takes it away. Zero unless it is set.
+    pub fn set_safe<T: ProcessValue>(&mut self, output: Output<T>, value: T) {
+        if let Some(image) = self.safe.get_mut(output.position()) {
+            output.field().set(image, value);
+        }
+    }
+
+    /// A handle that ends [`Bus::run`] and [`Bus::bring_up`] from another thread.
+    #[must_use]
+    pub fn stop_handle(&self) -> StopHandle {
+        self.stop.clone()
+    }
+
+    /// Works on the bus without a cycle.
+    fn pump<T>(
+        &mut self,
+        work: impl FnOnce(&mut Pump<'_, dyn Link + Send, MonotonicClock>) -> Result<T, BringUpError>,
+    ) -> Result<T, Error> {
+        let main_device = self.main_device.as_mut().ok_or(Error::NotUp)?;
+        let stop = &self.stop.asked;
+        Ok(work(&mut Pump { main_device, link: &mut *self.link, clock: &MonotonicClock, stop })?)
+    }
+
+    /// To Init, whatever happens on the way.
+    fn take_down(&mut self) {
+        // A bus that does not answer has its watchdogs.
+        let _ = self.pump(|pump| pump.take_down());
+        self.main_device = None;
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        self.take_down();
+    }
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bus").field("sub_devices", &self.sub_devices().len()).finish_non_exhaustive()
+    }
+}
+
+/// Ends a run from any thread, or from a signal handler of the program's own.
+#[derive(Clone, Debug, Default)]
+pub struct StopHandle {
+    asked: Arc<AtomicBool>,
+}
+
+impl StopHandle {
+    /// Ends the run that goes on, or else the next one. Each run takes one request.
+    pub fn stop(&self) {
+        // Relaxed here and below: nothing but the flag itself is passed through it.
+        self.asked.store(true, Ordering::Relaxed);
+    }
+
+    fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    fn forget(&self) {
+        self.asked.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Time a network card just brought up may take to see the far end.
+const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Time the whole bus may take to PreOp; each step has its own shorter time-out and its own error.
+const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,294 @@
+//! The cycle of a bus: to Op, on until it is asked to stop, outputs safe, back to Init.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::main_device::{
+    BeatReport, Event, Input, MailboxOutcome, MailboxRequest, MainDevice, Output, Stage,
+};
+use ethercat::pdo::ProcessValue;
+use ethercat::time::Instant;
+use rt::clock::{Clock, MonotonicClock};
+use rt::pacer::{Overruns, Pacer, Release};
+
+use super::{Bus, Error};
+use crate::cyclic;
+
+impl Bus {
+    /// Takes the bus to Op and calls `control` in each cycle there, until [`Io::stop`] or a [`super::StopHandle`] ends it. Then,
+    /// and also where this returns an error, `control` panics or the program unwinds: outputs are safe ([`Bus::set_safe`]),
+    /// and the bus goes to Init. Where the process is killed, the SubDevices' watchdogs do that.
+    ///
+    /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never waits for the wire beyond its
+    /// release. A SubDevice that falls out is told by [`Io::is_fresh`] and [`Io::event`], and the others go on. From Op on
+    /// a cycle allocates nothing.
+    ///
+    /// # Errors
+    /// A bus that is not up, a period that cannot be run, a SubDevice that does not come to Op, a bus on which nobody answers
+    /// for a second.
+    pub fn run(
+        &mut self,
+        period: Duration,
+        mut control: impl FnMut(&mut Io<'_>),
+    ) -> Result<RunReport, Error> {
+        let main_device = self.main_device.as_mut().ok_or(Error::NotUp)?;
+        main_device.set_period(period)?;
+        main_device.request_state(AlState::Op);
+        let mut running = Running::new(self, period);
+        let ended = running.until_asked(&mut control);
+        let report = running.report;
+        drop(running);
+        ended.map(|()| report)
+    }
+}
+
+/// Counts of one run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunReport {
+    /// Cycles in Op.
+    pub cycles: u64,
+    /// Frames without a reply in time.
+    pub frames_lost: u64,
+    /// Datagrams whose working counter was not the expected one.
+    pub working_counter_errors: u64,
+    /// Frames that the link did not take, and failures to receive.
+    pub link_errors: u64,
+    /// Cycles that ran past their next release.
+    pub overruns: Overruns,
+}
+
+/// Process data and more in one cycle of [`Bus::run`].
+#[derive(Debug)]
+pub struct Io<'a> {
+    main_device: &'a mut MainDevice,
+    events: &'a mut VecDeque<Event>,
+    release: Release,
+    period: Duration,
+    stop: bool,
+}
+
+impl Io<'_> {
+    /// The value of an input as it came in last: see [`Io::is_fresh`].
+    #[must_use]
+    pub fn get<T: ProcessValue>(&self, input: Input<T>) -> T {
+        self.main_device.get(input)
+    }
+
+    /// Sets an output from this cycle on. Of an integer that the entry is too narrow for, the nearest one that it holds.
+    pub fn set<T: ProcessValue>(&mut self, output: Output<T>, value: T) {
+        self.main_device.set(output, value);
+    }
+
+    /// True if the input came in with the last frames; otherwise its value is older.
+    #[must_use]
+    pub fn is_fresh<T: ProcessValue>(&self, input: Input<T>) -> bool {
+        self.main_device.inputs_fresh(input.position())
+    }
+
+    /// Number of the cycle: its place on the grid of releases, so that those passed over leave a gap.
+    #[must_use]
+    pub fn cycle(&self) -> u64 {
+        self.release.cycle
+    }
+
+    /// Its release: the ideal instant, on the machine's monotonic clock.
+    #[must_use]
+    pub fn release(&self) -> Instant {
+        self.release.instant
+    }
+
+    /// Time between two releases.
+    #[must_use]
+    pub fn period(&self) -> Duration {
+        self.period
+    }
+
+    /// Ends the run after this cycle.
+    pub fn stop(&mut self) {
+        self.stop = true;
+    }
+
+    /// The next thing that happened on the bus: a SubDevice lost or in another state, an emergency, the outcome of a request.
+    /// The oldest are dropped where nobody asks.
+    pub fn event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Asks a SubDevice's mailbox beside process data; the outcome is an [`Io::event`].
+    ///
+    /// # Errors
+    /// The request, where it cannot be queued.
+    pub fn submit(&mut self, request: MailboxRequest) -> Result<(), MailboxOutcome> {
+        self.main_device.submit(request)
+    }
+
+    /// The MainDevice itself: states, working counters, clocks.
+    #[must_use]
+    pub fn main_device(&self) -> &MainDevice {
+        self.main_device
+    }
+}
+
+/// A bus with its cycle; dropping it makes outputs safe and takes the bus to Init.
+struct Running<'a> {
+    bus: &'a mut Bus,
+    pacer: Pacer<MonotonicClock>,
+    period: Duration,
+    events: VecDeque<Event>,
+    report: RunReport,
+    /// When a reply came last.
+    answered: Instant,
+    frame: [u8; MAXIMUM_FRAME_LENGTH],
+}
+
+impl<'a> Running<'a> {
+    fn new(bus: &'a mut Bus, period: Duration) -> Self {
+        let pacer = Pacer::new(MonotonicClock, period);
+        Self {
+            bus,
+            pacer,
+            period,
+            events: VecDeque::with_capacity(EVENTS),
+            report: RunReport::default(),
+            answered: MonotonicClock.now(),
+            frame: [0; MAXIMUM_FRAME_LENGTH],
+        }
+    }
+
+    fn until_asked(&mut self, control: &mut impl FnMut(&mut Io<'_>)) -> Result<(), Error> {
+        let begun = MonotonicClock.now();
+        let mut in_op = false;
+        while !self.bus.stop.is_asked() {
+            let release = self.pacer.wait();
+            let beat = self.receive(release.instant);
+            self.take_events()?;
+            let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
+            if main_device.stage() == Stage::Op {
+                if !std::mem::replace(&mut in_op, true) {
+                    // On the way up there is time for everything.
+                    self.report = RunReport::default();
+                }
+                self.report.cycles += 1;
+                let events = &mut self.events;
+                let mut io = Io { main_device, events, release, period: self.period, stop: false };
+                control(&mut io);
+                if io.stop {
+                    return Ok(());
+                }
+            } else if MonotonicClock.now().since(begun) > super::BRING_UP_PATIENCE {
+                let (stage, awaited) = (main_device.stage(), main_device.awaited());
+                let patience = super::BRING_UP_PATIENCE;
+                return Err(crate::bring_up::BringUpError::TimedOut { stage, patience, awaited }.into());
+            }
+            self.transmit();
+            self.check_lost(beat)?;
+        }
+        Ok(())
+    }
+
+    /// The replies to the last cycle's frames.
+    fn receive(&mut self, end: Instant) -> BeatReport {
+        let Bus { main_device: Some(main_device), link, .. } = &mut *self.bus else {
+            return BeatReport::default();
+        };
+        let before = main_device.reception().accepted;
+        let received =
+            cyclic::receive(main_device, &mut **link, &MonotonicClock, &mut self.frame, end, || ());
+        let now = MonotonicClock.now();
+        if main_device.reception().accepted != before {
+            self.answered = now;
+        }
+        self.report.link_errors += u64::from(received.is_err());
+        let beat = main_device.end_beat(now);
+        self.report.frames_lost += u64::from(beat.frames_lost);
+        self.report.working_counter_errors += u64::from(beat.working_counter_errors);
+        self.report.overruns = self.pacer.overruns();
+        beat
+    }
+
+    fn transmit(&mut self) {
+        let Bus { main_device: Some(main_device), link, .. } = &mut *self.bus else { return };
+        let now = MonotonicClock.now();
+        main_device.begin_beat(now);
+        let errors = &mut self.report.link_errors;
+        cyclic::transmit(main_device, &mut **link, now, &mut self.frame, |sent| {
+            *errors += u64::from(sent.is_err())
+        });
+    }
+
+    /// Keeps events for [`Io::event`].
+    fn take_events(&mut self) -> Result<(), Error> {
+        let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
+        while let Some(event) = main_device.poll_event() {
+            if let Event::Failed(error) = event {
+                return Err(Error::Bus(error));
+            }
+            if self.events.len() == EVENTS {
+                self.events.pop_front();
+            }
+            self.events.push_back(event);
+        }
+        Ok(())
+    }
+
+    fn check_lost(&self, beat: BeatReport) -> Result<(), Error> {
+        let after = MonotonicClock.now().since(self.answered);
+        if beat.frames_lost > 0 && after > LOST { Err(Error::Lost { after }) } else { Ok(()) }
+    }
+
+    /// Cycles with safe outputs until one was taken by all.
+    fn make_safe(&mut self) {
+        for cycle in 0..SAFE_CYCLES {
+            let Bus { main_device: Some(main_device), safe, .. } = &mut *self.bus else { return };
+            for (position, image) in safe.iter().enumerate() {
+                let outputs = main_device.outputs_mut(position);
+                outputs.iter_mut().zip(image).for_each(|(output, safe)| *output = *safe);
+            }
+            self.transmit();
+            let release = self.pacer.wait();
+            if self.receive(release.instant).all_fresh && cycle > 0 {
+                return;
+            }
+        }
+    }
+
+    /// To Init, process data flowing until it is reached.
+    fn take_down(&mut self) {
+        let Some(main_device) = &mut self.bus.main_device else { return };
+        main_device.request_state(AlState::Init);
+        let end = MonotonicClock.now() + DOWN_PATIENCE;
+        while MonotonicClock.now() < end {
+            self.transmit();
+            let release = self.pacer.wait();
+            self.receive(release.instant);
+            if self.bus.main_device.as_ref().is_none_or(|it| it.stage() == Stage::Down) {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        if self.bus.main_device.as_ref().is_some_and(|it| it.stage() == Stage::Op) {
+            self.make_safe();
+        }
+        self.take_down();
+        self.bus.main_device = None;
+        self.bus.stop.forget();
+    }
+}
+
+/// Events kept for [`Io::event`].
+const EVENTS: usize = 256;
+
+/// Time without any reply after which a bus is lost.
+const LOST: Duration = Duration::from_secs(1);
+
+/// Cycles with safe outputs at most.
+const SAFE_CYCLES: u32 = 10;
+
+/// Time a bus may take to Init.
+const DOWN_PATIENCE: Duration = Duration::from_secs(2);

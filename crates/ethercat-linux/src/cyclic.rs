@@ -1,0 +1,61 @@
+//! One cycle's frames: out, and back.
+
+use std::io;
+use std::time::Duration;
+
+use ethercat::main_device::MainDevice;
+use ethercat::time::Instant;
+use rt::clock::Clock;
+
+use crate::link::Link;
+
+/// Frames taken from the link in one cycle: several times what a cycle sends, so that a flood of foreign
+/// frames takes a bounded time.
+const FRAMES_A_CYCLE: usize = 256;
+
+/// Hands the frames that are there to the MainDevice, and waits for those with process data until `end`; `waited` is told
+/// after each wait. `frame` is the place for one.
+///
+/// # Errors
+/// What the link says; the frames are then still out.
+pub fn receive<L: Link + ?Sized, C: Clock>(
+    main_device: &mut MainDevice,
+    link: &mut L,
+    clock: &C,
+    frame: &mut [u8],
+    end: Instant,
+    mut waited: impl FnMut(),
+) -> io::Result<()> {
+    for _ in 0..FRAMES_A_CYCLE {
+        if main_device.in_flight() == 0 {
+            break;
+        }
+        // Mailbox replies are taken if they are there, process data is waited for.
+        let timeout = if main_device.awaiting() > 0 { end.since(clock.now()) } else { Duration::ZERO };
+        let received = link.receive(frame, timeout);
+        if !timeout.is_zero() {
+            waited();
+        }
+        match received? {
+            Some(length) => {
+                main_device.handle_frame(clock.now(), &frame[..length]);
+            }
+            None if timeout.is_zero() => break,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Sends all that is due at `now`; `sent` gets each frame's outcome: one that the link did not take counts as lost.
+pub fn transmit<L: Link + ?Sized>(
+    main_device: &mut MainDevice,
+    link: &mut L,
+    now: Instant,
+    frame: &mut [u8],
+    mut sent: impl FnMut(io::Result<()>),
+) {
+    while let Some(length) = main_device.poll_transmit(now, frame) {
+        sent(link.transmit(&frame[..length]));
+    }
+}

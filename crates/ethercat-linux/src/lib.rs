@@ -1,0 +1,47 @@
+//! EtherCAT on Linux: a [`Bus`] to scan, read, write and run, and the links it runs on.
+//!
+//! A button lights a lamp, a thousand times a second:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use onbeat_ethercat_linux::{Bus, Configuration};
+//!
+//! let mut bus = Bus::open("enp3s0")?;
+//! bus.bring_up(&Configuration::scan())?;
+//! let vendor: u32 = bus.subdevice(0).sdo_read(0x1018, 1)?;
+//! let button = bus.subdevice(1).input::<bool>(0x6000, 1)?;
+//! let lamp = bus.subdevice(2).output::<bool>(0x7000, 1)?;
+//! bus.run(Duration::from_millis(1), |io| io.set(lamp, io.get(button)))?;
+//! # Ok::<(), onbeat_ethercat_linux::Error>(())
+//! ```
+//!
+//! [`Bus::open`] needs the capability CAP_NET_RAW and an interface that is up; [`Bus::simulated`] needs neither, and SubDevices
+//! such as those of the crate `onbeat-simulator`; [`Bus::on`] takes any [`Link`](link::Link). Objects are resolved and checked once, before
+//! the cycle: a wrong index, direction or type is an [`Error`] that names what is there. A run ends by [`Io::stop`] or a
+//! [`StopHandle`]; however it ends, outputs are made safe and the bus goes to Init. The programs in `examples/` scan a bus, read
+//! and write objects, and swing a servo drive.
+//!
+//! The crate installs no signal handler, prints nothing, and has no state but its values: buses on several interfaces run side
+//! by side, and one bus runs again and again.
+//!
+//! | module | part |
+//! |---|---|
+//! | [`bus`] | the bus, its SubDevices, its cycle |
+//! | [`link`] | the wire, the simulated wire, capture and faults |
+//! | [`bring_up`] | a MainDevice on its link before the cycle, and without one |
+//! | [`cyclic`] | the frames of one cycle, out and back |
+//! | [`serve`] | a simulated segment on a real interface |
+//!
+//! The protocol itself is [`ethercat`]; clocks, the pacer and thread scheduling are [`rt`].
+#![deny(unsafe_code)]
+
+pub mod bring_up;
+pub mod bus;
+pub mod cyclic;
+pub mod link;
+pub mod serve;
+mod sys;
+
+pub use bus::{Bus, Error, Io, RunReport, SdoError, StopHandle, SubDeviceOnBus};
+pub use ethercat::main_device::{Configuration, Input, Output};
+pub use {ethercat, rt};

@@ -1,0 +1,455 @@
+//! What a bad cable, a slow card or a busy machine does to frames, on purpose and repeatably.
+
+use std::io;
+use std::time::Duration;
+
+use ethercat::link::MAXIMUM_FRAME_LENGTH;
+use ethercat::time::Instant;
+
+use super::Link;
+use rt::clock::{Clock, MonotonicClock};
+
+/// Frames one direction can hold back at once; when all places are taken a frame passes unharmed.
+const HELD: usize = 64;
+
+/// What happens to the frames of one direction. Probabilities are 0 to 1 for each frame on its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FaultRates {
+    /// The frame vanishes.
+    pub loss: f64,
+    /// One bit behind the Ethernet header changes, as if the frame check sequence had missed it.
+    pub corrupt: f64,
+    /// A second copy follows the frame.
+    pub duplicate: f64,
+    /// The frame comes `delay_by` later.
+    pub delay: f64,
+    /// How late a delayed frame is.
+    pub delay_by: Duration,
+    /// The frame lets the next one pass, or comes after `delay_by` (at least 2 ms) if there is none.
+    pub reorder: f64,
+}
+
+/// The faults of a link: what, how often, and the seed that makes it repeatable.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Frames on their way to the segment.
+    pub requests: FaultRates,
+    /// Frames on their way back.
+    pub replies: FaultRates,
+    /// The same seed and the same frames give the same faults.
+    pub seed: u64,
+}
+
+/// What was done to the frames of one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Frames seen.
+    pub frames: u64,
+    /// Frames that vanished.
+    pub lost: u64,
+    /// Frames with a changed bit.
+    pub corrupted: u64,
+    /// Frames of which a copy follows.
+    pub duplicated: u64,
+    /// Frames held back for a time.
+    pub delayed: u64,
+    /// Frames held back for the next one.
+    pub reordered: u64,
+}
+
+/// A link with faults. It allocates nothing per frame.
+///
+/// Requests that are held back leave during a later call, so a delayed request needs somebody who goes
+/// on calling, as a cycle does.
+#[derive(Debug)]
+pub struct Faulty<L, C = MonotonicClock> {
+    link: L,
+    clock: C,
+    requests: Lane,
+    replies: Lane,
+}
+
+impl<L: Link> Faulty<L> {
+    /// Wraps a link.
+    #[must_use]
+    pub fn new(link: L, faults: Faults) -> Self {
+        Self::with_clock(link, faults, MonotonicClock)
+    }
+}
+
+impl<L: Link, C: Clock> Faulty<L, C> {
+    /// Wraps a link that lives by another clock.
+    #[must_use]
+    pub fn with_clock(link: L, faults: Faults, clock: C) -> Self {
+        // Two generators, so that the faults of one direction do not depend on the traffic of the other.
+        let mut random = fastrand::Rng::with_seed(faults.seed);
+        let requests = Lane::new(faults.requests, random.fork());
+        let replies = Lane::new(faults.replies, random.fork());
+        Self { link, clock, requests, replies }
+    }
+
+    /// What was done to frames on their way to the segment.
+    #[must_use]
+    pub fn requests(&self) -> FaultCounts {
+        self.requests.counts
+    }
+
+    /// What was done to frames on their way back.
+    #[must_use]
+    pub fn replies(&self) -> FaultCounts {
+        self.replies.counts
+    }
+
+    /// The link inside.
+    #[must_use]
+    pub fn into_inner(self) -> L {
+        self.link
+    }
+
+    fn send_due_requests(&mut self) -> io::Result<()> {
+        let now = self.clock.now();
+        while let Some(slot) = self.requests.due(now) {
+            let held = &mut self.requests.held[slot];
+            held.release = Hold::Free;
+            self.link.transmit(&held.bytes[..held.length])?;
+        }
+        Ok(())
+    }
+
+    /// A frame that can be received now without waiting.
+    fn receive_ready(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        self.send_due_requests()?;
+        loop {
+            if let Some(length) = self.replies.take_due(self.clock.now(), buffer) {
+                return Ok(Some(length));
+            }
+            let Some(length) = self.link.receive(buffer, Duration::ZERO)? else { return Ok(None) };
+            let now = self.clock.now();
+            if self.replies.passes(now, &mut buffer[..length]) {
+                return Ok(Some(length));
+            }
+        }
+    }
+}
+
+impl<L: Link, C: Clock> Link for Faulty<L, C> {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.send_due_requests()?;
+        let mut copy = [0; MAXIMUM_FRAME_LENGTH];
+        let Some(copy) = copy.get_mut(..frame.len()) else {
+            return Err(io::Error::from_raw_os_error(libc::EMSGSIZE));
+        };
+        copy.copy_from_slice(frame);
+        if self.requests.passes(self.clock.now(), copy) {
+            self.link.transmit(copy)?;
+        }
+        self.send_due_requests()
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        let end = self.clock.now() + timeout;
+        loop {
+            if let Some(length) = self.receive_ready(buffer)? {
+                return Ok(Some(length));
+            }
+            let now = self.clock.now();
+            if now >= end {
+                return Ok(None);
+            }
+            // Sleep in the link below, but not past the moment a held frame is due.
+            let next = [self.requests.next_due(), self.replies.next_due(), Some(end)];
+            let wake = next.into_iter().flatten().min().unwrap_or(end);
+            let Some(length) = self.link.receive(buffer, wake.since(now).max(Duration::from_nanos(1)))?
+            else {
+                continue;
+            };
+            if self.replies.passes(self.clock.now(), &mut buffer[..length]) {
+                return Ok(Some(length));
+            }
+        }
+    }
+}
+
+/// One direction: its rates, its chance, and the frames it holds back.
+#[derive(Debug)]
+struct Lane {
+    rates: FaultRates,
+    random: fastrand::Rng,
+    counts: FaultCounts,
+    held: Vec<Held>,
+}
+
+/// A place for a frame that is held back.
+#[derive(Debug)]
+struct Held {
+    release: Hold,
+    length: usize,
+    bytes: [u8; MAXIMUM_FRAME_LENGTH],
+}
+
+/// Until when a frame is held back.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Hold {
+    Free,
+    /// Until this instant.
+    Until(Instant),
+    /// Until the next frame has passed, at the latest until this instant.
+    UntilPassed(Instant),
+}
+
+impl Lane {
+    fn new(rates: FaultRates, random: fastrand::Rng) -> Self {
+        let held = (0..HELD)
+            .map(|_| Held { release: Hold::Free, length: 0, bytes: [0; MAXIMUM_FRAME_LENGTH] })
+            .collect();
+        Self { rates, random, counts: FaultCounts::default(), held }
+    }
+
+    /// Decides a frame's fate; whether it goes on now, perhaps changed.
+    fn passes(&mut self, now: Instant, frame: &mut [u8]) -> bool {
+        // Every frame draws the same number of times: the fate of one does not shift the others'.
+        let [lost, corrupted, duplicated, delayed, reordered] = [
+            self.rates.loss,
+            self.rates.corrupt,
+            self.rates.duplicate,
+            self.rates.delay,
+            self.rates.reorder,
+        ]
+        .map(|probability| self.random.f64() < probability);
+        let bit = self.random.u32(..) as usize;
+
+        self.counts.frames += 1;
+        // Those that let this frame pass may follow it.
+        self.release_passed(now);
+        if lost {
+            self.counts.lost += 1;
+            return false;
+        }
+        if corrupted && frame.len() > ETHERNET_HEADER {
+            let bits = (frame.len() - ETHERNET_HEADER) * 8;
+            frame[ETHERNET_HEADER + bit % bits / 8] ^= 1 << (bit % 8);
+            self.counts.corrupted += 1;
+        }
+        if duplicated && self.hold(Hold::Until(now), frame) {
+            self.counts.duplicated += 1;
+        }
+        if delayed && self.hold(Hold::Until(now + self.rates.delay_by), frame) {
+            self.counts.delayed += 1;
+            return false;
+        }
+        let latest = now + self.rates.delay_by.max(Duration::from_millis(2));
+        if reordered && self.hold(Hold::UntilPassed(latest), frame) {
+            self.counts.reordered += 1;
+            return false;
+        }
+        true
+    }
+
+    fn release_passed(&mut self, now: Instant) {
+        for held in &mut self.held {
+            if matches!(held.release, Hold::UntilPassed(_)) {
+                held.release = Hold::Until(now);
+            }
+        }
+    }
+
+    /// Keeps a copy; false if all places are taken.
+    fn hold(&mut self, release: Hold, frame: &[u8]) -> bool {
+        let Some(held) = self.held.iter_mut().find(|held| held.release == Hold::Free) else { return false };
+        let Some(bytes) = held.bytes.get_mut(..frame.len()) else { return false };
+        bytes.copy_from_slice(frame);
+        held.length = frame.len();
+        held.release = release;
+        true
+    }
+
+    /// The place of the frame that has been due longest.
+    fn due(&self, now: Instant) -> Option<usize> {
+        let due = self.held.iter().enumerate().filter_map(|(slot, held)| Some((held.due()?, slot)));
+        due.min().filter(|(due, _)| *due <= now).map(|(_, slot)| slot)
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.held.iter().filter_map(Held::due).min()
+    }
+
+    fn take_due(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        let slot = self.due(now)?;
+        let held = &mut self.held[slot];
+        held.release = Hold::Free;
+        let length = held.length.min(buffer.len());
+        buffer[..length].copy_from_slice(&held.bytes[..length]);
+        Some(length)
+    }
+}
+
+impl Held {
+    fn due(&self) -> Option<Instant> {
+        match self.release {
+            Hold::Free => None,
+            Hold::Until(instant) | Hold::UntilPassed(instant) => Some(instant),
+        }
+    }
+}
+
+/// Destination, source, EtherType.
+const ETHERNET_HEADER: usize = 14;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rt::clock::VirtualClock;
+    use std::collections::VecDeque;
+
+    /// Gives every frame back.
+    #[derive(Default)]
+    struct Loopback(VecDeque<Vec<u8>>);
+
+    impl Link for Loopback {
+        fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+            self.0.push_back(frame.to_vec());
+            Ok(())
+        }
+
+        fn receive(&mut self, buffer: &mut [u8], _: Duration) -> io::Result<Option<usize>> {
+            Ok(self.0.pop_front().map(|frame| {
+                buffer[..frame.len()].copy_from_slice(&frame);
+                frame.len()
+            }))
+        }
+    }
+
+    /// Sends `count` numbered frames a millisecond apart; what came back, with its millisecond.
+    fn run(faults: Faults, count: u32) -> (Vec<(u64, u32)>, FaultCounts, FaultCounts) {
+        let clock = VirtualClock::default();
+        let mut link = Faulty::with_clock(Loopback::default(), faults, clock.clone());
+        let mut received = Vec::new();
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        for number in 0..count + 100 {
+            if number < count {
+                let mut frame = [0; 60];
+                frame[20..24].copy_from_slice(&number.to_be_bytes());
+                link.transmit(&frame).unwrap();
+            }
+            while let Some(length) = link.receive(&mut buffer, Duration::ZERO).unwrap() {
+                assert_eq!(length, 60);
+                let number = u32::from_be_bytes(buffer[20..24].try_into().unwrap());
+                received.push((clock.now().as_nanos() / 1_000_000, number));
+            }
+            clock.advance(Duration::from_millis(1));
+        }
+        let counts = (link.requests(), link.replies());
+        (received, counts.0, counts.1)
+    }
+
+    fn replies(rates: FaultRates) -> Faults {
+        Faults { replies: rates, seed: 42, ..Faults::default() }
+    }
+
+    #[test]
+    fn no_faults_change_nothing() {
+        let (received, requests, replies) = run(Faults::default(), 1_000);
+        assert_eq!(received, (0..1_000).map(|number| (u64::from(number), number)).collect::<Vec<_>>());
+        let counts = FaultCounts { frames: 1_000, ..FaultCounts::default() };
+        assert_eq!((requests, replies), (counts, counts));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_faults_and_another_one_others() {
+        let rates = FaultRates {
+            loss: 0.1,
+            corrupt: 0.1,
+            duplicate: 0.1,
+            delay: 0.1,
+            delay_by: Duration::from_millis(3),
+            reorder: 0.1,
+        };
+        let faults = Faults { requests: rates, replies: rates, seed: 7 };
+        assert_eq!(run(faults, 2_000), run(faults, 2_000));
+        assert_ne!(run(faults, 2_000), run(Faults { seed: 8, ..faults }, 2_000));
+    }
+
+    #[test]
+    fn losses_are_as_frequent_as_asked_and_counted() {
+        let (received, _, counts) =
+            run(replies(FaultRates { loss: 0.01, ..FaultRates::default() }), 100_000);
+        // 1000 expected, standard deviation 31.
+        assert!((850..1150).contains(&counts.lost), "{counts:?}");
+        assert_eq!(received.len() as u64, 100_000 - counts.lost);
+        let (received, counts, _) = run(
+            Faults { requests: FaultRates { loss: 1.0, ..FaultRates::default() }, ..Faults::default() },
+            100,
+        );
+        assert_eq!((received.len(), counts.lost), (0, 100));
+    }
+
+    #[test]
+    fn delayed_frames_are_late_by_what_was_asked_in_both_directions() {
+        let rates = FaultRates { delay: 1.0, delay_by: Duration::from_millis(5), ..FaultRates::default() };
+        let late: Vec<_> = (0..50).map(|number| (u64::from(number) + 5, number)).collect();
+        assert_eq!(run(replies(rates), 50).0, late);
+        assert_eq!(run(Faults { requests: rates, ..Faults::default() }, 50).0, late);
+    }
+
+    #[test]
+    fn duplicates_follow_at_once() {
+        let (received, _, counts) =
+            run(replies(FaultRates { duplicate: 1.0, ..FaultRates::default() }), 50);
+        let twice: Vec<_> = (0..50).flat_map(|number| [(u64::from(number), number); 2]).collect();
+        assert_eq!((received, counts.duplicated), (twice, 50));
+    }
+
+    #[test]
+    fn reordered_frames_let_the_next_one_pass_and_none_is_missing() {
+        let (received, _, counts) =
+            run(replies(FaultRates { reorder: 0.2, ..FaultRates::default() }), 5_000);
+        let swaps = received.windows(2).filter(|pair| pair[0].1 > pair[1].1).count();
+        assert!(counts.reordered > 800 && swaps > 500, "{counts:?}, {swaps} swaps");
+        let mut numbers: Vec<_> = received.iter().map(|(_, number)| *number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..5_000).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn corruption_changes_one_bit_behind_the_ethernet_header() {
+        let mut lane =
+            Lane::new(FaultRates { corrupt: 1.0, ..FaultRates::default() }, fastrand::Rng::with_seed(1));
+        let mut hit = [false; 60];
+        for _ in 0..5_000 {
+            let mut frame = [0_u8; 60];
+            assert!(lane.passes(Instant::EPOCH, &mut frame));
+            assert_eq!(frame.iter().map(|byte| byte.count_ones()).sum::<u32>(), 1);
+            hit[frame.iter().position(|&byte| byte != 0).unwrap()] = true;
+        }
+        assert_eq!(hit.iter().position(|&hit| hit), Some(14));
+        assert!(hit[14..].iter().all(|&hit| hit));
+    }
+
+    #[test]
+    fn a_receive_that_waits_wakes_for_a_held_frame() {
+        /// Nothing arrives; waiting takes its time.
+        struct Silence(VirtualClock, Option<Vec<u8>>);
+        impl Link for Silence {
+            fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+                self.1 = Some(frame.to_vec());
+                Ok(())
+            }
+            fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+                self.0.advance(timeout);
+                Ok(self.1.take().map(|frame| {
+                    buffer[..frame.len()].copy_from_slice(&frame);
+                    frame.len()
+                }))
+            }
+        }
+        let clock = VirtualClock::default();
+        let rates = FaultRates { delay: 1.0, delay_by: Duration::from_millis(5), ..FaultRates::default() };
+        let mut link = Faulty::with_clock(Silence(clock.clone(), None), replies(rates), clock.clone());
+        link.transmit(&[1; 60]).unwrap();
+        let mut buffer = [0; 100];
+        assert_eq!(link.receive(&mut buffer, Duration::from_secs(1)).unwrap(), Some(60));
+        assert_eq!(clock.now().as_nanos(), 5_000_000);
+        assert_eq!(link.receive(&mut buffer, Duration::from_millis(2)).unwrap(), None);
+        assert_eq!(clock.now().as_nanos(), 7_000_000);
+    }
+}

@@ -1,0 +1,5 @@
+//! The operating system: every unsafe block of this crate, each with its argument.
+#![allow(unsafe_code)]
+
+pub(crate) mod packet_socket;
+pub(crate) mod peer;

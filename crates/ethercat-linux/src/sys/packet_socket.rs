@@ -1,0 +1,266 @@
+//! A raw socket for the EtherCAT frames of one interface (AF_PACKET, packet(7)).
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::time::Duration;
+
+use rt::clock::timespec;
+
+/// EtherType of EtherCAT (ETG.1000.4, 5.1).
+const ETHERTYPE: u16 = 0x88A4;
+
+/// An interface's number, if there is one of this name.
+pub(crate) fn interface_index(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: `name` is a terminated string that outlives the call.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => None,
+        index => Some(index),
+    }
+}
+
+/// Names of the interfaces this process sees, in the kernel's order.
+pub(crate) fn interface_names() -> Vec<String> {
+    // SAFETY: takes nothing; the list it returns is ours until it is freed below.
+    let list = unsafe { libc::if_nameindex() };
+    let mut names = Vec::new();
+    let mut entry = list;
+    // SAFETY: the list ends with an entry whose name is null, and every entry before it has a terminated
+    // name; a null list is not looked at.
+    unsafe {
+        while !entry.is_null() && !(*entry).if_name.is_null() {
+            names.push(CStr::from_ptr((*entry).if_name).to_string_lossy().into_owned());
+            entry = entry.add(1);
+        }
+        if !list.is_null() {
+            libc::if_freenameindex(list);
+        }
+    }
+    names
+}
+
+/// What an interface is ready for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InterfaceState {
+    /// Administratively up.
+    pub(crate) up: bool,
+    /// The driver sees the far end.
+    pub(crate) carrier: bool,
+}
+
+/// What the kernel says of a frame's arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp {
+    /// When, ns of CLOCK_REALTIME; 0 if it was not stamped.
+    pub(crate) realtime_ns: u64,
+    /// Frames the socket's queue has had no room for so far, modulo 2^32.
+    pub(crate) dropped: u32,
+}
+
+/// Non-blocking, bound to one interface and to EtherCAT's EtherType; sees no frame it sent itself.
+#[derive(Debug)]
+pub(crate) struct PacketSocket {
+    descriptor: OwnedFd,
+}
+
+impl PacketSocket {
+    /// A socket that receives nothing yet.
+    ///
+    /// # Errors
+    /// EPERM without `CAP_NET_RAW`.
+    pub(crate) fn new() -> io::Result<Self> {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        // SAFETY: takes integers only. Protocol 0: no frame is queued before `bind`.
+        let descriptor = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is open and nobody else's.
+        Ok(Self { descriptor: unsafe { OwnedFd::from_raw_fd(descriptor) } })
+    }
+
+    /// Whether the interface is up and sees its far end.
+    pub(crate) fn interface_state(&self, name: &str) -> io::Result<InterfaceState> {
+        // SAFETY: an all-zero ifreq is valid: integers, characters and a null pointer.
+        let mut request: libc::ifreq = unsafe { mem::zeroed() };
+        // One byte stays zero: the name is terminated.
+        let room = request.ifr_name.len() - 1;
+        for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        // SAFETY: `request` is a valid ifreq with a terminated name; SIOCGIFFLAGS writes its flags.
+        if unsafe { libc::ioctl(self.raw(), libc::SIOCGIFFLAGS, &mut request) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: SIOCGIFFLAGS has filled this field of the union.
+        let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+        Ok(InterfaceState { up: flags & libc::IFF_UP != 0, carrier: flags & libc::IFF_RUNNING != 0 })
+    }
+
+    /// Takes the interface's EtherCAT frames, whoever they are addressed to, and not our own
+    /// (PACKET_IGNORE_OUTGOING, Linux 4.20); frames sent pass no queueing discipline.
+    ///
+    /// # Errors
+    /// ENOPROTOOPT on a kernel too old; ENETDOWN if the interface is down.
+    pub(crate) fn bind(&self, index: u32) -> io::Result<()> {
+        const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+        let index = index as libc::c_int;
+        let yes: libc::c_int = 1;
+        self.set_option(PACKET_IGNORE_OUTGOING, &yes)?;
+        // Faster, not needed: some virtual devices refuse it.
+        let _ = self.set_option(libc::PACKET_QDISC_BYPASS, &yes);
+        let membership = libc::packet_mreq {
+            mr_ifindex: index,
+            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+            mr_alen: 0,
+            mr_address: [0; 8],
+        };
+        self.set_option(libc::PACKET_ADD_MEMBERSHIP, &membership)?;
+
+        // SAFETY: an all-zero sockaddr_ll is valid: it holds integers only.
+        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as libc::c_ushort;
+        address.sll_protocol = ETHERTYPE.to_be();
+        address.sll_ifindex = index;
+        let length = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: `address` is a sockaddr_ll of the length given and outlives the call.
+        let result = unsafe { libc::bind(self.raw(), (&raw const address).cast(), length) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// True if the interface it was bound to is gone for good: the kernel takes its number away (packet(7)). One that is
+    /// down keeps it.
+    pub(crate) fn interface_is_gone(&self) -> io::Result<bool> {
+        // SAFETY: an all-zero sockaddr_ll is valid: it holds integers only.
+        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+        let mut length = size_of_val(&address) as libc::socklen_t;
+        // SAFETY: `address` is valid to write to for the length given, which is the kernel's to set.
+        let result = unsafe { libc::getsockname(self.raw(), (&raw mut address).cast(), &mut length) };
+        if result == 0 { Ok(address.sll_ifindex <= 0) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Sends one frame: one system call.
+    pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
+        // SAFETY: the pointer and length are those of a live slice, which the kernel only reads.
+        let sent = unsafe { libc::send(self.raw(), frame.as_ptr().cast(), frame.len(), 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    /// Takes a frame that is already there: one system call. A frame longer than `buffer` is cut.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        // SAFETY: the pointer and length are those of a live slice that is ours to write.
+        let length = unsafe { libc::recv(self.raw(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+        if length >= 0 {
+            return Ok(Some(length as usize));
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+            _ => Err(error),
+        }
+    }
+
+    /// From now on frames come with the instant at which the kernel took them from the driver (SO_TIMESTAMPNS,
+    /// socket(7)), and with how many the socket's queue had no room for (SO_RXQ_OVFL). The queue is made long.
+    ///
+    /// # Errors
+    /// ENOPROTOOPT on a kernel too old.
+    pub(crate) fn stamp_arrivals(&self) -> io::Result<()> {
+        const QUEUE: libc::c_int = 8 << 20;
+        let yes: libc::c_int = 1;
+        self.set_socket_option(libc::SO_TIMESTAMPNS, yes)?;
+        self.set_socket_option(libc::SO_RXQ_OVFL, yes)?;
+        // Longer is better, not needed: without CAP_NET_ADMIN as long as the machine allows.
+        let _ = self
+            .set_socket_option(libc::SO_RCVBUFFORCE, QUEUE)
+            .or_else(|_| self.set_socket_option(libc::SO_RCVBUF, QUEUE));
+        Ok(())
+    }
+
+    /// As [`PacketSocket::receive`], with what [`PacketSocket::stamp_arrivals`] asked for.
+    pub(crate) fn receive_stamped(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, Stamp)>> {
+        let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        // Of u64, so that control messages lie as their headers must.
+        let mut control = [0_u64; 16];
+        // SAFETY: an all-zero msghdr is valid: null pointers and lengths of zero.
+        let mut message: libc::msghdr = unsafe { mem::zeroed() };
+        message.msg_iov = &raw mut vector;
+        message.msg_iovlen = 1;
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = size_of_val(&control) as _;
+        // SAFETY: `message` names one live buffer and one live control buffer, each with its own length.
+        let length = unsafe { libc::recvmsg(self.raw(), &mut message, 0) };
+        if length < 0 {
+            let error = io::Error::last_os_error();
+            return match error.raw_os_error() {
+                Some(libc::EAGAIN | libc::EINTR) => Ok(None),
+                _ => Err(error),
+            };
+        }
+        let mut stamp = Stamp::default();
+        // SAFETY: `message` is as recvmsg left it: its control length covers whole messages in `control`, which lives
+        // on; CMSG_NXTHDR gives null behind the last. Data is read unaligned, of the type its kind has (socket(7)).
+        unsafe {
+            let mut header = libc::CMSG_FIRSTHDR(&message);
+            while !header.is_null() {
+                let data = libc::CMSG_DATA(header);
+                match ((*header).cmsg_level, (*header).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let time = data.cast::<libc::timespec>().read_unaligned();
+                        stamp.realtime_ns = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+                    }
+                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                        stamp.dropped = data.cast::<u32>().read_unaligned();
+                    }
+                    _ => {}
+                }
+                header = libc::CMSG_NXTHDR(&message, header);
+            }
+        }
+        Ok(Some((length as usize, stamp)))
+    }
+
+    fn set_socket_option(&self, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        let length = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: pointer and length are those of a live integer, which the kernel only reads.
+        let result = unsafe {
+            libc::setsockopt(self.raw(), libc::SOL_SOCKET, option, (&raw const value).cast(), length)
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Waits until a frame is there or `timeout` has passed; a signal ends it early.
+    pub(crate) fn wait(&self, timeout: Duration) -> io::Result<()> {
+        let mut poll = libc::pollfd { fd: self.raw(), events: libc::POLLIN, revents: 0 };
+        let timeout = timespec(timeout);
+        // SAFETY: one valid pollfd and a timespec, both outliving the call; a null mask changes none.
+        let ready = unsafe { libc::ppoll(&mut poll, 1, &timeout, ptr::null()) };
+        if ready >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() == io::ErrorKind::Interrupted { Ok(()) } else { Err(error) }
+    }
+
+    fn set_option<T>(&self, option: libc::c_int, value: &T) -> io::Result<()> {
+        let length = size_of::<T>() as libc::socklen_t;
+        // SAFETY: pointer and length are those of a live value of the option's own type, which the
+        // kernel only reads.
+        let result = unsafe {
+            libc::setsockopt(self.raw(), libc::SOL_PACKET, option, ptr::from_ref(value).cast(), length)
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Its inode number, by which the kernel lists it.
+    pub(crate) fn inode(&self) -> io::Result<u64> {
+        Ok(rustix::fs::fstat(&self.descriptor)?.st_ino)
+    }
+
+    fn raw(&self) -> libc::c_int {
+        self.descriptor.as_raw_fd()
+    }
+}

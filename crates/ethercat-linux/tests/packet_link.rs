@@ -1,0 +1,197 @@
+//! Frames over a cable of the kernel's own: a veth pair between two network namespaces.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment};
+use ethercat::time::Instant as BusInstant;
+use onbeat_ethercat_linux::link::Link;
+use onbeat_ethercat_linux::link::{OpenError, PacketLink};
+use onbeat_ethercat_linux::serve::Server;
+use testbed::{Side, Testbed};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+const ETHERCAT: u16 = 0x88A4;
+
+/// A testbed, or why the test is skipped.
+fn testbed() -> Option<Testbed> {
+    Testbed::new().map_err(|skip| eprintln!("skipped: {skip}")).ok()
+}
+
+fn open(testbed: &Testbed, side: Side) -> PacketLink {
+    testbed.inside(side, || PacketLink::open(side.interface(), PATIENCE)).expect("opens")
+}
+
+/// A frame of `length` bytes with a number in bytes 14 to 17.
+fn frame(ethertype: u16, length: usize, number: u32) -> Vec<u8> {
+    let mut frame = vec![0xFF; 6];
+    frame.extend([0x10, 0, 0, 0, 0, 1]);
+    frame.extend(ethertype.to_be_bytes());
+    frame.extend(number.to_be_bytes());
+    frame.resize(length, 0xA5);
+    frame
+}
+
+#[test]
+fn frames_cross_the_cable_whole_and_in_order_and_nobody_hears_himself() {
+    let Some(testbed) = testbed() else { return };
+    let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    for number in 0..200 {
+        let sent = frame(ETHERCAT, 60 + number as usize * 7, number);
+        near.transmit(&sent).unwrap();
+        assert_eq!(far.receive(&mut buffer, PATIENCE).unwrap(), Some(sent.len()));
+        assert_eq!(buffer[..sent.len()], sent);
+    }
+    assert_eq!(near.receive(&mut buffer, Duration::ZERO).unwrap(), None);
+}
+
+#[test]
+fn frames_that_are_not_ethercat_are_not_seen() {
+    let Some(testbed) = testbed() else { return };
+    let (mut near, mut far) = (open(&testbed, Side::Near), open(&testbed, Side::Far));
+    let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+    near.transmit(&frame(0x88B5, 60, 1)).unwrap();
+    let wanted = frame(ETHERCAT, 60, 2);
+    near.transmit(&wanted).unwrap();
+    assert_eq!(far.receive(&mut buffer, PATIENCE).unwrap(), Some(60));
+    assert_eq!(buffer[..60], wanted);
+}
+
+#[test]
+fn a_receive_waits_as_long_as_it_was_told_and_no_longer() {
+    let Some(testbed) = testbed() else { return };
+    let mut near = open(&testbed, Side::Near);
+    let begin = Instant::now();
+    let received = near.receive(&mut [0; MAXIMUM_FRAME_LENGTH], Duration::from_millis(5)).unwrap();
+    let elapsed = begin.elapsed();
+    assert_eq!(received, None);
+    assert!(elapsed >= Duration::from_millis(5) && elapsed < PATIENCE, "{elapsed:?}");
+}
+
+#[test]
+fn an_interface_that_is_down_or_alone_is_named_with_what_to_do() {
+    let Some(testbed) = testbed() else { return };
+    let near = Side::Near.interface();
+    let set_down = |side: Side| {
+        let mut command = Command::new("ip");
+        command.args(["link", "set", side.interface(), "down"]);
+        assert!(testbed.run_in(side, command).status().unwrap().success());
+    };
+    set_down(Side::Far);
+    // The kernel takes the carrier away a moment after `ip` returns.
+    let begin = Instant::now();
+    let alone = loop {
+        match testbed.inside(Side::Near, || PacketLink::open(near, Duration::ZERO)) {
+            Err(error) => break error,
+            Ok(_) => assert!(begin.elapsed() < PATIENCE, "an interface without carrier opens"),
+        }
+    };
+    assert!(matches!(alone, OpenError::NoCarrier { .. }), "{alone}");
+    set_down(Side::Near);
+    let error = testbed.inside(Side::Near, || PacketLink::open(near, PATIENCE)).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "interface near: it is down; bring it up with `sudo ip link set near up`"
+    );
+}
+
+/// Raises the byte behind the number, and lets no frame with number 3 come back.
+struct Raise {
+    advances: mpsc::Sender<BusInstant>,
+}
+
+impl Segment for Raise {
+    fn process_frame(&mut self, _: BusInstant, frame: &mut [u8]) -> bool {
+        frame[18] += 1;
+        frame[17] != 3
+    }
+
+    fn advance(&mut self, now: BusInstant) {
+        // The test stops listening before the server stops.
+        let _ = self.advances.send(now);
+    }
+}
+
+/// Runs `ip link` with these words on a side's own interface.
+fn ip_link(testbed: &Testbed, side: Side, words: &[&str]) {
+    let mut command = Command::new("ip");
+    command.arg("link").args(words);
+    assert!(testbed.run_in(side, command).status().expect("ip").success());
+}
+
+#[test]
+fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_removed() {
+    let Some(testbed) = testbed() else { return };
+    let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
+    let stop = AtomicBool::new(false);
+    let (advances, told) = mpsc::channel();
+    let served = thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(&mut Raise { advances }, &stop));
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        for number in [10, 11] {
+            ip_link(&testbed, Side::Far, &["set", "far", "down"]);
+            // Long enough for the server to look at it more than once.
+            let begin = told.recv_timeout(PATIENCE).unwrap();
+            while told.recv_timeout(PATIENCE).unwrap().since(begin) < Duration::from_millis(20) {}
+            ip_link(&testbed, Side::Far, &["set", "far", "up"]);
+            let mut near = open(&testbed, Side::Near);
+            let begin = Instant::now();
+            loop {
+                near.transmit(&frame(ETHERCAT, 100, number)).unwrap();
+                if near.receive(&mut buffer, Duration::from_millis(20)).unwrap() == Some(100) {
+                    break;
+                }
+                assert!(
+                    begin.elapsed() < PATIENCE && !serving.is_finished(),
+                    "it does not answer any more"
+                );
+            }
+        }
+        ip_link(&testbed, Side::Far, &["delete", "far"]);
+        let begin = Instant::now();
+        while !serving.is_finished() && begin.elapsed() < PATIENCE {
+            while told.try_recv().is_ok() {}
+            thread::sleep(Duration::from_millis(1));
+        }
+        let ended = serving.is_finished();
+        stop.store(true, Ordering::Relaxed);
+        assert!(ended, "it goes on without an interface");
+        serving.join().unwrap()
+    });
+    assert_eq!(
+        served.unwrap_err().to_string(),
+        "interface far: it was removed while SubDevices answered on it; make it anew and start again"
+    );
+}
+
+#[test]
+fn a_served_segment_answers_and_is_told_the_time() {
+    let Some(testbed) = testbed() else { return };
+    let server = testbed.inside(Side::Far, || Server::open(Side::Far.interface())).unwrap();
+    let mut near = open(&testbed, Side::Near);
+    let stop = AtomicBool::new(false);
+    let (advances, told) = mpsc::channel();
+    let served = thread::scope(|scope| {
+        let serving = scope.spawn(|| server.run(&mut Raise { advances }, &stop));
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        for number in 0..10 {
+            near.transmit(&frame(ETHERCAT, 100, number)).unwrap();
+            if number == 3 {
+                continue;
+            }
+            let received = near.receive(&mut buffer, PATIENCE).unwrap();
+            assert_eq!((received, buffer[17], buffer[18]), (Some(100), number as u8, 0xA6));
+        }
+        // Told the time although no frame comes any more.
+        let begin = told.recv_timeout(PATIENCE).unwrap();
+        while told.recv_timeout(PATIENCE).unwrap().since(begin) < Duration::from_millis(5) {}
+        stop.store(true, Ordering::Relaxed);
+        serving.join().unwrap()
+    });
+    let served = served.unwrap();
+    assert_eq!((served.received, served.returned, served.refused), (10, 9, 0));
+}

@@ -1,0 +1,74 @@
+//! Simulated SubDevices to run programs against.
+#![allow(dead_code, clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::sync::{Arc, Mutex};
+
+use onbeat_ethercat_linux::ethercat::sii::Identity;
+use onbeat_ethercat_linux::ethercat::time::Instant;
+use simulator::application::servo::default_mapping;
+use simulator::application::sii::{coupler, digital_inputs, digital_outputs, with_coe};
+use simulator::application::{
+    Application, DigitalInputs, DigitalOutputs, NoApplication, ProcessDataLengths, ServoDescription,
+    ServoDrive, Wires,
+};
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+
+pub(crate) const VENDOR: u32 = 0x4F4E;
+
+fn identity(product_code: u32) -> Identity {
+    Identity { vendor_id: VENDOR, product_code, ..Identity::default() }
+}
+
+/// A coupler, four buttons, four lamps.
+pub(crate) fn station(buttons: &Wires, lamps: &Wires) -> Vec<SubDevice> {
+    let buttons = DigitalInputs::new(4, buttons.clone()).unwrap();
+    let lamps = DigitalOutputs::new(4, lamps.clone()).unwrap();
+    let device = |image: Vec<u8>, application: Box<dyn Application>| {
+        SubDevice::new(EscDescription::default(), image, application)
+    };
+    vec![
+        device(coupler(identity(1), "coupler").image().emit(), Box::new(NoApplication)),
+        device(digital_inputs(identity(2), "buttons", 4).image().emit(), Box::new(buttons)),
+        device(digital_outputs(identity(3), "lamps", 4).image().emit(), Box::new(lamps)),
+    ]
+}
+
+/// A servo drive in CSP, and what it takes.
+pub(crate) fn servo() -> (SubDevice, simulator::application::servo::ServoRecord) {
+    let image = with_coe(identity(4), "servo", default_mapping()).image();
+    let description = ServoDescription::new(DeviceDescription::from_sii(&image));
+    let mut drive = ServoDrive::new(&description).unwrap();
+    let record = drive.record();
+    (SubDevice::new(EscDescription::default(), image.emit(), Box::new(drive)), record)
+}
+
+/// What a terminal with eight outputs is told: each change, `None` outside Op.
+pub(crate) type Outputs = Arc<Mutex<Vec<Option<u8>>>>;
+
+struct Recorder(Outputs);
+
+impl Application for Recorder {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        ProcessDataLengths { outputs: 1, inputs: 0 }
+    }
+
+    fn step(&mut self, _: Instant, outputs: Option<&[u8]>, _: &mut [u8]) {
+        let mut seen = self.0.lock().unwrap();
+        let outputs = outputs.map(|outputs| outputs[0]);
+        if seen.last() != Some(&outputs) {
+            seen.push(outputs);
+        }
+    }
+}
+
+/// A terminal with eight outputs that remembers them.
+pub(crate) fn recorder() -> (SubDevice, Outputs) {
+    let outputs = Outputs::default();
+    let image = digital_outputs(identity(5), "recorder", 8).image().emit();
+    (SubDevice::new(EscDescription::default(), image, Box::new(Recorder(outputs.clone()))), outputs)
+}
+
+pub(crate) fn segment(devices: Vec<SubDevice>) -> Segment {
+    Segment::new(devices)
+}

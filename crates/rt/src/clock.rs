@@ -1,0 +1,123 @@
+//! The clock a cycle lives by: the machine's own, or a virtual one for tests.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use types::Instant;
+
+use crate::sys;
+
+pub use crate::sys::clock::{RELEASE_MARK, realtime_nanos};
+pub use crate::sys::timespec;
+
+/// Reads the time and sleeps until a time.
+pub trait Clock {
+    /// Now.
+    fn now(&self) -> Instant;
+
+    /// Returns at `instant` or later, at once if it has passed.
+    fn sleep_until(&self, instant: Instant);
+
+    /// The same, for a [`crate::pacer`]'s wait: the one sleep that a real-time thread is expected to make.
+    fn sleep_until_release(&self, instant: Instant) {
+        self.sleep_until(instant);
+    }
+
+    /// Returns at `instant` or later without letting the CPU go: later by the time it takes to read the clock.
+    fn spin_until(&self, instant: Instant) {
+        while self.now() < instant {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// `CLOCK_MONOTONIC`: the epoch is the machine's start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MonotonicClock;
+
+impl Clock for MonotonicClock {
+    fn now(&self) -> Instant {
+        sys::clock::monotonic()
+    }
+
+    fn sleep_until(&self, instant: Instant) {
+        sys::clock::sleep_until(instant);
+    }
+
+    fn sleep_until_release(&self, instant: Instant) {
+        sys::clock::sleep_until_release(instant);
+    }
+}
+
+impl MonotonicClock {
+    /// What distributed clocks show at [`Instant::EPOCH`] of this clock, in ns since 2000-01-01 00:00 UTC, by the
+    /// machine's `CLOCK_REALTIME` of now; wrapping. 0 while that has not been set.
+    #[must_use]
+    pub fn system_time_at_epoch() -> u64 {
+        let (realtime, monotonic) = (realtime_nanos(), sys::clock::monotonic().as_nanos());
+        match realtime.checked_sub(YEAR_2000) {
+            Some(system_time) => system_time.wrapping_sub(monotonic),
+            None => 0,
+        }
+    }
+}
+
+/// 2000-01-01 00:00 UTC in ns since 1970-01-01.
+const YEAR_2000: u64 = 946_684_800_000_000_000;
+
+/// A clock that moves only when told to, or when somebody sleeps: whole cycles run in no time at all.
+///
+/// Clones show the same time.
+#[derive(Clone, Debug, Default)]
+pub struct VirtualClock {
+    nanoseconds: Arc<AtomicU64>,
+}
+
+impl VirtualClock {
+    /// Lets `duration` pass.
+    pub fn advance(&self, duration: Duration) {
+        let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        // Relaxed: the time itself is all that is shared.
+        self.nanoseconds.fetch_add(duration, Ordering::Relaxed);
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Instant {
+        Instant::from_nanos(self.nanoseconds.load(Ordering::Relaxed))
+    }
+
+    fn sleep_until(&self, instant: Instant) {
+        self.nanoseconds.fetch_max(instant.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn spin_until(&self, instant: Instant) {
+        self.sleep_until(instant);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    /// The machine's own clock stands on either side, whatever it shows.
+    #[test]
+    fn system_time_is_the_realtime_clocks_since_2000() {
+        let realtime =
+            || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |it| it.as_nanos());
+        let before = realtime();
+        let at_epoch = MonotonicClock::system_time_at_epoch();
+        let shown = at_epoch.wrapping_add(MonotonicClock.now().as_nanos());
+        let after = realtime();
+        // 30 years, of which 7 were leap years.
+        let since_1970 = u128::from(shown) + (30 * 365 + 7) * 86_400 * 1_000_000_000;
+        // Both clocks are slewed alike; reading one after the other takes its time.
+        assert!(
+            before <= since_1970 + 1_000_000 && since_1970 <= after + 1_000_000,
+            "{before} {since_1970} {after}"
+        );
+    }
+}

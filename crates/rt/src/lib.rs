@@ -1,0 +1,18 @@
+//! The real-time kit on Linux; it knows nothing of EtherCAT.
+//!
+//! | module | part |
+//! |---|---|
+//! | [`clock`] | the monotonic clock, and a virtual one |
+//! | [`pacer`] | absolute releases on a fixed grid |
+//! | [`scheduling`] | policy, CPU and timer slack of the calling thread |
+//! | [`doorbell`] | sleep and wake between two threads |
+//! | [`output`] | outputs that may hang, each on a thread of its own |
+#![deny(unsafe_code)]
+
+pub mod clock;
+pub mod output;
+pub mod pacer;
+pub mod scheduling;
+mod sys;
+
+pub use sys::doorbell;

@@ -1,0 +1,16 @@
+//! The operating system: every unsafe block of this crate, each with its argument.
+#![allow(unsafe_code)]
+
+pub(crate) mod clock;
+pub mod doorbell;
+pub(crate) mod scheduling;
+
+use std::time::Duration;
+
+/// `duration` as the kernel takes it; saturates far beyond any machine's life.
+pub fn timespec(duration: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(duration.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: libc::c_long::from(duration.subsec_nanos() as i32),
+    }
+}

@@ -1,0 +1,164 @@
+//! Priority, CPU affinity and timer slack of the calling thread.
+
+use std::fmt;
+use std::io;
+use std::mem;
+use std::time::Duration;
+
+/// Gives the calling thread `SCHED_FIFO` at `priority` (1 to 99).
+///
+/// # Errors
+/// EPERM without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, EINVAL outside 1 to 99.
+pub fn set_fifo(priority: u8) -> io::Result<()> {
+    set_policy(libc::SCHED_FIFO, i32::from(priority))
+}
+
+/// Gives the calling thread the ordinary policy: a thread that serves the real-time side must not
+/// inherit its priority.
+pub fn set_ordinary() -> io::Result<()> {
+    set_policy(libc::SCHED_OTHER, 0)
+}
+
+fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {
+    // SAFETY: an all-zero sched_param is valid: it holds integers only.
+    let mut parameters: libc::sched_param = unsafe { mem::zeroed() };
+    parameters.sched_priority = priority;
+    // SAFETY: `parameters` is valid and outlives the call; 0 names the calling thread.
+    check(unsafe { libc::sched_setscheduler(0, policy, &parameters) })
+}
+
+/// Binds the calling thread to one CPU.
+///
+/// # Errors
+/// EINVAL if there is no such CPU or the process may not use it.
+pub fn set_cpu(cpu: usize) -> io::Result<()> {
+    // SAFETY: an all-zero cpu_set_t is the empty set: it holds integers only.
+    let mut set: libc::cpu_set_t = unsafe { mem::zeroed() };
+    if cpu >= libc::CPU_SETSIZE as usize {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: `cpu` is below CPU_SETSIZE, so the bit lies within the set.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: `set` is valid for its size and outlives the call; 0 names the calling thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) })
+}
+
+/// Reserves `runtime` in every `period` for the calling thread, to be had before `deadline`: `SCHED_DEADLINE`.
+///
+/// # Errors
+/// EPERM without `CAP_SYS_NICE`, or for a thread that is bound to a part of its scheduling domain; EBUSY if less is left;
+/// EINVAL unless 1024 ns <= runtime <= deadline <= period.
+pub fn set_deadline(runtime: Duration, deadline: Duration, period: Duration) -> io::Result<()> {
+    let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    // SAFETY: an all-zero sched_attr is valid: it holds integers only.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    attributes.size = size_of_val(&attributes) as u32;
+    attributes.sched_policy = libc::SCHED_DEADLINE as u32;
+    attributes.sched_runtime = nanoseconds(runtime);
+    attributes.sched_deadline = nanoseconds(deadline);
+    attributes.sched_period = nanoseconds(period);
+    Attributes(attributes).restore()
+}
+
+/// How the calling thread is scheduled.
+#[derive(Clone, Copy)]
+pub struct Attributes(libc::sched_attr);
+
+/// How the calling thread is scheduled.
+pub fn attributes() -> io::Result<Attributes> {
+    // SAFETY: an all-zero sched_attr is valid: it holds integers only.
+    let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
+    let size = size_of_val(&attributes) as u32;
+    // SAFETY: `attributes` is valid to write to for the size given; 0 names the calling thread; no flags.
+    let result = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attributes, size, 0) };
+    if result == 0 { Ok(Attributes(attributes)) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Attributes {
+    /// Schedules the calling thread so.
+    pub fn restore(&self) -> io::Result<()> {
+        let Self(attributes) = self;
+        // SAFETY: `attributes` is valid, says its own size, and outlives the call, which only reads it; 0 names the
+        // calling thread; no flags.
+        let result = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const *attributes, 0) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// True if it runs before ordinary threads.
+    pub fn is_real_time(&self) -> bool {
+        let policy = self.0.sched_policy as libc::c_int;
+        matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
+    }
+
+    fn parts(&self) -> (u32, u64, i32, u32, u64, u64, u64) {
+        let it = &self.0;
+        (
+            it.sched_policy,
+            it.sched_flags,
+            it.sched_nice,
+            it.sched_priority,
+            it.sched_runtime,
+            it.sched_deadline,
+            it.sched_period,
+        )
+    }
+}
+
+impl PartialEq for Attributes {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl fmt::Display for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let it = &self.0;
+        let time = Duration::from_nanos;
+        match it.sched_policy as libc::c_int {
+            libc::SCHED_OTHER => f.write_str("SCHED_OTHER"),
+            libc::SCHED_FIFO => write!(f, "SCHED_FIFO {}", it.sched_priority),
+            libc::SCHED_RR => write!(f, "SCHED_RR {}", it.sched_priority),
+            libc::SCHED_BATCH => f.write_str("SCHED_BATCH"),
+            libc::SCHED_IDLE => f.write_str("SCHED_IDLE"),
+            libc::SCHED_DEADLINE if it.sched_deadline == it.sched_period => {
+                write!(f, "SCHED_DEADLINE {:?} in {:?}", time(it.sched_runtime), time(it.sched_period))
+            }
+            libc::SCHED_DEADLINE => {
+                let (runtime, deadline, period) =
+                    (time(it.sched_runtime), time(it.sched_deadline), time(it.sched_period));
+                write!(f, "SCHED_DEADLINE {runtime:?} within {deadline:?} in {period:?}")
+            }
+            other => write!(f, "scheduling policy {other}"),
+        }
+    }
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Attributes").field(&self.parts()).finish()
+    }
+}
+
+/// How late the kernel may make this thread's ordinary sleeps to save wake-ups, in nanoseconds.
+/// Real-time policies ignore it; without one it is 50 us by default.
+pub fn set_timer_slack(nanoseconds: u32) {
+    // SAFETY: PR_SET_TIMERSLACK takes one integer and cannot fail for a positive one.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, libc::c_ulong::from(nanoseconds.max(1)), 0, 0, 0) };
+}
+
+/// The highest `SCHED_FIFO` priority an unprivileged process gets (`ulimit -r`); `None`: no limit.
+pub fn priority_limit() -> Option<u64> {
+    soft_limit(libc::RLIMIT_RTPRIO)
+}
+
+/// The soft limit of a resource (getrlimit(2)); `None`: no limit.
+pub fn soft_limit(resource: libc::__rlimit_resource_t) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid to write to; the resource is one of libc's own constants.
+    let result = unsafe { libc::getrlimit(resource, &mut limit) };
+    (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
