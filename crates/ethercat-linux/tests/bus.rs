@@ -106,6 +106,28 @@ fn two_buses_run_at_once() {
     });
 }
 
+#[test]
+fn a_handle_of_another_bus_reads_zero_and_writes_nothing() {
+    let (buttons, lamps) = (Wires::new(), Wires::new());
+    let mut other = Bus::simulated(segment(station(&buttons, &lamps)));
+    other.bring_up(&Configuration::scan()).unwrap();
+    let button = other.subdevice(1).input::<[bool; 4]>(0x6000, 1).unwrap();
+    let lamp = other.subdevice(2).output::<bool>(0x7000, 1).unwrap();
+    let (device, seen) = recorder();
+    let mut bus = Bus::simulated(segment(vec![device]));
+    bus.bring_up(&Configuration::scan()).unwrap();
+    bus.set_safe(lamp, true);
+    let run = bus.run(PERIOD, |io| {
+        assert_eq!((io.get(button), io.is_fresh(button)), ([false; 4], false));
+        io.set(lamp, true);
+        if io.cycle() > 50 {
+            io.stop();
+        }
+    });
+    run.unwrap();
+    assert!(seen.lock().unwrap().iter().flatten().all(|&outputs| outputs == 0), "{seen:?}");
+}
+
 /// A bus in PreOp that sets its outputs to 0x0F in Op, and is to leave them as 0xA0.
 fn with_safe_outputs() -> (Bus, Outputs, impl FnMut(&mut Io<'_>)) {
     let (device, seen) = recorder();

@@ -9,7 +9,12 @@ use ethercat::main_device::{
     Configuration, ConfigurationError, ExpectedIdentity, MainDevice, ProcessDataSource, Stage,
     SubDeviceConfiguration, Sync0,
 };
+use ethercat::pdo::Pdo;
 use onbeat_simulator::application::servo::default_mapping;
+use onbeat_simulator::application::sii::with_coe;
+use onbeat_simulator::application::{ServoDescription, ServoDrive};
+use onbeat_simulator::coe::DeviceDescription;
+use onbeat_simulator::{EscDescription, SubDevice};
 
 use rig::{DRIVE, PERIOD, Rig, described, drives, to_op};
 
@@ -54,6 +59,36 @@ fn what_is_there_runs_by_its_sii_alone() {
     assert_eq!(rig.main_device.sub_devices()[2].name, "drive 2");
     assert_eq!(rig.main_device.sub_devices()[2].identity.serial, 2);
     assert_eq!(rig.main_device.process_image_bytes(), (36, 36));
+}
+
+/// Three PDOs of one SyncManager, of which the configuration names it for two: they lie in their order all the same.
+#[test]
+fn a_pdo_without_a_syncmanager_lies_on_the_first_of_its_direction() {
+    let mut mapping = default_mapping();
+    let all = mapping.outputs.remove(0);
+    let entries = [&all.entries[..1], &all.entries[1..2], &all.entries[2..]];
+    let pdos = (0x1600..).zip(entries);
+    mapping.outputs =
+        pdos.map(|(index, entries)| Pdo { index, entries: entries.to_vec(), ..all.clone() }).collect();
+    let image = with_coe(DRIVE, "three PDOs", mapping.clone()).image();
+    let drive = ServoDrive::new(&ServoDescription::new(DeviceDescription::from_sii(&image))).unwrap();
+    let device = SubDevice::new(EscDescription::default(), image.emit(), Box::new(drive));
+    mapping.outputs[1].sync_manager = None;
+    let configured =
+        SubDeviceConfiguration { process_data: ProcessDataSource::Explicit(mapping), ..Default::default() };
+    let mut rig = Rig::new(described(vec![configured]), vec![device]);
+    rig.run_up();
+    let drive = &rig.main_device.sub_devices()[0];
+    let target = drive.output::<i32>(0x607A, 0).unwrap();
+    let torque = drive.output::<i16>(0x6071, 0).unwrap();
+    assert_eq!((target.field().place().bit_offset, torque.field().place().bit_offset), (16, 80));
+    let record = rig.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().record();
+    rig.main_device.set(target, -123_456);
+    rig.main_device.set(torque, 77);
+    rig.beat();
+    rig.beat();
+    let taken = record.last().unwrap();
+    assert_eq!((taken.target_position, taken.target_torque), (-123_456, 77));
 }
 
 #[test]
