@@ -2,7 +2,7 @@
 //! the next whole reply is still read.
 #![no_main]
 
-use devices::scip::{Reply, Replies, Session};
+use devices::scip::{Replies, Reply, Session};
 use libfuzzer_sys::fuzz_target;
 
 const REPLY: &[u8] = b"\n\nBM\n00P\n\n";

@@ -60,7 +60,10 @@ fn look(schedule: &mut Schedule<'_>, ends: &mut RealTimeEnds, command: &mut Comm
         assert_eq!(format!("{command:?}"), format!("{before:?}"), "{read:?} changed the command");
     }
     if schedule.line.is_none() {
-        assert!(!schedule.is_past || matches!(read, Read::Nothing | Read::Same), "a former holder is heard");
+        assert!(
+            !schedule.is_past || matches!(read, Read::Nothing | Read::Same),
+            "a former holder is heard"
+        );
         schedule.is_past = true;
     }
     // What was looked at once is not told again.

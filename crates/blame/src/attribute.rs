@@ -1,4 +1,4 @@
-//! From events and a beat to what made it late: a pure function.
+//! Attribution of a cycle's lateness to causes: a pure function of events.
 
 use crate::beat::{Beat, Late, phase_name};
 use crate::cause::{Cause, Causes, Kind};
@@ -6,25 +6,25 @@ use crate::steal::{Charges, STEAL_AT_LEAST, TICK_NS};
 use crate::timeline::{Doing, Slice, Timeline};
 use crate::trace::{TraceEvent, What};
 
-/// What is known besides the events.
+/// Knowledge besides the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// The machine is a virtual one.
+    /// True on a virtual machine.
     pub virtual_machine: bool,
-    /// Since when no event is missing, ns; `None` if there are none.
+    /// Start of the recording without gaps, ns; `None` without events.
     pub complete_since_ns: Option<u64>,
-    /// By how much the kernel's steal counter of the cycle's CPU rose around the beat, ns, in ticks of 10 ms.
+    /// Rise of the kernel's steal counter for the cycle's CPU around the cycle, ns, in ticks of 10 ms.
     pub steal_rise_ns: u64,
-    /// Events of all CPUs are recorded, not only of the cycle's.
+    /// True if events of all CPUs are recorded, not only those of the cycle's CPU.
     pub all_cpus: bool,
 }
 
-/// What made this beat late; the shares add up to its lateness exactly.
+/// Attributes the lateness of a cycle; the shares add up to it exactly.
 ///
-/// `events` are in order of time and reach from before the release (best: from before the last beat's end) to behind
-/// the end. A late start is taken apart moment by moment. A late end is shared among all that took time since the
-/// release besides the cycle itself, in proportion if together they took more than the lateness; what remains is the
-/// cycle's own, by phase.
+/// `events` are in order of time and reach from before the release (at best from before the end of the
+/// previous cycle) to after the end. A late start is attributed moment by moment. A late end is shared, in
+/// proportion, among everything that took time since the release besides the cycle itself, if together that
+/// took more than the lateness; the remainder is the cycle's own, by phase.
 #[must_use]
 pub fn attribute(events: &[TraceEvent], beat: &Beat, evidence: &Evidence) -> Vec<Cause> {
     let (late, late_ns) = beat.lateness();
@@ -43,7 +43,7 @@ pub fn attribute(events: &[TraceEvent], beat: &Beat, evidence: &Evidence) -> Vec
     causes.adding_up_to(late_ns)
 }
 
-/// Blame being gathered.
+/// Attribution in progress.
 struct Blame<'a> {
     timeline: Timeline<'a>,
     beat: &'a Beat,
@@ -52,29 +52,29 @@ struct Blame<'a> {
     own: Causes,
 }
 
-/// What the cycle was waiting for.
+/// Stage of the cycle's thread, by what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its thread was still in the beat before.
+    /// Its thread is still in the previous cycle.
     Before,
-    /// For the timer interrupt that was due.
+    /// Waits for the timer interrupt that is due.
     Timer,
-    /// For the CPU: its thread was woken, or is being woken.
+    /// Waits for the CPU: its thread was woken, or is being woken.
     Cpu,
-    /// For nothing: its thread ran, up to the first stamp.
+    /// Waits for nothing: its thread runs, up to the first time stamp.
     Stamp,
-    /// For nothing: the beat itself.
+    /// Waits for nothing: the cycle itself.
     Beat,
 }
 
 impl Blame<'_> {
-    /// From the release to the start.
+    /// Attributes the time from the release to the start.
     fn start(&mut self) {
         let record = &self.beat.record;
         let (release, start) = (record.release_ns, record.start_ns.max(record.release_ns));
         let mut now = release;
         if let Some((end, _)) = self.beat.previous {
-            // The beat before ended after this release.
+            // The previous cycle ended after this release.
             self.follow(now, end.min(start), Stage::Before);
             now = now.max(end.min(start));
         }
@@ -93,13 +93,13 @@ impl Blame<'_> {
         self.follow(ran, start, Stage::Stamp);
     }
 
-    /// From the start to the end.
+    /// Attributes the time from the start to the end.
     fn execution(&mut self) {
         let record = &self.beat.record;
         self.follow(record.start_ns.max(record.release_ns), record.end_ns, Stage::Beat);
     }
 
-    /// The waking that led to the start: the first one since the thread went to sleep; with its CPU.
+    /// Wake-up that led to the start: the first one since the thread went to sleep; with its CPU.
     fn woken(&self, start: u64) -> Option<(usize, u64)> {
         let thread = self.beat.thread;
         let mut woken = None;
@@ -114,12 +114,12 @@ impl Blame<'_> {
                 _ => {}
             }
         }
-        // That of an earlier beat led to an earlier start.
+        // A wake-up before the end of the previous cycle led to an earlier start.
         let after = self.beat.previous.map_or(0, |(end, _)| end);
         woken.filter(|&(_, time)| time >= after)
     }
 
-    /// When the thread first comes on a CPU at `from_ns` or later, and which.
+    /// Time at or after `from_ns` when the thread first gets a CPU, and that CPU.
     fn comes(&self, from_ns: u64) -> Option<(u64, usize)> {
         self.timeline.events().filter(|event| event.time_ns >= from_ns).find_map(|event| match event.what {
             What::Switch { next, .. } if next.thread == self.beat.thread => {
@@ -129,12 +129,12 @@ impl Blame<'_> {
         })
     }
 
-    /// Takes a stretch in which the cycle's thread should run, from CPU to CPU if it moves.
+    /// Attributes an interval in which the cycle's thread should run, following it across CPUs.
     fn follow(&mut self, from_ns: u64, to_ns: u64, stage: Stage) {
         let mut now = from_ns;
         let mut cpu = self.timeline.last_on(self.beat.thread, from_ns);
         while now < to_ns {
-            // It is where it comes next if it is not running, and where it is if it is.
+            // The thread's CPU is its current one if it runs, otherwise the one it gets next.
             let next = self.comes(now.saturating_add(1)).filter(|&(time, _)| time < to_ns);
             let here = cpu.or(next.map(|(_, cpu)| cpu)).or(self.timeline.any_cpu());
             let end = next.map_or(to_ns, |(time, _)| time);
@@ -147,15 +147,16 @@ impl Blame<'_> {
         }
     }
 
-    /// Takes what one CPU did.
+    /// Attributes an interval of one CPU.
     fn take(&mut self, cpu: usize, from_ns: u64, to_ns: u64, stage: Stage) {
         if from_ns >= to_ns {
             return;
         }
         let complete = self.evidence.complete_since_ns.unwrap_or(u64::MAX).clamp(from_ns, to_ns);
         self.causes.add(Kind::Unknown, OVERWRITTEN, complete - from_ns);
-        // Ordinary threads may be charged elsewhere, unseen. Where a timer interrupt is late, or a real-time cycle that
-        // was woken is kept waiting by an ordinary thread, something else is amiss, too: there they are believed.
+        // Ordinary threads may be charged on another CPU, whose events are not recorded. Their charges are
+        // used if a timer interrupt is late, or if an ordinary thread keeps a woken real-time cycle
+        // waiting: both indicate steal.
         let amiss =
             stage == Stage::Timer || stage == Stage::Cpu && self.timeline.is_real_time(self.beat.thread);
         let believed = amiss || self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
@@ -167,12 +168,12 @@ impl Blame<'_> {
         }
     }
 
-    /// Blames one slice.
+    /// Attributes one slice.
     fn blame(&mut self, slice: &Slice, accounted: bool, stage: Stage) {
         let ns = slice.length_ns();
         match slice.doing {
             Doing::Irq { number, name } => self.causes.add(Kind::Irq, &format!("{number} {name}"), ns),
-            // The CPU's own interrupts, and timers, are short.
+            // The CPU's own interrupts and timers are short.
             Doing::Vector(_) | Doing::Timer(_) if ns >= NEVER_OFF && self.stolen_by_counter(ns) => {
                 self.causes.add(Kind::Steal, HYPERVISOR, ns);
             }
@@ -195,8 +196,8 @@ impl Blame<'_> {
         }
     }
 
-    /// A timer interrupt that was due did not come while a thread ran: the kernel had interrupts off, or in a
-    /// virtual machine the host delivered it late.
+    /// Attributes a timer interrupt that was due but did not come while a thread ran: the kernel had
+    /// interrupts off, or in a virtual machine the host delivered it late.
     fn masked(&mut self, name: &str, ns: u64) {
         let stolen = self.stolen_by_counter(ns) || ns >= NEVER_OFF;
         match () {
@@ -207,7 +208,7 @@ impl Blame<'_> {
         }
     }
 
-    /// The cycle's own thread.
+    /// Attributes a slice of the cycle's own thread.
     fn own(&mut self, slice: &Slice, accounted: bool, stage: Stage) {
         let ns = slice.length_ns();
         match stage {
@@ -232,7 +233,7 @@ impl Blame<'_> {
         }
     }
 
-    /// A stretch in which something was due and no event came.
+    /// Attributes an interval in which something was due and no event came.
     fn silence(&mut self, ns: u64, name: &str) {
         if self.evidence.virtual_machine && ns >= STEAL_AT_LEAST {
             self.causes.add(Kind::Steal, HYPERVISOR, ns);
@@ -241,14 +242,15 @@ impl Blame<'_> {
         }
     }
 
-    /// Whether the kernel's steal counter rose enough for a silence of this length, as far as its ticks tell.
+    /// True if the kernel's steal counter rose enough for a silence of this length, within the resolution
+    /// of its ticks.
     fn stolen_by_counter(&self, ns: u64) -> bool {
         let rise = self.evidence.steal_rise_ns;
         ns >= STEAL_AT_LEAST && rise > 0 && rise + TICK_NS >= ns
     }
 }
 
-/// Cuts out of a slice of a thread what was stolen.
+/// Cuts the stolen intervals out of a slice of a thread.
 fn cut(slice: Slice, charges: &Charges) -> Vec<Slice> {
     let mut pieces = Vec::new();
     let mut now = slice.from_ns;
@@ -268,20 +270,20 @@ fn cut(slice: Slice, charges: &Charges) -> Vec<Slice> {
     pieces
 }
 
-/// In a virtual machine a timer interrupt that is later than this, ns, is the hypervisor's: no kernel code keeps
-/// interrupts off so long.
+/// Delay of a timer interrupt, ns, above which it is attributed to the hypervisor in a virtual machine: no
+/// kernel code keeps interrupts off for so long.
 const NEVER_OFF: u64 = 1_000_000;
 
-/// The vector of the CPU's timer interrupt.
+/// Vector of the CPU's timer interrupt.
 const TIMER: &str = "local_timer";
 
-/// Name of the one thing that steals.
+/// Name of the cause of steal.
 pub(crate) const HYPERVISOR: &str = "hypervisor";
 
-/// Name of what is unknown because the ring was overwritten.
+/// Name of an unknown cause where the ring was overwritten.
 pub(crate) const OVERWRITTEN: &str = "trace overwritten";
 
-/// What the name of a timer starts with until its function's name is looked up.
+/// Prefix of a timer's name until its function's name is looked up.
 pub(crate) const TIMER_AT: &str = "at 0x";
 
 fn timer_name(function: u64) -> String {

@@ -1,35 +1,36 @@
-//! A beat, as far as blame needs to know it.
+//! Late cycles: their records as attribution needs them.
 
 use serde::Serialize;
 use timing::{CycleRecord, Phase};
 
-/// A beat and what came just before it.
+/// Cycle with the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Its own record.
+    /// Record of the cycle.
     pub record: CycleRecord,
-    /// When the beat before it ended, ns, and its longest phase; `None` if that is not known.
+    /// End of the previous cycle, ns, and its longest phase; `None` if unknown.
     pub previous: Option<(u64, Phase)>,
     /// Time between two releases, ns.
     pub period_ns: u64,
-    /// Thread of the cycle.
+    /// Thread id of the cycle.
     pub thread: i32,
-    /// Whether it transmits first and waits for the reply.
+    /// True if the cycle transmits first and waits for the reply.
     pub waits_for_reply: bool,
 }
 
-/// What was late.
+/// Late event of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Late {
-    /// The beat started after its release: by its wake-up latency.
+    /// The start, by the wake-up latency.
     Start,
-    /// The beat ended after the next release: by the time since that.
+    /// The end, by the time since the next release.
     End,
 }
 
 impl Beat {
-    /// How late it was, and what: its start after its release, or its end after the next release, whichever is more.
+    /// Lateness and its kind: of the start after the release, or of the end after the next release,
+    /// whichever is greater.
     #[must_use]
     pub fn lateness(&self) -> (Late, u64) {
         let start = self.record.wakeup_latency();
@@ -37,15 +38,15 @@ impl Beat {
         if end > start { (Late::End, end) } else { (Late::Start, start) }
     }
 
-    /// The longest phase, time of the wire aside.
+    /// Longest phase, apart from the wait for the wire.
     #[must_use]
     pub fn longest_phase(record: &CycleRecord) -> Phase {
         let phases = Phase::ALL.into_iter().filter(|&phase| phase != Phase::Wait);
         phases.max_by_key(|&phase| record.duration(phase)).unwrap_or(Phase::Update)
     }
 
-    /// Each phase with its end, in the order in which they are taken. Where one comes in pieces (receiving, between
-    /// waits for the wire) they are put together.
+    /// Phases with their ends, in the order in which they are attributed. A phase in several pieces
+    /// (receiving, between waits for the wire) is joined.
     pub(crate) fn phase_ends(&self) -> Vec<(Phase, u64)> {
         let order = if self.waits_for_reply { &TRANSMIT_FIRST } else { &Phase::ALL };
         let mut end = self.record.start_ns;
@@ -70,7 +71,7 @@ const TRANSMIT_FIRST: [Phase; Phase::ALL.len()] = [
     Phase::Publish,
 ];
 
-/// A phase, as causes name it.
+/// Name of a phase in causes.
 #[must_use]
 pub fn phase_name(phase: Phase) -> &'static str {
     match phase {

@@ -1,31 +1,31 @@
-//! What a beat's lateness is made of.
+//! Causes of a cycle's lateness.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What kind of thing took the time.
+/// Kind of a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Another thread ran.
+    /// Another thread.
     Task,
-    /// An interrupt handler, or an interrupt of the CPU itself.
+    /// Interrupt handler, or an interrupt of the CPU itself.
     Irq,
-    /// A softirq.
+    /// Softirq.
     Softirq,
-    /// The timer interrupt, and the timers in it.
+    /// Timer interrupt, and the timers in it.
     Timer,
-    /// The hypervisor ran somebody else.
+    /// Time stolen by the hypervisor.
     Steal,
     /// The cycle's own code.
     Own,
-    /// What nothing recorded explains.
+    /// Unknown: no recorded event explains it.
     Unknown,
 }
 
 impl Kind {
-    /// As JSON has it.
+    /// Name in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,19 +40,19 @@ impl Kind {
     }
 }
 
-/// A share of a beat's lateness.
+/// Share of a cycle's lateness.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cause {
-    /// What kind of thing.
+    /// Kind of the cause.
     pub kind: Kind,
-    /// Which: the thread's name, number and name of the interrupt, the phase of the beat.
+    /// Name: of the thread, number and name of the interrupt, or phase of the cycle.
     pub name: String,
-    /// Its share, ns.
+    /// Share, ns.
     pub ns: u64,
 }
 
 impl fmt::Display for Cause {
-    /// As in "kworker/1:2 ran 120 us".
+    /// Writes for example "kworker/1:2 ran 120 us".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (name, time) = (&self.name, Time(self.ns));
         match self.kind {
@@ -67,7 +67,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// Nanoseconds for people: "183 us", "3.4 ms", "0.4 us".
+/// Duration for people: "183 us", "3.4 ms", "0.4 us".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Time(pub u64);
 
@@ -84,7 +84,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Gathers causes; the same one twice adds up.
+/// Sum of causes; shares of equal causes are added.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Causes(Vec<Cause>);
 
@@ -103,14 +103,14 @@ impl Causes {
         self.0.iter().fold(0, |sum, cause| sum.saturating_add(cause.ns))
     }
 
-    /// The causes, largest first, adding up to exactly `total_ns`: what is missing is unknown, what is too much is
-    /// taken from all in proportion.
+    /// Causes, the largest first, adding up to exactly `total_ns`: a shortfall is added as unknown, an
+    /// excess is taken from all in proportion.
     pub(crate) fn adding_up_to(mut self, total_ns: u64) -> Vec<Cause> {
         let sum = self.total();
         if sum > total_ns {
             for cause in &mut self.0 {
                 let share = u128::from(cause.ns) * u128::from(total_ns) / u128::from(sum);
-                // Rounded down it is no more than `total_ns`.
+                // Rounded down, it is at most `total_ns`.
                 cause.ns = share as u64;
             }
             self.0.sort_by_key(|cause| std::cmp::Reverse(cause.ns));
@@ -131,7 +131,7 @@ impl Causes {
     }
 }
 
-/// Name of what is unknown because no event tells of it.
+/// Name of an unknown cause without events.
 pub(crate) const NOT_RECORDED: &str = "nothing recorded";
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What the kernel counts for everybody: the fallback where its trace cannot be had.
+//! Counters of the kernel available to every user: the fallback without its trace.
 //!
-//! Counters say that a thread was preempted, which interrupts came and that time was stolen; not when, nor for how
-//! long. Of a late beat only steal is measured in time, in ticks of 10 ms; all else stays unknown, with what was
-//! counted around the beat as its name.
+//! Counters show preemptions of a thread, interrupts and stolen time, but neither their instants nor their
+//! durations. Only steal is attributed to a late cycle, in ticks of 10 ms; the remainder stays unknown,
+//! named after the counts around the cycle.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
@@ -18,10 +18,10 @@ pub(crate) struct Counters {
     samples: VecDeque<Sample>,
 }
 
-/// Samples that are kept.
+/// Number of samples kept.
 const SAMPLES: usize = 256;
 
-/// Interrupts that are named, the most frequent.
+/// Number of interrupts named, the most frequent ones.
 const NAMED: usize = 3;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Counters {
         }
     }
 
-    /// What was counted around the beat.
+    /// Attributes a late cycle from the counts around it.
     pub(crate) fn attribute(&self, beat: &Beat, steal_rise_ns: u64) -> Vec<Cause> {
         let (_, late_ns) = beat.lateness();
         let mut causes = Causes::default();
@@ -87,13 +87,13 @@ impl Counters {
     }
 }
 
-/// A number in `/proc/…/status`.
+/// Value of a field in `/proc/…/status`.
 fn switches(status: &str, name: &str) -> u64 {
     let number = status.lines().find_map(|line| line.strip_prefix(name));
     number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// How often each interrupt came on a CPU, or on all of them, by number and name as `24 eth0`.
+/// Counts of each interrupt on a CPU, or on all of them, by number and name, for example `24 eth0`.
 fn interrupts_on(table: &str, cpu: Option<usize>) -> BTreeMap<String, u64> {
     let mut lines = table.lines();
     let cpus: Vec<usize> = lines

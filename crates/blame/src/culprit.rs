@@ -1,4 +1,4 @@
-//! A culprit to be found: a thread that takes a CPU from everybody, at random instants, and writes down when.
+//! Test load: a thread that occupies a CPU at random instants and records them.
 
 use std::ffi::CString;
 use std::io::{self, Write};
@@ -11,26 +11,26 @@ use thiserror::Error;
 use crate::explain::now_ns;
 use crate::sys;
 
-/// How it takes a CPU.
+/// Parameters of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
-    /// Name of its thread: at most 15 bytes, more are cut off.
+    /// Name of its thread; cut to 15 bytes.
     pub name: String,
-    /// The CPU.
+    /// CPU it occupies.
     pub cpu: usize,
-    /// Its `SCHED_FIFO` priority, 1 to 99.
+    /// `SCHED_FIFO` priority, 1 to 99.
     pub priority: u8,
-    /// How long it takes the CPU each time.
+    /// Time it occupies the CPU at once.
     pub busy: Duration,
-    /// Mean time between two times; each lies anywhere between half and one and a half of it.
+    /// Mean interval between two occupations; each is between half and one and a half of it.
     pub every: Duration,
-    /// How long it goes on.
+    /// Total duration.
     pub duration: Duration,
-    /// Same seed, same instants.
+    /// Seed of the random instants.
     pub seed: u64,
 }
 
-/// Why it cannot take the CPU.
+/// Reason for a load that cannot run.
 #[derive(Debug, Error)]
 pub enum CulpritError {
     /// The priority was refused.
@@ -39,32 +39,32 @@ pub enum CulpritError {
          CONFIG_RT_GROUP_SCHED also a cpu cgroup whose cpu.rt_runtime_us is not 0"
     )]
     Priority {
-        /// Asked for.
+        /// Priority requested.
         priority: u8,
-        /// The answer.
+        /// Error of the operating system.
         error: io::Error,
     },
     /// The CPU was refused.
     #[error("CPU {cpu} was refused ({error}): expected one this process may run on")]
     Cpu {
-        /// Asked for.
+        /// CPU requested.
         cpu: usize,
-        /// The answer.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// The name cannot be one.
+    /// The name is not valid for a thread.
     #[error("a thread cannot be called {0:?}: names hold no NUL")]
     Name(String),
 }
 
-/// Times in which it had the CPU, or wanted it: begin and end, ns of `CLOCK_MONOTONIC`.
+/// Intervals in which it had the CPU, or was ready to run: begin and end, ns of `CLOCK_MONOTONIC`.
 pub type Intervals = Vec<(u64, u64)>;
 
 impl Culprit {
-    /// Takes the CPU on the calling thread, until its duration is over or `stop` says so.
+    /// Runs the load on the calling thread, until its duration is over or `stop` returns true.
     ///
     /// # Errors
-    /// A name, a CPU or a priority that is refused: then it has taken nothing.
+    /// The name, CPU or priority is refused; the CPU was not occupied.
     pub fn run(&self, stop: impl Fn() -> bool) -> Result<Intervals, CulpritError> {
         self.prepare()?;
         let mut random = fastrand::Rng::with_seed(self.seed);
@@ -101,10 +101,10 @@ impl Culprit {
     }
 }
 
-/// Writes intervals, one a line: begin and end in ns of `CLOCK_MONOTONIC`.
+/// Writes intervals, one per line: begin and end in ns of `CLOCK_MONOTONIC`.
 ///
 /// # Errors
-/// What writing fails with.
+/// Writing fails.
 pub fn write(mut file: impl Write, intervals: &[(u64, u64)]) -> io::Result<()> {
     for (began, ended) in intervals {
         writeln!(file, "{began} {ended}")?;

@@ -1,4 +1,4 @@
-//! A run watched: its late beats, each with its causes, the worst of them with all that happened around.
+//! Explanation of a run: its late cycles with their causes, the worst of them with all events around.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -16,30 +16,30 @@ use crate::steal::{StealCounter, is_virtual};
 use crate::timeline::Timeline;
 use crate::trace::{Recorder, TraceEvent};
 
-/// What is to be explained.
+/// Settings of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Beats that were later than this are explained, ns.
+    /// Lateness above which a cycle is explained, ns.
     pub late_above_ns: u64,
     /// Time between two releases, ns.
     pub period_ns: u64,
-    /// Whether a beat transmits first and waits for its reply.
+    /// True if a cycle transmits first and waits for its reply.
     pub waits_for_reply: bool,
-    /// The CPU the cycle is bound to; `None`: any.
+    /// CPU the cycle is bound to; `None` for any.
     pub cpu: Option<usize>,
 }
 
-/// Watches a run.
+/// Explains the late cycles of a run.
 #[derive(Debug)]
 pub struct Explainer {
     settings: Settings,
-    /// The cycle's thread, once it is known.
+    /// Thread id of the cycle, once known.
     thread: Option<i32>,
     source: Source,
     virtual_machine: bool,
     steal: StealCounter,
     previous: Option<CycleRecord>,
-    /// Late beats of the last look: by the next one what happened behind their end is recorded, too.
+    /// Late cycles of the last look: by the next one, the events after their end have been recorded, too.
     pending: Vec<Beat>,
     late: BinaryHeap<Reverse<LateBeat>>,
     late_beats: u64,
@@ -56,20 +56,20 @@ enum Source {
     Counters { why: String, counters: Option<Counters> },
 }
 
-/// Late beats that are kept.
+/// Most late cycles kept.
 pub const MOST_LATE: usize = 10_000;
 
-/// The worst beats, that are kept with their events.
+/// Number of worst cycles kept with their events.
 pub const WORST: usize = 10;
 
-/// Events kept with one of them.
+/// Most events kept with one of them.
 const MOST_EVENTS: usize = 20_000;
 
-/// Different causes that are summed up; what comes after them is "others".
+/// Most different causes summed up; later ones count as "others".
 const MOST_CAUSES: usize = 1_000;
 
 impl Explainer {
-    /// Starts to record. Before the cycle begins: to switch events on and off disturbs all CPUs.
+    /// Starts recording. Call it before the cycle begins: switching events on and off disturbs all CPUs.
     #[must_use]
     pub fn start(settings: Settings) -> Self {
         let cpus = settings.cpu.map_or_else(online_cpus, |cpu| vec![cpu]);
@@ -79,7 +79,7 @@ impl Explainer {
         }
     }
 
-    /// Does without the kernel's trace, and tells why: what everybody may count is counted.
+    /// Starts without the kernel's trace, for the reason `why`, with the counters available to every user.
     #[must_use]
     pub fn by_counters(settings: Settings, why: String) -> Self {
         Self::new(settings, Source::Counters { why, counters: None })
@@ -106,7 +106,7 @@ impl Explainer {
         }
     }
 
-    /// Which thread the cycle runs on.
+    /// Sets the thread id of the cycle.
     pub fn follow(&mut self, thread: i32) {
         self.thread = Some(thread);
         if let Source::Counters { counters, .. } = &mut self.source {
@@ -114,7 +114,7 @@ impl Explainer {
         }
     }
 
-    /// Why the kernel's trace is not used, if it is not.
+    /// Reason why the kernel's trace is not used; `None` if it is.
     #[must_use]
     pub fn trace_is_missing(&self) -> Option<&str> {
         match &self.source {
@@ -123,8 +123,8 @@ impl Explainer {
         }
     }
 
-    /// Takes the beats since the last look, in order. Call it some tens of times a second: what the kernel has
-    /// recorded of a late beat is fetched at the next look.
+    /// Takes the cycles since the last look, in order. Call it some tens of times a second: the events of a
+    /// late cycle are fetched at the next look.
     pub fn look(&mut self, records: &[CycleRecord]) {
         self.sample();
         self.explain_pending();
@@ -202,7 +202,7 @@ impl Explainer {
         };
         let (causes, events) = match &self.source {
             Source::Trace(recorder) => {
-                // From before the last beat's sleep, to behind this one's.
+                // From before the previous cycle's sleep to after this one's.
                 let from = beat.previous.map_or(release_ns, |(end, _)| end.min(release_ns));
                 let margin = beat.period_ns.clamp(1_000_000, 10_000_000);
                 let from = from.saturating_sub(margin);
@@ -234,7 +234,8 @@ impl Explainer {
     fn keep(&mut self, late: LateBeat, beat: &Beat, mut events: Vec<TraceEvent>) {
         self.late_beats += 1;
         for cause in &late.causes {
-            // Each beat counted differently: what the counters say is told with each.
+            // The counts differ for each cycle and are named with it; here they are summed up under one
+            // name.
             let name = if cause.kind == Kind::Unknown && self.trace_is_missing().is_some() {
                 "no trace"
             } else {
@@ -306,13 +307,13 @@ impl Explainer {
     }
 }
 
-/// `CLOCK_MONOTONIC`, ns: the clock of cycles and of the trace.
+/// Time of `CLOCK_MONOTONIC`, ns: the clock of cycles and of the trace.
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// CPUs that are switched on; the kernel's list, as `0-3,5`.
+/// CPUs that are online, from the kernel's list such as `0-3,5`.
 fn online_cpus() -> Vec<usize> {
     let list = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     let cpus = cpu_list(&list);

@@ -1,4 +1,4 @@
-//! What came out of watching a run.
+//! Result of explaining a run.
 
 use std::collections::BTreeSet;
 
@@ -9,33 +9,33 @@ use crate::beat::{Beat, Late};
 use crate::cause::{Cause, Kind};
 use crate::trace::{TraceEvent, symbols};
 
-/// What a run's late beats came from.
+/// Explanation of a run's late cycles.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
-    /// Late beats in order; of very many, the worst [`MOST_LATE`](crate::explain::MOST_LATE).
+    /// Late cycles in order; if there are very many, the worst [`MOST_LATE`](crate::explain::MOST_LATE).
     #[serde(skip)]
     pub late: Vec<LateBeat>,
-    /// `trace`, or `counters` where the trace could not be had.
+    /// Source of the causes: `trace`, or `counters` without a trace.
     pub source: &'static str,
-    /// Beats later than this are late, ns.
+    /// Lateness above which a cycle is late, ns.
     pub late_above_ns: u64,
-    /// How many there were.
+    /// Number of late cycles.
     pub late_beats: u64,
-    /// Beats whose events were overwritten before they could be read, at least in part.
+    /// Cycles whose events were overwritten, at least in part, before they could be read.
     pub overwritten_beats: u64,
-    /// What the kernel counted as stolen from the cycle's CPUs over the run, ns, in ticks of 10 ms.
+    /// Steal counted by the kernel for the cycle's CPUs over the run, ns, in ticks of 10 ms.
     pub steal_ns: u64,
-    /// What all late beats together were made of, largest first.
+    /// Causes of all late cycles together, the largest first.
     pub by_cause: Vec<CauseTotal>,
-    /// What a reader must know: what is missing, and how steal was inferred.
+    /// Notes for the reader: gaps in the recording, and the basis of steal.
     pub notes: Vec<String>,
-    /// The worst beats with their events, worst first.
+    /// Worst cycles with their events, the worst first.
     #[serde(skip)]
     pub worst: Vec<Explained>,
 }
 
 impl Explanation {
-    /// Timers by the names of their functions, where the kernel tells them.
+    /// Names timers after their functions, if the kernel gives the names.
     pub(crate) fn name_timers(&mut self) {
         let mut causes: Vec<&mut String> = self.by_cause.iter_mut().map(|total| &mut total.name).collect();
         causes.extend(self.late.iter_mut().flat_map(|late| &mut late.causes).map(|cause| &mut cause.name));
@@ -55,22 +55,22 @@ impl Explanation {
     }
 }
 
-/// A late beat.
+/// Late cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LateBeat {
     /// Number of the cycle.
     pub cycle: u64,
-    /// How late, ns.
+    /// Lateness, ns.
     pub late_ns: u64,
-    /// What was late: its start, or its end.
+    /// Late event: its start, or its end.
     pub late: Late,
-    /// Its release, ns of `CLOCK_MONOTONIC`.
+    /// Release, ns of `CLOCK_MONOTONIC`.
     pub release_ns: u64,
-    /// Its start.
+    /// Start, likewise.
     pub start_ns: u64,
-    /// Its end.
+    /// End, likewise.
     pub end_ns: u64,
-    /// What made it late, largest first; adding up to `late_ns`.
+    /// Causes, the largest first; they add up to `late_ns`.
     pub causes: Vec<Cause>,
 }
 
@@ -86,10 +86,10 @@ impl PartialOrd for LateBeat {
     }
 }
 
-/// A late beat with what happened around it.
+/// Late cycle with the events around it.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// The beat.
+    /// Late cycle with its causes.
     pub late: LateBeat,
     /// Its record.
     pub beat: Beat,
@@ -97,17 +97,17 @@ pub struct Explained {
     pub events: Vec<TraceEvent>,
 }
 
-/// What one cause took from all late beats together.
+/// Sum of one cause over all late cycles.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CauseTotal {
-    /// What kind of thing.
+    /// Kind of the cause.
     pub kind: Kind,
-    /// Which.
+    /// Name of the cause.
     pub name: String,
-    /// Beats it made later.
+    /// Number of cycles it delayed.
     pub beats: u64,
-    /// Its shares of all of them, ns.
+    /// Sum of its shares, ns.
     pub ns: u64,
-    /// Its largest share of one, ns.
+    /// Largest share, ns.
     pub largest_ns: u64,
 }

@@ -1,17 +1,17 @@
-//! Why a beat was late: the kernel's trace around it, recorded and read.
+//! Causes of late cycles, from the kernel's trace around them.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`explain`] | a run watched |
-//! | [`explanation`] | its late beats with their causes |
-//! | [`trace`] | the kernel's own trace: a flight recorder and its decoder |
-//! | [`beat`] | a beat, and how late it was |
-//! | [`timeline`] | what a CPU did, moment by moment |
-//! | [`attribute`](mod@attribute) | events and a beat to causes: pure |
-//! | [`cause`] | what lateness is made of, for people and programs |
-//! | [`perfetto`] | a late beat as a trace to look at |
-//! | [`culprit`] | somebody to blame, for tests and for trying it out |
-//! | `steal`, `counters` | what the kernel counts: time stolen, and the fallback without a trace |
+//! | [`explain`] | explanation of a run while it goes on |
+//! | [`explanation`] | its result: the late cycles with their causes |
+//! | [`trace`] | the kernel's trace: a flight recorder and its decoder |
+//! | [`beat`] | a late cycle and its lateness |
+//! | [`timeline`] | activity of a CPU over time |
+//! | [`attribute`](mod@attribute) | causes from the events around a cycle: pure |
+//! | [`cause`] | causes, for people and programs |
+//! | [`perfetto`] | a late cycle as a trace for viewers |
+//! | [`culprit`] | test load that delays a cycle |
+//! | `steal`, `counters` | counters of the kernel: stolen time, and the fallback without a trace |
 #![deny(unsafe_code)]
 
 pub mod attribute;

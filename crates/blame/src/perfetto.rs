@@ -1,7 +1,7 @@
-//! A late beat with all that happened around it, as a trace for Perfetto (ui.perfetto.dev) and chrome://tracing.
+//! Late cycle with all events around it, as a trace for Perfetto (ui.perfetto.dev) and chrome://tracing.
 //!
 //! Chrome's Trace Event Format, as JSON: complete slices ("X") and instants ("i") on named tracks, times in
-//! microseconds. One track is the beat's; each CPU has one for what ran and one for interrupts.
+//! microseconds. One track is the cycle's; each CPU has one for threads and one for interrupts.
 
 use serde_json::{Value, json};
 
@@ -9,10 +9,10 @@ use crate::beat::phase_name;
 use crate::explanation::Explained;
 use crate::timeline::{Doing, Slice, Timeline};
 
-/// The track of the beat.
+/// Track of the cycle.
 const BEAT: u64 = 1;
 
-/// The trace of one late beat.
+/// Trace of one late cycle.
 #[must_use]
 pub fn trace(explained: &Explained) -> Value {
     let events = &explained.events;
@@ -38,7 +38,7 @@ pub fn trace(explained: &Explained) -> Value {
     json!({ "displayTimeUnit": "ns", "traceEvents": trace, "otherData": { "late": explained.late } })
 }
 
-/// The beat: its lateness with the causes, its phases, its releases.
+/// Appends the cycle: its lateness with the causes, its phases, its releases.
 fn beat(explained: &Explained, trace: &mut Vec<Value>) {
     let record = &explained.beat.record;
     let next = record.release_ns.saturating_add(explained.beat.period_ns);
@@ -61,7 +61,7 @@ fn beat(explained: &Explained, trace: &mut Vec<Value>) {
     }
 }
 
-/// A slice in words, and whether it is an interrupt's; idle is nothing.
+/// Name and arguments of a slice, and true for an interrupt's; `None` for idle.
 fn told(slice: &Slice) -> Option<(String, Value, bool)> {
     Some(match slice.doing {
         Doing::Idle(_) | Doing::Unrecorded => return None,
@@ -92,10 +92,10 @@ fn instant(name: &str, at_ns: u64) -> Value {
     json!({ "name": name, "ph": "i", "s": "p", "pid": PROCESS, "tid": BEAT, "ts": micros(at_ns) })
 }
 
-/// All tracks are of one process of the trace.
+/// Process id of all tracks in the trace.
 const PROCESS: u64 = 1;
 
-/// Microseconds with three places: the format's unit.
+/// Microseconds with three decimals, the format's unit.
 fn micros(ns: u64) -> Value {
     json!(ns as f64 / 1e3)
 }

@@ -1,11 +1,11 @@
-//! Time in which the hypervisor ran somebody else: seen from inside, where the kernel lets it be seen.
+//! Time stolen by the hypervisor, as far as it is visible from inside the virtual machine.
 //!
-//! Three witnesses, from the surest to the weakest:
+//! Three sources, from the most to the least reliable:
 //!
-//! 1. `sched_stat_runtime` charges a thread for what it ran *without* stolen time (with `PARAVIRT_TIME_ACCOUNTING`).
-//!    What passed on the clock between two charges and was not charged was stolen.
-//! 2. The steal counter of the CPU in `/proc/stat`, in ticks of 10 ms: says that, not when.
-//! 3. In a virtual machine: an idle CPU whose timer was due, and no event for long. The host had not woken it.
+//! 1. `sched_stat_runtime` charges a thread for its run time *without* stolen time (with `PARAVIRT_TIME_ACCOUNTING`).
+//!    Time on the clock between two charges that was not charged was stolen.
+//! 2. The steal counter of the CPU in `/proc/stat`, in ticks of 10 ms: an amount without instants.
+//! 3. In a virtual machine: an idle CPU with a due timer and a long time without events. The host had not woken it.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs;
@@ -14,31 +14,31 @@ use std::path::Path;
 use crate::timeline::{REAL_TIME, Timeline};
 use crate::trace::What;
 
-/// Below this, ns, nothing is called stolen: charges are taken some microseconds beside the events.
+/// Shortest time taken for steal, ns: charges are recorded some microseconds beside the events.
 pub(crate) const STEAL_AT_LEAST: u64 = 20_000;
 
-/// A stretch in which a CPU was stolen.
+/// Interval in which a CPU was stolen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stolen {
     pub(crate) from_ns: u64,
     pub(crate) to_ns: u64,
 }
 
-/// What charges tell of a CPU.
+/// Steal of a CPU by its charges.
 #[derive(Debug, Default)]
 pub(crate) struct Charges {
-    /// Stretches that were stolen, in order.
+    /// Stolen intervals, in order.
     pub(crate) stolen: Vec<Stolen>,
-    /// Stretches between two charges: what is stolen in them is known.
+    /// Intervals between two charges, in which the steal is known.
     accounted: Vec<Stolen>,
 }
 
 impl Charges {
-    /// Reads the charges of threads on this CPU. Ordinary threads may be charged by other CPUs, unseen here: they
-    /// count only if `ordinary` says that they can be believed.
+    /// Evaluates the charges of threads on this CPU. Ordinary threads may be charged by other CPUs, whose
+    /// events are not seen here; their charges are used only if `ordinary` is true.
     pub(crate) fn of(timeline: &Timeline<'_>, cpu: usize, ordinary: bool) -> Self {
         let mut charges = Self::default();
-        // Since when the running thread's charges are known, and the times of all events since then.
+        // Running thread, true if its charges are used, and the times of all events since the last charge.
         let mut open: Option<(i32, bool, Vec<u64>)> = None;
         let mut interrupt: Option<u64> = None;
         let mut interrupted = 0;
@@ -53,7 +53,7 @@ impl Charges {
                     open = Some((next.thread, believed, vec![now]));
                     (interrupt, interrupted) = (None, 0);
                 }
-                // Interrupts may be charged to nobody: they are no steal.
+                // Interrupts may be charged to no thread, which is not steal.
                 What::IrqEntry { .. } | What::VectorEntry { .. } | What::SoftirqEntry { .. } => {
                     interrupt.get_or_insert(now);
                 }
@@ -79,13 +79,14 @@ impl Charges {
         charges
     }
 
-    /// Whether it is known what was stolen between two times.
+    /// True if the steal between two times is known.
     pub(crate) fn cover(&self, from_ns: u64, to_ns: u64) -> bool {
         self.accounted.iter().any(|it| it.from_ns <= from_ns && to_ns <= it.to_ns)
     }
 
-    /// A stretch from the first to the last of these events, in which only `known_ns` were not stolen. The rest lies
-    /// in the longest silences, each before the event that ended it: a stolen CPU records nothing.
+    /// Takes an interval from the first to the last of these events, of which only `known_ns` were not
+    /// stolen. The rest is placed in the longest silences, each before the event that ended it: a stolen
+    /// CPU records nothing.
     fn take(&mut self, times: &[u64], known_ns: u64) {
         let (Some(&from_ns), Some(&to_ns)) = (times.first(), times.last()) else { return };
         self.accounted.push(Stolen { from_ns, to_ns });
@@ -107,16 +108,16 @@ impl Charges {
     }
 }
 
-/// The steal counters of `/proc/stat`, sampled now and then.
+/// Samples of the steal counters of `/proc/stat`.
 #[derive(Debug, Default)]
 pub(crate) struct StealCounter {
     samples: VecDeque<(u64, HashMap<usize, u64>)>,
 }
 
-/// Samples that are kept: with one every 20 ms, some seconds.
+/// Number of samples kept: at one every 20 ms, some seconds.
 const SAMPLES: usize = 256;
 
-/// `/proc/stat` counts in ticks of 10 ms (`USER_HZ`, 100 on every Linux of today).
+/// Tick of `/proc/stat`: 10 ms (`USER_HZ`, 100 on all current Linux systems).
 pub(crate) const TICK_NS: u64 = 10_000_000;
 
 impl StealCounter {
@@ -128,12 +129,12 @@ impl StealCounter {
     fn add(&mut self, now_ns: u64, ticks: HashMap<usize, u64>) {
         self.samples.push_back((now_ns, ticks));
         if self.samples.len() > SAMPLES {
-            // The first one stays: it is what the whole run is counted from.
+            // Keeps the first sample: it is the base for the whole run.
             self.samples.remove(1);
         }
     }
 
-    /// By how much the counter of this CPU rose between the samples around two times, ns.
+    /// Rise of this CPU's counter between the samples around two times, ns.
     pub(crate) fn rise(&self, cpu: usize, from_ns: u64, to_ns: u64) -> u64 {
         let before = self.samples.iter().rev().find(|(time, _)| *time <= from_ns).or(self.samples.front());
         let after = self.samples.iter().find(|(time, _)| *time >= to_ns).or(self.samples.back());
@@ -143,7 +144,7 @@ impl StealCounter {
         ticks(after).saturating_sub(ticks(before)) * TICK_NS
     }
 
-    /// By how much the counters of these CPUs rose over the whole run, ns.
+    /// Rise of these CPUs' counters over the whole run, ns.
     pub(crate) fn whole(&self, cpus: &[usize]) -> u64 {
         cpus.iter().map(|&cpu| self.rise(cpu, 0, u64::MAX)).sum()
     }
@@ -155,12 +156,12 @@ fn steal_ticks(stat: &str) -> HashMap<usize, u64> {
         let mut words = line.strip_prefix("cpu")?.split_ascii_whitespace();
         Some((words.next()?.parse().ok()?, words.nth(7)?.parse().ok()?))
     });
-    // The line of all CPUs together, "cpu  ", starts with a number of ticks: its name is empty.
+    // The line for all CPUs together, "cpu  ", starts with a number of ticks: its name is empty.
     let all = stat.lines().next().is_some_and(|line| line.starts_with("cpu "));
     lines.skip(usize::from(all)).collect()
 }
 
-/// Whether this machine is a virtual one: the CPU says so, or time has been stolen from it.
+/// True on a virtual machine: by the CPU's flag, or because time was stolen from it.
 pub(crate) fn is_virtual() -> bool {
     let flagged = fs::read_to_string("/proc/cpuinfo").is_ok_and(|info| {
         info.lines()

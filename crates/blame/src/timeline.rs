@@ -1,43 +1,43 @@
-//! What a CPU did, moment by moment.
+//! Activity of a CPU over time.
 
 use std::collections::HashMap;
 
 use crate::trace::{Name, Task, TraceEvent, What};
 
-/// Kernel priorities below this are real-time ones.
+/// Kernel priorities below this are real-time.
 pub(crate) const REAL_TIME: i32 = 100;
 
-/// A stretch of time in which a CPU did one thing.
+/// Interval of one activity of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
-    /// ns.
+    /// Begin, ns.
     pub from_ns: u64,
-    /// ns.
+    /// End, ns.
     pub to_ns: u64,
-    /// What it did.
+    /// Activity.
     pub doing: Doing,
 }
 
 impl Slice {
-    /// Its length, ns.
+    /// Length, ns.
     #[must_use]
     pub fn length_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns)
     }
 }
 
-/// What a CPU does: the innermost of what is nested.
+/// Activity of a CPU: the innermost of nested ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// A thread runs.
+    /// A thread.
     Task(Task),
-    /// It idles, in this idle state if that is known.
+    /// Idle, in this idle state if known.
     Idle(Option<u32>),
     /// An interrupt handler.
     Irq {
-        /// Its number.
+        /// Number of the interrupt.
         number: u32,
-        /// Its name.
+        /// Name of the interrupt.
         name: Name,
     },
     /// An interrupt of the CPU itself.
@@ -46,13 +46,13 @@ pub enum Doing {
     Softirq(&'static str),
     /// The function of a timer, by its address.
     Timer(u64),
-    /// Somebody else has the CPU: the hypervisor took it away.
+    /// Taken away by the hypervisor.
     Stolen,
-    /// No event tells.
+    /// No recorded event.
     Unrecorded,
 }
 
-/// What CPUs did, rebuilt from events in order of time.
+/// Activities of CPUs, rebuilt from events in order of time.
 #[derive(Debug)]
 pub struct Timeline<'a> {
     events: &'a [TraceEvent],
@@ -60,7 +60,7 @@ pub struct Timeline<'a> {
 }
 
 impl<'a> Timeline<'a> {
-    /// A timeline over these events, in order of time.
+    /// Creates a timeline over these events, in order of time.
     #[must_use]
     pub fn new(events: &'a [TraceEvent]) -> Self {
         let mut names = HashMap::new();
@@ -78,7 +78,7 @@ impl<'a> Timeline<'a> {
         self.events.iter()
     }
 
-    /// The CPU on which this thread ran last, as far as events up to `at_ns` tell.
+    /// CPU on which this thread ran last, by the events up to `at_ns`.
     #[must_use]
     pub fn last_on(&self, thread: i32, at_ns: u64) -> Option<usize> {
         let runs = |event: &&TraceEvent| match event.what {
@@ -93,14 +93,14 @@ impl<'a> Timeline<'a> {
             .map(|event| event.cpu)
     }
 
-    /// Whether a thread has a real-time priority, as far as switches tell.
+    /// True if a thread has a real-time priority, by its switches.
     #[must_use]
     pub fn is_real_time(&self, thread: i32) -> bool {
         self.names.get(&thread).is_some_and(|task| task.priority < REAL_TIME)
     }
 
-    /// Whether a real-time thread that wanted to go on had to give way to an ordinary one, or to none: its time was
-    /// used up.
+    /// True if a runnable real-time thread was replaced by an ordinary one, or by the idle task: its run
+    /// time was used up.
     #[must_use]
     pub fn was_throttled(&self, thread: i32, from_ns: u64, to_ns: u64) -> bool {
         self.events.iter().filter(|event| (from_ns..=to_ns).contains(&event.time_ns)).any(|event| {
@@ -109,7 +109,7 @@ impl<'a> Timeline<'a> {
         })
     }
 
-    /// A CPU of which there are events.
+    /// CPU of the first event.
     #[must_use]
     pub fn any_cpu(&self) -> Option<usize> {
         self.events.first().map(|event| event.cpu)
@@ -120,7 +120,7 @@ impl<'a> Timeline<'a> {
         self.events.iter().filter(move |event| event.cpu == cpu)
     }
 
-    /// What this CPU did between two times: slices without gaps, in order.
+    /// Activities of this CPU between two times: slices without gaps, in order.
     #[must_use]
     pub fn slices(&self, cpu: usize, from_ns: u64, to_ns: u64) -> Vec<Slice> {
         let mut slices = Vec::new();
@@ -144,7 +144,7 @@ impl<'a> Timeline<'a> {
         slices
     }
 
-    /// When the interrupt began in which this CPU was at `at_ns`; `None` if it was in none.
+    /// Begin of the interrupt in which this CPU was at `at_ns`; `None` if it was in none.
     #[must_use]
     pub fn interrupt_began(&self, cpu: usize, at_ns: u64) -> Option<u64> {
         let mut state = State::before(self, cpu);
@@ -155,19 +155,19 @@ impl<'a> Timeline<'a> {
     }
 }
 
-/// What a CPU is at.
+/// Current activity of a CPU.
 #[derive(Debug)]
 struct State {
     current: Option<Task>,
     idle_state: Option<u32>,
-    /// Interrupts and timers within each other, each with its begin.
+    /// Nested interrupts and timers, each with its begin.
     nested: Vec<(Doing, u64)>,
     /// Softirqs by thread: with PREEMPT_RT they can be preempted.
     softirqs: HashMap<i32, &'static str>,
 }
 
 impl State {
-    /// At the first event: who was current then is told by that event.
+    /// State before the first event, whose current thread is used.
     fn before(timeline: &Timeline<'_>, cpu: usize) -> Self {
         let current = timeline.events_of(cpu).next().map(|event| match event.what {
             What::Switch { previous, .. } => previous,
@@ -192,14 +192,14 @@ impl State {
         if self.current.is_none_or(|task| task.thread != event.current)
             && !matches!(event.what, What::Switch { .. })
         {
-            // A switch is missing: each event says who is current.
+            // A switch was lost: every event names the current thread.
             self.current = Some(named(event.current, names));
             self.nested.clear();
         }
         let now = event.time_ns;
         match event.what {
             What::Switch { next, .. } => {
-                // Nobody switches within an interrupt: an exit was lost.
+                // No switch happens within an interrupt: an exit was lost.
                 self.nested.clear();
                 self.current = Some(next);
                 self.idle_state = None;
@@ -222,7 +222,7 @@ impl State {
         }
     }
 
-    /// Leaves the innermost of this kind and what is still within it.
+    /// Leaves the innermost activity of this kind and everything nested in it.
     fn leave(&mut self, kind: impl Fn(&Doing) -> bool) {
         if let Some(place) = self.nested.iter().rposition(|(doing, _)| kind(doing)) {
             self.nested.truncate(place);

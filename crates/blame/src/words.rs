@@ -1,4 +1,4 @@
-//! An explanation for people.
+//! Text of an explanation for people.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use crate::beat::Late;
 use crate::cause::{Kind, Time};
 use crate::explanation::{Explanation, LateBeat};
 
-/// Causes named in one line; the rest is summed up.
+/// Most causes named in one line; the rest is summed up.
 const NAMED: usize = 5;
 
 /// Lines of the summary by cause.
 const SUMMED: usize = 12;
 
 impl fmt::Display for LateBeat {
-    /// As in "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us".
+    /// Writes for example "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.late {
             Late::Start => "started",
             Late::End => "ended",
         };
         write!(f, "cycle {} {what} {} late", grouped(self.cycle), Time(self.late_ns))?;
-        // What is less than a hundredth explains nothing.
+        // Causes of less than a hundredth are left out.
         let matters = |ns: u64| ns.saturating_mul(100) >= self.late_ns;
         let named = self.causes.iter().filter(|cause| matters(cause.ns)).take(NAMED).count();
         for (number, cause) in self.causes.iter().take(named).enumerate() {
@@ -79,7 +79,7 @@ impl Explanation {
     }
 }
 
-/// 48213 as "48 213".
+/// Number with grouped digits: 48213 as "48 213".
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Events and beats made by hand, and what they must be blamed on.
+//! Attribution of constructed events and cycles to their expected causes.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use onbeat_blame::trace::{Name, Task, TraceEvent, What};
@@ -11,7 +11,7 @@ const RELEASE: u64 = 1_000_000 * US;
 const PERIOD: u64 = 1_000 * US;
 const CYCLE: i32 = 77;
 
-/// A trace in the making: times in us after the release, on one CPU until another is named.
+/// Trace under construction: times in us after the release, on one CPU until another is selected.
 struct Trace {
     cpu: usize,
     current: Task,
@@ -32,7 +32,7 @@ fn idle() -> Task {
 }
 
 impl Trace {
-    /// The cycle has gone to sleep, and this thread runs since then.
+    /// The cycle has gone to sleep, and this thread has run since then.
     fn with(current: Task) -> Self {
         let trace = Self { cpu: 1, current: cycle(), events: Vec::new() };
         trace.switch(-900, false, current)
@@ -56,7 +56,7 @@ impl Trace {
         trace
     }
 
-    /// The timer interrupt in which the cycle's thread is woken.
+    /// Timer interrupt in which the cycle's thread is woken.
     fn timer(self, from: i64, to: i64) -> Self {
         self.at(from, What::VectorEntry { name: "local_timer" })
             .at(from, What::TimerEntry { function: 0xABC })
@@ -77,7 +77,7 @@ impl Trace {
     }
 }
 
-/// Started and ended so many us after its release; all of it was the controller's.
+/// Cycle that started and ended this many us after its release, all of it in the controller's phase.
 fn beat(start: u64, end: u64) -> Beat {
     let mut record = CycleRecord::begin(48_213, RELEASE, RELEASE + start * US);
     record.finish(Phase::Update, RELEASE + end * US);
@@ -166,7 +166,8 @@ fn what_a_thread_had_the_cpu_for_and_was_not_charged_for_was_stolen() {
         .at(1_000, What::Charged { thread: 5, ran_ns: 400 * US })
         .switch(1_000, false, cycle());
     let causes = trace.blame(&beat(1_001, 1_100), &GUEST);
-    // 1 100 us passed, 400 us were charged: 698 us (2 us of interrupts aside) were stolen, in the one long silence.
+    // 1 100 us passed, 400 us were charged: 698 us (without 2 us of interrupts) were stolen, in the one
+    // long silence.
     assert_eq!(causes[0], named(Kind::Steal, "hypervisor", 698));
     assert_eq!(causes[1], named(Kind::Task, "culprit", 300));
 }
@@ -181,7 +182,7 @@ fn an_ordinary_thread_is_believed_its_charges_where_a_real_time_cycle_waits_for_
         .switch(802, true, cycle());
     let causes = trace.blame(&beat(803, 900), &GUEST);
     assert_eq!(causes[..2], [named(Kind::Steal, "hypervisor", 500), named(Kind::Task, "ordinary", 301)]);
-    // An ordinary cycle waits for others as a matter of course, and they may be charged where nobody sees it.
+    // An ordinary cycle regularly waits for others, which may be charged on a CPU that is not recorded.
     let mut trace = trace;
     for event in &mut trace.events {
         if let What::Switch { previous, next, .. } = &mut event.what {
@@ -207,7 +208,8 @@ fn who_interrupts_a_beat_that_ends_late_is_blamed_before_its_own_code() {
         .switch(4, true, cycle())
         .switch(300, true, task(5, "culprit"))
         .switch(700, false, cycle());
-    // 200 us late: without the culprit's 400 us it had been on time, however long its own code takes.
+    // 200 us late: without the culprit's 400 us it would have been on time, however long its own code
+    // takes.
     let causes = trace.blame(&beat(5, 1_200), &BARE);
     assert_eq!(causes[0], named(Kind::Task, "culprit", 197), "{causes:?}");
     assert!(causes.iter().all(|(kind, ..)| *kind != Kind::Own));
@@ -230,7 +232,7 @@ fn a_release_in_the_middle_of_the_beat_before_is_our_own_fault() {
 
 #[test]
 fn a_cycle_that_moves_is_followed_from_cpu_to_cpu() {
-    // Woken on CPU 1, where a culprit keeps everybody out, it runs on CPU 0 after another one there.
+    // Woken on CPU 1, which a culprit occupies, it runs on CPU 0 after another thread there.
     let mut trace = Trace::with(task(5, "elsewhere")).timer(0, 1);
     trace = trace
         .on(0, task(8, "here"))
@@ -290,7 +292,7 @@ fn any_what() -> impl Strategy<Value = What> {
 }
 
 proptest! {
-    /// Whatever the trace says, the shares add up to the lateness exactly, and none is empty or there twice.
+    /// With any trace, the shares add up to the lateness exactly, and none is empty or duplicated.
     #[test]
     fn shares_add_up_whatever_the_trace_says(
         whats in prop::collection::vec((0_u64..4_000_000, 0_usize..2, 0_i32..4, any_what()), 0..60),

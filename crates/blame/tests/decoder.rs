@@ -1,4 +1,4 @@
-//! Our decoder against the kernel's own: raw pages, and what the same kernel wrote about them in words.
+//! Our decoder compared with the kernel's: raw pages, and the text the same kernel wrote for them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use onbeat_blame::trace::{Decoder, Task, TraceEvent, What};
 use proptest::prelude::*;
 
-/// A folder of a kernel: `header_page`, `formats` (one behind the other), `pages`, and `trace`, the kernel's words.
+/// Recording of a kernel: `header_page`, `formats` (concatenated), `pages`, and `trace`, the kernel's text.
 struct Recorded {
     decoder: Decoder,
     pages: Vec<u8>,
@@ -65,7 +65,7 @@ fn we_read_what_the_kernel_reads() {
     }
 }
 
-/// What the kernel's words about an event must hold.
+/// Words that the kernel's text of an event must contain.
 fn said(what: &What) -> Vec<String> {
     let task = |which: &str, task: &Task| {
         let Task { thread, name, priority } = task;

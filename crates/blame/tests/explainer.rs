@@ -1,4 +1,4 @@
-//! A run watched, beat by beat.
+//! Explanation of a run, cycle by cycle.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use onbeat_blame::explain::{MOST_LATE, WORST};
@@ -17,7 +17,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A beat that was so late and then took 10 us.
+/// Record of a cycle that started this late and then took 10 us.
 fn record(cycle: u64, release: u64, late: u64) -> CycleRecord {
     let mut record = CycleRecord::begin(cycle, release, release + late);
     record.finish(Phase::Update, release + late + 10 * US);
@@ -31,7 +31,7 @@ fn without_a_trace_counters_are_told_and_what_is_missing() {
     explainer.follow(gettid().as_raw_nonzero().get());
     let now = now_ns();
     explainer.look(&[]);
-    // Sleeps that are counted.
+    // Sleeps, to be counted.
     (0..5).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
     explainer.look(&[record(1, now, 20 * US), record(2, now + 1_000 * US, 300 * US)]);
     let explanation = explainer.finish();

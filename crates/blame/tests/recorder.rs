@@ -1,4 +1,4 @@
-//! The flight recorder on this very kernel; skipped where it may not be used.
+//! Flight recorder on the running kernel; skipped without the right to use it.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::thread;
@@ -15,7 +15,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What `make` gives, or `None` with the reason on stderr where the kernel's trace cannot be had.
+/// Value made, or `None` with the reason on stderr if the kernel's trace is unavailable.
 fn available<T>(made: Result<T, Unavailable>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
@@ -27,8 +27,8 @@ fn available<T>(made: Result<T, Unavailable>) -> Option<T> {
     }
 }
 
-/// A thread on CPU 0 that has slept twenty times: its number, from when to when, and how often the kernel says that it
-/// went to sleep. On a busy machine a sleep can be over before the thread was taken off its CPU.
+/// Thread on CPU 0 that has slept twenty times: its id, the interval, and the number of sleeps by the
+/// kernel's count. On a busy machine a sleep can be over before the thread was taken off its CPU.
 fn sleeper() -> (i32, u64, u64, usize) {
     let sleep = || {
         let mut cpus = CpuSet::new();
@@ -58,7 +58,7 @@ fn a_thread_that_sleeps_and_wakes_is_seen_by_name_at_the_time_it_did() {
         let (thread, from, to, sleeps) = sleeper();
         recorder.drain().unwrap();
         if recorder.complete_since(to).is_none_or(|since| since > from) {
-            // So much else happened that the start was overwritten.
+            // So many other events happened that the start was overwritten.
             continue;
         }
         let events = recorder.events(from, to);
@@ -102,7 +102,7 @@ fn tracefs_is_left_as_it_was_found() {
 #[test]
 fn instances_of_dead_processes_are_removed_by_the_next() {
     let Some(instance) = available(Instance::create()) else { return };
-    // As a process that was killed leaves it: its number is in use by nobody, its pipes are closed.
+    // As left by a killed process: no process has its id, and its pipes are closed.
     let stale = instance.path("../onbeat-4194999-5-0");
     std::fs::create_dir(&stale).unwrap();
     let Some(_next) = available(Instance::create()) else { return };

@@ -1,4 +1,4 @@
-//! Looks at the one running cycle and, where it has a port of that name, talks to it:
+//! Reads the state of the one running cycle and, if it has a port of that name, exchanges messages with it:
 //!
 //! `cargo run -p onbeat-bridge --example look_and_talk [PORT [WORDS]]`
 

@@ -1,4 +1,4 @@
-//! The side of everybody else: another process, or another thread.
+//! Client side of the shared-memory interface, for any other process or thread.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,9 +29,10 @@ use crate::{command, diagnostics, place, state};
 pub use errors::{AttachError, FindError, LeaseError, PortError, Running};
 pub(crate) use line::Line;
 
-/// The seam of a running cycle, seen from outside.
+/// Connection of a client to a running cycle.
 ///
-/// Once attached, reading state and diagnostics takes no help from the cycle's process, and cannot be noticed by it.
+/// Once attached, reading state and diagnostics needs no help from the cycle's process and cannot be
+/// noticed by it.
 #[derive(Debug)]
 pub struct Attachment {
     path: PathBuf,
@@ -45,11 +46,12 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// The one running cycle: that at the path in the environment variable `ONBEAT_SEAM`, or else the only one whose socket
-    /// answers in the usual folders; one of another user's ([`Attachment::user`]), if there is none of root's or this user's.
+    /// Attaches to the one running cycle: the one at the path in the environment variable `ONBEAT_SEAM`,
+    /// otherwise the only one whose socket answers in the usual folders. A cycle of another user
+    /// ([`Attachment::user`]) is taken only if there is none of root's or this user's.
     ///
     /// # Errors
-    /// There is none, or there are several, or it cannot be attached to.
+    /// There is no such cycle, there are several, or attaching fails.
     pub fn find() -> Result<Self, FindError> {
         if let Some(path) = std::env::var_os(VARIABLE) {
             return Ok(Self::open(Path::new(&path))?);
@@ -57,21 +59,24 @@ impl Attachment {
         Self::search(None)
     }
 
-    /// The running cycle of this name; one of another user's, if there is none of root's or this user's.
+    /// Attaches to the running cycle of this name; to one of another user only if there is none of root's
+    /// or this user's.
     ///
     /// # Errors
-    /// There is none, or there are several, or it cannot be attached to.
+    /// There is no such cycle, there are several, or attaching fails.
     pub fn named(name: &str) -> Result<Self, FindError> {
         Self::search(Some(name))
     }
 
-    /// All running cycles whose sockets answer in the usual folders. What dead ones left is passed over.
+    /// Attaches to all running cycles whose sockets answer in the usual folders; sockets of dead cycles are
+    /// skipped.
     #[must_use]
     pub fn all() -> Vec<Self> {
         Self::answering(&[place::all(), place::of_others()].concat(), None).0
     }
 
-    /// Nobody else's cycle can stand beside one of root's or this user's.
+    /// Searches the folders of root and this user first, so that a cycle of another user never makes the
+    /// choice ambiguous.
     fn search(name: Option<&str>) -> Result<Self, FindError> {
         let mut looked = Vec::new();
         for folders in [place::all(), place::of_others()] {
@@ -98,7 +103,7 @@ impl Attachment {
         }
     }
 
-    /// Those that answer, and those that are there but cannot be attached to.
+    /// Attachments to the cycles that answer, and the errors of those that exist but cannot be attached to.
     fn answering(folders: &[PathBuf], name: Option<&str>) -> (Vec<Self>, Vec<AttachError>) {
         let (mut found, mut failed) = (Vec::new(), Vec::new());
         for path in folders.iter().flat_map(|folder| place::sockets(folder)) {
@@ -114,10 +119,10 @@ impl Attachment {
         (found, failed)
     }
 
-    /// The cycle whose socket this is.
+    /// Attaches to the cycle that listens at this socket.
     ///
     /// # Errors
-    /// Nobody answers, it speaks another version, or what it hands out is of another make.
+    /// No process answers, it speaks another version, or its regions have another layout.
     pub fn open(path: &Path) -> Result<Self, AttachError> {
         let line = Line::to(path)?;
         let (reply, files) = line.ask(Request::Attach)?;
@@ -129,7 +134,7 @@ impl Attachment {
             refuse(format!("3 descriptors were expected, {} came", files.len()))
         })?;
         let region = |error| AttachError::Region { path: path.into(), error };
-        // Only of a memory file; reading another one might never end.
+        // Only a sealed memory file is read: reading any other descriptor might never end.
         if !fcntl_get_seals(&document)
             .is_ok_and(|seals| seals.contains(SealFlags::WRITE | SealFlags::SHRINK))
         {
@@ -150,31 +155,31 @@ impl Attachment {
         })
     }
 
-    /// What it is.
+    /// Description of the cycle and its robot.
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// How it stands: a reader to keep, to clone, to send to other threads.
+    /// A reader of the state, to keep, clone and send to other threads.
     #[must_use]
     pub fn state(&self) -> state::Reader {
         self.state.clone()
     }
 
-    /// What it tells of itself: a JSON document, refreshed a few times a second.
+    /// Diagnostics of the cycle: a JSON document, refreshed a few times a second.
     ///
     /// # Errors
-    /// That there is none.
+    /// No whole document could be read.
     pub fn diagnostics(&self) -> Result<String, ReadError> {
         self.diagnostics.read()
     }
 
-    /// Takes the command lease: it is one process's at a time, and given back when the writer is dropped, or its process
-    /// ends however it may.
+    /// Takes the command lease. One process holds it at a time; it is returned when the writer is dropped
+    /// or its process ends, for whatever reason.
     ///
     /// # Errors
-    /// Somebody else has it, this user may not, or the cycle has ended.
+    /// Another process holds it, this user may not command, or the cycle has ended.
     pub fn command(&self) -> Result<command::Writer, LeaseError> {
         let (line, reply, files) = self.ask_until_ready(Request::Lease).map_err(LeaseError::Attach)?;
         match (reply.status, files.first()) {
@@ -185,11 +190,13 @@ impl Attachment {
         }
     }
 
-    /// Opens a port: it is one client's at a time, and closed when the channel is dropped, or its process ends however it
-    /// may. One whose real-time thread has not bound it yet is waited for, for two seconds at most.
+    /// Opens a port. One client has it open at a time; it is closed when the channel is dropped or its
+    /// process ends, for whatever reason. A port that its real-time thread has not bound yet is waited for,
+    /// for at most two seconds.
     ///
     /// # Errors
-    /// There is no such port, somebody else has it open, this user may not, or the cycle has ended.
+    /// There is no such port, another process has it open, this user may not open it, or the cycle has
+    /// ended.
     pub fn port(&self, name: &str) -> Result<Channel, PortError> {
         let port = name.to_owned();
         let known = || self.description.ports.iter().map(|port| port.name.clone()).collect();
@@ -211,8 +218,8 @@ impl Attachment {
         }
     }
 
-    /// Asks on a line of its own, again while the real-time side is not ready. What a process had that is no more, the
-    /// kernel gives back a moment after its death.
+    /// Sends a request on a new connection, repeated for up to 2 s while the real-time side is not ready or
+    /// while a dead process still holds what is asked for: the kernel releases it shortly after the death.
     fn ask_until_ready(
         &self,
         request: Request<'_>,
@@ -233,38 +240,39 @@ impl Attachment {
         }
     }
 
-    /// Whether the process that ran it is gone, or has closed its seam. The last state stays readable.
+    /// True if the process that ran the cycle is gone or has closed the interface. The last state stays
+    /// readable.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.line.has_ended()
     }
 
-    /// Name of the seam: the robot's, unless told.
+    /// Name of the interface: the robot's, unless another one was given.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The process that runs it.
+    /// Id of the process that runs the cycle.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.process
     }
 
-    /// The user who runs it, as the kernel says.
+    /// Id of the user who runs the cycle, as the kernel reports it.
     #[must_use]
     pub fn user(&self) -> u32 {
         self.user
     }
 
-    /// Its socket.
+    /// Path of the server's socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// All bytes of a file; its place for reading is shared with others, and left alone.
+/// Reads all bytes of a file; its file offset is shared with other processes and is not changed.
 fn read_all(file: &File) -> std::io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     if length > LONGEST_DESCRIPTION {
@@ -275,7 +283,7 @@ fn read_all(file: &File) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Path of the seam's socket; overrides the search.
+/// Environment variable with the path of the server's socket; overrides the search.
 pub const VARIABLE: &str = "ONBEAT_SEAM";
 
 const LONGEST_DESCRIPTION: u64 = 64 << 20;

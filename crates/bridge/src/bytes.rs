@@ -1,13 +1,13 @@
-//! Numbers in little-endian bytes, one after the other.
+//! Little-endian numbers in consecutive bytes.
 
-/// Writes numbers into exactly as many bytes as they take.
+/// Writes numbers into a buffer that must be filled exactly.
 pub(crate) struct Writer<'a> {
     bytes: &'a mut [u8],
     place: usize,
 }
 
 impl<'a> Writer<'a> {
-    /// A writer of `length` bytes to the front of `bytes`, or `None` if they are fewer.
+    /// Creates a writer of `length` bytes at the front of `bytes`; `None` if there are fewer.
     pub(crate) fn new(bytes: &'a mut [u8], length: usize) -> Option<Self> {
         Some(Self { bytes: bytes.get_mut(..length)?, place: 0 })
     }
@@ -46,14 +46,14 @@ impl<'a> Writer<'a> {
         values.iter().for_each(|&value| self.f64(value));
     }
 
-    /// Bytes written: all there were.
+    /// Number of bytes written; every byte must have been filled.
     pub(crate) fn finish(self) -> usize {
         debug_assert_eq!(self.place, self.bytes.len(), "the length it was made for");
         self.place
     }
 }
 
-/// Reads numbers, as far as there are bytes.
+/// Reads numbers until the bytes run out.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -63,14 +63,14 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// The next bytes; `None` where there are not as many left.
+    /// Takes the next `N` bytes; `None` if fewer are left.
     pub(crate) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (value, rest) = self.rest.split_first_chunk::<N>()?;
         self.rest = rest;
         Some(*value)
     }
 
-    /// Whether every byte was taken.
+    /// True if every byte was taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

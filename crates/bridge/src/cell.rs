@@ -1,8 +1,8 @@
-//! The one lock-free thing across processes: words of which a reader sees one publication, whole, or none.
+//! Lock-free cell shared across processes: a reader gets one publication as a whole, or none.
 //!
 //! ```text
 //! word 0           number of the newest whole publication, 0 for none; it also is the writer's heartbeat
-//! words 1..8       nothing
+//! words 1..8       reserved
 //! slot 0, 1, ...   a sequence word, then the words of a publication; each slot starts on a cache line
 //! ```
 //!
@@ -10,11 +10,11 @@
 //! written and `2 n` once it is whole; only then does word 0 become `n`. So:
 //!
 //! * The writer never waits, and nothing a reader does can be seen by it.
-//! * A writer that dies at any instruction leaves publication `n` whole: it was at work in another slot. Who writes
-//!   next goes on from word 0.
-//! * A reader is torn only when the writer laps it: comes round to the same slot while it copies. It looks again, a
-//!   bounded number of times.
-//! * Whatever stands in the words, reading them ends and stays within them.
+//! * A writer that dies at any instruction leaves publication `n` whole: it was at work in another slot.
+//!   The next writer continues from word 0.
+//! * A read is torn only when the writer laps the reader, that is, comes round to the same slot during the
+//!   copy. The reader then tries again, a bounded number of times.
+//! * With any content of the words, a read ends and stays within them.
 //!
 //! Each slot is a sequence lock over atomic words, after Boehm, "Can seqlocks get along with programming language memory
 //! models?" (MSPC 2012). The same code runs over [`std`]'s atomics in memory that processes share, and over loom's in
@@ -24,11 +24,11 @@ use std::sync::atomic::{self, AtomicU64, Ordering};
 
 /// An atomic word.
 pub trait Word {
-    /// As [`AtomicU64::load`].
+    /// Loads as [`AtomicU64::load`] does.
     fn load(&self, order: Ordering) -> u64;
-    /// As [`AtomicU64::store`].
+    /// Stores as [`AtomicU64::store`] does.
     fn store(&self, value: u64, order: Ordering);
-    /// As [`atomic::fence`].
+    /// Fences as [`atomic::fence`] does.
     fn fence(order: Ordering);
 }
 
@@ -46,12 +46,12 @@ impl Word for AtomicU64 {
     }
 }
 
-/// Where a cell's words are. They are always the same ones.
+/// Memory that holds a cell's words; always the same words.
 pub trait Words {
-    /// What a word is.
+    /// Type of a word.
     type Word: Word;
 
-    /// All of them.
+    /// All words of the memory.
     fn words(&self) -> &[Self::Word];
 }
 
@@ -63,7 +63,7 @@ impl<W: Word> Words for std::sync::Arc<[W]> {
     }
 }
 
-/// How a cell is cut.
+/// Dimensions of a cell: slots, and words of a publication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     slots: usize,
@@ -71,7 +71,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// This many slots (2 to 64) of this many words (1 to 2^20); `None` beyond.
+    /// Creates a shape of 2 to 64 slots of 1 to 2^20 words; `None` outside these ranges.
     #[must_use]
     pub const fn new(slots: usize, words: usize) -> Option<Self> {
         if slots >= 2 && slots <= 64 && words >= 1 && words <= 1 << 20 {
@@ -81,7 +81,7 @@ impl Shape {
         }
     }
 
-    /// Slots: one less is how often the writer may publish before it laps a reader.
+    /// Number of slots. The writer laps a reader after one publication fewer than this.
     #[must_use]
     pub const fn slots(self) -> usize {
         self.slots
@@ -103,7 +103,8 @@ impl Shape {
         (1 + self.words).next_multiple_of(LINE)
     }
 
-    /// Sequence word and words of the slot of a publication. `words` is at least [`Shape::total`] long.
+    /// Sequence word and words of the slot of a publication. `words` must be at least [`Shape::total`]
+    /// long.
     fn slot<W>(self, words: &[W], number: u64) -> (&W, &[W]) {
         let start = LINE + (number % self.slots as u64) as usize * self.stride();
         let slot = &words[start..=start + self.words];
@@ -123,32 +124,37 @@ pub struct Writer<M> {
 }
 
 impl<M: Words> Writer<M> {
-    /// Goes on where the words stand: zeroed words are a cell without a publication. `None` where there are fewer words
-    /// than [`Shape::total`].
+    /// Creates a writer that continues from the state of the words; zeroed words are a cell without a
+    /// publication. `None` if there are fewer words than [`Shape::total`].
     pub fn new(memory: M, shape: Shape) -> Option<Self> {
         let words = memory.words();
-        // Relaxed: whoever wrote it is over, by what made this the only writer.
+        // Relaxed: the former writer has finished; whatever made this the only writer orders its stores
+        // before this load.
         let newest = (words.len() >= shape.total()).then(|| words[0].load(Ordering::Relaxed))?;
         Some(Self { memory, shape, newest })
     }
 
-    /// Publishes these words; what is missing to a publication's length keeps an old value, what is beyond is left out.
+    /// Publishes these words. Words missing to a publication's length keep an old value; words beyond it
+    /// are ignored.
     ///
-    /// Never waits, makes no system call, allocates nothing.
+    /// Never waits, makes no system call and allocates nothing.
     pub fn publish(&mut self, publication: &[u64]) {
         let number = self.newest.wrapping_add(1);
         let words = self.memory.words();
         let (sequence, slot) = self.shape.slot(words, number);
-        // Relaxed: the fence below orders it.
+        // Relaxed: ordered by the fence below.
         sequence.store(whole(number).wrapping_sub(1), Ordering::Relaxed);
-        // Partner: the Acquire fence in `read`. A reader that copied one of the words below finds the sequence above.
+        // Partner: the Acquire fence in `read`. A reader that copied one of the words below sees the
+        // sequence above.
         M::Word::fence(Ordering::Release);
         for (word, &value) in slot.iter().zip(publication) {
             word.store(value, Ordering::Relaxed);
         }
-        // Partner: the Acquire load of the sequence in `read`. Who sees it sees all words of the publication.
+        // Partner: the Acquire load of the sequence in `read`. A reader that sees it sees all words of the
+        // publication.
         sequence.store(whole(number), Ordering::Release);
-        // Partner: the Acquire load of word 0 in `read`. Who sees it sees the sequence above, or a later one.
+        // Partner: the Acquire load of word 0 in `read`. A reader that sees it sees the sequence above, or
+        // a later one.
         words[0].store(number, Ordering::Release);
         self.newest = number;
     }
@@ -158,43 +164,43 @@ impl<M: Words> Writer<M> {
         self.newest
     }
 
-    /// Where the words are.
+    /// Memory of the words.
     pub fn memory(&self) -> &M {
         &self.memory
     }
 }
 
-/// A reader of a cell; there may be any number.
+/// Reader of a cell; any number may exist.
 #[derive(Clone, Debug)]
 pub struct Reader<M> {
     memory: M,
     shape: Shape,
 }
 
-/// What a reader found.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Nothing was ever published.
+    /// Nothing was published yet.
     Nothing,
-    /// The copy holds this publication.
+    /// The copy holds the publication of this number.
     Whole(u64),
-    /// No attempt gave a whole one; this was the newest at the last.
+    /// No attempt gave a whole publication; this was the newest number at the last attempt.
     Torn(u64),
 }
 
 impl<M: Words> Reader<M> {
-    /// `None` where there are fewer words than [`Shape::total`].
+    /// Creates a reader; `None` if there are fewer words than [`Shape::total`].
     pub fn new(memory: M, shape: Shape) -> Option<Self> {
         (memory.words().len() >= shape.total()).then_some(Self { memory, shape })
     }
 
     /// Number of the newest publication, 0 for none.
     pub fn newest(&self) -> u64 {
-        // Relaxed: only the number counts; `read` orders what belongs to it.
+        // Relaxed: only the number is used; `read` orders the words that belong to it.
         self.memory.words()[0].load(Ordering::Relaxed)
     }
 
-    /// Copies the newest publication, as much of it as finds room, in this many attempts at most.
+    /// Copies the newest publication, cut to the length of `copy`, in at most this many attempts.
     pub fn read(&self, copy: &mut [u64], attempts: u32) -> Found {
         let words = self.memory.words();
         let mut number = 0;
@@ -221,13 +227,13 @@ impl<M: Words> Reader<M> {
         Found::Torn(number)
     }
 
-    /// Where the words are.
+    /// Memory of the words.
     pub fn memory(&self) -> &M {
         &self.memory
     }
 }
 
-/// What the sequence word of a whole publication is.
+/// Sequence word of a whole publication.
 const fn whole(number: u64) -> u64 {
     number.wrapping_mul(2)
 }

@@ -1,4 +1,5 @@
-//! Datagram channels, the papers' XDDP: named ports between a real-time thread and whoever opens them, in any process.
+//! Datagram channels, XDDP in the papers: named ports between a real-time thread and one client in any
+//! process.
 //!
 //! | the papers' step | here, real-time side | here, the other side |
 //! |---|---|---|
@@ -8,15 +9,16 @@
 //! | open | | [`crate::attach::Attachment::port`] |
 //! | read, write, poll | | [`Channel`]: a file descriptor like any other |
 //!
-//! The real-time end is two rings in its own process: it makes no system call and never waits. The door carries between
-//! the rings and the socket whose other end the client has.
+//! The real-time end is two rings in its own process: it makes no system call and never waits. The server
+//! copies between the rings and the socket whose other end the client has.
 //!
-//! * To the client: what is sent while nobody has opened the port waits in the ring, for whoever opens it. When the ring is
-//!   full, because nobody came or the client does not read, `send` refuses and counts.
-//! * From the client: when the ring is full the door leaves the rest in the socket, and when that is full too the client's
-//!   write waits, or says so, as with any socket.
-//! * One client at a time. When it is gone, however it ended, the next one may open the port. What it had written arrives;
-//!   what it had not read yet is lost as far as it was in the socket, and waits as far as it was in the ring.
+//! * To the client: bytes sent while no client has the port open wait in the ring for the next one. When
+//!   the ring is full, because there is no client or it does not read, `send` refuses and counts.
+//! * From the client: when the ring is full the server leaves the rest in the socket, and when that is full
+//!   too the client's write blocks or returns an error, as with any socket.
+//! * One client at a time. Once it is gone, for whatever reason, the next one may open the port. Bytes it
+//!   had written arrive; bytes it had not read yet are lost if they were in the socket, and wait if they were
+//!   in the ring.
 
 mod client;
 mod counters;
@@ -29,25 +31,25 @@ pub(crate) use counters::Counters;
 pub use counters::PortCounters;
 pub use port::{Full, Port};
 
-/// What a port carries.
+/// Kind of data a port carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Messages, each whole or not at all.
+    /// Messages, each delivered whole or not at all.
     Message {
         /// Longest message, 1 to 65 536 bytes.
         size: usize,
-        /// Messages that find room each way, 1 to 4096; 16 MiB of them at most.
+        /// Messages each ring holds, 1 to 4096; at most 16 MiB.
         depth: usize,
     },
-    /// Bytes without bounds between them.
+    /// Bytes without message boundaries.
     Stream {
-        /// Bytes that find room each way, 1 to 1 048 576.
+        /// Bytes each ring holds, 1 to 1 048 576.
         size: usize,
     },
 }
 
 impl Kind {
-    /// Why there can be no such port.
+    /// Reason why no port of this kind can exist, if any.
     pub(crate) fn complaint(self) -> Option<&'static str> {
         match self {
             Self::Message { size: 1..=LONGEST, depth: 1..=DEEPEST } if self.room() <= 16 << 20 => None,
@@ -59,7 +61,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of a ring.
+    /// Size of a ring, bytes.
     fn room(self) -> usize {
         match self {
             Self::Message { size, depth } => (record::HEADER + size) * depth,
@@ -68,17 +70,17 @@ impl Kind {
     }
 }
 
-/// Longest message, bytes: a socket takes it whole.
+/// Longest message, bytes: a socket takes it in one piece.
 const LONGEST: usize = 65_536;
 const DEEPEST: usize = 4096;
 const WIDEST: usize = 1 << 20;
 
-/// Both sides of a port.
+/// Creates both sides of a port.
 pub(crate) fn pair(name: &str, kind: Kind) -> (Port, far::Far) {
     let (mut out, out_end) = rtrb::RingBuffer::new(kind.room());
     let (mut back, back_end) = rtrb::RingBuffer::new(kind.room());
     for ring in [&mut out, &mut back] {
-        // Filled once and not committed: every page is there before the first beat.
+        // Written once without committing, so that every page is present before the first cycle.
         drop(ring.write_chunk(kind.room()));
     }
     let counters = std::sync::Arc::default();

@@ -1,4 +1,4 @@
-//! What a cycle is asked to do from outside: newest wins.
+//! Commands to the cycle from outside; the newest one counts.
 
 mod ends;
 pub mod lease;
@@ -7,39 +7,40 @@ pub(crate) mod words;
 pub(crate) use ends::Regions;
 pub use ends::{Read, Reader, SendError, Writer};
 
-/// One command, as its writer meant it. The real-time side checks every number before anything moves.
+/// One command as its writer sent it. The real-time side checks every number before anything moves.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Command {
-    /// Counts up with every command of one writer.
+    /// Sequence number, one higher with every command of a writer.
     pub sequence: u64,
-    /// When it was given, CLOCK_MONOTONIC.
+    /// Time of sending, CLOCK_MONOTONIC.
     pub stamp_ns: u64,
-    /// How long it holds from then on; when it is over the axes stop as the robot file says.
+    /// Time-to-live, counted from the stamp; after it the axes stop as the robot file says.
     pub time_to_live_ns: u64,
     /// Velocity of the base.
     pub twist: Option<Twist>,
-    /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None` asks nothing of it.
+    /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None` commands
+    /// nothing for it.
     pub axes: Vec<Option<AxisTarget>>,
 }
 
 /// Velocity of a base in its own frame: x ahead, y to the left, yaw counter-clockwise (REP 103).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Twist {
-    /// m/s ahead.
+    /// Forward velocity, m/s.
     pub x: f64,
-    /// m/s to the left; a differential drive cannot.
+    /// Velocity to the left, m/s; a differential drive cannot follow it.
     pub y: f64,
-    /// rad/s counter-clockwise.
+    /// Yaw rate, rad/s, counter-clockwise.
     pub yaw: f64,
 }
 
-/// What an axis shall do.
+/// Target of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AxisTarget {
-    /// To this position, rad (m for a linear axis).
+    /// Position, rad (m for a linear axis).
     Position(f64),
-    /// At this velocity, rad/s.
+    /// Velocity, rad/s.
     Velocity(f64),
-    /// With this torque at the axis, N m.
+    /// Torque at the axis, N m.
     Effort(f64),
 }

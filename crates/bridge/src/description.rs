@@ -1,23 +1,23 @@
-//! What a running cycle is. Written once as JSON, before the first beat.
+//! Description of a running cycle, written once as JSON before the first cycle.
 
 use serde::{Deserialize, Serialize};
 
-/// A cycle and its robot.
+/// Description of a cycle and its robot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// Version of the program that runs it.
+    /// Version of the program that runs the cycle.
     pub version: String,
     /// Name of the robot.
     pub robot: String,
     /// Time between two releases.
     pub period_ns: u64,
-    /// The axes, in the order of the robot file.
+    /// Axes, in the order of the robot file.
     pub axes: Vec<AxisDescription>,
     /// Controllers that can be switched to; the first one is active at the start.
     pub controllers: Vec<ControllerDescription>,
-    /// What drives it about, if it moves about.
+    /// Mobile base, if the robot has one.
     pub base: Option<BaseDescription>,
-    /// URDF of its arm, if it has one: the text of the file.
+    /// URDF of the arm, if the robot has one: the text of the file.
     pub urdf: Option<String>,
     /// Names of the SubDevices, in the order a frame passes them.
     pub sub_devices: Vec<String>,
@@ -25,33 +25,33 @@ pub struct Description {
     pub ports: Vec<PortDescription>,
 }
 
-/// One axis.
+/// Description of an axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AxisDescription {
-    /// Its name; unique.
+    /// Unique name.
     pub name: String,
     /// `"csp"`, `"csv"` or `"cst"`.
     pub mode: String,
-    /// Lowest and highest position, rad; none for an axis that turns for ever.
+    /// Lowest and highest position, rad; none for a continuous axis.
     pub position_limits: Option<(f64, f64)>,
-    /// Highest speed either way, rad/s.
+    /// Highest speed in either direction, rad/s.
     pub velocity_limit: f64,
-    /// Highest torque either way at the axis, N m.
+    /// Highest torque in either direction at the axis, N m.
     pub effort_limit: f64,
 }
 
-/// One controller.
+/// Description of a controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ControllerDescription {
-    /// Its name; unique.
+    /// Unique name.
     pub name: String,
-    /// `"joint_trajectory"`, `"diff_drive"`, ... as in the robot file.
+    /// Kind as in the robot file: `"joint_trajectory"`, `"diff_drive"`, ...
     pub kind: String,
     /// Indices of the axes it moves.
     pub axes: Vec<usize>,
 }
 
-/// A base that moves about.
+/// Description of a mobile base.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BaseDescription {
     /// `"differential"`, `"mecanum"` or `"omni"`.
@@ -60,21 +60,21 @@ pub struct BaseDescription {
     pub velocity_limit: f64,
     /// Highest yaw rate, rad/s.
     pub yaw_limit: f64,
-    /// Name of the frame odometry counts in.
+    /// Name of the fixed frame of odometry.
     pub odometry_frame: String,
-    /// Name of the frame that moves.
+    /// Name of the frame of the base.
     pub base_frame: String,
 }
 
-/// One port of a datagram channel.
+/// Description of a port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PortDescription {
-    /// Its name; unique.
+    /// Unique name.
     pub name: String,
     /// `"message"` or `"stream"`.
     pub kind: String,
-    /// Longest message, or bytes that find room in the stream.
+    /// Longest message, or size of the stream's buffer, bytes.
     pub size: usize,
-    /// Messages that find room each way; 0 for a stream.
+    /// Messages the buffer holds in each direction; 0 for a stream.
     pub depth: usize,
 }

@@ -1,4 +1,4 @@
-//! What a cycle tells of itself a few times a second: a JSON document, newest wins.
+//! Diagnostics of a cycle, published a few times a second as a JSON document; the newest one counts.
 
 mod document;
 mod watched;
@@ -20,7 +20,7 @@ pub use watched::{Culprit, Watched};
 /// Longest document, bytes.
 pub const LONGEST: usize = 64 * 1024;
 
-/// The writer's end: for an ordinary thread.
+/// Writer of diagnostics, for an ordinary thread.
 #[derive(Debug)]
 pub(crate) struct Writer {
     cell: cell::Writer<Region>,
@@ -51,15 +51,15 @@ impl Writer {
     }
 }
 
-/// A document that is too long; the one before stays.
+/// Document too long; the former one stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the diagnostics are {found} bytes long, and {LONGEST} find room: leave something out")]
 pub struct TooLong {
-    /// Its length, bytes.
+    /// Length of the document, bytes.
     pub found: usize,
 }
 
-/// A reader's end.
+/// Reader of diagnostics.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     cell: cell::Reader<Arc<Region>>,
@@ -85,7 +85,7 @@ impl Reader {
     }
 }
 
-/// The region of diagnostics: the length in bytes, then the bytes, the first one lowest in its word.
+/// Region of diagnostics: the length in bytes, then the bytes, the first one lowest in its word.
 const REGION: Kind = Kind { name: "onbeat-diagnostics", magic: magic(*b"DI"), version: 1, slots: 4 };
 
 const WORDS: usize = 1 + LONGEST / size_of::<u64>();

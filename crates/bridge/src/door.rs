@@ -1,11 +1,12 @@
-//! The door: the thread of the running process that lets others in.
+//! Server of the shared-memory interface: the thread of the running process that lets clients attach.
 //!
-//! It answers on a Unix socket and hands out file descriptors. It is an ordinary thread: nothing real-time waits for it.
+//! It answers on a Unix socket and hands out file descriptors. It is an ordinary thread: nothing real-time
+//! waits for it.
 //!
 //! | who | may |
 //! |---|---|
-//! | everybody whom the socket's permissions let connect | read description, state and diagnostics |
-//! | the user that runs the cycle, root, members of the seam's group | also hold the command lease, and open ports |
+//! | any user whom the socket's permissions let connect | read description, state and diagnostics |
+//! | the user that runs the cycle, root, members of the interface's group | also hold the command lease, and open ports |
 
 pub mod protocol;
 mod serve;
@@ -24,8 +25,8 @@ use crate::place::Lock;
 
 pub(crate) use serve::{Handed, Serve};
 
-/// The guard of an open seam. Dropping it ends the thread and removes the socket; readers keep the last state, and see that
-/// the cycle has ended.
+/// Handle of an open interface. Dropping it ends the server and removes the socket; readers keep the last
+/// state and see that the cycle has ended.
 #[derive(Debug)]
 pub struct Door {
     path: PathBuf,
@@ -57,21 +58,21 @@ impl Door {
         })
     }
 
-    /// Puts a JSON document before every reader, in place of the one before. For an ordinary thread.
+    /// Publishes a JSON document to all readers, in place of the former one. For an ordinary thread.
     ///
     /// # Errors
-    /// It is longer than [`diagnostics::LONGEST`]; the one before stays.
+    /// The document is longer than [`diagnostics::LONGEST`]; the former one stays.
     pub fn diagnostics(&self, json: &str) -> Result<(), TooLong> {
         self.diagnostics.lock().unwrap_or_else(PoisonError::into_inner).publish(json)
     }
 
-    /// What passed each port so far, in the order they were made.
+    /// Traffic of each port so far, in the order of their creation.
     #[must_use]
     pub fn counters(&self) -> Vec<PortCounters> {
         self.counters.iter().map(|(name, counters)| counters.read(name)).collect()
     }
 
-    /// Where the socket is.
+    /// Path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -84,7 +85,8 @@ impl Drop for Door {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        // Only what is still ours: somebody may have removed it, and another cycle taken its place.
+        // Only our own socket is removed: it may have been removed already, and another cycle may have
+        // taken its place.
         let _lock = self.path.parent().map(Lock::of);
         let found = fs::symlink_metadata(&self.path).map(|found| (found.dev(), found.ino()));
         if found.is_ok_and(|found| found == self.identity) {

@@ -1,22 +1,23 @@
-//! The seam between the real-time cycle and everything that is not real-time, across processes.
+//! Shared-memory interface between the real-time cycle and programs that are not real-time, across
+//! processes.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`description`] | what a running cycle is: robot, axes, controllers, ports; written once, before the first beat |
-//! | [`state`] | how it stands: one [`state::State`] a beat, newest wins |
-//! | [`command`] | what it is asked to do: one [`command::Command`], newest wins, with a time-to-live |
+//! | [`description`] | description of a running cycle: robot, axes, controllers, ports; written once, before the first cycle |
+//! | [`state`] | state: one [`state::State`] a cycle, the newest counts |
+//! | [`command`] | commands: one [`command::Command`] with a time-to-live, the newest counts |
 //! | [`message`] | the messages of the ports `control` and `trajectory` |
-//! | [`words`] | the codes of a state in words |
-//! | [`sensor`] | what device tasks tell: IMU, scans, sonar, LED strip |
-//! | [`channel`] | datagram channels: named ports, both ways, messages or streams, bounded |
-//! | [`diagnostics`] | what it tells of itself a few times a second: JSON |
-//! | [`seam`] | the side of the process that runs the cycle: makes all of it, and the [`door`] |
-//! | [`attach`] | the side of everybody else |
-//! | [`door`] | the thread that lets others in, and what is said there |
-//! | [`cell`] | the lock-free code under state, command and diagnostics |
-//! | [`ring`] | bounded, drop and count, within a process |
+//! | [`words`] | texts for the codes of a state |
+//! | [`sensor`] | messages of device tasks: IMU, scans, sonar, LED strip |
+//! | [`channel`] | datagram channels: named, bounded ports in both directions, of messages or streams |
+//! | [`diagnostics`] | diagnostics, a few times a second, as JSON |
+//! | [`seam`] | side of the process that runs the cycle: makes all of it, and starts the [`door`] |
+//! | [`attach`] | client side |
+//! | [`door`] | server: the thread that lets clients attach, and its protocol |
+//! | [`cell`] | lock-free code under state, command and diagnostics |
+//! | [`ring`] | bounded ring within a process that drops and counts |
 //!
-//! What may be killed, and when, and what the peers may do: `docs/seam.md`.
+//! `docs/seam.md` tells which processes may be killed, and when, and what each peer may do.
 //!
 //! All numbers are SI (rad, m, N m, s) unless a name ends in `_ns`: nanoseconds, instants of CLOCK_MONOTONIC.
 #![deny(unsafe_code)]

@@ -1,9 +1,10 @@
-//! Where the sockets are.
+//! Folders of the sockets.
 //!
-//! `/run/onbeat` for root, `$XDG_RUNTIME_DIR/onbeat` for others, `/tmp/onbeat-UID` where there is neither; and, as nobody
-//! else may enter those, `/tmp/onbeat-UID-GROUP` for a seam that lets a group in. A socket's name is the seam's, with
-//! `.sock`. One that nobody answers on is that of a dead cycle: who attaches passes it over, the next cycle of this name
-//! removes it, and in these folders any.
+//! `/run/onbeat` for root, `$XDG_RUNTIME_DIR/onbeat` for other users, `/tmp/onbeat-UID` without either;
+//! and, since only their owners may enter those, `/tmp/onbeat-UID-GROUP` for an interface that admits a
+//! group. A socket is named after its interface, with the suffix `.sock`. A socket that no process answers
+//! on is left over from a dead cycle: clients skip it, and the next cycle of that name removes it; in these
+//! folders the next cycle of any name does.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -19,7 +20,7 @@ use rustix::net::{
 };
 use rustix::process::geteuid;
 
-/// The folder a cycle of this user puts its socket in, if it lets this group in.
+/// Folder of the socket of a cycle of this user that admits this group.
 pub(crate) fn own(group: Option<u32>) -> PathBuf {
     if geteuid().is_root() {
         return SYSTEM.into();
@@ -30,7 +31,7 @@ pub(crate) fn own(group: Option<u32>) -> PathBuf {
     }
 }
 
-/// The folders where a cycle of root's or this user's may have its socket.
+/// Folders in which a cycle of root or this user may have its socket.
 pub(crate) fn all() -> Vec<PathBuf> {
     let mut folders = vec![PathBuf::from(SYSTEM)];
     folders.extend(runtime_folder());
@@ -41,16 +42,16 @@ pub(crate) fn all() -> Vec<PathBuf> {
     folders
 }
 
-/// The folders where cycles of other users may have their sockets, as far as they let this one in.
+/// Folders in which cycles of other users may have their sockets, as far as this user may read them.
 pub(crate) fn of_others() -> Vec<PathBuf> {
     let me = geteuid().as_raw();
     let others = temporary_folders(Path::new(TEMPORARY)).filter(|(user, _)| *user != me && *user != 0);
     others.map(|(_, folder)| folder).take(MOST_OTHERS).collect()
 }
 
-/// The sockets in a folder, by name; none where there is no folder, or where it is not to be trusted: where somebody else
-/// than the user whose it is may put anything. A folder of another user's is believed as far as it says so by its name, and
-/// for sockets of that user's.
+/// Sockets in a folder, sorted by name. None if the folder does not exist or is not safe, that is, if
+/// others than its owner may write to it. A folder of another user must be named after that user, and only
+/// sockets owned by that user count.
 pub(crate) fn sockets(folder: &Path) -> Vec<PathBuf> {
     let Some(found) = fs::symlink_metadata(folder).ok().filter(is_safe) else { return Vec::new() };
     let user = found.uid();
@@ -68,74 +69,74 @@ pub(crate) fn sockets(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Why there is no socket to listen at.
+/// Reason for not listening at a socket.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     /// The folder cannot be made or used.
     #[error("{}: {error}; the sockets of running cycles are there", folder.display())]
     Folder {
-        /// Which.
+        /// Path of the folder.
         folder: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// It is there, and it is another user's or others may write to it.
+    /// The folder belongs to another user, or others may write to it.
     #[error(
         "{} belongs to user {owner} with mode {mode:o}, and so is not safe for the socket of a cycle: remove it, or set \
          XDG_RUNTIME_DIR to a folder of your own",
         folder.display()
     )]
     NotOurs {
-        /// Which.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Whose it is.
+        /// Owner of the folder.
         owner: u32,
-        /// Its permissions.
+        /// Permissions of the folder.
         mode: u32,
     },
-    /// The group cannot be let in.
+    /// The group cannot be admitted to the folder.
     #[error(
         "{}: {error}: only root and members of group {group} can let it in; add this user to the group and log in again, \
          run as root, or leave `group` out of the robot file's [seam]",
         folder.display()
     )]
     Group {
-        /// Which folder it is to enter.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Its number.
+        /// Number of the group.
         group: u32,
-        /// What the system says.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// Something else has the name.
+    /// Something else has the path of the socket.
     #[error(
         "{}: expected nothing, or the socket of a cycle that has ended, found {found}: remove it, or give this seam another \
          name (--seam NAME)",
         path.display()
     )]
     Occupied {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// What it is.
+        /// Kind of file found there.
         found: &'static str,
     },
-    /// A cycle of this name runs.
+    /// A cycle of this name runs already.
     #[error("a cycle answers at {} already: end it, or give this one another name (--seam NAME)", path.display())]
     Taken {
-        /// Where.
+        /// Path of its socket.
         path: PathBuf,
     },
     /// The socket cannot be made.
     #[error("{}: {error}", path.display())]
     Socket {
-        /// Which.
+        /// Path of the socket.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
-/// Makes a socket of this name and listens at it, in a folder that members of the group may enter.
+/// Makes a socket of this name, in a folder that members of the group may enter, and listens at it.
 pub(crate) fn listen_at(
     folder: &Path,
     name: &str,
@@ -144,20 +145,20 @@ pub(crate) fn listen_at(
 ) -> Result<(PathBuf, OwnedFd), PlaceError> {
     make_folder(folder, group)?;
     let folder_error = |error| PlaceError::Folder { folder: folder.into(), error };
-    // Two cycles that open at once take turns: what looks dead below is not half made.
+    // Serialises cycles that open at once: a socket that looks dead below is not one half made.
     let _lock = Lock::of(folder).map_err(folder_error)?;
     let path = folder.join(format!("{name}.{SUFFIX}"));
     let unborn = folder.join(format!(".{}.{SUFFIX}", std::process::id()));
     make_room(&path)?;
     make_room(&unborn)?;
-    // Nothing but seams belongs there.
+    // These folders hold nothing but sockets of cycles.
     if [own(None), own(group), temporary()].iter().any(|it| it == folder) {
         sweep(folder);
     }
     let socket_error = |error| PlaceError::Socket { path: path.clone(), error };
     let made = || {
         let address = SocketAddrUnix::new(&unborn)?;
-        // The longest one has to fit too.
+        // The final path, the longest one, has to fit too.
         SocketAddrUnix::new(&path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -165,7 +166,8 @@ pub(crate) fn listen_at(
         let listening = || {
             fs::set_permissions(&unborn, fs::Permissions::from_mode(mode))?;
             listen(&socket, 128)?;
-            // Only now is it seen: whoever sees it is answered. In place of nothing, unlike a rename.
+            // The socket becomes visible only now, when it already answers. Unlike a rename, a link
+            // replaces nothing.
             fs::hard_link(&unborn, &path)
         };
         let listening = listening();
@@ -175,7 +177,7 @@ pub(crate) fn listen_at(
     made().map(|socket| (path.clone(), socket)).map_err(socket_error)
 }
 
-/// Removes what a dead cycle has left at this path; anything else is left alone, and is an error.
+/// Removes the socket of a dead cycle at this path; anything else stays and is an error.
 fn make_room(path: &Path) -> Result<(), PlaceError> {
     let failed = |error| PlaceError::Socket { path: path.into(), error };
     let found = match fs::symlink_metadata(path) {
@@ -197,7 +199,7 @@ fn make_room(path: &Path) -> Result<(), PlaceError> {
     }
 }
 
-/// Removes what dead cycles of this user have left in a folder of ours.
+/// Removes the sockets of dead cycles of this user in a folder of ours.
 fn sweep(folder: &Path) {
     for path in sockets(folder) {
         if is_socket_of(&path, geteuid().as_raw()) && matches!(answers(&path), Answers::Nobody) {
@@ -206,7 +208,7 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Connects; neither this nor anything on the socket waits longer than a few seconds.
+/// Connects; neither this nor anything on the socket waits longer than [`PATIENCE`].
 pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     for timeout in [Timeout::Recv, Timeout::Send] {
@@ -216,7 +218,7 @@ pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A folder's lock, held while sockets in it are made and removed.
+/// Lock of a folder, held while sockets in it are made and removed.
 #[derive(Debug)]
 pub(crate) struct Lock {
     _folder: File,
@@ -232,9 +234,9 @@ impl Lock {
 
 enum Answers {
     Yes,
-    /// It is what a dead cycle left.
+    /// Left over from a dead cycle.
     Nobody,
-    /// Not for us to say.
+    /// Not determined.
     Unknown,
 }
 
@@ -242,7 +244,7 @@ fn answers(path: &Path) -> Answers {
     match connect_to(path) {
         Ok(_) => Answers::Yes,
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Answers::Nobody,
-        // Full for seconds: somebody is there.
+        // The backlog was full for seconds: a process listens.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Answers::Yes,
         Err(_) => Answers::Unknown,
     }
@@ -250,7 +252,7 @@ fn answers(path: &Path) -> Answers {
 
 fn make_folder(folder: &Path, group: Option<u32>) -> Result<(), PlaceError> {
     let failed = |error| PlaceError::Folder { folder: folder.into(), error };
-    // Below /run everybody may look; elsewhere it is the user's own.
+    // Below /run every user may read the folder; elsewhere only its owner.
     let mode = if folder == Path::new(SYSTEM) { 0o755 } else { 0o700 };
     let is_new = match DirBuilder::new().mode(mode).create(folder) {
         Ok(()) => true,
@@ -265,7 +267,7 @@ fn make_folder(folder: &Path, group: Option<u32>) -> Result<(), PlaceError> {
             mode: found.mode() & 0o7777,
         });
     }
-    // A folder of somebody's own choice stays as it is.
+    // A folder that was there already and that the user chose keeps its permissions.
     let lets_in = is_new || folder == own(group);
     match group.filter(|_| lets_in && folder != Path::new(SYSTEM)) {
         Some(group) => let_in(folder, group).map_err(|error| {
@@ -278,14 +280,14 @@ fn make_folder(folder: &Path, group: Option<u32>) -> Result<(), PlaceError> {
     }
 }
 
-/// Members of the group may enter the folder and see what is in it.
+/// Lets members of the group enter and list the folder.
 fn let_in(folder: &Path, group: u32) -> io::Result<()> {
     let folder = File::open(folder)?;
     fchown(&folder, None, Some(group))?;
     folder.set_permissions(fs::Permissions::from_mode(0o750))
 }
 
-/// Whether a folder is ours or root's, and nobody else may put anything there.
+/// True if a folder belongs to root or this user, and only its owner may write to it.
 fn is_trusted(folder: &Path) -> bool {
     fs::symlink_metadata(folder).is_ok_and(|found| is_safe(&found) && is_ours(&found))
 }
@@ -295,7 +297,7 @@ fn is_ours(found: &fs::Metadata) -> bool {
     found.uid() == 0 || found.uid() == geteuid().as_raw()
 }
 
-/// True if nobody but its owner may put anything into a folder.
+/// True if it is a folder that only its owner may write to.
 fn is_safe(found: &fs::Metadata) -> bool {
     found.is_dir() && found.mode() & 0o022 == 0
 }
@@ -318,7 +320,7 @@ fn temporary() -> PathBuf {
     format!("{TEMPORARY}/{PREFIX}{}", geteuid().as_raw()).into()
 }
 
-/// The folders with names of ours, and the user each is named after.
+/// Folders with names of our scheme, and the user each is named after.
 fn temporary_folders(parent: &Path) -> impl Iterator<Item = (u32, PathBuf)> + use<> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut found: Vec<_> = entries.filter_map(|folder| Some((named_user(&folder)?, folder))).collect();
@@ -326,26 +328,26 @@ fn temporary_folders(parent: &Path) -> impl Iterator<Item = (u32, PathBuf)> + us
     found.into_iter()
 }
 
-/// The user after whom a folder `onbeat-UID` or `onbeat-UID-GROUP` is named.
+/// User after whom a folder `onbeat-UID` or `onbeat-UID-GROUP` is named.
 fn named_user(folder: &Path) -> Option<u32> {
     let name = folder.file_name()?.to_str()?.strip_prefix(PREFIX)?;
     let (user, group) = name.split_once('-').map_or((name, None), |(user, group)| (user, Some(group)));
     group.is_none_or(|group| group.parse::<u32>().is_ok()).then(|| user.parse().ok())?
 }
 
-/// Root's.
+/// Folder of root's cycles.
 const SYSTEM: &str = "/run/onbeat";
 
-/// Where folders of users are who have no better place.
+/// Parent of the folders of users without a runtime folder.
 const TEMPORARY: &str = "/tmp";
 
-/// What their names begin with.
+/// Prefix of the names of those folders.
 const PREFIX: &str = "onbeat-";
 
-/// Folders of other users that are looked into, and sockets in each: they may hold anything.
+/// Most folders of other users that are searched, and most sockets in each: their contents are untrusted.
 const MOST_OTHERS: usize = 64;
 
 const SUFFIX: &str = "sock";
 
-/// How long somebody who does not answer is waited for.
+/// Longest wait for a peer that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,17 +1,17 @@
-//! Memory that crosses processes: a header that says what it is, then one [`cell`].
+//! Memory shared across processes: a header that identifies it, then one [`cell`].
 //!
 //! ```text
-//! word 0   "onbeat", then two letters for what it is
+//! word 0   "onbeat", then two letters for its kind
 //! word 1   version of its layout
 //! word 2   words of a publication
 //! word 3   slots
 //! word 4   process that made it
-//! words 5..8   nothing
+//! words 5..8   reserved
 //! word 8.. the cell
 //! ```
 //!
-//! It is a memfd: it has no name, and is gone when nobody has it any more. Its size is sealed: no peer can make an access
-//! end in SIGBUS.
+//! It is a memfd: it has no name, and is freed when the last process closes it. Its size is sealed, so that
+//! no peer can make an access fail with SIGBUS.
 
 use std::fmt;
 use std::io;
@@ -23,37 +23,37 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 use crate::cell::{self, Shape, Words};
 use crate::sys::mapping::{Mapping, Use};
 
-/// What a region is.
+/// Kind of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
-    /// For people.
+    /// Name for people.
     pub(crate) name: &'static str,
-    /// The first word of it.
+    /// First word of the region.
     pub(crate) magic: u64,
-    /// Of its layout: another number is another layout.
+    /// Version of the layout.
     pub(crate) version: u64,
     /// Slots of its cell.
     pub(crate) slots: usize,
 }
 
-/// Memory of the process, and of others.
+/// Memory of this process, shared with others.
 #[derive(Debug)]
 pub(crate) struct Region {
     mapping: Mapping,
     shape: Shape,
 }
 
-/// Who may write to a region.
+/// Side that may write to a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Written {
-    /// The process that made it; nobody else can, whatever it does with the descriptor.
+    /// The process that made it; no other can, whatever it does with the descriptor.
     ByMaker,
-    /// Whoever gets the descriptor; its maker loads only.
+    /// Any process with the descriptor; its maker only reads.
     ByPeer,
 }
 
 impl Region {
-    /// Makes one with publications of `words`, and the descriptor that others map it by.
+    /// Makes a region with publications of `words` words, and the descriptor that others map it by.
     pub(crate) fn make(kind: Kind, words: usize, written: Written) -> io::Result<(Self, OwnedFd)> {
         let shape = Shape::new(kind.slots, words).ok_or(io::ErrorKind::InvalidInput)?;
         let total = HEADER + shape.total();
@@ -64,12 +64,13 @@ impl Region {
         let header =
             [kind.magic, kind.version, words as u64, kind.slots as u64, u64::from(std::process::id())];
         for (word, value) in mapping.words().iter().zip(header) {
-            // Relaxed: nobody else has the descriptor yet.
+            // Relaxed: no other process has the descriptor yet.
             word.store(value, Ordering::Relaxed);
         }
         let mapping = match written {
             Written::ByMaker => {
-                // The mapping above stays writable; from now on no other one can be made, nor can the file be written.
+                // The mapping above stays writable; from now on no other writable one can be made, nor can
+                // the file be written.
                 fcntl_add_seals(&file, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
                 mapping
             }
@@ -81,7 +82,7 @@ impl Region {
         Ok((Self { mapping, shape }, file))
     }
 
-    /// Maps what somebody else made.
+    /// Maps a region that another process made.
     pub(crate) fn open(kind: Kind, file: BorrowedFd<'_>, purpose: Use) -> Result<Self, RegionError> {
         let refuse = |what, expected: u64, found: u64| {
             RegionError::Other(Other { region: kind.name, what, expected, found })
@@ -116,7 +117,7 @@ impl Region {
         Ok(Self { mapping: Mapping::of(file, total, purpose)?, shape })
     }
 
-    /// How its cell is cut.
+    /// Shape of its cell.
     pub(crate) fn shape(&self) -> Shape {
         self.shape
     }
@@ -138,38 +139,38 @@ impl Words for std::sync::Arc<Region> {
     }
 }
 
-/// A cell's writer over a region.
+/// Writer of the cell of a region.
 pub(crate) fn writer(region: Region) -> io::Result<cell::Writer<Region>> {
     let shape = region.shape();
     cell::Writer::new(region, shape).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// A cell's reader over a region.
+/// Reader of the cell of a region.
 pub(crate) fn reader<M: Words>(region: M, shape: Shape) -> io::Result<cell::Reader<M>> {
     cell::Reader::new(region, shape).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Why a region cannot be used.
+/// Reason for a region that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RegionError {
-    /// It is another one than this program knows.
+    /// The region has another layout than this program's.
     #[error(transparent)]
     Other(#[from] Other),
-    /// The system refused.
+    /// A system call failed.
     #[error("the memory that is shared cannot be mapped: {0}")]
     System(#[from] io::Error),
 }
 
-/// A region of another make.
+/// Region with another layout than this program's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// Which region.
+    /// Name of the region.
     pub region: &'static str,
-    /// What differs.
+    /// Field that differs.
     pub what: &'static str,
-    /// What this program knows.
+    /// Value of this program.
     pub expected: u64,
-    /// What is there.
+    /// Value found in the region.
     pub found: u64,
 }
 
@@ -189,7 +190,7 @@ impl std::error::Error for Other {}
 /// Words before the cell: one cache line.
 const HEADER: usize = 8;
 
-/// The first word of a region: "onbeat" and two letters, in the order of bytes in memory.
+/// First word of a region: "onbeat" and two letters, in the order of bytes in memory.
 pub(crate) const fn magic(letters: [u8; 2]) -> u64 {
     let [a, b] = letters;
     u64::from_le_bytes([b'o', b'n', b'b', b'e', b'a', b't', a, b])

@@ -1,4 +1,5 @@
-//! From one thread to another within a process: bounded, never waiting; what finds no room is dropped and counted.
+//! Bounded ring from one thread to another within a process: it never waits, and drops and counts items
+//! without room.
 //!
 //! ```
 //! let (mut sender, mut receiver) = onbeat_bridge::ring::bounded(2);
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Both ends of a ring with room for so many.
+/// Creates both ends of a ring with room for this many items.
 #[must_use]
 pub fn bounded<T>(room: usize) -> (Sender<T>, Receiver<T>) {
     let (ring, out) = RingBuffer::new(room);
@@ -22,7 +23,7 @@ pub fn bounded<T>(room: usize) -> (Sender<T>, Receiver<T>) {
     (Sender { ring, dropped: Arc::clone(&dropped) }, Receiver { ring: out, dropped })
 }
 
-/// The end that puts in.
+/// Sending end.
 #[derive(Debug)]
 pub struct Sender<T> {
     ring: Producer<T>,
@@ -30,16 +31,16 @@ pub struct Sender<T> {
 }
 
 impl<T> Sender<T> {
-    /// Puts one in, or drops and counts it. Never waits, makes no system call, and allocates nothing.
+    /// Sends an item, or drops and counts it. Never waits, makes no system call and allocates nothing.
     pub fn send(&mut self, item: T) {
         if self.ring.push(item).is_err() {
-            // Relaxed: a count, nothing hangs on it.
+            // Relaxed: a plain count; no other data depends on it.
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// The end that takes out.
+/// Receiving end.
 #[derive(Debug)]
 pub struct Receiver<T> {
     ring: Consumer<T>,
@@ -47,20 +48,20 @@ pub struct Receiver<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Those that were dropped because nobody took out in time.
+    /// Items dropped because the receiver did not take others out in time.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
 
-    /// Whether the other end is gone: nothing will come after what is still here.
+    /// True if the sender is gone: no further item will follow those in the ring.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ring.is_abandoned()
     }
 }
 
-/// The oldest first; `None` says that there is none now, not that none will come.
+/// Items, the oldest first; `None` if there is none at the moment, though others may follow.
 impl<T> Iterator for Receiver<T> {
     type Item = T;
 

@@ -1,4 +1,4 @@
-//! The side of the process that runs the cycle.
+//! Side of the process that runs the cycle.
 //!
 //! ```no_run
 //! use onbeat_bridge::channel::Kind;
@@ -9,7 +9,7 @@
 //! let mut seam = onbeat_bridge::seam::Builder::new("m4k", &Description::default());
 //! let mut imu = seam.port("imu", Kind::Message { size: 64, depth: 16 })?;
 //! let (mut ends, door) = seam.open()?;
-//! // On the real-time thread, once and then every beat:
+//! // On the real-time thread, once and then in every cycle:
 //! imu.bind();
 //! let mut command = ends.command.blank();
 //! ends.command.newest(&mut command);
@@ -37,7 +37,7 @@ use crate::{command, diagnostics, place, state};
 pub use crate::door::Door;
 pub use crate::place::PlaceError;
 
-/// A seam to be.
+/// Builder of a shared-memory interface.
 #[derive(Debug)]
 pub struct Builder {
     name: String,
@@ -49,18 +49,18 @@ pub struct Builder {
     ports: Vec<Far>,
 }
 
-/// What the real-time thread keeps.
+/// Ends kept by the real-time thread.
 #[derive(Debug)]
 pub struct RealTimeEnds {
-    /// Says how the cycle stands.
+    /// Publishes the state of the cycle.
     pub state: state::Writer,
-    /// Hears what is asked.
+    /// Reads commands.
     pub command: command::Reader,
 }
 
 impl Builder {
-    /// A seam of this name, for a robot of so many axes as the description has. Its ports are added to those of the
-    /// description.
+    /// Begins an interface of this name, for a robot with the axes of the description. Its ports are added
+    /// to those of the description.
     #[must_use]
     pub fn new(name: &str, description: &Description) -> Self {
         Self {
@@ -74,10 +74,10 @@ impl Builder {
         }
     }
 
-    /// Creates a port: its real-time end.
+    /// Creates a port; returns its real-time end.
     ///
     /// # Errors
-    /// The name is taken, empty or longer than 64 bytes, or there can be no port of this kind.
+    /// The name is taken, empty or longer than 64 bytes, or no port of this kind is possible.
     pub fn port(&mut self, name: &str, kind: Kind) -> Result<Port, CreateError> {
         let complaint = if !(1..=LONGEST_NAME).contains(&name.len()) {
             Some("a name of 1 to 64 bytes")
@@ -94,37 +94,38 @@ impl Builder {
         Ok(port)
     }
 
-    /// Puts the socket into this folder, which is made if it is not there; without it, where `crate::place` says. Who
-    /// attaches then needs the path.
+    /// Puts the socket into this folder, which is made if it does not exist; clients then need the path.
+    /// The default is described in `crate::place`.
     pub fn folder(&mut self, folder: impl Into<PathBuf>) -> &mut Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Permissions of the socket: who may write to it may read description, state and diagnostics. 0o666 unless told,
-    /// below a folder that is private but for root's.
+    /// Sets the permissions of the socket: users who may write to it may read description, state and
+    /// diagnostics. Default 0o666, in a folder that is private except for root's.
     pub fn mode(&mut self, mode: u32) -> &mut Self {
         self.mode = mode;
         self
     }
 
-    /// Lets members of this group, by number, command and open ports, beside the user of this process and root. The folder
-    /// of the socket lets them in, where it is not root's, in which everybody may look, or one that is there already
-    /// ([`Builder::folder`]): this user has to be a member, or root.
+    /// Lets members of this group, by number, command and open ports, beside the user of this process and
+    /// root. The group is admitted to the folder of the socket, except to root's, which every user may
+    /// read, and to one that exists already ([`Builder::folder`]). This user has to be root or a member of
+    /// the group.
     pub fn group(&mut self, group: u32) -> &mut Self {
         self.group = Some(group);
         self
     }
 
-    /// How often the door looks whether the real-time side sent something, while a port is open: 1 ms unless told. What
-    /// comes the other way is passed on at once.
+    /// Sets the interval at which the server checks for data of the real-time side while a port is open, by
+    /// default 1 ms. Data in the other direction is passed on at once.
     pub fn look(&mut self, every: Duration) -> &mut Self {
         self.look = every.max(Duration::from_micros(50));
         self
     }
 
-    /// Opens the seam. The threads of a process inherit what the thread that starts them asked of the system: call it from
-    /// an ordinary thread.
+    /// Opens the interface. Call it from an ordinary thread: threads inherit scheduling and affinity of the
+    /// thread that starts them.
     ///
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
@@ -152,7 +153,7 @@ impl Builder {
     }
 }
 
-/// A file that holds this text, and that nobody can change.
+/// Creates a sealed memory file of this text.
 fn read_only(text: &str) -> io::Result<OwnedFd> {
     let mut file =
         File::from(memfd_create("onbeat-description", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
@@ -161,31 +162,31 @@ fn read_only(text: &str) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Why a port was not created.
+/// Reason for a port that was not created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("port `{name}` ({kind:?}): expected {expected}")]
 pub struct CreateError {
-    /// Its name.
+    /// Name of the port.
     pub name: String,
-    /// What it was to carry.
+    /// Kind asked for.
     pub kind: Kind,
-    /// What was expected.
+    /// Names or kinds allowed.
     pub expected: &'static str,
 }
 
-/// Why the seam was not opened.
+/// Reason for an interface that was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The name cannot be that of a file.
+    /// The name cannot be a file name.
     #[error("a seam cannot be called `{name}`: 1 to 64 bytes, no `/`, no `.` at the start")]
     Name {
-        /// That name.
+        /// Name given.
         name: String,
     },
-    /// There is no place for the socket.
+    /// The socket cannot be placed.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// The system refused.
+    /// A system call failed.
     #[error("the seam cannot be opened: {0}")]
     System(#[from] io::Error),
 }

@@ -1,4 +1,4 @@
-//! What device tasks tell the world: the messages of the ports `imu`, `scan`, `sonar`, `led` and `wheels`.
+//! Messages of device tasks, on the ports `imu`, `scan`, `sonar`, `led` and `wheels`.
 //!
 //! One message is one datagram, little-endian, and begins with the same [`Head`]:
 //!
@@ -8,12 +8,12 @@
 //! | 1 | layout version, 1 |
 //! | 2 | flags, 16 bits: bit 0 stale |
 //! | 4 | sequence number, 32 bits: one more with every message of a port, wraps |
-//! | 8 | when it was measured, CLOCK_MONOTONIC ns, 64 bits |
-//! | 16 | when it was told, the same |
+//! | 8 | time of measurement, CLOCK_MONOTONIC ns, 64 bits |
+//! | 16 | time of sending, the same |
 //!
-//! What follows stands at the struct of each kind. All numbers are SI. Encoding allocates nothing: it is made for the
-//! real-time side. A *stale* message repeats the last measurement because no newer one came; its time stamp is the old
-//! one.
+//! Each kind's struct documents the bytes that follow. All numbers are SI. Encoding allocates nothing, for
+//! use on the real-time side. A *stale* message repeats the last measurement because no newer one came; its
+//! time stamp is the old one.
 
 mod imu;
 mod led;
@@ -31,57 +31,57 @@ pub use wheels::{WheelRequest, Wheels};
 
 use crate::bytes::{self, Writer};
 
-/// What every message begins with.
+/// Head of every message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Number of the message on its port.
+    /// Sequence number of the message on its port.
     pub sequence: u32,
-    /// When it was measured, CLOCK_MONOTONIC; 0 if nothing was measured yet.
+    /// Time of measurement, CLOCK_MONOTONIC; 0 if nothing was measured yet.
     pub stamp_ns: u64,
-    /// When it was told, CLOCK_MONOTONIC.
+    /// Time of sending, CLOCK_MONOTONIC.
     pub told_ns: u64,
-    /// It repeats an old measurement: the device gives no new one.
+    /// True if it repeats an old measurement because the device gives no new one.
     pub stale: bool,
 }
 
-/// What a message cannot be read for.
+/// Reason for a message that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SensorError {
-    /// Another length than its kind has.
+    /// The length is not that of its kind.
     #[error("found {found} bytes, expected {expected}: is it a message of another port or version?")]
     Length {
-        /// What the kind, or what the message itself says.
+        /// Length by the kind, or by the message's own count.
         expected: usize,
-        /// What there is.
+        /// Length found.
         found: usize,
     },
-    /// Another kind than expected.
+    /// The kind is not the expected one.
     #[error("found a message of kind {found}, expected kind {expected}: it belongs to another port")]
     Kind {
-        /// The kind of this struct.
+        /// Kind of this struct.
         expected: u8,
-        /// The kind of the message.
+        /// Kind of the message.
         found: u8,
     },
-    /// Another version of the layout.
+    /// The layout has another version.
     #[error(
         "found layout version {found}, expected {VERSION}: both sides must be of the same Onbeat version"
     )]
     Version {
-        /// What the message says.
+        /// Version of the message.
         found: u8,
     },
-    /// A value that the field cannot have.
+    /// A field has a value it cannot have.
     #[error("found {value} as {field}: no such value is known")]
     Value {
         /// Name of the field.
         field: &'static str,
-        /// What it holds.
+        /// Value found.
         value: u32,
     },
 }
 
-/// Version of all layouts here.
+/// Version of all layouts in this module.
 const VERSION: u8 = 1;
 
 /// Bytes of a [`Head`].
@@ -99,7 +99,7 @@ impl Head {
         writer.u64(self.told_ns);
     }
 
-    /// Reads it from a message of `kind` that is at least `length` bytes long.
+    /// Reads the head of a message of `kind` that is at least `length` bytes long.
     fn read<'a>(bytes: &'a [u8], kind: u8, length: usize) -> Result<(Self, Reader<'a>), SensorError> {
         if bytes.len() < length.max(HEAD) {
             return Err(SensorError::Length { expected: length, found: bytes.len() });
@@ -118,7 +118,7 @@ impl Head {
         Ok((head, reader))
     }
 
-    /// The same for a message of one length.
+    /// Reads the head of a message that is exactly `length` bytes long.
     fn read_exactly<'a>(
         bytes: &'a [u8],
         kind: u8,
@@ -132,7 +132,7 @@ impl Head {
     }
 }
 
-/// Reads a message whose length was checked, once for the whole of it: zeros where there is nothing.
+/// Reads a message whose total length was checked before; zeros beyond its end.
 struct Reader<'a>(bytes::Reader<'a>);
 
 impl<'a> Reader<'a> {

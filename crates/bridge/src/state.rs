@@ -1,121 +1,122 @@
-//! How a cycle stands at the end of a beat.
+//! State of the running cycle, published at the end of every cycle.
 
 mod ends;
 pub(crate) mod words;
 
 pub use ends::{ReadError, Reader, Writer};
 
-/// A cycle at the end of one beat. No number here is ever NaN for want of a value: `fresh`, `known` and counters say
-/// what counts.
+/// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
+/// tell which values are valid.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// Number of the beat.
+    /// Number of the cycle.
     pub beat: u64,
-    /// Its ideal instant, CLOCK_MONOTONIC.
+    /// Scheduled release, CLOCK_MONOTONIC.
     pub release_ns: u64,
-    /// The bus.
+    /// State of the bus.
     pub bus: Bus,
-    /// The timing of the cycle since the first beat in Op.
+    /// Timing since the first cycle in Op.
     pub timing: Timing,
-    /// What became of commands.
+    /// Outcome of commands.
     pub command: CommandState,
-    /// What moves the axes.
+    /// Active controller and its trajectory.
     pub control: Control,
-    /// The base; all zero if the robot has none.
+    /// Mobile base; all zero if the robot has none.
     pub base: Base,
-    /// The axes, in the order of the description.
+    /// Axes, in the order of the description.
     pub axes: Vec<Axis>,
 }
 
-/// The bus.
+/// State of the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bus {
-    /// 0 scan, 1 clocks, 2 configuration, 3 PreOp, 4 to SafeOp, 5 SafeOp, 6 to Op, 7 Op, 8 to Init, 9 down.
+    /// Bring-up phase: 0 scan, 1 clocks, 2 configuration, 3 PreOp, 4 to SafeOp, 5 SafeOp, 6 to Op, 7 Op, 8
+    /// to Init, 9 down.
     pub stage: u8,
-    /// All inputs are of this beat.
+    /// True if all inputs are of this cycle.
     pub all_fresh: bool,
-    /// Datagrams of this beat with another working counter than expected.
+    /// Datagrams of this cycle with an unexpected working counter.
     pub working_counter_errors: u16,
     /// Frames sent since the start.
     pub frames_sent: u64,
-    /// Frames that came back and were taken.
+    /// Frames that returned in time and were accepted.
     pub frames_accepted: u64,
-    /// Frames that did not come back in time.
+    /// Frames that did not return in time.
     pub frames_lost: u64,
-    /// Frames that came back too late, twice, cut short, changed, or were not ours.
+    /// Frames that returned too late, twice, truncated or changed, or were not ours.
     pub frames_rejected: u64,
-    /// Beats with a wrong working counter since Op.
+    /// Cycles with a wrong working counter since Op.
     pub broken_beats: u64,
     /// Largest difference of a SubDevice's clock from the reference clock.
     pub clock_difference_ns: u64,
-    /// Frames the operating system did not take or give.
+    /// Frames the operating system failed to send or receive.
     pub link_errors: u64,
 }
 
-/// The timing of the cycle since the first beat in Op.
+/// Timing of the cycle since the first cycle in Op.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Beats measured.
+    /// Cycles measured.
     pub beats: u64,
-    /// From the release to the start of a beat.
+    /// Wake-up latency: from the release to the start of a cycle.
     pub wakeup_latency: Spread,
-    /// |actual period - period|.
+    /// Period jitter: |actual period - period|.
     pub period_jitter: Spread,
-    /// From the start of a beat to its end, without waiting for the wire.
+    /// Execution time: from the start of a cycle to its end, without the wait for the wire.
     pub execution: Spread,
-    /// Beats that ran past the next release.
+    /// Cycles that ran past the next release.
     pub overruns: u64,
     /// Releases that were skipped.
     pub skipped: u64,
-    /// Beat of the last overrun.
+    /// Number of the last cycle that overran.
     pub last_overrun: u64,
 }
 
-/// Last, smallest, largest and mean of a time.
+/// Last, smallest, largest and mean value of a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// Of the last beat.
+    /// Value of the last cycle.
     pub last_ns: u64,
-    /// The smallest.
+    /// Smallest value.
     pub minimum_ns: u64,
-    /// The largest.
+    /// Largest value.
     pub maximum_ns: u64,
-    /// The mean.
+    /// Mean value.
     pub mean_ns: u64,
 }
 
-/// What became of commands.
+/// Outcome of commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandState {
     /// Sequence number of the last command taken over.
     pub sequence: u64,
-    /// When that was given.
+    /// Time stamp of that command.
     pub stamp_ns: u64,
-    /// Whether one holds.
+    /// Validity of the last command.
     pub freshness: Freshness,
     /// Commands taken over since the start.
     pub accepted: u64,
     /// Commands refused since the start.
     pub refused: u64,
-    /// Why the last one was refused; 0 for none. The codes are [`Refusal`].
+    /// Reason for the last refusal, a code of [`Refusal`]; 0 for none.
     pub last_refusal: u8,
-    /// The axis it was refused for, in the description's order; `u16::MAX` for none.
+    /// Axis of the last refusal, by its index in the description; `u16::MAX` for none.
     pub last_refused_axis: u16,
 }
 
-/// Whether a command holds.
+/// Validity of the last command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
-    /// Nobody has given one.
+    /// No command was ever given.
     #[default]
     Never,
-    /// The last one holds.
+    /// The last command is in force.
     Fresh,
-    /// The last one's time-to-live is over.
+    /// The time-to-live of the last command is over.
     Stale,
 }
 
-/// Why a command was refused.
+/// Reason for a refused command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Refusal {
@@ -123,115 +124,115 @@ pub enum Refusal {
     NotFinite = 1,
     /// Its time stamp lies in the future, or its time-to-live is 0 or too long.
     Time = 2,
-    /// Another number of axes than the robot has.
+    /// The number of axes is not the robot's.
     Axes = 3,
-    /// An axis is asked for what its mode cannot do.
+    /// A target is of a kind that the axis's mode does not support.
     Mode = 4,
-    /// Beyond the limits of position.
+    /// A target is beyond the position limits.
     PositionLimit = 5,
-    /// Beyond the limit of velocity.
+    /// A target is above the velocity limit.
     VelocityLimit = 6,
-    /// Beyond the limit of torque.
+    /// A target is above the torque limit.
     EffortLimit = 7,
     /// The region holds no whole command.
     Torn = 8,
 }
 
-/// What moves the axes.
+/// Active controller and its trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Control {
     /// Index of the active controller in the description.
     pub active: u16,
-    /// The drives are asked to be enabled.
+    /// True if the drives are commanded to be enabled.
     pub enabled: bool,
-    /// Number of the last trajectory taken up; 0 for none.
+    /// Number of the last trajectory accepted; 0 for none.
     pub trajectory: u64,
-    /// How far it is.
+    /// Status of that trajectory.
     pub trajectory_status: TrajectoryStatus,
-    /// Since it began.
+    /// Time since its start.
     pub trajectory_elapsed_ns: u64,
 }
 
-/// How far a trajectory is.
+/// Status of a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrajectoryStatus {
-    /// There is none.
+    /// No trajectory.
     #[default]
     None,
     /// The axes follow it.
     Executing,
-    /// It was reached within its tolerance.
+    /// The goal was reached within its tolerances.
     Succeeded,
-    /// It was given up: a tolerance, a limit, a drive.
+    /// Aborted: a tolerance, a limit, or a drive.
     Aborted,
-    /// It was called off; the axes came to rest.
+    /// Canceled; the axes came to rest.
     Canceled,
 }
 
-/// A base that moves about, by its odometry.
+/// Pose and velocity of a mobile base by its odometry.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Base {
-    /// Place since the start, m and rad: x, y, yaw.
+    /// Pose since the start, m and rad: x, y, yaw.
     pub pose: [f64; 3],
     /// Velocity in its own frame, m/s and rad/s: x, y, yaw.
     pub twist: [f64; 3],
 }
 
-/// One axis.
+/// State of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// CiA 402 state of its drive in the order of the standard's table, from 1; 0 for none known.
+    /// CiA 402 state of its drive in the order of the standard's table, from 1; 0 if unknown.
     pub drive_state: u8,
     /// 0 not enabled, 1 enabled and holding, 2 following set-points.
     pub phase: u8,
-    /// The numbers are of this beat.
+    /// True if the numbers are of this cycle.
     pub fresh: bool,
-    /// It knows its absolute position.
+    /// True if its absolute position is known.
     pub homed: bool,
-    /// Why supervision stopped it; 0 for not stopped. The codes are [`Stop`].
+    /// Reason for a stop by supervision, a code of [`Stop`]; 0 if it is not stopped.
     pub stop: u8,
-    /// rad.
+    /// Position, rad.
     pub position: f64,
-    /// rad/s.
+    /// Velocity, rad/s.
     pub velocity: f64,
-    /// N m at the axis.
+    /// Torque at the axis, N m.
     pub effort: f64,
-    /// rad: what the drive was sent.
+    /// Target position sent to the drive, rad.
     pub target_position: f64,
-    /// rad/s: what the drive was sent.
+    /// Target velocity sent to the drive, rad/s.
     pub target_velocity: f64,
-    /// N m: what the drive was sent.
+    /// Target torque sent to the drive, N m.
     pub target_effort: f64,
 }
 
-/// Why supervision stopped an axis.
+/// Reason for a stop of an axis by supervision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stop {
-    /// The command went stale.
+    /// The command became stale.
     Stale = 1,
-    /// The controller asked beyond the limits of position.
+    /// The controller's set-point was beyond the position limits.
     PositionLimit = 2,
-    /// Beyond the limit of velocity.
+    /// The set-point was above the velocity limit.
     VelocityLimit = 3,
-    /// A set-point stepped farther than it may.
+    /// A set-point stepped farther than allowed.
     Step = 4,
-    /// The axis did not follow.
+    /// The axis did not follow its set-point.
     FollowingError = 5,
     /// The drive is in fault.
     Fault = 6,
-    /// A set-point was no number.
+    /// A set-point was NaN or infinite.
     NotFinite = 7,
-    /// The drive did not find its home: it showed a homing error.
+    /// Homing failed: the drive reported a homing error.
     HomingError = 8,
-    /// The drive did not find its home in time.
+    /// Homing failed: the drive did not finish in time.
     HomingTimedOut = 9,
-    /// The axis was not heard of.
+    /// The axis sent no inputs for too long.
     Outage = 10,
-    /// A stop signal.
+    /// A stop signal is set.
     Interlock = 11,
     /// The permission to enable is missing.
     NotPermitted = 12,
-    /// The cycle ends, and the controller did not bring the axis to rest.
+    /// The cycle is ending, and the controller did not bring the axis to rest.
     Ending = 13,
 }

@@ -1,16 +1,17 @@
-//! The codes of a state in words, the same for everybody who shows them: `onbeat top`, ROS 2 diagnostics, Python.
+//! Texts for the codes of a state, shared by everything that shows them: `onbeat top`, ROS 2 diagnostics,
+//! Python.
 //!
-//! A code that this version does not know is a word, too: `code 9`.
+//! An unknown code gets a text, too: `code 9`.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::state::{Freshness, Refusal, Stop, TrajectoryStatus};
 
-/// A code in words.
+/// Text of a code.
 pub type Words = Cow<'static, str>;
 
-/// How far the bus is ([`crate::state::Bus::stage`]).
+/// Text of the bus's bring-up phase ([`crate::state::Bus::stage`]).
 #[must_use]
 pub fn stage(code: u8) -> Words {
     const STAGES: [&str; 10] = [
@@ -28,7 +29,7 @@ pub fn stage(code: u8) -> Words {
     STAGES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
 }
 
-/// The state of a drive as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is `not known`.
+/// Text of a drive's state as CiA 402 spells it ([`crate::state::Axis::drive_state`]); 0 is `not known`.
 #[must_use]
 pub fn drive_state(code: u8) -> Words {
     const STATES: [&str; 9] = [
@@ -45,20 +46,21 @@ pub fn drive_state(code: u8) -> Words {
     STATES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
 }
 
-/// What an axis does ([`crate::state::Axis::phase`]).
+/// Text of an axis's phase ([`crate::state::Axis::phase`]).
 #[must_use]
 pub fn phase(code: u8) -> Words {
     const PHASES: [&str; 3] = ["not enabled", "holding", "following"];
     PHASES.get(usize::from(code)).map_or_else(|| unknown(code), |&words| words.into())
 }
 
-/// Why an axis was stopped ([`crate::state::Axis::stop`]); `None` for one that was not.
+/// Text of the reason for a stop ([`crate::state::Axis::stop`]); `None` for an axis that is not stopped.
 #[must_use]
 pub fn stop(code: u8) -> Option<Words> {
     (code != 0).then(|| Stop::from_code(code).map_or_else(|| unknown(code), |stop| stop.words().into()))
 }
 
-/// Why a command was refused ([`crate::state::CommandState::last_refusal`]); `None` if none was.
+/// Text of the reason for a refusal ([`crate::state::CommandState::last_refusal`]); `None` if there was
+/// none.
 #[must_use]
 pub fn refusal(code: u8) -> Option<Words> {
     (code != 0).then(|| Refusal::from_code(code).map_or_else(|| unknown(code), |it| it.words().into()))
@@ -69,7 +71,7 @@ fn unknown(code: u8) -> Words {
 }
 
 impl Stop {
-    /// Of a state's code; `None` for 0 and for what this version does not know.
+    /// Decodes a state's code; `None` for 0 and unknown codes.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
@@ -90,7 +92,7 @@ impl Stop {
         })
     }
 
-    /// In words, for a line of its own.
+    /// Text for a line of its own.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -112,7 +114,7 @@ impl Stop {
 }
 
 impl Refusal {
-    /// Of a state's code; `None` for 0 and for what this version does not know.
+    /// Decodes a state's code; `None` for 0 and unknown codes.
     #[must_use]
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
@@ -128,7 +130,7 @@ impl Refusal {
         })
     }
 
-    /// In words, for a line of its own.
+    /// Text for a line of its own.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -199,7 +201,7 @@ mod tests {
         assert_eq!(stop(200).unwrap(), "code 200");
     }
 
-    /// A code is written by the enum and read by `from_code`: both must mean the same.
+    /// Codes are written by the enum and read by `from_code`: both must agree.
     #[test]
     fn codes_come_back_as_what_they_were() {
         for code in 0..=u8::MAX {

@@ -1,4 +1,5 @@
-//! A counting allocator sees the real-time ends: publishing, hearing commands, sending and receiving ask for no memory.
+//! Allocation test of the real-time ends: a counting allocator sees that publishing, reading commands,
+//! sending and receiving ask for no memory.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -30,7 +31,7 @@ fn the_real_time_ends_ask_for_no_memory() {
     let mut now = state(0);
     let mut heard = 0;
     for beat in 0..200 {
-        // Every holder in turn has a region of its own: going over to it is watched too.
+        // Each holder has a region of its own: the transition from one to the next is watched too.
         let mut writer = seam.command().unwrap();
         let axes = vec![Some(AxisTarget::Position(1.0)), None];
         writer.send(&Command { axes, ..Command::default() }).unwrap();

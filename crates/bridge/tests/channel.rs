@@ -1,4 +1,4 @@
-//! Datagram channels, from both ends.
+//! Datagram channels, tested from both ends.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -48,7 +48,7 @@ fn messages_pass_both_ways_each_whole_and_in_order() {
     }
     assert_eq!(port.receive(&mut buffer), None);
     assert_eq!(channel.recv_timeout(&mut buffer, Duration::from_millis(1)).unwrap(), None);
-    // The door counts after it has moved something.
+    // The server counts after it has moved data.
     let passed =
         |it: PortCounters| [it.sent, it.delivered, it.written, it.received, it.refused, it.dropped];
     eventually("all is counted", || {
@@ -113,7 +113,7 @@ fn of_a_stream_bytes_are_counted() {
     port.send(&[1; 60]).unwrap();
     assert_eq!(port.send(&[2; 60]), Err(Full { length: 60 }));
     let channel = seam.port("port").unwrap();
-    // One that writes more than finds room, and is gone.
+    // A client writes more than there is room for, and is gone.
     (&channel).write_all(&[3; 350]).unwrap();
     eventually("the ring is full", || (door.counters()[0].written == 100).then_some(()));
     drop(channel);
@@ -168,7 +168,7 @@ fn a_real_time_side_that_does_not_take_makes_the_client_wait_and_loses_nothing()
             .err()
     });
     assert_eq!(late.kind(), ErrorKind::TimedOut);
-    // It goes away, and all of it still arrives.
+    // The client is gone, and all it wrote still arrives.
     drop(channel);
     let mut buffer = [0; 8];
     for number in 0..written {
@@ -207,13 +207,14 @@ fn messages_that_no_port_takes_are_refused_where_they_are_sent() {
     for wrong in [&[0; 9][..], &[]] {
         assert_eq!(channel.write(wrong).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
-    // Past our own client code: what is too long is dropped and counted, and the next one passes.
+    // Bypasses our own client code: a message that is too long is dropped and counted, and the next one
+    // passes.
     rustix::net::send(&channel, &[0; 9], rustix::net::SendFlags::NOSIGNAL).unwrap();
     channel.write_all(b"good").unwrap();
     let mut buffer = [0; 8];
     assert_eq!(eventually("the good one", || port.receive(&mut buffer)), 4);
     assert_eq!(door.counters()[0].dropped, 1);
-    // A buffer too small for a message says so.
+    // A buffer too small for a message is reported.
     port.send(&[1; 8]).unwrap();
     assert_eq!(channel.read(&mut [0; 3]).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
@@ -233,7 +234,7 @@ fn the_end_of_the_cycle_is_the_end_of_the_file() {
 fn a_cycle_that_ends_with_words_unread_has_ended_and_not_failed() {
     let Open { seam, door, _ends, _folder, .. } = open(MESSAGES);
     let mut channel = seam.port("port").unwrap();
-    // The ring takes four; the rest is in the socket when its other end closes.
+    // The ring holds four; the rest is in the socket when its other end closes.
     for number in 0..20_u8 {
         channel.write_all(&[number]).unwrap();
     }

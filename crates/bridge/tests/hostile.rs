@@ -1,4 +1,4 @@
-//! Peers that may not, or mean ill: what they can reach, and that the cycle's side goes on.
+//! Hostile peers: the limits of their reach, and the cycle's side unaffected.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -25,7 +25,8 @@ use rustix::net::{
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use support::{Folder, eventually, state};
 
-/// What a program in any language does: asks at the door, and has the descriptors.
+/// Sends a request as a program in any language would; returns the connection, the reply and the
+/// descriptors.
 fn ask(path: &Path, request: &[u8]) -> (OwnedFd, Vec<u8>, Vec<OwnedFd>) {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
     rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
@@ -54,7 +55,7 @@ fn nobody_can_write_to_the_state_or_cut_a_region_short() {
     assert_eq!((shared.len(), command.len()), (3, 1));
     for file in &shared {
         assert_eq!(rustix::io::pwrite(file, b"x", 0), Err(Errno::PERM));
-        // A descriptor of one's own, through /proc, is no way round.
+        // Reopening the descriptor through /proc gives no write access either.
         let again = std::fs::File::options()
             .write(true)
             .open(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file)));
@@ -66,7 +67,7 @@ fn nobody_can_write_to_the_state_or_cut_a_region_short() {
         assert_eq!(ftruncate(file, 1 << 24), Err(Errno::PERM));
         assert_eq!(fcntl_add_seals(file, SealFlags::WRITE), Err(Errno::PERM), "the seals are sealed");
     }
-    // Holes may be punched into the command region: the cycle then finds no command, and goes on.
+    // A peer may punch holes into the command region: the cycle then finds no command, and goes on.
     fallocate(&command[0], FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 4096).unwrap();
     let mut taken = ends.command.blank();
     assert_eq!(ends.command.newest(&mut taken), Read::Nothing);
@@ -87,11 +88,11 @@ fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_h
             for round in 0..30_000_u64 {
                 let mut words = [0_u8; 512];
                 random.fill(&mut words);
-                // Small numbers now and then, so that some of it looks whole.
+                // Small numbers now and then, so that some of the content looks valid.
                 if round % 2 == 0 {
                     words.chunks_exact_mut(8).for_each(|word| word[1..].fill(0));
                 }
-                // Within the region, 640 bytes: what reaches beyond the end is refused by the seal.
+                // Within the region, 640 bytes; writes beyond the end are refused by the seal.
                 let place = random.usize(8..80);
                 let count = random.usize(1..=(80 - place).min(64));
                 rustix::io::pwrite(&files[0], &words[..8 * count], 8 * place as u64).unwrap();
@@ -104,7 +105,7 @@ fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_h
         }
     });
     drop((line, files));
-    // Other tests of this process start programs, which have its descriptors until they are there.
+    // Other tests of this process start programs, which inherit its descriptors between fork and exec.
     let mut next = eventually("the lease is free", || Attachment::open(&socket).unwrap().command().ok());
     next.send(&Command { time_to_live_ns: 77, ..Command::default() }).unwrap();
     eventually("the next holder is heard", || {
@@ -124,7 +125,7 @@ fn what_is_no_request_is_answered_and_the_door_goes_on() {
     }
     let (_line, reply, _) = ask(&socket, b"onbd\x07\x00\x01\x00");
     assert!(String::from_utf8_lossy(&reply).contains("version 1 of the seam, the visitor 7"), "{reply:?}");
-    // The holder of the lease that goes on asking loses it, and is told.
+    // A holder that sends another request on the lease's connection loses the lease, and gets a reply.
     let (line, _, lease) = ask(&socket, &Request::Lease.emit());
     assert_eq!(lease.len(), 1);
     rustix::net::send(&line, &Request::Attach.emit(), SendFlags::empty()).unwrap();
@@ -153,7 +154,7 @@ fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
     eventually("there is room again", || Attachment::open(&socket).ok());
 }
 
-/// Whoever may only look cannot keep out those who may command.
+/// Clients that may only read cannot keep out those that may command.
 #[test]
 fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
     if !rustix::process::geteuid().is_root() {
@@ -164,7 +165,7 @@ fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
     let socket = folder.socket("robot");
     std::thread::scope(|scope| {
         let crowd = scope.spawn(|| {
-            // Of this thread alone, and for good.
+            // For this thread only, irrevocably.
             set_thread_gid(Gid::from_raw(NOBODY)).unwrap();
             set_thread_uid(Uid::from_raw(NOBODY)).unwrap();
             let mut inside = Vec::new();
@@ -179,7 +180,7 @@ fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
         let (inside, refused) = crowd.join().unwrap();
         assert!(refused.to_string().contains("programs of user 65534 are attached already"), "{refused}");
         assert!(inside.len() > 10, "{}", inside.len());
-        // Nor can he keep out another stranger.
+        // They cannot keep out another stranger, either.
         let other = scope.spawn(|| {
             set_thread_gid(Gid::from_raw(NOBODY - 1)).unwrap();
             set_thread_uid(Uid::from_raw(NOBODY - 1)).unwrap();
@@ -192,7 +193,7 @@ fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
     });
 }
 
-/// A member by a supplementary group, as a user on a desktop is one.
+/// A member through a supplementary group, as desktop users are.
 #[test]
 fn a_group_may_be_one_of_many_that_a_visitor_is_in() {
     if !rustix::process::geteuid().is_root() {
@@ -239,7 +240,7 @@ fn another_user_may_look_and_only_a_member_of_the_group_may_command() {
         port.bind();
         let (mut ends, _door) = builder.open().unwrap();
         ends.state.publish(&state(3));
-        // Where this binary is, the other user may not look.
+        // The other user may not read the folder of this binary.
         let program = folder.0.join("visitor");
         std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
         let mut process = Process::new(program);
@@ -269,7 +270,7 @@ fn as_another_user() {
     eprintln!("looked");
 }
 
-/// A process that forked has a child that has the connection, too: the lease ends with who took it all the same.
+/// A forked child inherits the connection: the lease ends with the process that took it all the same.
 #[test]
 fn a_lease_ends_with_its_process_though_a_child_has_its_connection() {
     let folder = Folder::new();
@@ -299,21 +300,21 @@ fn with_a_child() {
     let Some(socket) = std::env::var_os(SOCKET) else { return };
     let (line, _, lease) = ask(Path::new(&socket), &Request::Lease.emit());
     assert_eq!(lease.len(), 1);
-    // What a fork without exec leaves open.
+    // As a fork without exec leaves it: the descriptor stays open in the child.
     rustix::io::fcntl_setfd(&line, rustix::io::FdFlags::empty()).unwrap();
     let mut child = Process::new("sleep").arg("600").stderr(Stdio::null()).spawn().unwrap();
     eprintln!("{}", child.id());
     child.wait().unwrap();
 }
 
-/// The kernel counts the descriptors that are on their way for all processes of a user: once too many are, no process of
-/// this user can hand out any.
+/// The kernel counts descriptors in flight over all processes of a user: above its limit no process of the
+/// user can send any.
 #[test]
 fn visitors_that_never_read_do_not_use_up_the_descriptors_on_their_way_of_the_cycles_user() {
     if !rustix::process::geteuid().is_root() {
         return eprintln!("skipped: needs root, to become another user");
     }
-    // The limit that counts is that of open files: in a process of its own.
+    // The limit is that of open files, so it is set in a process of its own.
     let mut process = Process::new(std::env::current_exe().unwrap());
     process
         .args(["--exact", "flooded", "--ignored", "--nocapture"])
@@ -368,7 +369,7 @@ fn flooded() {
         let same_user = scope.spawn(|| {
             become_user(user);
             Attachment::open(&socket).unwrap().command().unwrap();
-            // And whatever else this user hands over.
+            // Descriptors that this user sends elsewhere get through, too.
             let (here, _there) = rustix::net::socketpair(
                 AddressFamily::UNIX,
                 SocketType::STREAM,

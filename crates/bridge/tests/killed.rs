@@ -1,5 +1,6 @@
-//! Readers, writers and clients of channels are killed (`kill -9`) at random instants, a thousand of them, while a thread
-//! publishes every millisecond that the kernel would end at the first system call but `read`.
+//! Kills (`kill -9`) a thousand readers, writers and channel clients at random instants, while a thread
+//! publishes every millisecond in seccomp strict mode: the kernel would end it at any system call but
+//! `read`.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -27,7 +28,7 @@ use rustix::time::{
 };
 use support::{Folder, eventually, state};
 
-/// Killed by one thread of the test, one after another.
+/// Readers killed by each thread of the test, one after another.
 const READERS: [usize; 3] = [100; 3];
 const WRITERS: usize = 300;
 const CLIENTS: [(&str, usize); 4] = [("m0", 100), ("m1", 100), ("s0", 100), ("s1", 100)];
@@ -55,7 +56,8 @@ fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_seam_as
     door.diagnostics("{}").unwrap();
     let socket = folder.socket("robot");
     let seam = Attachment::open(&socket).unwrap();
-    // Without it (RLIMIT_MEMLOCK) the kernel may take a page from this process, and faults prove nothing.
+    // Without locked memory (RLIMIT_MEMLOCK) the kernel may take pages from this process, and counted
+    // faults prove nothing.
     let locked = mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).is_ok();
     let before = cycle.switches_and_faults();
     let descriptors = descriptors();
@@ -82,7 +84,7 @@ fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_seam_as
             for round in 1..=WRITERS as u64 {
                 kill("writer", socket, &mut random);
                 killed.fetch_add(1, Ordering::Relaxed);
-                // The lease is free, and what the cycle hears next is the new holder's.
+                // The lease is free, and the next command the cycle reads is the new holder's.
                 let mut writer = lease(seam, std::process::id());
                 let marker = MARKER + round;
                 writer.send(&pattern(1, marker)).unwrap();
@@ -97,13 +99,13 @@ fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_seam_as
                 for _ in 0..count {
                     kill(name, socket, &mut random);
                     killed.fetch_add(1, Ordering::Relaxed);
-                    // The port is free, and what is sent comes back.
+                    // The port is free, and a message comes back.
                     let marker = random.u64(..).to_le_bytes();
                     passes(&port(seam, name, std::process::id()), &marker);
                 }
             }));
         }
-        // Meanwhile the cycle goes on: it would stand still if it had been ended, or waited.
+        // The cycle goes on meanwhile: it would stand still if it had been killed, or had waited.
         let mut last = 0;
         while !killers.iter().all(|killer| killer.is_finished()) {
             last = eventually("another beat", || {
@@ -137,7 +139,7 @@ fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_seam_as
     }
 }
 
-/// The thread that publishes, seen from outside.
+/// Publishing thread, seen from outside.
 #[derive(Default)]
 struct Cycle {
     beats: AtomicU64,
@@ -148,7 +150,7 @@ struct Cycle {
 }
 
 impl Cycle {
-    /// Its beats. It never returns: to end, a thread makes system calls that it may not make any more.
+    /// Runs the cycles. Never returns: a thread that ends makes system calls, which strict mode forbids.
     fn run(&self, mut ends: RealTimeEnds, mut ports: [Port; 4], timer: &OwnedFd) {
         let mut command = ends.command.blank();
         let mut now = state(0);
@@ -157,7 +159,7 @@ impl Cycle {
             port.bind();
         }
         self.thread.store(gettid().as_raw_nonzero().get(), Ordering::Relaxed);
-        // From here on any other call than read, write, _exit and sigreturn ends the thread (prctl(2)).
+        // From here on any system call but read, write, _exit and sigreturn ends the thread (prctl(2)).
         self.strict
             .store(set_secure_computing_mode(SecureComputingMode::Strict).is_ok(), Ordering::Relaxed);
         loop {
@@ -172,7 +174,8 @@ impl Cycle {
                     let (is_whole, first) = (is_pattern(&command), command.sequence == 1);
                     now.command.accepted += 1;
                     now.command.refused += u64::from(!is_whole);
-                    // Of one holder they only go up. A new holder's first ones may have passed between two beats.
+                    // The numbers of one holder only increase. The first ones of a new holder may be
+                    // overwritten between two cycles.
                     let holder = command.time_to_live_ns;
                     if !first && holder == now.command.stamp_ns && command.sequence <= sequence {
                         now.command.refused += 1;
@@ -195,7 +198,7 @@ impl Cycle {
         }
     }
 
-    /// Times it gave up its CPU of its own accord, and page faults, so far.
+    /// Voluntary context switches and page faults so far.
     fn switches_and_faults(&self) -> (u64, u64) {
         let task = format!("/proc/self/task/{}", self.thread.load(Ordering::Relaxed));
         let status = fs::read_to_string(format!("{task}/status")).unwrap();
@@ -214,7 +217,7 @@ impl Cycle {
     }
 }
 
-/// Changes a state in place to that of another beat.
+/// Changes a state in place to that of another cycle.
 fn number(state: &mut State, beat: u64) {
     state.beat = beat;
     state.release_ns = beat.wrapping_mul(7);
@@ -225,14 +228,14 @@ fn number(state: &mut State, beat: u64) {
     }
 }
 
-/// The beat of a state of which every part must belong to it.
+/// Number of the cycle of a state; checks that every part belongs to it.
 fn whole(found: &State) -> u64 {
     let expected = State { command: found.command, ..state(found.beat) };
     assert_eq!(found, &expected);
     found.beat
 }
 
-/// A command of which every part says which one it is; `time_to_live_ns` says whose.
+/// Command in which every part encodes its sequence number; `time_to_live_ns` encodes the holder.
 fn pattern(sequence: u64, holder: u64) -> Command {
     let n = sequence as f64;
     Command {
@@ -243,17 +246,17 @@ fn pattern(sequence: u64, holder: u64) -> Command {
     }
 }
 
-/// Whether every part is of one command. Allocates nothing.
+/// True if every part is of one command. Allocates nothing.
 fn is_pattern(command: &Command) -> bool {
     let n = command.sequence as f64;
     command.twist == Some(Twist { x: n, y: -n, yaw: command.time_to_live_ns as f64 })
         && command.axes[..] == [Some(AxisTarget::Position(n)), Some(AxisTarget::Velocity(-n))]
 }
 
-/// Above every process number.
+/// Added to numbers to lie above every process id.
 const MARKER: u64 = 1 << 40;
 
-/// Starts a child in a role and kills it: mostly at work, sometimes wherever it is.
+/// Starts a child in a role and kills it: mostly at work, sometimes at any instant of its life.
 fn kill(role: &str, socket: &Path, random: &mut fastrand::Rng) {
     let mut child = start(role, socket);
     let mut said = [0];
@@ -265,7 +268,7 @@ fn kill(role: &str, socket: &Path, random: &mut fastrand::Rng) {
             let _ = errors.read_to_string(&mut why);
             panic!("the {role} ended by itself: {}{why}", char::from(said[0]));
         }
-        // Right at the first words, or anywhere in the work.
+        // At the first instructions, or anywhere in the work.
         thread::sleep(Duration::from_micros(random.u64(0..4_000)));
     } else {
         thread::sleep(Duration::from_micros(random.u64(0..20_000)));
@@ -283,7 +286,7 @@ fn start(role: &str, socket: &Path) -> Child {
     process.spawn().unwrap()
 }
 
-/// What the children do until they are killed.
+/// Work of the children until they are killed.
 #[test]
 #[ignore = "what the processes that the test above kills do"]
 fn in_a_role() {
@@ -325,7 +328,7 @@ fn in_a_role() {
                     }
                 }
                 at_work();
-                // Sometimes it reads, sometimes not.
+                // Reads at random.
                 if random.bool() {
                     match (&channel).read(&mut buffer) {
                         Ok(0) => panic!("the cycle has ended"),
@@ -338,8 +341,8 @@ fn in_a_role() {
     }
 }
 
-/// The lease. What this test's own process has given back may be held a moment longer: by another child of it, between
-/// fork and exec. Nobody else may have it.
+/// Takes the lease. One that this test's own process gave back may be held a moment longer, by another of
+/// its children between fork and exec. No other process may have it.
 fn lease(seam: &Attachment, test: u32) -> Writer {
     eventually("the lease is given back", || match seam.command() {
         Err(LeaseError::Taken { process }) if process == test => None,
@@ -347,7 +350,7 @@ fn lease(seam: &Attachment, test: u32) -> Writer {
     })
 }
 
-/// A port; as above.
+/// Opens a port; as above.
 fn port(seam: &Attachment, name: &str, test: u32) -> Channel {
     eventually("the port is given back", || match seam.port(name) {
         Err(PortError::Taken { process, .. }) if process == test => None,
@@ -355,7 +358,7 @@ fn port(seam: &Attachment, name: &str, test: u32) -> Channel {
     })
 }
 
-/// A message is one letter again and again, or a marker of the parent's.
+/// Checks that a message is one repeated letter or, as a marker of the parent, 8 bytes long.
 fn check_message(channel: &Channel, bytes: &[u8]) {
     if matches!(channel.kind(), Kind::Message { .. }) {
         let one_letter = bytes.iter().all(|&byte| byte == bytes[0] && byte.is_ascii_lowercase());
@@ -363,13 +366,13 @@ fn check_message(channel: &Channel, bytes: &[u8]) {
     }
 }
 
-/// What is sent comes back, after what the one before has left behind.
+/// Sends a marker until it comes back, after whatever the former client left.
 fn passes(channel: &Channel, marker: &[u8]) {
     let mut back: Vec<u8> = Vec::new();
     let mut buffer = [0; 64];
     let mut looks = 0_u32;
     eventually("what was sent comes back", || {
-        // It may have found the way back full: sent again now and then.
+        // The way back may have been full: sends again now and then.
         if looks % 16 == 0 {
             let _ = channel.send_timeout(marker, Duration::from_millis(1));
         }
@@ -389,7 +392,7 @@ fn every_millisecond() -> OwnedFd {
     timer
 }
 
-/// Open descriptors of this process.
+/// Number of open descriptors of this process.
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }

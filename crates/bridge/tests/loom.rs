@@ -1,5 +1,5 @@
-//! Models of the cell, and of holders of the lease that follow each other: loom tries every order in which the threads' loads and stores can happen, and every value the
-//! memory model lets a load see, with so many preemptions at most.
+//! Models of the cell, and of successive holders of the lease: loom tries every order of the threads' loads
+//! and stores, and every value the memory model lets a load return, up to a bounded number of preemptions.
 //!
 //! `cargo xtask proofs` runs them, or: `RUSTFLAGS="--cfg loom" cargo test --release -p onbeat-bridge --test loom`.
 #![cfg(loom)]
@@ -14,7 +14,7 @@ use loom::thread;
 use onbeat_bridge::cell::{Found, Reader, Shape, Word, Writer};
 use onbeat_bridge::command::lease::{self, Hearing};
 
-/// A word as it is used.
+/// Word as used in production.
 struct Right(AtomicU64);
 
 impl Word for Right {
@@ -31,7 +31,7 @@ impl Word for Right {
     }
 }
 
-/// The same without fences: what the words of a slot are checked by may be seen before them, or after.
+/// Variant without fences: the words of a slot may be seen before or after the sequence that guards them.
 struct Unfenced(AtomicU64);
 
 impl Word for Unfenced {
@@ -46,7 +46,7 @@ impl Word for Unfenced {
     fn fence(_: Ordering) {}
 }
 
-/// The same without any order.
+/// Variant without any ordering.
 struct Unordered(AtomicU64);
 
 impl Word for Unordered {
@@ -63,7 +63,7 @@ impl Word for Unordered {
     }
 }
 
-/// A word whose writer dies: stores are made as long as it lives.
+/// Word whose writer dies: stores take effect only while it lives.
 struct Mortal(AtomicU64, Arc<std::sync::atomic::AtomicU64>);
 
 impl Word for Mortal {
@@ -72,7 +72,7 @@ impl Word for Mortal {
     }
 
     fn store(&self, value: u64, order: Ordering) {
-        // Relaxed, and not loom's: only the writer counts its own life.
+        // Relaxed, and not loom's: only the writer reads its own count.
         let left = self.1.load(Ordering::Relaxed);
         if left > 0 {
             self.1.store(left - 1, Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl Word for Mortal {
     }
 }
 
-/// As few slots as there can be: the writer laps the reader soonest.
+/// Fewest slots possible: the writer laps the reader soonest.
 const SHAPE: Shape = match Shape::new(2, 2) {
     Some(shape) => shape,
     None => panic!("2 slots of 2 words"),
@@ -101,12 +101,12 @@ fn memory<W: Word>(word: impl Fn(u64) -> W) -> Arc<[W]> {
     (0..SHAPE.total()).map(|_| word(0)).collect()
 }
 
-/// What a publication's words are.
+/// Words of a publication.
 fn words(number: u64) -> [u64; 2] {
     [number * 10, number * 10 + 1]
 }
 
-/// Reads once; the number of what was read whole.
+/// Reads once; returns the number of the publication if it was whole.
 fn read<W: Word>(reader: &Reader<Arc<[W]>>, attempts: u32) -> Option<u64> {
     let mut copy = [0; 2];
     match reader.read(&mut copy, attempts) {
@@ -118,7 +118,7 @@ fn read<W: Word>(reader: &Reader<Arc<[W]>>, attempts: u32) -> Option<u64> {
     }
 }
 
-/// A writer that comes round to the slot a reader copies from.
+/// Model of a writer that comes round to the slot a reader copies from.
 fn lapped<W: Word + Send + Sync + 'static>(word: fn(u64) -> W) {
     models().check(move || {
         let memory = memory(word);
@@ -131,7 +131,7 @@ fn lapped<W: Word + Send + Sync + 'static>(word: fn(u64) -> W) {
         });
         let first = read(&reader, 1);
         writes.join().unwrap();
-        // With the writer at rest one attempt is enough.
+        // One attempt is enough while the writer is at rest.
         assert_eq!(read(&reader, 1), Some(3));
         assert!(first.is_none_or(|number| (1..=3).contains(&number)));
     });
@@ -179,14 +179,15 @@ fn two_readers_disturb_nobody() {
         writer.publish(&words(1));
         let writes = thread::spawn(move || writer.publish(&words(2)));
         let reads = thread::spawn(move || read(&other, 1).is_some());
-        // One publication does not lap: the first attempt gives a whole one.
+        // One publication does not lap the reader: the first attempt gives a whole one.
         assert!(matches!(read(&mine, 1), Some(1 | 2)));
         writes.join().unwrap();
         reads.join().unwrap();
     });
 }
 
-/// The direction of commands: the writer is killed between any two stores while the cycle reads with few attempts.
+/// Direction of commands: the writer is killed between any two stores while the cycle reads with few
+/// attempts.
 #[test]
 fn a_writer_that_dies_while_the_cycle_reads_leaves_a_whole_command() {
     // Two whole publications of five stores each: sequence, two words, sequence, newest.
@@ -205,7 +206,7 @@ fn a_writer_that_dies_while_the_cycle_reads_leaves_a_whole_command() {
             assert!(during.unwrap_or(0) <= survives);
             writes.join().unwrap();
             assert_eq!(read(&reader, 1).unwrap_or(0), survives, "the last whole one stays");
-            // Who writes next goes on where the dead one stopped.
+            // The next writer continues at the point of death.
             life.store(u64::MAX, Ordering::Relaxed);
             let mut next = Writer::new(memory, SHAPE).unwrap();
             next.publish(&words(survives + 1));
@@ -214,7 +215,7 @@ fn a_writer_that_dies_while_the_cycle_reads_leaves_a_whole_command() {
     }
 }
 
-/// A word that is ordered as it should be, or not at all.
+/// Word with correct ordering, or with none.
 struct Ordered(AtomicU64, bool);
 
 impl Word for Ordered {
@@ -233,13 +234,13 @@ impl Word for Ordered {
 
 type Holder = Writer<Arc<[Ordered]>>;
 
-/// Two holders in turn, the first of whom has given a command; the door; the cycle.
+/// Two successive holders, the first of which has given a command; the server; the cycle.
 fn holders(is_ordered: bool) -> ([Holder; 2], impl FnMut(usize) -> bool, Hearing<Arc<[Ordered]>>) {
     let memories = [(); 2].map(|()| memory(|value| Ordered(AtomicU64::new(value), true)));
     let mut writers = memories.clone().map(|memory| Writer::new(memory, SHAPE).unwrap());
     writers[0].publish(&words(1));
     let (mut leases, hearing) = lease::pair();
-    // Made before any other thread: loom does not see what the ring orders.
+    // Made before any other thread: loom does not see the ring's ordering.
     let mut over = [(); 2].map(|()| Some(Ordered(AtomicU64::new(0), is_ordered)));
     let grant = move |who: usize| {
         let reader = Reader::new(Arc::clone(&memories[who]), SHAPE).unwrap();
@@ -248,7 +249,7 @@ fn holders(is_ordered: bool) -> ([Holder; 2], impl FnMut(usize) -> bool, Hearing
     (writers, grant, hearing)
 }
 
-/// Looks once; the numbers that were heard, which tell the holders apart: the second one begins at 8.
+/// Looks once; returns the numbers read, which tell the holders apart: those of the second begin at 8.
 fn heard(hearing: &mut Hearing<Arc<[Ordered]>>) -> Vec<u64> {
     let mut heard = Vec::new();
     hearing.newest(&mut [0; 2], |copy| {
@@ -259,14 +260,15 @@ fn heard(hearing: &mut Hearing<Arc<[Ordered]>>) -> Vec<u64> {
     heard
 }
 
-/// A holder that gives its last command and hangs up; the next one has the lease while the cycle looks.
+/// Model of a holder that gives its last command and hangs up; the next one gets the lease while the cycle
+/// looks.
 fn last_word(is_ordered: bool) {
     models().check(move || {
         let ([mut first, mut second], mut grant, mut hearing) = holders(is_ordered);
         assert!(grant(0));
         let hands_over = thread::spawn(move || {
             first.publish(&words(2));
-            // The door learns of it by the system, behind what was written.
+            // The server learns of it through a system call, which orders it after the writes.
             assert!(grant(1));
             second.publish(&words(8));
         });
@@ -293,7 +295,7 @@ fn a_former_holder_that_writes_on_is_heard_once_more_at_most() {
     models().check(|| {
         let ([mut first, mut second], mut grant, mut hearing) = holders(true);
         assert!(grant(0));
-        // It has hung up, and writes on.
+        // It has hung up, and goes on writing.
         let writes_on = thread::spawn(move || first.publish(&words(2)));
         let hands_over = thread::spawn(move || {
             second.publish(&words(8));
@@ -301,7 +303,7 @@ fn a_former_holder_that_writes_on_is_heard_once_more_at_most() {
         });
         let mut all = heard(&mut hearing);
         hands_over.join().unwrap();
-        // Begun behind the hand-over: the next one is heard in it, whatever the former one does.
+        // A look begun after the hand-over reads the next holder's command, whatever the former one writes.
         all.extend(heard(&mut hearing));
         assert!(matches!(all[..], [8] | [1, 8] | [2, 8] | [1, 2, 8]), "{all:?}");
         writes_on.join().unwrap();

@@ -1,4 +1,4 @@
-//! Where sockets are made, what is removed there, and who finds them.
+//! Folders of the sockets: creation, removal of dead sockets, and the search.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -54,7 +54,7 @@ fn opening_a_seam_removes_nothing_but_its_own_stale_socket() {
     drop(folder.builder("robot").open().unwrap());
     assert_eq!(names(), before);
 
-    // What is no socket of a dead cycle stays, and is named.
+    // Anything but the socket of a dead cycle stays, and is named in the error.
     let rows = [
         ("file", "found a file"),
         ("link", "found a symbolic link"),
@@ -75,7 +75,7 @@ fn opening_a_seam_removes_nothing_but_its_own_stale_socket() {
     assert_eq!(fs::read_to_string(folder.socket("file")).unwrap(), "words");
     assert_eq!(fs::read_to_string(folder.0.join("target")).unwrap(), "words");
 
-    // A socket at the path itself that nobody answers on makes room.
+    // A socket at the path itself is replaced if no process answers on it.
     for (name, _) in kinds {
         let name = format!("stale-{name}");
         let seam = folder.builder(&name).open().unwrap();
@@ -84,12 +84,12 @@ fn opening_a_seam_removes_nothing_but_its_own_stale_socket() {
     }
 }
 
-/// Users and groups that nobody else has: no test beside this one meets them.
+/// Numbers of users and groups unique to a test, so that tests do not interfere.
 fn number(index: u32) -> u32 {
     1_000_000 + std::process::id() * 16 + index
 }
 
-/// On a thread of its own, as this user, a member of these groups.
+/// Runs `work` on a thread of its own as this user, a member of these groups.
 fn as_user<T: Send>(user: u32, groups: &[u32], work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let there = scope.spawn(|| {
@@ -116,7 +116,7 @@ fn open(name: &str, group: Option<u32>, folder: Option<&Path>) -> Result<Seam, O
     builder.open()
 }
 
-/// Gone when this is dropped.
+/// Path removed on drop.
 struct Gone(PathBuf);
 
 impl Drop for Gone {
@@ -150,7 +150,7 @@ fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_f
         assert!(matches!(Attachment::named(&name), Err(FindError::Nobody { .. })));
         assert!(matches!(Attachment::open(door.path()), Err(AttachError::System { .. })));
     });
-    // The second cycle of this user finds its folder there, and sweeps what dead ones left.
+    // The second cycle of this user finds its folder, and removes the sockets of dead ones.
     let dead = folder.0.join("dead.sock");
     drop(as_user(user, &[group], || bound(&dead, SocketType::SEQPACKET)));
     let second = as_user(user, &[group], || open(&format!("{name}-2"), Some(group), None)).unwrap();
@@ -158,7 +158,7 @@ fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_f
     drop(second);
 }
 
-/// In a folder of one's own choice.
+/// In a folder chosen by the user.
 #[test]
 fn a_folder_that_is_made_for_a_seam_lets_its_group_in_and_one_that_was_there_stays_as_it_is() {
     if !rustix::process::geteuid().is_root() {
@@ -194,7 +194,7 @@ fn a_group_that_the_user_is_no_member_of_is_refused_with_what_to_do() {
     assert!(!Path::new(&format!("/tmp/onbeat-{user}-{group}")).exists());
 }
 
-/// Whoever likes may make a folder below /tmp: it counts for its own user only.
+/// Any user may make a folder below /tmp: it is trusted only for sockets of its own user.
 #[test]
 fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_write() {
     if !rustix::process::geteuid().is_root() {
@@ -203,20 +203,20 @@ fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_w
     let [user, group, squatter, member] = [7, 8, 9, 10].map(number);
     let name = format!("squat-{user}");
     let find = || as_user(member, &[group], || Attachment::named(&name).map(|seam| seam.user()));
-    // Under another one's name.
+    // Named after another user.
     let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
     let seam = as_user(squatter, &[group], || open(&name, Some(group), Some(&folder.0))).unwrap();
     assert!(matches!(find(), Err(FindError::Nobody { .. })));
     let refused = as_user(user, &[group], || open(&name, Some(group), None)).unwrap_err().to_string();
     assert!(refused.contains(&format!("belongs to user {squatter}")), "{refused}");
     drop((seam, folder));
-    // Where others may write.
+    // Writable by others.
     let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
     let seam = as_user(user, &[group], || open(&name, Some(group), None)).unwrap();
     assert_eq!(find().unwrap(), user);
     fs::set_permissions(&folder.0, Permissions::from_mode(0o770)).unwrap();
     assert!(matches!(find(), Err(FindError::Nobody { .. })));
-    // A socket of somebody else's.
+    // With a socket of another user.
     fs::set_permissions(&folder.0, Permissions::from_mode(0o750)).unwrap();
     let socket = seam.1.path().to_owned();
     assert!(fs::metadata(&socket).unwrap().file_type().is_socket());

@@ -1,4 +1,4 @@
-//! What crosses the seam: state, commands, description, diagnostics; who may; what is found.
+//! State, commands, description and diagnostics across the interface; the rights; the search.
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 
 mod support;
@@ -81,7 +81,8 @@ fn one_gives_commands_at_a_time_and_the_last_word_of_the_one_before_is_heard() {
             writer.send(&Command { time_to_live_ns: round + 1, ..Command::default() }).unwrap();
         }
         drop(writer);
-        // The last word of who has given the lease back is heard, also when the next one has it already.
+        // The last command of a holder that gave the lease back is read, even if the next one has it
+        // already.
         let next = seam.command().unwrap();
         assert_eq!(ends.command.newest(&mut command), Read::New);
         assert_eq!((command.time_to_live_ns, command.sequence), (round + 1, round % 3 + 1));

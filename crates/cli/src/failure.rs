@@ -3,6 +3,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use runtime::verdict::COULD_NOT_RUN;
+
 /// One sentence for people: the place, the expected, the found, and what to do. And the exit code: 1 unless the
 /// command has given others a meaning. Several of them are one, with the highest code.
 #[derive(Debug)]
@@ -53,7 +55,7 @@ impl Failure {
     }
 
     fn code(&self) -> u8 {
-        self.code.unwrap_or(1)
+        self.code.unwrap_or(COULD_NOT_RUN)
     }
 }
 

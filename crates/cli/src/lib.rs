@@ -44,6 +44,7 @@ mod commands;
 mod compose;
 mod facade;
 mod failure;
+mod limits;
 mod object_address;
 mod output;
 mod stop;
@@ -74,6 +75,12 @@ struct Arguments {
 /// The program: reads the command line, does what it says, and tells how it went.
 #[must_use]
 pub fn program() -> ExitCode {
+    limits::check().map_or_else(|failure| ended(&failure), |()| by_arguments())
+}
+
+/// Not part of [`program`]: its frame is large, and the stack may be small.
+#[inline(never)]
+fn by_arguments() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
@@ -86,11 +93,13 @@ pub fn program() -> ExitCode {
     stop::survive_file_limits();
     match arguments.command.execute() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            if !failure.is_silent() {
-                output::say_or_give_up(format!("onbeat: {failure}"));
-            }
-            failure.exit_code()
-        }
+        Err(failure) => ended(&failure),
     }
+}
+
+fn ended(failure: &failure::Failure) -> ExitCode {
+    if !failure.is_silent() {
+        output::say_or_give_up(format!("onbeat: {failure}"));
+    }
+    failure.exit_code()
 }

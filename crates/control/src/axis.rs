@@ -1,4 +1,4 @@
-//! What controllers know of an axis beforehand.
+//! Axis settings that controllers need in advance.
 
 use motion::{
     AxisLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
@@ -10,13 +10,13 @@ use runtime::controller::Beat;
 pub struct AxisSettings {
     /// Index of the axis.
     pub axis: usize,
-    /// Lowest and highest position; `None` for an axis that turns for ever.
+    /// Lowest and highest position; `None` for an axis that turns without limit.
     pub position_limits: Option<(Radians, Radians)>,
-    /// Highest speed either way; above 0.
+    /// Highest speed in either direction; above 0.
     pub velocity_limit: RadiansPerSecond,
-    /// Highest acceleration either way; above 0.
+    /// Highest acceleration in either direction; above 0.
     pub acceleration_limit: RadiansPerSecondSquared,
-    /// Highest jerk either way; above 0.
+    /// Highest jerk in either direction; above 0.
     pub jerk_limit: RadiansPerSecondCubed,
 }
 
@@ -29,7 +29,7 @@ impl AxisSettings {
         }
     }
 
-    /// `position`, brought within the limits; from `here`, an axis outside its limits goes no farther out.
+    /// Clamps `position` to the limits; from `here`, an axis outside its limits goes no farther out.
     pub(crate) fn within(&self, position: Radians, here: Radians) -> Radians {
         self.position_limits.map_or(position, |(lowest, highest)| {
             Radians(position.0.clamp(lowest.0.min(here.0), highest.0.max(here.0)))
@@ -37,7 +37,7 @@ impl AxisSettings {
     }
 }
 
-/// Time since the last beat.
+/// Time since the previous cycle.
 pub(crate) fn elapsed(beat: &Beat) -> Seconds {
     Seconds(beat.period.as_secs_f64() * beat.periods as f64)
 }

@@ -1,4 +1,4 @@
-//! Bases that follow a twist, and tell where they are.
+//! Base controller: follows a twist, and reports pose and twist by odometry.
 
 use ethercat::cia402::Request;
 use motion::base::{Pose, Twist};
@@ -10,11 +10,11 @@ use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Fres
 
 use crate::axis::elapsed;
 
-/// A base whose wheels, in mode CSV, follow the twist that is asked.
+/// A base whose wheels, in mode CSV, follow the commanded twist.
 ///
-/// A twist beyond what the base or its wheels may do is slowed down in all its parts alike: the base keeps to its arc.
-/// Velocity, acceleration and jerk of the base are bounded. Without a fresh twist it comes to rest; and while one wheel's
-/// drive is not enabled or stopped, the others come to rest too.
+/// A twist beyond the limits of the base or its wheels is scaled down in all its parts alike: the base
+/// keeps to its arc. Velocity, acceleration and jerk of the base are bounded. Without a fresh twist it
+/// comes to rest; and while one wheel's drive is not enabled or stopped, the others come to rest too.
 #[derive(Clone, Debug)]
 pub struct Drive {
     base: Base,
@@ -29,7 +29,7 @@ pub struct Drive {
     twist: Twist,
 }
 
-/// The wheels of a base and where they have brought it.
+/// Kinematics of the base, with its odometry.
 #[derive(Clone, Debug)]
 enum Base {
     Differential(Odometry<DifferentialDrive, 2>),
@@ -37,7 +37,8 @@ enum Base {
 }
 
 impl Drive {
-    /// A differential drive on the axes of its `[left, right]` wheels, none of which may turn faster than `wheel_limit`.
+    /// A differential drive on the axes of its `[left, right]` wheels, with `wheel_limit` as the highest
+    /// speed of each.
     ///
     /// # Errors
     /// A limit that is not finite and above 0.
@@ -73,7 +74,7 @@ impl Drive {
         Ok(Self { base, wheels, wheel_limit, limits, motion, wanted: None, aim: at_rest, twist: at_rest })
     }
 
-    /// Where it is, by its odometry.
+    /// Pose by odometry.
     #[must_use]
     pub fn pose(&self) -> Pose {
         match &self.base {
@@ -82,7 +83,7 @@ impl Drive {
         }
     }
 
-    /// A wheel's position has jumped without the base: odometry goes on from the next ones.
+    /// Restarts odometry from the next positions: a wheel's position has jumped without the base.
     pub(crate) fn restart(&mut self) {
         match &mut self.base {
             Base::Differential(odometry) => odometry.restart(),
@@ -90,7 +91,7 @@ impl Drive {
         }
     }
 
-    /// Odometry, also while something else moves the wheels: once a beat.
+    /// Updates odometry, once per cycle, also while another controller moves the wheels.
     pub(crate) fn watch(&mut self, reports: &[AxisReport]) {
         let mut wheels = self.wheels.iter().filter_map(|&wheel| reports.get(wheel));
         if !wheels.all(|report| report.feedback.fresh) {
@@ -102,7 +103,7 @@ impl Drive {
             |wheel: usize| reports.get(wheel).map_or(RadiansPerSecond::ZERO, |it| it.feedback.velocity);
         match (&mut self.base, &self.wheels[..]) {
             (Base::Differential(odometry), &[left, right]) => {
-                // A position that is no number moves nothing.
+                // A position that is not a finite number moves nothing.
                 let _ = odometry.update([left, right].map(position));
                 self.twist = odometry.base().twist([left, right].map(velocity));
             }
@@ -114,7 +115,7 @@ impl Drive {
         }
     }
 
-    /// What is asked, made possible.
+    /// Commanded twist, limited to what the base and its wheels can do.
     fn possible(&self, asked: Twist) -> Twist {
         if !asked.is_finite() {
             return Twist::default();
@@ -126,7 +127,7 @@ impl Drive {
         self.within(asked.scaled(factor))
     }
 
-    /// Slowed down until no wheel is too fast.
+    /// Twist scaled down until no wheel exceeds its limit.
     fn within(&self, twist: Twist) -> Twist {
         match &self.base {
             Base::Differential(odometry) => odometry.base().within(twist, self.wheel_limit),
@@ -134,7 +135,7 @@ impl Drive {
         }
     }
 
-    /// How fast wheel `number` turns in a twist.
+    /// Speed of wheel `number` in a twist.
     fn wheel(&self, twist: Twist, number: usize) -> RadiansPerSecond {
         let wheel = match &self.base {
             Base::Differential(odometry) => odometry.base().wheels(twist).get(number).copied(),
@@ -158,7 +159,7 @@ impl Controller for Drive {
             AxisPhase::Following => true,
         });
         if !wheels().any(|report| report.feedback.phase == AxisPhase::Following) {
-            // Nothing moves the wheels, so that nothing has to be brought to rest.
+            // No axis moves the wheels, so there is nothing to bring to rest.
             self.motion.halt();
             self.aim = Twist::default();
         }

@@ -1,10 +1,10 @@
-//! Every axis stays where it is.
+//! Controller that keeps every axis in place.
 
 use ethercat::cia402::Request;
 use motion::{AxisPhase, AxisSetpoint};
 use runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 
-/// Every axis is enabled and stays where it is.
+/// Enables every axis and keeps it in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hold;
 
@@ -16,7 +16,7 @@ impl Controller for Hold {
     }
 }
 
-/// An axis is enabled and stays where it is.
+/// Enables an axis and keeps it in place.
 pub(crate) fn hold(report: &AxisReport, command: &mut AxisCommand) {
     command.request = Request::Enable;
     if let AxisPhase::HoldingAt(position) = report.feedback.phase {

@@ -1,4 +1,4 @@
-//! Axes that are told one by one where to go, how fast to turn or how hard to push.
+//! Controllers of single axes by position, velocity or torque.
 
 use ethercat::cia402::Request;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
@@ -7,20 +7,20 @@ use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Cont
 
 use crate::axis::{AxisSettings, elapsed};
 
-/// Axes in mode CSP go to the positions they are asked for, by way of jerk-limited motions that a new position bends at
-/// any time. An axis that is asked nothing goes on to where it was last asked to go.
+/// Moves axes in mode CSP to the commanded positions, by jerk-limited motions that a new position changes
+/// at any time. An axis without a command goes on to its last commanded position.
 #[derive(Clone, Debug)]
 pub struct JointPosition {
     axes: Vec<AxisSettings>,
     motion: OnlineMotion,
     targets: Vec<Option<AxisTarget>>,
-    /// Where each axis is on its way to.
+    /// Target of each axis.
     aims: Vec<Option<Radians>>,
     stopping: bool,
 }
 
 impl JointPosition {
-    /// For these axes.
+    /// A controller of these axes.
     ///
     /// # Errors
     /// A limit that is not finite and above 0.
@@ -34,7 +34,7 @@ impl JointPosition {
         })
     }
 
-    /// Where the axis goes from here on; the way is bent, never broken.
+    /// Sets the target of an axis; the motion changes smoothly.
     fn aim(&mut self, index: usize, stopping: bool) {
         if stopping {
             if !self.stopping {
@@ -45,7 +45,7 @@ impl JointPosition {
         }
         let Some(AxisTarget::Position(position)) = self.targets[index] else { return };
         let position = self.axes[index].within(position, self.motion.points()[index].position);
-        // A refused target, two hours away, leaves the axis on its old way.
+        // A target refused for lying two hours away leaves the axis on its old path.
         if self.aims[index] != Some(position)
             && self.motion.aim_axis(index, Target::rest_at(position)).is_ok()
         {
@@ -88,8 +88,8 @@ impl Controller for JointPosition {
     }
 }
 
-/// Axes in mode CSV turn at the velocities they are asked for, which they reach with bounded acceleration and jerk. An
-/// axis that is asked nothing comes to rest.
+/// Turns axes in mode CSV at the commanded velocities, which they reach with bounded acceleration and jerk.
+/// An axis without a command comes to rest.
 #[derive(Clone, Debug)]
 pub struct JointVelocity {
     axes: Vec<AxisSettings>,
@@ -99,7 +99,7 @@ pub struct JointVelocity {
 }
 
 impl JointVelocity {
-    /// For these axes.
+    /// A controller of these axes.
     ///
     /// # Errors
     /// A limit that is not finite and above 0.
@@ -126,7 +126,7 @@ impl Controller for JointVelocity {
                 continue;
             };
             command.request = Request::Enable;
-            // What matters is the velocity: that the axis may be somewhere else than the motion plays no part.
+            // Only the velocity matters: the axis may be at another position than the motion.
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 begin(&mut self.motion, index, position);
                 self.aims[index] = RadiansPerSecond::ZERO;
@@ -153,7 +153,7 @@ impl Controller for JointVelocity {
     }
 }
 
-/// Axes in mode CST get the torques they are asked for, within their limits. An axis that is asked nothing gets none.
+/// Gives axes in mode CST the commanded torques, within their limits. An axis without a command gets none.
 #[derive(Clone, Debug)]
 pub struct JointEffort {
     axes: Vec<(AxisSettings, NewtonMetres)>,
@@ -161,7 +161,7 @@ pub struct JointEffort {
 }
 
 impl JointEffort {
-    /// For these axes with their highest torques.
+    /// A controller of these axes with their highest torques.
     #[must_use]
     pub fn new(axes: &[(AxisSettings, NewtonMetres)]) -> Self {
         Self { targets: vec![None; axes.len()], axes: axes.to_vec() }
@@ -213,8 +213,8 @@ fn hear(axes: &[AxisSettings], asked: &Asked, targets: &mut [Option<AxisTarget>]
     }
 }
 
-/// The axis stands at `position`.
+/// Starts the motion of an axis at rest at `position`.
 pub(crate) fn begin(motion: &mut OnlineMotion, index: usize, position: Radians) {
-    // A position that is no number comes from no drive: the axis stays where it was.
+    // A position that is not a finite number comes from no drive: the axis stays in place.
     let _ = motion.begin(index, TrajectoryPoint { position, ..TrajectoryPoint::default() });
 }

@@ -1,16 +1,16 @@
-//! The controllers a robot file names.
+//! Controllers that a robot file can name.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`hold`] | every axis stays where it is |
+//! | [`hold`] | every axis stays in place |
 //! | [`sinusoid`] | axes that swing |
-//! | [`joint`] | axes that are told one by one where to go, how fast to turn, how hard to push |
-//! | [`drive`] | bases that follow a twist, and tell where they are |
+//! | [`joint`] | single axes by position, velocity or torque |
+//! | [`drive`] | bases that follow a twist, with odometry |
 //! | [`trajectory`] | axes that follow trajectories through points |
-//! | [`switch`] | several controllers, one of which has the axes; answers what people ask |
-//! | [`port`] | where a switch gets messages from |
+//! | [`switch`] | several controllers, one of which is active; answers requests |
+//! | [`port`] | messages to and from a switch |
 //!
-//! A controller moves the axes it was given and leaves the others alone.
+//! A controller moves its own axes and leaves the others alone.
 #![forbid(unsafe_code)]
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a <= b)` refuses NaN with the rest")]
 

@@ -1,19 +1,19 @@
-//! Where a [`crate::Switch`] gets messages from, and answers them.
+//! Ports by which a [`crate::Switch`] receives messages and answers them.
 
 use bridge::channel::{self, Full};
 
-/// The real-time end of a port of messages. No method waits, allocates or makes a system call.
+/// Real-time end of a port of messages. No method waits, allocates or makes a system call.
 pub trait Port: Send {
-    /// The real-time thread is there; called once, before the first message is looked for.
+    /// Binds the port to the real-time thread; called there once, before the first message is read.
     fn bind(&mut self);
 
-    /// The oldest message, cut to `buffer`; its length. `None` where there is none.
+    /// Reads the oldest message, cut to `buffer`, and returns its length; `None` where there is none.
     fn receive(&mut self, buffer: &mut [u8]) -> Option<usize>;
 
-    /// Puts a message on its way.
+    /// Sends a message.
     ///
     /// # Errors
-    /// There is no room: it is dropped and counted.
+    /// The port is full: the message is dropped and counted.
     fn send(&mut self, bytes: &[u8]) -> Result<(), Full>;
 }
 

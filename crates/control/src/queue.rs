@@ -1,6 +1,7 @@
-//! A short queue without allocation.
+//! Short queue without allocation.
 
-/// Up to `N` items, oldest first. When it is full the newest is dropped: whoever fills it empties it on every beat.
+/// Up to `N` items, oldest first. When it is full the newest is dropped: its user empties it in every
+/// cycle.
 #[derive(Clone, Debug)]
 pub(crate) struct Queue<T, const N: usize> {
     items: [Option<T>; N],

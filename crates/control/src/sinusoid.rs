@@ -1,30 +1,30 @@
-//! Axes that swing.
+//! Controller that swings axes.
 
 use ethercat::cia402::Request;
 use motion::{AxisPhase, Radians, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint};
 use runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 
-/// Each axis swings about the position it was enabled at, and comes to rest when asked to.
+/// Swings each axis about the position at which it was enabled, and brings it to rest when it stops.
 #[derive(Clone, Debug)]
 pub struct Sinusoid {
     swings: Vec<Swing>,
 }
 
-/// How an axis swings.
+/// Settings of the swing of one axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwingSettings {
     /// Index of the axis.
     pub axis: usize,
-    /// Its swing, wherever it starts.
+    /// Swing about its start.
     pub sinusoid: SmoothSinusoid,
-    /// How much later than the others it begins.
+    /// Delay of its start after the others.
     pub delay: Seconds,
     /// Lowest and highest position.
     pub position_limits: Option<(Radians, Radians)>,
 }
 
 impl Sinusoid {
-    /// One swing for each of `settings`.
+    /// A swing for each of `settings`.
     #[must_use]
     pub fn new(settings: &[SwingSettings]) -> Self {
         Self { swings: settings.iter().copied().map(Swing::new).collect() }
@@ -47,7 +47,7 @@ impl Controller for Sinusoid {
     }
 }
 
-/// One axis's swing.
+/// Swing of one axis.
 #[derive(Clone, Debug)]
 struct Swing {
     settings: SwingSettings,
@@ -74,11 +74,11 @@ impl Swing {
         Self { settings, course: Course::Waiting }
     }
 
-    /// The next set-point, or `None` while there is none to give.
+    /// Next set-point, or `None` while there is none.
     fn advance(&mut self, elapsed: Seconds, stopping: bool, phase: AxisPhase) -> Option<TrajectoryPoint> {
         match phase {
             AxisPhase::NotEnabled => self.course = Course::Waiting,
-            // Set-points were refused, or there were none yet: begin anew where it stands.
+            // Set-points were refused, or there were none yet: start again at the present position.
             AxisPhase::HoldingAt(position) => self.begin(position, stopping),
             AxisPhase::Following if stopping => self.stop(),
             AxisPhase::Following => {}
@@ -89,7 +89,7 @@ impl Swing {
                 *since_begin += elapsed;
                 let mut point = self.settings.sinusoid.at(*since_begin - self.settings.delay);
                 if let Some((lowest, highest)) = self.settings.position_limits {
-                    // An axis that stands outside its limits is not moved any farther out.
+                    // An axis outside its limits is not moved any farther out.
                     let (lowest, highest) = (lowest.0.min(last.position.0), highest.0.max(last.position.0));
                     let inside = Radians(point.position.0.clamp(lowest, highest));
                     if inside != point.position {
@@ -120,7 +120,7 @@ impl Swing {
         };
     }
 
-    /// Comes to rest no harder than it swings.
+    /// Comes to rest with no more acceleration than the swing has.
     fn stop(&mut self) {
         if let Course::Swinging { last, .. } = &self.course {
             let deceleration = self.settings.sinusoid.maximum_acceleration();

@@ -28,7 +28,7 @@ use testbed::{CountingAllocator, allocations};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// Gives each message on its beat, and keeps what is sent.
+/// Delivers each message in its cycle, and keeps the replies.
 struct Planned {
     messages: Vec<(u64, Vec<u8>)>,
     next: usize,
@@ -72,7 +72,8 @@ fn settings(axis: usize) -> AxisSettings {
     }
 }
 
-/// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV; torques go to an axis of which only the command is looked at.
+/// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV; torques go to an axis of which only the command is
+/// checked.
 fn members() -> Vec<Member> {
     let plain =
         |controller: Box<dyn Controller>, axes: &[usize]| Member::new(Mover::Plain(controller), axes);
@@ -110,7 +111,7 @@ fn members() -> Vec<Member> {
     ]
 }
 
-/// A switch every 1500 beats, with a stop before it.
+/// A switch every 1500 cycles, with a stop before it.
 fn requests() -> Vec<(u64, Vec<u8>)> {
     let mut messages = Vec::new();
     let mut add = |beat: u64, what| {
@@ -130,7 +131,7 @@ fn requests() -> Vec<(u64, Vec<u8>)> {
     messages
 }
 
-/// One trajectory of fifty points, another that takes its place.
+/// One trajectory of fifty points, and another that replaces it.
 fn orders() -> Vec<(u64, Vec<u8>)> {
     let mut messages = Vec::new();
     let mut add = |beat: u64, order: Order| {
@@ -179,7 +180,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
     let mut moved = [0.0_f64; AXES];
     for number in 0..BEATS {
         beat_now.store(number, Ordering::Relaxed);
-        // Drives as they are in books: they do at once what they are told.
+        // Ideal drives: they follow at once.
         for (report, command) in reports.iter_mut().zip(&commands) {
             let enabled = command.request == Request::Enable;
             report.state = Some(if enabled { State::OperationEnabled } else { State::SwitchOnDisabled });
@@ -202,7 +203,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
             feedback.velocity = (feedback.position - before) / Seconds(1e-3);
             moved[axis] += (feedback.position - before).0.abs();
         }
-        // Something new every fifth of a second, but for some beats after a stop.
+        // A new command every fifth of a second, except for some cycles after a stop.
         if number % 200 == 0 && (number < 1500 || number % 1500 > 450) {
             let way = if number % 400 == 0 { 1.0 } else { -1.0 };
             asked.freshness = if number % 1400 == 0 { Freshness::Stale } else { Freshness::Fresh };

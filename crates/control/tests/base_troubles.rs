@@ -1,5 +1,5 @@
-//! Bases played by hand: wheels that fall out or of which nothing is known, twists that are too much, and joints that are
-//! told to stop.
+//! Bases with hand-played axes: wheels that fail or report nothing, twists beyond the limits, and joints
+//! that are stopped.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod rig;
@@ -18,7 +18,7 @@ use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Cont
 const RADIUS: f64 = 0.1;
 const TRACK: f64 = 0.4;
 
-/// A controller, and axes that turn as they are told.
+/// A controller, and axes that turn as commanded.
 struct Played<C> {
     controller: C,
     asked: Asked,
@@ -101,7 +101,7 @@ fn a_twist_is_held_to_the_limits_of_the_base_in_each_of_its_parts() {
     for (asked, wanted) in [
         ((0.9, 0.0, 0.0), (0.35, 0.0, 0.0)),
         ((0.0, 0.0, -2.7), (0.0, 0.0, -1.5)),
-        // Ahead and aside together, and the turn with them.
+        // Forward and sideways together, and the turn with them.
         ((0.3, 0.4, 0.1), (0.21, 0.28, 0.07)),
         ((0.1, 0.1, 3.0), (0.05, 0.05, 1.5)),
     ] {
@@ -191,7 +191,7 @@ fn a_cycle_that_is_stopped_brings_base_and_joints_to_rest() {
     assert_eq!(joint.commands[0].setpoint.torque, NewtonMetres::ZERO);
 }
 
-/// The numbers of one wheel come a beat later than those of the other: the base has not turned in between.
+/// The feedback of one wheel arrives a cycle later than the other's: the base has not turned in between.
 #[test]
 fn odometry_waits_until_it_knows_all_wheels() {
     let mut base = differential(limits());
@@ -215,7 +215,7 @@ fn odometry_waits_until_it_knows_all_wheels() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// From one twist to another each part changes in its own time, and no wheel hears of it.
+    /// From one twist to another each part changes in its own time, and no wheel exceeds its limit.
     #[test]
     fn whatever_follows_whatever_no_wheel_is_asked_to_turn_too_fast(
         asked in prop::collection::vec((-1.0..1.0, -1.0..1.0, -4.0..4.0, 1..600_usize), 1..8), omni in any::<bool>(),

@@ -1,4 +1,5 @@
-//! Bases down to simulated drives: a twist is obeyed, wheels and odometry agree, and without a twist they come to rest.
+//! Bases with simulated drives: the twist is followed, wheels and odometry agree, and without a twist they
+//! come to rest.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod rig;
@@ -49,7 +50,7 @@ fn hold() -> Member {
     Member::new(Mover::Plain(Box::new(Hold)), &[0, 1])
 }
 
-/// Asks for a twist, and after `seconds` for none; until the base stands.
+/// Commands a twist for `seconds`, then none, until the base rests.
 fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) -> Log {
     Rig::new(wheels, CyclicMode::Velocity).run(vec![member], move |world| {
         let (x, y, yaw) = if world.beats < seconds * 1000 { twist } else { (0.0, 0.0, 0.0) };
@@ -58,7 +59,7 @@ fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) ->
     })
 }
 
-/// Where a base is whose wheels made these small displacements (x, y, yaw), each along the mean heading.
+/// Pose of a base whose wheels made these small displacements (x, y, yaw), each along the mean heading.
 fn placed(moved: impl Iterator<Item = [f64; 3]>) -> [f64; 3] {
     moved.fold([0.0; 3], |[x, y, yaw], [ahead, left, turn]| {
         let (sin, cos) = (yaw + turn / 2.0).sin_cos();
@@ -118,7 +119,7 @@ fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
     for wheel in 0..2 {
         let fastest = log.beats.iter().map(|it| it.setpoints[wheel].velocity.0.abs()).fold(0.0, f64::max);
         assert!(fastest <= VELOCITY * 1.000_001, "{fastest}");
-        // 0.5 m/s^2 and 3 rad/s^2 at the rim, the wheel being where it is.
+        // 0.5 m/s^2 and 3 rad/s^2 at the position of the wheel.
         let hardest = (0.5 + 3.0 * TRACK / 2.0) / RADIUS;
         assert!(log.hardest_velocity(wheel) <= hardest * 1.01, "{}", log.hardest_velocity(wheel));
     }

@@ -1,4 +1,4 @@
-//! What people ask of a running cycle: enable, disable, switch, stop, home, reset.
+//! Requests to a running cycle: enable, disable, switch, stop, home, reset.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod rig;
@@ -37,7 +37,7 @@ fn drives_are_enabled_and_disabled_when_somebody_asks() {
                 assert_eq!(states, [Some(State::OperationEnabled); 2]);
                 world.target(0, AxisTarget::Position(Radians(2.0)));
             }
-            // On its way at full speed.
+            // Moving at full speed.
             1500 => ids[1] = world.request(Action::Disable),
             2500 => {
                 assert_eq!(world.reply(ids[1]), Some(Ok(())));
@@ -66,7 +66,7 @@ fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
         match world.beats {
             10 => world.target(0, AxisTarget::Position(Radians(2.5))),
             400 => world.target(0, AxisTarget::Position(Radians(-1.0))),
-            // Behind the limit of 3 rad.
+            // Beyond the limit of 3 rad.
             1000 => world.target(1, AxisTarget::Position(Radians(99.0))),
             _ => {}
         }
@@ -176,7 +176,7 @@ fn an_axis_that_supervision_stopped_holds_until_faults_are_reset() {
     let rig = Rig { following_error: Some(1e-5), ..Rig::new(2, CyclicMode::Position) };
     let log = rig.run(vec![positions(&[0, 1])], move |world| {
         match world.beats {
-            // Nothing follows to a hundredth of a milliradian.
+            // No feedback follows to a hundredth of a milliradian.
             10 => world.target(0, AxisTarget::Position(Radians(1.0))),
             1000 => {
                 assert_eq!(world.reports[0].stop, Some(StopReason::FollowingError));

@@ -1,5 +1,5 @@
-//! What people ask while something is wrong: drives in fault, drives that hear nothing, axes that something holds or
-//! pushes, and a cycle that is being stopped.
+//! Requests while something is wrong: drives in fault, drives that ignore requests, axes that are blocked
+//! or pushed, and a cycle that is being stopped.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod rig;
@@ -35,7 +35,7 @@ fn target(bench: &mut Bench, axis: usize, position: f64) {
     bench.asked.axes[axis] = Some(AxisTarget::Position(Radians(position)));
 }
 
-/// A little more than the longest that anything may take.
+/// A little more than the timeout of a request, in cycles.
 const TOO_LONG: usize = 10_100;
 
 #[test]
@@ -46,7 +46,7 @@ fn a_robot_with_a_fault_is_not_enabled_and_says_so() {
     let enable = bench.request(Action::Enable);
     bench.run(2);
     assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)), "at once");
-    // One that falls out while it is being enabled.
+    // A drive that fails while it is being enabled.
     let mut bench = self::bench();
     let disable = bench.request(Action::Disable);
     bench.run(100);
@@ -98,7 +98,7 @@ fn a_fault_is_reset_and_one_that_stays_is_told() {
     assert_eq!(bench.commands[0].request, Request::Enable, "of the others nothing is asked");
     bench.run(TOO_LONG);
     assert_eq!(bench.reply(reset), Some(Err(Refusal::Fault)));
-    // A drive in fault is as far down as it gets.
+    // A drive in fault is already as far down as possible.
     let disable = bench.request(Action::Disable);
     bench.run(100);
     assert_eq!(bench.reply(disable), Some(Ok(())));
@@ -133,13 +133,13 @@ fn while_the_cycle_is_stopped_nothing_is_begun_and_what_is_being_done_is_given_u
 
 #[test]
 fn axes_stand_when_they_do_and_when_they_are_asked_to() {
-    // Asked to move, and held by something.
+    // Commanded to move, and blocked.
     let mut bench = bench();
     target(&mut bench, 0, 2.0);
     bench.troubles[0] = Trouble::Stuck;
     bench.run(200);
     let first = bench.request(Action::SwitchController(1));
-    // Asked to stand, and pushed.
+    // Commanded to rest, and pushed.
     let mut pushed = self::bench();
     pushed.troubles[0] = Trouble::Coasts(0.1);
     pushed.run(200);
@@ -157,7 +157,8 @@ fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
     target(&mut bench, 0, 1.25);
     bench.run(1_500);
     bench.asked.axes[0] = None;
-    // Under its load the axis stands a little beside its set-point: who begins there pulls it down.
+    // Under its load the axis stands a little beside its set-point: a start at the feedback would pull it
+    // down.
     bench.troubles[0] = Trouble::Stuck;
     bench.reports[0].feedback.position -= Radians(0.02);
     bench.run(20);
@@ -183,7 +184,7 @@ fn a_command_that_is_given_anew_after_a_stop_counts() {
     let rest = bench.reports[0].feedback.position;
     bench.run(300);
     assert_eq!(bench.reports[0].feedback.position, rest, "the old one does not");
-    // It goes stale, and the same is asked once more.
+    // The command goes stale, and the same one is given once more.
     bench.asked.freshness = Freshness::Stale;
     bench.run(10);
     bench.asked.freshness = Freshness::Fresh;
@@ -213,7 +214,7 @@ fn odometry_hears_of_wheels_that_something_else_turns() {
     assert!((bench.switch.tell().pose.x.0 - 0.2).abs() < 1e-3, "{:?}", bench.switch.tell().pose);
 }
 
-/// Each time: a wheel that was homed before is homed again.
+/// Repeatedly: a wheel that was homed before is homed again.
 #[test]
 fn homing_a_wheel_moves_its_position_and_not_the_base() {
     for active in [0, 1] {
@@ -231,7 +232,7 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             let home = bench.request(Action::Home(0));
             bench.run(1);
             assert!(bench.commands[0].home);
-            // It shows a beat later.
+            // Visible one cycle later.
             bench.run(1);
             bench.reports[0].feedback.position = Radians(mark);
             bench.run(1);

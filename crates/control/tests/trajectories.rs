@@ -1,4 +1,4 @@
-//! Trajectories down to simulated drives: followed, replaced, called off, given up, refused.
+//! Trajectories with simulated drives: followed, replaced, cancelled, given up, refused.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod rig;
@@ -18,7 +18,7 @@ fn rig() -> Rig {
     Rig::new(AXES, CyclicMode::Position)
 }
 
-/// Ends once this trajectory has an outcome for good, and half a second more.
+/// Ends half a second after this trajectory has its final outcome.
 fn until_over(world: &World, id: u64, since: &mut Option<u64>) -> Flow {
     let over = world.outcomes(id).iter().any(|outcome| *outcome != Outcome::Accepted);
     if over && since.is_none() {
@@ -54,7 +54,7 @@ fn a_trajectory_is_followed_through_its_points_and_succeeds() {
     assert_eq!(outcomes(&log, 7), [Outcome::Accepted, Outcome::Succeeded]);
     let started = log.beats.iter().position(|seen| seen.told.control.trajectory == 7).unwrap();
     for (time, row) in rows {
-        // The first set-point on the way is one beat behind its start.
+        // The first set-point of the trajectory is one cycle behind its start.
         let seen = &log.beats[started - 1 + (time * 1e3) as usize];
         for (axis, position) in row.iter().enumerate() {
             assert!((seen.setpoints[axis].position.0 - position).abs() < 1e-6, "{time} s, axis {axis}");
@@ -102,7 +102,7 @@ fn velocities_and_accelerations_shape_the_way_and_axes_may_come_in_any_order() {
         log.beats.iter().all(|seen| seen.setpoints[1].position.0.abs() < 1e-3),
         "axis 1 is none of its"
     );
-    // Degree five: no step in acceleration anywhere, at the most some 40 rad/s^2.
+    // Degree five: no step in acceleration, at most some 40 rad/s^2.
     assert!(log.hardest(0) < 40.0 && log.hardest(2) < 40.0, "{} {}", log.hardest(0), log.hardest(2));
 }
 

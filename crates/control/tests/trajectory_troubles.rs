@@ -1,5 +1,5 @@
-//! Trajectories that something comes between: axes that fall out, starts that cannot be reached any more, orders that
-//! take others back, and points that may not be.
+//! Interrupted trajectories: axes that fail, starts that cannot be reached any more, orders that cancel
+//! others, and invalid points.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod rig;
@@ -25,7 +25,7 @@ fn bench() -> Bench {
     Bench::new(&[CyclicMode::Position; AXES], vec![member()])
 }
 
-/// So many beats from now.
+/// Release this many cycles from now.
 fn later(bench: &Bench, beats: u64) -> Option<u64> {
     Some(bench.now_ns() + beats * 1_000_000)
 }
@@ -49,7 +49,7 @@ fn an_axis_that_falls_out_ends_the_trajectory_and_the_others_come_to_rest() {
         let from = bench.positions.len() - 3;
         let stands = bench.reports[1].feedback.position;
         if stopped {
-            // As supervision shows it: enabled, and its set-points are not heard.
+            // Report of supervision: enabled, with its set-points ignored.
             bench.reports[1].stop = Some(StopReason::Step);
             bench.reports[1].feedback.phase = AxisPhase::HoldingAt(stands);
         } else {
@@ -66,7 +66,7 @@ fn an_axis_that_falls_out_ends_the_trajectory_and_the_others_come_to_rest() {
     }
 }
 
-/// Out of the drive's hands an axis is moved, and enabled again.
+/// Moves an axis while its drive is disabled, and enables it again.
 fn carry(bench: &mut Bench, axis: usize, to: f64) {
     bench.troubles[axis] = Trouble::Broken;
     bench.run(5);
@@ -134,7 +134,7 @@ fn while_the_axes_are_stopped_no_trajectory_is_taken() {
     bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[0.5])]));
     bench.run(20);
     assert_eq!(bench.outcomes(1), [Rejected(Rejection::Stopping)]);
-    // Nor one whose orders came while what somebody asked for was carried out.
+    // Nor one whose orders arrived while another request was in progress.
     for asked in [Action::Stop, Action::Disable] {
         let mut bench = self::bench();
         bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[1.0])]));
@@ -155,7 +155,7 @@ fn while_the_axes_are_stopped_no_trajectory_is_taken() {
 #[test]
 fn orders_are_called_off_by_their_id_or_all_at_once() {
     let mut bench = bench();
-    // What waits.
+    // Waiting.
     let start_ns = later(&bench, 100);
     bench.send(&Begin { start_ns, ..begin(1, &[0], 1) }, &points(1, &[(1.0, &[0.5])]));
     bench.run(10);
@@ -165,12 +165,12 @@ fn orders_are_called_off_by_their_id_or_all_at_once() {
     bench.order(&Order::Cancel { id: 1 });
     bench.run(300);
     assert_eq!((bench.outcomes(1), place(&bench, 0)), (vec![Accepted, Canceled], 0.0));
-    // What comes.
+    // Arriving.
     bench.order(&Order::Begin(begin(2, &[0], 2)));
     bench.order(&Order::Cancel { id: 0 });
     bench.run(10);
     assert_eq!(bench.outcomes(2), [Rejected(Rejection::Interrupted)]);
-    // What is followed.
+    // Followed.
     bench.send(&begin(3, &[0], 1), &points(3, &[(1.0, &[0.5])]));
     bench.run(500);
     bench.order(&Order::Cancel { id: 0 });
@@ -191,7 +191,7 @@ fn a_trajectory_takes_the_place_of_whatever_was_before_it_and_each_hears_of_it_o
     bench.run(500);
     assert_eq!(bench.outcomes(1), [Accepted, Aborted(Abort::Replaced)]);
     assert_eq!(bench.outcomes(2), [Rejected(Rejection::Interrupted)]);
-    // One that is called off and not at rest yet, too.
+    // Also one that is cancelled and not at rest yet.
     bench.order(&Order::Cancel { id: 3 });
     bench.run(20);
     bench.send(&begin(4, &[0], 1), &points(4, &[(1.0, &[0.0])]));
@@ -216,7 +216,7 @@ fn what_waits_is_given_up_with_its_controller() {
     assert_eq!(place(&bench, 0), 0.0, "its start has come and gone");
 }
 
-/// One axis, whose only bound is this.
+/// One axis with this single tolerance.
 fn bounded(change: impl FnOnce(&mut AxisTolerances), goal_time: GoalTime) -> Begin {
     let mut tolerances = AxisTolerances {
         axis: 0,
@@ -346,7 +346,7 @@ fn points_in_between_are_passed_and_not_stopped_at() {
 fn one_that_has_begun_without_us_is_joined_on_its_way() {
     for (ago_ms, outcome) in [(200, Accepted), (20, Rejected(Rejection::Start))] {
         let mut bench = bench();
-        // Where it began the axis is not, and where it is now nobody asks.
+        // The axis is no longer at the start, and its present position is not checked.
         let rows: [(f64, &[f64]); 2] = [(0.0, &[0.5]), (1.0, &[0.2])];
         let start_ns = Some(bench.now_ns() - ago_ms * 1_000_000);
         bench.send(&Begin { start_ns, ..begin(1, &[0], 2) }, &points(1, &rows));
@@ -362,7 +362,7 @@ fn an_axis_outside_its_limits_may_come_in_and_none_may_go_out_on_its_way() {
     bench.send(&begin(1, &[0], 1), &points(1, &[(1.0, &[2.5])]));
     bench.run(1_200);
     assert_eq!(bench.outcomes(1), [Accepted, Succeeded]);
-    // Both points are within 3 rad; at 3 rad/s the way between them is not.
+    // Both points are within 3 rad; at 3 rad/s the segment between them is not.
     let out = [point(2, 0, 0.5, &[2.9], &[3.0]), point(2, 1, 1.5, &[2.9], &[0.0])];
     bench.send(&begin(2, &[0], 2), &out);
     bench.run(20);
@@ -385,7 +385,7 @@ fn each_kind_of_point_that_may_not_be_has_its_reason() {
         (vec![bend, point(0, 1, 2.0, &[0.0], &[])], Rejection::AccelerationLimit, Some(0)),
         (way(&[(1.0, -3.1)]), Rejection::PositionLimit, Some(0)),
         (way(&[(3_601.0, 0.0)]), Rejection::Times, Some(0)),
-        // All over at its very start.
+        // Over at its very start.
         (way(&[(0.0, 0.0)]), Rejection::Times, None),
         // Too fast to the last point, and between two in the middle.
         (way(&[(1.0, 0.2), (2.0, 0.2), (2.05, 1.0)]), Rejection::VelocityLimit, Some(2)),

@@ -1,8 +1,8 @@
-//! CLOCK_MONOTONIC as a number.
+//! Current time of CLOCK_MONOTONIC.
 
 use runtime::clock::{Clock, MonotonicClock};
 
-/// Nanoseconds of CLOCK_MONOTONIC, the clock of all time stamps here.
+/// Nanoseconds of CLOCK_MONOTONIC, the clock of all time stamps of this crate.
 #[must_use]
 pub(crate) fn now_ns() -> u64 {
     MonotonicClock.now().as_nanos()

@@ -1,13 +1,13 @@
-//! The service robot's devices: sonar, laser range finder, LED strip, IMU and actuators, each a pair of a real-time
-//! task and an ordinary one joined by a channel.
+//! Devices of the service robot: sonar, laser range finder, LED strip, IMU and actuators, each with a
+//! real-time task and an ordinary task joined by a channel.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`scip`], [`imu`], [`sonar`], [`led`] | protocols, registers, filters: bytes and numbers, no I/O |
-//! | [`pair`] | a real-time task, an ordinary task, and the channel between them |
-//! | [`task`] | what the two of each device say to each other, and the real-time work |
-//! | [`driver`] | what the ordinary tasks own: serial port, I2C, GPIO, SPI |
-//! | [`double`] | devices that are not there |
+//! | [`pair`] | real-time task, ordinary task, and the channel between them |
+//! | [`task`] | messages between the two tasks of each device, and the real-time work |
+//! | [`driver`] | drivers of the ordinary tasks: serial port, I2C, GPIO, SPI |
+//! | [`double`] | simulated devices |
 //! | [`peripheral`], [`running`] | from a list of devices to running pairs of tasks |
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a robot has of devices.
+//! Configuration of a robot's devices.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,65 +8,66 @@ use runtime::profile::RealTimeProfile;
 use crate::led::Chip;
 use crate::task::actuators::WheelLimits;
 
-/// A device and its pair of tasks.
+/// Device with its pair of tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peripheral {
-    /// Its name; the real-time task's is the same.
+    /// Name of the device and of its real-time task.
     pub name: String,
-    /// Name of the port it tells the world by. The two tasks are joined by another one, with `.device` behind it.
+    /// Name of its published port. The two tasks are joined by another port, with `.device` appended to the
+    /// name.
     pub port: String,
     /// Period of the real-time task.
     pub period: Duration,
-    /// What the real-time task's thread asks of the system.
+    /// Real-time profile of the real-time task's thread.
     pub profile: RealTimeProfile,
-    /// What it is, and where.
+    /// Kind and connection.
     pub kind: Kind,
 }
 
-/// What a device is, and where; nowhere: it is simulated.
+/// Kind of a device, and its connection; without one it is simulated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// HC-SR04 on GPIO lines.
     Sonar {
-        /// Chip, trigger line, echo line.
+        /// GPIO chip, trigger line, echo line.
         gpio: Option<(PathBuf, u32, u32)>,
-        /// Of the air, K.
+        /// Temperature of the air, K.
         temperature: f64,
     },
     /// SCIP 2.0 on a serial port.
     RangeFinder {
-        /// Port and bits a second.
+        /// Serial port and its speed, bit/s.
         serial: Option<(PathBuf, u32)>,
-        /// Obstacles count this far to both sides of the front, rad.
+        /// Half of the sector ahead in which obstacles are detected, rad.
         watched: f64,
     },
     /// APA102 or WS2812 on an SPI bus.
     LedStrip {
-        /// The bus's device.
+        /// Path of the SPI bus's device.
         spi: Option<PathBuf>,
-        /// What it is made of.
+        /// Chip of the LEDs.
         chip: Chip,
-        /// How many there are.
+        /// Number of LEDs.
         leds: usize,
-        /// How bright they are, of 31.
+        /// Brightness, out of 31.
         brightness: u8,
     },
     /// MPU-6050 on an I2C bus.
     Imu {
-        /// Bus and address.
+        /// I2C bus and address.
         i2c: Option<(PathBuf, u16)>,
     },
     /// Two driven wheels.
     Actuators {
         /// Names of two axes of the cycle, left and right.
         axes: Option<[String; 2]>,
-        /// What they can do.
+        /// Limits of the wheels.
         limits: WheelLimits,
     },
 }
 
 impl Kind {
-    /// The word for it: `sonar`, `range_finder`, `led_strip`, `imu`, `actuators`.
+    /// Name of the kind: `sonar`, `range_finder`, `led_strip`, `imu`, `actuators`.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -78,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// The port it tells the world by unless told otherwise.
+    /// Default name of the published port.
     #[must_use]
     pub fn usual_port(&self) -> &'static str {
         match self {
@@ -91,8 +92,9 @@ impl Kind {
     }
 }
 
-/// The service robot's five, simulated, with the paper's periods: sonar 30 ms, laser range finder 200 ms, LED strip 20 ms,
-/// IMU 10 ms, actuators 10 ms. The shorter the period, the higher the priority (rate monotonic), from `priority` down.
+/// The five devices of the service robot, simulated, with the paper's periods: sonar 30 ms, laser range
+/// finder 200 ms, LED strip 20 ms, IMU 10 ms, actuators 10 ms. Priorities are rate monotonic, the shorter
+/// the period the higher, from `priority` down.
 #[must_use]
 pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> {
     let kinds = [
@@ -112,7 +114,7 @@ pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> 
     kinds.map(peripheral).into()
 }
 
-/// The same profile with another SCHED_FIFO priority, if it has one.
+/// The profile with another SCHED_FIFO priority, if it has one.
 fn with_priority(profile: RealTimeProfile, priority: u8) -> RealTimeProfile {
     use runtime::profile::Scheduling;
     let scheduling = profile.scheduling.map(|scheduling| match scheduling {

@@ -348,10 +348,49 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         self.tasks.iter().for_each(Task::stop);
-        for ordinary in &mut self.ordinary {
-            if let Some(thread) = ordinary.thread.take() {
-                let _ = thread.join();
-            }
+        join_within(self.ordinary.iter_mut().filter_map(|it| it.thread.take()), LAST_PATIENCE);
+    }
+}
+
+/// Time the ordinary tasks have to end: a driver may hang in its device, and then ends with the process.
+const LAST_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Joins those of these threads that end within `limit`, all together; how many did not.
+fn join_within(threads: impl Iterator<Item = JoinHandle<()>>, limit: Duration) -> usize {
+    let end = MonotonicClock.now() + limit;
+    let mut left: Vec<_> = threads.collect();
+    loop {
+        let (done, others): (Vec<_>, Vec<_>) = left.into_iter().partition(JoinHandle::is_finished);
+        // One that panicked has said so.
+        done.into_iter().for_each(|thread| drop(thread.join()));
+        left = others;
+        if left.is_empty() || MonotonicClock.now() >= end {
+            return left.len();
         }
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_task_that_hangs_in_its_device_is_given_up_and_the_others_are_joined() {
+        let (hold, held) = mpsc::channel::<()>();
+        let ended = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&ended);
+        let hangs = thread::spawn(move || held.recv().unwrap_or_default());
+        let ends = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(20));
+            other.store(true, Ordering::Relaxed);
+        });
+        let limit = Duration::from_millis(500);
+        assert_eq!(join_within([hangs, ends].into_iter(), limit), 1);
+        assert!(ended.load(Ordering::Relaxed));
+        drop(hold);
+        assert_eq!(join_within(std::iter::empty(), limit), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! A counting allocator sees the real-time tasks of all five devices: samples come, ports are read, requests and nonsense
-//! are heard, devices fail.
+//! Allocation test of the real-time tasks of all five devices: a counting allocator watches while samples
+//! arrive, ports are read, valid and invalid requests are sent, and devices fail.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -24,7 +24,7 @@ fn watch(robot: &Robot) {
     allocations::watch_threads(&numbers);
 }
 
-/// One test, so that nothing else runs beside it.
+/// A single test, so that nothing else runs beside it.
 #[test]
 fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {
     let robot = Robot::start("allocations", &five_every(Duration::from_millis(5)));
@@ -39,7 +39,7 @@ fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {
     allocations::watch_threads(&[]);
     drop((users, robot));
 
-    // One that is not there.
+    // A device that does not exist.
     let missing = only(Kind::Imu { i2c: Some((PathBuf::from("/dev/onbeat-no-such-device"), 0x68)) });
     let robot = Robot::start("allocations-none", &missing);
     watch(&robot);
@@ -48,7 +48,7 @@ fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {
     allocations::watch_threads(&[]);
     drop(robot);
 
-    // The count counts: one box made and dropped on purpose.
+    // The counter works: one box is made and dropped on purpose.
     static PLANTED: AtomicBool = AtomicBool::new(false);
     let careless = Settings::every("careless", Duration::from_millis(1)).create(|job| {
         if PLANTED.swap(false, Ordering::Relaxed) {
@@ -61,7 +61,7 @@ fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {
     allocations::watch_threads(&[task.tid()]);
     PLANTED.store(true, Ordering::Relaxed);
     wait_for(|| !PLANTED.load(Ordering::Relaxed));
-    // The job that did it is over with the next one.
+    // The job that did it has ended once the next one has.
     let jobs = task.live().jobs;
     wait_for(|| task.live().jobs > jobs + 1);
     allocations::watch_threads(&[]);

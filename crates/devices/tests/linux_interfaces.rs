@@ -1,5 +1,6 @@
-//! Drivers on the kernel's own interfaces, where the kernel has a double of what is behind them: `i2c-stub`, an SPI
-//! controller on a parallel port, a GPIO chip over `uhid`. `cargo xtask rt` boots a kernel that has them; elsewhere these tests say what they needed.
+//! Drivers on the kernel's own interfaces, where the kernel can simulate the hardware: `i2c-stub`, an SPI
+//! controller on a parallel port, a GPIO chip over `uhid`. `cargo xtask rt` boots a kernel that has them;
+//! elsewhere these tests report what they need.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -18,7 +19,7 @@ use onbeat_devices::pair::Stage;
 use support::cp2112::Expander;
 use support::{PATIENCE, Robot, only};
 
-/// The bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68`.
+/// Bus whose registers are memory: `modprobe i2c-dev; modprobe i2c-stub chip_addr=0x68`.
 fn stub() -> Option<PathBuf> {
     let found = fs::read_dir("/sys/class/i2c-dev").ok()?.flatten().find(|bus| {
         fs::read_to_string(bus.path().join("name")).is_ok_and(|name| name.trim() == "SMBus stub driver")
@@ -26,7 +27,7 @@ fn stub() -> Option<PathBuf> {
     Some(PathBuf::from("/dev").join(found.file_name()))
 }
 
-/// The registers of a unit, written and read beside its driver.
+/// Registers of a unit, written and read beside its driver.
 struct Unit(LinuxI2CDevice);
 
 impl Unit {
@@ -38,7 +39,7 @@ impl Unit {
         self.0.smbus_read_byte_data(register).unwrap()
     }
 
-    /// Accelerations, temperature and angular velocities as the unit counts them.
+    /// Sets accelerations, temperature and angular velocities, in counts.
     fn measure(&mut self, counts: [i16; 7]) {
         let bytes = counts.iter().flat_map(|count| count.to_be_bytes());
         for (value, register) in bytes.zip(register::MEASURED..) {
@@ -46,7 +47,7 @@ impl Unit {
         }
     }
 
-    /// As after power-on: asleep, all else 0.
+    /// Sets the state after power-on: sleep mode, all others 0.
     fn power_on(&mut self) {
         for register in 0..=0x7f {
             self.set(register, 0);
@@ -72,7 +73,7 @@ fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
     }
     assert!(robot.said("imu: MPU-6050"), "{:?}", robot.said.lock().unwrap());
 
-    // 8192 counts a g, 65.5 a degree a second, 340 a kelvin from 36.53 degrees Celsius.
+    // 8192 counts per g, 65.5 per degree/s, 340 per kelvin from 36.53 degrees Celsius.
     unit.measure([4_096, -2_048, 8_192, -3_580, 0, 0, 0]);
     let imu = robot.seam.port("imu").unwrap();
     let near = |found: f64, expected: f64| (found - expected).abs() < 0.01;
@@ -80,7 +81,7 @@ fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
     let found = robot
         .until(&imu, |bytes| fresh(bytes).filter(|it| near(it.linear_acceleration[0], 9.806_65 / 2.0)));
     let [_, y, z] = found.linear_acceleration;
-    // A message between two writes has some of the old numbers; all of them are there a message later.
+    // A message between two writes has some of the old numbers; the next one has all the new ones.
     let whole = || {
         robot.until(&imu, |bytes| {
             fresh(bytes)
@@ -90,11 +91,11 @@ fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
     let found = if near(z, 9.806_65) && near(y, -9.806_65 / 4.0) { found } else { whole() };
     assert!(near(found.linear_acceleration[1], -9.806_65 / 4.0), "{found:?}");
 
-    // It loses its power: it sleeps, and all else is 0.
+    // Power loss: it sleeps, and all other registers are 0.
     unit.power_on();
     unit.set(register::IDENTITY, 0x70);
     robot.wait_for(|it| it.said("it sleeps: it must have lost its power; tried again"));
-    // Another one is put in its place.
+    // Another part is put in its place.
     robot.wait_for(|it| it.said("expected an MPU-6050 (register 0x75 holds 0x68), found 0x70 there"));
     let stale = robot.until(&imu, |bytes| Some(Imu::decode(bytes).unwrap()).filter(|it| it.head.stale));
     assert!(stale.head.stamp_ns >= found.head.stamp_ns);
@@ -121,7 +122,8 @@ fn an_address_nobody_answers_at_is_named_with_its_bus() {
     assert!(status.opened == 0 && status.samples == 0 && status.failures > 0, "{status:?}");
 }
 
-/// The kernel looks at this chip's inputs every tenth of its ticks only, too seldom for an echo: lines and trigger it is.
+/// Tests lines and trigger only: the kernel samples this chip's inputs every tenth tick, too rarely for an
+/// echo.
 #[test]
 fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_told() {
     let expander = match Expander::plug_in() {
@@ -153,14 +155,14 @@ fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_
         1 << trigger,
         "the trigger alone is an output: {found:?}"
     );
-    // Low from the start, then up and down for each ping; nobody sets the echo's.
+    // Low from the start, then high and low for each ping; the echo line is never set.
     assert_eq!(found.set[..3], [(trigger, false), (trigger, true), (trigger, false)], "{found:?}");
     assert!(found.set.iter().all(|(line, _)| *line == trigger), "{found:?}");
-    // Let go of, and taken again.
+    // Released, and requested again.
     robot.wait_for(|it| it.running.status()[0].failures > 1);
     let ups = expander.lines().set.iter().filter(|(_, up)| *up).count();
     assert!(ups > 1, "{ups} pings");
-    // A line that somebody else has is named.
+    // A line in use by another process is named.
     let others = gpiocdev::Request::builder().on_chip(&chip).with_line(7).as_input().request().unwrap();
     let sonar = Kind::Sonar { gpio: Some((chip, 1, 7)), temperature: 293.15 };
     let second = Robot::start("gpio-taken", &only(sonar));
@@ -168,7 +170,7 @@ fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_
     drop(others);
 }
 
-/// A controller there is, and nobody behind it: whoever sends does not notice.
+/// The controller exists, with nothing connected: the sender cannot notice.
 #[test]
 fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {

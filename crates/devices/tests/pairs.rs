@@ -1,4 +1,4 @@
-//! Pairs of tasks with devices that are not there, over a real seam.
+//! Pairs of tasks with simulated devices, over a real shared-memory interface.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -28,7 +28,7 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
         (port("imu"), port("scan"), port("sonar"), port("led"), port("wheels"));
 
     let found = robot.until(&imu, |it| Some(Imu::decode(it).unwrap()).filter(|it| !it.head.stale));
-    // A level unit: up is along its z axis.
+    // A level unit: the vertical is along its z axis.
     assert!(found.orientation[0].abs() < 0.05 && found.orientation[1].abs() < 0.05, "{found:?}");
     assert!((found.linear_acceleration[2] - 9.8).abs() < 0.5, "{found:?}");
     assert!(found.head.stamp_ns > 0 && found.head.stamp_ns <= found.head.told_ns);
@@ -43,7 +43,7 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
     let found = robot.until(&sonar, |it| {
         Some(Sonar::decode(it).unwrap()).filter(|it| !it.head.stale && it.range.is_finite())
     });
-    // The post stands on the edge of its beam, or else it is the wall.
+    // The post is at the edge of the beam; otherwise the wall is measured.
     assert!((1.3..3.1).contains(&found.range), "{found:?}");
 
     let mut request = [0; LedRequest::SIZE];
@@ -75,7 +75,7 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
 #[test]
 fn a_range_finder_that_is_pulled_out_and_put_back_is_found_again_and_old_scans_are_marked_stale() {
     let sensor = RangeFinder::plug_in(Settings::default()).unwrap();
-    // A name that stays, as udev gives one.
+    // A stable name, as udev provides one.
     let link = std::env::temp_dir().join(format!("onbeat-laser-{}", std::process::id()));
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(sensor.path(), &link).unwrap();
@@ -89,7 +89,7 @@ fn a_range_finder_that_is_pulled_out_and_put_back_is_found_again_and_old_scans_a
     assert!(stale.head.head.stamp_ns >= first.head.head.stamp_ns && stale.ranges.len() == 682);
     robot.wait_for(|it| it.running.status()[0].stage == Stage::Failed);
     robot.wait_for(|it| it.said("tried again"));
-    // The real-time task goes on as if nothing were.
+    // The real-time task is not affected.
     let jobs = robot.running.tasks()[0].live().jobs;
     robot.wait_for(|it| it.running.tasks()[0].live().jobs > jobs + 5);
 
@@ -120,7 +120,7 @@ fn half_lines_wrong_sums_and_latency_cost_single_scans_and_are_said() {
     while stamps.len() < 20 {
         assert!(begin.elapsed() < PATIENCE);
         let scan = robot.until(&scans, fresh_scan);
-        // Not one wrong range comes through.
+        // No wrong range is published.
         assert!((scan.ranges[340] - 3.0).abs() < 0.002, "{}", scan.ranges[340]);
         stamps.insert(scan.head.head.stamp_ns);
     }

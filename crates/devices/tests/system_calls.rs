@@ -1,4 +1,5 @@
-//! strace sees the real-time tasks of all five devices, with users on all ports: one call a period, the sleep.
+//! System calls of the real-time tasks of all five devices by strace, with all ports in use: one a period,
+//! the sleep.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by a panic")]
 
 mod support;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use support::{Robot, Users, five_every};
 use testbed::strace::{self, Trace};
 
-/// Jobs of each task between the two marks, at least.
+/// Fewest jobs of each task between the two marks.
 const JOBS: u64 = 50;
 
 #[test]
@@ -23,7 +24,8 @@ fn the_real_time_tasks_of_devices_make_no_system_call_but_their_sleep() {
         let calls = trace.calls_of(number);
         let slept = calls.get("clock_nanosleep").copied().unwrap_or(0);
         assert_eq!(calls.len(), 1, "{name}: {calls:?}");
-        // A job at either end may be cut off by a mark; one that overran its next release did not sleep for it.
+        // A job at either end may be cut off by a mark; one that overran its next release did not sleep for
+        // it.
         assert!(
             jobs >= JOBS && slept <= jobs + 2 && slept + jobs / 2 >= jobs,
             "{name}: {jobs} jobs, {calls:?}"
@@ -31,7 +33,7 @@ fn the_real_time_tasks_of_devices_make_no_system_call_but_their_sleep() {
     }
 }
 
-/// `task imu 1234 57`: its name, the kernel's number of its thread, jobs between the marks.
+/// Parses `task imu 1234 57`: name, thread id of the kernel, jobs between the marks.
 fn task(line: &str) -> Option<(&str, i32, u64)> {
     let mut words = line.split_whitespace();
     words.find(|word| *word == "task")?;
@@ -41,7 +43,7 @@ fn task(line: &str) -> Option<(&str, i32, u64)> {
 #[test]
 #[ignore = "a part of the test above, which starts it under strace"]
 fn devices_under_strace() {
-    // strace makes every call slow.
+    // strace slows every system call.
     let robot = Robot::start("strace", &five_every(Duration::from_millis(20)));
     let mut users = Users::of(&robot);
     users.for_jobs(&robot, 5);

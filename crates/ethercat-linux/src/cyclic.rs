@@ -47,17 +47,15 @@ pub fn receive<L: Link + ?Sized, C: Clock>(
     Ok(())
 }
 
-/// Sends all that is due at `now`; `failed` is told of each frame that the link did not take, which counts as lost.
+/// Sends all that is due at `now`; `sent` gets each frame's outcome: one that the link did not take counts as lost.
 pub fn transmit<L: Link + ?Sized>(
     main_device: &mut MainDevice,
     link: &mut L,
     now: Instant,
     frame: &mut [u8],
-    mut failed: impl FnMut(&io::Error),
+    mut sent: impl FnMut(io::Result<()>),
 ) {
     while let Some(length) = main_device.poll_transmit(now, frame) {
-        if let Err(error) = link.transmit(&frame[..length]) {
-            failed(&error);
-        }
+        sent(link.transmit(&frame[..length]));
     }
 }

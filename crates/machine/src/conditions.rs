@@ -1,30 +1,30 @@
-//! The machine a measurement was made on.
+//! Conditions of a measurement: the machine it was made on.
 
 use std::fmt;
 
 use crate::root::Root;
 
-/// What a reader needs to know about the machine to judge a number.
+/// Properties of the machine needed to judge a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// Release of the kernel, as `uname -r` says it.
+    /// Release of the kernel, as printed by `uname -r`.
     pub kernel: String,
-    /// Whether the kernel is a PREEMPT_RT one.
+    /// True for a PREEMPT_RT kernel.
     pub preempt_rt: bool,
-    /// The processor's name.
+    /// Name of the processor.
     pub cpu_model: String,
-    /// CPUs of the machine.
+    /// Number of CPUs.
     pub cpus: usize,
-    /// Frequency governor of CPU 0, where there is one.
+    /// Frequency governor of CPU 0, if it has one.
     pub governor: Option<String>,
-    /// The kernel's clock source: reading the clock costs a system call for most but `tsc`.
+    /// Clock source of the kernel: with most but `tsc`, reading the clock costs a system call.
     pub clock_source: Option<String>,
-    /// CPUs kept free of ordinary work (`isolcpus`), as the kernel lists them; empty if none.
+    /// CPUs kept free of ordinary threads (`isolcpus`), in the kernel's list format; empty for none.
     pub isolated_cpus: String,
 }
 
 impl Conditions {
-    /// Reads them from `/proc` and `/sys`; what is not there stays empty.
+    /// Reads the conditions from `/proc` and `/sys`; missing values stay empty.
     #[must_use]
     pub fn read() -> Self {
         Self::read_below(&Root::machine())
@@ -53,8 +53,8 @@ impl Conditions {
     }
 }
 
-/// Kernels with the real-time patch have a file for it; mainline, which took PREEMPT_RT in with 6.12, says it in its
-/// version alone.
+/// True for a PREEMPT_RT kernel. Kernels with the real-time patch have a file for it; mainline, which
+/// merged PREEMPT_RT in 6.12, only has it in its version.
 pub(crate) fn is_preempt_rt(root: &Root) -> bool {
     let version = root.text("proc/sys/kernel/version").or_else(|| root.text("proc/version"));
     root.number("sys/kernel/realtime") == Some(1)

@@ -1,4 +1,4 @@
-//! Sets of CPUs as the kernel writes them: lists (`0-3,8`) and masks (`00000000,0000010f`).
+//! Sets of CPUs in the kernel's formats: lists (`0-3,8`) and masks (`00000000,0000010f`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,23 +6,23 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A set of CPUs, by number. Its text is the kernel's list format, cpuset(7).
+/// Set of CPUs, by number. Its text is the kernel's list format, cpuset(7).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus(BTreeSet<usize>);
 
-/// A text that is no set of CPUs.
+/// Error for a text that is no set of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found \"{0}\", expected CPUs as in \"0-3,8\"")]
 pub struct CpusError(String);
 
 impl Cpus {
-    /// This one CPU.
+    /// Creates a set of this CPU.
     #[must_use]
     pub fn one(cpu: usize) -> Self {
         Self(BTreeSet::from([cpu]))
     }
 
-    /// The CPUs the kernel runs on now; empty where it does not say.
+    /// CPUs that are online; empty if the kernel does not list them.
     #[must_use]
     pub fn online() -> Self {
         std::fs::read_to_string("/sys/devices/system/cpu/online")
@@ -31,10 +31,10 @@ impl Cpus {
             .unwrap_or_default()
     }
 
-    /// The set a mask describes: hexadecimal words of 32 bits, the highest first, as in `/proc/irq/*/smp_affinity`.
+    /// Parses a mask: hexadecimal words of 32 bits, the highest first, as in `/proc/irq/*/smp_affinity`.
     ///
     /// # Errors
-    /// Anything else, or a CPU above [`HIGHEST`].
+    /// The text is no mask, or contains a CPU above [`HIGHEST`].
     pub fn from_mask(text: &str) -> Result<Self, CpusError> {
         let wrong = || CpusError(text.chars().take(80).collect());
         let mut cpus = BTreeSet::new();
@@ -46,7 +46,7 @@ impl Cpus {
         if cpus.last().is_some_and(|&last| last > HIGHEST) { Err(wrong()) } else { Ok(Self(cpus)) }
     }
 
-    /// The mask of this set, as [`Cpus::from_mask`] reads it.
+    /// Mask of this set, as [`Cpus::from_mask`] parses it.
     #[must_use]
     pub fn mask(&self) -> String {
         let words = self.0.last().map_or(1, |last| last / 32 + 1);
@@ -57,42 +57,42 @@ impl Cpus {
         (0..words).rev().map(|place| format!("{:08x}", word(place))).collect::<Vec<_>>().join(",")
     }
 
-    /// Whether `cpu` is one of them.
+    /// True if the set contains `cpu`.
     #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
         self.0.contains(&cpu)
     }
 
-    /// Whether there is none.
+    /// True if the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many.
+    /// Number of CPUs.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The highest of them.
+    /// Highest CPU.
     #[must_use]
     pub fn last(&self) -> Option<usize> {
         self.0.last().copied()
     }
 
-    /// Their numbers, lowest first.
+    /// Numbers of the CPUs, the lowest first.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().copied()
     }
 
-    /// These, and those of `other`.
+    /// Union of this set and `other`.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         Self(self.0.union(&other.0).copied().collect())
     }
 
-    /// These without those of `other`.
+    /// CPUs of this set that are not in `other`.
     #[must_use]
     pub fn without(&self, other: &Self) -> Self {
         Self(self.0.difference(&other.0).copied().collect())
@@ -143,7 +143,7 @@ impl FromStr for Cpus {
     }
 }
 
-/// The highest CPU number a kernel may have (NR_CPUS is 8192 at most).
+/// Highest CPU number a kernel may have (NR_CPUS is at most 8192).
 pub const HIGHEST: usize = 8191;
 
 #[cfg(test)]

@@ -1,50 +1,51 @@
-//! What the driver of a network interface says: interrupt coalescing, offloads, energy saving, queues.
+//! Settings of a network interface's driver: interrupt coalescing, offloads, energy saving, queues.
 //!
-//! The source is the ethtool ioctl (linux/ethtool.h). What a driver does not support is `None`.
+//! They are read with the ethtool ioctl (linux/ethtool.h). Settings that a driver does not support are
+//! `None`.
 
 use std::io;
 
 use crate::sys::ethtool::EthtoolSocket;
 
-/// What the driver says.
+/// Settings of the driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ethtool {
-    /// How long interrupts are held back.
+    /// Interrupt coalescing.
     pub coalescing: Option<Coalescing>,
-    /// Frames joined or cut on their way.
+    /// Offloads that join or split frames.
     pub offloads: Vec<Offload>,
-    /// Energy-Efficient Ethernet switched on.
+    /// True if Energy-Efficient Ethernet is on.
     pub energy_efficient: Option<bool>,
-    /// Queues in use that receive.
+    /// Number of receive queues in use.
     pub receive_queues: Option<u32>,
-    /// Pause frames are sent or obeyed.
+    /// True if pause frames are sent or obeyed.
     pub pause: Option<bool>,
 }
 
-/// How long a card holds back its interrupts to save some.
+/// Interrupt coalescing of a card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Longest wait after a frame was received, us.
+    /// Longest delay after a received frame, us.
     pub receive_us: u32,
-    /// Longest wait after a frame was sent, us.
+    /// Longest delay after a sent frame, us.
     pub transmit_us: u32,
-    /// The card chooses the wait after a frame was received.
+    /// True if the card chooses the delay after a received frame.
     pub adaptive_receive: bool,
-    /// The card chooses the wait after a frame was sent.
+    /// True if the card chooses the delay after a sent frame.
     pub adaptive_transmit: bool,
 }
 
-/// One way of joining or cutting frames, and whether it is on.
+/// Offload that joins or splits frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offload {
-    /// As the `ethtool` program calls it: `gro`, `lro`, `tso`, `gso`.
+    /// Name in the `ethtool` program: `gro`, `lro`, `tso`, `gso`.
     pub name: &'static str,
-    /// Whether it is on.
+    /// True if it is on.
     pub on: bool,
 }
 
 impl Ethtool {
-    /// Asks the driver of `interface`, in the network namespace we are in. Needs no privilege.
+    /// Reads the settings of `interface`, in the current network namespace. Needs no privilege.
     ///
     /// # Errors
     /// ENODEV if there is no such interface.
@@ -54,7 +55,7 @@ impl Ethtool {
             Some(libc::ENODEV) => Err(error),
             _ => Ok(None),
         };
-        // The link state is asked first: every interface has one, so that this tells whether it exists.
+        // The link state comes first: every interface has one, so that a failure means a missing interface.
         let mut link = [GET_LINK, 0];
         socket.ask(interface, &mut link).map(|()| None::<()>).or_else(ask)?;
         let flags = value(&socket, interface, GET_FLAGS);
@@ -70,10 +71,10 @@ impl Ethtool {
             coalescing: coalescing(&socket, interface),
             offloads: offloads.into_iter().flatten().collect(),
             energy_efficient: block::<10>(&socket, interface, GET_EEE).map(|eee| eee[5] != 0),
-            // cmd, max rx tx other combined, rx tx other combined.
+            // Words: cmd, max rx tx other combined, rx tx other combined.
             receive_queues: block::<9>(&socket, interface, GET_CHANNELS)
                 .map(|it| it[5].saturating_add(it[8])),
-            // cmd, autoneg, rx, tx.
+            // Words: cmd, autoneg, rx, tx.
             pause: block::<4>(&socket, interface, GET_PAUSE).map(|it| it[2] != 0 || it[3] != 0),
         })
     }

@@ -1,16 +1,16 @@
-//! The machine under the cycle: read, checked, prepared, put back.
+//! Machine under the cycle: reading, checking, preparing and restoring it.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`conditions`] | the machine a measurement was made on |
-//! | [`usage`] | what its CPUs did between two instants: busy, idle, stolen |
-//! | [`check`] | what makes a cycle late, checked: found, wanted, why, how to fix |
-//! | [`ethtool`] | what the driver of a network interface says |
-//! | [`journal`] | every change to the machine, remembered before it is made, and undone |
-//! | [`shield`] | a CPU of its own for one thread |
-//! | [`cpus`] | sets of CPUs as the kernel writes them |
-//! | [`task`] | threads of the machine and the CPUs they may use |
-//! | [`root`] | files below a root folder, read without trust |
+//! | [`conditions`] | machine a measurement was made on |
+//! | [`usage`] | use of its CPUs between two instants: busy, idle, stolen |
+//! | [`check`] | checks for causes of late cycles: found, wanted, reason, fix |
+//! | [`ethtool`] | settings of a network interface's driver |
+//! | [`journal`] | journal of changes, recorded before they are made, and undone from it |
+//! | [`shield`] | reservation of a CPU for one thread |
+//! | [`cpus`] | sets of CPUs in the kernel's formats |
+//! | [`task`] | threads of the machine and their CPUs |
+//! | [`root`] | untrusted files below a root folder |
 #![deny(unsafe_code)]
 
 pub mod check;

@@ -1,51 +1,51 @@
-//! Files below a root folder, read without trust.
+//! Untrusted files below a root folder.
 //!
-//! `/proc` and `/sys` differ from kernel to kernel, and a test has a folder of its own in their place. So
-//! everything is read below a [`Root`], at most a bounded part of a file, and what is not there, not readable or not
-//! text is no error: it is unknown.
+//! `/proc` and `/sys` differ between kernels, and tests put a folder of their own in their place. All files
+//! are therefore read below a [`Root`], up to a limit, and a file that does not exist, is not readable or
+//! is not text is no error: its content is unknown.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The folder under which the machine's files are looked for: `/`, or a test's own.
+/// Root folder of the machine's files: `/`, or a test's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root(PathBuf);
 
 impl Root {
-    /// The machine we run on.
+    /// Root of the running machine.
     #[must_use]
     pub fn machine() -> Self {
         Self(PathBuf::from("/"))
     }
 
-    /// Files below `folder` instead.
+    /// Root at `folder` instead.
     #[must_use]
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self(folder.into())
     }
 
-    /// Whether this is the running machine itself, so that system calls speak of the same machine as the files.
+    /// True for the running machine itself, so that system calls refer to the same machine as the files.
     #[must_use]
     pub fn is_machine(&self) -> bool {
         self.0 == Path::new("/")
     }
 
-    /// Where `path` (relative, or absolute on the machine) lies.
+    /// Location of `path` (relative, or absolute on the machine).
     #[must_use]
     pub fn path(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         self.0.join(path.strip_prefix("/").unwrap_or(path))
     }
 
-    /// Whether something is there.
+    /// True if the path exists.
     #[must_use]
     pub fn exists(&self, path: impl AsRef<Path>) -> bool {
         self.path(path).exists()
     }
 
-    /// The first bytes of a file, [`LIMIT`] at most; `None` if it cannot be read.
+    /// First bytes of a file, at most [`LIMIT`]; `None` if it cannot be read.
     #[must_use]
     pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -53,8 +53,7 @@ impl Root {
         Some(bytes)
     }
 
-    /// A file's text without the space around it, what is no UTF-8 replaced; `None` if it cannot be read or is
-    /// empty.
+    /// Text of a file, trimmed, with invalid UTF-8 replaced; `None` if it cannot be read or is empty.
     #[must_use]
     pub fn text(&self, path: impl AsRef<Path>) -> Option<String> {
         let bytes = self.bytes(path)?;
@@ -62,13 +61,13 @@ impl Root {
         Some(text.trim().to_owned()).filter(|text| !text.is_empty())
     }
 
-    /// A file that holds one number.
+    /// Number in a file.
     #[must_use]
     pub fn number(&self, path: impl AsRef<Path>) -> Option<i64> {
         self.text(path)?.parse().ok()
     }
 
-    /// A file in which the kernel marks the chosen word, as `always [madvise] never`.
+    /// Selected word of a file with choices, such as `always [madvise] never`.
     #[must_use]
     pub fn chosen(&self, path: impl AsRef<Path>) -> Option<String> {
         let text = self.text(path)?;
@@ -76,7 +75,7 @@ impl Root {
         Some(rest.split_once(']')?.0.to_owned())
     }
 
-    /// The names in a folder, sorted; empty if there is none.
+    /// Names in a folder, sorted; empty if it does not exist.
     #[must_use]
     pub fn names(&self, folder: impl AsRef<Path>) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
@@ -86,20 +85,20 @@ impl Root {
         names
     }
 
-    /// The last part of what a link points to, as the driver of a device.
+    /// Last part of a link's target, such as the driver of a device.
     #[must_use]
     pub fn link_name(&self, path: impl AsRef<Path>) -> Option<String> {
         let target = fs::read_link(self.path(path)).ok()?;
         Some(target.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// Opens a file without waiting: a pipe in its place must not hold us.
+    /// Opens a file without waiting: a pipe in its place must not block.
     fn open(&self, path: &Path) -> Option<File> {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(self.path(path)).ok()
     }
 }
 
-/// More of a file is never read, in bytes. The longest that matters is a kernel configuration.
+/// Most bytes read of a file. The longest file of interest is a kernel configuration.
 pub const LIMIT: u64 = 4 << 20;
 
 #[cfg(test)]

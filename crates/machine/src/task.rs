@@ -1,4 +1,4 @@
-//! Threads of the machine, ours and everybody's, and the CPUs they may use.
+//! Threads of the machine, and the CPUs they may use.
 
 use std::fs;
 use std::io;
@@ -9,27 +9,27 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::cpus::Cpus;
 
-/// One thread, as `/proc` shows it.
+/// Thread as shown in `/proc`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Its number.
+    /// Thread id.
     pub tid: i32,
-    /// Number of its process.
+    /// Process id.
     pub pid: i32,
-    /// Its name, at most 15 bytes (64 for kernel workers).
+    /// Name, at most 15 bytes (64 for kernel workers).
     pub name: String,
-    /// Number of the process that started its process.
+    /// Id of the process that started its process.
     pub parent: i32,
-    /// When it started, in clock ticks since the machine did: with `tid` this names it for ever.
+    /// Start time, in clock ticks since boot: unique together with `tid`.
     pub started: u64,
-    /// Whether the kernel itself runs in it (PF_KTHREAD).
+    /// True for a thread of the kernel (PF_KTHREAD).
     pub of_kernel: bool,
-    /// Whether its CPUs may not be changed (PF_NO_SETAFFINITY), as of the kernel's threads for one CPU.
+    /// True if its CPUs may not be changed (PF_NO_SETAFFINITY), as for the kernel's per-CPU threads.
     pub bound: bool,
 }
 
 impl Task {
-    /// The thread with this number, or `None` if there is none (any more).
+    /// Reads the thread with this id; `None` if it does not exist (any more).
     #[must_use]
     pub fn read(tid: i32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
@@ -37,19 +37,19 @@ impl Task {
         Self::of_process(pid, tid)
     }
 
-    /// Every thread there is. Threads come and go while the list is made.
+    /// Reads all threads. Threads start and end while the list is made.
     #[must_use]
     pub fn all() -> Vec<Self> {
         numbers("/proc").flat_map(Self::of).collect()
     }
 
-    /// All threads of one process.
+    /// Reads all threads of one process.
     #[must_use]
     pub fn of(pid: i32) -> Vec<Self> {
         numbers(&format!("/proc/{pid}/task")).filter_map(|tid| Self::of_process(pid, tid)).collect()
     }
 
-    /// Thread `tid` of process `pid`.
+    /// Reads thread `tid` of process `pid`.
     fn of_process(pid: i32, tid: i32) -> Option<Self> {
         let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
         let stat = Stat::parse(&text)?;
@@ -64,25 +64,25 @@ impl Task {
         })
     }
 
-    /// Whether this very thread still lives.
+    /// True if the thread with this id and start time still lives.
     #[must_use]
     pub fn lives(tid: i32, started: u64) -> bool {
         Self::read(tid).is_some_and(|task| task.started == started)
     }
 }
 
-/// The `stat` file of a thread (proc_pid_stat(5)): the one place that knows its layout.
+/// Parser of a thread's `stat` file (proc_pid_stat(5)): the only code that depends on its layout.
 #[derive(Clone, Debug)]
 pub(crate) struct Stat<'a> {
-    /// Its name.
+    /// Name of the thread.
     pub(crate) name: &'a str,
-    /// From number 3 of the manual page on.
+    /// Fields from number 3 of the manual page on.
     fields: Vec<&'a str>,
 }
 
 impl<'a> Stat<'a> {
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        // The name stands in parentheses and may hold any character, ')' too: it ends at the last one.
+        // The name is in parentheses and may contain any character, also ')': it ends at the last one.
         let (name, rest) = text.split_once('(')?.1.rsplit_once(')')?;
         Some(Self { name, fields: rest.split_ascii_whitespace().collect() })
     }
@@ -92,12 +92,12 @@ impl<'a> Stat<'a> {
         self.fields.get(field.checked_sub(3)?)?.parse().ok()
     }
 
-    /// Whether the kernel itself runs in it.
+    /// True for a thread of the kernel.
     pub(crate) fn of_kernel(&self) -> bool {
         self.flags() & PF_KTHREAD != 0
     }
 
-    /// Whether the kernel lets nobody move it.
+    /// True if the kernel lets no process change its CPUs.
     pub(crate) fn bound(&self) -> bool {
         self.flags() & PF_NO_SETAFFINITY != 0
     }
@@ -107,12 +107,12 @@ impl<'a> Stat<'a> {
     }
 }
 
-/// What the kernel has counted of a thread since it started.
+/// Counts of the kernel for a thread since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Times it went to sleep.
+    /// Number of times it went to sleep.
     pub voluntary: u64,
-    /// Times it was switched out though it could have run.
+    /// Number of times it was switched out while runnable.
     pub involuntary: u64,
     /// Page faults served without I/O.
     pub minor_faults: u64,
@@ -121,11 +121,11 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Of thread `tid`, or `None` if there is none (any more).
+    /// Reads the counts of thread `tid`; `None` if it does not exist (any more).
     #[must_use]
     pub fn read(tid: i32) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
-        // `/proc/TID/stat` has the sums of TID's process; the thread's own stand below `task`.
+        // `/proc/TID/stat` has the sums of TID's process; the thread's own are below `task`.
         let stat = fs::read_to_string(format!("/proc/{tid}/task/{tid}/stat")).ok()?;
         Self::parse(&status, &Stat::parse(&stat)?)
     }
@@ -142,7 +142,7 @@ impl Counters {
     }
 }
 
-/// The CPUs a thread may run on.
+/// CPUs a thread may run on.
 ///
 /// # Errors
 /// ESRCH if there is no such thread.
@@ -151,18 +151,18 @@ pub fn affinity(tid: i32) -> io::Result<Cpus> {
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// Lets a thread run on these CPUs only.
+/// Restricts a thread to these CPUs.
 ///
 /// # Errors
-/// ESRCH if there is no such thread, EINVAL if it is bound by the kernel or none of the CPUs is there, EPERM for the
-/// thread of another user.
+/// ESRCH if there is no such thread, EINVAL if it is bound by the kernel or none of the CPUs exists, EPERM
+/// for the thread of another user.
 pub fn set_affinity(tid: i32, cpus: &Cpus) -> io::Result<()> {
     let mut set = CpuSet::new();
     cpus.iter().filter(|&cpu| cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(cpu));
     Ok(sched_setaffinity(Some(named(tid)?), &set)?)
 }
 
-/// The number of the calling thread.
+/// Id of the calling thread.
 #[must_use]
 pub fn current() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
@@ -172,15 +172,15 @@ fn named(tid: i32) -> io::Result<Pid> {
     Pid::from_raw(tid.max(0)).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
 }
 
-/// The entries of a folder that are numbers.
+/// Entries of a folder that are numbers.
 fn numbers(folder: &str) -> impl Iterator<Item = i32> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// The kernel's `include/linux/sched.h`: a thread of the kernel.
+/// Flag of a kernel thread, `include/linux/sched.h`.
 const PF_KTHREAD: u64 = 0x0020_0000;
-/// There as well: user space may not meddle with its CPUs.
+/// Flag of a thread whose CPUs user space may not change, likewise.
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 #[cfg(test)]

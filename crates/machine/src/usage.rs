@@ -1,4 +1,4 @@
-//! What the CPUs did between two instants: busy, idle, or stolen by the hypervisor.
+//! Use of the CPUs between two instants: busy, idle, or stolen by the hypervisor.
 //!
 //! ```
 //! use onbeat_machine::usage::Usage;
@@ -10,8 +10,8 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! The source is `/proc/stat` (proc_stat(5)): counters in clock ticks, 10 ms each as a rule, so shares over less
-//! than a second are coarse.
+//! The source is `/proc/stat` (proc_stat(5)): counters in clock ticks, usually 10 ms, so that shares over
+//! less than a second are coarse.
 
 use std::fmt;
 use std::fs;
@@ -19,7 +19,7 @@ use std::io;
 
 use serde::Serialize;
 
-/// The kernel's counters at one instant.
+/// Counters of the kernel at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     whole: Ticks,
@@ -32,7 +32,8 @@ impl Usage {
     /// Reads `/proc/stat`.
     ///
     /// # Errors
-    /// What the operating system says, and [`io::ErrorKind::InvalidData`] when the file has no line of CPU times.
+    /// The operating system's error, and [`io::ErrorKind::InvalidData`] if the file has no line of CPU
+    /// times.
     pub fn now() -> io::Result<Self> {
         let text = fs::read_to_string("/proc/stat")?;
         Self::parse(&text).ok_or_else(|| {
@@ -43,7 +44,7 @@ impl Usage {
         })
     }
 
-    /// Reads the text of a `/proc/stat`; `None` without a line for the whole machine.
+    /// Parses the text of a `/proc/stat`; `None` without a line for the whole machine.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut usage = Self::default();
@@ -69,14 +70,14 @@ impl Usage {
         found.then_some(usage)
     }
 
-    /// What was done from boot until now.
+    /// Use from boot until now.
     #[must_use]
     pub fn since_boot(&self) -> Busy {
         let cpus = self.cpus.iter().map(|&(cpu, _)| (cpu, Ticks::default())).collect();
         self.since(&Self { cpus, ..Self::default() })
     }
 
-    /// What was done from `before` until now.
+    /// Use from `before` until now.
     #[must_use]
     pub fn since(&self, before: &Self) -> Busy {
         let cpus = self.cpus.iter().map(|(cpu, now)| {
@@ -93,13 +94,13 @@ impl Usage {
     }
 }
 
-/// What the CPUs did over a stretch of time.
+/// Use of the CPUs over an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Busy {
-    /// All CPUs together.
+    /// Shares of all CPUs together.
     #[serde(flatten)]
     pub whole: Shares,
-    /// Each CPU that was online at the end.
+    /// Shares of each CPU that was online at the end.
     pub cpus: Vec<CpuShares>,
     /// Context switches of all CPUs.
     pub context_switches: u64,
@@ -108,7 +109,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// The shares of one CPU, if it is online.
+    /// Shares of one CPU, if it is online.
     #[must_use]
     pub fn of(&self, cpu: usize) -> Option<Shares> {
         self.cpus.iter().find(|it| it.cpu == cpu).map(|it| it.shares)
@@ -121,24 +122,24 @@ impl fmt::Display for Busy {
     }
 }
 
-/// One CPU over a stretch of time.
+/// Use of one CPU over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuShares {
     /// Number of the CPU.
     pub cpu: usize,
-    /// What it did.
+    /// Shares of its time.
     #[serde(flatten)]
     pub shares: Shares,
 }
 
-/// Shares of the time, each from 0 to 1; together 1, or all 0 when no tick passed.
+/// Shares of the time, each from 0 to 1; together 1, or all 0 if no tick passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Shares {
-    /// Running something: user, nice, system, hard and soft interrupts.
+    /// Share of running: user, nice, system, hard and soft interrupts.
     pub busy: f64,
-    /// Nothing to do, or waiting for a disk.
+    /// Share of idling, including waits for a disk.
     pub idle: f64,
-    /// Wanted to run, but the hypervisor ran something else.
+    /// Share stolen: ready to run while the hypervisor ran something else.
     pub steal: f64,
 }
 
@@ -164,7 +165,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    /// user nice system idle iowait irq softirq steal; guest times are in user and nice already.
+    /// Parses user nice system idle iowait irq softirq steal; guest times are included in user and nice.
     fn parse<'a>(words: impl Iterator<Item = &'a str>) -> Option<Self> {
         let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
@@ -172,7 +173,8 @@ impl Ticks {
         (ticks.len() >= 4).then(|| Self { busy: sum(&[0, 1, 2, 5, 6]), idle: sum(&[3, 4]), steal: at(7) })
     }
 
-    /// The kernel's idle counters can step back by a tick or two: never less than nothing.
+    /// Shares since `before`. The kernel's idle counters can step back by a tick or two: a difference is at
+    /// least 0.
     fn since(&self, before: &Self) -> Shares {
         let busy = self.busy.saturating_sub(before.busy) as f64;
         let idle = self.idle.saturating_sub(before.idle) as f64;

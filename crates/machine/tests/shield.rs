@@ -1,7 +1,7 @@
-//! A CPU shield is raised, lowered, and put back after its process was killed: everything as before.
+//! CPU shield that is raised, lowered, and restored after its process was killed: the machine is as before.
 //!
-//! Each scenario runs in a PID namespace of its own, with a `/run` of its own: the only threads it can move are its own.
-//! Interrupts and control groups are the machine's, for a second.
+//! Each scenario runs in a PID namespace of its own, with a `/run` of its own, so that it can only move its
+//! own threads. Interrupts and control groups are the machine's, for a second.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeMap;
@@ -52,10 +52,10 @@ fn alone(scenario: &str, masks: bool) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// Says to a scenario that it is to do without control groups.
+/// Variable that makes a scenario run without control groups.
 const MASKS: &str = "ONBEAT_TEST_MASKS";
 
-/// A `/run` of this scenario's own, and no control groups if it is to do without. Whether masks are to be used.
+/// Sets up a `/run` for this scenario, and hides control groups if required; true if masks are to be used.
 fn prepare() -> bool {
     assert!(Task::all().iter().all(|task| !task.of_kernel), "this is no PID namespace of its own");
     let mount = |arguments: &[&str]| Command::new("mount").args(arguments).status().unwrap().success();
@@ -113,7 +113,7 @@ fn scenario_raised_and_lowered() {
                 None,
                 "an interrupt that is neither moved nor reported"
             );
-            // Started by a neighbour, it inherits what the neighbours have.
+            // Started by a neighbour, it inherits the neighbour's affinity.
             ask.send(()).unwrap();
             let late = started.recv().unwrap();
             assert!(!task::affinity(late.tid()).unwrap().contains(cpu));
@@ -156,7 +156,7 @@ fn scenario_killed() {
         Err(ShieldError::Taken { cpu: taken, pid }) => assert_eq!((taken, pid), (cpu, holder.id())),
         other => panic!("{other:?}"),
     }
-    // SIGKILL: nobody can clean up behind himself.
+    // SIGKILL: the process cannot clean up.
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert_eq!(task::affinity(free.tid()).unwrap(), rest, "the shield stands without its process");
@@ -185,7 +185,7 @@ fn journals() -> usize {
     fs::read_dir(journal::DIRECTORY).map_or(0, Iterator::count)
 }
 
-/// A process that sleeps until it is dropped.
+/// Process that sleeps until it is dropped.
 struct Sleeper(Child);
 
 impl Sleeper {
@@ -211,14 +211,14 @@ impl Drop for Sleeper {
     }
 }
 
-/// Everything a shield touches.
+/// State of everything a shield changes.
 #[derive(Debug, PartialEq)]
 struct Snapshot {
-    /// By thread.
+    /// Affinities by thread.
     affinities: BTreeMap<i32, String>,
-    /// By number.
+    /// Affinities by interrupt.
     interrupts: BTreeMap<String, String>,
-    /// By path: masks of the kernel, and every cpuset.
+    /// Contents by path: masks of the kernel, and every cpuset.
     files: BTreeMap<String, String>,
 }
 

@@ -1,4 +1,5 @@
-//! A process that ends without dropping its journals undoes them by name. Alone in its process: it undoes all of them.
+//! Undoing of all journals of a process that ends without dropping them. Alone in its process, because it
+//! undoes all of them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
@@ -26,7 +27,7 @@ fn all_journals_of_the_process_are_undone_and_persistent_ones_stay() {
     assert_eq!(undo_own(), []);
     let text = || files.each_ref().map(|path| fs::read_to_string(path).unwrap());
     assert_eq!(text(), ["1", "1", "2"]);
-    // As a second Ctrl-C does in the middle of the first one's way out: undoing again changes nothing.
+    // As a second Ctrl-C during the first one's exit does: undoing again changes nothing.
     assert_eq!((first.undo(), second.undo()), (vec![], vec![]));
     assert_eq!(text(), ["1", "1", "2"]);
     drop(kept);

@@ -1,7 +1,9 @@
-//! A private cable: two network namespaces joined by a veth pair, for a MainDevice and its SubDevices on one machine.
+//! Private cable: two network namespaces joined by a veth pair, for a MainDevice and its SubDevices on one
+//! machine.
 //!
-//! Each end is a thread that lives in a network namespace without a name, and starts the processes that shall live there,
-//! too. The kernel takes namespaces and cable away when the last of them is gone, however that comes about: nothing is left
+//! Each end is a thread in an unnamed network namespace, which starts the processes that belong there. The
+//! kernel removes namespaces and cable once the last of them is gone, for whatever reason: nothing is left
+//! after Ctrl-C, a crash, or a kill.
 //! behind by Ctrl-C, a crash, or a kill.
 
 use std::fs;
@@ -15,9 +17,9 @@ use crate::sys::network::own_network;
 /// Both ends of a cable.
 #[derive(Debug)]
 pub struct Cable {
-    /// Where the MainDevice sits, on the interface [`NEAR`].
+    /// End of the MainDevice, with the interface [`NEAR`].
     pub near: Room,
-    /// Where the SubDevices sit, on the interface [`FAR`].
+    /// End of the SubDevices, with the interface [`FAR`].
     pub far: Room,
 }
 
@@ -28,10 +30,10 @@ pub const NEAR: &str = "near";
 pub const FAR: &str = "far";
 
 impl Cable {
-    /// Lays a cable and brings it up, with IPv6 off, so that only what is sent on purpose comes.
+    /// Creates a cable and brings it up, with IPv6 off, so that it carries only frames sent on purpose.
     ///
     /// # Errors
-    /// What the machine lacks: the right to make namespaces (root), or `ip`.
+    /// The right to make namespaces (root), or `ip`, is missing.
     pub fn lay() -> Result<Self, Error> {
         let (near, far) = (Room::open(NEAR)?, Room::open(FAR)?);
         let there = far.thread_id.to_string();
@@ -49,7 +51,7 @@ impl Cable {
     }
 }
 
-/// A thread in a network namespace of its own.
+/// Thread in a network namespace of its own.
 #[derive(Debug)]
 pub struct Room {
     thread_id: i32,
@@ -66,7 +68,7 @@ impl Room {
         let spawned = thread::Builder::new().name(format!("{name} end")).spawn(move || {
             let entered = own_network().map(|()| rustix::thread::gettid().as_raw_pid());
             let inside = entered.is_ok();
-            // Nobody listens only if the program is ending.
+            // The receiver is gone only if the program is ending.
             let _ = tell.send(entered);
             if inside {
                 obey(&orders);
@@ -83,10 +85,10 @@ impl Room {
         Ok(Self { thread_id, work: Some(work), thread: Some(thread) })
     }
 
-    /// Does `work` in there. Processes started by it stay there.
+    /// Runs `work` in the namespace. Processes started by it stay there.
     ///
     /// # Errors
-    /// What `work` returns.
+    /// The error of `work`.
     pub fn within<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -103,7 +105,7 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // The thread ends when nobody can give it work any more.
+        // The thread ends once its channel is closed.
         self.work = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -129,7 +131,7 @@ fn ip(arguments: &[&str]) -> Result<(), Error> {
     Err(Error::other(format_args!("`ip {}` was refused: {}", arguments.join(" "), said.trim())))
 }
 
-/// A kernel without IPv6 has no such file, and then there is nothing to turn off.
+/// Switches IPv6 off; a kernel without IPv6 lacks the file.
 fn silence() {
     for scope in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
@@ -162,7 +164,7 @@ mod tests {
         let second = Cable::lay().expect("two cables do not disturb each other");
         let far = cable.far;
         drop(cable.near);
-        // The kernel clears a namespace away a moment after its last thread has gone.
+        // The kernel removes a namespace shortly after its last thread has ended.
         let begin = std::time::Instant::now();
         while links(&far).contains("far@") {
             assert!(begin.elapsed() < std::time::Duration::from_secs(30), "{}", links(&far));

@@ -1,4 +1,4 @@
-//! A process of ours: started, watched, told to stop, and never left behind.
+//! Child process that is watched, stopped in order, and never left behind.
 
 use std::fmt::Write as _;
 use std::io::Read;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Error;
 
-/// A process that is going on; dropped, it is killed.
+/// Running child process; dropping it kills it.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
@@ -22,10 +22,11 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts it, apart from the terminal: Ctrl-C is for the experiment, which ends its children in order.
+    /// Starts a process, detached from the terminal: Ctrl-C is for the experiment, which ends its children
+    /// in order.
     ///
     /// # Errors
-    /// A program that cannot be started.
+    /// The program cannot be started.
     pub fn start(mut command: Command) -> Result<Self, Error> {
         command.process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -39,36 +40,37 @@ impl ChildProcess {
         Ok(Self { child, line, said: None, complained })
     }
 
-    /// As [`ChildProcess::start`], and gathers what it says for [`ChildProcess::finish_with`].
+    /// Starts a process as [`ChildProcess::start`] does, and collects its output for
+    /// [`ChildProcess::finish_with`].
     ///
     /// # Errors
-    /// A program that cannot be started.
+    /// The program cannot be started.
     pub fn start_and_listen(command: Command) -> Result<Self, Error> {
         let mut process = Self::start(command)?;
         process.said = process.take_output().map(gather);
         Ok(process)
     }
 
-    /// Its standard output, to be read as it comes; once.
+    /// Standard output of the process, to be read as it comes; available once.
     pub fn take_output(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    /// Its number.
+    /// Process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it is over by itself.
+    /// True if the process has ended by itself.
     pub fn is_over(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Nothing while it goes on.
+    /// Checks that the process is still running.
     ///
     /// # Errors
-    /// How it ended, and the last it said.
+    /// The exit status, and the last line of output.
     pub fn still_goes_on(&mut self) -> Result<(), Error> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -77,20 +79,20 @@ impl ChildProcess {
         }
     }
 
-    /// Tells it to stop as Ctrl-C does, and waits until it has.
+    /// Stops the process as Ctrl-C does, and waits for its end.
     ///
     /// # Errors
-    /// One that failed, or does not stop.
+    /// The process failed, or does not stop.
     pub fn finish(mut self) -> Result<(), Error> {
         let status = self.stop()?;
         if status.success() { Ok(()) } else { Err(self.failure(status)) }
     }
 
-    /// Tells it to stop as Ctrl-C does, waits until it has, and takes what `read` finds in what it said, also from one
-    /// that failed in the end.
+    /// Stops the process as Ctrl-C does, waits for its end, and returns the result of `read` on its output,
+    /// even if it failed in the end.
     ///
     /// # Errors
-    /// One that said nothing of the kind, or does not stop.
+    /// `read` found nothing in the output, or the process does not stop.
     pub fn finish_with<T>(mut self, read: impl FnOnce(&str) -> Option<T>) -> Result<T, Error> {
         let status = self.stop()?;
         let said = self.said.take().map(joined).unwrap_or_default();
@@ -100,7 +102,7 @@ impl ChildProcess {
     fn stop(&mut self) -> Result<ExitStatus, Error> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid.filter(|_| !self.is_over()) {
-            // One that has just ended needs no telling.
+            // A process that has just ended needs no signal.
             let _ = kill_process(pid, Signal::INT);
         }
         let begin = Instant::now();
@@ -128,7 +130,7 @@ impl ChildProcess {
         self.error(how)
     }
 
-    /// What is wrong with it, with its command line.
+    /// Error of this process, with its command line.
     pub(crate) fn error(&self, how: String) -> Error {
         Error::Process { command: self.line.clone(), how }
     }
@@ -155,7 +157,7 @@ fn joined(thread: JoinHandle<String>) -> String {
     thread.join().unwrap_or_default()
 }
 
-/// A command as a person would type it.
+/// Command line as typed in a shell.
 fn words(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let mut line = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
@@ -165,5 +167,5 @@ fn words(command: &Command) -> String {
     line
 }
 
-/// Time for an orderly stop, also on a machine under load.
+/// Longest wait for an orderly stop, also on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,15 +1,15 @@
-//! Many durations as rows of tables and lines of plots.
+//! Distributions of durations as rows of tables and lines of plots.
 
 use report::plots::{self, Samples};
 use report::{Row, Section, Table};
 use timing::{Statistics, Summary};
 
-/// Durations of one kind, in the order they were measured.
+/// Durations of one kind, in the order of measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Durations {
-    /// What they are of.
+    /// Name of the quantity.
     pub(crate) name: String,
-    /// Nanoseconds.
+    /// Durations in nanoseconds.
     pub(crate) ns: Vec<u64>,
 }
 
@@ -18,7 +18,7 @@ impl Durations {
         Self { name: name.into(), ns }
     }
 
-    /// Their statistics; the cycle of the largest is its place.
+    /// Statistics of the durations; the largest one is given with its index.
     pub(crate) fn statistics(&self) -> Statistics {
         let mut statistics = Statistics::new();
         for (place, &duration) in self.ns.iter().enumerate() {
@@ -27,18 +27,18 @@ impl Durations {
         statistics
     }
 
-    /// A row of median, average, standard deviation, tail and extremes, in microseconds.
+    /// Row of median, average, standard deviation, tail and extremes, in microseconds.
     pub(crate) fn row(&self) -> Row {
         Row { name: self.name.clone(), cells: spread(&self.statistics().summary()), from_paper: false }
     }
 }
 
-/// The heads of what [`Durations::row`] gives, below `name`.
+/// Headings of [`Durations::row`], below `name`.
 pub(crate) fn columns(name: &str) -> Vec<String> {
     heads(name, &["median", "average", "SD", "99 %", "99.9 %", "maximum", "minimum"])
 }
 
-/// `name` and the other heads of a table.
+/// Headings of a table: `name` and the others.
 pub(crate) fn heads(name: &str, others: &[&str]) -> Vec<String> {
     std::iter::once(name).chain(others.iter().copied()).map(str::to_owned).collect()
 }
@@ -60,13 +60,13 @@ fn spread(it: &Summary) -> Vec<String> {
     .into()
 }
 
-/// A table of such rows.
+/// Table of such rows.
 pub(crate) fn table(caption: &str, name: &str, cells: &[Durations]) -> Section {
     let rows = cells.iter().map(Durations::row).collect();
     Section::Table(Table { caption: caption.into(), columns: columns(name), rows })
 }
 
-/// Histogram and tail of some durations, each a line of its own.
+/// Histogram and tail distribution, with a line for each distribution.
 pub(crate) fn plots(caption: &str, cells: &[Durations]) -> [Section; 2] {
     let micros = |it: &Durations| it.ns.iter().map(|&ns| ns as f64 / 1e3).collect::<Vec<f64>>();
     let values: Vec<Vec<f64>> = cells.iter().map(micros).collect();
@@ -78,7 +78,7 @@ pub(crate) fn plots(caption: &str, cells: &[Durations]) -> [Section; 2] {
     ]
 }
 
-/// Room for `count` numbers, every page of it touched: pushing so many neither allocates nor faults.
+/// Vector with room for `count` numbers and every page touched: pushing them neither allocates nor faults.
 pub(crate) fn resident(count: usize) -> Vec<u64> {
     let mut memory = vec![u64::MAX; count];
     std::hint::black_box(&mut memory).clear();
@@ -95,7 +95,7 @@ mod tests {
         let cells = durations.row().cells;
         assert_eq!(cells.len() + 1, columns("of").len());
         assert_eq!((&*cells[1], &*cells[5], &*cells[6]), ("100.500", "200.000", "1.000"));
-        // Percentiles are off by 0.1 % at most.
+        // Percentiles are accurate to 0.1 %.
         assert!(cells[3].starts_with("198.") && cells[4] == "-", "{cells:?}");
         assert!(Durations::new("x", Vec::new()).row().cells.iter().all(|cell| cell == "-"));
     }

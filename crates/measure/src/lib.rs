@@ -1,25 +1,25 @@
-//! The papers' experiments: each runs, records, and reports beside the paper's own numbers.
+//! Experiments of the papers: each runs, records, and reports its results beside the paper's numbers.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`runner`] | what an experiment is given, and how it fails |
-//! | [`surroundings`] | the machine before and over a measurement, and the doubts it raises |
-//! | [`load`] | what else the machine is made to do |
-//! | [`thread`] | what the threads of an experiment ask of the system |
-//! | [`onbeat_run`] | a run of the bus in a process of its own |
-//! | [`tuning`] | what each real-time tuning is worth |
-//! | [`child`] | a process of ours, which never outlives us |
+//! | [`runner`] | context and errors of an experiment |
+//! | [`surroundings`] | state of the machine before and during a measurement, and the resulting doubts |
+//! | [`load`] | loads beside a measurement |
+//! | [`thread`] | real-time settings of an experiment's threads |
+//! | [`onbeat_run`] | run of the bus in a process of its own |
+//! | [`tuning`] | effect of each real-time tuning |
+//! | [`child`] | child process that never outlives its parent |
 //! | [`cable`] | two network namespaces and a veth pair |
 //! | [`interference`] | period jitter of the bus under load, seen by an independent observer |
 //! | [`servo`] | six drives for a minute: T_period, T_jitter, T_exec |
-//! | [`ipc`] | what it costs threads to tell each other something |
-//! | [`ecci`] | what the cycle pays to share its state with many readers |
+//! | [`ipc`] | cost of communication between threads |
+//! | [`ecci`] | cost of sharing the cycle's state with many readers |
 //! | [`tasks`] | two periodic tasks beside their computed response times |
-//! | [`devices`] | the service robot's five devices: periods, responses, utilisation |
+//! | [`devices`] | the service robot's five devices: periods, response times, utilisation |
 //! | [`wakeup`] | our pacer beside `cyclictest` |
-//! | [`navigation`] | a robot round an obstacle: planner and control in one process, and with the seam between |
-//! | [`omni`] | a robot on its path, by the convolution-based generator |
-//! | [`interrupt`] | from an interrupt to user code |
+//! | [`navigation`] | robot that drives round an obstacle: planner and control in one process, and in two |
+//! | [`omni`] | robot that follows a path of the convolution-based generator |
+//! | [`interrupt`] | latency from an interrupt to user code |
 #![deny(unsafe_code)]
 
 pub mod cable;

@@ -1,4 +1,4 @@
-//! The omnidirectional robot follows a planned path with the convolution-based generator.
+//! Omnidirectional robot that follows a planned path of the convolution-based generator.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,21 +22,21 @@ use crate::onbeat_run::OnbeatRun;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, servo};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Omni {
-    /// The robot file of a base that moves ahead, aside and about.
+    /// Robot file of an omnidirectional base.
     pub robot: PathBuf,
-    /// How fast along the path.
+    /// Limits of the motion along the path.
     pub limits: PathLimits,
-    /// Where the robot looks on the way.
+    /// Heading of the robot on the way.
     pub heading: Heading,
-    /// More options of `onbeat run`: profile, priority, CPU.
+    /// Additional options of `onbeat run`: profile, priority, CPU.
     pub options: Vec<std::ffi::OsString>,
 }
 
 impl Omni {
-    /// 0.5 m/s, 0.5 m/s^2, 2 m/s^3, looking ahead all the way.
+    /// Settings of 0.5 m/s, 0.5 m/s^2, 2 m/s^3, with a constant heading.
     #[must_use]
     pub fn new(robot: PathBuf) -> Self {
         let limits = PathLimits {
@@ -47,10 +47,10 @@ impl Omni {
         Self { robot, limits, heading: Heading::Fixed(motion::Radians(0.0)), options: Vec::new() }
     }
 
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// A run that failed, limits that mean nothing, a robot that is no such base.
+    /// A run failed, the limits are invalid, or the robot has no such base.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let path = path().map_err(Error::other)?;
         let planned = PathMotion::new(path, self.limits, self.heading).map_err(Error::other)?;
@@ -151,19 +151,19 @@ impl Omni {
     }
 }
 
-/// The paper's ends; ahead at both, and level.
+/// Path between the paper's end points, with zero slope at both.
 fn path() -> Result<Path, motion::PathError> {
     let place = |x, y| [Metres(x), Metres(y)];
     Path::bezier([place(0.0, 0.0), place(1.5, 0.0), place(1.5, 1.5), place(3.0, 1.5)])
 }
 
-/// One command and what came of those before.
+/// Command, with the results of the former ones.
 #[derive(Clone, Debug)]
 struct Followed {
     time: f64,
     reference: Reference,
     step: Step,
-    /// Of the wheels, rad/s.
+    /// Velocities of the wheels, rad/s.
     wheels: Vec<f64>,
 }
 
@@ -174,7 +174,7 @@ impl Followed {
     }
 }
 
-/// Follows the path from where the robot stands, and waits until it has come to rest.
+/// Follows the path from the robot's position, and waits until it has come to rest.
 fn follow(context: &Context, seam: &str, planned: &PathMotion) -> Result<Vec<Followed>, Error> {
     let attachment = Attachment::named(seam).map_err(Error::other)?;
     if attachment.description().base.as_ref().is_none_or(|base| base.kind == "differential") {
@@ -212,7 +212,7 @@ fn follow(context: &Context, seam: &str, planned: &PathMotion) -> Result<Vec<Fol
     Ok(steps)
 }
 
-/// The reference's velocity, and a part of what is missing, in the robot's own frame.
+/// Velocity of the reference plus a correction proportional to the error, in the robot's own frame.
 fn correct(reference: Reference, pose: Pose) -> Twist {
     let (sin, cos) = (reference.pose.yaw - pose.yaw).0.sin_cos();
     let (x, y) = (reference.twist.x.0, reference.twist.y.0);
@@ -277,16 +277,16 @@ fn fact(name: &str, value: String) -> Fact {
     Fact { name: name.into(), value }
 }
 
-/// From one command to the next.
+/// Time between two commands.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// How much of what is missing is asked for, 1/s.
+/// Gain of the correction, 1/s.
 const GAIN: f64 = 3.0;
 
 /// Time to come to rest at the end.
 const SETTLE: Duration = Duration::from_secs(2);
 
-/// Time that the run goes on beyond the path, for a slow start.
+/// Time the run goes on beyond the path, for a slow start.
 const LONGEST_START: Duration = Duration::from_secs(30);
 
 const PAPER: &str = "The paper's own values are not known to us and not reproduced here; its path begins and ends at these \

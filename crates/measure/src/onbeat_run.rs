@@ -1,4 +1,4 @@
-//! A run of the bus in a process of its own: memory locks, affinities and priorities end with it.
+//! Run of the bus in a process of its own: memory locks, affinities and priorities end with it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,31 +12,32 @@ use serde_json::Value;
 use crate::child::ChildProcess;
 use crate::{Context, Error};
 
-/// What is run.
+/// Settings of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OnbeatRun {
-    /// The robot file; `None` is the built-in six axes.
+    /// Robot file; `None` for the built-in six axes.
     pub robot: Option<PathBuf>,
-    /// Instead of the robot file's period.
+    /// Period in place of the robot file's.
     pub period: Option<Duration>,
-    /// Everything else, as on the command line.
+    /// Additional command-line options.
     pub options: Vec<OsString>,
 }
 
 impl OnbeatRun {
-    /// Starts it, with every beat in the file at `recording`. It runs until it is told to finish, at most for
-    /// `longest`, and never longer than this process.
+    /// Starts the run, and records every cycle in the file at `recording`. It runs until it is stopped, for
+    /// at most `longest`, and never longer than this process.
     ///
     /// # Errors
-    /// A program that cannot be started.
+    /// The program cannot be started.
     pub fn start(&self, context: &Context, recording: &Path, longest: Duration) -> Result<Running, Error> {
         self.start_as(&["run".into()], context, recording, longest)
     }
 
-    /// The same as another command of this program that takes what `onbeat run` takes, and words of its own before it.
+    /// Starts the run as another command of this program, which takes the options of `onbeat run` after
+    /// arguments of its own.
     ///
     /// # Errors
-    /// A program that cannot be started.
+    /// The program cannot be started.
     pub fn start_as(
         &self,
         words: &[OsString],
@@ -52,13 +53,13 @@ impl OnbeatRun {
         }
         command.arg("--for").arg(format!("{}ms", longest.as_millis()));
         command.args(["--json", "--with-parent", "--record"]).arg(recording);
-        // What a run of the same name left behind must not be taken for this one's.
+        // The file of an earlier run of this name must not be taken for this one's.
         let _ = std::fs::remove_file(recording);
         Ok(Running { process: ChildProcess::start_and_listen(command)?, recording: recording.to_owned() })
     }
 }
 
-/// A run that is going on; dropped, it is killed.
+/// Running run; dropping it kills it.
 #[derive(Debug)]
 pub struct Running {
     process: ChildProcess,
@@ -66,16 +67,16 @@ pub struct Running {
 }
 
 impl Running {
-    /// The number of the process.
+    /// Id of the process.
     #[must_use]
     pub fn process(&self) -> u32 {
         self.process.id()
     }
 
-    /// Waits until the first beats are recorded; says whether they are, or the user wants to stop.
+    /// Waits until the first cycles are recorded; false if the user stops it before.
     ///
     /// # Errors
-    /// A run that ended before, or took too long.
+    /// The run ended before, or took too long.
     pub fn wait_until_measuring(&mut self, context: &Context) -> Result<bool, Error> {
         let begin = Instant::now();
         while !has_rows(&self.recording) {
@@ -91,26 +92,26 @@ impl Running {
         Ok(true)
     }
 
-    /// Whether it is over by itself.
+    /// True if the run has ended by itself.
     pub fn is_over(&mut self) -> bool {
         self.process.is_over()
     }
 
-    /// Tells it to stop, and takes the JSON it ends with. A run that found its bus broken at the end still gives
+    /// Stops the run, and returns its final JSON. A run that found its bus broken at the end still returns
     /// its numbers.
     ///
     /// # Errors
-    /// A run that failed, or does not end.
+    /// The run failed, or does not end.
     pub fn finish(self) -> Result<Value, Error> {
         self.process.finish_with(|said| serde_json::from_str(said).ok())
     }
 }
 
-/// Whether there is a row below the two lines of the top.
+/// True if there is a row after the two header lines.
 fn has_rows(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     BufReader::new(file).lines().take(3).filter(Result::is_ok).count() == 3
 }
 
-/// Time for a bring-up, also on a machine under load.
+/// Longest wait for a bring-up, also on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -12,7 +12,7 @@ use timing::recording::{Facts, Header};
 
 use crate::{Context, Error};
 
-/// A recording that grows.
+/// Recording that grows.
 pub(crate) struct Raw {
     path: PathBuf,
     writer: RecordingWriter<BufWriter<File>>,
@@ -22,10 +22,10 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Begins the recording of this name; the machine's conditions come to its facts.
+    /// Begins the recording of this name; the machine's conditions are added to its facts.
     ///
     /// # Errors
-    /// The file that cannot be written.
+    /// The file cannot be written.
     pub(crate) fn begin(
         context: &Context,
         name: &str,
@@ -40,10 +40,10 @@ impl Raw {
         Ok(Self { path: context.path(name), writer, row, rows: 0, begin: Usage::now().ok() })
     }
 
-    /// More rows, as columns of equal length in the order of the header.
+    /// Appends rows, as columns of equal length in the order of the header.
     ///
     /// # Errors
-    /// The file that cannot be written.
+    /// The file cannot be written.
     pub(crate) fn append(&mut self, columns: &[&[u64]]) -> Result<(), Error> {
         let rows = columns.iter().map(|column| column.len()).min().unwrap_or(0);
         for place in 0..rows {
@@ -56,10 +56,10 @@ impl Raw {
         Ok(())
     }
 
-    /// Ends it with what the machine did meanwhile, and `more`.
+    /// Finishes it with the use of the machine meanwhile, and `more`.
     ///
     /// # Errors
-    /// The file that cannot be written.
+    /// The file cannot be written.
     pub(crate) fn finish(self, mut more: Facts) -> Result<(), Error> {
         more.insert("rows".into(), self.rows.into());
         let over = self.begin.and_then(|begin| Some(Usage::now().ok()?.since(&begin)));

@@ -1,4 +1,4 @@
-//! What an experiment is given, and how it fails.
+//! Context and errors of an experiment.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,32 +10,32 @@ use std::time::{Duration, Instant};
 use thiserror::Error;
 use timing::recording::{Header, Recording, RecordingError, RecordingWriter};
 
-/// What an experiment is given.
+/// Context of an experiment.
 pub struct Context<'a> {
-    /// Where raw recordings go, one file per cell; it exists.
+    /// Folder of raw recordings, one file per cell; it exists.
     pub directory: PathBuf,
-    /// This program, to start child processes of it.
+    /// Path of this program, to start child processes of it.
     pub onbeat: PathBuf,
-    /// Set when the user wants to stop: the experiment ends soon, and reports what it has.
+    /// Set when the user wants to stop: the experiment ends soon, and reports its results so far.
     pub stop: &'a AtomicBool,
-    /// Shows a line on how it is going.
+    /// Prints a line on the progress.
     pub say: &'a (dyn Fn(&str) + Sync),
 }
 
 impl Context<'_> {
-    /// Shows a line on how it is going.
+    /// Prints a line on the progress.
     pub fn say(&self, line: impl fmt::Display) {
         (self.say)(&line.to_string());
     }
 
-    /// Whether the user wants to stop.
+    /// True if the user wants to stop.
     #[must_use]
     pub fn stopped(&self) -> bool {
-        // Relaxed: the flag carries nothing but itself.
+        // Relaxed: the flag carries no other data.
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits, unless the user wants to stop; says whether the whole time has passed.
+    /// Waits, unless the user wants to stop; true if the whole time has passed.
     pub fn wait(&self, duration: Duration) -> bool {
         let begin = Instant::now();
         loop {
@@ -50,16 +50,16 @@ impl Context<'_> {
         }
     }
 
-    /// Where the recording of this name goes.
+    /// Path of the recording of this name.
     #[must_use]
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.onbeat"))
     }
 
-    /// Begins the recording of this name: rows go to the file as they come.
+    /// Begins the recording of this name: rows are written to the file as they come.
     ///
     /// # Errors
-    /// The file that cannot be written.
+    /// The file cannot be written.
     pub fn record(&self, name: &str, header: &Header) -> Result<RecordingWriter<BufWriter<File>>, Error> {
         let path = self.path(name);
         let begin = || RecordingWriter::begin(BufWriter::new(File::create(&path)?), header);
@@ -73,66 +73,66 @@ impl fmt::Debug for Context<'_> {
     }
 }
 
-/// Reads a recording back.
+/// Reads a recording.
 ///
 /// # Errors
-/// The file, and what is wrong with it.
+/// The file, and its error.
 pub fn read(path: &Path) -> Result<Recording, Error> {
     let file = File::open(path).map_err(|error| Error::file(path, error))?;
     Recording::read(BufReader::new(file)).map_err(|error| Error::Recording { path: path.to_owned(), error })
 }
 
-/// An experiment that cannot be made.
+/// Reason for a failed experiment.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A file.
+    /// A file cannot be read or written.
     #[error("{}: {error}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the operating system says.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// A recording.
+    /// A recording is not valid.
     #[error("{}: {error}", path.display())]
     Recording {
-        /// Which.
+        /// Path of the recording.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error found in it.
         error: RecordingError,
     },
-    /// A process that was started, and ended as it should not.
+    /// A process ended with a failure.
     #[error("`{command}` {how}")]
     Process {
-        /// The command.
+        /// Command line of the process.
         command: String,
-        /// How it ended, and what it said.
+        /// Exit status and output.
         how: String,
     },
-    /// Anything else: one sentence with the place, the expected, the found, and what to do.
+    /// Another failure: one sentence with the place, the expected, the found, and the remedy.
     #[error("{0}")]
     Other(String),
 }
 
 impl Error {
-    /// A file that cannot be read or written.
+    /// Creates an error for a file that cannot be read or written.
     pub fn file(path: &Path, error: io::Error) -> Self {
         Self::File { path: path.to_owned(), error }
     }
 
-    /// One sentence.
+    /// Creates an error from a sentence.
     pub fn other(sentence: impl fmt::Display) -> Self {
         Self::Other(sentence.to_string())
     }
 }
 
-/// Makes the folder of an experiment.
+/// Creates the folder of an experiment.
 ///
 /// # Errors
-/// The folder that cannot be made.
+/// The folder cannot be created.
 pub fn make_directory(path: &Path) -> Result<(), Error> {
     fs::create_dir_all(path).map_err(|error| Error::file(path, error))
 }
 
-/// How often a wait looks whether the user wants to stop.
+/// Interval at which a wait checks for a stop by the user.
 const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! Six servo drives: the actual period, its jitter, and the execution time (servo paper, Table 3 and Figure 8).
+//! Six servo drives: actual period, jitter, and execution time (servo paper, Table 3 and Figure 8).
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,31 +12,31 @@ use crate::onbeat_run::OnbeatRun;
 use crate::surroundings::Surroundings;
 use crate::{Context, Error, runner};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Servo {
-    /// The robot file; `None` is the built-in six drives at 1 ms.
+    /// Robot file; `None` for the built-in six drives at 1 ms.
     pub robot: Option<PathBuf>,
-    /// Instead of the robot file's period.
+    /// Period in place of the robot file's.
     pub period: Option<Duration>,
-    /// How long beats are measured.
+    /// Duration of the measurement.
     pub duration: Duration,
-    /// More options of `onbeat run`: profile, priority, CPU.
+    /// Additional options of `onbeat run`: profile, priority, CPU.
     pub options: Vec<OsString>,
 }
 
 impl Default for Servo {
-    /// As the paper: six drives for 60 s.
+    /// The paper's settings: six drives for 60 s.
     fn default() -> Self {
         Self { robot: None, period: None, duration: Duration::from_secs(60), options: Vec::new() }
     }
 }
 
 impl Servo {
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// A run that failed, or a recording that cannot be read.
+    /// A run failed, or a recording cannot be read.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let run =
@@ -100,14 +100,14 @@ impl Servo {
     }
 }
 
-/// The letters that were granted, and those asked for where they differ.
+/// Letters granted, and those requested if they differ.
 fn profile(conditions: &Value) -> String {
     let letters = |which: &str| conditions["profile"][which].as_str().unwrap_or("not known").to_owned();
     let (asked, granted) = (letters("asked"), letters("granted"));
     if asked == granted { granted } else { format!("{granted} (asked for {asked})") }
 }
 
-/// What was asked for and refused, as the run says it.
+/// Settings requested and refused, as reported by the run.
 pub(crate) fn refusals(outcome: &Value) -> Vec<String> {
     let warnings = outcome["conditions"]["warnings"].as_array().into_iter().flatten();
     warnings

@@ -1,4 +1,4 @@
-//! The machine before and over a measurement, and the doubts it raises.
+//! State of the machine before and during a measurement, and the resulting doubts.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use report::Report;
 
 use crate::Context;
 
-/// Looks at the machine while a measurement runs, and says what spoils it.
+/// Observer of the machine during a measurement.
 #[derive(Debug)]
 pub struct Surroundings {
     conditions: Conditions,
@@ -17,7 +17,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Looks for a second at what the machine does before anything is started, then begins.
+    /// Observes the machine for a second before anything is started, then begins.
     #[must_use]
     pub fn begin(context: &Context) -> Self {
         let first = Usage::now().ok();
@@ -27,7 +27,7 @@ impl Surroundings {
         Self { conditions: Conditions::read(), before, begin }
     }
 
-    /// Puts the conditions and what spoils the numbers into a report; to be called when the measurement is over.
+    /// Adds the conditions and doubts to a report; to be called when the measurement is over.
     pub fn end(&self, report: &mut Report) {
         let it = &self.conditions;
         let kind = if it.preempt_rt { " PREEMPT_RT" } else { "" };
@@ -69,13 +69,13 @@ impl Surroundings {
     }
 }
 
-/// How long the machine is looked at before a measurement.
+/// Time of observation before a measurement.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Share of busy time before a measurement above which the machine was not idle.
 const BUSY: f64 = 0.1;
 
-/// Share of stolen time above which the hypervisor shows in the numbers: one beat in a thousand.
+/// Share of stolen time above which the hypervisor affects the numbers: one cycle in a thousand.
 const STOLEN: f64 = 0.001;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What the threads of an experiment ask of the system.
+//! Real-time settings of an experiment's threads.
 
 use std::time::Duration;
 
 use runtime::profile::{RealTimeProfile, Residency, Scheduling};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-/// A `SCHED_FIFO` thread on one CPU with its memory locked.
+/// Profile of a `SCHED_FIFO` thread on one CPU with its memory locked.
 pub(crate) fn real_time(priority: Option<u8>, cpu: usize) -> RealTimeProfile {
     RealTimeProfile {
         scheduling: priority.map(|priority| Scheduling::Fifo { priority }),
@@ -15,12 +15,12 @@ pub(crate) fn real_time(priority: Option<u8>, cpu: usize) -> RealTimeProfile {
     }
 }
 
-/// The same, waking up `margin` before each release and spinning until it has come.
+/// The same profile, waking up `margin` before each release and spinning until then.
 pub(crate) fn spinning(profile: RealTimeProfile, margin: Duration) -> RealTimeProfile {
     RealTimeProfile { spin: Some(margin), ..profile }
 }
 
-/// The CPU measured on where none is named: the last this process may use, for the first serves most interrupts.
+/// Default CPU of measurements: the last one this process may use, since the first serves most interrupts.
 #[must_use]
 pub fn default_cpu() -> usize {
     let Ok(allowed) = sched_getaffinity(None) else { return 0 };

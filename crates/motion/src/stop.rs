@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::axis::TrajectoryPoint;
-use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds};
+use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 
 /// From a position and a velocity to rest: the velocity falls as `1 - 3 u^2 + 2 u^3`, so the deceleration rises
 /// from zero to its bound half-way and returns to zero. It never turns back.
@@ -35,18 +35,6 @@ impl StopProfile {
             return Err(StopError::Deceleration(maximum_deceleration.0));
         }
         Ok(Self { position, velocity, duration })
-    }
-
-    /// The same, so slow that its jerk stays within `maximum_jerk` (above 0) as well.
-    ///
-    /// # Errors
-    /// A jerk that is not finite or not above 0.
-    pub fn within_jerk(self, maximum_jerk: RadiansPerSecondCubed) -> Result<Self, StopError> {
-        let shortest = Seconds((PEAK_JERK * self.velocity.0.abs() / maximum_jerk.0).sqrt());
-        if !(maximum_jerk.is_finite() && maximum_jerk.0 > 0.0 && shortest.is_finite()) {
-            return Err(StopError::Jerk(maximum_jerk.0));
-        }
-        Ok(Self { duration: Seconds(self.duration.0.max(shortest.0)), ..self })
     }
 
     /// From its begin to rest.
@@ -94,16 +82,10 @@ pub enum StopError {
     /// How hard it brakes.
     #[error("stop's deceleration: expected a finite number of rad/s^2, enough to stop by, found {0}")]
     Deceleration(f64),
-    /// How fast that may change.
-    #[error("stop's jerk: expected a finite number of rad/s^3 above 0, found {0}")]
-    Jerk(f64),
 }
 
 /// The largest deceleration over the mean one, of `1 - 3 u^2 + 2 u^3`.
 const PEAK_OVER_MEAN: f64 = 1.5;
-
-/// The largest jerk of `1 - 3 u^2 + 2 u^3`, at its begin and its end, over `velocity / duration^2`.
-const PEAK_JERK: f64 = 6.0;
 
 #[cfg(test)]
 mod tests {

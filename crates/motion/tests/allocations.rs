@@ -8,9 +8,11 @@ use onbeat_motion::kinematics::{DifferentialDrive, InverseSettings, OmniBase, Se
 use onbeat_motion::odometry::Odometry;
 use onbeat_motion::online::{AxisLimits, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits};
 use onbeat_motion::path::{Heading, Path, PathMotion};
+use onbeat_motion::supervision::{Limits, Mode, OnStale, Outage, Seen, Settings, StopReason, Supervisor};
 use onbeat_motion::{
-    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, PathLimits, Radians,
-    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+    AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondCubed,
+    MetresPerSecondSquared, NewtonMetres, PathLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed,
+    RadiansPerSecondSquared, Seconds,
 };
 use testbed::CountingAllocator;
 use testbed::allocations::{self, calls_of};
@@ -45,6 +47,44 @@ fn online_motion_of_many_axes_together_allocates_nothing() {
         }
     });
     assert_eq!(made, 0);
+}
+
+#[test]
+fn an_outage_and_the_way_back_from_farther_than_a_step_allocate_nothing() {
+    let limits = Limits {
+        position: None,
+        velocity: RadiansPerSecond(2.0),
+        deceleration: RadiansPerSecondSquared(10.0),
+        jerk: RadiansPerSecondCubed(100.0),
+        torque: NewtonMetres(1.0),
+        step: Radians(0.004),
+    };
+    let settings = Settings {
+        mode: Mode::Position,
+        limits,
+        following_error: None,
+        on_stale: OnStale::Hold,
+        outage: Outage::default(),
+    };
+    let mut supervisor = Supervisor::new(settings, Seconds(0.001)).unwrap();
+    let mut feedback = AxisFeedback { phase: AxisPhase::Following, ..AxisFeedback::default() };
+    let made = calls_of(|| {
+        for missed in 1..10 {
+            let seen = Seen { feedback, missed, ..Seen::default() };
+            supervisor.step(Seconds(0.001), AxisSetpoint::default(), &seen);
+        }
+        feedback = AxisFeedback {
+            position: Radians(0.3),
+            velocity: RadiansPerSecond(3.0),
+            fresh: true,
+            ..feedback
+        };
+        let seen = Seen { feedback, ..Seen::default() };
+        for _ in 0..2_000 {
+            black_box(supervisor.step(Seconds(0.001), AxisSetpoint::default(), &seen));
+        }
+    });
+    assert_eq!((made, supervisor.stopped()), (0, Some(StopReason::Outage)));
 }
 
 #[test]

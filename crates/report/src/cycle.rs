@@ -1,4 +1,4 @@
-//! The beats of a run as tables and plots.
+//! Cycles of a run as tables and plots.
 
 use timing::{CycleRecord, RunSummary, Statistics};
 
@@ -6,7 +6,7 @@ use crate::numbers::{four, microseconds, milliseconds};
 use crate::plots::{self, Samples};
 use crate::{Row, Section, Table};
 
-/// The run's statistics.
+/// Statistics of the run.
 #[must_use]
 pub fn summary(beats: &[CycleRecord], period_ns: u64) -> RunSummary {
     let mut summary = RunSummary::new(period_ns);
@@ -14,7 +14,7 @@ pub fn summary(beats: &[CycleRecord], period_ns: u64) -> RunSummary {
     summary
 }
 
-/// T_period, T_jitter and T_exec: average, maximum, minimum, standard deviation.
+/// Table of T_period, T_jitter and T_exec: average, maximum, minimum, standard deviation.
 #[must_use]
 pub fn servo_table(summary: &RunSummary) -> Table {
     let period = four(&summary.actual_period);
@@ -35,7 +35,7 @@ pub fn servo_table(summary: &RunSummary) -> Table {
     }
 }
 
-/// Percentiles of what decides whether the cycle is on time.
+/// Percentiles of the times that decide if the cycle is punctual.
 #[must_use]
 pub fn percentiles(summary: &RunSummary) -> Table {
     let times = [
@@ -47,7 +47,7 @@ pub fn percentiles(summary: &RunSummary) -> Table {
     percentile_table("Percentiles in us; a dash where too few samples stand behind", &times)
 }
 
-/// One row of percentiles for each statistics.
+/// Table with one row of percentiles for each statistics.
 pub(crate) fn percentile_table(caption: &str, times: &[(&str, &Statistics)]) -> Table {
     let columns = QUANTILES.iter().map(|(name, _)| (*name).to_owned());
     let row = |(name, statistics): &(&str, &Statistics)| {
@@ -70,7 +70,7 @@ pub(crate) fn percentile_table(caption: &str, times: &[(&str, &Statistics)]) -> 
     }
 }
 
-/// What went wrong, how often and where.
+/// Table of errors: count, first and last cycle.
 #[must_use]
 pub fn health(summary: &RunSummary) -> Table {
     let counts = [
@@ -94,7 +94,7 @@ pub fn health(summary: &RunSummary) -> Table {
     }
 }
 
-/// The plots of a run: histogram, cumulative tail and time traces.
+/// Plots of a run: histogram, cumulative tail and time traces.
 #[must_use]
 pub fn plots(beats: &[CycleRecord], period_ns: u64) -> Vec<Section> {
     let Some(first) = beats.first() else { return Vec::new() };
@@ -137,6 +137,6 @@ pub fn plots(beats: &[CycleRecord], period_ns: u64) -> Vec<Section> {
     ]
 }
 
-/// Percentiles people ask for.
+/// Percentiles of the tables.
 const QUANTILES: [(&str, f64); 5] =
     [("50 %", 0.5), ("99 %", 0.99), ("99.9 %", 0.999), ("99.99 %", 0.9999), ("99.999 %", 0.99999)];

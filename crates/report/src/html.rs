@@ -1,4 +1,4 @@
-//! A report as one HTML page with everything in it: no script, no other file, no network.
+//! A report as one self-contained HTML page: no script, no other file, no network.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::picture::{Kind, picture};
 use crate::{Plot, Report, Section, Table};
 
 impl Report {
-    /// The report as a page. It is well-formed XML, too.
+    /// The report as an HTML page, which is also well-formed XML.
     #[must_use]
     pub fn html(&self) -> String {
         let title = escaped(&self.title);
@@ -83,7 +83,7 @@ fn write_picture(page: &mut String, kind: Kind, plot: &Plot) {
     let _ = writeln!(page, "<figure>\n{drawn}\n<figcaption>{caption}</figcaption>\n</figure>");
 }
 
-/// Text between tags. Characters that XML has no place for become question marks.
+/// Text between tags. Characters that XML cannot carry become question marks.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

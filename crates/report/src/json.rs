@@ -1,4 +1,4 @@
-//! A report as JSON, there and back.
+//! A report to JSON and back.
 
 use thiserror::Error;
 
@@ -8,11 +8,11 @@ impl Report {
     /// The report as JSON; [`Report::from_json`] reads it.
     #[must_use]
     pub fn json(&self) -> String {
-        // Plain data with text as keys: nothing in it can fail to be written.
+        // Plain data with text as keys: serialising it cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what [`Report::json`] wrote.
+    /// Reads a report written by [`Report::json`].
     ///
     /// # Errors
     /// The line and what was expected there.
@@ -21,7 +21,7 @@ impl Report {
     }
 }
 
-/// JSON that is no report, or no JSON at all.
+/// JSON that is not a report, or text that is not JSON.
 #[derive(Debug, Error)]
 #[error("expected a report as `report.json` holds it, found: {0}")]
 pub struct NotAReport(serde_json::Error);

@@ -1,16 +1,16 @@
-//! What a measurement found, for people.
+//! Reports of measurements as text, Markdown, JSON and HTML.
 //!
-//! A [`Report`] is plain data: what was measured, on what, with which doubts, as tables and plots. It is saved as
-//! JSON and shown as text, Markdown or HTML.
+//! A [`Report`] is plain data: the measured values as tables and plots, the conditions and the warnings. It
+//! is saved as JSON and shown as text, Markdown or HTML.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | this one | the data, and [`save`] |
 //! | `text`, `markdown` | the tables, for a terminal and for a page |
-//! | `html`, `picture` | one page with everything in it, its plots as SVG |
+//! | `html`, `picture` | one self-contained page, with its plots as SVG |
 //! | [`plots`] | from values to the lines of a plot |
 //! | `recorded` | any recording as a report |
-//! | [`cycle`] | the beats of a run as tables and plots |
+//! | [`cycle`] | the cycles of a run as tables and plots |
 //! | [`numbers`] | numbers as text |
 #![forbid(unsafe_code)]
 
@@ -31,38 +31,38 @@ pub use save::{Saved, save};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a measurement found.
+/// Report of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Name on the command line: `tuning`.
     pub experiment: String,
-    /// The title.
+    /// Title.
     pub title: String,
-    /// Where the experiment comes from: the paper, its tables and figures.
+    /// Source of the experiment: the paper, its tables and figures.
     pub source: Option<String>,
-    /// One line: what is measured.
+    /// Measured quantity, in one line.
     pub measured: String,
-    /// One line: what is good.
+    /// Good result, in one line.
     pub good: String,
-    /// The conditions it was made under, in order.
+    /// Conditions of the measurement, in order.
     pub conditions: Vec<Fact>,
-    /// What spoils the numbers, each with its remedy.
+    /// Conditions that spoil the numbers, each with its remedy.
     pub warnings: Vec<String>,
-    /// What was found, in order.
+    /// Results, in order.
     pub sections: Vec<Section>,
-    /// The same numbers for programs, with units in their names, as `maximum_ns`. Each experiment says what it puts
-    /// here.
+    /// The same numbers for programs, with units in their names, as `maximum_ns`. Their keys are those of
+    /// the experiment.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
 }
 
 impl Report {
-    /// One more condition.
+    /// Adds a condition.
     pub fn condition(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.conditions.push(Fact { name: name.into(), value: value.into() });
     }
 
-    /// One more doubt, with its remedy; the same one is said once.
+    /// Adds a warning, with its remedy; the same one only once.
     pub fn warn(&mut self, warning: impl Into<String>) {
         let warning = warning.into();
         if !self.warnings.contains(&warning) {
@@ -74,13 +74,13 @@ impl Report {
 /// A name and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// What it is.
+    /// Name of the fact.
     pub name: String,
-    /// Its value, with its unit.
+    /// Value, with its unit.
     pub value: String,
 }
 
-/// One part of what was found.
+/// One part of the results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Section {
@@ -88,24 +88,24 @@ pub enum Section {
     Text(String),
     /// Numbers side by side.
     Table(Table),
-    /// How often each value came, on a logarithmic scale.
+    /// Counts of values, on a logarithmic scale.
     Histogram(Plot),
-    /// Values over time, on a logarithmic scale where they span much.
+    /// Values over time, on a logarithmic scale where they span a wide range.
     Trace(Plot),
-    /// Values over time, on an even scale.
+    /// Values over time, on a linear scale.
     Curve(Plot),
-    /// Places on the floor: x and y on the same scale.
+    /// Positions on the floor: x and y on the same scale.
     Map(Plot),
-    /// The share of values above each value, on logarithmic scales.
+    /// Share of values above each value, on logarithmic scales.
     Tail(Plot),
 }
 
 /// A table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it shows, with units.
+    /// Caption, with units.
     pub caption: String,
-    /// Heads of the columns; the first is over the names of the rows.
+    /// Heads of the columns; the first is above the names of the rows.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,
@@ -114,33 +114,33 @@ pub struct Table {
 /// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
-    /// What the row is of.
+    /// Name of the row.
     pub name: String,
-    /// One cell for each column but the first.
+    /// Cells, one for each column but the first.
     pub cells: Vec<String>,
-    /// Whether these are the paper's numbers, beside ours.
+    /// True if these are the paper's numbers, for comparison.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_paper: bool,
 }
 
-/// One or more lines in one picture.
+/// One or more lines in one diagram.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Plot {
-    /// What it shows.
+    /// Caption.
     pub caption: String,
-    /// What is along x, with its unit.
+    /// Quantity along x, with its unit.
     pub x: String,
-    /// What is along y, with its unit.
+    /// Quantity along y, with its unit.
     pub y: String,
-    /// The lines.
+    /// Lines.
     pub series: Vec<Series>,
 }
 
 /// A line of a plot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
-    /// Its points, x rising but on a map. In a histogram: lower edge of the bin and how many fell in.
+    /// Points, with rising x except on a map. In a histogram: lower edge and count of each bin.
     pub points: Vec<(f64, f64)>,
 }

@@ -57,12 +57,12 @@ fn write_table(page: &mut String, table: &Table) {
     }
 }
 
-/// Text that stays on one line.
+/// Text on one line.
 fn inline(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Text in a table: a bar would end the cell.
+/// Text in a table cell: a bar would end the cell.
 fn cell(text: &str) -> String {
     inline(text).replace('|', "\\|")
 }

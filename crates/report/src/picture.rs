@@ -6,23 +6,23 @@ use plotters::prelude::*;
 
 use crate::{Plot, Series};
 
-/// How the points of a plot are to be read.
+/// Kind of a plot: its scales, and lines or steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Steps; counts on a logarithmic scale.
     Histogram,
     /// A line over time.
     Trace,
-    /// Steps; both scales logarithmic where values span enough.
+    /// Steps; both scales logarithmic where the values span enough.
     Tail,
-    /// A line on even scales.
+    /// A line on linear scales.
     Curve,
-    /// A line on two scales that are the same.
+    /// A line on two equal scales.
     Map,
 }
 
 impl Kind {
-    /// The scales of x and y that may be logarithmic.
+    /// Scales of x and y that may be logarithmic.
     const fn may_be_logarithmic(self) -> (bool, bool) {
         match self {
             Self::Histogram | Self::Tail => (true, true),
@@ -32,10 +32,10 @@ impl Kind {
     }
 }
 
-/// The picture as an `svg` element; `None` without values.
+/// Draws the plot as an `svg` element; `None` without values.
 ///
 /// # Errors
-/// What the drawing fails with.
+/// Those of the drawing.
 pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String> {
     let series: Vec<Series> = plot.series.iter().map(|it| drawable(kind, it)).collect();
     let all = || series.iter().flat_map(|it| it.points.iter().copied());
@@ -62,19 +62,19 @@ pub(crate) fn picture(kind: Kind, plot: &Plot) -> Result<Option<String>, String>
     Ok(Some(svg))
 }
 
-/// Points as they are joined by straight lines, without what has no place on the scales.
+/// Points to be joined by straight lines, without those that have no place on the scales.
 fn drawable(kind: Kind, series: &Series) -> Series {
     let finite = series.points.iter().copied().filter(|(x, y)| x.is_finite() && y.is_finite());
     let points: Vec<(f64, f64)> = match kind {
         Kind::Trace | Kind::Curve | Kind::Map => finite.collect(),
-        // No samples in a bin: below one, where the scale ends.
+        // Empty bins lie below one, where the scale ends.
         Kind::Histogram => steps(finite.map(|(x, y)| (x, y.max(NONE)))),
         Kind::Tail => steps(finite.filter(|&(x, y)| x > 0.0 && y > 0.0)),
     };
     Series { name: series.name.clone(), points }
 }
 
-/// Each value holds until the next begins.
+/// Steps: each value holds until the next begins.
 fn steps(points: impl Iterator<Item = (f64, f64)>) -> Vec<(f64, f64)> {
     let mut joined: Vec<(f64, f64)> = Vec::new();
     for (x, y) in points {
@@ -137,7 +137,7 @@ impl Parts<'_, '_> {
     }
 }
 
-/// From the smallest to the largest value.
+/// Range from the smallest to the largest value.
 #[derive(Clone, Copy)]
 struct Range {
     low: f64,
@@ -160,7 +160,7 @@ impl Range {
         range
     }
 
-    /// Whether the values need a logarithmic scale, and have one.
+    /// True if a logarithmic scale is needed, and possible.
     fn is_wide(self) -> bool {
         self.low >= 0.0 && self.high > self.smallest_above_zero * WIDE
     }
@@ -176,7 +176,7 @@ impl Range {
     }
 }
 
-/// The narrower of the two widened, so that a circle is round.
+/// Ranges with the narrower one widened, so that a circle is round.
 fn on_one_scale(x: Range, y: Range) -> (Range, Range) {
     let (wide, high) = DRAWN;
     let scale = ((x.high - x.low) / wide).max((y.high - y.low) / high).max(1e-9);
@@ -187,7 +187,7 @@ fn on_one_scale(x: Range, y: Range) -> (Range, Range) {
     (widened(x, wide), widened(y, high))
 }
 
-/// A number at an axis: short, exact enough to be read.
+/// Number at an axis: short, and exact enough to be read.
 fn label(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -200,18 +200,18 @@ fn label(value: f64) -> String {
     }
 }
 
-/// Where a count of none is drawn.
+/// Value at which a count of zero is drawn.
 const NONE: f64 = 0.7;
 
-/// A span of this factor is shown on a logarithmic scale.
+/// Span, as a factor, from which on the scale is logarithmic.
 const WIDE: f64 = 50.0;
 
 const SIZE: (u32, u32) = (960, 420);
 
-/// What margins and labels leave of it.
+/// Size without margins and labels.
 const DRAWN: (f64, f64) = (864.0, 354.0);
 
-/// Told apart by people with any colour vision (Okabe and Ito), then darker ones.
+/// Colours that remain distinct with any colour vision (Okabe and Ito), then darker ones.
 const COLORS: [RGBColor; 10] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -248,7 +248,7 @@ mod tests {
         {
             for (kind, plot) in with(values) {
                 let svg = picture(kind, &plot).unwrap();
-                // A tail has no place for what is not above zero.
+                // A tail has no place for values not above zero.
                 let Some(svg) = svg else {
                     assert!(kind == Kind::Tail && values == [0.0], "{kind:?} of {values:?}");
                     continue;

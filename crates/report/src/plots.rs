@@ -1,18 +1,18 @@
-//! From values to the lines of a plot.
+//! Values to lines of a plot.
 
 use crate::{Plot, Series};
 
-/// Named values, in the order they came.
+/// Named values, in their order.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a> {
-    /// What they are of.
+    /// Name of the values.
     pub name: &'a str,
     /// The values, in the unit of the plot.
     pub values: &'a [f64],
 }
 
-/// How often each value came. All lines have the same bins, evenly wide, or each wider by the same factor than the one
-/// before where the values span decades; a last point of no values closes the last bin.
+/// Histogram. All lines have the same bins, evenly wide, or each wider by the same factor than the one
+/// before where the values span decades; a last point without values closes the last bin.
 #[must_use]
 pub fn histogram(caption: &str, unit: &str, samples: &[Samples]) -> Plot {
     let edges = edges(samples.iter().flat_map(|it| it.values.iter().copied()));
@@ -26,7 +26,7 @@ pub fn histogram(caption: &str, unit: &str, samples: &[Samples]) -> Plot {
     }
 }
 
-/// The share of values above each value: falls from 1 to the largest value, which one in so many reaches.
+/// Share of values above each value: falls from 1 to the share of one sample at the largest value.
 #[must_use]
 pub fn tail(caption: &str, unit: &str, samples: &[Samples]) -> Plot {
     let series =
@@ -35,8 +35,8 @@ pub fn tail(caption: &str, unit: &str, samples: &[Samples]) -> Plot {
     Plot { caption: caption.to_owned(), x: unit.to_owned(), y, series: series.collect() }
 }
 
-/// Values over time, thinned out to what a picture can show. Of each stretch the smallest and the largest value
-/// stay, so that no peak is lost.
+/// Values over time, thinned out for a picture. The smallest and the largest value of each stretch stay, so
+/// that no peak is lost.
 #[must_use]
 pub fn trace(caption: &str, unit: &str, times_s: &[f64], samples: &[Samples]) -> Plot {
     let thin = |values: &[f64]| thinned(times_s, values);
@@ -89,7 +89,7 @@ fn shares_above(values: &[f64]) -> Vec<(f64, f64)> {
     sorted.sort_unstable_by(f64::total_cmp);
     let count = sorted.len();
     let mut points: Vec<(f64, f64)> = Vec::new();
-    // Ranks from the top: 1, 2, 3 ... then in steps that grow, so that every decade has as many points.
+    // Ranks from the top: 1, 2, 3 ... then in growing steps, so that every decade has as many points.
     let mut above = 0;
     while above < count {
         let value = sorted[count - 1 - above];
@@ -128,18 +128,18 @@ fn thinned(times: &[f64], values: &[f64]) -> Vec<(f64, f64)> {
     thin
 }
 
-/// Seven digits: more than a picture shows, and short in a file.
+/// Rounds to seven digits: more than a picture shows, and short in a file.
 fn rounded(value: f64) -> f64 {
     format!("{value:.6e}").parse().unwrap_or(value)
 }
 
-/// Bins of a histogram.
+/// Number of bins of a histogram.
 const BINS: usize = 100;
 
-/// Values that span more than this factor get bins that grow.
+/// Span, as a factor, from which on the bins grow.
 const DECADES_FROM: f64 = 100.0;
 
-/// Points of a tail in each decade, about 2.3 times this.
+/// Steps that give each decade of a tail about 2.3 times as many points.
 const STEPS_A_DECADE: usize = 50;
 
 /// Stretches of a time trace, two points each.

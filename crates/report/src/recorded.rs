@@ -1,4 +1,4 @@
-//! Any recording as a report: the cycle's with all its tables, others by their columns.
+//! Any recording as a report: those of the cycle with all tables, others by their columns.
 
 use serde_json::Value;
 use timing::recording::Facts;
@@ -8,11 +8,11 @@ use crate::plots::{self, Samples};
 use crate::{Report, Row, Section, Table, cycle};
 
 impl Report {
-    /// What a recording says: its tables and plots, its conditions, and its doubts. `name` is for the title, as the
-    /// file's name.
+    /// Report of a recording: its tables and plots, its conditions, and its warnings. `name` is for the
+    /// title, as the file's name.
     ///
     /// # Errors
-    /// A recording of a cycle that lacks what one has.
+    /// A recording of a cycle whose columns are incomplete.
     pub fn of_recording(name: &str, recording: &Recording) -> Result<Self, String> {
         let what = recording.header.what.as_str();
         let mut report = Self {
@@ -81,7 +81,7 @@ fn good(what: &str) -> &'static str {
     }
 }
 
-/// Facts as conditions; a list named `warnings` as doubts.
+/// Adds facts as conditions, and a list named `warnings` as warnings.
 fn conditions(report: &mut Report, facts: &Facts) {
     for (name, value) in facts {
         match value {
@@ -98,7 +98,7 @@ fn conditions(report: &mut Report, facts: &Facts) {
     }
 }
 
-/// A fact's name without its unit, and its value with it.
+/// Name of a fact without its unit, and its value with it.
 fn in_words(name: &str, value: &Value) -> (String, String) {
     let plain = name.replace('_', " ");
     if let (Some(base), Some(nanoseconds)) = (name.strip_suffix("_ns"), value.as_f64()) {
@@ -135,7 +135,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A time in the unit that suits it.
+/// Time in a suitable unit.
 fn time(nanoseconds: f64) -> String {
     let (unit, size) = match nanoseconds.abs() {
         size if size < 1e3 => ("ns", 1.0),
@@ -147,10 +147,10 @@ fn time(nanoseconds: f64) -> String {
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A column as it is shown.
+/// A column to be shown.
 struct Shown {
     name: String,
-    /// Times in us, all else as it is.
+    /// Times in us, all other values unchanged.
     is_time: bool,
     values: Vec<f64>,
     average: Option<f64>,
@@ -189,7 +189,7 @@ fn by_columns(report: &mut Report, recording: &Recording) {
     ]);
 }
 
-/// A column's values; of one that only rises, as an instant or a count does, the steps from row to row.
+/// Values of a column; of one that only rises, as an instant or a count does, the steps from row to row.
 fn shown(name: &str, column: impl ExactSizeIterator<Item = i64>) -> Option<Shown> {
     let values: Vec<i64> = column.collect();
     let rises = values.len() > 2 && values.windows(2).all(|pair| pair[0] < pair[1]);
@@ -208,7 +208,7 @@ fn shown(name: &str, column: impl ExactSizeIterator<Item = i64>) -> Option<Shown
     let average = (count > 0.0).then(|| values.iter().sum::<f64>() / count);
     let deviation = average
         .map(|average| (values.iter().map(|value| (value - average).powi(2)).sum::<f64>() / count).sqrt());
-    // A count that rises by one with every row says nothing.
+    // A count that rises by one with every row carries no information.
     let tells = !(rises && values.iter().all(|&step| step == 1.0));
     tells.then_some(Shown { name: label, is_time: base.is_some(), values, average, deviation })
 }

@@ -1,4 +1,4 @@
-//! A report in a folder.
+//! Saving a report in a folder.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::Report;
 
-/// Where a report was written.
+/// Files of a saved report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// `report.md`.
@@ -17,10 +17,10 @@ pub struct Saved {
     pub html: PathBuf,
 }
 
-/// Writes `report.md`, `report.json` and `report.html` into `folder`, which is made if it is not there.
+/// Writes `report.md`, `report.json` and `report.html` into `folder`, which is created if necessary.
 ///
 /// # Errors
-/// The file that cannot be written, and why.
+/// The file that cannot be written, with the reason.
 pub fn save(report: &Report, folder: &Path) -> io::Result<Saved> {
     fs::create_dir_all(folder).map_err(|error| named(folder, &error))?;
     let write = |name: &str, text: String| {

@@ -53,7 +53,7 @@ impl Report {
 }
 
 impl Row {
-    /// The name, and whose numbers these are.
+    /// Name of the row, with a mark on the paper's numbers.
     pub(crate) fn label(&self) -> String {
         if self.from_paper { format!("{} (paper)", self.name) } else { self.name.clone() }
     }
@@ -68,13 +68,13 @@ impl Table {
         text
     }
 
-    /// Columns the widest row needs.
+    /// Number of columns that the widest row needs.
     pub(crate) fn width(&self) -> usize {
         let rows = self.rows.iter().map(|row| row.cells.len() + 1).max().unwrap_or(0);
         rows.max(self.columns.len())
     }
 
-    /// The head of a column, empty where there is none.
+    /// Head of a column, empty where there is none.
     pub(crate) fn head(&self, column: usize) -> &str {
         self.columns.get(column).map_or("", String::as_str)
     }
@@ -111,7 +111,7 @@ fn write_table(text: &mut String, table: &Table) {
     }
 }
 
-/// A paragraph as lines of at most `width` characters, if its words allow.
+/// Wraps a paragraph to lines of at most `width` characters, if its words allow.
 fn wrapped(paragraph: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in paragraph.split_whitespace() {

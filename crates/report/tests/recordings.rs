@@ -1,4 +1,4 @@
-//! Recordings as reports: the cycle's, others', cut off, and wrong.
+//! Recordings as reports: of the cycle, of other measurements, cut off, and wrong.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use onbeat_report::{Report, Section};
@@ -106,7 +106,7 @@ fn a_cycle_that_is_none_is_refused_with_what_it_lacks() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever is in the file: a report that can be rendered, or a sentence.
+    /// Any file content gives a report that can be rendered, or an error.
     #[test]
     fn any_change_of_a_recording_is_a_report_or_a_sentence(
         at in 0..4000_usize, with in prop::collection::vec(any::<u8>(), 0..6), cut in 0..4_usize,

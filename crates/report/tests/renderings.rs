@@ -84,7 +84,7 @@ fn as_one_page_that_is_well_formed_and_holds_every_plot() {
             "{text}"
         );
     }
-    // Nothing from elsewhere, nothing that runs.
+    // No external resource, no script.
     let names_only = "http://www.w3.org/2000/svg";
     assert!(!page.replace(names_only, "").contains("http") && !page.contains("<script"));
 }

@@ -1,10 +1,10 @@
-//! Durations as people write them: `250ns`, `500us`, `1ms`, `1.5s`, `2min`, `24h`.
+//! Durations as text: `250ns`, `500us`, `1ms`, `1.5s`, `2min`, `24h`.
 
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// Why a text is not a duration.
+/// Error of a text that is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found \"{found}\", expected a number and a unit (ns, us, ms, s, min, h) as in \"500us\"")]
 pub struct DurationError {
@@ -12,7 +12,7 @@ pub struct DurationError {
     pub found: String,
 }
 
-/// The duration `text` spells, exact to the nanosecond.
+/// Parses a duration, exact to the nanosecond.
 ///
 /// ```
 /// use std::time::Duration;
@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         .ok_or_else(|| DurationError { found: text.chars().take(40).collect() })
 }
 
-/// `duration` in the largest unit that keeps it a whole number: the inverse of [`parse`].
+/// Formats `duration` in the largest unit that keeps it a whole number: the inverse of [`parse`].
 #[must_use]
 pub fn format(duration: Duration) -> String {
     let nanoseconds = duration.as_nanos();
@@ -61,7 +61,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
     whole.checked_add(fraction_of(fraction, unit)?)
 }
 
-/// `0.fraction` of `unit`, or `None` if that is no whole number of nanoseconds.
+/// Nanoseconds of `0.fraction` of `unit`, or `None` if they are not a whole number.
 fn fraction_of(fraction: &str, unit: u64) -> Option<u64> {
     let digits = fraction.trim_end_matches('0');
     if fraction.is_empty() || digits.len() > 11 {

@@ -1,4 +1,4 @@
-//! What is wrong with a robot file, and where.
+//! Errors of a robot file, with their place.
 
 use std::fmt;
 use std::io;
@@ -9,19 +9,19 @@ use thiserror::Error;
 
 use crate::nearest::nearest;
 
-/// What is wrong with a robot file: one sentence with the place, what was found, what was expected and
-/// what to do.
+/// Error of a robot file: one sentence with the place, the content found, the content expected and the
+/// remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct FileError {
-    /// The file, as the caller named it.
+    /// File, as named by the caller.
     pub file: String,
     /// Line from 1, and column in characters from 1; `None` if the file could not be read at all.
     pub place: Option<(usize, usize)>,
-    /// What was found.
+    /// Content found.
     pub found: String,
-    /// What was expected.
+    /// Content expected.
     pub expected: String,
-    /// What to do.
+    /// Remedy.
     pub remedy: String,
 }
 
@@ -64,7 +64,7 @@ impl FileError {
     }
 }
 
-/// A [`FileError`] that still speaks of bytes and not yet of lines.
+/// A [`FileError`] with a byte range in place of the line.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) span: Range<usize>,
@@ -83,7 +83,7 @@ impl Problem {
         Self { span, found: found.into(), expected: expected.into(), remedy: remedy.into() }
     }
 
-    /// What serde or the TOML parser found, in the words of the other problems.
+    /// Error of serde or of the TOML parser, in the words of the other problems.
     pub(crate) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().next().unwrap_or_default();
@@ -120,8 +120,8 @@ fn unknown(span: Range<usize>, what: &str, word: &str, known: &[&str], nearest: 
     Problem::new(span, format!("unknown {what} \"{word}\""), expected, remedy)
 }
 
-/// "invalid type: string "x", expected u32", "invalid value: ..., expected ...", and what the TOML
-/// parser itself says, which may lack the second part.
+/// Parses `invalid type: string "x", expected u32`, `invalid value: ..., expected ...`, and the messages of
+/// the TOML parser itself, which may lack the second part.
 fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
     let of_value = message
         .strip_prefix("invalid type: ")
@@ -141,7 +141,7 @@ fn wrong_value(span: Range<usize>, text: &str, message: &str) -> Problem {
         other => other,
     };
     let found = match text.get(span.clone()) {
-        // A key without its value, for one, has an empty span: the message then says more.
+        // The span of a key without its value, for one, is empty: the message then gives more.
         Some(there) if of_value.is_none() && !there.trim().is_empty() && !there.contains('\n') => {
             format!("{found} at `{}`", there.trim())
         }

@@ -1,8 +1,8 @@
-//! The robot file: bus, axes, cycle and controller of one robot, read from TOML and checked as a whole.
+//! Robot file: bus, axes, cycle and controllers of one robot, read from TOML and checked as a whole.
 //!
-//! [`Robot::read`] gives a description in which every reference resolves and every mapping can be set
-//! up, or one [`FileError`] that names file, line and column, what was found, what was expected and
-//! what to do. Nothing here touches a bus: who runs, simulates or displays a robot starts from the same
+//! [`Robot::read`] returns a description in which every reference resolves and every mapping can be set up,
+//! or one [`FileError`] with file, line and column, the content found, the content expected and the remedy.
+//! This crate does not touch a bus: running, simulating and displaying a robot start from the same
 //! description.
 //!
 //! ```
@@ -21,14 +21,14 @@
 //! assert!(error.to_string().starts_with("lamps.toml:1:2: unknown key \"cicle\""));
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`description`] | the checked description: what a robot is |
-//! | `file` | the keys and types a robot file may contain |
+//! | [`description`] | the checked description of a robot |
+//! | `file` | the keys of a robot file and their types |
 //! | `check` | from the file to the description, or the first problem found |
-//! | [`object`] | values of CoE objects as people write them |
+//! | [`object`] | values of CoE objects as text |
 //! | [`task_set`] | task sets, for analysis |
-//! | [`duration`] | durations as people write them |
+//! | [`duration`] | durations as text |
 #![forbid(unsafe_code)]
 
 mod check;
@@ -46,7 +46,7 @@ use std::time::Duration;
 pub use description::*;
 pub use error::FileError;
 
-/// What the caller wants otherwise than the file says; it is checked as if the file said it.
+/// Values that replace those of the file; they are checked like the file's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Replaces `cycle.period`; a SYNC0 that follows the period follows this one.
@@ -57,7 +57,7 @@ impl Robot {
     /// Reads and checks the robot file at `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or the first problem in it.
+    /// An unreadable file, or the first problem in it.
     pub fn read(path: &Path, overrides: Overrides) -> Result<Self, FileError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| FileError::unreadable(path, "a robot file in TOML", &error))?;
@@ -66,7 +66,7 @@ impl Robot {
         Ok(robot)
     }
 
-    /// Checks the robot file `text`, which errors call `file_name`.
+    /// Checks the robot file `text`, which errors name `file_name`.
     ///
     /// # Errors
     /// The first problem in it.
@@ -85,7 +85,7 @@ impl Robot {
             .map_err(|problem| FileError::at(text, file_name, problem))
     }
 
-    /// Paths in a robot file are relative to the file.
+    /// Resolves the paths of a robot file, which are relative to the folder of the file.
     fn resolve_paths(&mut self, folder: &Path) {
         for simulation in self.bus.sub_devices.iter_mut().filter_map(|it| it.simulation.as_mut()) {
             if let Some(path) = &mut simulation.sii {

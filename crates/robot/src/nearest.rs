@@ -1,6 +1,6 @@
-//! The known word nearest to a mistyped one.
+//! Known word nearest to a mistyped one.
 
-/// The candidate with the fewest edits from `word`, if they are few enough to be a slip of the finger.
+/// Candidate with the fewest edits from `word`, if they are few enough for a typing error.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(LONGEST).collect();
     let allowed = (word.len() / 3).max(1);
@@ -12,10 +12,10 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .map(|(_, candidate)| candidate)
 }
 
-/// Longer words are compared by their beginnings, so that no text makes the comparison slow.
+/// Length after which words are cut, so that no text makes the comparison slow.
 const LONGEST: usize = 64;
 
-/// Insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
+/// Number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
 fn edits(word: &[char], candidate: &str) -> usize {
     let candidate: Vec<char> = candidate.chars().take(LONGEST).collect();
     let mut before_last = Vec::new();

@@ -1,11 +1,11 @@
-//! Values of CoE objects as people write them, and their bytes (CiA 301, 7.1.3: little endian).
+//! Values of CoE objects as text, and their bytes (CiA 301, 7.1.3: little-endian).
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// The data type of an object, under the names integrators use.
+/// Data type of an object, under the names integrators use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ObjectType {
     /// BOOLEAN, one byte.
@@ -24,7 +24,7 @@ pub enum ObjectType {
     Octets,
 }
 
-/// Every type and its name.
+/// All types with their names.
 pub const OBJECT_TYPES: [(&str, ObjectType); 13] = [
     ("bool", ObjectType::Bool),
     ("int8", ObjectType::Signed(1)),
@@ -41,7 +41,7 @@ pub const OBJECT_TYPES: [(&str, ObjectType); 13] = [
     ("octet_string", ObjectType::Octets),
 ];
 
-/// A value, before its type says how many bytes it takes.
+/// A value, before its type determines its number of bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ObjectValue {
     /// True or false.
@@ -56,18 +56,18 @@ pub enum ObjectValue {
     Octets(Vec<u8>),
 }
 
-/// Why a value does not go with a type.
+/// Reason for which a value does not fit a type.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found {found}, expected {expected}")]
 pub struct ObjectValueError {
-    /// The value or the bytes.
+    /// Value or bytes found.
     pub found: String,
-    /// What the type takes.
+    /// Values of the type.
     pub expected: String,
 }
 
 impl ObjectType {
-    /// The bytes of `value` as this type.
+    /// Encodes `value` as this type.
     ///
     /// # Errors
     /// The value is of another kind or out of the type's range.
@@ -92,10 +92,10 @@ impl ObjectType {
         }
     }
 
-    /// The bytes of the value `text` spells as this type: numbers decimal or `0x...`.
+    /// Encodes the value in `text` as this type: numbers decimal or `0x...`.
     ///
     /// # Errors
-    /// The text is no value of this type.
+    /// A text that is not a value of this type.
     pub fn encode_text(self, text: &str) -> Result<Vec<u8>, ObjectValueError> {
         let value = match self {
             Self::Bool => text.parse().map(ObjectValue::Bool).ok(),
@@ -110,10 +110,10 @@ impl ObjectType {
         self.encode(&value)
     }
 
-    /// The value in `bytes`.
+    /// Decodes the value in `bytes`.
     ///
     /// # Errors
-    /// Not as many bytes as the type has.
+    /// A number of bytes that differs from the type's.
     pub fn decode(self, bytes: &[u8]) -> Result<ObjectValue, ObjectValueError> {
         if self.length().is_some_and(|length| length != bytes.len()) {
             let found = format!("{} bytes", bytes.len());
@@ -132,7 +132,7 @@ impl ObjectType {
         })
     }
 
-    /// Bytes of every value, or `None` where values have their own lengths.
+    /// Bytes of every value, or `None` where the length varies.
     #[must_use]
     pub fn length(self) -> Option<usize> {
         match self {
@@ -144,7 +144,7 @@ impl ObjectType {
         }
     }
 
-    /// The type of this number (CiA 301, 7.4.7, Table 44), or `None` for those without a name here.
+    /// Type with this number (CiA 301, 7.4.7, Table 44), or `None` for types without a name here.
     #[must_use]
     pub const fn from_data_type(number: u16) -> Option<Self> {
         Some(match number {

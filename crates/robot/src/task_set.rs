@@ -22,19 +22,19 @@ use crate::check::{cycle::HIGHEST_CPU, number, readable_name};
 use crate::error::{FileError, Problem};
 use crate::file::Length;
 
-/// What the caller decides instead of the file.
+/// Values that the caller gives instead of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decided {
     /// Replaces the file's `policy`.
     pub policy: Option<Policy>,
-    /// Priorities will be given, so that the file need not.
+    /// True if priorities will be assigned, so that the file need not have any.
     pub priorities: bool,
 }
 
 /// Reads the task set at `path`.
 ///
 /// # Errors
-/// The file cannot be read, or the first problem in it.
+/// An unreadable file, or the first problem in it.
 pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         FileError::unreadable(path, "a task set or a robot file in TOML, or a recording", &error)
@@ -42,7 +42,7 @@ pub fn read(path: &Path, decided: Decided) -> Result<TaskSet, FileError> {
     parse(&text, &path.display().to_string(), decided)
 }
 
-/// The task set in `text`, which errors call `file_name`.
+/// Parses the task set in `text`, which errors name `file_name`.
 ///
 /// # Errors
 /// The first problem in it.
@@ -53,7 +53,7 @@ pub fn parse(text: &str, file_name: &str, decided: Decided) -> Result<TaskSet, F
         .map_err(|problem| FileError::at(text, file_name, problem))
 }
 
-/// Whether the file at `path` is a robot file instead: it has a bus or a cycle.
+/// True if the file at `path` is a robot file instead: it has a bus or a cycle.
 #[must_use]
 pub fn is_a_robots(path: &Path) -> bool {
     let table =
@@ -201,10 +201,10 @@ fn nanoseconds(length: &Spanned<Length>) -> Result<u64, Problem> {
     })
 }
 
-/// Tasks that an analysis takes.
+/// Largest number of tasks of an analysis.
 const MOST_TASKS: usize = 10_000;
 
-/// As far as a priority may go; `SCHED_FIFO` knows 1 to 99.
+/// Highest priority in a file; `SCHED_FIFO` knows 1 to 99.
 const HIGHEST_PRIORITY: i64 = 1_000_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Whatever the text, there is a robot or one error that points into the text; never a panic.
+//! Any text gives a robot or one error that points into the text; never a panic.
 
 use onbeat_robot::Robot;
 
@@ -39,7 +39,7 @@ const PIECES: [&str; 24] = [
     "1979-05-27",
 ];
 
-/// Reproducible numbers (xorshift64*).
+/// Reproducible pseudo-random numbers (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -77,7 +77,7 @@ fn spoil(text: &mut String, random: &mut Random) {
     }
 }
 
-/// Replaces what stands behind one `=`: the file stays TOML, the value becomes strange.
+/// Replaces the value behind one `=`: the file stays TOML, the value becomes strange.
 fn replace_value(text: &mut String, random: &mut Random) {
     let places: Vec<usize> = text.match_indices("= ").map(|(place, _)| place + 2).collect();
     if places.is_empty() {

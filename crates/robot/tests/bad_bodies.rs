@@ -1,11 +1,11 @@
-//! Controllers, bases, arms and seams that cannot be: one sentence each, as for the rest of the file.
+//! Invalid controllers, bases, arms and interfaces: one sentence each, as for the rest of the file.
 
 mod support;
 
 use onbeat_robot::{BaseKind, ControllerKind, Homing, OnStale, Robot};
 use support::spoiled;
 
-/// A good file with all of it, of which each test spoils one thing.
+/// A valid file with all of them, of which each test spoils one.
 const GOOD: &str = r#"
 [cycle]
 period = "1ms"
@@ -88,7 +88,7 @@ kind = "stream"
 size = 4096
 "#;
 
-/// The sentence that [`GOOD`] with `good` replaced by `bad` leads to, without its place.
+/// Error of [`GOOD`] with `good` replaced by `bad`, without its place.
 fn sentence(good: &str, bad: &str) -> String {
     let error = spoiled(GOOD, good, bad);
     assert!(error.place.is_some(), "{error}");

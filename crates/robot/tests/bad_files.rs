@@ -1,11 +1,12 @@
-//! Every bad robot file is one sentence: the place, what was found, what was expected, what to do.
+//! Every invalid robot file gives one sentence: the place, the content found, the content expected, the
+//! remedy.
 
 mod support;
 
 use onbeat_robot::Robot;
 use support::spoiled;
 
-/// A good file, of which each test spoils one thing.
+/// A valid file, of which each test spoils one part.
 const GOOD: &str = r#"
 [cycle]
 period = "1ms"
@@ -47,7 +48,7 @@ amplitude = 1.0
 frequency = 1.0
 "#;
 
-/// The sentence that [`GOOD`] with `good` replaced by `bad` leads to.
+/// Error of [`GOOD`] with `good` replaced by `bad`.
 fn sentence(good: &str, bad: &str) -> String {
     spoiled(GOOD, good, bad).to_string()
 }
@@ -421,7 +422,7 @@ fn a_value_asks_for_its_letter_unless_the_profile_says_otherwise() {
     }
 }
 
-/// The good file with peripherals behind it.
+/// Valid file with peripherals behind it.
 fn with_peripherals(text: &str) -> Result<Robot, String> {
     Robot::parse(&format!("{GOOD}\n{text}"), "r.toml").map_err(|error| error.to_string())
 }

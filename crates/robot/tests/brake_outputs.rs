@@ -1,9 +1,9 @@
-//! Brakes on digital outputs: which outputs they get, and those that cannot be.
+//! Brakes on digital outputs: assignment of outputs, and invalid outputs.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use onbeat_robot::{Axis, Robot};
 
-/// Terminals of each sort, and two wheels with their brakes on the first.
+/// Terminals of each kind, and two wheels with their brakes on the first.
 const GOOD: &str = r#"
 [cycle]
 period = "1ms"
@@ -49,7 +49,7 @@ limits = { velocity = 10.0, torque = 2.0 }
 brake = { release = "150ms", engage = "100ms" }
 "#;
 
-/// The sentence that [`GOOD`] with `good` replaced by `bad` leads to, without its place.
+/// Error of [`GOOD`] with `good` replaced by `bad`, without its place.
 fn sentence(good: &str, bad: &str) -> String {
     assert!(GOOD.contains(good), "the good file has no `{good}`");
     let error = match Robot::parse(&GOOD.replacen(good, bad, 1), "r.toml") {

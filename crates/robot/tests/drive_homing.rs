@@ -1,4 +1,4 @@
-//! Axes whose drives find their marks by themselves: what is taken, and what cannot be.
+//! Homing by drives that find their marks by themselves: valid and invalid settings.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn homing(text: &str) -> Homing {
     Robot::parse(text, "r.toml").unwrap().axes[0].homing
 }
 
-/// The sentence that [`GOOD`] with `good` replaced by `bad` leads to, without its place.
+/// Error of [`GOOD`] with `good` replaced by `bad`, without its place.
 fn sentence(good: &str, bad: &str) -> String {
     assert!(GOOD.contains(good), "the good file has no `{good}`");
     let error = match Robot::parse(&GOOD.replacen(good, bad, 1), "r.toml") {
@@ -72,7 +72,7 @@ fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
         time_out: Duration::from_secs(120),
     };
     assert_eq!(homing(&GOOD.replacen("{ method = 17 }", all, 1)), Homing::Drive(said));
-    // Without a method the position is that of a mark somebody brings the axis to.
+    // Without a method the position is that of a mark to which the operator moves the axis.
     let by_hand = GOOD.replacen("method = 17", "position = 1.0", 1);
     assert_eq!(homing(&by_hand), Homing::CurrentPosition { position: 1.0 });
     // A real drive may know every method, and its SII may map the modes.

@@ -1,4 +1,4 @@
-//! The robot files of `examples/` describe the robots they say they do.
+//! The robot files of `examples/` describe the robots that they claim to.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Interlocks in a robot file: those that can be, and those that cannot.
+//! Interlocks in a robot file: valid and invalid ones.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use onbeat_robot::{InterlockKind, Robot};

@@ -30,7 +30,7 @@ name = "three"
 simulate = { kind = "digital_inputs", channels = 8 }
 "#;
 
-/// The process data watchdogs of the three.
+/// Process data watchdogs of the three.
 fn watchdogs(text: &str) -> [Watchdog; 3] {
     let robot = Robot::parse(text, "r.toml").expect("a good file");
     let [one, two, three] = &robot.bus.sub_devices[..] else { panic!("three") };

@@ -1,5 +1,5 @@
-//! What a message must be before it goes through the seam: numbers, names, sizes, limits. The real-time side checks all
-//! of it again; here it is told in the words of the one who sent it.
+//! Checks of messages before they are passed to the cycle: numbers, names, sizes, limits. The real-time
+//! side checks all of it again; here an error is reported in the terms of the sender.
 
 use bridge::command::{AxisTarget, Twist};
 use bridge::description::{AxisDescription, BaseDescription, Description};
@@ -7,10 +7,10 @@ use bridge::description::{AxisDescription, BaseDescription, Description};
 use crate::messages::geometry;
 use crate::messages::sensor::JointState;
 
-/// The velocity that a twist asks of a base.
+/// Velocity of a base from a twist message.
 ///
 /// # Errors
-/// What about it the base cannot do.
+/// A part of the twist that the base cannot do.
 pub(crate) fn velocity(twist: &geometry::Twist, base: &BaseDescription) -> Result<Twist, String> {
     let geometry::Twist { linear, angular } = *twist;
     let numbers = [
@@ -32,7 +32,7 @@ pub(crate) fn velocity(twist: &geometry::Twist, base: &BaseDescription) -> Resul
     Ok(Twist { x: linear.x, y: linear.y, yaw: angular.z })
 }
 
-/// What joint commands ask for: one number for each joint.
+/// Quantity that joint commands give: one number for each joint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     Position,
@@ -41,7 +41,7 @@ pub(crate) enum Quantity {
 }
 
 impl Quantity {
-    /// What a controller of that kind follows; none if it follows something else.
+    /// Quantity that a controller of this kind follows; `None` if it follows no joint commands.
     pub(crate) fn of_controller(kind: &str) -> Option<Self> {
         match kind {
             "joint_position" => Some(Self::Position),
@@ -60,11 +60,11 @@ impl Quantity {
     }
 }
 
-/// The targets that a JointState asks for; `quantity` is what the active controller follows, and chooses among its
-/// fields. Joints it does not name are asked nothing.
+/// Targets from a JointState; `quantity` is that of the active controller, and selects the field. Joints
+/// that are not named get no command.
 ///
 /// # Errors
-/// What about it the robot cannot do.
+/// A part of the message that the robot cannot do.
 pub(crate) fn joint_state(
     message: &JointState,
     quantity: Quantity,
@@ -89,10 +89,10 @@ pub(crate) fn joint_state(
     targets(axes.into_iter().zip(numbers.iter().copied()), quantity, robot)
 }
 
-/// The targets that a bare list of numbers asks for, in the order of a controller's axes.
+/// Targets from a plain list of numbers, in the order of a controller's axes.
 ///
 /// # Errors
-/// What about it the robot cannot do.
+/// A part of the message that the robot cannot do.
 pub(crate) fn joint_array(
     numbers: &[f64],
     axes: &[usize],
@@ -126,10 +126,10 @@ fn targets(
     Ok(targets)
 }
 
-/// Indices of the axes that are named.
+/// Indices of the named axes.
 ///
 /// # Errors
-/// A name that is no axis', or comes twice.
+/// A name that belongs to no axis, or occurs twice.
 pub(crate) fn axes_by_name(names: &[String], axes: &[AxisDescription]) -> Result<Vec<usize>, String> {
     let mut found = Vec::with_capacity(names.len());
     for name in names {
@@ -145,10 +145,10 @@ pub(crate) fn axes_by_name(names: &[String], axes: &[AxisDescription]) -> Result
     Ok(found)
 }
 
-/// Whether an axis may stand there.
+/// Checks that a position is within the limits of an axis.
 ///
 /// # Errors
-/// Why not.
+/// The limit that is violated.
 pub(crate) fn position(axis: &AxisDescription, number: f64) -> Result<(), String> {
     let name = format!("position of {}", axis.name);
     finite(&name, number)?;
@@ -160,10 +160,10 @@ pub(crate) fn position(axis: &AxisDescription, number: f64) -> Result<(), String
     }
 }
 
-/// Whether an axis may be that fast.
+/// Checks that a speed is within the limit of an axis.
 ///
 /// # Errors
-/// Why not.
+/// The limit that is violated.
 pub(crate) fn speed(axis: &AxisDescription, number: f64) -> Result<(), String> {
     within(&format!("velocity of {}", axis.name), number, axis.velocity_limit, "rad/s")
 }
@@ -176,10 +176,10 @@ fn within(name: &str, number: f64, limit: f64, unit: &str) -> Result<(), String>
     Err(format!("{name} is {number} {unit}; the robot allows {limit} {unit} either way"))
 }
 
-/// Whether it is a number at all.
+/// Checks that a number is finite.
 ///
 /// # Errors
-/// That it is none.
+/// The number is not finite.
 pub(crate) fn finite(name: &str, number: f64) -> Result<(), String> {
     if number.is_finite() { Ok(()) } else { Err(format!("{name} is {number}; expected a finite number")) }
 }
@@ -233,7 +233,7 @@ mod tests {
         let omni = base("mecanum");
         assert!(velocity(&twist(0.6, -0.6, 0.0), &omni).is_ok());
         assert!(velocity(&twist(0.8, 0.8, 0.0), &omni).is_err(), "both together are faster than 1 m/s");
-        // A number nobody uses must be one all the same.
+        // A number without effect must be finite, too.
         let zero = Vector3::default();
         let nan = f64::NAN;
         for (linear, angular, word) in [

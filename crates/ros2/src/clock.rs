@@ -1,15 +1,15 @@
-//! Two clocks: the cycle's, CLOCK_MONOTONIC, and that of ROS, the wall's.
+//! Two clocks: CLOCK_MONOTONIC of the cycle, and the wall clock of ROS.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::messages::basic::Time;
 
-/// Now, CLOCK_MONOTONIC.
+/// Current time, CLOCK_MONOTONIC.
 pub(crate) fn monotonic_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Monotonic)).max(0) as u64
 }
 
-/// The difference of the two: it changes when the wall clock is set, so nobody keeps it.
+/// Difference of the two clocks. It changes when the wall clock is set, so it is read anew each time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock {
     offset_ns: i64,
@@ -18,20 +18,21 @@ pub(crate) struct WallClock {
 impl WallClock {
     /// Reads both clocks.
     pub(crate) fn now() -> Self {
-        // The wall clock between two readings of the other: the middle is wrong by half their distance at most.
+        // Wall clock between two readings of the monotonic one: their middle is wrong by half their
+        // distance at most.
         let before = to_ns(clock_gettime(ClockId::Monotonic));
         let wall = to_ns(clock_gettime(ClockId::Realtime));
         let after = to_ns(clock_gettime(ClockId::Monotonic));
         Self { offset_ns: wall - (before + (after - before) / 2) }
     }
 
-    /// What the wall clock showed at an instant of the other.
+    /// Time of the wall clock at an instant of the monotonic one.
     pub(crate) fn stamp(self, monotonic_ns: u64) -> Time {
         let ns = i64::try_from(monotonic_ns).unwrap_or(i64::MAX).saturating_add(self.offset_ns);
         Time::from_ns(ns)
     }
 
-    /// The instant at which the wall clock shows `stamp`; none before the machine was started.
+    /// Instant at which the wall clock shows `stamp`; `None` before the machine was started.
     pub(crate) fn instant(self, stamp: Time) -> Option<u64> {
         u64::try_from(stamp.to_ns().saturating_sub(self.offset_ns)).ok()
     }

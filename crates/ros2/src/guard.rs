@@ -1,15 +1,16 @@
-//! What must not happen to the machine when DDS goes wrong. RustDDS keeps what peers announce and send in pieces, and a
-//! peer that floods it with nonsense makes it grow without bound. So this process has a bound of its own, ends when it is
-//! reached, and is the first to go when the machine has no memory left: not the cycle.
+//! Protection of the machine against a failing DDS. RustDDS stores the announcements and fragments of its
+//! peers, and a peer that floods it grows it without bound. So this process has a memory limit of its own,
+//! ends when it is reached, and is the first to be killed when the machine runs out of memory, before the
+//! cycle.
 
 use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Data of this process at most, bytes: some ten times what it takes with a robot of 60 axes.
+/// Limit of this process's data, bytes: some ten times its need with a robot of 60 axes.
 const MOST_DATA: u64 = 1 << 30;
 
-/// Sets both bounds. Neither needs a privilege, and the node works without them, too.
+/// Sets both limits. Neither needs a privilege, and the node also works without them.
 pub(crate) fn bound_memory() {
     let maximum = getrlimit(Resource::Data).maximum;
     let current = Some(maximum.map_or(MOST_DATA, |maximum| maximum.min(MOST_DATA)));
@@ -17,8 +18,8 @@ pub(crate) fn bound_memory() {
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
 }
 
-/// A thread of DDS that panics would leave a node that looks alive and hears nothing. It ends instead: what it asked for
-/// goes stale, and whoever started it can start it again.
+/// Ends the process when any thread panics. A node without a DDS thread would look alive and receive
+/// nothing; when the process ends, its commands go stale, and its supervisor can restart it.
 pub(crate) fn end_with_any_thread() {
     std::panic::set_hook(Box::new(|info| {
         eprintln!("onbeat-ros2: a defect: {info}");

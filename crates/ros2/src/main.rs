@@ -1,17 +1,17 @@
-//! `onbeat-ros2`: ROS 2 without a ROS installation, for a cycle that runs in another process.
+//! `onbeat-ros2`: a ROS 2 node for a running cycle, without a ROS installation.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`options`] | the command line |
 //! | [`settings`] | parameters |
-//! | [`messages`] | the messages of ROS 2 that are spoken |
+//! | [`messages`] | the supported messages of ROS 2 |
 //! | [`dds`] | topics and services over DDS |
-//! | [`robot`] | the seam: state, commands, ports |
-//! | [`check`] | what a message must be before it goes through the seam |
+//! | [`robot`] | the shared-memory interface: state, commands, ports |
+//! | [`check`] | checks of messages before they are passed to the cycle |
 //! | [`trajectory`] | trajectories as orders, and the goals of an action |
-//! | [`node`] | everything that is published, subscribed and served |
-//! | [`voice`], [`clock`] | what is said, and when |
-//! | [`guard`] | what must not happen to the machine when DDS goes wrong |
+//! | [`node`] | all publishers, subscriptions and services |
+//! | [`voice`], [`clock`] | log and time |
+//! | [`guard`] | protection of the machine against a failing DDS |
 #![forbid(unsafe_code)]
 
 mod check;

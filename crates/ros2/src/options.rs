@@ -1,4 +1,4 @@
-//! The command line.
+//! Command line.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -7,11 +7,12 @@ use clap::Parser;
 
 use crate::dds::service::Mapping;
 
-/// ROS 2 for a running cycle: topics, services, actions and parameters, without a ROS installation.
+/// ROS 2 node for a running cycle: topics, services, actions and parameters, without a ROS installation.
 #[derive(Debug, Parser)]
 #[command(name = "onbeat-ros2", version)]
 pub(crate) struct Options {
-    /// The seam to attach to: its socket, or the name of the robot. Without it: the one running cycle.
+    /// Shared-memory interface to attach to: its socket, or the name of the robot. By default the one
+    /// running cycle.
     #[arg(long, value_name = "SOCKET")]
     pub(crate) seam: Option<PathBuf>,
 
@@ -23,7 +24,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", conflicts_with = "all_interfaces")]
     pub(crate) network: Vec<IpAddr>,
 
-    /// Use every interface of this machine: whoever is on one of its networks can then command the robot.
+    /// Use every interface of this machine: any host on one of its networks can then command the robot.
     #[arg(long)]
     pub(crate) all_interfaces: bool,
 
@@ -35,25 +36,26 @@ pub(crate) struct Options {
     #[arg(long, default_value = "onbeat")]
     pub(crate) node_name: String,
 
-    /// How requests of services are told from each other; `auto` serves Cyclone DDS and Fast DDS at once.
+    /// Mapping of service requests; `auto` serves Cyclone DDS and Fast DDS at once.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) service_mapping: Mapping,
 
-    /// /imu and /scan as reliable topics: rviz2 asks for that unless it is told otherwise.
+    /// Publish /imu and /scan as reliable topics, as rviz2 expects by default.
     #[arg(long)]
     pub(crate) reliable_sensors: bool,
 
-    /// A parameter's value at the start: NAME:=VALUE; may be given more than once. See docs/ros2.md for their names.
+    /// Initial value of a parameter: NAME:=VALUE; may be given more than once. See docs/ros2.md for their
+    /// names.
     #[arg(short = 'p', long = "param", value_name = "NAME:=VALUE")]
     pub(crate) parameters: Vec<String>,
 
-    /// Say nothing of what goes well.
+    /// Report only warnings and errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
 
 impl Options {
-    /// The networks to use; none for all.
+    /// Networks to use; `None` for all.
     pub(crate) fn networks(&self) -> Option<&[IpAddr]> {
         (!self.all_interfaces).then_some(self.network.as_slice())
     }

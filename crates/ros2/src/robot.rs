@@ -1,4 +1,4 @@
-//! The robot behind the seam: attached to, read, commanded.
+//! The robot behind the shared-memory interface: attach, read, command.
 
 use bridge::attach::{Attachment, FindError, LeaseError};
 use bridge::channel::Channel;
@@ -10,7 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::options::Options;
 use crate::voice::Voice;
 
-/// A running cycle, attached to.
+/// Attachment to a running cycle.
 pub(crate) struct Robot {
     seam: Attachment,
     reader: state::Reader,
@@ -18,22 +18,22 @@ pub(crate) struct Robot {
     commands: Commands,
 }
 
-/// The lease of the command region while something is asked, and when the last that was asked goes stale.
+/// Lease of the command region while commands are sent, and the time at which the last one goes stale.
 #[derive(Default)]
 struct Commands {
     lease: Option<Writer>,
     stale_ns: u64,
 }
 
-/// After the last command has gone stale the lease is kept so long: whoever asks ten times a second keeps it, and a
-/// program of another kind gets it soon.
+/// Time for which the lease is kept after the last command has gone stale: a client that commands ten times
+/// a second keeps it, and another program gets it soon.
 const KEEP_LEASE_NS: u64 = 1_000_000_000;
 
 impl Robot {
-    /// The cycle that the options name, or the one there is.
+    /// Attaches to the cycle that the options name, or to the only one.
     ///
     /// # Errors
-    /// There is none, or several, or it is of another version.
+    /// No cycle, several cycles, or one of another version.
     pub(crate) fn attach(options: &Options) -> Result<Self, FindError> {
         let seam = match &options.seam {
             None => Attachment::find()?,
@@ -46,68 +46,68 @@ impl Robot {
         Ok(Self { seam, reader, state: State::default(), commands: Commands::default() })
     }
 
-    /// What it is.
+    /// Description of the robot.
     pub(crate) fn description(&self) -> &Description {
         self.seam.description()
     }
 
-    /// The process that runs it.
+    /// Process id of the cycle.
     pub(crate) fn process(&self) -> u32 {
         self.seam.process()
     }
 
-    /// The user who does.
+    /// User id of the cycle.
     pub(crate) fn user(&self) -> u32 {
         self.seam.user()
     }
 
-    /// Whether it has ended.
+    /// True if the cycle has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.seam.has_ended()
     }
 
-    /// Reads how it stands; `false` before its first beat, and when it could not be read.
+    /// Reads the state; `false` before the first cycle, and when it could not be read.
     pub(crate) fn refresh(&mut self) -> bool {
         self.reader.read_into(&mut self.state).is_ok()
     }
 
-    /// How it stood when it was last read.
+    /// State that was read last.
     pub(crate) fn state(&self) -> &State {
         &self.state
     }
 
-    /// The controller that is active.
+    /// Active controller.
     pub(crate) fn active(&self) -> Option<&ControllerDescription> {
         self.description().controllers.get(usize::from(self.state.control.active))
     }
 
-    /// What it tells of itself, if it does.
+    /// Diagnostics of the cycle itself, if it publishes any.
     pub(crate) fn diagnostics(&self) -> Option<String> {
         self.seam.diagnostics().ok()
     }
 
-    /// Opens a port; reads and writes do not wait.
+    /// Opens a port in non-blocking mode.
     ///
     /// # Errors
-    /// Why not, for people.
+    /// The reason, as text.
     pub(crate) fn port(&self, name: &str) -> Result<Channel, String> {
         let channel = self.seam.port(name).map_err(|error| error.to_string())?;
         channel.set_nonblocking(true).map_err(|error| format!("port `{name}`: {error}"))?;
         Ok(channel)
     }
 
-    /// Asks the base for a velocity, for `seconds`.
+    /// Commands a velocity of the base, for `seconds`.
     ///
     /// # Errors
-    /// Why nothing was asked, for people.
+    /// The reason against the command, as text.
     pub(crate) fn drive(&mut self, twist: Twist, seconds: f64) -> Result<(), String> {
         self.send(Command { twist: Some(twist), ..lasting(seconds) })
     }
 
-    /// Asks axes for targets, for `seconds`.
+    /// Commands targets of axes, for `seconds`.
     ///
     /// # Errors
-    /// Why nothing was asked, for people.
+    /// The reason against the command, as text.
     pub(crate) fn move_axes(&mut self, axes: Vec<Option<AxisTarget>>, seconds: f64) -> Result<(), String> {
         self.send(Command { axes, ..lasting(seconds) })
     }
@@ -126,7 +126,7 @@ impl Robot {
         Ok(())
     }
 
-    /// Gives the lease back a while after the last command went stale.
+    /// Releases the lease a while after the last command has gone stale.
     pub(crate) fn release_if_idle(&mut self, voice: &Voice) {
         if self.commands.lease.is_some() && monotonic_ns() > self.commands.stale_ns + KEEP_LEASE_NS {
             self.commands.lease = None;

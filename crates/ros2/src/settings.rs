@@ -1,35 +1,36 @@
-//! Parameters: what can be read and changed while the program runs, by `ros2 param` or at the start by `-p NAME:=VALUE`.
+//! Parameters: they can be read and changed while the program runs, by `ros2 param`, or at the start by
+//! `-p NAME:=VALUE`.
 
 use crate::messages::parameter::{
     FloatingPointRange, ListParametersResult, Parameter, ParameterDescriptor, ParameterValue, kind,
 };
 
-/// The values of all parameters.
+/// Values of all parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Settings {
-    /// How long a velocity holds, s.
+    /// Time for which a velocity is valid, s.
     pub(crate) cmd_vel_timeout: f64,
-    /// How long joint commands hold, s.
+    /// Time for which joint commands are valid, s.
     pub(crate) joint_commands_timeout: f64,
-    /// Hz.
+    /// Rate of /joint_states, Hz.
     pub(crate) joint_states_rate: f64,
-    /// /odom and /tf, Hz.
+    /// Rate of /odom and /tf, Hz.
     pub(crate) odom_rate: f64,
-    /// Hz.
+    /// Rate of /diagnostics, Hz.
     pub(crate) diagnostics_rate: f64,
-    /// Of an action's goal, Hz.
+    /// Rate of the feedback of a goal, Hz.
     pub(crate) feedback_rate: f64,
-    /// The place of the base goes to /tf, too.
+    /// True if the pose of the base is published on /tf, too.
     pub(crate) publish_tf: bool,
-    /// Empty for the one of the robot file.
+    /// Odometry frame; empty for that of the robot file.
     pub(crate) odom_frame: String,
-    /// Empty for the one of the robot file.
+    /// Base frame; empty for that of the robot file.
     pub(crate) base_frame: String,
     /// Frame of /imu.
     pub(crate) imu_frame: String,
     /// Frame of /scan.
     pub(crate) scan_frame: String,
-    /// Always false: a cycle's time is the machine's.
+    /// Always false: the cycle uses the machine's time.
     pub(crate) use_sim_time: bool,
 }
 
@@ -59,7 +60,7 @@ struct Entry {
     field: Field,
 }
 
-/// Where its value is, and what it may be.
+/// Access to the value, and its range.
 enum Field {
     Number { get: fn(&mut Settings) -> &mut f64, low: f64, high: f64 },
     Flag { get: fn(&mut Settings) -> &mut bool, fixed: bool },
@@ -80,7 +81,7 @@ const fn text(name: &'static str, about: &'static str, get: fn(&mut Settings) ->
     Entry { name, about, field: Field::Text { get } }
 }
 
-/// In the order of their names, as tools list them.
+/// Parameters in the order of their names, as tools list them.
 const ENTRIES: &[Entry] = &[
     text("base_frame", "Frame that moves; empty for the robot file's.", |s| &mut s.base_frame),
     number("cmd_vel_timeout", "How long a velocity holds, s.", 0.02, 5.0, |s| &mut s.cmd_vel_timeout),
@@ -107,9 +108,9 @@ const ENTRIES: &[Entry] = &[
 ];
 
 impl Settings {
-    /// The value of a parameter; not set for a name there is none of.
+    /// Value of a parameter; "not set" for an unknown name.
     pub(crate) fn get(&self, name: &str) -> ParameterValue {
-        // `get` of an entry gives a place to write to; reading needs a copy of its own.
+        // `get` of an entry returns a mutable reference; reading needs a copy.
         let mut copy = self.clone();
         let Some(entry) = entry(name) else {
             return ParameterValue::default();
@@ -126,7 +127,7 @@ impl Settings {
     /// Changes one parameter.
     ///
     /// # Errors
-    /// Why it cannot be that.
+    /// Reason against the new value.
     pub(crate) fn set(&mut self, parameter: &Parameter) -> Result<(), String> {
         let Parameter { name, value } = parameter;
         let entry = entry(name).ok_or_else(|| format!("there is no parameter `{name}`"))?;
@@ -164,10 +165,10 @@ impl Settings {
         Ok(())
     }
 
-    /// Changes a parameter as the command line says: `NAME:=VALUE`.
+    /// Changes a parameter from the command line: `NAME:=VALUE`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mistake in the text.
     pub(crate) fn set_from_text(&mut self, text: &str) -> Result<(), String> {
         let (name, value) =
             text.split_once(":=").ok_or_else(|| format!("`{text}`: expected NAME:=VALUE"))?;
@@ -190,12 +191,12 @@ impl Settings {
     }
 }
 
-/// Kind of a parameter; not set for a name there is none of.
+/// Type of a parameter; "not set" for an unknown name.
 pub(crate) fn kind_of(name: &str) -> u8 {
     entry(name).map_or(kind::NOT_SET, Entry::kind)
 }
 
-/// What a parameter is; only the name for one there is none of.
+/// Description of a parameter; only the name for an unknown one.
 pub(crate) fn describe(name: &str) -> ParameterDescriptor {
     let mut descriptor = ParameterDescriptor { name: name.to_owned(), ..ParameterDescriptor::default() };
     if let Some(entry) = entry(name) {
@@ -213,8 +214,8 @@ pub(crate) fn describe(name: &str) -> ParameterDescriptor {
     descriptor
 }
 
-/// The names that begin with one of `prefixes`, all if there are none. No name here has parts, so the depth that tools
-/// ask for shows all of them.
+/// Names that equal one of `prefixes`; all if there are none. No name here has parts, so the depth in the
+/// request hides none.
 pub(crate) fn list(prefixes: &[String]) -> ListParametersResult {
     let wanted = |name: &str| prefixes.is_empty() || prefixes.iter().any(|prefix| prefix == name);
     let names = ENTRIES.iter().filter(|entry| wanted(entry.name)).map(|entry| entry.name.to_owned());

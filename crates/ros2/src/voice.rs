@@ -1,5 +1,6 @@
-//! What is said: on standard error, and on /rosout. A peer that sends nonsense a thousand times a second must not fill
-//! either, so each kind of sentence is said once in two seconds, with how often it was not.
+//! Log on standard error and on /rosout. A peer that sends nonsense a thousand times a second must not fill
+//! either, so each kind of message is logged at most once in two seconds, with the number of those left
+//! out.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,7 +11,7 @@ use crate::clock::{WallClock, monotonic_ns};
 use crate::dds::Writer;
 use crate::messages::parameter::Log;
 
-/// Says things.
+/// Log with a rate limit.
 pub(crate) struct Voice {
     quiet: bool,
     node: String,
@@ -24,7 +25,7 @@ struct Said {
     swallowed: u64,
 }
 
-/// How bad it is, in the numbers of rcl_interfaces/Log.
+/// Severity, in the numbers of rcl_interfaces/Log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Level {
@@ -33,31 +34,31 @@ pub(crate) enum Level {
     Error = 40,
 }
 
-/// Between two sentences of one kind.
+/// Shortest time between two messages of one kind.
 const PAUSE: Duration = Duration::from_secs(2);
 
 impl Voice {
-    /// A voice; `quiet` leaves out on standard error what is only information.
+    /// A log; `quiet` keeps information off standard error.
     pub(crate) fn new(quiet: bool, node: String) -> Self {
         Self { quiet, node, rosout: RefCell::new(None), said: RefCell::new(HashMap::new()) }
     }
 
-    /// From now on also on /rosout.
+    /// Logs on /rosout, too, from now on.
     pub(crate) fn on_rosout(&self, writer: Option<Writer>) {
         *self.rosout.borrow_mut() = writer;
     }
 
-    /// Something that happened; `kind` tells the sentences from each other.
+    /// Logs information; `kind` distinguishes the messages for the rate limit.
     pub(crate) fn info(&self, kind: &'static str, text: impl Display) {
         self.say(Level::Info, kind, &text);
     }
 
-    /// Something that was refused.
+    /// Logs a refusal.
     pub(crate) fn warn(&self, kind: &'static str, text: impl Display) {
         self.say(Level::Warn, kind, &text);
     }
 
-    /// Something that does not work.
+    /// Logs a failure.
     pub(crate) fn error(&self, kind: &'static str, text: impl Display) {
         self.say(Level::Error, kind, &text);
     }
@@ -81,7 +82,7 @@ impl Voice {
         }
     }
 
-    /// How many of this kind were swallowed, if the next may be said.
+    /// Number of messages of this kind left out, if the next may be logged.
     fn due(&self, kind: &'static str, now: Instant) -> Option<u64> {
         let mut said = self.said.borrow_mut();
         match said.get_mut(kind) {

@@ -1,4 +1,4 @@
-//! What somebody sees who runs `onbeat-ros2` beside a cycle.
+//! `onbeat-ros2` beside a cycle, as its user sees it.
 #![allow(clippy::unwrap_used, reason = "a test says where it fails")]
 #![allow(missing_docs, unreachable_pub, reason = "tests and what they share")]
 
@@ -11,7 +11,7 @@ use support::{Cycle, Folder, Node, Peer, until};
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Twist([f64; 6]);
 
-/// nav_msgs/Odometry, as far as it is looked at.
+/// nav_msgs/Odometry, the fields that are checked.
 #[derive(Clone, Debug, Deserialize)]
 struct Odometry {
     _stamp: (i32, u32),
@@ -23,10 +23,10 @@ struct Odometry {
     twist: [f64; 6],
 }
 
-/// Messages of odometry, 50 a second.
+/// Odometry messages, 50 a second, during which the base must rest.
 const RESTING: u32 = 75;
 
-/// A domain that is likely this test's alone: `offset` tells those of one process apart.
+/// A domain that is probably unique to this test: `offset` separates those of one process.
 fn domain(offset: u32) -> u16 {
     1 + ((std::process::id() + offset) % 90) as u16
 }
@@ -48,7 +48,7 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
         place().filter(|now| now.place[0] > start.place[0] + 0.05)
     });
     assert!((moving.twist[0] - 0.5).abs() < 1e-12, "{moving:?}");
-    // On a loaded machine what was commanded may still be on its way: it rests when it has rested for a while.
+    // On a loaded machine a command may still be in transit: the base rests when it has rested for a while.
     let mut rests = || {
         let mut last: Option<[f64; 3]> = None;
         let mut seen = 0;
@@ -61,7 +61,7 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
     };
     let rest = rests();
 
-    // Whatever of this the node let through would show in the next odometry, and stay in the place.
+    // Any of this that the node passed on would show in the next odometry, and stay in the pose.
     for nonsense in [f64::NAN, f64::INFINITY, 1.5] {
         for _ in 0..20 {
             velocity.write(Twist([nonsense, 0.0, 0.0, 0.0, 0.0, 0.0]), None).unwrap();
@@ -87,7 +87,7 @@ fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
     until("odometry of the new cycle", || odometry.take_next_sample().ok().flatten());
 }
 
-/// RustDDS can be made to grow without bound by a peer that sends nonsense: that must not cost the cycle its memory.
+/// A peer that sends nonsense can make RustDDS grow without bound: that must not cost the cycle its memory.
 #[test]
 fn the_node_is_bounded_in_memory_and_the_first_to_go() {
     let folder = Folder::new("memory");

@@ -143,6 +143,10 @@ pub struct AxisReport {
     pub error_code: u16,
     /// Cycles in a row up to this one in which it was not heard of; 0 while all is well.
     pub missed: u32,
+    /// Cycles in a row, in Op, in which its controller has asked for it to be enabled and its drive was not.
+    pub waits: u32,
+    /// Its drive was enabled before.
+    pub was_enabled: bool,
 }
 
 /// What an axis is asked to do.

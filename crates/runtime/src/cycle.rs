@@ -201,6 +201,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopped_by_overrun: self.stopped_by_overrun,
             lost: self.watch.lost(),
             overruns: self.pacer.overruns(),
+            beats_in_op: self.beats_in_op,
             status: self.status,
             before_stop: self.before_stop,
             before_init: self.before_init,
@@ -354,9 +355,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let now = self.now();
         self.main_device.begin_beat(now);
         let Self { main_device, link, frame, status, watch, .. } = self;
-        cyclic::transmit(main_device, link, now, frame, |error| {
-            status.link_errors += 1;
-            watch.note_link_error(error);
+        cyclic::transmit(main_device, link, now, frame, |sent| match sent {
+            Ok(()) => watch.note_taken(),
+            Err(error) => {
+                status.link_errors += 1;
+                watch.note_link_error(&error);
+            }
         });
         self.finish(Phase::Transmit);
     }
@@ -373,6 +377,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         self.status.cycle = release.cycle;
         self.status.stage = self.main_device.stage();
+        self.watch_link(release.cycle);
         self.watch_axes(release.cycle);
         self.status.reception = self.main_device.reception();
         self.status.clock_difference = self.main_device.clock().largest_difference;
@@ -424,6 +429,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
     }
 
+    /// What has changed about the link.
+    fn watch_link(&mut self, cycle: u64) {
+        let at = self.now();
+        let publisher = &mut self.publisher;
+        self.watch.look_at_link(&mut |what| publisher.event(CycleEvent { cycle, at, what }));
+    }
+
     /// How the axes are, and what has changed about it.
     fn watch_axes(&mut self, cycle: u64) {
         if self.status.stage != Stage::Op {
@@ -462,6 +474,8 @@ pub struct Ended<L> {
     pub lost: Option<Lost>,
     /// Cycles that ran past their next release.
     pub overruns: Overruns,
+    /// Beats with the bus in Op.
+    pub beats_in_op: u64,
     /// How the last beat stood.
     pub status: Status,
     /// How the last cycle before the stop stood.

@@ -13,6 +13,7 @@
 //! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
 //! | [`stop`] | a request to stop a cycle |
+//! | [`verdict`] | what is wrong about a run that is over, and its exit code |
 //! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
 //! | [`always_on`] | what every cycle wants and nobody has to ask for |
 //! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
@@ -37,6 +38,7 @@ pub mod status;
 pub mod stop;
 mod sys;
 pub mod task;
+pub mod verdict;
 mod watch;
 
 pub use ethercat_linux::{bring_up, link, serve};

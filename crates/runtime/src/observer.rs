@@ -42,6 +42,16 @@ pub enum Happening {
         /// Cycles it was lost for.
         after: u64,
     },
+    /// The operating system takes or gives no frames any more.
+    LinkFailed {
+        /// Its error number (errno), of the first frame.
+        code: i32,
+    },
+    /// It does again.
+    LinkWorks {
+        /// Cycles it did not for.
+        after: u64,
+    },
     /// Supervision has stopped an axis, or holds it back, for this reason.
     AxisStopped {
         /// Place among the axes, from 0.

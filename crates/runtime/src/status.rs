@@ -39,8 +39,8 @@ pub struct Status {
 pub struct SubDeviceStatus {
     /// Its process data went to and fro in this cycle; true where it has none.
     pub exchanges: bool,
-    /// Cycles in a row, in Op, in which it did not; 65 535 for that many and more.
-    pub missed: u16,
+    /// Cycles in a row, in Op, in which it did not.
+    pub missed: u32,
     /// AL status (register 0x0130), as it was read last.
     pub al_status: AlStatus,
     /// AL status code (register 0x0134), read with it.
@@ -59,17 +59,18 @@ impl SubDeviceStatus {
     fn encode(self) -> u64 {
         let Self { exchanges, missed, al_status, al_status_code } = self;
         u64::from(exchanges)
-            | u64::from(al_status.bits()) << 16
-            | u64::from(al_status_code.0) << 32
-            | u64::from(missed) << 48
+            // Bit 15 of AL status is reserved.
+            | u64::from(al_status.bits() & 0x7FFF) << 1
+            | u64::from(al_status_code.0) << 16
+            | u64::from(missed) << 32
     }
 
     fn decode(word: u64) -> Self {
         Self {
             exchanges: word & 1 != 0,
-            missed: (word >> 48) as u16,
-            al_status: AlStatus::from_bits((word >> 16) as u16),
-            al_status_code: AlStatusCode((word >> 32) as u16),
+            missed: (word >> 32) as u32,
+            al_status: AlStatus::from_bits((word >> 1) as u16 & 0x7FFF),
+            al_status_code: AlStatusCode((word >> 16) as u16),
         }
     }
 }
@@ -140,9 +141,11 @@ impl Status {
                 u64::from(fresh)
                     | u64::from(axis.homed) << 1
                     | u64::from(axis.homing) << 2
+                    | u64::from(axis.was_enabled) << 3
                     | phase << 8
                     | state.map_or(0, |state| state as u64 + 1) << 16
-                    | axis.stop.map_or(0, |stop| stop_number(stop).into()) << 24,
+                    | axis.stop.map_or(0, |stop| stop_number(stop).into()) << 24
+                    | u64::from(axis.waits) << 32,
                 position.0.to_bits(),
                 velocity.0.to_bits(),
                 torque.0.to_bits(),
@@ -175,6 +178,8 @@ impl Status {
             error_code: words[5] as u16,
             statusword: Statusword((words[5] >> 16) as u16),
             missed: (words[5] >> 32) as u32,
+            waits: (words[0] >> 32) as u32,
+            was_enabled: words[0] & 8 != 0,
         };
         let (of_sub_devices, of_axes) = words[BUS_WORDS..].split_at(sub_devices);
         Self {
@@ -296,6 +301,8 @@ mod tests {
             statusword: Statusword(number as u16),
             error_code: !number as u16,
             missed: number as u32,
+            waits: !number as u32,
+            was_enabled: number % 13 == 0,
         };
         Status {
             cycle: number,
@@ -323,7 +330,7 @@ mod tests {
             sub_devices: vec![
                 SubDeviceStatus {
                     exchanges: number % 2 == 0,
-                    missed: number as u16,
+                    missed: !number as u32,
                     al_status: AlStatus::from_bits(number as u16 & 0x3F),
                     al_status_code: AlStatusCode(number as u16),
                 };

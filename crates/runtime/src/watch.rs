@@ -29,6 +29,13 @@ pub(crate) struct BusWatch {
     /// Since when nobody answers.
     silent_since: Option<Instant>,
     interface_gone: bool,
+    gone_told: bool,
+    /// Error number of the first frame of this cycle that the link refused.
+    refused: Option<i32>,
+    /// Cycles in a row with one.
+    refused_for: u64,
+    /// It took a frame of this cycle.
+    taken: bool,
     patience: Option<Duration>,
     lost: Option<Lost>,
 }
@@ -40,6 +47,10 @@ impl BusWatch {
             stops: vec![None; axes],
             silent_since: None,
             interface_gone: false,
+            gone_told: false,
+            refused: None,
+            taken: false,
+            refused_for: 0,
             patience,
             lost: None,
         }
@@ -53,6 +64,35 @@ impl BusWatch {
     /// A link that failed: for good, if its interface was removed (packet(7): ENXIO, ENODEV).
     pub(crate) fn note_link_error(&mut self, error: &io::Error) {
         self.interface_gone |= matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV));
+        self.refused.get_or_insert(error.raw_os_error().unwrap_or(0));
+    }
+
+    /// A link that took a frame.
+    pub(crate) fn note_taken(&mut self) {
+        self.taken = true;
+    }
+
+    /// Tells that the link refuses frames, and that it takes them again; at the end of a cycle.
+    pub(crate) fn look_at_link(&mut self, tell: &mut impl FnMut(Happening)) {
+        let before = self.refused_for;
+        let taken = std::mem::take(&mut self.taken);
+        match self.refused.take() {
+            Some(code) => {
+                self.refused_for += 1;
+                let newly_gone = self.interface_gone && !std::mem::replace(&mut self.gone_told, true);
+                if newly_gone || self.refused_for == TOLD_AFTER && !self.interface_gone {
+                    tell(Happening::LinkFailed { code });
+                }
+            }
+            // Where nothing is sent there is nothing to refuse.
+            None if !taken => {}
+            None => {
+                self.refused_for = 0;
+                if before >= TOLD_AFTER {
+                    tell(Happening::LinkWorks { after: before });
+                }
+            }
+        }
     }
 
     /// Notes how the SubDevices are; tells who is lost and who is back while the bus is in Op.
@@ -73,7 +113,7 @@ impl BusWatch {
             *lost_for = if exchanges || !in_op { 0 } else { before.saturating_add(1) };
             *status = SubDeviceStatus {
                 exchanges,
-                missed: u16::try_from(*lost_for).unwrap_or(u16::MAX),
+                missed: u32::try_from(*lost_for).unwrap_or(u32::MAX),
                 al_status: sub_device.al_status,
                 al_status_code: sub_device.al_status_code,
             };
@@ -115,5 +155,5 @@ impl BusWatch {
     }
 }
 
-/// Cycles in a row after which a SubDevice is told to be lost: two lost frames are not worth a word.
+/// Cycles in a row after which a SubDevice, or the link, is told to be lost: two lost frames are not worth a word.
 const TOLD_AFTER: u64 = 3;

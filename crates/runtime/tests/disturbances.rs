@@ -270,12 +270,22 @@ fn a_higher_task_on_the_same_cpu_is_named_as_the_one_that_preempts() {
         }
     }
     let cpu = machine::task::affinity(machine::task::current()).unwrap().last().unwrap();
-    // Half as long a period: it is released again and again while the other works.
+    // A fraction of the period: it is released again and again while the other works.
     let higher = Settings::every("the-higher", PERIOD / 8).with_priority(60).on_cpu(cpu);
     let (higher, _records) = higher.create(|_| ()).unwrap();
-    higher.start();
     let lower = settings("lower").on_cpu(cpu);
-    let disturbed = watched(&watch, lower, PERIODS, works_for_a_while, || ());
+    let release = Arc::new(AtomicU64::new(0));
+    let released = Arc::clone(&release);
+    let body = move |job: &Job<'_>| {
+        released.store(job.release.instant.as_nanos(), Ordering::Relaxed);
+        works_for_a_while(job);
+    };
+    // Between two releases of the lower, which on its own release would be preempted while it wakes.
+    let planted = || {
+        let release = ethercat::time::Instant::from_nanos(release.load(Ordering::Relaxed));
+        higher.start_at(release + PERIOD * 3 + PERIOD / 16);
+    };
+    let disturbed = watched(&watch, lower, PERIODS, body, planted);
     higher.join().unwrap();
     let by_higher = culprit(&disturbed, Kind::Preemption, "the-higher");
     assert!(by_higher.count > PERIODS / 2, "{disturbed:#?}");

@@ -194,6 +194,12 @@ fn without_the_permission_nothing_is_enabled_and_with_it_again_it_is() {
     );
     assert!(moves(&seen[700][0]), "{:?}", seen[700][0]);
     assert!(seen[950..1_100].iter().all(|it| !enabled(&it[0])));
+    // Asked for all the time, and not enabled; then enabled; then no more.
+    let waited = |cycle: usize| (seen[cycle][0].waits, seen[cycle][0].was_enabled);
+    assert!(waited(300).0 >= 200, "{:?}", waited(300));
+    assert_eq!(waited(700), (0, true));
+    assert!(waited(1_050).0 >= 50 && waited(1_050).1, "{:?}", waited(1_050));
+    assert_eq!((seen[700][1].waits, seen[700][1].was_enabled), (0, true));
     assert!(moves(&seen[1_400][0]), "{:?}", seen[1_400][0]);
     assert_eq!(told.last(), Some(&true));
 }

@@ -9,7 +9,7 @@ use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::supervision::{Mode, StopReason};
-use motion::{AxisPhase, Radians, RadiansPerSecond};
+use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
@@ -28,12 +28,17 @@ const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
 /// The acceleration limit of [`supervised`], rad/s^2.
 const DECELERATION: f64 = 50.0;
 
+/// The torque that a shaft of the simulation takes to turn at all, N m.
+const FRICTION: f64 = 0.02;
+
 /// What the controller is asked to ignore is set at this cycle.
 const STOP_AT: u64 = 400;
 
 /// Moves at a steady speed, asked to stop or not.
 struct Deaf {
     velocity: f64,
+    /// It does not ignore it.
+    heeds: bool,
     stop: StopHandle,
     hurry_after: Option<u64>,
     clock: VirtualClock,
@@ -42,8 +47,11 @@ struct Deaf {
 }
 
 impl Controller for Deaf {
-    fn update(&mut self, _: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
         let (report, command) = (&reports[0], &mut commands[0]);
+        if self.heeds && beat.stopping {
+            self.velocity = (self.velocity - 0.03).max(0.0);
+        }
         self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
         command.request = Request::Enable;
         if let AxisPhase::HoldingAt(position) = report.feedback.phase {
@@ -51,6 +59,10 @@ impl Controller for Deaf {
         }
         command.setpoint.position += Radians(self.velocity * 1e-3);
         command.setpoint.velocity = RadiansPerSecond(self.velocity);
+        // Torque goes on as long as the shaft is slower: the same steady speed.
+        let lacks = self.velocity - report.feedback.velocity.0;
+        let friction = if self.velocity > 0.0 { FRICTION } else { 0.0 };
+        command.setpoint.torque = NewtonMetres((0.05 * lacks).clamp(0.0, 0.1) + friction);
         if self.cycles == STOP_AT {
             self.stop.stop();
             self.asked.send(self.clock.now()).unwrap();
@@ -69,6 +81,10 @@ struct Ran {
 }
 
 fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
+    run_with(mode, velocity, hurry_after, false)
+}
+
+fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bool) -> Ran {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
@@ -82,11 +98,15 @@ fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
     let stop = StopHandle::new();
     let (asked, was_asked) = std::sync::mpsc::channel();
     let controller =
-        Deaf { velocity, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
+        Deaf { velocity, heeds, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
     let mut axis: AxisConfiguration = supervised(1).remove(0);
     axis.mode = mode;
     let settings = axis.supervision.as_mut().unwrap();
-    settings.mode = if mode == CyclicMode::Position { Mode::Position } else { Mode::Velocity };
+    settings.mode = match mode {
+        CyclicMode::Position => Mode::Position,
+        CyclicMode::Velocity => Mode::Velocity,
+        CyclicMode::Torque => Mode::Torque,
+    };
     let (cycle, mut observer) =
         cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
     assert_eq!(cycle.run(&stop).failure, None);
@@ -144,4 +164,41 @@ fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
         let took = ran.ended.since(ran.asked);
         assert!(took < Duration::from_millis(600), "{mode:?}: {took:?}");
     }
+}
+
+/// Torque set-points after the stop, and how fast the shaft turned with them, rad/s; a line for each cycle.
+fn torques(ran: &Ran) -> Vec<(i16, f64)> {
+    let after = ran.taken.iter().filter(|it| it.now > ran.asked && it.state == State::OperationEnabled);
+    after.map(|it| (it.target_torque, it.velocity / COUNTS_PER_RADIAN)).step_by(4).collect()
+}
+
+#[test]
+fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go() {
+    // First after the time its controller has, then at once.
+    for (hurry_after, longest) in [(None, Duration::from_secs(2)), (Some(20), Duration::from_millis(600))] {
+        let ran = run(CyclicMode::Torque, 3.0, hurry_after);
+        assert!(ran.ending, "{hurry_after:?}: supervision took it");
+        let torques = torques(&ran);
+        assert!(torques[0].0 > 0 && torques[0].1 > 2.5, "{hurry_after:?}: {:?}", torques[0]);
+        let taken = torques.iter().position(|it| it.0 == 0).expect("no torque is asked for any more");
+        assert!(torques[taken..].iter().all(|it| it.0 == 0), "{hurry_after:?}: {:?}", &torques[taken..]);
+        // The drive has it by Halt, with its torque, until it stands.
+        let halted =
+            ran.taken.iter().filter(|it| it.controlword.halt() && it.state == State::OperationEnabled);
+        assert!(halted.count() > 100, "{hurry_after:?}");
+        assert!(speed_when_let_go(&ran) < 0.1, "{hurry_after:?}: {} rad/s", speed_when_let_go(&ran));
+        let took = ran.ended.since(ran.asked);
+        assert!(took < longest, "{hurry_after:?}: {took:?}");
+    }
+}
+
+#[test]
+fn in_torque_mode_a_controller_that_takes_its_torque_down_is_let_do_so() {
+    let ran = run_with(CyclicMode::Torque, 3.0, None, true);
+    assert!(!ran.ending, "supervision took it");
+    let torques = torques(&ran);
+    let taken = torques.iter().position(|it| it.0 == 0).expect("no torque is asked for any more");
+    assert!((20..400).contains(&taken), "{taken}");
+    assert!(torques[..taken].windows(2).all(|pair| (pair[0].0 - pair[1].0).abs() <= 2), "{torques:?}");
+    assert!(!ran.taken.iter().any(|it| it.controlword.halt()));
 }

@@ -1,12 +1,12 @@
-//! SubDevices in software, and the cable between them.
+//! Simulated SubDevices, and the cables between them.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`application`] | what sits behind an ESC: the trait and its implementations |
+//! | [`application`] | the application behind an ESC: the trait and its implementations |
 //! | [`coe`] | CANopen over EtherCAT: object dictionary, SDO, SDO information, emergencies |
 //! | [`sub_device`] | one SubDevice: ESC, EtherCAT state machine, mailbox, application |
-//! | [`output_probe`] | what passing frames tell a SubDevice's outputs |
-//! | [`segment`] | SubDevices joined by cables: what answers frames |
+//! | [`output_probe`] | outputs of a SubDevice, read from passing frames |
+//! | [`segment`] | SubDevices joined by cables, which answer frames |
 #![forbid(unsafe_code)]
 
 pub mod application;

@@ -1,10 +1,10 @@
-//! What passing frames tell a SubDevice's outputs, seen without waiting for its application.
+//! Outputs of a SubDevice, read from passing frames without waiting for its application.
 //!
 //! Applications step every [`STEP`](crate::sub_device::STEP); a real output terminal switches while the frame passes.
 //! So the probe reads the frame itself, by the SubDevice's FMMUs.
 //!
-//! Simplifications: FMMUs that change while the SubDevice is in Op are not looked at again, and outputs that are written
-//! to by physical addresses are not seen.
+//! Simplifications: changes of FMMUs while the SubDevice is in Op are ignored, and outputs written by
+//! physical addresses are not seen.
 
 use ethercat::al::AlState;
 use ethercat::register;
@@ -13,27 +13,27 @@ use ethercat::wire::frame::places;
 
 use crate::Segment;
 
-/// FMMUs an ESC has at most.
+/// Largest number of FMMUs of an ESC.
 const FMMUS: u16 = 16;
 
-/// Watches the outputs of one SubDevice.
+/// Reads the outputs of one SubDevice from passing frames.
 #[derive(Clone, Debug)]
 pub struct OutputProbe {
     position: usize,
     bits: u32,
-    /// The FMMU of its outputs, while it is in Op.
+    /// FMMU of its outputs, while it is in Op.
     outputs: Option<Fmmu>,
 }
 
 impl OutputProbe {
-    /// Watches the first `bits` (at most 63) outputs of the SubDevice at `position`.
+    /// A probe of the first `bits` (at most 63) outputs of the SubDevice at `position`.
     #[must_use]
     pub fn new(position: usize, bits: u32) -> Self {
         Self { position, bits: bits.min(63), outputs: None }
     }
 
-    /// The outputs after `frame` has passed, lowest bit first; `None` if it carries none for them, or if the SubDevice
-    /// is not in Op and keeps them low.
+    /// Outputs after `frame` has passed, lowest bit first; `None` if it carries none for them, or if the
+    /// SubDevice is not in Op and keeps them low.
     pub fn levels(&mut self, segment: &Segment, frame: &[u8]) -> Option<u64> {
         let device = segment.sub_devices().get(self.position)?;
         if device.al_status().al_state() != Some(AlState::Op) {
@@ -62,7 +62,8 @@ impl OutputProbe {
     }
 }
 
-/// The first `bits` that `fmmu` maps, from the bytes that begin with its first; `None` if they are not all there.
+/// First `bits` that `fmmu` maps, from the bytes that begin with its first; `None` if they are not all
+/// there.
 fn levels(bytes: &[u8], fmmu: Fmmu, bits: u32) -> Option<u64> {
     let bits = bits.min(fmmu.bit_length());
     let shift = u32::from(fmmu.logical_start_bit);

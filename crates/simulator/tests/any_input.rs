@@ -1,6 +1,6 @@
-//! Whatever comes in: nothing panics, nothing hangs, no frame changes its length or its place in time.
-//! The fuzz target `simulator` looks for such input by coverage; this draws it by chance, the same on
-//! every run.
+//! Any input: nothing panics, nothing hangs, no frame changes its length or its place in time. The fuzz
+//! target `simulator` searches for such input by coverage; this test draws it at random, the same on every
+//! run.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -42,7 +42,7 @@ fn segment() -> Segment {
     Segment::with_topology(devices, &attachments).unwrap()
 }
 
-/// A datagram that is likelier than a random one to hit something.
+/// Adds a datagram that is more likely than a random one to reach a register.
 fn push(random: &mut Random, builder: &mut FrameBuilder<'_>) {
     let command = Command::from_number(random.below(16) as u8);
     let around =

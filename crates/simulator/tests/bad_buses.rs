@@ -1,5 +1,5 @@
-//! Buses that are not as described or do not do as asked: one sentence that says where, what was expected,
-//! what was found and what to do, and everybody back in Init.
+//! Buses that differ from their description or refuse a request: one sentence with the place, the value
+//! expected, the value found and the remedy, and all SubDevices back in Init.
 
 mod rig;
 
@@ -22,7 +22,7 @@ use onbeat_simulator::{EscDescription, SubDevice};
 
 use rig::{DRIVE, Rig, described, drive, drives, to_op};
 
-/// Brings the bus up as far as it comes, and returns the sentence with which it fails.
+/// Brings the bus up as far as possible, and returns the error.
 fn failure_of(configuration: Configuration, devices: Vec<SubDevice>) -> String {
     let mut rig = Rig::new(configuration, devices);
     rig.pump_to(Stage::PreOp);
@@ -105,7 +105,7 @@ fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_
     }
 }
 
-/// A plug that sends everything back, before the first SubDevice.
+/// A plug that reflects all frames, before the first SubDevice.
 #[test]
 fn a_reflection_is_no_answer() {
     for replies in [Replies::ProcessedSource, Replies::UnchangedSource] {
@@ -341,7 +341,7 @@ fn more_process_data_than_fmmus() {
     );
 }
 
-/// Expects what it is told to, and refuses one state.
+/// An application with process data of these lengths that refuses one state.
 #[derive(Debug, Default)]
 struct Plain {
     lengths: ProcessDataLengths,

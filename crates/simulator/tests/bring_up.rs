@@ -1,4 +1,4 @@
-//! Our MainDevice brings simulated segments up and down, in virtual time.
+//! Bring-up and shutdown of simulated segments by this MainDevice, in virtual time.
 
 mod rig;
 
@@ -130,7 +130,7 @@ fn the_target_can_be_raised_step_by_step() {
     }
 }
 
-/// Whoever ran the bus before, and however it ended.
+/// After any previous MainDevice, and any end of it.
 #[test]
 fn a_bus_left_in_any_state_comes_up_again() {
     for target in [AlState::PreOp, AlState::SafeOp, AlState::Op] {
@@ -161,7 +161,7 @@ fn the_bus_goes_down_in_the_middle_of_a_beat() {
     assert!(rig.failure().is_none());
 }
 
-/// However far it is when the cable is pulled, bring-up ends with a sentence and does not wait for ever.
+/// At any point of bring-up a pulled cable ends it with a sentence, without an endless wait.
 #[test]
 fn a_cable_pulled_during_bring_up_ends_it_with_a_sentence() {
     let whole = {

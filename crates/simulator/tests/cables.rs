@@ -32,7 +32,7 @@ fn dl_status_shows_the_topology() {
         [true, false, false, false],
     ];
     assert_eq!(ports, expected);
-    // As a real coupler at the head of a line shows it, PDI running.
+    // As shown by a real coupler at the head of a line, with the PDI running.
     bus.wait(1);
     assert_eq!(bus.read_word(2, register::DL_STATUS), 0x5A33);
 }

@@ -1,4 +1,4 @@
-//! PDO mappings that only the object dictionary knows, and those that are not what they are said to be.
+//! PDO mappings known only to the object dictionary, and those that differ from their declaration.
 
 mod rig;
 
@@ -16,7 +16,7 @@ use onbeat_simulator::coe::DeviceDescription;
 
 use rig::{DRIVE, Rig, described, drive, to_op};
 
-/// A drive with the default mapping, of which its SII says nothing.
+/// A drive with the default mapping, which its SII omits.
 fn undeclared() -> SubDevice {
     let image = with_coe(DRIVE, "drive", PdoMapping::default()).image();
     assert_eq!(image.default_mapping(), PdoMapping::default());
@@ -82,7 +82,7 @@ fn a_mailbox_that_does_not_tell_them_keeps_no_tool_out_and_nobody_in_op() {
     assert!(told.contains("SubDevice 1") && told.contains("SDO 0x1c12:00: no mailbox answer"), "{told}");
 }
 
-/// What a bring-up with this explicit mapping of a drive fails with.
+/// Error of a bring-up with this explicit mapping of a drive.
 fn refused(mapping: PdoMapping) -> Option<BusError> {
     let process_data = ProcessDataSource::Explicit(mapping);
     let configuration = SubDeviceConfiguration { process_data, ..SubDeviceConfiguration::default() };

@@ -1,4 +1,4 @@
-//! Every datagram command, and how the working counter counts (ETG.1000.4, 5.4).
+//! All datagram commands, with their working counters (ETG.1000.4, 5.4).
 
 mod bus;
 
@@ -120,7 +120,7 @@ fn logical_commands_count_once_a_read_once_a_write_and_thrice_both() {
     let reply = bus.send(Command::Lrw, address, &[1, 2, 3, 4, 5, 6]);
     assert_eq!(reply.working_counter, 9);
     assert_eq!(reply.data, [0; 6], "outputs are not used below Op");
-    // Two of the three, and bytes that nobody maps stay.
+    // Two of the three, and unmapped bytes stay.
     let reply = bus.send(Command::Lrd, Address::Logical(0x1_0002), &[9; 8]);
     assert_eq!((reply.working_counter, reply.data.as_slice()), (2, &[0, 0, 0, 0, 9, 9, 9, 9][..]));
     assert_eq!(bus.send(Command::Lrw, Address::Logical(0x9_0000), &[0; 6]).working_counter, 0);
@@ -193,13 +193,13 @@ fn broken_frames_are_forwarded_and_counted_and_processed_as_far_as_they_go() {
     assert_eq!(frame[28..30], [3, 0]);
     assert_eq!(bus.read_word(1, register::STATION_ADDRESS), 0x1234, "the first datagram was whole");
 
-    // The EtherCAT header's length is not looked at; datagrams say themselves how long they are.
+    // The length in the EtherCAT header is ignored; datagrams have their own length.
     let mut frame = [0_u8; 60];
     frame[12..16].copy_from_slice(&[0x88, 0xA4, 0xFF, 0x17]);
     frame[16..26].copy_from_slice(&[7, 1, 0, 0, 0x30, 0x01, 2, 0, 0, 0]);
     assert!(bus.segment.process_frame(bus.now, &mut frame));
     assert_eq!((frame[28], errors(&mut bus, 0)), (3, vec![2]));
-    // Network variables and the mailbox gateway are EtherCAT, and nothing for an ESC.
+    // Network variables and the mailbox gateway are EtherCAT, and ignored by an ESC.
     frame[15] = 0x40;
     frame[28] = 0;
     assert!(bus.segment.process_frame(bus.now, &mut frame));

@@ -1,5 +1,5 @@
-//! SubDevices whose EEPROM is blank, broken, stuck or endless, among others that are well: the others come up,
-//! soon, and the sentence names the one and its trouble.
+//! SubDevices whose EEPROM is blank, broken, stuck or endless, among intact ones: the others come up
+//! without delay, and the error names the SubDevice and its defect.
 
 mod rig;
 
@@ -18,7 +18,7 @@ use onbeat_simulator::application::{Application, ProcessDataLengths};
 
 use rig::{DRIVE, Rig, described, drive, to_op};
 
-/// Says nothing and does nothing.
+/// An application without messages or process data.
 struct Mute;
 
 impl Application for Mute {
@@ -38,7 +38,7 @@ fn good_image() -> Vec<u8> {
     with_coe(DRIVE, "drive", default_mapping()).image().emit()
 }
 
-/// A header that promises 8 MiB, and behind it `category` again and again.
+/// A header that announces 8 MiB, and behind it `category` repeated.
 fn endless(category: &[u8]) -> Vec<u8> {
     let mut image = good_image()[..128].to_vec();
     image[0x3E * 2..][..2].copy_from_slice(&0xFFFF_u16.to_le_bytes());
@@ -56,7 +56,8 @@ fn category(kind: u16, words: u16, data: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// To PreOp as a tool goes: the trouble of the middle one, and how long it took. The others are well.
+/// Brings the bus to PreOp like a tool: returns the error of the middle one, and the time taken. The others
+/// are intact.
 fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, Duration) {
     let mut rig = Rig::new(Configuration::default(), devices);
     prepare(&mut rig);
@@ -94,7 +95,7 @@ fn one_bad_sii_keeps_nobody_from_the_others() {
     }
 }
 
-/// Every one of them would be read for hours.
+/// Each of them would take hours to read.
 #[test]
 fn an_eeprom_without_an_end_is_soon_given_up() {
     let pdo = |kind| category(kind, 200, &[0x00, 0x1A, 49, 3, 0, 0, 0, 0]);
@@ -117,7 +118,7 @@ fn an_eeprom_without_an_end_is_soon_given_up() {
     }
 }
 
-/// Sets the busy bit in whatever the SubDevice with this station address says about its EEPROM.
+/// Sets the busy bit in all replies of the SubDevice with this station address about its EEPROM.
 fn keep_busy(rig: &mut Rig, station: u16) {
     rig.tamper = Some(Box::new(move |bytes| {
         let end = frame::checked_end(bytes).expect("a frame");
@@ -173,8 +174,7 @@ fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
     }
 }
 
-/// What other MainDevices do: the first of its kind counts (SOEM looks for it, and for nothing behind), PDOs
-/// add up (IgH).
+/// As in other MainDevices: the first category of its kind counts (SOEM stops there), PDOs add up (IgH).
 #[test]
 fn a_second_category_behind_a_good_one_does_no_harm() {
     let mut image = with_coe(DRIVE, "drive", default_mapping()).image();
@@ -183,7 +183,7 @@ fn a_second_category_behind_a_good_one_does_no_harm() {
     let garbage = [(category_type::GENERAL, &[1; 4][..]), (category_type::SYNC_MANAGERS, &[7; 10])];
     image.categories.push(other(category_type::STRINGS, &strings));
     image.categories.extend(garbage.map(|(kind, data)| other(kind, data)));
-    // TxPDO 0x1A05 with one entry, 0x2000:01 of 32 bits, assigned to nobody.
+    // TxPDO 0x1A05 with one entry, 0x2000:01 of 32 bits, without an assignment.
     let pdo = [0x05, 0x1A, 1, 0xFF, 0, 0, 0, 0, 0x00, 0x20, 1, 0, 7, 32, 0, 0];
     image.categories.push(other(category_type::TX_PDOS, &pdo));
     let emitted = image.emit();

@@ -1,5 +1,5 @@
-//! Distributed clocks over a whole segment: what a MainDevice measures, sets and gets
-//! (ETG.1000.4, 6.12; ESC data sheet, section I, 9).
+//! Distributed clocks over a whole segment: measured, set and resulting times (ETG.1000.4, 6.12; ESC data
+//! sheet, section I, 9).
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -47,7 +47,7 @@ impl Bus {
         self.send(Command::Bwr, address, &[0; 4]);
     }
 
-    /// From the frame's coming in at the SubDevice to its coming back at `port`.
+    /// Time from the frame's arrival at the SubDevice to its return at `port`.
     fn around(&mut self, position: u16, port: u16) -> u32 {
         let latched = self.double_word(position, dc::RECEIVE_TIME + 4 * port);
         latched.wrapping_sub(self.double_word(position, dc::RECEIVE_TIME))
@@ -69,7 +69,7 @@ fn latched_times_of_a_line_give_back_its_delays() {
     bus.latch();
     let around: Vec<_> = (0..3).map(|position| bus.around(position, 1)).chain([0]).collect();
     for (parent, cable) in cables.into_iter().enumerate() {
-        // The master's formula: half the difference of the ways around.
+        // Formula of MainDevices: half the difference of the round trips.
         assert_eq!((around[parent] - around[parent + 1]) / 2, cable as u32 + FORWARDING);
     }
 }
@@ -84,7 +84,7 @@ fn latched_times_of_a_tree_give_back_its_delays() {
     bus.latch();
     let [at_3, at_1, at_2] = [3, 1, 2].map(|port| bus.around(0, port));
     let line = bus.around(2, 1);
-    // Each branch: the time between its port and the one before it, less the way around inside.
+    // Each branch: the time between its port and the one before it, less the round trip inside.
     assert_eq!(at_3 / 2, 120 + FORWARDING);
     assert_eq!((at_1 - at_3 - line) / 2, 50 + FORWARDING);
     assert_eq!(line / 2, 333 + FORWARDING);
@@ -95,7 +95,7 @@ fn latched_times_of_a_tree_give_back_its_delays() {
     assert!(processing_unit >= 16_000_000_000);
 }
 
-/// Sets offsets and delays as a MainDevice does, from one latched frame.
+/// Sets offsets and delays like a MainDevice, from one latched frame.
 fn set_up_clocks(bus: &mut Bus, count: u16) {
     bus.latch();
     let reference = bus.quad_word(0, dc::RECEIVE_TIME_PROCESSING_UNIT);
@@ -157,7 +157,7 @@ fn without_distribution_clocks_drift() {
     assert!(times[1].abs_diff(times[0] + 100_000) < 200, "{times:?}");
 }
 
-/// Records when SYNC0 came and what was stepped before it.
+/// Records the instants of SYNC0 and the steps before it.
 struct Recorder {
     events: Arc<Mutex<Vec<(Instant, u64)>>>,
     latest: Instant,

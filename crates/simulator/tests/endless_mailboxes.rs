@@ -1,4 +1,5 @@
-//! Mailbox transfers that never finish, though each message is answered: they are given up after a total.
+//! Mailbox transfers that never finish, though each message is answered: they are aborted after a total
+//! time.
 
 mod rig;
 
@@ -26,14 +27,16 @@ const TOTAL: Duration = Duration::from_millis(500);
 const TIMEOUT: Duration = Duration::from_millis(300);
 const PER_BYTE: Duration = Duration::from_millis(2);
 
-/// Bytes of the object it claims to have.
+/// Announced size of the object, in bytes.
 const ANNOUNCED: u32 = 2000;
 
-/// A mailbox that answers every message, after a while, with so many bytes of what never ends.
+/// A mailbox that answers every message, after a delay, with a number of bytes of an endless transfer.
 struct Endless {
     answers_after: Duration,
     bytes: usize,
-    /// What it answers next, and when.
+    /// Answers that hold data, and come at once; the others are empty. `None`: all are alike.
+    at_once: Option<u32>,
+    /// Next answer, and its time.
     pending: Option<(Instant, CoeKind)>,
     now: Instant,
     toggle: bool,
@@ -47,6 +50,12 @@ enum CoeKind {
     Fragment,
     Written(u16),
     SegmentWritten,
+}
+
+impl Endless {
+    fn is_quick(&self) -> bool {
+        self.at_once.is_some_and(|left| left > 0)
+    }
 }
 
 impl Application for Endless {
@@ -75,13 +84,16 @@ impl Application for Endless {
             }
             _ => CoeKind::Fragment,
         };
-        self.pending = Some((self.now + self.answers_after, kind));
+        let after = if self.is_quick() { Duration::ZERO } else { self.answers_after };
+        self.pending = Some((self.now + after, kind));
         Ok(())
     }
 
     fn poll_coe(&mut self, replies: &mut Replies<'_>) {
         let Some((due, kind)) = self.pending.filter(|(due, _)| *due <= self.now) else { return };
-        let data = vec![0xA5; self.bytes];
+        let holds_any = self.is_quick() || self.at_once.is_none();
+        let data = vec![0xA5; if holds_any { self.bytes } else { 0 }];
+        self.at_once = self.at_once.map(|left| left.saturating_sub(1));
         let (index, sub_index, complete_access, toggle) = (0x2000, 0, false, self.toggle);
         let message = match kind {
             CoeKind::Began => CoeMessage::SdoResponse(SdoResponse::InitiateUpload {
@@ -116,11 +128,15 @@ impl Application for Endless {
 }
 
 fn endless(answers_after: Duration, bytes: usize) -> SubDevice {
+    endless_after(None, answers_after, bytes)
+}
+
+fn endless_after(at_once: Option<u32>, answers_after: Duration, bytes: usize) -> SubDevice {
     let image = with_coe(Identity::default(), "endless", PdoMapping::default()).image();
     let now = Instant::EPOCH;
     SubDevice::from_sii(
         &image.emit(),
-        Box::new(Endless { answers_after, bytes, pending: None, now, toggle: false }),
+        Box::new(Endless { answers_after, bytes, at_once, pending: None, now, toggle: false }),
     )
 }
 
@@ -128,7 +144,7 @@ fn configuration() -> Configuration {
     Configuration { mailbox_timeout: TIMEOUT, transfer_timeout: TOTAL, ..Configuration::default() }
 }
 
-/// How the request ends, and after how long.
+/// Result of the request, and its duration.
 fn carry(
     device: SubDevice,
     service: MailboxService,
@@ -176,6 +192,14 @@ fn segments_and_fragments_that_bring_next_to_nothing_are_given_up_after_the_tota
             assert!(sentence.contains(&format!("{got} bytes in {answers} answers")), "{sentence}");
         }
     }
+}
+
+#[test]
+fn bytes_that_came_soon_buy_no_time_for_empty_answers() {
+    let device = endless_after(Some(101), Duration::from_millis(100), 50);
+    let (ended, after) = carry(device, UPLOAD, Vec::with_capacity(1 << 20));
+    assert!(matches!(ended, Err(MailboxError::Unfinished { bytes: 4000.., .. })), "{ended:?}");
+    assert!(after >= TOTAL && after < TOTAL + Duration::from_millis(500), "{after:?}");
 }
 
 #[test]

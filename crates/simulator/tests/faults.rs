@@ -1,5 +1,5 @@
-//! A bad wire: frames are lost, late, doubled and overtaken. A beat is lost at most, never the bus, and
-//! never is old data taken for new.
+//! Faults of the wire: frames are lost, delayed, duplicated and reordered. They cost a cycle at most, never
+//! the bus, and old data never counts as fresh.
 
 mod rig;
 
@@ -28,14 +28,14 @@ fn small_and_large() -> Rig {
     Rig::new(described(configuration), devices)
 }
 
-/// The same with one whose inputs take two datagrams.
+/// The same with a SubDevice whose inputs take two datagrams.
 fn one_with_cut_inputs() -> Rig {
     let mut devices = drives(3);
     devices.extend([stamped(1, 4), stamped(1, 250), stamped(2, 100)]);
     Rig::new(to_op(), devices)
 }
 
-/// What the stamps of one SubDevice have shown so far.
+/// Stamps of one SubDevice so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watched {
     newest: Instant,
@@ -43,7 +43,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Inputs that count as fresh after a beat sent at `sent`, received by `received`.
+    /// Checks inputs that count as fresh after a cycle sent at `sent`, received by `received`.
     fn see(&mut self, inputs: &[u8], sent: Instant, received: Instant) {
         let stamp = stamp_of(inputs).expect("all of one step");
         assert!(stamp > self.newest, "{stamp:?} again or older than {:?}", self.newest);
@@ -52,8 +52,9 @@ impl Watched {
     }
 }
 
-/// Brings the bus up and runs it on a wire with `faults`; everything must be counted, nothing stale fresh.
-/// Returns the watched SubDevices, how many beats were whole, and how many had a loss.
+/// Brings the bus up and runs it on a wire with `faults`; all faults must be counted, and nothing stale be
+/// fresh. Returns the watched SubDevices, the number of complete cycles, and the number of cycles with a
+/// loss.
 fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 6], usize, usize) {
     rig.wire = Wire::new(seed);
     rig.wire.faults = faults;
@@ -81,7 +82,8 @@ fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 
         if rig.replies == Replies::NextBeat {
             rig.send_beat();
         }
-        // Nobody is missing: a lost frame is no short working counter. (The rest of a buffer that was not opened is one.)
+        // No SubDevice is missing: a lost frame is no short working counter. (The rest of a buffer that was
+        // not opened is one.)
         assert!(!report.spread || is_cut, "{report:?}");
         whole += usize::from(report.all_fresh);
         with_loss += usize::from(report.frames_lost > 0);
@@ -94,7 +96,7 @@ fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 
     (watched, whole, with_loss)
 }
 
-/// The last frames come home; then both sides have counted the same.
+/// Receives the last frames; then both sides have the same counts.
 fn check_counters(rig: &mut Rig) {
     rig.main_device.end_beat(rig.now);
     rig.beats += 1;
@@ -116,7 +118,7 @@ fn check_counters(rig: &mut Rig) {
     assert_eq!(counted.foreign + counted.other_main_device + counted.truncated + counted.mismatched, 0);
 }
 
-/// A frame lost or late costs its beat, and nothing else.
+/// A frame lost or late costs its cycle, and nothing else.
 fn costs_its_beat_only(seed: u64, replies: Replies, faults: Faults) {
     let mut rig = small_and_large();
     rig.replies = replies;
@@ -198,7 +200,7 @@ fn bring_up_on_a_bad_wire_ends_in_op_whatever_the_seed() {
     }
 }
 
-/// Without a frame check sequence anything can happen, to both ends, but a panic.
+/// Without a frame check sequence both ends may see any bytes, but must not panic.
 #[test]
 fn changed_bytes_bring_neither_end_to_a_halt() {
     let mut outcomes = [0; 2];
@@ -216,7 +218,7 @@ fn changed_bytes_bring_neither_end_to_a_halt() {
         let failed = rig.failure().is_some();
         assert!(failed || rig.main_device.stage() == Stage::Op, "seed {seed}: {:?}", rig.events);
         outcomes[usize::from(failed)] += 1;
-        // With whole frames again it comes up whatever was written where.
+        // With intact frames again it comes up, whatever was written before.
         rig.wire.faults = Faults::default();
         rig.events.clear();
         rig.main_device = MainDevice::new(rig.main_device.configuration().clone()).expect("as before");

@@ -1,5 +1,5 @@
-//! A bus that says nothing for a while during bring-up, as when a machine or a switch stands still: it is
-//! waited for. One that says nothing for good is given up with how long it was waited for.
+//! Silence of the bus for a while during bring-up, as when a machine or a switch stands still, is waited
+//! for. After permanent silence the bus is given up, with the time of the wait.
 
 mod rig;
 
@@ -11,7 +11,7 @@ use ethercat::main_device::Stage;
 use rig::wire::Faults;
 use rig::{Rig, drives, to_op};
 
-/// Everything sent within this time is lost.
+/// Drops all frames sent within this time.
 fn silence(rig: &mut Rig, time: Duration, beats: bool) {
     let end = rig.now + time;
     rig.wire.faults = Faults { lost: 1.0, ..Faults::default() };
@@ -67,7 +67,7 @@ fn outputs_that_stay_away_while_op_is_asked_for_only_delay_it() {
     assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
 }
 
-/// The sentence with which the way to SafeOp fails on a wire with these faults.
+/// Error of the transition to SafeOp on a wire with these faults.
 fn failure_with(faults: Faults) -> String {
     let mut rig = Rig::new(to_op(), drives(3));
     rig.pump_to(Stage::PreOp);

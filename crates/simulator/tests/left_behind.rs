@@ -1,5 +1,5 @@
-//! What others leave behind: ports closed by another MainDevice, and SubDevices in the middle of a change of state
-//! that a process asked for and died. A new MainDevice takes the bus from there.
+//! Remains of other MainDevices: ports closed by one, and SubDevices in the middle of a change of state
+//! that a killed process requested. A new MainDevice takes over the bus from there.
 
 mod bus;
 mod rig;
@@ -32,7 +32,8 @@ fn tree() -> Segment {
     Segment::with_topology(drives(COUNT), &attachments).expect("a tree")
 }
 
-/// Writes loop settings to the SubDevices at these positions, the last first: it shuts the way behind it.
+/// Writes loop settings to the SubDevices at these positions, the last first: each closes the path behind
+/// it.
 fn close(segment: Segment, settings: &[(u16, u8)]) -> Segment {
     let mut bus = Bus::new(segment);
     for &(position, loops) in settings.iter().rev() {
@@ -87,7 +88,7 @@ fn events_that_another_one_asked_for_are_not_ours() {
     }
 }
 
-/// Brings it up while the applications do nothing for so many us.
+/// Brings it up while the applications are stalled for these times, in us.
 fn run_up_after<const N: usize>(rig: &mut Rig, stalls: [u64; N]) {
     let start = rig.now;
     let end = |stall: u64| start + Duration::from_micros(stall);
@@ -106,7 +107,7 @@ fn run_up_after<const N: usize>(rig: &mut Rig, stalls: [u64; N]) {
     rig.run_up();
 }
 
-/// A process that dies at any instant of its bring-up, and the next that starts at once.
+/// A process killed at any instant of its bring-up, and the next one that starts at once.
 #[test]
 fn killed_in_bring_up_and_started_again() {
     for step in 0..60_u64 {
@@ -124,11 +125,11 @@ fn killed_in_bring_up_and_started_again() {
     }
 }
 
-/// What a dead process may have asked of one SubDevice last.
+/// Last requests of a killed process to one SubDevice.
 #[derive(Clone, Debug)]
 struct Leftover {
     position: u16,
-    /// States asked for in turn, each with so many us until the next.
+    /// States requested in turn, each with the time in us until the next.
     asked: Vec<(u8, bool, u64)>,
     /// True if its SyncManagers were set before.
     set_up: bool,

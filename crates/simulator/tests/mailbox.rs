@@ -24,7 +24,7 @@ const OUT: u16 = 0x1000;
 const IN: u16 = 0x1080;
 const LENGTH: u16 = 64;
 
-/// Answers each message with how many it has seen and what it was; a request of 0xEE is answered twice.
+/// Answers each message with the count of messages and its contents; a request of 0xEE is answered twice.
 #[derive(Default)]
 struct Counting {
     seen: u8,
@@ -109,7 +109,7 @@ fn a_request_with_the_same_counter_is_the_same_request() {
     assert_eq!(payload(&mut bus), Some(vec![1, 1]));
     send(&mut bus, MailboxType::Coe, 3, &[1, 0]);
     assert_eq!(payload(&mut bus), None);
-    // Counter 0 is no counter.
+    // Counter 0 disables the check.
     for seen in [2, 3] {
         send(&mut bus, MailboxType::Coe, 0, &[1, 0]);
         assert_eq!(payload(&mut bus), Some(vec![seen, 1]));
@@ -169,7 +169,7 @@ fn unknown_services_and_operations_of_coe_are_answered() {
         send(&mut bus, MailboxType::Coe, 0, &[0, service << 4, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(error(&mut bus), expected, "service {service}");
     }
-    // SDO information: operations that are not defined, and answers that nobody asked for.
+    // SDO information: operations that are not defined, and unsolicited answers.
     for operation in [0, 2, 4, 6, 8, 9, 0x7F] {
         send(&mut bus, MailboxType::Coe, 0, &[0, 0x80, operation, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         let answer = payload(&mut bus).unwrap();
@@ -180,7 +180,7 @@ fn unknown_services_and_operations_of_coe_are_answered() {
     }
     send(&mut bus, MailboxType::Coe, 0, &[0, 0x80]);
     assert_eq!(error(&mut bus), MailboxError::SIZE_TOO_SHORT);
-    // An error is not answered, or it would go on for ever.
+    // An error is not answered, or the exchange would go on for ever.
     send(&mut bus, MailboxType::Coe, 0, &[0, 0x80, 7, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(receive(&mut bus), None);
 }

@@ -1,4 +1,4 @@
-//! Mailbox services through the MainDevice: in PreOp, and in Op beside beats that stay whole.
+//! Mailbox services of the MainDevice: in PreOp, and in Op beside complete cycles.
 
 mod rig;
 
@@ -49,7 +49,7 @@ fn bytes(length: usize, seed: usize) -> Vec<u8> {
     (0..length).map(|byte| (byte * 13 + seed) as u8).collect()
 }
 
-/// Carries one request through: without beats, or with beats that must stay whole and send at most one more
+/// Executes one request: without cycles, or with cycles that must be complete and send at most one more
 /// frame each.
 fn carry(rig: &mut Rig, position: u16, service: MailboxService, data: Vec<u8>) -> MailboxOutcome {
     let request = MailboxRequest { position, service, data };
@@ -79,7 +79,7 @@ fn take_outcome(rig: &mut Rig) -> Option<MailboxOutcome> {
     }
 }
 
-/// The value read, or why not.
+/// Value read, or the error.
 fn read(rig: &mut Rig, position: u16, service: MailboxService) -> Result<Vec<u8>, MailboxError> {
     let outcome = carry(rig, position, service, Vec::with_capacity(4096));
     assert_eq!(outcome.request.service, service);
@@ -90,7 +90,7 @@ fn write(rig: &mut Rig, position: u16, service: MailboxService, data: &[u8]) -> 
     carry(rig, position, service, data.to_vec()).result
 }
 
-/// Everything a mailbox can do with objects of every length.
+/// All mailbox services on objects of every length.
 fn assert_transfers(rig: &mut Rig) {
     // Expedited.
     assert_eq!(read(rig, 1, upload(RECORD, 3)), Ok(0x3333_3333_u32.to_le_bytes().to_vec()));
@@ -208,7 +208,7 @@ fn what_cannot_be_asked_is_refused_with_the_request() {
 
     let too_small = carry(&mut rig, 1, upload(LONG, 0), Vec::with_capacity(999));
     assert_eq!(too_small.result, Err(MailboxError::BufferTooSmall { needed: 1000, capacity: 999 }));
-    // The transfer that was broken off does not disturb the next one.
+    // The aborted transfer does not disturb the next one.
     assert_eq!(read(&mut rig, 1, upload(RECORD, 1)), Ok(vec![0x11]));
 }
 

@@ -1,5 +1,5 @@
-//! From the first beat on the MainDevice asks no allocator for anything: through SafeOp and Op, beside lost
-//! frames, mailbox services and emergencies, and when SubDevices fall out and come back.
+//! From the first cycle on the MainDevice does not allocate: through SafeOp and Op, beside lost frames,
+//! mailbox services and emergencies, and while SubDevices fail and return.
 
 mod rig;
 
@@ -20,7 +20,7 @@ use rig::{PERIOD, Rig, described, drives};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// One beat in which only what the MainDevice does is watched. Every `losing`th frame is lost; 0: none.
+/// Runs one cycle with only the MainDevice's work watched. Every `losing`th frame is lost; 0 for none.
 fn beat(rig: &mut Rig, sent: &mut u64, losing: u64) -> BeatReport {
     let end = rig.now + PERIOD;
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -68,7 +68,7 @@ fn from_the_first_beat_through_op_nothing_is_allocated() {
             continue;
         }
         beats_in_op += 1;
-        // A name read, and a fault raised: an emergency, now and then.
+        // Now and then a name is read, and a fault raised, with an emergency.
         let service = match number % 100 {
             0 => MailboxService::Upload { index: 0x1008, sub_index: 0, complete_access: false },
             50 => MailboxService::Download { index: SIMULATION, sub_index: 2, complete_access: false },

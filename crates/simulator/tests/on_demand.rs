@@ -1,4 +1,4 @@
-//! Faults on demand: what a test may do to a segment while it runs.
+//! Faults on demand: changes to a segment while it runs.
 
 mod bus;
 mod rig;
@@ -159,7 +159,7 @@ fn each_direction_of_the_wire_has_faults_of_its_own() {
     let mut rig = Rig::new(to_op(), drives(1));
     rig.run_up();
     rig.main_device.outputs_mut(0).fill(0);
-    // Replies only: the drive goes on hearing, so that it stays in Op.
+    // Replies only: the drive still receives its outputs, so that it stays in Op.
     rig.wire.reply_faults = Some(Faults { truncated: 0.5, lost: 0.5, ..Faults::default() });
     let fresh = (0..400).filter(|_| rig.beat().all_fresh).count();
     assert!((1..400).contains(&fresh), "{fresh}");

@@ -1,4 +1,4 @@
-//! Another MainDevice's replies reach ours, as behind a switch: counted by a kind of their own, told once.
+//! Replies to another MainDevice, received as behind a switch: counted separately, reported once.
 
 mod rig;
 
@@ -10,7 +10,7 @@ use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 
 use rig::{Rig, drives, to_op};
 
-/// Beats in which both are heard.
+/// Cycles in which both are received.
 const BEATS: u64 = 500;
 
 #[test]
@@ -42,8 +42,8 @@ fn two_started_together_with_the_same_generations_would_not_tell_each_other_apar
     assert_eq!(rig.main_device.reception().accepted, 1, "which is why a start has a random one");
 }
 
-/// The first frame of a MainDevice that starts at this generation, as SubDevices send it back. They do not see it here:
-/// it would take them to Init.
+/// First frame of a MainDevice that starts at this generation, as SubDevices return it. They do not process
+/// it here: it would take them to Init.
 fn first_reply_to(first_generation: u32) -> Vec<u8> {
     let configuration = Configuration { first_generation, ..to_op() };
     let mut other = MainDevice::new(configuration).expect("a configuration that can be run");

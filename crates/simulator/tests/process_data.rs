@@ -1,5 +1,5 @@
-//! Process data comes to the right place and back: over LRW, over LWR and LRD, over several frames, with the
-//! SIIs of real devices, and with a SubDevice that falls out.
+//! Process data reaches its place and returns: over LRW, over LWR and LRD, over several frames, with the
+//! SIIs of real devices, and with a SubDevice that fails.
 
 mod rig;
 
@@ -27,12 +27,12 @@ fn no_lrw() -> EscDescription {
     }
 }
 
-/// Bytes that no other SubDevice or beat has.
+/// Bytes that are unique to a SubDevice and a cycle.
 fn pattern(position: usize, beat: usize, length: usize) -> Vec<u8> {
     (0..length).map(|byte| (position * 31 + beat * 97 + byte * 7) as u8).collect()
 }
 
-/// Writes a pattern to everybody's outputs, beat after beat; those in `echoes` must send it back.
+/// Writes a pattern to all outputs, cycle after cycle; the SubDevices in `echoes` must return it.
 fn assert_echoed(rig: &mut Rig, echoes: impl Iterator<Item = usize> + Clone) {
     for beat in 0..8 {
         for position in echoes.clone() {
@@ -40,7 +40,7 @@ fn assert_echoed(rig: &mut Rig, echoes: impl Iterator<Item = usize> + Clone) {
             let pattern = pattern(position, beat, outputs.len());
             outputs.copy_from_slice(&pattern);
         }
-        // Out with one beat, back with the next.
+        // Out in one cycle, back in the next.
         rig.beat();
         let report = rig.beat();
         assert!(report.all_fresh, "{report:?}");
@@ -52,7 +52,7 @@ fn assert_echoed(rig: &mut Rig, echoes: impl Iterator<Item = usize> + Clone) {
     }
 }
 
-/// Expected working counters of one beat, all of which came back.
+/// Expected working counters of one cycle, all of which came back.
 fn working_counters(rig: &Rig) -> Vec<u16> {
     let each = rig.main_device.working_counters();
     each.map(|it| {
@@ -173,7 +173,7 @@ fn a_coupler_with_three_terminals() {
     assert_eq!(working_counters(&rig), [3]);
 }
 
-/// Ten SubDevices of which two share a frame; everybody in Op.
+/// Ten SubDevices of which two share a frame; all in Op.
 fn ten_in_five_frames() -> Rig {
     let mut rig = Rig::new(to_op(), (0..10).map(|_| echo(40)).collect());
     rig.run_up();
@@ -198,7 +198,7 @@ fn a_subdevice_that_loses_its_power_takes_nobody_along() {
         let report = rig.beat();
         let mut fresh = [true; 10];
         fresh[4] = false;
-        // At first one working counter for both: nobody can tell whose inputs are missing.
+        // At first one working counter for both: it does not show the missing one.
         fresh[5] = beat > 0;
         assert_eq!(freshness(&rig), fresh);
         // Outputs and inputs are short together, then each.
@@ -237,7 +237,8 @@ fn a_cable_pulled_and_plugged_again() {
     for _ in 0..300 {
         rig.beat();
     }
-    // Their outputs fell back to the safe state: they say so, and the working counters of their outputs do as well.
+    // Their outputs fell back to the safe state: their state shows it, and so do the working counters of
+    // their outputs.
     let report = rig.beat();
     assert_eq!((report.working_counter_errors, report.spread), (4, true));
     assert_eq!(freshness(&rig), [true; 10], "inputs are there again");

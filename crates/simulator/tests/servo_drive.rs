@@ -1,5 +1,5 @@
 //! Servo drives behind their ESCs: mapped anew over the mailbox, enabled and moved over process data, and
-//! what they do when frames stop.
+//! their reaction when frames stop.
 
 mod bus;
 
@@ -18,7 +18,7 @@ use onbeat_simulator::application::{ServoDescription, ServoDrive};
 use onbeat_simulator::coe::DeviceDescription;
 use onbeat_simulator::sub_device::STEP;
 
-/// Where `with_coe` puts the mailboxes and the process data of the default mapping.
+/// Addresses of the mailboxes and the process data of the default mapping in `with_coe`.
 const MAILBOX_OUT: u16 = 0x1000;
 const MAILBOX_IN: u16 = 0x1080;
 const OUTPUTS: u16 = 0x1100;
@@ -57,7 +57,7 @@ fn exchange(bus: &mut Bus, position: u16, request: &SdoRequest<'_>) -> Vec<u8> {
     let mut payload = [0; MAILBOX_SIZE as usize - mailbox::HEADER_LENGTH];
     let length = request.emit(&mut payload).expect("it fits");
     let mut message = [0; MAILBOX_SIZE as usize];
-    // Counter 0: not numbered, so no request is taken for a repeat of the one before.
+    // Counter 0: not numbered, so no request counts as a repeat of the previous one.
     mailbox::emit(MailboxType::Coe, 0, &payload[..length], &mut message).expect("it fits");
     assert_eq!(bus.write(position, MAILBOX_OUT, &message), 1);
     bus.wait(1);
@@ -117,7 +117,7 @@ fn operational() -> Bus {
     bus
 }
 
-/// One beat of a millisecond: controlword and target velocity out; state and position back.
+/// Runs one cycle of a millisecond: controlword and target velocity out; state and position back.
 fn cycle(bus: &mut Bus, commands: &[(u16, i32)]) -> Vec<(Option<State>, i32)> {
     const CSV: u8 = 9;
     let mut data = Vec::new();

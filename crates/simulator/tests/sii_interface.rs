@@ -1,5 +1,5 @@
-//! The EEPROM through the ESC, as a MainDevice reads and writes it (ESC data sheet, section II, 2.12),
-//! with the images of real SubDevices where they are at hand.
+//! EEPROM access through the ESC, as by a MainDevice (ESC data sheet, section II, 2.12), with the images of
+//! real SubDevices where they are available.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -17,7 +17,7 @@ use ethercat::wire::{Address, Command};
 use onbeat_simulator::application::{Application, NoApplication, ProcessDataLengths};
 use onbeat_simulator::{EscDescription, SubDevice};
 
-/// Runs one command and returns the status behind it.
+/// Runs one command and returns the status after it.
 fn command(bus: &mut Bus, position: u16, address: u32, request: u16) -> u16 {
     let mut bytes = request.to_le_bytes().to_vec();
     bytes.extend(address.to_le_bytes());
@@ -33,7 +33,7 @@ fn command(bus: &mut Bus, position: u16, address: u32, request: u16) -> u16 {
     panic!("the SII stays busy");
 }
 
-/// The first `length` bytes, read as often as it takes.
+/// First `length` bytes, in as many reads as necessary.
 fn bytes_over_the_bus(bus: &mut Bus, position: u16, length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while bytes.len() < length {
@@ -44,7 +44,7 @@ fn bytes_over_the_bus(bus: &mut Bus, position: u16, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// The real images, or `None` with a message where they are not at hand.
+/// Real images, or `None` with a message where they are not available.
 fn real(name: &str) -> Option<Vec<u8>> {
     let path = format!("{}/../../../shared/real/sii/{name}.bin", env!("CARGO_MANIFEST_DIR"));
     let image = std::fs::read(&path).ok();
@@ -108,7 +108,7 @@ fn real_images_come_over_the_bus_as_they_are() {
     }
 }
 
-/// Four digital outputs that tell what they show.
+/// Four digital outputs that publish their levels.
 struct Lamps(Arc<Mutex<Option<u8>>>);
 
 impl Application for Lamps {
@@ -147,7 +147,7 @@ fn an_el2004_behind_an_ek1100_shows_its_outputs_in_op() {
     assert_eq!(bus.send(Command::Lwr, Address::Logical(0), &[0b0001_0111]).working_counter, 1);
     bus.wait(1);
     assert_eq!(*shown.lock().unwrap(), Some(0b0101));
-    // Without frames the watchdog takes the outputs away, while AL status stays.
+    // Without frames the watchdog clears the outputs, while AL status stays.
     bus.wait(110);
     assert_eq!(*shown.lock().unwrap(), None);
     assert_eq!(bus.al_status(1), (8, 0));

@@ -1,4 +1,5 @@
-//! Others go on being commanded: a short working counter blinds only those who are missing, from the next cycle on.
+//! Commands reach the other SubDevices: a short working counter costs only the inputs of the missing ones,
+//! from the next cycle on.
 
 mod rig;
 
@@ -21,7 +22,7 @@ use proptest::prelude::*;
 use rig::numbered::{is_of, numbered, numbered_on, take_part, taken, write};
 use rig::{PERIOD, Rig, described, to_op};
 
-/// Whole cycles that end the spread layout.
+/// Complete cycles that end the spread layout.
 const WHOLE_AGAIN: usize = 10;
 
 fn in_op(devices: Vec<SubDevice>) -> Rig {
@@ -34,8 +35,8 @@ fn line(count: usize) -> Vec<SubDevice> {
     (0..count).map(|number| numbered(number, 1)).collect()
 }
 
-/// One cycle with outputs that no other cycle has. Fresh inputs must be of it, and of whom they are said to be; and where the
-/// outputs of the cycle before were taken, of somebody who got them.
+/// Runs one cycle with unique outputs. Fresh inputs must be of this cycle, and of the right SubDevice; and
+/// where the outputs of the previous cycle were taken, of a SubDevice that received them.
 fn cycle(rig: &mut Rig) -> BeatReport {
     let count = rig.main_device.sub_devices().len();
     let mut told = Vec::new();
@@ -70,12 +71,12 @@ fn exchanged(rig: &Rig) -> Vec<bool> {
     each(rig, |position| rig.main_device.exchanged(position))
 }
 
-/// The first `present` of `count`, and none behind.
+/// True for the first `present` of `count`, false for the rest.
 fn first(present: usize, count: usize) -> Vec<bool> {
     (0..count).map(|position| position < present).collect()
 }
 
-/// Cycles until the whole layout is back; all of them must be whole.
+/// Cycles until the whole layout is back; all of them must be complete.
 fn cycles_until_whole(rig: &mut Rig) -> usize {
     for number in 0..1000 {
         let report = cycle(rig);
@@ -115,7 +116,7 @@ fn drives_before_a_cut_cable_are_commanded_from_the_second_cycle_on() {
 
 #[test]
 fn a_branch_cut_off_in_mid_tree_blinds_the_branch() {
-    // 1 and 2 hang on port 3 of 0, 3 and 4 behind it on port 1.
+    // 1 and 2 are attached to port 3 of 0, 3 and 4 behind it to port 1.
     let hangs = [(0, 3), (1, 1), (0, 1), (3, 1)].map(|(parent, port)| Attachment::new(parent, port));
     let segment = Segment::with_topology(line(5), &hangs).expect("a tree");
     let mut rig = Rig::on(to_op(), segment);
@@ -151,7 +152,7 @@ fn a_loose_contact_leaves_the_layout_spread() {
 #[test]
 fn who_has_left_op_still_tells_its_inputs() {
     let mut rig = in_op(line(4));
-    // As an ESC does that leaves Op: its outputs' SyncManager is off.
+    // Like an ESC that leaves Op: its outputs' SyncManager is off.
     write(&mut rig, 1, register::AL_CONTROL, &AlControl::request(AlState::SafeOp).bits().to_le_bytes());
     take_part(&mut rig, 1, false, true);
     cycle(&mut rig);
@@ -227,7 +228,8 @@ fn a_target_below_op_is_spread_too_and_the_way_up_is_not() {
     assert!(rig.beat().spread);
     assert_eq!(each(&rig, |it| rig.main_device.inputs_fresh(it)), [true, false, true]);
 
-    // Still one short: Op is not asked for. Whole again, still spread: it is, once the layout is whole too.
+    // Still one short: Op is not requested. Complete again, still spread: Op is requested once the layout
+    // is whole too.
     rig.main_device.request_state(AlState::Op);
     for _ in 0..100 {
         rig.beat();
@@ -257,7 +259,7 @@ fn somebody_missing_on_the_way_up_is_waited_for() {
     assert!(cycle(&mut rig).all_fresh);
 }
 
-/// A beat on a bus that makes nothing of LRW, and does not say so.
+/// Runs a cycle on a bus that ignores LRW without reporting it.
 fn beat_without_lrw(rig: &mut Rig) {
     let end = rig.now + PERIOD;
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
@@ -385,7 +387,7 @@ fn a_thousand_subdevices_share_datagrams_where_the_cycle_has_no_time_for_each() 
     }
 }
 
-/// Takes no part with its outputs, its inputs.
+/// True for outputs, and for inputs, that are missing.
 type Missing = Vec<(bool, bool)>;
 
 fn anyone_missing(count: usize) -> impl Strategy<Value = Missing> {
@@ -396,7 +398,7 @@ fn anyone_missing(count: usize) -> impl Strategy<Value = Missing> {
 /// Blocks of inputs, and perhaps a group.
 type Device = (usize, Option<&'static str>);
 
-/// SubDevices, and who is missing for how many cycles.
+/// SubDevices, and the missing ones with the number of cycles.
 fn flapping() -> impl Strategy<Value = (Vec<Device>, Vec<(Missing, usize)>)> {
     let group = prop_oneof![2 => Just(None), 1 => Just(Some("a")), 1 => Just(Some("b"))];
     let blocks = prop_oneof![8 => 1..4_usize, 1 => Just(40), 1 => Just(100)];
@@ -414,7 +416,7 @@ proptest! {
         let groups: Vec<_> = devices.iter().map(|&(_, group)| group).collect();
         let is_cut: Vec<_> = devices.iter().map(|&(blocks, _)| blocks * 24 > 1376).collect();
         let all = devices.iter().enumerate().map(|(number, &(blocks, _))| numbered_on(large(), number, blocks));
-        // Time for everybody's own datagrams.
+        // Enough time for separate datagrams of all.
         let configuration = Configuration { period: Duration::from_millis(10), ..grouped(&groups) };
         let mut rig = Rig::new(configuration, all.collect());
         rig.run_up();

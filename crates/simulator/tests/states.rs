@@ -1,4 +1,4 @@
-//! The EtherCAT state machine as a MainDevice meets it (ETG.1000.6, 6.4; ETG.1020).
+//! EtherCAT state machine as seen by a MainDevice (ETG.1000.6, 6.4; ETG.1020).
 
 mod bus;
 
@@ -35,7 +35,7 @@ fn exchange(bus: &mut Bus) -> Vec<u8> {
     reply.data
 }
 
-/// The working counter of one exchange, in whatever state.
+/// Working counter of one exchange, in any state.
 fn counted(bus: &mut Bus) -> u16 {
     bus.send(Command::Lrw, Address::Logical(0), &[10, 20, 30, 40]).working_counter
 }
@@ -148,7 +148,8 @@ fn sync_managers_outside_the_memory_or_on_each_other_are_refused() {
     use AlStatusCode as Code;
     const OUT: u8 = SyncManager::CONTROL_OUTPUTS;
     const IN: u8 = SyncManager::CONTROL_INPUTS;
-    // Mailboxes lie at 0x1000 to 0x1100, memory ends at 0x3000; 100 bytes of process data have three buffers.
+    // Mailboxes are at 0x1000 to 0x1100, memory ends at 0x3000; 100 bytes of process data have three
+    // buffers.
     for (why, outputs, inputs, expected) in [
         ("side by side", 0x1100, 0x122C, reached(SafeOp)),
         ("up to the end", 0x1100, 0x3000 - 300, reached(SafeOp)),
@@ -189,7 +190,7 @@ fn sync_managers_outside_the_memory_or_on_each_other_are_refused() {
     assert_eq!(bus.request(0, SafeOp), error(PreOp, Code(0x17)));
 }
 
-/// Its SII says that it has mailboxes, at 0x1000 and 0x1080, of 128 bytes.
+/// A SubDevice whose SII has mailboxes, at 0x1000 and 0x1080, of 128 bytes.
 fn with_mailbox(length: usize) -> SubDevice {
     let mut image = sii(0, 0);
     for (word, value) in [(0x18, 0x1000_u16), (0x19, 128), (0x1A, 0x1080), (0x1B, 128), (0x1C, 4)] {
@@ -217,7 +218,7 @@ fn the_mailbox_works_from_pre_op_on() {
 #[test]
 fn init_is_accepted_whatever_happened_to_sync_managers_and_errors() {
     let no_sync_managers = [0; 32];
-    // Cleared this long before Init is asked for, and again behind it.
+    // Cleared this long before the request for Init, and again this long after it.
     for (before, behind) in [(0, 0), (0, 5), (1, 0), (5, 1), (50, 0)] {
         let mut bus = mailbox_in_op();
         assert_eq!(bus.write(0, register::SYNC_MANAGER, &no_sync_managers), 1);
@@ -254,8 +255,8 @@ fn bring_up(bus: &mut Bus) {
     exchange(bus);
 }
 
-/// What MainDevices do before they bring up a bus that another one may have left in Op: each step a broadcast.
-/// AL control is asked for with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
+/// First broadcasts of MainDevices on a bus that another one may have left in Op. AL control is requested
+/// with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
 #[test]
 fn it_comes_up_again_and_again_however_a_main_device_begins() {
     /// Register, data.
@@ -346,7 +347,7 @@ fn outputs_that_stop_take_it_back_to_safe_op() {
     assert_eq!(bus.al_status(0), error(SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG));
     assert_eq!(bus.read_word(0, register::WATCHDOG_STATUS) & 1, 0);
     assert_eq!(bus.read(0, register::WATCHDOG_COUNTER_PROCESS_DATA, 1).data, [1]);
-    // Whoever runs on without looking at AL status sees it in the working counter.
+    // A MainDevice that ignores AL status sees it in the working counter.
     assert_eq!((counted(&mut bus), switched_off(&mut bus)), (1, [true, false]));
     assert_eq!(bus.read_word(0, register::WATCHDOG_STATUS) & 1, 0);
     bus.write(0, register::WATCHDOG_COUNTER_PROCESS_DATA, &[0]);

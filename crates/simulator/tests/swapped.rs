@@ -1,5 +1,5 @@
-//! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up all the same, in the order
-//! of the cable, says where, and its clocks are right.
+//! Cables in the wrong ports: IN and OUT swapped at one SubDevice. The bus comes up in the order of the
+//! cable, reports the place, and its clocks are right.
 
 mod rig;
 
@@ -21,7 +21,7 @@ use rig::{Rig, described, to_op};
 /// From port to port of one ESC.
 const FORWARDING: u32 = 300;
 
-/// SubDevices that tell themselves apart by their serial number, all of one kind.
+/// SubDevices of one kind that differ by their serial number.
 fn numbered(number: u32, has_clock: bool) -> SubDevice {
     let identity = Identity { vendor_id: 1, product_code: 2, revision: 3, serial: number };
     let image = with_coe(identity, "one of many", default_mapping()).image();
@@ -40,7 +40,7 @@ fn all(count: u32) -> Vec<SubDevice> {
     (0..count).map(|number| numbered(number, true)).collect()
 }
 
-/// A line whose SubDevices come in at port 1 and go on at port 0 where `swapped`.
+/// A line whose SubDevices are entered at port 1 and left at port 0 where `swapped`.
 fn line(devices: Vec<SubDevice>, swapped: &[usize]) -> Segment {
     let way_in = |place: usize| usize::from(swapped.contains(&place));
     let attachments: Vec<_> = (1..devices.len())
@@ -58,7 +58,7 @@ fn delay_written(rig: &Rig, device: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Brings it up to Op; everybody is where the cable says, and those in `swapped` are named.
+/// Brings it up to Op; the order is that of the cable, and those in `swapped` are named.
 fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
     let count = segment.sub_devices().len();
     let mut rig = Rig::on(to_op(), segment);
@@ -133,7 +133,7 @@ fn names_follow_the_cable() {
         let found = &rig.main_device.sub_devices()[place];
         assert_eq!((found.name.as_str(), found.identity.serial as usize), (name, place));
     }
-    // What is written to a place arrives there: 0x6040, the first object mapped.
+    // Data written to a place arrives there: 0x6040, the first object mapped.
     for place in 0..4 {
         rig.main_device.outputs_mut(place)[0] = 0x10 + place as u8;
     }
@@ -157,7 +157,7 @@ fn without_any_clock_the_last_and_the_first() {
     }
 }
 
-/// An ESC behind whose port 0 there is nothing destroys what another such ESC has marked.
+/// An ESC without a link at port 0 destroys frames that another such ESC has marked.
 #[test]
 fn branches_of_a_junction() {
     // 0 -3- 1, -1- 2 -1- 3, -2- 4, with 2 swapped and entered at its port 2, 0 entered at port 0.
@@ -181,7 +181,7 @@ fn a_branch_at_each_port_of_a_swapped_subdevice() {
     assert_one_time(&mut rig);
 }
 
-/// Times tell the tree wherever the swapped ones are.
+/// Times give the tree with the swapped ones at any place.
 #[test]
 fn any_line_with_any_swapped_ones() {
     let line_of = (2_u32..9).prop_flat_map(|count| {
@@ -203,7 +203,7 @@ fn any_line_with_any_swapped_ones() {
         .expect("every line comes up");
 }
 
-/// Whoever answers, nobody panics: `scan` of a bus whose SubDevices have no application at all.
+/// `scan` of a bus whose SubDevices have no application: no panic at any of their answers.
 #[test]
 fn a_scan_says_where() {
     let image = with_coe(Identity::default(), "bare", stamped_mapping(0, 0)).image().emit();

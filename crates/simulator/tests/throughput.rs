@@ -1,4 +1,4 @@
-//! How long a frame takes through 64 SubDevices: printed, not judged. A meaningful number needs
+//! Time of a frame through 64 SubDevices: printed, not asserted. A meaningful number needs
 //! `cargo test --release -p onbeat-simulator --test throughput -- --nocapture`.
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
@@ -41,7 +41,7 @@ fn sixty_four_sub_devices_at_four_kilohertz() {
     );
 }
 
-/// One beat of 250 us; returns the AL states of all SubDevices, combined by OR.
+/// Runs one cycle of 250 us; returns the AL states of all SubDevices, combined by OR.
 fn beat(bus: &mut Bus) -> u8 {
     let mut buffer = [0; 1514];
     let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);

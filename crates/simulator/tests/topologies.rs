@@ -1,4 +1,4 @@
-//! Trees, and the one time in them: delays as the cables are long, clocks together, SYNC0 on the grid.
+//! Trees, and the common time in them: delays equal those of the cables, clocks agree, SYNC0 on the grid.
 
 mod rig;
 
@@ -18,18 +18,18 @@ use rig::stamped::{STAMP, stamped_mapping};
 use rig::wire::{Faults, Wire};
 use rig::{Rig, described};
 
-/// From port to port of one ESC.
+/// Delay from port to port of one ESC.
 const FORWARDING: u32 = 300;
 
 const SHIFT: Duration = Duration::from_micros(250);
 
-/// System times after this many beats.
+/// Cycles after which system times have settled.
 const SETTLED: usize = 2_000;
 
-/// Every SYNC0: when it rose, and at which system time it was due.
+/// Instant of every SYNC0, and the system time at which it was due.
 type Pulses = Arc<Mutex<Vec<(Instant, u64)>>>;
 
-/// 8 bytes each way, and a note of every SYNC0.
+/// 8 bytes each way, and a record of every SYNC0.
 struct Pulsed(Pulses);
 
 impl Application for Pulsed {
@@ -48,7 +48,7 @@ impl Application for Pulsed {
 fn pulsed(drift_ppm: Option<f64>, number: u64) -> (SubDevice, Pulses) {
     let pulses = Pulses::default();
     let features = drift_ppm.map_or(EscFeatures { bits: 0 }, |_| EscDescription::FEATURES);
-    // Local times anywhere, some of them about to wrap at 32 bits.
+    // Arbitrary local times, some of them about to wrap at 32 bits.
     let initial_time = (1 << 32) * (number + 1) - 400_000_000 * number;
     let oscillator = Oscillator { initial_time, drift_ppm: drift_ppm.unwrap_or(0.0) };
     let esc =
@@ -69,7 +69,7 @@ fn tree(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>
     (Rig::on(described(configuration.collect()), segment), pulses)
 }
 
-/// The same, in Op.
+/// A tree in Op.
 fn run_up(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
     let (mut rig, pulses) = tree(drifts, attachments);
     rig.run_up();
@@ -95,8 +95,8 @@ fn assert_delays_within(tolerance: u32, rig: &Rig, expected: &[Option<u32>]) {
     }
 }
 
-/// After two seconds of beats all clocks show the same time, SYNC0 rises everywhere at the same instant, on
-/// the grid, and the MainDevice knows it.
+/// Checks that after two seconds of cycles all clocks show the same time, that SYNC0 rises everywhere at
+/// the same instant, on the grid, and that the MainDevice shows it.
 fn assert_one_time(rig: &mut Rig, pulses: &[Pulses], reference: usize) {
     for _ in 0..SETTLED {
         rig.beat();
@@ -139,7 +139,7 @@ fn a_line_of_drifting_clocks() {
     assert_one_time(&mut rig, &pulses, 0);
 }
 
-/// Where everybody hangs in this tree, in the order frames pass it: port 3, then 1, then 2.
+/// Attachments in this tree, in the order frames pass it: port 3, then 1, then 2.
 ///
 /// ```text
 /// 0 -3- 1 -1- 2
@@ -176,7 +176,7 @@ fn a_subdevice_without_a_clock_in_between() {
     assert_one_time(&mut rig, &pulses, 0);
 }
 
-/// Nobody latched when the frame came to the junction and left it: half the way round is the best guess.
+/// No clock latched the frame at the junction: half the round trip is the best estimate.
 #[test]
 fn branches_behind_a_junction_without_a_clock_count_as_half_way_round() {
     let drifts = [Some(0.0), None, Some(50.0), Some(-50.0)];
@@ -190,7 +190,7 @@ fn branches_behind_a_junction_without_a_clock_count_as_half_way_round() {
 fn the_reference_is_the_first_with_a_clock() {
     let drifts = [None, Some(50.0), Some(-50.0), Some(20.0)];
     let cables = [attachment(0, 3, 150), attachment(0, 1, 100), attachment(2, 1, 70)];
-    // 0 (no clock) -3- 1, -1- 2 -1- 3: the reference is a leaf, the others hang beside it.
+    // 0 (no clock) -3- 1, -1- 2 -1- 3: the reference is a leaf, the others are attached beside it.
     let (rig, _) = run_up(&drifts, &cables);
     assert_eq!(rig.main_device.clock().reference, Some(1));
     assert_eq!(delay_written(&rig, 1), 0);

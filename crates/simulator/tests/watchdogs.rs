@@ -1,4 +1,4 @@
-//! Watchdogs as they are configured: written, read back, and what they do to a drive whose outputs stay away.
+//! Watchdogs as configured: written, read back, and their effect on a drive without outputs.
 
 mod rig;
 
@@ -35,7 +35,7 @@ fn word(rig: &Rig, position: usize, register: u16) -> u16 {
     u16::from_le_bytes(bytes)
 }
 
-/// Time after the last beat that reached it a drive leaves Op, if it does within `patience`.
+/// Time from the last cycle that reached a drive until it leaves Op, if it does within `patience`.
 fn falls_after(rig: &mut Rig, patience: Duration) -> Option<Duration> {
     let last = rig.now;
     rig.beat();
@@ -81,7 +81,7 @@ fn it_is_a_tenth_of_a_second_where_nobody_says_otherwise_and_never_where_it_is_o
     assert_eq!(falls_after(&mut rig, Duration::from_secs(3)), None);
 }
 
-/// A drive whose SII says nothing of a watchdog, as the AKD's.
+/// A drive without a watchdog in its SII, like the AKD.
 fn unwatched_by_its_sii() -> SubDevice {
     let mut image = with_coe(DRIVE, "drive", default_mapping()).image().emit();
     let at = image.windows(2).position(|it| it == [register::SyncManager::CONTROL_OUTPUTS, 0]);
@@ -126,7 +126,8 @@ fn what_has_no_outputs_is_asked_for_no_watchdog() {
     assert!(!rig.main_device.sub_devices()[0].has_unwatched_outputs());
 }
 
-/// A bus of one on which the ESC keeps its 100 ms, whatever is written: the reply to a read of its watchdogs is changed.
+/// A bus of one whose ESC keeps its 100 ms, whatever is written: the reply to a read of its watchdogs is
+/// changed.
 fn stubborn(target: AlState) -> Rig {
     let configuration = watched(Watchdog::After(Duration::from_millis(20)));
     let configuration =

@@ -1,4 +1,4 @@
-//! Who asks the allocator for memory: for tests of code that must not.
+//! Counts of allocator calls by thread: for tests of code that must not allocate.
 //!
 //! ```
 //! use testbed::{CountingAllocator, allocations};
@@ -17,7 +17,7 @@ use rustix::thread::gettid;
 
 use crate::CountingAllocator;
 
-/// The allocator that counts what watched threads ask for and give back.
+/// The allocator that counts allocations and releases of watched threads.
 pub const COUNTED: CountingAllocator = CountingAllocator(count);
 
 thread_local! {
@@ -25,14 +25,15 @@ thread_local! {
     static EXEMPT: Cell<bool> = const { Cell::new(false) };
     static OWN: Cell<u64> = const { Cell::new(0) };
 }
-/// Numbers of threads that do not watch themselves; 0 where there is none.
+/// Ids of threads watched by [`watch_threads`]; 0 where there is none.
 static THREADS: [AtomicI32; 16] = [const { AtomicI32::new(0) }; 16];
-/// Whether there is one: looking costs a system call.
+/// True if there is one: comparing ids costs a system call.
 static ANY_THREADS: AtomicBool = AtomicBool::new(false);
 static EVERYBODY: AtomicBool = AtomicBool::new(false);
 static CALLS: AtomicU64 = AtomicU64::new(0);
 
-/// Runs inside the allocator. Relaxed throughout: a number is all there is, and who reads it knows that the work is over.
+/// Runs inside the allocator. Relaxed throughout: the counter publishes no other memory, and it is read
+/// after the watched work has ended.
 fn count() {
     let everybody = EVERYBODY.load(Ordering::Relaxed) && !EXEMPT.get();
     if WATCHED.get() || everybody || is_watched_by_number() {
@@ -48,15 +49,15 @@ fn is_watched_by_number() -> bool {
     }
 }
 
-/// Watches this thread from now on, or no longer.
+/// Starts or stops watching this thread.
 pub fn watch(on: bool) {
     WATCHED.set(on);
 }
 
-/// Watches these threads of this process from now on, by the kernel's numbers, and those before no longer.
+/// Watches the threads of this process with these kernel ids instead of those given before.
 ///
 /// # Panics
-/// There are more than sixteen.
+/// More than sixteen ids.
 pub fn watch_threads(numbers: &[i32]) {
     assert!(numbers.len() <= THREADS.len(), "at most {} threads", THREADS.len());
     let numbers = numbers.iter().copied().chain(std::iter::repeat(0));
@@ -64,29 +65,29 @@ pub fn watch_threads(numbers: &[i32]) {
     ANY_THREADS.store(THREADS[0].load(Ordering::Relaxed) != 0, Ordering::Relaxed);
 }
 
-/// Watches all threads from now on but those that are [`exempt`], or no longer.
+/// Starts or stops watching all threads except those that are [`exempt`].
 pub fn watch_everybody(on: bool) {
     EVERYBODY.store(on, Ordering::Relaxed);
 }
 
-/// This thread is not everybody.
+/// Exempts this thread from [`watch_everybody`].
 pub fn exempt() {
     EXEMPT.set(true);
 }
 
-/// Calls of the allocator by watched threads so far.
+/// Allocator calls by watched threads so far.
 #[must_use]
 pub fn calls() -> u64 {
     CALLS.load(Ordering::Relaxed)
 }
 
-/// Those by this thread.
+/// Allocator calls by this thread so far.
 #[must_use]
 pub fn own_calls() -> u64 {
     OWN.get()
 }
 
-/// Does this watched.
+/// Runs `work` with this thread watched.
 pub fn watched<T>(work: impl FnOnce() -> T) -> T {
     watch(true);
     let done = work();
@@ -94,7 +95,7 @@ pub fn watched<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// What this asks of the allocator.
+/// Allocator calls by `work`.
 pub fn calls_of(work: impl FnOnce()) -> u64 {
     let before = own_calls();
     watched(work);

@@ -1,8 +1,8 @@
-//! A private cable for tests: two network namespaces joined by a veth pair.
+//! Private cable for tests: two network namespaces joined by a veth pair.
 //!
-//! A [`Testbed`] needs root and `ip` (Debian: iproute2); without them [`Testbed::new`] returns a
-//! [`Skip`] that says what was missing. Its names hold the process number, so that testbeds of several
-//! processes stand side by side and those of a process that was killed are swept by the next one.
+//! A [`Testbed`] needs root and `ip` (Debian: iproute2); without them [`Testbed::new`] returns a [`Skip`]
+//! that names the missing one. Its namespace names contain the process id, so that testbeds of several
+//! processes coexist and those of a killed process are removed by the next one.
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -19,8 +19,8 @@
 //! # let _ = (child.kill(), carrier);
 //! ```
 //!
-//! A [`CountingAllocator`] shows which code asks for memory, and [`allocations`] which thread; [`strace`] what a thread
-//! asks of the system.
+//! A [`CountingAllocator`] counts allocations, [`allocations`] counts them by thread, and [`strace`] counts
+//! the system calls of a thread.
 pub mod allocations;
 pub mod strace;
 mod sys;
@@ -43,9 +43,9 @@ pub use turn::{Turn, alone};
 /// An end of the cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Where the MainDevice sits.
+    /// End of the MainDevice.
     Near,
-    /// Where the SubDevices sit.
+    /// End of the SubDevices.
     Far,
 }
 
@@ -60,25 +60,25 @@ impl Side {
     }
 }
 
-/// Two network namespaces and the cable between them; dropping it takes all of it away.
+/// Two network namespaces and the cable between them; dropping it removes all of them.
 #[derive(Debug)]
 pub struct Testbed {
     name: String,
 }
 
 impl Testbed {
-    /// Makes both namespaces, the cable, and brings it up. IPv6 is off, so that the only frames on the
-    /// cable are those the test sends.
+    /// Makes both namespaces and the cable, and brings it up. IPv6 is off, so that the only frames on the
+    /// cable are those of the test.
     ///
     /// # Errors
-    /// A [`Skip`] that says what the machine lacks: root, `ip`, or the right to make namespaces.
+    /// A [`Skip`] that names what the machine lacks: root, `ip`, or the right to make namespaces.
     pub fn new() -> Result<Self, Skip> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         if !rustix::process::geteuid().is_root() {
             return Err(Skip("a test network needs root (network namespaces and raw sockets)".into()));
         }
         sweep();
-        // Relaxed: only uniqueness counts, no other memory hangs on this number.
+        // Relaxed: only uniqueness counts, the number publishes no other memory.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let testbed = Self { name: format!("{PREFIX}{}-{number}", process::id()) };
         testbed.build()?;
@@ -91,9 +91,9 @@ impl Testbed {
         format!("{}-{}", self.name, side.interface())
     }
 
-    /// The same command, started inside a side's namespace. Arguments, environment and working directory
-    /// go along; set standard input and output on the command that comes back. The started process *is*
-    /// the program (nothing stands between), so its process number and signals are the program's own.
+    /// Returns the same command, to be started inside a side's namespace. Arguments, environment and
+    /// working directory are kept; set standard input and output on the returned command. The started
+    /// process *is* the program, without a wrapper, so its process id and signals are the program's own.
     #[must_use]
     pub fn run_in(&self, side: Side, command: Command) -> Command {
         let mut inside = Command::new("ip");
@@ -147,7 +147,7 @@ impl Testbed {
         self.await_carrier(Side::Far)
     }
 
-    /// The kernel raises the carrier a moment after `ip` returns.
+    /// Waits for the carrier, which the kernel raises a moment after `ip` returns.
     fn await_carrier(&self, side: Side) -> Result<(), Skip> {
         let deadline = Instant::now() + Duration::from_secs(5);
         while Instant::now() < deadline {
@@ -169,7 +169,7 @@ impl Drop for Testbed {
     }
 }
 
-/// Why there is no testbed on this machine.
+/// Reason for which there is no testbed on this machine.
 #[derive(Debug)]
 pub struct Skip(String);
 
@@ -181,7 +181,7 @@ impl fmt::Display for Skip {
 
 impl std::error::Error for Skip {}
 
-/// Where `ip netns` keeps its names.
+/// Folder in which `ip netns` keeps its names.
 const NAMESPACES: &str = "/run/netns";
 const PREFIX: &str = "onbeat-";
 
@@ -197,7 +197,7 @@ fn ip(arguments: &[&str]) -> Result<Output, Skip> {
     Err(Skip(format!("`ip {words}` was refused: {}", said.trim())))
 }
 
-/// A kernel without IPv6 has no such file, and then there is nothing to disable.
+/// Disables IPv6. A kernel without it has no such file, and then there is nothing to disable.
 fn disable_ipv6() {
     for scope in ["all", "default"] {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
@@ -216,7 +216,7 @@ fn sweep() {
     }
 }
 
-/// Best effort: a name that is already gone is what was wanted.
+/// Removes a namespace; one that is already gone is no error.
 fn remove(namespace: &str) {
     let _ = Command::new("ip").args(["netns", "del", namespace]).stderr(Stdio::null()).status();
 }

@@ -1,4 +1,4 @@
-//! System calls between two marks, as strace sees them.
+//! System calls between two marks, recorded by strace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,31 +7,31 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::Skip;
 
-/// What strace wrote down of a program and its threads.
+/// Output of strace for a program and its threads.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// A line for each call, in the order in which they began: `1234  sendto(4, ...) = 92`.
+    /// One line for each call, in the order in which they began: `1234  sendto(4, ...) = 92`.
     lines: Vec<String>,
-    /// What the program said.
+    /// Standard output of the program.
     pub stdout: String,
 }
 
-/// A call that found nothing there (EAGAIN).
+/// Name under which calls that returned EAGAIN are counted.
 pub const IN_VAIN: &str = "in_vain";
 
-/// What a mark looks like in the trace: a system call that nothing else here makes.
+/// A mark in the trace: a system call that nothing else here makes.
 const MARK: &str = "sched_yield(";
 
-/// Marks this place in the trace.
+/// Marks the present place in the trace.
 pub fn mark() {
     std::thread::yield_now();
 }
 
 impl Trace {
-    /// Runs one ignored test of this test program under strace, in the surroundings that `within` puts it in.
+    /// Runs one ignored test of this test program under strace, in the environment that `within` prepares.
     ///
     /// # Errors
-    /// There is no strace.
+    /// strace is not available.
     ///
     /// # Panics
     /// The test fails, or the trace cannot be read.
@@ -61,17 +61,17 @@ impl Trace {
     /// Calls of the thread that made the marks, between the first mark and the last, by name.
     ///
     /// # Panics
-    /// There are no two marks.
+    /// Fewer than two marks.
     #[must_use]
     pub fn calls(&self) -> BTreeMap<String, u64> {
         let (_, marking, _) = self.marks();
         self.calls_by(marking)
     }
 
-    /// Calls of thread `number` meanwhile.
+    /// Calls of thread `number` between the marks.
     ///
     /// # Panics
-    /// There are no two marks.
+    /// Fewer than two marks.
     #[must_use]
     pub fn calls_of(&self, number: i32) -> BTreeMap<String, u64> {
         self.calls_by(&number.to_string())
@@ -96,7 +96,7 @@ impl Trace {
         let (first, _, last) = self.marks();
         let mut calls = BTreeMap::new();
         for line in &self.lines[first + 1..last] {
-            // "1234  <... sendto resumed>) = 92" is one already counted.
+            // "1234  <... sendto resumed>) = 92" is already counted.
             let Some((by, call)) = line.split_once(char::is_whitespace) else { continue };
             let Some((name, rest)) = call.trim_start().split_once('(') else { continue };
             let name = if rest.contains("EAGAIN") { IN_VAIN } else { name };

@@ -1,4 +1,4 @@
-//! One at a time: tests that change the whole machine.
+//! Mutual exclusion of tests that change the whole machine.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -12,14 +12,15 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::Skip;
 
-/// The turn of a test that changes the whole machine: interrupts, control groups. Others wait until it is dropped.
+/// Exclusive right of a test to change the whole machine: interrupts, control groups. Others wait until it
+/// is dropped.
 #[derive(Debug)]
 pub struct Turn {
     _lock: File,
 }
 
 impl Turn {
-    /// Waits for its turn, among the tests of all crates and processes.
+    /// Waits for the turn among the tests of all crates and processes.
     ///
     /// # Errors
     /// The lock file in the folder of temporary files cannot be opened.
@@ -31,12 +32,12 @@ impl Turn {
     }
 }
 
-/// Runs a command that shields a CPU in a PID and mount namespace of its own, where the only threads it can move are
-/// its own. Interrupts and control groups are the machine's, so nobody else's shield may stand meanwhile: one that does
-/// is waited for, and a command that fails beside one is run again.
+/// Runs a command that shields a CPU in a PID and mount namespace of its own, where the only threads it can
+/// move are its own. Interrupts and control groups belong to the whole machine, so no other shield may be
+/// active meanwhile: an active one is waited for, and a command that fails beside one is run again.
 ///
 /// # Errors
-/// Why it cannot be judged here.
+/// Reason for which the test cannot run here.
 pub fn alone(arguments: &[&OsStr], environment: (&str, &str)) -> Result<Output, Skip> {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     let mut able = Command::new("unshare");
@@ -58,13 +59,13 @@ pub fn alone(arguments: &[&OsStr], environment: (&str, &str)) -> Result<Output, 
     Err(Skip("somebody raises shields on this machine again and again".into()))
 }
 
-/// A command's output, and whether anybody else's shield stood while it ran.
+/// Output of a command, and `true` if another shield was active while it ran.
 fn watched(command: &mut Command) -> (Output, bool) {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let watch = scope.spawn(|| {
             let mut seen = false;
-            // Relaxed: the flag carries nothing but itself.
+            // Relaxed: the flag publishes nothing but itself.
             while !done.load(Ordering::Relaxed) {
                 seen |= shield_stands();
                 thread::sleep(Duration::from_millis(5));
@@ -87,7 +88,7 @@ fn wait_until_free() -> Result<(), Skip> {
     Err(Skip("somebody else's shield stands on this machine".into()))
 }
 
-/// Whether a journal outside the namespaces has claimed a CPU.
+/// True if a journal outside the namespaces has claimed a CPU.
 fn shield_stands() -> bool {
     let journals = fs::read_dir("/run/onbeat").into_iter().flatten().flatten();
     journals

@@ -1,13 +1,13 @@
-//! Cycle records as a recording: `what = "cycle"`, one row a beat.
+//! Cycle records as a recording: `what = "cycle"`, one row per cycle.
 
 use crate::record::{CycleRecord, Phase};
 use crate::recording::Recording;
 
-/// What a recording of beats says it is of.
+/// [`Header::what`](crate::recording::Header::what) of a recording of cycles.
 pub const WHAT: &str = "cycle";
 
-/// The columns, as the fields of [`CycleRecord`]: instants on the cycle's clock, what each phase took, releases
-/// skipped just before, frames lost, and 1 where every working counter was right.
+/// Columns, as the fields of [`CycleRecord`]: instants on the cycle's clock, duration of each phase,
+/// releases skipped just before, frames lost, and 1 where every working counter was right.
 pub const COLUMNS: [&str; 15] = [
     "cycle",
     "release_ns",
@@ -26,7 +26,7 @@ pub const COLUMNS: [&str; 15] = [
     "working_counter_ok",
 ];
 
-/// The phases in the order of their columns.
+/// Phases in the order of their columns.
 const PHASES: [Phase; 8] = [
     Phase::Receive,
     Phase::Read,
@@ -38,7 +38,7 @@ const PHASES: [Phase; 8] = [
     Phase::Wait,
 ];
 
-/// A beat as the row of a recording.
+/// Row of a recording for one cycle.
 #[must_use]
 pub fn row(record: &CycleRecord) -> [i64; COLUMNS.len()] {
     let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
@@ -52,10 +52,10 @@ pub fn row(record: &CycleRecord) -> [i64; COLUMNS.len()] {
     row
 }
 
-/// The beats of a recording, in its order.
+/// Period, ns, and cycle records of a recording, in its order.
 ///
 /// # Errors
-/// What is not as in a recording of a cycle: the kind, the columns, the period.
+/// A recording that is not one of a cycle: its kind, its columns or its period.
 pub fn beats(recording: &Recording) -> Result<(u64, Vec<CycleRecord>), String> {
     let header = &recording.header;
     if header.what != WHAT {

@@ -1,7 +1,7 @@
-//! The bus as a resource: how long frames take, how short a period a network allows, how long an event needs from a
+//! Timing model of the bus: frame durations, the shortest period of a network, and the latency from a
 //! SubDevice's input through the controller to a SubDevice's output.
 
-/// How fast the wire is.
+/// Data rate of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkRate {
     /// 100 Mbit/s: EtherCAT.
@@ -22,44 +22,46 @@ impl LinkRate {
     }
 }
 
-/// Bytes of an Ethernet frame that holds so many bytes of EtherCAT datagrams (each with its 10 bytes of header and 2 of
-/// working counter): from the destination address to the frame check sequence, padded to 64 (IEEE 802.3).
+/// Bytes of an Ethernet frame with this many bytes of EtherCAT datagrams (each with its 10 bytes of
+/// header and 2 of working counter): from the destination address to the frame check sequence, padded
+/// to 64 (IEEE 802.3).
 #[must_use]
 pub const fn frame_bytes(datagrams: usize) -> usize {
     let content = ETHERNET_HEADER + ETHERCAT_HEADER + datagrams;
     (if content < SHORTEST { SHORTEST } else { content }) + FRAME_CHECK
 }
 
-/// How long such a frame occupies the wire, with preamble, start delimiter and inter-frame gap, ns.
+/// Time for which such a frame occupies the wire, with preamble, start delimiter and inter-frame gap,
+/// ns.
 #[must_use]
 pub const fn wire_time_ns(datagrams: usize, rate: LinkRate) -> u64 {
     ((PREAMBLE + frame_bytes(datagrams) + GAP) as u64) * rate.byte_ns()
 }
 
-/// What a beat puts on the wire, and the line it passes.
+/// Frames of a cycle, and the line they pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// How fast the wire is.
+    /// Data rate of the wire.
     pub rate: LinkRate,
-    /// Bytes of datagrams in each frame of a beat, in their order.
+    /// Bytes of datagrams in each frame of a cycle, in order.
     pub frames: Vec<usize>,
     /// SubDevices in the line.
     pub sub_devices: u32,
-    /// What one SubDevice delays a frame, there and back together, ns.
+    /// Delay of a frame by one SubDevice, there and back together, ns.
     pub forward_ns: u64,
-    /// Delay of all cables, there and back, ns; copper delays some 5 ns a metre.
+    /// Delay of all cables, there and back, ns; about 5 ns per metre of copper.
     pub cables_ns: u64,
 }
 
 impl Network {
-    /// How long the frames of a beat occupy the wire, ns.
+    /// Time for which the frames of a cycle occupy the wire, ns.
     #[must_use]
     pub fn occupied_ns(&self) -> u64 {
         self.frames.iter().map(|&frame| wire_time_ns(frame, self.rate)).fold(0, u64::saturating_add)
     }
 
-    /// From the first bit of the first frame to the last bit of the last one, back again, ns. The gap behind it does not
-    /// count.
+    /// Time from the first bit of the first frame sent to the last bit of the last one received, ns,
+    /// without the gap after it.
     #[must_use]
     pub fn round_trip_ns(&self) -> u64 {
         let gap = if self.frames.is_empty() { 0 } else { GAP as u64 * self.rate.byte_ns() };
@@ -67,80 +69,81 @@ impl Network {
         (self.occupied_ns() - gap).saturating_add(line)
     }
 
-    /// The shortest period at which every reply is there when it is needed, ns, for a MainDevice that computes so long in
-    /// a beat.
+    /// Shortest period at which every reply is there when it is needed, ns, for a MainDevice with this
+    /// computing time in a cycle.
     ///
-    /// Either order needs round trip and computing one after the other in each period: [`Order::WaitForReply`] waits,
-    /// [`Order::ReplyOfLastBeat`] sends when it has computed and wants the reply at the next release.
+    /// Either order needs round trip and computing one after the other in each period:
+    /// [`Order::WaitForReply`] waits, [`Order::ReplyOfLastBeat`] sends after computing and takes the reply
+    /// at the next release.
     #[must_use]
     pub fn shortest_period_ns(&self, computing_ns: u64) -> u64 {
         self.round_trip_ns().saturating_add(computing_ns).max(self.occupied_ns())
     }
 }
 
-/// Which reply a beat works with: as the cycle's frame order.
+/// Reply that a cycle works with: the cycle's frame order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Work with the reply of the last beat, then send.
+    /// Work with the reply of the previous cycle, then send.
     ReplyOfLastBeat,
-    /// Send, wait for the reply, work with it; what comes of it leaves on the next beat.
+    /// Send, wait for the reply, work with it; the resulting outputs leave in the next cycle.
     WaitForReply,
 }
 
-/// When a SubDevice looks at its inputs and moves its outputs.
+/// Instants at which a SubDevice samples its inputs and sets its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampling {
-    /// On its own, at least so often, ns; 0 for at once.
+    /// Free run, with these longest times, ns; 0 for at once.
     Free {
-        /// Longest time between two looks at the input.
+        /// Longest time between two samples of the input.
         input_ns: u64,
         /// Longest time from the frame to the output.
         output_ns: u64,
     },
-    /// Both at SYNC0.
+    /// Synchronised to SYNC0.
     Synchronised {
         /// From the release to SYNC0, ns, less than a period.
         shift_ns: u64,
-        /// Periods after SYNC0 until the output shows: what the SubDevice itself computes.
+        /// Periods from SYNC0 until the output changes: the computing time of the SubDevice.
         output_periods: u32,
     },
 }
 
-/// The way of an event from an input to an output.
+/// Path of an event from an input to an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// Period of the cycle, ns.
     pub period_ns: u64,
-    /// Which reply a beat works with.
+    /// Reply that a cycle works with.
     pub order: Order,
-    /// From the release to the frame at the SubDevice, ns, less than a period.
+    /// Time from the release to the frame at the SubDevice, ns, less than a period.
     pub frame_ns: u64,
-    /// From the SubDevice back to the MainDevice, ns. Counts only with [`Order::WaitForReply`].
+    /// Time from the SubDevice back to the MainDevice, ns. Counts only with [`Order::WaitForReply`].
     pub return_ns: u64,
-    /// When the SubDevices sample.
+    /// Sampling of the SubDevices.
     pub sampling: Sampling,
 }
 
 /// Shortest and longest time, ns.
 pub type Range = (u64, u64);
 
-/// How long each part of the way takes.
+/// Latency of each part of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// From the event to the controller that knows of it.
+    /// From the event to the controller.
     pub sensor: Range,
-    /// From there to the output.
+    /// From the controller to the output.
     pub command: Range,
-    /// Both.
+    /// Sum of both.
     pub total: Range,
 }
 
 impl Way {
-    /// How long an event takes, whenever in the period it comes.
+    /// Latency of an event, whenever in the period it occurs.
     #[must_use]
     pub fn latency(&self) -> Latency {
         let Self { period_ns: period, order, frame_ns: frame, return_ns: back, sampling } = *self;
-        // From the frame that took the input to the controller; from there to the frame that brings the output.
+        // From the frame that took the input to the controller; from there to the frame with the output.
         let (read, write) = match order {
             Order::ReplyOfLastBeat => (period.saturating_sub(frame), frame),
             Order::WaitForReply => (back, period.saturating_sub(back)),
@@ -149,7 +152,7 @@ impl Way {
             Sampling::Free { input_ns, output_ns } => ((0, period + input_ns), (0, output_ns)),
             Sampling::Synchronised { shift_ns, output_periods } => {
                 let sampled = (frame + period - shift_ns % period) % period;
-                // Sampled at the very instant the frame passes: too late for this one.
+                // An input sampled at the very instant the frame passes is too late for this frame.
                 let sampled = if sampled == 0 { period } else { sampled };
                 let applied =
                     (shift_ns + period - frame % period) % period + u64::from(output_periods) * period;

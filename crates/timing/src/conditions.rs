@@ -1,13 +1,13 @@
-//! What a reader must know to judge the numbers of a run.
+//! Conditions under which a run was measured.
 
 use serde::Serialize;
 
-/// What was asked for and what was granted: a run without a privilege still runs, and says so.
+/// Value requested and value granted: a run without a privilege still runs, and its report says so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct AskedAndGranted<T> {
-    /// Asked for.
+    /// Requested value.
     pub asked: T,
-    /// Granted.
+    /// Granted value.
     pub granted: T,
 }
 
@@ -28,13 +28,13 @@ pub struct RunConditions {
     pub clock_source: Option<String>,
     /// Letters of the real-time profile, as `PMCS`: priority, memory lock, CPU shield, spinning sleep; `none`.
     pub profile: AskedAndGranted<String>,
-    /// What was done to keep all else off the cycle's CPU, if it is shielded.
+    /// Measures that keep other work off the cycle's CPU, if it is shielded.
     pub shield: Option<String>,
-    /// The CPU the cycle is bound to; `None` is any.
+    /// CPU the cycle is bound to; `None` is any.
     pub cpu: AskedAndGranted<Option<usize>>,
     /// SCHED_FIFO priority, 1 to 99; `None` is SCHED_OTHER.
     pub priority: AskedAndGranted<Option<u8>>,
-    /// SCHED_DEADLINE instead: what is reserved in every period, ns.
+    /// Runtime reserved in every period under SCHED_DEADLINE, ns; `None` without it.
     pub deadline_runtime_ns: AskedAndGranted<Option<u64>>,
     /// Memory locked against paging.
     pub memory_lock: AskedAndGranted<bool>,
@@ -46,8 +46,8 @@ pub struct RunConditions {
     pub input_bytes: usize,
     /// Name of the link, as `simulated` or `eth0 (AF_PACKET)`.
     pub link: String,
-    /// Which reply a beat takes, as `wait_for_reply`.
+    /// Reply that a cycle takes, as `wait_for_reply`.
     pub frame_order: String,
-    /// What makes the numbers worse than they could be, each with its remedy.
+    /// Conditions that worsen the numbers, each with its remedy.
     pub warnings: Vec<String>,
 }

@@ -1,18 +1,19 @@
-//! Cycle records, statistics and tables of time: pure numbers.
+//! Cycle records, statistics, schedulability analysis and timing models: numbers only, without I/O or a
+//! clock.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`analysis`] | whether tasks meet their deadlines |
+//! | [`analysis`] | schedulability analysis of tasks |
 //! | [`bus`] | frames, round trips and latencies of a bus |
-//! | [`record`] | [`CycleRecord`]: what one beat of the cycle took, phase by phase |
+//! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
-//! | [`lowest`] | the lowest so many per cent of samples |
+//! | [`lowest`] | the lowest per cents of samples |
 //! | [`beats`] | cycle records as a recording |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
-//! | [`conditions`] | [`RunConditions`]: what a reader must know to judge the numbers |
-//! | [`interference`] | period jitter of a bus, as an independent observer sees it |
-//! | [`table`] | [`RunTable`]: the text of both, as servo papers print it |
+//! | [`conditions`] | [`RunConditions`]: the conditions under which a run was measured |
+//! | [`interference`] | period jitter of a bus, as seen by an independent observer |
+//! | [`table`] | [`RunTable`]: both as text, in the form of the servo papers |
 //!
 //! Times are nanoseconds in `u64`, with the suffix `_ns` where a field leaves the process.
 #![forbid(unsafe_code)]

@@ -1,5 +1,5 @@
-//! The lowest so many per cent of samples, as the humanoid paper's tables have them: what is left of a
-//! distribution when its worst part is cut off.
+//! Statistics of the lowest per cents of samples, as in the humanoid paper's tables: a distribution
+//! without its worst part.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// The paper's rows.
+    /// Shares of the paper's rows.
     pub const PAPER: [Self; 5] = [
         Self { per_100_000: 99_000, name: "low 99 %", key: "low_99" },
         Self { per_100_000: 99_900, name: "low 99.9 %", key: "low_99_9" },
@@ -24,19 +24,19 @@ impl Share {
         Self { per_100_000: 100_000, name: "100 %", key: "low_100" },
     ];
 
-    /// How many of `samples` are cut off.
+    /// Number of samples cut off.
     const fn cut(self, samples: usize) -> usize {
-        // In u128 no number of samples is too large.
+        // u128 holds the product for any number of samples.
         (samples as u128 * (100_000 - self.per_100_000) as u128 / 100_000) as usize
     }
 }
 
-/// The numbers of the lowest samples, ns.
+/// Statistics of the lowest samples, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Lowest {
-    /// How many they are.
+    /// Number of samples.
     pub samples: usize,
-    /// The largest of them.
+    /// Largest of them.
     pub maximum: u64,
     /// Their mean.
     pub average: f64,
@@ -45,8 +45,8 @@ pub struct Lowest {
 }
 
 impl Lowest {
-    /// The numbers of the lowest `share` of `sorted`, which rises. `None` without samples, and where there are so few
-    /// that nothing is cut off: the row would only repeat the one of all samples.
+    /// Statistics of the lowest `share` of `sorted`, which rises. `None` without samples, and where they
+    /// are too few for any to be cut off: the row would only repeat the one of all samples.
     #[must_use]
     pub fn of(sorted: &[u64], share: Share) -> Option<Self> {
         let cut = share.cut(sorted.len());

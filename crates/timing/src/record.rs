@@ -1,13 +1,13 @@
-//! What one beat of the real-time cycle took.
+//! Record of one cycle: instants, phase durations, errors.
 
-/// The phases of a beat, in the order in which the cycle that answers the last beat's reply takes them.
+/// Phases of a cycle, in their order where a cycle works with the reply of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// Taking received frames from the link into the process image.
+    /// Received frames from the link to the process image.
     Receive,
     /// Process image to feedback in SI units.
     Read,
-    /// Taking the newest command.
+    /// Reading the newest command.
     Command,
     /// The controller.
     Update,
@@ -15,14 +15,14 @@ pub enum Phase {
     Write,
     /// Process image to frames, and frames to the link.
     Transmit,
-    /// Waiting for this beat's own reply: time of the wire, not of the processor.
+    /// Wait for the reply of this cycle: time of the wire, not of the processor.
     Wait,
-    /// Handing feedback and records over.
+    /// Publication of feedback and records.
     Publish,
 }
 
 impl Phase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 8] = [
         Self::Receive,
         Self::Read,
@@ -35,34 +35,34 @@ impl Phase {
     ];
 }
 
-/// One beat: when it should have started, when it did, what each phase took, and what went wrong.
+/// Record of one cycle: its ideal and actual start, the duration of each phase, and its errors.
 ///
-/// The real-time side makes one with [`CycleRecord::begin`], says [`CycleRecord::finish`] after each phase, and
-/// copies it out; nothing here allocates or can fail.
+/// The real-time side makes one with [`CycleRecord::begin`], calls [`CycleRecord::finish`] after each
+/// phase, and copies it out; nothing here allocates or can fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CycleRecord {
-    /// Number of the release on the grid; releases that were skipped have numbers too.
+    /// Number of the release on the grid; skipped releases have numbers too.
     pub cycle: u64,
-    /// The ideal instant, ns of the cycle's clock.
+    /// Ideal release, ns of the cycle's clock.
     pub release_ns: u64,
-    /// The first instant after the wake-up, ns of the cycle's clock.
+    /// First instant after the wake-up, ns of the cycle's clock.
     pub start_ns: u64,
-    /// The last instant stamped, ns of the cycle's clock.
+    /// Last instant stamped, ns of the cycle's clock.
     pub end_ns: u64,
-    /// Releases that passed unused just before this one.
+    /// Releases skipped just before this one.
     pub skipped: u32,
-    /// Frames of this beat, or of the one before, that never came back.
+    /// Frames of this cycle, or of the previous one, that never came back.
     pub lost_frames: u32,
-    /// Every datagram of the process data came back with its expected working counter.
+    /// True if every process data datagram came back with its expected working counter.
     pub working_counter_ok: bool,
-    /// The beat ended after the next release.
+    /// True if the cycle ended after the next release.
     pub overrun: bool,
-    /// What each phase took, by [`Phase`] as index, ns.
+    /// Duration of each phase, indexed by [`Phase`], ns.
     pub durations_ns: [u32; Phase::ALL.len()],
 }
 
 impl CycleRecord {
-    /// A beat that has just woken up, with nothing wrong yet.
+    /// A cycle that has just woken up, without errors so far.
     #[must_use]
     pub const fn begin(cycle: u64, release_ns: u64, start_ns: u64) -> Self {
         Self {
@@ -78,8 +78,8 @@ impl CycleRecord {
         }
     }
 
-    /// Gives the time since the last stamp to `phase`, and stamps `now_ns`. A phase may come in several pieces;
-    /// one of more than 4.29 s reads as 4.29 s.
+    /// Adds the time since the last stamp to `phase`, and stamps `now_ns`. A phase may come in several
+    /// pieces; one of more than 4.29 s reads as 4.29 s.
     pub fn finish(&mut self, phase: Phase, now_ns: u64) {
         let piece = u32::try_from(now_ns.saturating_sub(self.end_ns)).unwrap_or(u32::MAX);
         let duration = &mut self.durations_ns[phase as usize];
@@ -87,7 +87,7 @@ impl CycleRecord {
         self.end_ns = self.end_ns.max(now_ns);
     }
 
-    /// What `phase` took, ns.
+    /// Duration of `phase`, ns.
     #[must_use]
     pub const fn duration(&self, phase: Phase) -> u64 {
         self.durations_ns[phase as usize] as u64
@@ -129,15 +129,15 @@ impl CycleRecord {
         self.end_ns.saturating_sub(self.release_ns)
     }
 
-    /// `T_period`, ns: start to start since `previous`; `None` where `previous` is not the beat just before this one,
-    /// because records between them were dropped.
+    /// `T_period`, ns: start to start since `previous`; `None` where `previous` is not the cycle just
+    /// before this one, because records between them were dropped.
     #[must_use]
     pub fn actual_period(&self, previous: &Self) -> Option<u64> {
         let expected = previous.cycle.checked_add(1)?.checked_add(u64::from(self.skipped))?;
         (self.cycle == expected).then(|| self.start_ns.saturating_sub(previous.start_ns))
     }
 
-    /// `T_jitter`, ns: how far the actual period since `previous` is from `period_ns`; `None` as for
+    /// `T_jitter`, ns: distance of the actual period since `previous` from `period_ns`; `None` as for
     /// [`CycleRecord::actual_period`].
     #[must_use]
     pub fn release_jitter(&self, previous: &Self, period_ns: u64) -> Option<u64> {

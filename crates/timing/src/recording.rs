@@ -1,9 +1,10 @@
-//! The one format of raw data: what was measured, under which conditions, row by row.
+//! File format of raw data: measured values row by row, with the conditions of the measurement.
 //!
-//! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as JSON; then one
-//! row a line, whole numbers parted by commas, one for each column; at the end, if the measurement came so far,
-//! `# ` and the facts known only then (load, steal, counts) as one JSON object. Rows are written as they come, so
-//! that a measurement cut off keeps what it had: such a recording reads as [`Recording::complete`]` == false`.
+//! A text file. The first line is `# onbeat recording 1`, the second `# ` and the [`Header`] as JSON;
+//! then one row a line, whole numbers separated by commas, one for each column; at the end, if the
+//! measurement was finished, `# ` and the facts known only then (load, steal, counts) as one JSON
+//! object. Rows are written as they come, so that an interrupted measurement keeps its rows: such a
+//! recording reads as [`Recording::complete`]` == false`.
 
 use std::io::{self, BufRead, Write};
 
@@ -14,14 +15,14 @@ use thiserror::Error;
 /// Facts by name: conditions, settings, counts. Units are in the names, as `period_ns`.
 pub type Facts = Map<String, Value>;
 
-/// What stands at the top of a recording.
+/// Head of a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// What a row is: `cycle`, `wakeup`, `bus`.
+    /// Kind of a row: `cycle`, `wakeup`, `bus`.
     pub what: String,
     /// Names of the columns, each with its unit, as `wakeup_latency_ns`.
     pub columns: Vec<String>,
-    /// What was known when it began.
+    /// Facts known at the start.
     pub facts: Facts,
 }
 
@@ -34,10 +35,10 @@ pub struct RecordingWriter<W> {
 }
 
 impl<W: Write> RecordingWriter<W> {
-    /// Writes the top.
+    /// Writes the head.
     ///
     /// # Errors
-    /// What writing fails with.
+    /// I/O errors of the writer.
     pub fn begin(mut file: W, header: &Header) -> io::Result<Self> {
         writeln!(file, "{MAGIC}")?;
         writeln!(file, "# {}", serde_json::to_string(header)?)?;
@@ -47,7 +48,7 @@ impl<W: Write> RecordingWriter<W> {
     /// Writes one row.
     ///
     /// # Errors
-    /// A row with more or fewer values than there are columns; what writing fails with.
+    /// A row with more or fewer values than there are columns; I/O errors of the writer.
     pub fn row(&mut self, values: &[i64]) -> io::Result<()> {
         if values.len() != self.columns {
             let message = format!("a row of {} values, expected {}", values.len(), self.columns);
@@ -64,18 +65,18 @@ impl<W: Write> RecordingWriter<W> {
         self.file.write_all(self.line.as_bytes())
     }
 
-    /// Passes on what is still in the file's own buffer.
+    /// Flushes the buffer of the file.
     ///
     /// # Errors
-    /// What writing fails with.
+    /// I/O errors of the writer.
     pub fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
 
-    /// Writes what is known at the end, and gives the file back.
+    /// Writes the facts known at the end, and returns the file.
     ///
     /// # Errors
-    /// What writing fails with.
+    /// I/O errors of the writer.
     pub fn finish(mut self, facts: &Facts) -> io::Result<W> {
         writeln!(self.file, "# {}", serde_json::to_string(facts)?)?;
         self.file.flush()?;
@@ -83,14 +84,14 @@ impl<W: Write> RecordingWriter<W> {
     }
 }
 
-/// A recording, read.
+/// A recording in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// What it is of.
+    /// Head of the recording.
     pub header: Header,
-    /// What was known at the end; empty if it was cut off.
+    /// Facts known at the end; empty if it was cut off.
     pub end: Facts,
-    /// Whether it was finished.
+    /// True if the recording was finished.
     pub complete: bool,
     values: Vec<i64>,
 }
@@ -99,7 +100,7 @@ impl Recording {
     /// Reads a recording. A last line cut off in the middle is left out.
     ///
     /// # Errors
-    /// The line that is not as the format says; what reading fails with.
+    /// The line that does not follow the format; I/O errors of the reader.
     pub fn read(file: impl BufRead) -> Result<Self, RecordingError> {
         let mut reader = RecordingReader::open(file)?;
         let mut values = Vec::new();
@@ -111,24 +112,24 @@ impl Recording {
         Ok(Self { header, end: end.unwrap_or_default(), complete, values })
     }
 
-    /// Rows there are.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len() / self.header.columns.len().max(1)
     }
 
-    /// Whether there is no row.
+    /// True if there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The rows, each as long as there are columns.
+    /// Rows, each with one value per column.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[i64]> {
         self.values.chunks_exact(self.header.columns.len().max(1))
     }
 
-    /// The values of one column; `None` if there is no column of that name.
+    /// Values of one column; `None` if there is no column of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<impl ExactSizeIterator<Item = i64>> {
         let place = self.header.columns.iter().position(|column| column == name)?;
@@ -148,10 +149,10 @@ pub struct RecordingReader<R> {
 }
 
 impl<R: BufRead> RecordingReader<R> {
-    /// Reads the top.
+    /// Reads the head.
     ///
     /// # Errors
-    /// The line that is not as the format says; what reading fails with.
+    /// The line that does not follow the format; I/O errors of the reader.
     pub fn open(file: R) -> Result<Self, RecordingError> {
         let header = Header { what: String::new(), columns: Vec::new(), facts: Facts::new() };
         let mut reader = Self { file, header, end: None, line: String::new(), number: 0, row: Vec::new() };
@@ -165,25 +166,25 @@ impl<R: BufRead> RecordingReader<R> {
         Ok(reader)
     }
 
-    /// What the recording is of.
+    /// Head of the recording.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What was known at the end, once that has been read: after the last row.
+    /// Facts known at the end, once they have been read: after the last row.
     #[must_use]
     pub const fn end(&self) -> Option<&Facts> {
         self.end.as_ref()
     }
 
-    /// The next row, or `None` at the end. A last line cut off in the middle is left out.
+    /// Next row, or `None` at the end. A last line cut off in the middle is left out.
     ///
     /// # Errors
-    /// The line that is not as the format says; what reading fails with.
+    /// The line that does not follow the format; I/O errors of the reader.
     pub fn next_row(&mut self) -> Result<Option<&[i64]>, RecordingError> {
         while self.take_line()? {
-            // What was cut off while being written has no end of line; what stands before the last line has.
+            // A line cut off while being written has no line end; the lines before the last one have.
             let is_last = !self.line.ends_with('\n') || self.file.fill_buf()?.is_empty();
             if let Some(json) = self.text().strip_prefix("# ") {
                 match serde_json::from_str(json) {
@@ -193,7 +194,7 @@ impl<R: BufRead> RecordingReader<R> {
                 }
                 continue;
             }
-            // Half a number is a number, too: a row counts once its line has ended.
+            // Half a number is a number, too: a row counts only with its line end.
             if self.end.is_none() && self.line.ends_with('\n') && self.parse_row() {
                 return Ok(Some(&self.row));
             }
@@ -217,7 +218,7 @@ impl<R: BufRead> RecordingReader<R> {
         self.row.len() == self.header.columns.len()
     }
 
-    /// `false` at the end of the file.
+    /// Reads a line; `false` at the end of the file.
     fn take_line(&mut self) -> Result<bool, RecordingError> {
         self.line.clear();
         self.number += 1;
@@ -236,14 +237,14 @@ impl<R: BufRead> RecordingReader<R> {
 /// A recording that cannot be read.
 #[derive(Debug, Error)]
 pub enum RecordingError {
-    /// A line is not as the format says.
+    /// A line does not follow the format.
     #[error("line {line}: expected {expected}, found \"{found}\"")]
     Line {
-        /// Number of the line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What should be there.
+        /// Expected content.
         expected: String,
-        /// How the line begins.
+        /// Beginning of the line.
         found: String,
     },
     /// The file cannot be read.

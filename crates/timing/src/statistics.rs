@@ -1,4 +1,4 @@
-//! The one statistics type.
+//! Statistics of durations.
 
 use hdrhistogram::Histogram;
 use serde::{Serialize, Serializer};
@@ -21,10 +21,10 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Percentiles tell values apart up to here: 68.7 s in nanoseconds.
+    /// Largest value that percentiles resolve: 68.7 s in nanoseconds.
     pub const HIGHEST_DISTINGUISHED: u64 = 1 << 36;
 
-    /// No samples.
+    /// Statistics without samples.
     #[must_use]
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, Self::HIGHEST_DISTINGUISHED, 3)
@@ -40,7 +40,7 @@ impl Statistics {
         }
     }
 
-    /// One sample, in nanoseconds, of the cycle with this number.
+    /// Adds a sample, in nanoseconds, of the cycle with this number.
     pub fn record(&mut self, value_ns: u64, cycle: u64) {
         self.histogram.saturating_record(value_ns);
         if self.count == 0 || value_ns > self.maximum {
@@ -73,7 +73,7 @@ impl Statistics {
         self.squares += other.squares + away * away * ours * theirs / (ours + theirs);
     }
 
-    /// Samples.
+    /// Number of samples.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
@@ -91,32 +91,32 @@ impl Statistics {
         (self.count > 0).then(|| (self.squares / self.count as f64).max(0.0).sqrt())
     }
 
-    /// The smallest, ns.
+    /// Smallest sample, ns.
     #[must_use]
     pub fn minimum(&self) -> Option<u64> {
         (self.count > 0).then_some(self.minimum)
     }
 
-    /// The largest, ns.
+    /// Largest sample, ns.
     #[must_use]
     pub fn maximum(&self) -> Option<u64> {
         (self.count > 0).then_some(self.maximum)
     }
 
-    /// The first cycle that had the largest.
+    /// First cycle with the largest sample.
     #[must_use]
     pub fn maximum_cycle(&self) -> Option<u64> {
         (self.count > 0).then_some(self.maximum_cycle)
     }
 
-    /// The value that `quantile` (0 to 1) of the samples do not exceed, ns; at most 0.1 % too high.
+    /// Value that `quantile` (0 to 1) of the samples do not exceed, ns; at most 0.1 % too high.
     #[must_use]
     pub fn percentile(&self, quantile: f64) -> Option<u64> {
         let value = self.histogram.value_at_quantile(quantile);
         (self.count > 0).then(|| value.clamp(self.minimum, self.maximum))
     }
 
-    /// The numbers, to print or to serialise.
+    /// Numbers to print or to serialise.
     #[must_use]
     pub fn summary(&self) -> Summary {
         Summary {
@@ -141,25 +141,25 @@ impl Default for Statistics {
     }
 }
 
-/// As its [`Summary`].
+/// Serialises as its [`Summary`].
 impl Serialize for Statistics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.summary().serialize(serializer)
     }
 }
 
-/// The numbers of a [`Statistics`], in nanoseconds; all but the count are `None` without samples.
+/// Numbers of a [`Statistics`], in nanoseconds; all but the count are `None` without samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Samples.
+    /// Number of samples.
     pub count: u64,
     /// Mean.
     pub average: Option<f64>,
-    /// The largest.
+    /// Largest sample.
     pub maximum: Option<u64>,
-    /// The first cycle that had the largest.
+    /// First cycle with the largest sample.
     pub maximum_cycle: Option<u64>,
-    /// The smallest.
+    /// Smallest sample.
     pub minimum: Option<u64>,
     /// Standard deviation of the samples.
     pub standard_deviation: Option<f64>,

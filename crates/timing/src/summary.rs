@@ -1,23 +1,23 @@
-//! The statistics of a whole run.
+//! Statistics of a whole run.
 
 use serde::{Serialize, Serializer};
 
 use crate::record::CycleRecord;
 use crate::statistics::Statistics;
 
-/// How often something happened, and in which cycles first and last.
+/// Count of an event, and the first and last cycle with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Occurrences {
-    /// How often; several in one cycle count each.
+    /// Number of events; several in one cycle count each.
     pub count: u64,
-    /// The first cycle it happened in.
+    /// First cycle with the event.
     pub first_cycle: Option<u64>,
-    /// The last cycle it happened in.
+    /// Last cycle with the event.
     pub last_cycle: Option<u64>,
 }
 
 impl Occurrences {
-    /// It happened `times` times in `cycle`.
+    /// Adds `times` events in `cycle`.
     pub fn record(&mut self, times: u64, cycle: u64) {
         if times > 0 {
             self.count = self.count.saturating_add(times);
@@ -27,7 +27,7 @@ impl Occurrences {
     }
 }
 
-/// The statistics of a run, gathered record by record on the non-real-time side.
+/// Statistics of a run, gathered record by record on the non-real-time side.
 #[derive(Clone, Debug)]
 pub struct RunSummary {
     period_ns: u64,
@@ -43,20 +43,20 @@ pub struct RunSummary {
     pub wakeup_latency: Statistics,
     /// Release to end.
     pub response_time: Statistics,
-    /// Beats with a wrong working counter.
+    /// Cycles with a wrong working counter.
     pub working_counter_errors: Occurrences,
     /// Frames that never came back.
     pub lost_frames: Occurrences,
-    /// Beats that ended after the next release.
+    /// Cycles that ended after the next release.
     pub overruns: Occurrences,
-    /// Releases that passed unused.
+    /// Skipped releases.
     pub skipped_releases: Occurrences,
-    /// Records that never arrived here: the cycle ran, its numbers are missing.
+    /// Records that were dropped: the cycle ran, its numbers are missing.
     pub dropped_records: Occurrences,
 }
 
 impl RunSummary {
-    /// Of a run with this period, before its first record.
+    /// Summary of a run with this period, before its first record.
     #[must_use]
     pub fn new(period_ns: u64) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl RunSummary {
         }
     }
 
-    /// One more beat. Records come in the order of their cycles.
+    /// Adds a cycle. Records come in the order of their cycles.
     pub fn record(&mut self, record: &CycleRecord) {
         let cycle = record.cycle;
         self.cycles += 1;
@@ -97,20 +97,22 @@ impl RunSummary {
         self.skipped_releases.record(u64::from(record.skipped), cycle);
     }
 
-    /// The period asked for, ns.
+    /// Requested period, ns.
     #[must_use]
     pub const fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// Records so far.
+    /// Number of records so far.
     #[must_use]
     pub const fn cycles(&self) -> u64 {
         self.cycles
     }
 }
 
-/// One object: `cycles`, `period_ns`, `t_period_ns`, `t_jitter_ns`, `t_exec_ns`, `wakeup_latency_ns`,
+/// Serialises as one object: `cycles`, `period_ns`, `t_period_ns`, `t_jitter_ns`, `t_exec_ns`,
+/// `wakeup_latency_ns`, `response_time_ns`, the counts, and under `first_cycle_of` the first cycle of
+/// each count.
 /// `response_time_ns`, the counts, and under `first_cycle_of` where each count began.
 impl Serialize for RunSummary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,4 @@
-//! The text of a run: its conditions, the servo paper's table, percentiles, and the health of the bus.
+//! Text of a run: its conditions, the servo paper's table, percentiles, and the health of the bus.
 
 use std::fmt;
 
@@ -6,16 +6,16 @@ use crate::conditions::RunConditions;
 use crate::statistics::Statistics;
 use crate::summary::{Occurrences, RunSummary};
 
-/// A run as text; made to be printed.
+/// A run as text, to be printed.
 #[derive(Clone, Copy, Debug)]
 pub struct RunTable<'a> {
-    /// Under which conditions.
+    /// Conditions of the run.
     pub conditions: &'a RunConditions,
-    /// What was measured.
+    /// Statistics of the run.
     pub summary: &'a RunSummary,
 }
 
-/// For whoever has not read the papers.
+/// Definitions, for readers who have not read the papers.
 const MEASURED: &str =
     "start to start (T_period), how far that is off the period (T_jitter), work without waiting (T_exec)";
 const GOOD: &str =
@@ -102,11 +102,12 @@ impl RunTable<'_> {
     }
 
     fn write_percentiles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<20}", "us")?;
+        // 80 columns, as terminals have.
+        write!(f, "{:<15}", "us")?;
         for (label, _) in PERCENTILES {
-            write!(f, "{label:>11}")?;
+            write!(f, "{label:>9}")?;
         }
-        writeln!(f, "{:>11}  at cycle", "maximum")?;
+        writeln!(f, "{:>11} at cycle", "maximum")?;
         let rows = [
             ("T_jitter", &self.summary.release_jitter),
             ("T_exec", &self.summary.execution_time),
@@ -114,22 +115,21 @@ impl RunTable<'_> {
             ("response time", &self.summary.response_time),
         ];
         for (label, statistics) in rows {
-            write!(f, "{label:<20}")?;
+            write!(f, "{label:<15}")?;
             for (_, quantile) in PERCENTILES {
-                // A percentile that fewer samples than it needs stand behind would only repeat the maximum.
+                // A percentile with fewer samples than it needs would only repeat the maximum.
                 let known = statistics.count() as f64 * (1.0 - quantile) >= 1.0 - 1e-9;
                 let value = statistics.percentile(quantile).filter(|_| known);
-                write!(
-                    f,
-                    "{:>11}",
-                    number(value.map(|value| value as f64), NANOSECONDS_PER_MICROSECOND, 3)
-                )?;
+                // From 10 ms on a digit less keeps it from the column before.
+                let digits = if value.is_some_and(|value| value >= 10_000_000) { 0 } else { 3 };
+                let value = value.map(|value| value as f64);
+                write!(f, "{:>9}", number(value, NANOSECONDS_PER_MICROSECOND, digits))?;
             }
             let maximum = statistics.maximum().map(|value| value as f64);
             write!(f, "{:>11}", number(maximum, NANOSECONDS_PER_MICROSECOND, 3))?;
             writeln!(
                 f,
-                "  {}",
+                " {}",
                 statistics.maximum_cycle().map_or_else(|| "-".to_owned(), |cycle| cycle.to_string())
             )?;
         }

@@ -7,10 +7,11 @@ use response_time_analysis::demand::RBF;
 use response_time_analysis::time::{Duration, Service};
 use response_time_analysis::{edf, fixed_priority as judge, wcet::Scalar};
 
-/// Where the judge gives up: the busy periods of processors that are almost full are longer.
+/// Longest time that the reference searches: the busy periods of processors that are almost full are
+/// longer.
 const LIMIT: u64 = 50_000;
 
-/// Where we do: enough for every busy period below that.
+/// Effort that suffices for every busy period below that.
 fn effort() -> Effort {
     Effort::new(1_000_000)
 }
@@ -23,15 +24,16 @@ fn demand(task: &Task) -> RBF<Sporadic, Scalar> {
     RBF::new(sporadic(task), Scalar::new(Service::from(task.wcet_ns)))
 }
 
-/// Ours for the task at `place`, without jitter of its own: the judge counts from the release, we from the grid.
+/// Task set for the task at `place`, without jitter of its own: the reference counts from the release,
+/// this crate from the grid.
 fn punctual(tasks: &[Task], place: usize) -> TaskSet {
     let mut tasks = tasks.to_vec();
     tasks[place].jitter_ns = 0;
     TaskSet::new(tasks)
 }
 
-/// Whether all busy periods end well below where the judge gives up, or never: just below full utilisation they are as
-/// long as the hyperperiod.
+/// True if all busy periods end well below the limit of the reference, or never: just below full
+/// utilisation they are as long as the hyperperiod.
 fn is_decided(tasks: &[Task]) -> bool {
     let utilisations = tasks.iter().scan(0.0, |sum, task| {
         *sum += task.wcet_ns as f64 / task.period_ns as f64;
@@ -57,7 +59,8 @@ fn tasks() -> impl Strategy<Value = Vec<Task>> {
         .prop_filter("a busy period as long as the hyperperiod", |tasks| is_decided(tasks))
 }
 
-/// Where the judge has a bound it is ours; where it has none, the processor is asked for too much or it gave up.
+/// Checks that the bounds agree; where the reference has none, the processor is overloaded or it gave
+/// up.
 fn agree(ours: Option<u64>, theirs: Option<u64>, set: &TaskSet, place: usize) -> Result<(), TestCaseError> {
     let asked: f64 = set.tasks.iter().map(|task| task.wcet_ns as f64 / task.period_ns as f64).sum();
     if theirs.is_some() || asked < 0.9 {

@@ -1,5 +1,5 @@
-//! Schedules played tick by tick, by a simulator that shares nothing with the analysis: no response is ever longer than
-//! its bound, and where the bound is exact, one is as long.
+//! Schedules simulated tick by tick, with no code shared with the analysis: no response is ever longer
+//! than its bound, and where the bound is exact, one is as long.
 
 use onbeat_timing::analysis::{
     Effort, Policy, Protocol, ResponseTime, Section, Task, TaskSet, earliest_deadline,
@@ -7,23 +7,23 @@ use onbeat_timing::analysis::{
 };
 use proptest::prelude::*;
 
-/// Ticks that are played.
+/// Number of ticks.
 const TICKS: u64 = 2_000;
 
-/// When jobs come and how long they take.
+/// Releases and execution times of jobs.
 #[derive(Clone, Copy, Debug)]
 enum Releases {
-    /// All together at 0, as often and as long as they may.
+    /// All together at 0, as often and as long as allowed.
     Synchronous,
-    /// Anyhow within what is allowed, by this seed.
+    /// Pseudo-random within the limits, by this seed.
     Random(u64),
 }
 
 struct Job {
     task: usize,
-    /// On the grid.
+    /// Arrival on the grid.
     arrival: u64,
-    /// What it holds in each tick that is left, the next one last.
+    /// Resource held in each tick that is left, the next one last.
     left: Vec<Holds>,
     started: bool,
 }
@@ -35,7 +35,7 @@ enum Holds {
     Lock(String),
 }
 
-/// The longest response of each task; of jobs that have not ended, what has passed so far.
+/// Longest response of each task; for jobs that have not ended, the time so far.
 fn play(set: &TaskSet, releases: Releases) -> Vec<u64> {
     let mut random = Random(match releases {
         Releases::Synchronous => 0,
@@ -105,13 +105,13 @@ fn job(task: &Task, place: usize, arrival: u64, releases: Releases, random: &mut
     Job { task: place, arrival, left: parts.concat(), started: false }
 }
 
-/// The job that runs in this tick.
+/// Job that runs in this tick.
 fn choose(set: &TaskSet, jobs: &[Job]) -> Option<usize> {
     let urgency = |job: &Job| match set.policy {
         Policy::FixedPriority => i64::from(set.tasks[job.task].priority),
         _ => -((job.arrival + set.tasks[job.task].deadline_ns) as i64),
     };
-    // Only the first job of a task runs; the one that has the processor and may not be preempted goes first.
+    // Only the first job of a task runs; a running job that may not be preempted precedes all others.
     let first = |place: usize| jobs[..place].iter().all(|other| other.task != jobs[place].task);
     let candidates: Vec<usize> = (0..jobs.len()).filter(|&place| first(place)).collect();
     if let Some(&place) = candidates
@@ -153,7 +153,7 @@ fn choose(set: &TaskSet, jobs: &[Job]) -> Option<usize> {
     ready.max_by_key(|&place| (effective(place), jobs[place].started))
 }
 
-/// What a job holds right now: it has done a part of a section, and not all of it.
+/// Resource that a job holds right now: it has done a part of a section, and not all of it.
 fn inside(set: &TaskSet, job: &Job) -> Option<Holds> {
     let task = &set.tasks[job.task];
     let next = job.left.last()?;
@@ -193,7 +193,7 @@ fn independent() -> impl Strategy<Value = Vec<Task>> {
     })
 }
 
-/// Tasks with at most one section each, of a length of its own.
+/// Tasks with at most one section each, of individual length.
 fn with_sections() -> impl Strategy<Value = Vec<Task>> {
     (independent(), prop::collection::vec((0_usize..4, 1_u64..6), 5)).prop_map(|(mut tasks, sections)| {
         for (task, (resource, length)) in tasks.iter_mut().zip(sections) {
@@ -211,7 +211,8 @@ fn with_sections() -> impl Strategy<Value = Vec<Task>> {
     })
 }
 
-/// Little: a processor that is exactly full has busy periods without end, and no bound is found for it.
+/// Little effort: a processor that is exactly full has busy periods without end, and no bound is found
+/// for it.
 fn effort() -> Effort {
     Effort::new(20_000)
 }
@@ -264,7 +265,7 @@ proptest! {
         let set = TaskSet::new(tasks);
         let played = play(&set, Releases::Synchronous);
         for (bound, played) in bounds(&set).iter().zip(played) {
-            // A busy period longer than what is played would not be seen to its end.
+            // A busy period longer than the simulation would not be seen to its end.
             if let Some(bound) = bound.ns().filter(|&bound| bound < TICKS / 4) {
                 prop_assert_eq!(played, bound, "{:?}", set);
             }

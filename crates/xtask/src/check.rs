@@ -1,4 +1,4 @@
-//! Formatting, lints, documentation, a target without an operating system.
+//! Checks of formatting, lints, documentation, and of a target without an operating system.
 
 use std::path::Path;
 
@@ -7,25 +7,25 @@ use std::process::Command;
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// What is looked at before every commit.
+/// Runs the checks of every commit.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     format(root, report);
     clippy(root, report);
     documentation(root, report);
 }
 
-/// Every file as rustfmt leaves it.
+/// Checks that every file is formatted by rustfmt.
 pub(crate) fn format(root: &Path, report: &mut Report) {
     report.step("format", || Outcome::of(&mut command::cargo(root, &["fmt", "--all", "--check"])));
 }
 
-/// No warning in libraries, programs, tests and examples.
+/// Checks for warnings in libraries, programs, tests and examples.
 pub(crate) fn clippy(root: &Path, report: &mut Report) {
     let arguments = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     report.step("clippy", || Outcome::of(&mut command::cargo(root, &arguments)));
 }
 
-/// The protocol crate for a target without an operating system.
+/// Builds the protocol crate for a target without an operating system.
 pub(crate) fn bare_target(root: &Path, report: &mut Report) {
     report.step("the protocol without an operating system", || {
         let add = Command::new("rustup").args(["target", "add", BARE_TARGET]).current_dir(root).output();
@@ -40,7 +40,7 @@ pub(crate) fn bare_target(root: &Path, report: &mut Report) {
 /// A Cortex-M7: no operating system, no `std`.
 const BARE_TARGET: &str = "thumbv7em-none-eabihf";
 
-/// No broken link in the documentation.
+/// Checks for broken links in the documentation.
 fn documentation(root: &Path, report: &mut Report) {
     let mut command = command::cargo(root, &["doc", "--workspace", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");

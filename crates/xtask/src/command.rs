@@ -1,10 +1,10 @@
-//! Running other programs.
+//! Execution of other programs.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// `cargo` with `arguments`, started in `directory`.
+/// `cargo` with `arguments`, run in `directory`.
 pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
     command.args(arguments).current_dir(directory);
@@ -18,11 +18,11 @@ pub(crate) fn cargo(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Builds `onbeat` and `onbeat-ros2` as `cargo test --workspace` does, after which there is nothing left to build: built by
-/// themselves, what they depend on would have other features.
+/// Builds `onbeat` and `onbeat-ros2` as `cargo test --workspace` does, after which nothing is left to
+/// build: built alone, their dependencies would have other features.
 ///
 /// # Errors
-/// That they do not build.
+/// The build failed.
 pub(crate) fn build_programs(root: &Path) -> Result<(), String> {
     run(&mut cargo(root, &["test", "--workspace", "--no-run", "--quiet"]))
 }
@@ -30,7 +30,7 @@ pub(crate) fn build_programs(root: &Path) -> Result<(), String> {
 /// Runs a command with its output shown.
 ///
 /// # Errors
-/// That it does not start, or its exit status.
+/// It did not start, or its exit status.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     println!("$ {}", words(command));
     let status = command.stdin(Stdio::null()).status();
@@ -38,10 +38,10 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("`{}` ended with {status}", words(command))) }
 }
 
-/// Runs a command with its output shown, for `longest` at most.
+/// Runs a command with its output shown, for at most `longest`.
 ///
 /// # Errors
-/// That it does not start, its exit status, or that it had to be killed.
+/// It did not start, its exit status, or that it was killed.
 pub(crate) fn run_within(command: &mut Command, longest: Duration) -> Result<(), String> {
     println!("$ {}", words(command));
     let child = command.stdin(Stdio::null()).spawn();
@@ -61,10 +61,10 @@ pub(crate) fn run_within(command: &mut Command, longest: Duration) -> Result<(),
     }
 }
 
-/// Runs a command and returns what it wrote to standard output.
+/// Runs a command and returns its standard output.
 ///
 /// # Errors
-/// That it does not start, or its exit status and what it wrote to standard error.
+/// It did not start, or its exit status and standard error.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.stdin(Stdio::null()).output();
     let output = output.map_err(|error| format!("`{}` does not start: {error}", words(command)))?;
@@ -75,14 +75,14 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Err(format!("`{}` ended with {}: {}", words(command), output.status, said.trim()))
 }
 
-/// Whether a program starts and ends well when asked, say, for its version.
+/// True if a program starts and succeeds with these arguments, such as for its version.
 pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     let command = &mut Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A command as a person would type it.
+/// Command line as typed in a shell.
 pub(crate) fn words(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")

@@ -1,13 +1,13 @@
-//! The project's own commands: `cargo xtask test|check|bench|fuzz`.
+//! Commands of the project: `cargo xtask test|check|bench|fuzz`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`report`] | outcomes of steps, and the closing line |
-//! | [`command`] | running other programs |
-//! | [`setup`] | what a machine must have, and how it gets there |
+//! | [`command`] | execution of other programs |
+//! | [`setup`] | programs a machine needs, and their installation |
 //! | [`check`] | formatting, lints, documentation, a target without an operating system |
 //! | [`fuzz`] | the fuzz targets, two at a time |
-//! | [`judges`] | other people's programs judging ours |
+//! | [`judges`] | independent programs that check ours |
 //! | [`proofs`] | loom, Miri and ThreadSanitizer over the lock-free code |
 //! | [`python`] | the Python package |
 //! | [`rt`] | a PREEMPT_RT kernel in an emulated machine |
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     report.close()
 }
 
-/// Everything CI runs, cheapest first, so that a small mistake shows early.
+/// Runs everything CI runs, cheapest first, so that a small mistake shows early.
 fn test(root: &Path, report: &mut Report) {
     setup::debian_packages(report);
     check::format(root, report);
@@ -95,11 +95,11 @@ fn test(root: &Path, report: &mut Report) {
     fuzz::all(root, &fuzz::Options { seconds: FUZZED, target: None }, report);
 }
 
-/// Time of each fuzz target. With all of them built, and two at a time, some three minutes in all.
+/// Run time of each fuzz target: two at a time, some three minutes for all, once they are built.
 const FUZZED: Duration = Duration::from_secs(12);
 
-/// Every test of the workspace. Property tests draw the same cases each time, so that one commit has one
-/// outcome; `PROPTEST_RNG_SEED` names other ones, and `cargo test` by hand draws new ones each time.
+/// Runs every test of the workspace. Property tests use the same cases each time, so that one commit has
+/// one outcome; `PROPTEST_RNG_SEED` selects other ones, and a plain `cargo test` uses new ones each time.
 fn cargo_test(root: &Path) -> Command {
     let mut tests = command::cargo(root, &["test", "--workspace", "--no-fail-fast"]);
     if std::env::var_os("PROPTEST_RNG_SEED").is_none() {
@@ -113,7 +113,7 @@ fn misused(error: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// `cargo run` says where this package is; the workspace is two folders above.
+/// Root of the workspace, two folders above this package, which `cargo run` names.
 fn workspace_root() -> PathBuf {
     let here =
         std::env::var_os("CARGO_MANIFEST_DIR").map_or(env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);

@@ -1,6 +1,6 @@
-//! The lock-free code of `bridge`, proven: loom's models, Miri, ThreadSanitizer.
+//! Proofs of the lock-free code of `bridge`: loom's models, Miri, ThreadSanitizer.
 //!
-//! Each step builds into a folder of its own below `target`, so that the others' builds stay as they are.
+//! Each step has a target folder of its own, so that the other builds are kept.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// All three.
+/// Runs all three.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     report.step("loom: every order of loads and stores", || loom(root));
     match nightly(&["miri", "rust-src"]) {
@@ -24,15 +24,16 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     }
 }
 
-/// The models, without a bound on preemptions. Two of them hold wrong variants that loom must reject.
+/// Runs the models, without a bound on preemptions. Two of them contain wrong variants that loom must
+/// reject.
 fn loom(root: &Path) -> Outcome {
     let mut command = command::cargo(root, &["test", "-p", PACKAGE, "--test", "loom"]);
     command.env("RUSTFLAGS", "--cfg loom");
     Outcome::of(command.env("CARGO_TARGET_DIR", "target/loom"))
 }
 
-/// What asks nothing of the system: the cell, the records of a channel, states and commands in words; under several
-/// schedules.
+/// Runs the code without system calls under several schedules: the cell, the records of a channel, states
+/// and commands in words.
 fn miri(root: &Path) -> Outcome {
     let tests = ["--lib", "--", "cell::", "channel::record", "state::words", "command::words"];
     let mut command = on_nightly(root, &["miri", "test", "-p", PACKAGE]);
@@ -40,8 +41,8 @@ fn miri(root: &Path) -> Outcome {
     Outcome::of(command.env("CARGO_TARGET_DIR", "target/miri"))
 }
 
-/// All of it, with the door's thread and clients in threads of one process. The standard library is built anew: what it
-/// orders counts too.
+/// Runs all of it, with the server's thread and clients as threads of one process. The standard library is
+/// rebuilt, because its synchronisation counts too.
 fn thread_sanitizer(root: &Path) -> Outcome {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = on_nightly(root, &["test", "-Zbuild-std", "--target", &target, "-p", PACKAGE]);
@@ -52,15 +53,15 @@ fn thread_sanitizer(root: &Path) -> Outcome {
 fn on_nightly(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", "cargo"]).args(arguments).current_dir(root);
-    // Set by the cargo that runs this process, and another one's.
+    // Set by the cargo that runs this process, and meant for another one.
     command.env_remove("CARGO").env_remove("RUSTC").env_remove("RUSTUP_TOOLCHAIN");
     command
 }
 
-/// Sees to a nightly toolchain with these components.
+/// Ensures a nightly toolchain with these components.
 ///
 /// # Errors
-/// Why there is none.
+/// The toolchain cannot be installed.
 fn nightly(components: &[&str]) -> Result<(), String> {
     if !command::works("rustup", &["--version"]) {
         return Err("needs rustup, for a nightly toolchain (https://rustup.rs)".into());
@@ -80,7 +81,7 @@ fn nightly(components: &[&str]) -> Result<(), String> {
     println!("installing {} for the nightly toolchain (rustup)", missing.join(", "));
     let mut add = Command::new("rustup");
     add.args(["component", "add", "--toolchain", "nightly"]).args(components);
-    // A toolchain that is there stays the one it is.
+    // An installed toolchain is not updated.
     let added = command::run(&mut add).or_else(|_| {
         let mut install = Command::new("rustup");
         install.args(["toolchain", "install", "nightly", "--profile", "minimal", "--no-self-update"]);

@@ -1,4 +1,4 @@
-//! The Python package: built into an environment of its own, tested against the program, and type-checked.
+//! Python package: built into an environment of its own, tested with the program, and type-checked.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// Builds, tests and checks it, each a step; skipped where pip gets no packages.
+/// Builds, tests and checks the package, each as a step; skipped if pip cannot get packages.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     let mut python = None;
     report.step("python: environment", || match setup::python_package_tools(root) {
@@ -38,7 +38,7 @@ fn build(root: &Path, python: &Path) -> Result<(), String> {
     command::run(&mut develop)
 }
 
-/// Tests start the program; it is the one that all other tests were built with.
+/// Runs the tests, which start the program that all other tests were built with.
 fn test(root: &Path, python: &Path) -> Outcome {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).current_dir(root.join("python"));
@@ -71,7 +71,7 @@ fn maturin(python: &Path) -> Command {
     let programs = python.parent().map_or_else(PathBuf::new, Path::to_owned);
     let mut maturin = Command::new(programs.join("maturin"));
     maturin.env("VIRTUAL_ENV", programs.parent().unwrap_or(&programs));
-    // What `cargo run` sets would make the package's own build look changed.
+    // Variables set by `cargo run` would make the package's own build look changed.
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
         if name_text.starts_with("CARGO_PKG_") || name_text.starts_with("CARGO_MANIFEST_") {
@@ -81,5 +81,5 @@ fn maturin(python: &Path) -> Command {
     maturin
 }
 
-/// The tests take half a minute.
+/// Time limit; the tests take half a minute.
 const LONGEST: Duration = Duration::from_secs(600);

@@ -3,19 +3,19 @@
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// How a step ended.
+/// Outcome of a step.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It did what it was to do.
+    /// The step succeeded.
     Passed,
-    /// It did not; the text says what was found.
+    /// The step failed; with the findings.
     Failed(String),
-    /// It could not be tried; the text says what was missing.
+    /// The step could not run; with the missing part.
     Skipped(String),
 }
 
 impl Outcome {
-    /// Runs `command` with its output shown; passed means exit code zero.
+    /// Runs `command` with its output shown; exit code zero is a pass.
     pub(crate) fn of(command: &mut Command) -> Self {
         match crate::command::run(command) {
             Ok(()) => Self::Passed,
@@ -24,7 +24,7 @@ impl Outcome {
     }
 }
 
-/// All outcomes of one `cargo xtask` command.
+/// Outcomes of one `cargo xtask` command.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     steps: Vec<(String, Duration, Outcome)>,
@@ -39,7 +39,7 @@ impl Report {
         self.record(name, start.elapsed(), outcome);
     }
 
-    /// Notes a step that ran elsewhere, such as beside another one.
+    /// Records a step that ran elsewhere, such as beside another one.
     pub(crate) fn record(&mut self, name: &str, took: Duration, outcome: Outcome) {
         match &outcome {
             Outcome::Passed => {}
@@ -49,7 +49,7 @@ impl Report {
         self.steps.push((name.to_owned(), took, outcome));
     }
 
-    /// Prints one line per step and the closing line; failure if any step failed.
+    /// Prints one line per step and the closing line; fails if any step failed.
     pub(crate) fn close(self) -> ExitCode {
         let [mut passed, mut failed, mut skipped] = [0; 3];
         println!("\n=== summary");

@@ -1,5 +1,5 @@
-//! What a machine must have, and how it gets there. Every installation is announced; one that cannot be
-//! made leaves the steps that need it skipped, each with its reason.
+//! Programs a machine needs, and their installation. Every installation is announced; if one fails, the
+//! steps that need it are skipped, each with its reason.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::process::Command;
 use crate::command::{self, works};
 use crate::report::{Outcome, Report};
 
-/// A program, or a library's header, that judges need, how to see whether it is there, and the Debian package that brings it.
+/// Program, or library header, needed by judges, with the test for its presence and its Debian package.
 struct Need {
     program: &'static str,
     probe: &'static [&'static str],
@@ -28,10 +28,11 @@ const NEEDS: &[Need] = &[
     Need { program: "test", probe: &["-e", FAST_DDS], package: "libfastrtps-dev" },
 ];
 
-/// A header of Fast DDS 2, whose package has this name in Debian 12.
+/// Header of Fast DDS 2, whose package has this name in Debian 12.
 pub(crate) const FAST_DDS: &str = "/usr/include/fastrtps/fastrtps_all.h";
 
-/// What only `cargo xtask bench` needs: a compiler for the reflector, and the kernel's headers for it.
+/// Packages needed by `cargo xtask bench` only: a compiler for the reflector, and the kernel's headers for
+/// it.
 const BENCH_PACKAGES: &[&str] = &["clang", "libbpf-dev"];
 
 /// Installs the packages whose programs are missing.
@@ -46,10 +47,10 @@ fn missing(needs: &[Need]) -> Vec<&'static str> {
     needs.iter().filter(|need| !works(need.program, need.probe)).map(|need| need.package).collect()
 }
 
-/// Installs what the reflector of `bench wire` is compiled with.
+/// Installs the packages for compiling the reflector of `bench wire`.
 ///
 /// # Errors
-/// Why it cannot be installed.
+/// The installation failed.
 pub(crate) fn bench_packages() -> Result<(), String> {
     let headers = Path::new("/usr/include/bpf/bpf_helpers.h").exists();
     if clang().is_some() && headers {
@@ -61,40 +62,40 @@ pub(crate) fn bench_packages() -> Result<(), String> {
     }
 }
 
-/// The C compiler that can emit eBPF, by whichever name Debian gave it.
+/// C compiler that can emit eBPF, under any of Debian's names for it.
 pub(crate) fn clang() -> Option<String> {
     let numbered = (11..30).rev().map(|version| format!("clang-{version}"));
     std::iter::once("clang".to_owned()).chain(numbered).find(|name| works(name, &["--version"]))
 }
 
-/// The Python of a virtual environment that holds the peers at their pinned versions.
+/// Python of a virtual environment with the peers at their pinned versions.
 ///
 /// # Errors
-/// Why there is none.
+/// The environment cannot be made.
 pub(crate) fn python(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv", "peers/requirements.txt")
 }
 
-/// The Python of a virtual environment with SimSo, which comes as source only.
+/// Python of a virtual environment with SimSo, which is distributed as source only.
 ///
 /// # Errors
-/// Why there is none.
+/// The environment cannot be made.
 pub(crate) fn python_with_simso(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-simso", "peers/simso.txt")
 }
 
-/// The Python of a virtual environment with what builds, tests and checks the Python package.
+/// Python of a virtual environment with the tools that build, test and check the Python package.
 ///
 /// # Errors
-/// Why there is none.
+/// The environment cannot be made.
 pub(crate) fn python_package_tools(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-python", "python/requirements.txt")
 }
 
-/// The Python of a virtual environment with Cyclone DDS.
+/// Python of a virtual environment with Cyclone DDS.
 ///
 /// # Errors
-/// Why there is none.
+/// The environment cannot be made.
 pub(crate) fn python_with_cyclone(root: &Path) -> Result<PathBuf, String> {
     python_with(root, ".venv-cyclone", "peers/cyclone.txt")
 }
@@ -124,7 +125,7 @@ fn python_with(root: &Path, name: &str, requirements: &str) -> Result<PathBuf, S
 /// Installs `cargo fuzz` if it is missing.
 ///
 /// # Errors
-/// Why it cannot be installed.
+/// The installation failed.
 pub(crate) fn cargo_fuzz(root: &Path) -> Result<(), String> {
     if works("cargo", &["fuzz", "--version"]) {
         return Ok(());
@@ -153,10 +154,11 @@ fn install(packages: &[&str]) -> Outcome {
     }
 }
 
-/// All packages at once; where that fails, such as for one that this release of Debian does not have, each by itself.
+/// Installs all packages at once or, if that fails, for example because this release of Debian lacks one,
+/// each by itself.
 ///
 /// # Errors
-/// Why some of them cannot be installed.
+/// Errors of the packages that failed.
 fn all_or_each(packages: &[&str], install: impl Fn(&[&str]) -> Result<(), String>) -> Result<(), String> {
     if install(packages).is_ok() {
         return Ok(());

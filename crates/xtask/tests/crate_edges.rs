@@ -1,4 +1,4 @@
-//! The map of the workspace, held: which crate may import which, and where unsafe code may stand.
+//! Dependencies between the crates of the workspace, and the places of unsafe code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Package, what it may import of ours, and what its tests may import besides.
+/// Package, crates of ours it may import, and those its tests may import besides.
 const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-types", &[], &[]),
     ("onbeat-ethercat", &["onbeat-types"], &["onbeat-simulator"]),
@@ -85,7 +85,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("xtask", &["testbed"], &[]),
 ];
 
-/// Crates whose every target forbids unsafe code.
+/// Crates in which every target forbids unsafe code.
 const SAFE: &[&str] = &[
     "types",
     "ethercat",
@@ -156,7 +156,7 @@ fn crates_without_system_calls_forbid_unsafe_code() {
     }
 }
 
-/// Crates that talk to the system, and may be unsafe below `src/sys` only.
+/// Crates that make system calls, and may have unsafe code below `src/sys` only.
 const UNSAFE_IN_SYS: &[&str] =
     &["rt", "ethercat-linux", "machine", "blame", "bridge", "runtime", "devices", "measure", "testbed"];
 
@@ -239,7 +239,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_else(|| panic!("`{key}` is text"))
 }
 
-/// File, line number and line of all Rust lines below `folder` that `wanted` picks.
+/// File, line number and line of all Rust lines below `folder` that `wanted` selects.
 fn lines_with(folder: &Path, wanted: impl Fn(&str) -> bool + Copy) -> Vec<(PathBuf, usize, String)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a source folder").flatten() {

@@ -1,4 +1,4 @@
-//! FEATURES.md says "supported" only of what a test exercises: every test it names exists.
+//! Check of FEATURES.md: every test it names exists.
 
 use std::collections::HashSet;
 use std::fs;
@@ -18,7 +18,7 @@ fn every_test_that_features_names_exists() {
     assert!(missing.is_empty(), "no such tests: {missing:?}");
 }
 
-/// Functions behind a `#[test]`, or inside a `proptest!`.
+/// Collects functions after a `#[test]`, or inside a `proptest!`.
 fn collect_tests(folder: &Path, names: &mut HashSet<String>) {
     for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         if entry.is_dir() {

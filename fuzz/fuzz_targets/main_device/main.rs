@@ -10,6 +10,7 @@
 
 mod bus;
 mod freshness;
+mod progress;
 mod script;
 mod wire;
 
@@ -17,7 +18,7 @@ use core::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{
-    Configuration, MainDevice, ProcessDataSource, Stage, StartupSdo, SubDeviceConfiguration,
+    Configuration, MainDevice, ProcessDataSource, Stage, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use libfuzzer_sys::fuzz_target;
 use testbed::{CountingAllocator, allocations};
@@ -48,6 +49,7 @@ const MAPPED: u8 = 4;
 const SILENT: u8 = 8;
 const ONLY_SAFE_OP: u8 = 16;
 const ONLY_PRE_OP: u8 = 32;
+const PULSES: u8 = 64;
 
 fn configuration(settings: u8) -> Configuration {
     let is_set = |bit| settings & bit != 0;
@@ -60,11 +62,12 @@ fn configuration(settings: u8) -> Configuration {
         } else {
             ProcessDataSource::Sii
         },
+        sync0: (is_set(CLOCKS) && is_set(PULSES)).then_some(Sync0 { cycle: PERIOD, shift: PERIOD / 4 }),
         ..SubDeviceConfiguration::default()
     };
     let described = vec![with_coe, SubDeviceConfiguration::default()];
     Configuration {
-        sub_devices: is_set(STARTUP | MAPPED).then_some(described),
+        sub_devices: is_set(STARTUP | MAPPED | PULSES).then_some(described),
         target: match (is_set(ONLY_PRE_OP), is_set(ONLY_SAFE_OP)) {
             (true, _) => AlState::PreOp,
             (_, true) => AlState::SafeOp,
@@ -72,17 +75,17 @@ fn configuration(settings: u8) -> Configuration {
         },
         period: PERIOD,
         distributed_clocks: is_set(CLOCKS),
-        state_timeout: Duration::from_secs(3),
-        mailbox_timeout: Duration::from_secs(1),
         ..Configuration::default()
     }
 }
 
 /// Without cycles until all are there, or until it is given up.
 fn up_to_pre_op(wire: &mut Wire<'_>) {
+    let since = wire.now;
     while wire.main_device.stage() < Stage::PreOp {
         wire.pump();
         keeps_going(wire);
+        assert!(wire.now.since(since) < LONGEST_BRING_UP, "always a little further, for ever");
     }
     assert!(!wire.calm || wire.main_device.stage() == Stage::PreOp, "true replies, and no PreOp");
 }
@@ -129,8 +132,13 @@ fn down(wire: &mut Wire<'_>) {
 }
 
 fn keeps_going(wire: &Wire<'_>) {
-    let lasted = wire.in_stage_for();
-    assert!(lasted < LONGEST, "{:?} for {lasted:?}", wire.main_device.stage());
+    let lasted = wire.progress.missing_for(wire.now);
+    assert!(
+        lasted < LONGEST,
+        "{:?}, and no progress for {lasted:?}: {:?}",
+        wire.main_device.stage(),
+        wire.main_device.awaited()
+    );
 }
 
 const PERIOD: Duration = Duration::from_millis(1);
@@ -138,5 +146,8 @@ const PERIOD: Duration = Duration::from_millis(1);
 /// Cycles where the bus was to go.
 const CYCLES: usize = 30;
 
-/// Each stage is passed, or given up, within this.
+/// Something new is asked for, or all is given up, within this, with the time-outs that a user gets.
 const LONGEST: Duration = Duration::from_secs(10);
+
+/// Two SubDevices are in PreOp, or given up, within this, however much they pretend to hold.
+const LONGEST_BRING_UP: Duration = Duration::from_secs(60);

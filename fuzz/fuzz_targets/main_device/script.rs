@@ -81,6 +81,11 @@ impl<'a> Script<'a> {
         Self { rest }
     }
 
+    /// True at the end.
+    pub(crate) fn is_done(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// The next deed, or `None` at the end.
     pub(crate) fn next(&mut self) -> Option<Deed> {
         let what = self.byte()?;

@@ -2,6 +2,7 @@
 //! time, changed as the script says.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use ethercat::al::AlState;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
@@ -15,14 +16,17 @@ use simulator::Segment;
 use testbed::allocations;
 
 use crate::freshness::Freshness;
+use crate::progress::Progress;
 use crate::script::{Deed, Lie, Script, SegmentDeed, write};
 
-/// There and back.
-const ROUND_TRIP: Duration = Duration::from_micros(100);
+/// There and back: longer than an EEPROM takes for a read, so that few frames find it busy.
+const ROUND_TRIP: Duration = Duration::from_micros(400);
 
-/// The same where many frames have gone to and fro already: what takes long is to take few of them.
-const SLOW_ROUND_TRIP: Duration = Duration::from_millis(4);
-const MANY_FRAMES: u32 = 3000;
+/// The same where it is waited for long already; none is late by it.
+const SLOW_ROUND_TRIP: Duration = Duration::from_millis(15);
+
+/// Cycles last so many times their period then: a host that comes late, and long before any watchdog.
+const SLOW_CYCLES: u32 = 10;
 
 /// Frames on their way at most (`exchange::SLOTS`): so many can be handed out without a reply.
 const MOST_FRAMES_AT_ONCE: usize = 64;
@@ -41,13 +45,12 @@ pub(crate) struct Wire<'a> {
     lost_replies: u8,
     lies: Vec<Lie>,
     travelling: Vec<(Instant, Vec<u8>)>,
-    older: Vec<Vec<u8>>,
+    /// The newest first.
+    older: VecDeque<Vec<u8>>,
+    /// The frame being made.
+    buffer: Vec<u8>,
     freshness: Freshness,
-    frames: u32,
-    stage: Stage,
-    stage_since: Instant,
-    /// Time that the wire, not the MainDevice, has taken in this stage.
-    excused: Duration,
+    pub(crate) progress: Progress,
     pub(crate) failed: bool,
     /// Requests whose outcome has not come, and since when.
     pub(crate) requests: usize,
@@ -70,12 +73,10 @@ impl<'a> Wire<'a> {
             lost_replies: 0,
             lies: Vec::new(),
             travelling: Vec::new(),
-            older: Vec::new(),
+            older: VecDeque::new(),
+            buffer: vec![0; MAXIMUM_FRAME_LENGTH],
             freshness: Freshness::default(),
-            frames: 0,
-            stage: Stage::Scan,
-            stage_since: now,
-            excused: Duration::ZERO,
+            progress: Progress::new(now),
             failed: false,
             requests: 0,
             silent: false,
@@ -100,7 +101,8 @@ impl<'a> Wire<'a> {
         self.freshness.begin_cycle();
         self.quietly(|main_device| main_device.begin_beat(now));
         self.transmit();
-        self.pass_to(now + period);
+        let times = if self.progress.is_awaited() { SLOW_CYCLES } else { 1 };
+        self.pass_to(now + period * times);
         let now = self.now;
         let report = self.quietly(|main_device| main_device.end_beat(now));
         self.freshness.judge(&self.main_device, &report);
@@ -111,11 +113,6 @@ impl<'a> Wire<'a> {
     pub(crate) fn ask_for(&mut self, state: AlState) {
         self.main_device.request_state(state);
         self.look_at_the_stage();
-    }
-
-    /// Time this stage lasts, without what the wire has taken.
-    pub(crate) fn in_stage_for(&self) -> Duration {
-        self.now.since(self.stage_since).saturating_sub(self.excused)
     }
 
     /// A call that asks for no memory in Op.
@@ -139,51 +136,46 @@ impl<'a> Wire<'a> {
                 _ => {}
             }
         }
-        let stage = self.main_device.stage();
-        if stage != self.stage {
-            (self.stage, self.stage_since, self.excused, self.frames) =
-                (stage, self.now, Duration::ZERO, 0);
-        }
+        self.progress.at(self.main_device.stage(), self.now);
     }
 
     fn transmit(&mut self) {
-        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        let mut buffer = core::mem::take(&mut self.buffer);
         let now = self.now;
         let mut sent = 0;
         while let Some(length) = self.quietly(|main_device| main_device.poll_transmit(now, &mut buffer)) {
             sent += 1;
             assert!(sent <= MOST_FRAMES_AT_ONCE, "frames without end");
             self.freshness.sent(&buffer[..length]);
-            self.request(buffer[..length].to_vec());
+            self.progress.sent(&buffer[..length], now);
+            self.request(&buffer[..length]);
         }
+        self.buffer = buffer;
     }
 
     /// A frame passes the segment, and its reply goes on its way.
-    fn request(&mut self, mut bytes: Vec<u8>) {
-        self.frames += 1;
+    fn request(&mut self, bytes: &[u8]) {
         if count_down(&mut self.lost_requests) || self.silent {
-            return self.excuse(LOST);
+            return self.calm = false;
         }
+        let mut bytes = bytes.to_vec();
         if self.segment.process_frame(self.now, &mut bytes) {
             self.reply(bytes);
         }
     }
 
     fn reply(&mut self, mut bytes: Vec<u8>) {
-        let slow = self.frames > MANY_FRAMES;
-        let mut arrival = self.now + if slow { SLOW_ROUND_TRIP } else { ROUND_TRIP };
+        let takes = if self.progress.is_awaited() { SLOW_ROUND_TRIP } else { ROUND_TRIP };
+        let mut arrival = self.now + takes;
         if count_down(&mut self.lost_replies) {
-            return self.excuse(LOST);
+            return self.calm = false;
         }
-        let places: Vec<_> = frame::places(&bytes).collect();
-        for place in &places {
+        let told = if self.lies.is_empty() { Vec::new() } else { frame::places(&bytes).collect() };
+        for place in &told {
             let (data, counter) =
                 bytes[place.data().start..place.end()].split_at_mut(place.header.length.into());
             for lie in &mut self.lies {
-                let for_ever = lie.left == u8::MAX;
-                if lie.tell(place.header.command, place.header.ado(), data, counter) && !for_ever {
-                    self.excused += PAUSE;
-                }
+                lie.tell(place.header.command, place.header.ado(), data, counter);
             }
         }
         while self.true_replies == 0 {
@@ -203,18 +195,17 @@ impl<'a> Wire<'a> {
             );
             if let Deed::ReplyLost(more) = deed {
                 self.lost_replies = more;
-                return self.excuse(LOST);
+                return;
             }
             self.carry_out(deed, &mut bytes, &mut arrival);
             if is_about_a_reply {
-                self.excuse(PAUSE);
                 break;
             }
         }
         self.true_replies = self.true_replies.saturating_sub(1);
-        self.older.push(bytes.clone());
-        if self.older.len() > OLDER {
-            self.older.remove(0);
+        if !self.script.is_done() {
+            self.older.truncate(OLDER - 1);
+            self.older.push_front(bytes.clone());
         }
         self.travelling.push((arrival, bytes));
     }
@@ -227,9 +218,7 @@ impl<'a> Wire<'a> {
             Deed::RequestLost(more) => self.lost_requests = more + 1,
             Deed::ReplyLost(_) => {}
             Deed::Late(quarters) => {
-                let late = Duration::from_micros(250) * quarters.into();
-                *arrival = *arrival + late;
-                self.excuse(late);
+                *arrival = *arrival + Duration::from_micros(250) * quarters.into();
             }
             Deed::Twice(quarters) => {
                 self.travelling
@@ -251,7 +240,7 @@ impl<'a> Wire<'a> {
             }
             Deed::Short(length) => bytes.truncate(length.into()),
             Deed::Older(number) => {
-                if let Some(older) = self.older.iter().rev().nth(usize::from(number) % OLDER) {
+                if let Some(older) = self.older.get(usize::from(number) % OLDER) {
                     self.travelling.push((self.now, older.clone()));
                 }
             }
@@ -262,7 +251,7 @@ impl<'a> Wire<'a> {
             Deed::Stall(times) => {
                 let stall = Duration::from_millis(4) * times.into();
                 self.now = self.now + stall;
-                self.excuse(stall);
+                self.progress.stalled(stall);
             }
             Deed::Request { kind, position, index } => self.submit(kind, position, index),
             Deed::State(which) => {
@@ -326,11 +315,6 @@ impl<'a> Wire<'a> {
         self.now = self.now.max(end);
         self.segment.advance(self.now);
     }
-
-    fn excuse(&mut self, time: Duration) {
-        self.excused += time;
-        self.calm = false;
-    }
 }
 
 /// True if there was one left.
@@ -339,12 +323,6 @@ fn count_down(left: &mut u8) -> bool {
     *left = left.saturating_sub(1);
     some
 }
-
-/// What a lost frame takes: `reply_timeout`.
-const LOST: Duration = Duration::from_millis(20);
-
-/// What a wrong answer takes: the pause before it is asked again, and what is begun anew.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Requests under way at once.
 const MOST_REQUESTS: usize = 4;

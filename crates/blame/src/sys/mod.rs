@@ -1,4 +1,4 @@
-//! The operating system: every unsafe block of this crate, each with its argument.
+//! Operating system interface: every unsafe block of this crate, each with its argument.
 #![allow(unsafe_code)]
 
 use std::io;

@@ -1,4 +1,4 @@
-//! Records of the ring buffer to events.
+//! Events from records of the ring buffer.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::event::{Name, Task, TraceEvent, What};
 use super::format::{EventFormat, Field};
 use super::page::{Page, PageLayout};
 
-/// Events that are recorded: group, name, and whether there is no blame without it.
+/// Recorded events: group, name, and true if attribution is impossible without it.
 pub const EVENTS: &[(&str, &str, bool)] = &[
     ("sched", "sched_switch", true),
     ("sched", "sched_waking", true),
@@ -30,7 +30,7 @@ pub const EVENTS: &[(&str, &str, bool)] = &[
     ("irq_vectors", "irq_work_exit", false),
 ];
 
-/// Reads pages of one kernel.
+/// Decoder of pages of one kernel.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     layout: PageLayout,
@@ -39,7 +39,7 @@ pub struct Decoder {
     shapes: HashMap<u16, Shape>,
 }
 
-/// Where the fields of one event are.
+/// Locations of the fields of one event.
 #[derive(Clone, Debug)]
 enum Shape {
     Switch { previous: TaskFields, state: Field, next: TaskFields },
@@ -64,10 +64,10 @@ struct TaskFields {
 }
 
 impl Decoder {
-    /// A decoder for the events with these `format` files, and the page layout in `header_page`.
+    /// Creates a decoder for the events with these `format` files, and the page layout in `header_page`.
     ///
     /// # Errors
-    /// What is missing, in words.
+    /// The missing field or event, in words.
     pub fn new<'a>(header_page: &str, formats: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
         let layout = PageLayout::parse(header_page).ok_or_else(|| {
             format!("expected commit and data fields in events/header_page, found {header_page:?}")
@@ -90,19 +90,19 @@ impl Decoder {
         Ok(Self { layout, id, current, shapes })
     }
 
-    /// Bytes of a page.
+    /// Size of a page, bytes.
     #[must_use]
     pub fn page_size(&self) -> usize {
         self.layout.page_size()
     }
 
-    /// A page's head; `None` if it is too short for one.
+    /// Parses a page's header; `None` if the bytes are too short for one.
     #[must_use]
     pub fn page<'a>(&self, bytes: &'a [u8]) -> Option<Page<'a>> {
         Page::new(&self.layout, bytes)
     }
 
-    /// The events of a page that was recorded on `cpu`, oldest first. Records of unknown kinds are passed over.
+    /// Events of a page recorded on `cpu`, the oldest first. Records of unknown kinds are skipped.
     pub fn events<'a>(&'a self, cpu: usize, page: Page<'a>) -> impl Iterator<Item = TraceEvent> + 'a {
         page.records().filter_map(move |(time_ns, record)| {
             let id = u16::try_from(self.id.number(record)?).ok()?;
@@ -141,7 +141,7 @@ impl Shape {
         Some(match self {
             Self::Switch { previous, state, next } => What::Switch {
                 previous: previous.read(record)?,
-                // The low byte says why it sleeps; 0x100 and above mark preemption (TASK_REPORT_MAX).
+                // The low byte is the sleep state; 0x100 and above mark preemption (TASK_REPORT_MAX).
                 preempted: state.number(record)? & 0xFF == 0,
                 next: next.read(record)?,
             },
@@ -189,11 +189,11 @@ impl TaskFields {
     }
 }
 
-/// Interrupts of the CPU itself, as `events/irq_vectors` names them.
+/// Interrupts of the CPU itself, by their names in `events/irq_vectors`.
 const VECTORS: &[&str] =
     &["local_timer", "reschedule", "call_function", "call_function_single", "irq_work"];
 
-/// By number, as `/proc/softirqs` names them.
+/// Softirqs by number, by their names in `/proc/softirqs`.
 const SOFTIRQS: &[&str] =
     &["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 

@@ -1,44 +1,45 @@
-//! What the trace says, in our words.
+//! Events of the trace, independent of the kernel's formats.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// One event of the trace.
+/// Event of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     /// `CLOCK_MONOTONIC`, ns.
     pub time_ns: u64,
-    /// CPU it happened on.
+    /// CPU of the event.
     pub cpu: usize,
     /// Thread that was current there; 0 is the idle task.
     pub current: i32,
-    /// What happened.
+    /// Kind of the event and its fields.
     pub what: What,
 }
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// `sched_switch`: another thread runs from now on.
+    /// `sched_switch`: another thread starts running.
     Switch {
-        /// Who ran.
+        /// Thread that ran.
         previous: Task,
-        /// Whether it would go on running: it was preempted and does not sleep.
+        /// True if it is still runnable: it was preempted and does not sleep.
         preempted: bool,
-        /// Who runs now.
+        /// Thread that runs now.
         next: Task,
     },
-    /// `sched_waking`: a thread is being woken; the event is of the CPU that wakes.
+    /// `sched_waking`: a thread is being woken; the event belongs to the CPU that wakes it.
     Waking {
-        /// Who.
+        /// Thread that is woken.
         thread: i32,
     },
-    /// `sched_stat_runtime`: what a thread ran since it was last charged, ns, without time stolen from the CPU.
+    /// `sched_stat_runtime`: run time of a thread since its last charge, ns, without time stolen from the
+    /// CPU.
     Charged {
-        /// Who.
+        /// Thread that is charged.
         thread: i32,
-        /// ns.
+        /// Run time, ns.
         ran_ns: u64,
     },
     /// `irq_handler_entry`.
@@ -50,16 +51,17 @@ pub enum What {
     },
     /// `irq_handler_exit`.
     IrqExit,
-    /// An entry of `irq_vectors`: interrupts of the CPU itself, by name as `local_timer`, `reschedule`.
+    /// Entry of `irq_vectors`: interrupt of the CPU itself, by name, for example `local_timer`,
+    /// `reschedule`.
     VectorEntry {
         /// Name without `_entry`.
         name: &'static str,
     },
-    /// An exit of `irq_vectors`.
+    /// Exit of `irq_vectors`.
     VectorExit,
     /// `softirq_entry`.
     SoftirqEntry {
-        /// Its name, as in `/proc/softirqs`.
+        /// Name as in `/proc/softirqs`.
         name: &'static str,
     },
     /// `softirq_exit`.
@@ -80,23 +82,23 @@ pub enum What {
     IdleExit,
 }
 
-/// A thread, as the scheduler's events name it.
+/// Thread, as in the scheduler's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Task {
     /// Thread id; 0 is the idle task of its CPU.
     pub thread: i32,
-    /// Its name.
+    /// Name of the thread.
     pub name: Name,
     /// Kernel priority: below 100 real-time, 99 - priority; 120 ordinary.
     pub priority: i32,
 }
 
-/// A name of up to 23 bytes, in place: threads have at most 15, interrupt names are cut off.
+/// Name of up to 23 bytes, stored in place: threads have at most 15, interrupt names are cut.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Name([u8; 24]);
 
 impl Name {
-    /// The name in these bytes.
+    /// Creates a name of these bytes.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Self {
         let mut name = [0; 24];

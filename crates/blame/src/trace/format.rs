@@ -1,45 +1,45 @@
-//! `format` files: where the kernel puts the fields of an event.
+//! Locations of an event's fields, from the kernel's `format` files.
 //!
-//! Their shape is the kernel's own promise to tools (`Documentation/trace/events.rst`): a name, an ID, and one line a
-//! field with offset, size and sign. Offsets differ between kernels, so nothing is assumed.
+//! Their syntax is stable (`Documentation/trace/events.rst`): a name, an ID, and one line per field with
+//! offset, size and sign. Offsets differ between kernels and are always read.
 
 use std::collections::HashMap;
 
-/// One event's layout.
+/// Layout of one event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventFormat {
-    /// Name of the event, as `sched_switch`.
+    /// Name of the event, for example `sched_switch`.
     pub name: String,
-    /// What stands in `common_type` of its records.
+    /// Value of `common_type` in its records.
     pub id: u16,
     fields: HashMap<String, Field>,
 }
 
-/// Where a field is.
+/// Location of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Bytes from the start of the record.
+    /// Offset from the start of the record, bytes.
     pub offset: usize,
-    /// Bytes.
+    /// Size, bytes.
     pub size: usize,
-    /// Whether its highest bit is a sign.
+    /// True for a signed number.
     pub signed: bool,
     kind: FieldKind,
 }
 
-/// How the field's content is stored.
+/// Storage of a field's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FieldKind {
-    /// In place.
+    /// In the field itself.
     InPlace,
     /// `__data_loc`: offset from the record's start and length, in 32 bits.
     Elsewhere,
-    /// `__rel_loc`: the same, but the offset counts from behind the field.
+    /// `__rel_loc`: the same, with the offset counted from the end of the field.
     Behind,
 }
 
 impl EventFormat {
-    /// Reads a `format` file; `None` without a name or an ID.
+    /// Parses a `format` file; `None` without a name or an ID.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut format = Self::default();
@@ -58,7 +58,7 @@ impl EventFormat {
         (!format.name.is_empty()).then_some(format)
     }
 
-    /// Where the field of this name is.
+    /// Location of the field of this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Field> {
         self.fields.get(name).copied()
@@ -66,7 +66,7 @@ impl EventFormat {
 }
 
 impl Field {
-    /// The whole number in a record; `None` if the record is too short or the field no number.
+    /// Integer in a record; `None` if the record is too short or the field is no number.
     #[must_use]
     pub fn number(&self, record: &[u8]) -> Option<i64> {
         let bytes = record.get(self.offset..self.offset.checked_add(self.size)?)?;
@@ -77,11 +77,11 @@ impl Field {
         wide[..bytes.len()].copy_from_slice(bytes);
         let value = u64::from_le_bytes(wide);
         let unused = 64 - 8 * bytes.len() as u32;
-        // Shifted up and down again the sign fills the unused bits.
+        // Shifting left and right fills the unused bits with the sign.
         Some(if self.signed { ((value << unused) as i64) >> unused } else { value as i64 })
     }
 
-    /// The text in a record, up to its NUL; `None` if it does not lie within the record.
+    /// Text in a record, up to its NUL; `None` if it does not lie within the record.
     #[must_use]
     pub fn text<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
         let bytes = match self.kind {
@@ -98,7 +98,8 @@ impl Field {
     }
 }
 
-/// A line as `field:char prev_comm[16]; offset:8; size:16; signed:0;`, also without `signed`, as old kernels write it.
+/// Parses a line such as `field:char prev_comm[16]; offset:8; size:16; signed:0;`, also without `signed`,
+/// as in old kernels.
 fn field(line: &str) -> Option<(String, Field)> {
     let mut parts = line.strip_prefix("field:")?.split(';').map(str::trim);
     let declaration = parts.next()?;

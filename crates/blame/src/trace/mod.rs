@@ -1,11 +1,11 @@
-//! The kernel's own trace: switched on, kept in a ring, read back.
+//! The kernel's trace: switching it on, keeping it in a ring, reading it.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`tracefs`] | tracefs without a mount point, and an instance of our own in it |
-//! | [`recorder`] | the flight recorder: the newest events of some CPUs |
-//! | [`format`](mod@format), [`page`] | the kernel's layouts, read from its own words |
-//! | [`decoder`], [`event`] | records to events |
+//! | [`recorder`] | flight recorder: the newest events of some CPUs |
+//! | [`format`](mod@format), [`page`] | layouts of events and pages, as the kernel describes them |
+//! | [`decoder`], [`event`] | events from records |
 //! | [`symbols`] | names of kernel functions |
 
 pub mod decoder;

@@ -1,11 +1,12 @@
-//! Pages of the kernel's trace ring buffer, as `trace_pipe_raw` hands them out.
+//! Pages of the kernel's trace ring buffer, as read from `trace_pipe_raw`.
 //!
-//! Layout: `include/linux/ring_buffer.h` and `events/header_page`. A page starts with the time of its first record and
-//! the number of bytes used; each record has five bits of type or length and 27 bits of time since the last one.
+//! Layout: `include/linux/ring_buffer.h` and `events/header_page`. A page starts with the time of its first
+//! record and the number of bytes used; each record has five bits of type or length and 27 bits of time
+//! since the last one.
 
 use super::format::EventFormat;
 
-/// The layout of a page.
+/// Layout of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageLayout {
     commit_offset: usize,
@@ -15,7 +16,7 @@ pub struct PageLayout {
 }
 
 impl PageLayout {
-    /// Reads `events/header_page`; `None` if a field is missing.
+    /// Parses `events/header_page`; `None` if a field is missing.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         // The file is a list of fields without a name and an ID.
@@ -34,14 +35,14 @@ impl PageLayout {
         sound.then_some(layout)
     }
 
-    /// Bytes of a whole page.
+    /// Size of a whole page, bytes.
     #[must_use]
     pub fn page_size(&self) -> usize {
         self.data_offset + self.data_size
     }
 }
 
-/// One page, whole or cut off: whatever its bytes are, reading it ends and stays within it.
+/// Page, whole or truncated: with any content, reading ends and stays within it.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     data: &'a [u8],
@@ -53,11 +54,11 @@ pub struct Page<'a> {
 /// Records before this page were overwritten (`RB_MISSED_EVENTS`).
 const MISSED_EVENTS: u64 = 1 << 31;
 
-/// The bits of the commit field that are a length: above them are flags.
+/// Bits of the commit field that hold the length; those above are flags.
 const LENGTH: u64 = (1 << 20) - 1;
 
 impl<'a> Page<'a> {
-    /// Reads a page's head; `None` if not even that is there.
+    /// Parses a page's header; `None` if the bytes are too short for it.
     #[must_use]
     pub fn new(layout: &PageLayout, bytes: &'a [u8]) -> Option<Self> {
         let start_ns = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
@@ -81,33 +82,33 @@ impl<'a> Page<'a> {
         self.start_ns
     }
 
-    /// Whether records just before this page were lost.
+    /// True if records just before this page were lost.
     #[must_use]
     pub fn missed(&self) -> bool {
         self.missed
     }
 
-    /// Bytes in use, from the page's start: what lies behind may be cut off.
+    /// Bytes in use, from the page's start; the rest may be cut off.
     #[must_use]
     pub fn end(&self) -> usize {
         self.end
     }
 
-    /// The records with their times, oldest first.
+    /// Records with their times, the oldest first.
     #[must_use]
     pub fn records(&self) -> Records<'a> {
         Records { rest: self.data, now: self.start_ns }
     }
 }
 
-/// Walks over the records of a page.
+/// Iterator over the records of a page.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     rest: &'a [u8],
     now: u64,
 }
 
-/// `enum ring_buffer_type`: lengths up to 28 words stand in the type itself.
+/// `enum ring_buffer_type`: lengths up to 28 words are in the type itself.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
 const TIME_STAMP: u32 = 31;
@@ -115,7 +116,7 @@ const TIME_STAMP: u32 = 31;
 /// Bits of time in a record's head.
 const DELTA_BITS: u32 = 27;
 
-/// Absolute times have 59 bits; those above come from the time so far.
+/// Bits of absolute times; the bits above 59 come from the time so far.
 const ABSOLUTE: u64 = (1 << 59) - 1;
 
 impl<'a> Iterator for Records<'a> {
@@ -132,7 +133,7 @@ impl<'a> Iterator for Records<'a> {
                 }
                 PADDING => {
                     let length = self.word()? as usize;
-                    // The length counts its own word; what was discarded still took its time.
+                    // The length includes its own word; a discarded record still advances the time.
                     self.take(length.saturating_sub(4))?;
                     self.now = self.now.wrapping_add(delta);
                 }
@@ -164,7 +165,7 @@ impl<'a> Records<'a> {
         Some(u32::from_le_bytes(word.try_into().ok()?))
     }
 
-    /// Takes bytes; what does not lie within the page ends it.
+    /// Takes bytes; the iteration ends if they exceed the page.
     fn take(&mut self, length: usize) -> Option<&'a [u8]> {
         let taken = self.rest.get(..length);
         self.rest = self.rest.get(length..).unwrap_or_default();
@@ -192,7 +193,7 @@ mod tests {
     fn the_layout_is_read_from_the_kernels_own_words() {
         let layout = PageLayout::parse(HEADER_PAGE).unwrap();
         assert_eq!(layout.page_size(), 4096);
-        // 32-bit kernels: a local_t of four bytes.
+        // 32-bit kernels have a local_t of four bytes.
         let narrow = HEADER_PAGE
             .replace("offset:8;\tsize:8", "offset:8;\tsize:4")
             .replace("offset:16;\tsize:4080", "offset:12;\tsize:4084");

@@ -1,4 +1,4 @@
-//! The flight recorder: the kernel keeps the newest events in its rings; they are read only when somebody asks.
+//! Flight recorder: the kernel keeps the newest events in its rings; they are read only on request.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -9,13 +9,13 @@ use super::decoder::{Decoder, EVENTS};
 use super::event::TraceEvent;
 use super::tracefs::{Instance, Unavailable};
 
-/// Records some CPUs from when it is made to when it is dropped.
+/// Records the events of some CPUs during its lifetime.
 ///
-/// The cycle pays for the events on its CPU, nothing else: the rings are the kernel's, overwritten when full, and
-/// whoever reads them does so on a thread of its own.
+/// The cycle pays only for the events on its own CPU: the rings belong to the kernel and are overwritten
+/// when full, and they are read on another thread.
 #[derive(Debug)]
 pub struct Recorder {
-    // Before the instance: one whose pipes are open cannot be removed.
+    // Dropped before the instance, which cannot be removed while its pipes are open.
     pipes: Vec<Pipe>,
     decoder: Decoder,
     pages: VecDeque<KeptPage>,
@@ -38,26 +38,27 @@ struct KeptPage {
     bytes: Box<[u8]>,
 }
 
-/// Ring of a CPU at most, in KiB: a quarter of a second of the densest load seen (`hackbench`), minutes of a quiet one.
+/// Largest ring of a CPU, KiB: a quarter of a second of the densest load seen (`hackbench`), minutes of a
+/// quiet one.
 const RING_OF_ONE: usize = 8 << 10;
 
-/// Rings of all CPUs together, in KiB; read pages are kept up to the same size.
+/// Rings of all CPUs together, KiB; as many read pages are kept.
 const RING_OF_ALL: usize = 32 << 10;
 
-/// Ring of a CPU at least, in KiB.
+/// Smallest ring of a CPU, KiB.
 const RING_AT_LEAST: usize = 512;
 
 impl Recorder {
-    /// Records these CPUs.
+    /// Starts recording on these CPUs.
     ///
     /// # Errors
-    /// What the kernel lacks or refuses.
+    /// The feature that the kernel lacks or refuses.
     pub fn start(cpus: &[usize]) -> Result<Self, Unavailable> {
         let instance = Instance::create()?;
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         instance.set("tracing_cpumask", &mask(cpus))?;
-        // Rings of CPUs that are not recorded take no room.
+        // Rings of CPUs that are not recorded are kept small.
         instance.set("buffer_size_kb", "8")?;
         let ring = (RING_OF_ALL / cpus.len().max(1)).clamp(RING_AT_LEAST, RING_OF_ONE);
         for cpu in cpus {
@@ -70,7 +71,7 @@ impl Recorder {
         Ok(Self { pipes, decoder, pages: VecDeque::new(), most_pages, missing, instance })
     }
 
-    /// Events this kernel does not have and blame can be told without, as `irq_vectors:local_timer_entry`.
+    /// Optional events that this kernel lacks, for example `irq_vectors:local_timer_entry`.
     #[must_use]
     pub fn missing(&self) -> &[String] {
         &self.missing
@@ -82,19 +83,19 @@ impl Recorder {
         self.instance.name()
     }
 
-    /// CPUs that are recorded.
+    /// CPUs recorded.
     pub fn cpus(&self) -> impl Iterator<Item = usize> + '_ {
         self.pipes.iter().map(|pipe| pipe.cpu)
     }
 
-    /// Takes over what the kernel has. What is older than the room allows is forgotten.
+    /// Reads all events from the kernel. The oldest ones are discarded beyond the limit.
     ///
     /// # Errors
-    /// What reading fails with.
+    /// Reading fails.
     pub fn drain(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; self.decoder.page_size()];
         for pipe in &mut self.pipes {
-            // No more than the ring holds: a CPU may write as fast as it is read.
+            // At most the ring's size: a CPU may write as fast as it is read.
             for _ in 0..self.most_pages {
                 let length = match pipe.file.read(&mut buffer) {
                     Ok(0) => break,
@@ -117,7 +118,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// What is kept of this stretch of time, all CPUs, in order of time.
+    /// Events of this interval of all CPUs, in order of time.
     #[must_use]
     pub fn events(&self, from_ns: u64, to_ns: u64) -> Vec<TraceEvent> {
         let mut events = Vec::new();
@@ -133,12 +134,12 @@ impl Recorder {
                 events.extend(self.decoder.events(cpu, head).filter(within));
             }
         }
-        // Stable: events of one CPU keep their order.
+        // A stable sort keeps the order of each CPU's events.
         events.sort_by_key(|event| event.time_ns);
         events
     }
 
-    /// Since when nothing of any CPU is missing, up to `to_ns`; `None` if nothing is kept.
+    /// Start of the recording without gaps on any CPU, up to `to_ns`; `None` without events.
     #[must_use]
     pub fn complete_since(&self, to_ns: u64) -> Option<u64> {
         let mut since: Option<u64> = None;
@@ -167,7 +168,7 @@ impl Pipe {
     }
 }
 
-/// Switches the events on that there are; names those that are missed.
+/// Enables the events that exist; returns the names of those missing.
 fn enable(instance: &Instance) -> Result<(Decoder, Vec<String>), Unavailable> {
     let mut formats = Vec::new();
     let mut missing = Vec::new();
@@ -194,7 +195,7 @@ fn enable(instance: &Instance) -> Result<(Decoder, Vec<String>), Unavailable> {
     Ok((decoder, missing))
 }
 
-/// CPUs as the kernel wants them: hexadecimal words of 32 bits, the highest first, parted by commas.
+/// CPU mask in the kernel's format: hexadecimal words of 32 bits, the highest first, separated by commas.
 fn mask(cpus: &[usize]) -> String {
     let words = cpus.iter().max().map_or(1, |&cpu| cpu / 32 + 1);
     let mut mask = vec![0_u32; words];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
-/// The names of the functions at these addresses, from `/proc/kallsyms`; those it hides or does not know are left out.
+/// Names of the functions at these addresses, from `/proc/kallsyms`; hidden and unknown ones are left out.
 #[must_use]
 pub fn names(addresses: &[u64]) -> BTreeMap<u64, String> {
     match File::open("/proc/kallsyms") {

@@ -1,7 +1,8 @@
-//! tracefs, and an instance of our own in it.
+//! Access to tracefs, and a trace instance of our own in it.
 //!
-//! An instance has its own ring buffers, events and clock, so that nobody else's tracing is touched. Where tracefs is
-//! not mounted it is opened detached (`fsopen`, `fsmount`): no mount point ever shows, and nothing is left to unmount.
+//! An instance has its own ring buffers, events and clock, so that other tracing is not affected. Where
+//! tracefs is not mounted it is opened detached (`fsopen`, `fsmount`): no mount point appears, and nothing
+//! is left to unmount.
 
 use std::fs;
 use std::io::{self, Read};
@@ -15,49 +16,49 @@ use std::time::Duration;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use thiserror::Error;
 
-/// Why the kernel's trace cannot be had.
+/// Reason why the kernel's trace cannot be used.
 #[derive(Debug, Error)]
 pub enum Unavailable {
-    /// There is no tracefs, or it may not be opened.
+    /// tracefs does not exist, or may not be opened.
     #[error(
         "tracefs cannot be opened ({0}): it needs root or CAP_SYS_ADMIN, and a kernel with CONFIG_TRACING"
     )]
     Tracefs(io::Error),
-    /// No instance can be made.
+    /// No instance can be created.
     #[error("no trace instance can be made ({0}): expected a writable instances folder in tracefs")]
     Instance(io::Error),
-    /// Something in the instance is not as expected.
+    /// A file of the instance is not as expected.
     #[error("{what} of the trace instance: {error}")]
     Setting {
-        /// The file.
+        /// Name of the file.
         what: String,
-        /// What it said.
+        /// Error of the operating system.
         error: io::Error,
     },
-    /// An event there is no blame without.
+    /// A required event does not exist.
     #[error("the kernel has no event {0}: it needs CONFIG_FTRACE with that event")]
     Event(String),
-    /// A layout that cannot be read.
+    /// A layout cannot be read.
     #[error("the trace's format is not understood: {0}")]
     Format(String),
 }
 
-/// tracefs, reachable by path.
+/// tracefs, accessible by path.
 #[derive(Debug)]
 pub struct Tracefs {
     root: PathBuf,
-    /// The detached mount: gone with its last descriptor, even if the process is killed.
+    /// Detached mount: gone with its last descriptor, even if the process is killed.
     _mount: Option<OwnedFd>,
 }
 
-/// Where it is mounted, if it is.
+/// Usual mount points.
 const MOUNTED: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
 impl Tracefs {
-    /// Opens it, mounted or not.
+    /// Opens tracefs, mounted or not.
     ///
     /// # Errors
-    /// Neither mounted nor to be opened detached.
+    /// It is not mounted and cannot be opened detached.
     pub fn open() -> Result<Self, Unavailable> {
         if let Some(root) = MOUNTED.iter().find(|root| Path::new(root).join("instances").is_dir()) {
             return Ok(Self { root: root.into(), _mount: None });
@@ -67,13 +68,13 @@ impl Tracefs {
         Ok(Self { root, _mount: Some(mount) })
     }
 
-    /// Reads one of its files, by its path in it.
+    /// Reads a file, given by its path in tracefs.
     ///
     /// # Errors
-    /// What reading fails with.
+    /// Reading fails.
     pub fn read(&self, path: &str) -> io::Result<String> {
-        // Some of them (events/header_page) give all or nothing: one read must hold it all, which
-        // `fs::read_to_string` does not promise.
+        // Some files (events/header_page) must be read in a single call, which `fs::read_to_string` does
+        // not guarantee.
         let mut file = fs::File::open(self.root.join(path))?;
         let mut text = Vec::new();
         let mut buffer = vec![0; 1 << 16];
@@ -85,22 +86,22 @@ impl Tracefs {
         }
     }
 
-    /// Names of the instances there are.
+    /// Names of all instances.
     #[must_use]
     pub fn instances(&self) -> Vec<String> {
         let entries = fs::read_dir(self.root.join("instances")).into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
-    /// Removes instances of ours whose process is gone without having done so; says how many.
+    /// Removes instances of ours whose process has died; returns their number.
     pub fn remove_stale(&self) -> usize {
         let stale = self.instances().into_iter().filter(|name| is_stale(name));
-        // One whose pipes are still open is busy and stays, whatever /proc says of its process.
+        // An instance with open pipes is busy and stays, whatever /proc says of its process.
         stale.filter(|name| fs::remove_dir(self.root.join("instances").join(name)).is_ok()).count()
     }
 }
 
-/// An instance of our own: removed when dropped.
+/// Trace instance of our own, removed on drop.
 #[derive(Debug)]
 pub struct Instance {
     tracefs: Tracefs,
@@ -108,51 +109,51 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Makes one, after removing those of dead processes.
+    /// Creates an instance, after removing those of dead processes.
     ///
     /// # Errors
-    /// No tracefs, or no instance in it.
+    /// There is no tracefs, or no instance can be created.
     pub fn create() -> Result<Self, Unavailable> {
-        /// Instances of this process so far.
+        /// Number of instances of this process so far.
         static MADE: AtomicU32 = AtomicU32::new(0);
         let tracefs = Tracefs::open()?;
         tracefs.remove_stale();
         let process = process::id();
         let start = start_time(process).unwrap_or_default();
-        // Relaxed: the number itself is all that matters.
+        // Relaxed: only the number itself counts.
         let name = format!("{PREFIX}{process}-{start}-{}", MADE.fetch_add(1, Ordering::Relaxed));
         fs::create_dir(tracefs.root.join("instances").join(&name)).map_err(Unavailable::Instance)?;
         Ok(Self { tracefs, name })
     }
 
-    /// The tracefs it is in.
+    /// tracefs of the instance.
     #[must_use]
     pub fn tracefs(&self) -> &Tracefs {
         &self.tracefs
     }
 
-    /// Its name.
+    /// Name of the instance.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Path of one of its files.
+    /// Path of a file of the instance.
     #[must_use]
     pub fn path(&self, file: &str) -> PathBuf {
         self.tracefs.root.join("instances").join(&self.name).join(file)
     }
 
-    /// Whether it has this file.
+    /// True if the instance has this file.
     #[must_use]
     pub fn has(&self, file: &str) -> bool {
         self.path(file).exists()
     }
 
-    /// Writes one of its files.
+    /// Writes a file of the instance.
     ///
     /// # Errors
-    /// What writing fails with, and where.
+    /// Writing fails; with the name of the file.
     pub fn set(&self, file: &str, value: &str) -> Result<(), Unavailable> {
         fs::write(self.path(file), value)
             .map_err(|error| Unavailable::Setting { what: format!("{file} = {value}"), error })
@@ -164,7 +165,7 @@ impl Drop for Instance {
         let _ = self.set("tracing_on", "0");
         let _ = self.set("events/enable", "0");
         let path = self.path("");
-        // A reader that is just leaving keeps it busy for a moment.
+        // A reader that is just closing keeps it busy for a moment.
         for _ in 0..50 {
             match fs::remove_dir(&path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
@@ -176,7 +177,7 @@ impl Drop for Instance {
     }
 }
 
-/// How our instances are called: then the process, when it started, and a number.
+/// Prefix of the names of our instances, followed by process id, start time and a number.
 const PREFIX: &str = "onbeat-";
 
 fn detached() -> io::Result<OwnedFd> {
@@ -185,8 +186,8 @@ fn detached() -> io::Result<OwnedFd> {
     Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?)
 }
 
-/// Whether an instance is ours and the process that made it has ended: no process has its number, or another one
-/// that started at another time.
+/// True if an instance is ours and the process that made it has ended: no process has its id, or one with
+/// another start time has.
 fn is_stale(name: &str) -> bool {
     let Some(rest) = name.strip_prefix(PREFIX) else { return false };
     let mut numbers = rest.split('-').map(str::parse::<u64>);
@@ -198,10 +199,10 @@ fn is_stale(name: &str) -> bool {
     }
 }
 
-/// When a process started, in clock ticks since the machine's start (`man 5 proc_pid_stat`, field 22).
+/// Start time of a process, in clock ticks since boot (`man 5 proc_pid_stat`, field 22).
 fn start_time(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may hold anything, also parentheses.
+    // The name in parentheses may contain anything, also parentheses.
     stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 

@@ -1,4 +1,4 @@
-//! Why one stays outside.
+//! Reasons for a failed attach, lease or open.
 
 use std::fmt::Write;
 use std::io;
@@ -6,97 +6,97 @@ use std::path::PathBuf;
 
 use crate::region::RegionError;
 
-/// Why there is no attachment.
+/// Reason for a failed attach.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// There is no socket, or a dead cycle's.
+    /// There is no socket, or it is left over from a dead cycle.
     #[error("no cycle answers at {}: start one with `onbeat run`", path.display())]
     Nobody {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
     },
-    /// The process is there but does not answer.
+    /// The process exists but does not answer.
     #[error("the cycle at {} does not answer: its process is stopped, or gets no CPU", path.display())]
     Silent {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
     },
-    /// It speaks another version.
+    /// The server speaks another version of the protocol.
     #[error(
         "the cycle at {} speaks another version of the seam: expected {expected}, found {found}; use programs of the same \
          version of Onbeat on both sides",
         path.display()
     )]
     Version {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// This program's.
+        /// Version of this program.
         expected: u16,
-        /// The cycle's.
+        /// Version of the cycle.
         found: u16,
     },
-    /// It said no.
+    /// The server refused.
     #[error("the cycle at {} refused: {why}", path.display())]
     Refused {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// In its words.
+        /// Reason, as the server words it.
         why: String,
     },
-    /// What it hands out is of another make.
+    /// A region of the cycle has another layout.
     #[error("the cycle at {}: {error}", path.display())]
     Region {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// What differs.
+        /// Difference found.
         error: RegionError,
     },
-    /// The system refused.
+    /// A system call failed.
     #[error("{}: {error}", path.display())]
     System {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
-        /// What it says.
+        /// Error of the operating system.
         error: io::Error,
     },
 }
 
-/// Why the one running cycle was not found.
+/// Reason for not finding the one running cycle.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// There is none.
+    /// No cycle runs.
     #[error(
         "no cycle{} runs: none answers in {}; start one with `onbeat run`, or set ONBEAT_SEAM to the path of its socket",
         name.as_ref().map_or(String::new(), |name| format!(" called `{name}`")),
         folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     Nobody {
-        /// What it was to be called.
+        /// Name that was searched for.
         name: Option<String>,
-        /// Where it was looked for.
+        /// Folders that were searched.
         folders: Vec<PathBuf>,
     },
-    /// There are several.
+    /// Several cycles run.
     #[error("several cycles run; set ONBEAT_SEAM to the path of one:{}", list(found))]
     Several {
-        /// All of them.
+        /// All cycles found.
         found: Vec<Running>,
     },
-    /// It is there, but cannot be attached to.
+    /// The cycle exists but cannot be attached to.
     #[error(transparent)]
     Attach(#[from] AttachError),
 }
 
-/// A cycle that was found.
+/// A running cycle found by the search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Name of its seam.
+    /// Name of its interface.
     pub name: String,
-    /// The process that runs it.
+    /// Id of the process that runs it.
     pub process: u32,
-    /// The user who does.
+    /// Id of the user who runs it.
     pub user: u32,
-    /// Its socket.
+    /// Path of its socket.
     pub path: PathBuf,
 }
 
@@ -107,71 +107,71 @@ fn list(found: &[Running]) -> String {
     })
 }
 
-/// Why the command lease was not given.
+/// Reason for a refused command lease.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Somebody has it.
+    /// Another process holds it.
     #[error("process {process} gives the commands: end it first")]
     Taken {
-        /// Who.
+        /// Id of that process.
         process: u32,
     },
-    /// This user may not.
+    /// This user may not command.
     #[error("the command lease: {why}")]
     NotPermitted {
-        /// Who may.
+        /// Users and groups that may.
         why: String,
     },
-    /// The cycle said no.
+    /// The server refused.
     #[error("the command lease was refused: {why}")]
     Refused {
-        /// In its words.
+        /// Reason, as the server words it.
         why: String,
     },
-    /// The region is of another make.
+    /// The region has another layout.
     #[error(transparent)]
     Region(#[from] RegionError),
-    /// The cycle cannot be asked.
+    /// The request failed.
     #[error(transparent)]
     Attach(AttachError),
 }
 
-/// Why a port was not opened.
+/// Reason for a port that was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
-    /// It does not exist.
+    /// There is no such port.
     #[error("there is no port `{port}`; there are: {}", if known.is_empty() { "none".into() } else { known.join(", ") })]
     NoSuchPort {
-        /// Its name.
+        /// Name asked for.
         port: String,
-        /// Those there are.
+        /// Names of the ports there are.
         known: Vec<String>,
     },
-    /// Somebody has it open.
+    /// Another process has it open.
     #[error("process {process} has port `{port}` open: end it first")]
     Taken {
-        /// Its name.
+        /// Name of the port.
         port: String,
-        /// Who.
+        /// Id of that process.
         process: u32,
     },
-    /// This user may not.
+    /// This user may not open ports.
     #[error("port `{port}`: {why}")]
     NotPermitted {
-        /// Its name.
+        /// Name of the port.
         port: String,
-        /// Who may.
+        /// Users and groups that may.
         why: String,
     },
-    /// The cycle said no.
+    /// The server refused.
     #[error("port `{port}` was refused: {why}")]
     Refused {
-        /// Its name.
+        /// Name of the port.
         port: String,
-        /// In its words.
+        /// Reason, as the server words it.
         why: String,
     },
-    /// The cycle cannot be asked.
+    /// The request failed.
     #[error(transparent)]
     Attach(AttachError),
 }

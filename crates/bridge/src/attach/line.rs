@@ -1,4 +1,4 @@
-//! A connection to the door.
+//! A client's connection to the server.
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -16,13 +16,14 @@ use crate::channel::far::has_hung_up;
 use crate::door::protocol::{LONGEST_REPLY, Malformed, Reply, Request, Status, VERSION};
 use crate::place;
 
-/// It ends with the cycle, and what was given for it with it.
+/// Connection to the server; it ends with the cycle, and whatever was granted on it ends with it.
 #[derive(Debug)]
 pub(crate) struct Line {
     socket: OwnedFd,
     path: PathBuf,
     user: u32,
-    /// That it is of: a child which was forked has it, too, but does not end it.
+    /// Process that owns the connection: a forked child inherits the descriptor but does not end the
+    /// connection.
     process: u32,
 }
 
@@ -43,7 +44,7 @@ impl Line {
         Ok(Self { socket, path: path.into(), user, process: std::process::id() })
     }
 
-    /// Asks, and waits for the answer; not longer than a few seconds.
+    /// Sends a request and waits for the reply, for a few seconds at most.
     pub(super) fn ask(&self, request: Request<'_>) -> Result<(Reply, Vec<OwnedFd>), AttachError> {
         let failed = |error: Errno| match error {
             Errno::AGAIN => AttachError::Silent { path: self.path.clone() },
@@ -51,7 +52,8 @@ impl Line {
             error => AttachError::System { path: self.path.clone(), error: error.into() },
         };
         match retry_on_intr(|| send(&self.socket, &request.emit(), SendFlags::NOSIGNAL)) {
-            // A door that turns a visitor away says why and hangs up, without hearing what it wants: the reason is there.
+            // A server that turns a client away sends the reason and closes before it reads the request:
+            // the reason is still to be received.
             Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -65,7 +67,8 @@ impl Line {
             })
         };
         let received = match receive() {
-            // It hung up before it had read the request: the kernel says so once, and then gives what it had sent.
+            // The server closed before it had read the request: the kernel reports that once, and then
+            // delivers what the server had sent.
             Err(Errno::CONNRESET) => receive(),
             other => other,
         };
@@ -90,7 +93,7 @@ impl Line {
         }
     }
 
-    /// A refusal in words.
+    /// The refusal as text.
     pub(super) fn why(&self, reply: &Reply) -> String {
         match reply.status {
             Status::Taken => format!("process {} has it", reply.numbers[0]),
@@ -99,12 +102,12 @@ impl Line {
         }
     }
 
-    /// Who listens at the other end.
+    /// Id of the user who listens at the other end.
     pub(super) fn user(&self) -> u32 {
         self.user
     }
 
-    /// Whether the other end is closed.
+    /// True if the other end is closed.
     pub(crate) fn has_ended(&self) -> bool {
         has_hung_up(&self.socket)
     }
@@ -118,7 +121,7 @@ impl AsFd for Line {
 
 impl Drop for Line {
     fn drop(&mut self) {
-        // Closed it would stay open as long as a child has it.
+        // Closing the descriptor alone would leave the connection open as long as a child has it.
         if self.process == std::process::id() {
             let _ = shutdown(&self.socket, Shutdown::Both);
         }

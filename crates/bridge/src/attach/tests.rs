@@ -23,7 +23,7 @@ impl Folder {
         builder.open()
     }
 
-    /// What a cycle that was killed leaves: a socket that nobody listens at.
+    /// Leaves what a killed cycle leaves: a socket that no process listens at.
     fn leave_dead(&self, name: &str) -> PathBuf {
         let (path, listener): (PathBuf, OwnedFd) = place::listen_at(&self.0, name, 0o600, None).unwrap();
         drop(listener);
@@ -59,7 +59,7 @@ fn the_one_running_cycle_is_found_past_the_sockets_of_dead_ones() {
     folder.leave_dead("m");
     let _seam = folder.open("m").unwrap();
     assert_eq!(folder.only(None).unwrap().name(), "m");
-    // Who only looks removes nothing, and who opens a seam no other one's.
+    // A client that only looks removes nothing, and opening one interface removes no socket of another.
     assert!(dead[0].exists() && dead[1].exists());
 }
 
@@ -117,7 +117,7 @@ fn a_folder_of_another_user_is_not_trusted() {
     assert!(error.contains("belongs to user 65534"), "{error}");
 }
 
-/// A door that has no room says so and hangs up, before or after the visitor has said what it wants.
+/// A server without room sends the reason and closes, before or after the client has sent its request.
 #[test]
 fn a_reason_that_was_given_with_the_door_shut_is_heard() {
     use rustix::net::{SendFlags, accept, send};
@@ -125,11 +125,11 @@ fn a_reason_that_was_given_with_the_door_shut_is_heard() {
     let (path, listener) = place::listen_at(&folder.0, "robot", 0o600, None).unwrap();
     let refusal = Reply { status: Status::Failed, numbers: [0; 3], text: "full".into() };
     let shut = |door: OwnedFd| assert!(send(&door, &refusal.emit(), SendFlags::NOSIGNAL).unwrap() > 0);
-    // Before.
+    // Before the request.
     let line = Line::to(&path).unwrap();
     shut(accept(&listener).unwrap());
     assert_eq!(line.ask(Request::Attach).unwrap().0, refusal);
-    // After, and what it wants is never read.
+    // After the request, which is never read.
     let line = Line::to(&path).unwrap();
     std::thread::scope(|scope| {
         let answer = scope.spawn(|| line.ask(Request::Attach).unwrap().0);
@@ -139,7 +139,7 @@ fn a_reason_that_was_given_with_the_door_shut_is_heard() {
         shut(door);
         assert_eq!(answer.join().unwrap(), refusal);
     });
-    // And nobody is nobody.
+    // A server that closes without a reason is reported as absent.
     let line = Line::to(&path).unwrap();
     drop(accept(&listener).unwrap());
     assert!(matches!(line.ask(Request::Attach), Err(AttachError::Nobody { .. })));
@@ -154,7 +154,7 @@ fn names_that_are_no_file_names_are_refused() {
     }
 }
 
-/// Somebody has removed its socket, and another cycle has taken the place.
+/// The socket was removed, and another cycle has taken the path.
 #[test]
 fn who_ends_removes_no_socket_but_its_own() {
     let folder = Folder::new();
@@ -166,12 +166,12 @@ fn who_ends_removes_no_socket_but_its_own() {
     assert!(path.exists() && folder.only(None).is_ok(), "the second one is still found");
 }
 
-/// A holder's mapping, which it keeps after it gave the lease back, or hands to a child.
+/// Mapping of a holder, kept after it returned the lease or handed to a child.
 fn mapping(file: &OwnedFd) -> cell::Writer<Region> {
     region::writer(Region::open(words::REGION, file.as_fd(), Use::Store).unwrap()).unwrap()
 }
 
-/// Puts a command with this twist into a region, as the holder's own code does.
+/// Writes a command with this twist into a region, as the holder's own code does.
 fn write(region: &mut cell::Writer<Region>, x: f64) {
     let mut publication = vec![0; words::length(0)];
     words::encode(
@@ -185,7 +185,8 @@ fn blank() -> command::Command {
     command::Command { time_to_live_ns: 1, ..command::Command::default() }
 }
 
-/// A lease as any program takes it: the line that holds it, and the region's descriptor.
+/// Takes a lease as a program in any language would: the connection that holds it, and the region's
+/// descriptor.
 fn lease(path: &Path) -> (Line, OwnedFd) {
     let line = Line::to(path).unwrap();
     let (reply, mut files) = line.ask(Request::Lease).unwrap();
@@ -193,7 +194,7 @@ fn lease(path: &Path) -> (Line, OwnedFd) {
     (line, files.remove(0))
 }
 
-/// Returns once the door has seen whoever hung up before.
+/// Returns once the server has noticed every client that hung up before.
 fn door_has_looked(path: &Path) {
     let line = Line::to(path).unwrap();
     assert_eq!(line.ask(Request::Port("none")).unwrap().0.status, Status::NoSuchPort);
@@ -211,7 +212,7 @@ fn a_former_holder_that_goes_on_writing_is_heard_no_more_while_nobody_holds_the_
     write(&mut former, 0.5);
     drop(line);
     door_has_looked(door.path());
-    // The last word of who held the lease; and no other.
+    // The last command of the former holder is read, and no later one.
     assert_eq!((ends.command.newest(&mut heard), heard.twist.unwrap().x), (Read::New, 0.5));
     for _ in 0..20 {
         write(&mut former, 0.75);
@@ -237,7 +238,7 @@ fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out(
     }
 }
 
-/// The same from another thread, as fast as it can; and holders that follow each other quickly meanwhile.
+/// The same from another thread at full speed, while holders follow each other quickly.
 #[test]
 fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_granted_and_heard() {
     let folder = Folder::new();
@@ -265,7 +266,7 @@ fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_gra
     });
 }
 
-/// Sets a flag when it is dropped, by a panic too.
+/// Sets a flag when it is dropped, also by a panic.
 struct AtEnd<'a>(&'a std::sync::atomic::AtomicBool);
 
 impl Drop for AtEnd<'_> {
@@ -274,13 +275,13 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// A child that was forked has the connection too: what was given back is given back for it as well.
+/// A forked child has the connection too: a lease that is returned is returned for the child as well.
 #[test]
 fn a_lease_that_is_dropped_is_given_back_though_a_child_has_its_connection() {
     let folder = Folder::new();
     let (_ends, door) = folder.open("robot").unwrap();
     let (line, _file) = lease(door.path());
-    // What a fork without exec leaves open.
+    // As a fork without exec leaves it: the descriptor stays open in the child.
     rustix::io::fcntl_setfd(&line, rustix::io::FdFlags::empty()).unwrap();
     let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     drop(line);

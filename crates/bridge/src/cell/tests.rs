@@ -13,11 +13,11 @@ fn memory() -> Arc<[AtomicU64]> {
 }
 
 thread_local! {
-    /// Stores a writer still makes before it is dead.
+    /// Stores a writer still makes before it dies.
     static LIFE: Counter<usize> = const { Counter::new(usize::MAX) };
 }
 
-/// A word whose writer dies between two stores.
+/// Word whose writer dies between two stores.
 struct Mortal(AtomicU64);
 
 impl Word for Mortal {
@@ -40,7 +40,7 @@ impl Word for Mortal {
 
 #[test]
 fn a_writer_killed_at_any_store_leaves_the_last_whole_publication_and_the_next_writer_goes_on() {
-    // Sequence, three words, sequence, newest.
+    // Stores of a publication: sequence, three words, sequence, newest.
     const STORES: usize = 6;
     for before in 0..6_u64 {
         for life in 0..=STORES {
@@ -97,7 +97,7 @@ fn a_reader_of_arbitrary_words_ends() {
             Found::Nothing => assert_eq!(newest, 0),
             Found::Whole(number) | Found::Torn(number) => assert_eq!(number, newest),
         }
-        // Who writes into it goes on, whatever stands there.
+        // A writer continues, whatever the words contain.
         let mut writer = Writer::new(words, SHAPE).unwrap();
         writer.publish(&[1, 2, 3]);
         if newest != u64::MAX {

@@ -1,4 +1,4 @@
-//! The other end: for an ordinary thread of any process.
+//! The client's end of a port, for an ordinary thread of any process.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -12,10 +12,11 @@ use rustix::time::Timespec;
 
 use super::Kind;
 
-/// A port, opened. Dropping it closes the port for the next one.
+/// An open port. Dropping it frees the port for the next client.
 ///
-/// It is a socket: [`AsFd`] gives it to `poll`, `select`, an event loop. Of a port of messages one `read` is one message
-/// and one `write` too. `read` gives 0 when the cycle has ended. Two threads may read and write at once through `&Channel`.
+/// It is a socket: [`AsFd`] gives it to `poll`, `select` or an event loop. On a port of messages one `read`
+/// is one message, and so is one `write`. `read` returns 0 once the cycle has ended. Two threads may read
+/// and write at once through `&Channel`.
 #[derive(Debug)]
 pub struct Channel {
     socket: OwnedFd,
@@ -27,25 +28,26 @@ impl Channel {
         Self { socket, kind }
     }
 
-    /// What the port carries.
+    /// Kind of data the port carries.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Whether `read` and `write` say [`ErrorKind::WouldBlock`] instead of waiting; at first they wait.
+    /// Makes `read` and `write` return [`ErrorKind::WouldBlock`] instead of waiting if `on`; by default
+    /// they wait.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub fn set_nonblocking(&self, on: bool) -> io::Result<()> {
         let flags = fcntl_getfl(&self.socket)?;
         Ok(fcntl_setfl(&self.socket, if on { flags | OFlags::NONBLOCK } else { flags - OFlags::NONBLOCK })?)
     }
 
-    /// As `read`, but waits no longer than this; `None` when nothing came.
+    /// Reads as `read` does, but waits no longer than `longest`; `None` if nothing came.
     ///
     /// # Errors
-    /// As `read`, and [`ErrorKind::UnexpectedEof`] when the cycle has ended.
+    /// Those of `read`, and [`ErrorKind::UnexpectedEof`] once the cycle has ended.
     pub fn recv_timeout(&self, buffer: &mut [u8], longest: Duration) -> io::Result<Option<usize>> {
         match self.wait(PollFlags::IN, longest)? {
             false => Ok(None),
@@ -58,10 +60,10 @@ impl Channel {
         }
     }
 
-    /// As `write`, but waits no longer than this for room; [`ErrorKind::TimedOut`] when there was none.
+    /// Writes as `write` does, but waits no longer than `longest` for room.
     ///
     /// # Errors
-    /// As `write`.
+    /// Those of `write`, and [`ErrorKind::TimedOut`] if there was no room in time.
     pub fn send_timeout(&self, bytes: &[u8], longest: Duration) -> io::Result<usize> {
         let late =
             || io::Error::new(ErrorKind::TimedOut, "the real-time side does not take what is sent to it");
@@ -74,7 +76,7 @@ impl Channel {
         })
     }
 
-    /// Whether the descriptor is ready within this time.
+    /// True if the descriptor is ready within `longest`.
     fn wait(&self, wanted: PollFlags, longest: Duration) -> io::Result<bool> {
         let deadline = Instant::now().checked_add(longest);
         loop {

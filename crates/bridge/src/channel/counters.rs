@@ -1,36 +1,36 @@
-//! What passed a port, counted by whoever moves it.
+//! Traffic counters of a port, each kept by the thread that moves the data.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-/// What passed a port so far. Messages, or for a stream: bytes.
+/// Traffic of a port so far, in messages, or in bytes for a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
     /// Name of the port.
     pub name: String,
-    /// The real-time thread has bound it.
+    /// True once the real-time thread has bound it.
     pub bound: bool,
-    /// Somebody has it open.
+    /// True while a client has it open.
     pub open: bool,
     /// Times it was opened.
     pub opened: u64,
-    /// The real-time thread put into the ring.
+    /// Put into the ring by the real-time thread.
     pub sent: u64,
-    /// The real-time thread was refused: the ring was full, or the message too long or empty.
+    /// Refused to the real-time thread: the ring was full, or the message too long or empty.
     pub refused: u64,
-    /// The door took out of the ring and put into the client's socket.
+    /// Moved by the server from the ring to the client's socket.
     pub delivered: u64,
-    /// The client wrote and the door put into the ring.
+    /// Written by the client and put into the ring by the server.
     pub written: u64,
-    /// The real-time thread took out of the ring.
+    /// Taken out of the ring by the real-time thread.
     pub received: u64,
-    /// The client wrote and the door dropped: too long a message, or left behind by a client that is gone while the ring
-    /// was full and the next client came.
+    /// Written by the client and dropped by the server: a message that was too long, or what a former
+    /// client had left when the ring was full and the next client came.
     pub dropped: u64,
 }
 
-/// The same, where they are counted. Each is written by one thread.
+/// The counters in memory; each is written by one thread only.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(super) bound: AtomicBool,
@@ -46,7 +46,7 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub(crate) fn read(&self, name: &str) -> PortCounters {
-        // Relaxed: counts, nothing hangs on them.
+        // Relaxed: plain counts; no other data depends on them.
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         PortCounters {
             name: name.to_owned(),
@@ -65,6 +65,6 @@ impl Counters {
 
 /// Adds to a counter that only the calling thread writes.
 pub(super) fn add(counter: &AtomicU64, count: usize) {
-    // Relaxed: only this thread writes it, and nothing hangs on it.
+    // Relaxed: only this thread writes it, and no other data depends on it.
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(count as u64), Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! The door's end of a port: between the rings and the client's socket.
+//! The server's end of a port: between the rings and the client's socket.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ use super::counters::{Counters, add};
 use super::{Kind, record};
 use crate::description::PortDescription;
 
-/// The door's end.
+/// The server's end of a port.
 #[derive(Debug)]
 pub(crate) struct Far {
     name: Box<str>,
@@ -26,21 +26,21 @@ pub(crate) struct Far {
     buffer: Box<[u8]>,
 }
 
-/// Who has it open.
+/// The client that has the port open.
 #[derive(Debug)]
 struct Client {
     socket: OwnedFd,
     process: u32,
 }
 
-/// Why a port was not opened.
+/// Reason for a port that was not opened.
 #[derive(Debug)]
 pub(crate) enum NotOpened {
-    /// This process has it open.
+    /// Open already by this process.
     By(u32),
-    /// The real-time thread has not bound it yet.
+    /// Not bound yet by the real-time thread.
     NotBound,
-    /// The system refused.
+    /// A system call failed.
     System(io::Error),
 }
 
@@ -75,7 +75,7 @@ impl Far {
         self.client.is_some()
     }
 
-    /// Opens it for a process: its end of the socket.
+    /// Opens the port for a process; returns its end of the socket.
     pub(crate) fn open(&mut self, process: u32) -> Result<OwnedFd, NotOpened> {
         if !self.counters.bound.load(Ordering::Relaxed) {
             return Err(NotOpened::NotBound);
@@ -98,14 +98,14 @@ impl Far {
         Ok(theirs)
     }
 
-    /// What the door waits for at this port; nothing where its ring is full: a client that has hung up would wake it for
-    /// ever.
+    /// Event the server polls for at this port; none while its ring is full, because a client that has hung
+    /// up would then wake it continually.
     pub(crate) fn wait(&self) -> Option<PollFd<'_>> {
         let client = self.client.as_ref().filter(|_| self.has_room())?;
         Some(PollFd::new(&client.socket, PollFlags::IN))
     }
 
-    /// Moves what can be moved without waiting, both ways.
+    /// Moves all data that can be moved without waiting, in both directions.
     pub(crate) fn pump(&mut self) {
         let alive = self.pump_out() && self.pump_back();
         if !alive {
@@ -113,7 +113,7 @@ impl Far {
         }
     }
 
-    /// Whether the client may still be there.
+    /// Moves data to the client; true if it may still be there.
     fn pump_out(&mut self) -> bool {
         loop {
             let Some(client) = &self.client else { return true };
@@ -139,14 +139,14 @@ impl Far {
             match (moved, failed) {
                 (Some(count), _) => add(&self.counters.delivered, count),
                 (None, Some(Errno::INTR)) => {}
-                // What finds no room in the socket waits in the ring. A client that cannot take any more may still have
-                // written something: that is for `pump_back` to find out.
+                // Data without room in the socket stays in the ring. A client that takes no more may still
+                // have written something: `pump_back` finds out.
                 (None, _) => return true,
             }
         }
     }
 
-    /// Whether the client may still be there.
+    /// Moves data from the client; true if it may still be there.
     fn pump_back(&mut self) -> bool {
         while self.has_room() {
             let Some(client) = &self.client else { return true };
@@ -181,7 +181,7 @@ impl Far {
         }
     }
 
-    /// Takes in what a client that is gone has written, as far as there is room; the rest is dropped and counted.
+    /// Takes in what a former client has written, as far as there is room; the rest is dropped and counted.
     fn leave_behind(&mut self) {
         self.pump();
         if let Some(client) = &self.client {
@@ -212,7 +212,7 @@ impl Far {
     }
 }
 
-/// Whether the other end of a socket is closed.
+/// True if the other end of a socket is closed.
 pub(crate) fn has_hung_up(socket: &impl AsFd) -> bool {
     let mut wait = [PollFd::new(socket, PollFlags::RDHUP)];
     let soon = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,4 +1,4 @@
-//! The real-time end.
+//! The real-time end of a port.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,7 +8,7 @@ use rtrb::{Consumer, Producer};
 use super::counters::{Counters, add};
 use super::{Kind, record};
 
-/// The real-time end of a port: two rings. No method waits, makes a system call or allocates.
+/// Real-time end of a port: two rings. No method waits, makes a system call or allocates.
 #[derive(Debug)]
 pub struct Port {
     name: Box<str>,
@@ -18,13 +18,13 @@ pub struct Port {
     counters: Arc<Counters>,
 }
 
-/// What was to be sent found no room, and was counted.
+/// The ring had no room for the bytes, which were refused and counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{length} bytes found no room: the client of the port does not read, or there is none; or they never fit"
 )]
 pub struct Full {
-    /// Bytes that were to be sent.
+    /// Number of bytes refused.
     pub length: usize,
 }
 
@@ -39,16 +39,16 @@ impl Port {
         Self { name: name.into(), kind, out, back, counters }
     }
 
-    /// Says that the real-time thread is there: clients may open the port from now on.
+    /// Marks the real-time thread as present: from now on clients may open the port.
     pub fn bind(&mut self) {
-        // Relaxed: the flag carries nothing but itself; what passes is ordered by the rings.
+        // Relaxed: the flag carries no other data; the rings order what passes through them.
         self.counters.bound.store(true, Ordering::Relaxed);
     }
 
-    /// Puts a message, or bytes of a stream, on the way: whole or not at all.
+    /// Queues a message, or bytes of a stream, for the client: whole or not at all.
     ///
     /// # Errors
-    /// There is no room, or a message is empty or longer than the port's size: refused and counted.
+    /// There is no room, or a message is empty or longer than the port's size; refused and counted.
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), Full> {
         let (done, count) = match self.kind {
             Kind::Message { size, .. } => {
@@ -66,8 +66,8 @@ impl Port {
         }
     }
 
-    /// Takes the oldest message, cut to the buffer, or as many bytes of a stream as are there and find room; `None` where
-    /// there is nothing.
+    /// Takes the oldest message, cut to the buffer, or as many bytes of a stream as are there and fit;
+    /// `None` if there is nothing.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let (length, count) = match self.kind {
             Kind::Message { size, .. } => (record::take(&mut self.back, size, buffer, |_| true)?, 1),
@@ -81,25 +81,25 @@ impl Port {
         (length > 0).then_some(length)
     }
 
-    /// Whether somebody has it open now, as far as the door knows.
+    /// True if a client has the port open now, as far as the server knows.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.counters.open.load(Ordering::Relaxed)
     }
 
-    /// How often it was opened so far. What the client before wrote may still be on its way.
+    /// Number of times the port was opened so far. Data of the former client may still arrive.
     #[must_use]
     pub fn times_opened(&self) -> u64 {
         self.counters.opened.load(Ordering::Relaxed)
     }
 
-    /// Its name.
+    /// Name of the port.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it carries.
+    /// Kind of data it carries.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind

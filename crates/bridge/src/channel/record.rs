@@ -1,11 +1,12 @@
-//! Messages in a ring of bytes: each takes a record of one length, so that exactly as many find room as were asked for.
+//! Messages in a ring of bytes: each takes a record of fixed length, so that exactly the requested number
+//! fits.
 
 use rtrb::{Consumer, Producer};
 
 /// Bytes before a message in its record: its length.
 pub(super) const HEADER: usize = 4;
 
-/// Puts a message of 1 to `size` bytes in; whether it found room.
+/// Puts in a message of 1 to `size` bytes; true if there was room.
 pub(super) fn put(ring: &mut Producer<u8>, size: usize, message: &[u8]) -> bool {
     let Ok(mut chunk) = ring.write_chunk(HEADER + size) else { return false };
     let (first, second) = chunk.as_mut_slices();
@@ -24,7 +25,8 @@ pub(super) fn put(ring: &mut Producer<u8>, size: usize, message: &[u8]) -> bool 
     true
 }
 
-/// Copies the oldest message, cut to `buffer`, and takes it out if `used` says so of the copy; its length then.
+/// Copies the oldest message, cut to `buffer`, and removes it if `used` accepts the copy; returns its
+/// length then.
 pub(super) fn take(
     ring: &mut Consumer<u8>,
     size: usize,
@@ -44,7 +46,7 @@ pub(super) fn take(
     })
 }
 
-/// Copies from `at` on out of two slices that follow each other; they are long enough.
+/// Copies from offset `at` on out of two consecutive slices, which must be long enough.
 fn copy(first: &[u8], second: &[u8], at: usize, to: &mut [u8]) {
     let here = to.len().min(first.len().saturating_sub(at));
     let (to_here, to_there) = to.split_at_mut(here);
@@ -66,7 +68,7 @@ mod tests {
         let rounds = if cfg!(miri) { 100 } else { 20_000 };
         let (size, depth) = (13, 3);
         let (mut in_end, mut out_end) = rtrb::RingBuffer::new((HEADER + size) * depth);
-        // The ring starts anywhere.
+        // The ring starts at a random offset.
         let mut random = fastrand::Rng::with_seed(3);
         let mut waiting = std::collections::VecDeque::new();
         for _ in 0..rounds {
@@ -110,7 +112,7 @@ mod tests {
 
     #[test]
     fn bytes_across_the_end_of_the_ring_are_put_together() {
-        // Records of 7 in a ring of 14, begun at 5: one begins at every offset in turn.
+        // Records of 7 bytes in a ring of 14, started at 5: a record begins at every offset in turn.
         let (mut in_end, mut out_end) = rtrb::RingBuffer::new(14);
         for shift in 0..14 {
             assert!(put(&mut in_end, 3, b"abc"));

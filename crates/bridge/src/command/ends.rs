@@ -1,7 +1,7 @@
-//! The two ends of the regions of commands.
+//! Both ends of the command regions.
 //!
-//! Each holder of the lease writes into a region of its own, made for it: what an earlier holder still does to its own,
-//! nobody reads any more ([`super::lease`]).
+//! Each holder of the lease writes into a region of its own, made for it. Writes of a former holder to its
+//! region have no effect any more ([`super::lease`]).
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -16,7 +16,8 @@ use crate::cell;
 use crate::region::{self, Region, RegionError, Written};
 use crate::sys::mapping::Use;
 
-/// The cycle's end. The peer may write anything at any time: nothing it does makes this wait, panic or read elsewhere.
+/// The cycle's end. The peer may write anything at any time: none of it makes this wait, panic or read out
+/// of bounds.
 #[derive(Debug)]
 pub struct Reader {
     hearing: Hearing<Region>,
@@ -24,38 +25,41 @@ pub struct Reader {
     axes: usize,
 }
 
-/// What [`Reader::newest`] found.
+/// Result of [`Reader::newest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// Nobody has ever given a command.
+    /// No command was ever given.
     Nothing,
-    /// The last one still is the newest.
+    /// No command newer than the last one.
     Same,
-    /// A new one: it is in the command that was passed.
+    /// A new command; it is in the command that was passed.
     New,
-    /// Somebody wrote what is no whole command; the one that was passed is as it was. It is said once for each.
+    /// The region holds no whole command; the command that was passed is unchanged. Reported once for each.
     Torn,
 }
 
 impl Reader {
-    /// Looks for a newer command than the last one. On anything but [`Read::New`] `command` is as it was.
+    /// Reads the newest command if it is newer than the last one. On any result but [`Read::New`] `command`
+    /// is unchanged.
     ///
-    /// Who gave the lease back, or lost it, is heard once more at most: the last command given until then.
+    /// Of a holder that gave the lease back or lost it, one more command at most is read: the last one
+    /// given until then.
     ///
-    /// Every number of it is as the peer wrote it: not checked. There may be fewer axes than the robot has, never more.
-    /// Never waits, makes no system call, and allocates nothing where `command` came from [`Reader::blank`].
+    /// All numbers are as the peer wrote them, unchecked. There may be fewer axes than the robot has, never
+    /// more. Never waits, makes no system call, and allocates nothing if `command` came from
+    /// [`Reader::blank`].
     pub fn newest(&mut self, command: &mut Command) -> Read {
         self.hearing.newest(&mut self.scratch, |words| words::decode(words, command).is_some())
     }
 
-    /// A command with room for every axis.
+    /// Creates a command with room for every axis.
     #[must_use]
     pub fn blank(&self) -> Command {
         Command { axes: Vec::with_capacity(self.axes), ..Command::default() }
     }
 }
 
-/// The door's end: makes a region for each holder.
+/// The server's end: makes a region for each holder.
 #[derive(Debug)]
 pub(crate) struct Regions {
     leases: Leases<Region>,
@@ -63,14 +67,15 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// Both ends, for a robot with this many axes.
+    /// Creates both ends for a robot with this many axes.
     pub(crate) fn new(axes: usize) -> (Self, Reader) {
         let (leases, hearing) = lease::pair();
         (Self { leases, axes }, Reader { hearing, scratch: vec![0; words::length(axes)].into(), axes })
     }
 
-    /// A new region, on its way to the cycle: its descriptor is for the holder. `None` while the cycle has not taken up
-    /// those made before. The holder before is heard no more.
+    /// Makes a new region and queues it for the cycle; returns the descriptor for the holder. `None` while
+    /// the cycle has not taken up the regions made before. Commands of the former holder are no longer
+    /// read.
     pub(crate) fn make(&mut self) -> io::Result<Option<OwnedFd>> {
         if !self.leases.has_room() {
             return Ok(None);
@@ -81,25 +86,25 @@ impl Regions {
         Ok(granted.then_some(file))
     }
 
-    /// The holder is heard no more.
+    /// Ends the current lease: commands of its holder are no longer read.
     pub(crate) fn end(&mut self) {
         self.leases.end();
     }
 
-    /// Unmaps what the cycle gave back.
+    /// Unmaps the regions that the cycle gave back.
     pub(crate) fn collect(&mut self) {
         self.leases.collect();
     }
 }
 
 impl Drop for Regions {
-    /// The door is shut: holders are told that nobody reads any more.
+    /// Ends the current lease when the server closes: holders learn that no one reads any more.
     fn drop(&mut self) {
         self.end();
     }
 }
 
-/// The end of who holds the lease; dropping it gives the lease back.
+/// The lease holder's end; dropping it gives the lease back.
 #[derive(Debug)]
 pub struct Writer {
     cell: cell::Writer<Region>,
@@ -125,11 +130,12 @@ impl Writer {
         Ok(Self { cell: region::writer(region)?, line, scratch, axes, sequence: 0 })
     }
 
-    /// Gives a command, in place of the one before, and returns its sequence number. `sequence` and `stamp_ns` are filled
-    /// in here: counted up from 1, and now. An empty list of axes asks nothing of any axis.
+    /// Sends a command in place of the former one and returns its sequence number. `sequence` and
+    /// `stamp_ns` are filled in here: counted up from 1, and the current time. An empty list of axes
+    /// commands nothing for any axis.
     ///
     /// # Errors
-    /// The cycle has ended, or the command is for another number of axes.
+    /// The cycle has ended, or the command has another number of axes.
     pub fn send(&mut self, command: &Command) -> Result<u64, SendError> {
         let found = command.axes.len();
         if found != 0 && found != self.axes {
@@ -143,7 +149,7 @@ impl Writer {
         self.scratch[0] = self.sequence;
         self.scratch[1] = now_ns();
         if found == 0 {
-            // As many axes as there are, with nothing asked of each.
+            // An empty command still lists all axes, with no target for any.
             self.scratch[7] = self.axes as u64;
             self.scratch[8..].fill(0);
         }
@@ -151,20 +157,20 @@ impl Writer {
         Ok(self.sequence)
     }
 
-    /// Axes of the robot.
+    /// Number of axes of the robot.
     #[must_use]
     pub fn axes(&self) -> usize {
         self.axes
     }
 }
 
-/// Why a command was not given.
+/// Reason for a command that was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The process that ran it is gone, or has closed its seam.
+    /// The process that ran the cycle is gone, or has closed the interface.
     #[error("the cycle has ended: nobody reads commands any more; attach again once it runs")]
     Ended,
-    /// It is for another robot.
+    /// The command has another number of axes than the robot.
     #[error("the command is for {found} axes, the robot has {expected}: name each of them, or none")]
     Axes {
         /// Axes of the robot.
@@ -174,7 +180,7 @@ pub enum SendError {
     },
 }
 
-/// CLOCK_MONOTONIC.
+/// Current time of CLOCK_MONOTONIC, ns.
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64

@@ -1,10 +1,12 @@
-//! One holder of the lease after another, over memory of any kind: lock-free, and all that the cycle trusts of it.
+//! Succession of lease holders over any kind of memory, lock-free: the only part of the command path the
+//! cycle trusts.
 //!
-//! Each holder writes into a cell of its own. The door ends a lease by noting the number of its last command; what has
-//! another number from then on is not heard, however fast it is written, and nothing at all once the last one was looked
-//! at. A lease is granted when the one before is over: so the cycle goes on to the next by itself, or to nobody.
+//! Each holder writes into a cell of its own. The server ends a lease by noting the number of its last
+//! command; commands with later numbers are ignored, however fast they are written, and once the last one
+//! was looked at the cell is not read any more. A lease is granted only when the former one has ended, so
+//! the cycle moves on to the next holder, or to none, by itself.
 //!
-//! `tests/loom.rs` has its models.
+//! Its models are in `tests/loom.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +16,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use super::Read;
 use crate::cell::{Found, Reader, Word, Words};
 
-/// The door's end and the cycle's.
+/// Creates the server's end and the cycle's end.
 #[must_use]
 pub fn pair<M: Words>() -> (Leases<M>, Hearing<M>) {
     let (granted, fresh) = RingBuffer::new(WAITING);
@@ -23,17 +25,17 @@ pub fn pair<M: Words>() -> (Leases<M>, Hearing<M>) {
     (Leases { granted, back, held: None, out: 0 }, hearing)
 }
 
-/// Memory of one holder.
+/// Lease of one holder.
 struct Lease<M: Words> {
     cell: Reader<M>,
-    /// 0 while it is held; then one more than the number of the last command that counts.
+    /// 0 while the lease is held; afterwards one more than the number of the last valid command.
     over: M::Word,
 }
 
 impl<M: Words> Lease<M> {
-    /// Number of the last command that counts, once it is over.
+    /// Number of the last valid command, once the lease has ended.
     fn last(&self) -> Option<u64> {
-        // Partner: the Release store in `end`. What was granted after it is seen, too.
+        // Partner: the Release store in `end`. A lease granted after it is visible, too.
         let over = self.over.load(Ordering::Acquire);
         (over != 0).then(|| over.wrapping_sub(1))
     }
@@ -44,13 +46,13 @@ impl<M: Words> Lease<M> {
         self.over.store(last, Ordering::Release);
     }
 
-    /// The newest command, unless it was looked at or came after the end.
+    /// Reads the newest command, unless it was looked at already or came after the end.
     fn read(&self, seen: u64, copy: &mut [u64]) -> Found {
         if self.cell.newest() == seen {
             return Found::Nothing;
         }
         let found = self.cell.read(copy, ATTEMPTS);
-        // Looked at behind the copy: the lease may have ended meanwhile.
+        // Checked after the copy: the lease may have ended meanwhile.
         match (found, self.last()) {
             (Found::Whole(number) | Found::Torn(number), Some(last)) if number != last => Found::Nothing,
             _ => found,
@@ -58,12 +60,12 @@ impl<M: Words> Lease<M> {
     }
 }
 
-/// The door's end.
+/// The server's end.
 pub struct Leases<M: Words> {
     granted: Producer<Arc<Lease<M>>>,
     back: Consumer<Arc<Lease<M>>>,
     held: Option<Arc<Lease<M>>>,
-    /// Those that the cycle has not given back yet.
+    /// Leases that the cycle has not given back yet.
     out: usize,
 }
 
@@ -74,14 +76,15 @@ impl<M: Words> Leases<M> {
         self.out < WAITING
     }
 
-    /// Ends the lease that is held and grants the next one over this memory; `over` is a word at 0. `false` without room.
+    /// Ends the current lease and grants the next one over this memory; `over` must be a word at 0. False
+    /// without room.
     pub fn grant(&mut self, cell: Reader<M>, over: M::Word) -> bool {
         self.end();
         if !self.has_room() {
             return false;
         }
         let lease = Arc::new(Lease { cell, over });
-        // As many as are out find room, there and on their way back.
+        // Both rings, there and back, have room for as many as are out.
         let pushed = self.granted.push(Arc::clone(&lease)).is_ok();
         if pushed {
             self.out += 1;
@@ -90,7 +93,7 @@ impl<M: Words> Leases<M> {
         pushed
     }
 
-    /// Ends the lease that is held: the cycle hears no command of it that is not there yet.
+    /// Ends the current lease: commands that its holder has not written yet are ignored.
     pub fn end(&mut self) {
         if let Some(lease) = self.held.take() {
             lease.end();
@@ -116,12 +119,13 @@ pub struct Hearing<M: Words> {
 }
 
 impl<M: Words> Hearing<M> {
-    /// Looks for a newer command than the last one, with `copy` as room for one; `take` says whether its words are one.
+    /// Reads the newest command if it is newer than the last one. `copy` has room for one command; `take`
+    /// returns true if its words are a valid one.
     ///
     /// Never waits, makes no system call, allocates nothing and frees nothing.
     pub fn newest(&mut self, copy: &mut [u64], mut take: impl FnMut(&[u64]) -> bool) -> Read {
         let mut heard = None;
-        // As many as can have followed each other since the last look.
+        // At most as many leases as can have followed each other since the last look.
         for _ in 0..=WAITING {
             if self.current.is_none() {
                 let Ok(next) = self.fresh.pop() else { break };
@@ -143,7 +147,7 @@ impl<M: Words> Hearing<M> {
                 break;
             }
             if let Some(over) = self.current.take() {
-                // There is room for all that are out, and the door frees it.
+                // The ring has room for all leases that are out; the server frees them.
                 let _ = self.retired.push(over);
             }
         }
@@ -163,7 +167,7 @@ impl<M: Words> std::fmt::Debug for Hearing<M> {
     }
 }
 
-/// Attempts of one look: the writer laps only who is three commands behind within one copy.
+/// Attempts of one look: the writer laps a reader only with three commands during one copy.
 const ATTEMPTS: u32 = 4;
 
 /// Holders that may follow each other before the cycle has looked once.

@@ -1,9 +1,9 @@
-//! A command as words. `docs/seam.md` has the table for other languages.
+//! Encoding of a command in words. `docs/seam.md` has the table for other languages.
 
 use super::{AxisTarget, Command, Twist};
 use crate::region::{Kind, magic};
 
-/// The region of commands.
+/// Region of a holder's commands.
 pub(crate) const REGION: Kind = Kind { name: "onbeat-command", magic: magic(*b"CO"), version: 1, slots: 4 };
 
 /// Words of a command for this many axes.
@@ -11,12 +11,12 @@ pub(crate) const fn length(axes: usize) -> usize {
     FIXED + axes * AXIS
 }
 
-/// Axes of a command of this many words; `None` where the rest is no whole axis.
+/// Axes of a command of this many words; `None` if the rest is no multiple of an axis.
 pub(crate) const fn axes(words: usize) -> Option<usize> {
     if words >= FIXED && (words - FIXED) % AXIS == 0 { Some((words - FIXED) / AXIS) } else { None }
 }
 
-/// Puts a command into words of its length.
+/// Encodes a command into words of its length.
 pub(crate) fn encode(command: &Command, words: &mut [u64]) {
     let twist = command.twist.unwrap_or_default();
     let fixed = [
@@ -40,10 +40,10 @@ pub(crate) fn encode(command: &Command, words: &mut [u64]) {
     }
 }
 
-/// Takes a command out of words that a peer may have filled with anything. Numbers pass as they are: NaN, infinite.
-/// `None` where the words are no command; then `command` is as it was.
+/// Decodes a command from words that a peer may have filled with anything. Numbers are not checked: they
+/// may be NaN or infinite. `None` if the words are no command; then `command` is unchanged.
 ///
-/// Does not allocate where `command.axes` has room for as many axes as the words have.
+/// Does not allocate if `command.axes` has room for as many axes as the words hold.
 pub(crate) fn decode(words: &[u64], command: &mut Command) -> Option<()> {
     let (fixed, axes) = words.split_at_checked(FIXED)?;
     let &[sequence, stamp_ns, time_to_live_ns, has_twist, x, y, yaw, count] = fixed else { return None };
@@ -118,7 +118,8 @@ mod tests {
     fn words_that_are_no_command_are_refused_and_change_nothing() {
         let mut good = vec![0; length(4)];
         encode(&every_field(), &mut good);
-        // A twist that is neither there nor not, more axes than there is room for, a target of no kind.
+        // A twist flag that is neither 0 nor 1, more axes than there is room for, a target of an unknown
+        // kind.
         for (index, value) in [(3, 2), (7, 5), (7, u64::MAX), (8, 4), (14, u64::MAX)] {
             let mut words = good.clone();
             words[index] = value;

@@ -1,4 +1,4 @@
-//! What stands in the document.
+//! Contents of the diagnostics document.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,59 +6,61 @@ use super::watched::Watched;
 use crate::channel::PortCounters;
 use crate::state::Spread;
 
-/// What a running cycle tells of itself a few times a second, as JSON. A reader takes what it knows: fields may be added.
+/// Diagnostics of a running cycle, as JSON, a few times a second. Readers must ignore unknown fields:
+/// fields may be added.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Diagnostics {
-    /// Counts up with every document.
+    /// Sequence number of the document.
     pub number: u64,
-    /// The process that runs the cycle.
+    /// Id of the process that runs the cycle.
     pub process: u32,
-    /// Its real-time threads: the cycle, then the tasks beside it.
+    /// Real-time threads of the process: the cycle, then the tasks beside it.
     pub tasks: Vec<TaskDiagnostics>,
-    /// What passed the ports.
+    /// Traffic of the ports.
     pub ports: Vec<PortCounters>,
-    /// What became of the records of the cycle.
+    /// Records of the cycle: kept and dropped.
     pub watch: WatchDiagnostics,
-    /// What the cycle asked of the system, and what it was granted.
+    /// Conditions requested from the system, and those granted.
     pub conditions: Conditions,
-    /// What makes the numbers worse than they could be, each a sentence with its remedy.
+    /// Conditions that worsen the timing, each a sentence with its remedy.
     pub warnings: Vec<String>,
 }
 
-/// A real-time thread.
+/// Diagnostics of a real-time thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskDiagnostics {
-    /// What it is called.
+    /// Name of the thread.
     pub name: String,
-    /// The kernel's number of its thread; 0 where it is not known.
+    /// Thread id of the kernel; 0 if unknown.
     pub thread: i32,
     /// Time between two releases.
     pub period_ns: u64,
-    /// Jobs done.
+    /// Jobs completed.
     pub jobs: u64,
-    /// From start to start.
+    /// Actual period: from start to start.
     pub actual_period_ns: SpreadNs,
-    /// From the release to the end.
+    /// Response time: from the release to the end.
     pub response_ns: SpreadNs,
     /// Jobs that ran past their next release.
     pub overruns: u64,
-    /// What the kernel counted of its thread; none where that is not known.
+    /// Counts of the kernel for this thread; none if unknown.
     pub disturbances: Option<DisturbanceCounts>,
-    /// What kept it from doing nothing but its work and its wait; none where it is not watched.
+    /// Disturbances of the thread; none if it is not watched.
     pub watched: Option<Watched>,
 }
 
-/// What the kernel has counted of a real-time thread since it started: what of it disturbed a job, it does not say.
+/// Counts of the kernel for a real-time thread since its start. They do not tell which of them disturbed a
+/// job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DisturbanceCounts {
-    /// Switches to another thread that it did not ask for.
+    /// Involuntary switches to another thread.
     pub involuntary_switches: u64,
-    /// Times it slept: with a cycle that runs undisturbed, once a job.
+    /// Voluntary switches: once a job for an undisturbed cycle.
     pub voluntary_switches: u64,
-    /// Page faults answered from memory.
+    /// Page faults served from memory.
     pub minor_faults: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
@@ -68,11 +70,11 @@ pub struct DisturbanceCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SpreadNs {
-    /// The smallest.
+    /// Smallest.
     pub minimum: u64,
-    /// The mean.
+    /// Mean.
     pub mean: u64,
-    /// The largest.
+    /// Largest.
     pub maximum: u64,
 }
 
@@ -82,29 +84,29 @@ impl From<Spread> for SpreadNs {
     }
 }
 
-/// What became of the records of the cycle: since its first beat in Op.
+/// Records of the cycle since its first cycle in Op.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WatchDiagnostics {
-    /// Beats looked at.
+    /// Cycles looked at.
     pub beats: u64,
-    /// Records that were dropped because nobody took them in time.
+    /// Records dropped because they were not taken in time.
     pub dropped_records: u64,
-    /// Events of the bus that were.
+    /// Events of the bus dropped for the same reason.
     pub dropped_events: u64,
 }
 
-/// What the cycle asked of the system, and what it was granted: letters of PMCS, or `none`.
+/// Conditions requested from the system and granted: letters of PMCS, or `none`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
-    /// The kernel.
+    /// Kernel version.
     pub kernel: String,
-    /// What the bus hangs on.
+    /// Link of the bus.
     pub link: String,
-    /// Asked for.
+    /// Profile requested.
     pub profile_asked: String,
-    /// Granted.
+    /// Profile granted.
     pub profile_granted: String,
     /// CPU the cycle is bound to.
     pub cpu: Option<usize>,

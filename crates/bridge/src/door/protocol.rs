@@ -1,41 +1,42 @@
-//! What is said at the door: one request, one reply, each one message of a SOCK_SEQPACKET socket, little-endian.
+//! Protocol of the server: one request, one reply, each one message of a SOCK_SEQPACKET socket,
+//! little-endian.
 //!
 //! ```text
 //! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port)   name of the port, UTF-8
 //! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
 //! ```
 //!
-//! Magic and version stay where they are in every version.
+//! Magic and version keep their places in every version.
 
 use std::fmt;
 
-/// What a visitor asks for.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// Description, state and diagnostics.
+    /// Attach: description, state and diagnostics.
     Attach,
-    /// To be the one who gives commands.
+    /// Take the command lease.
     Lease,
-    /// To open the port of this name.
+    /// Open the port of this name.
     Port(&'a str),
 }
 
-/// Why a message is no request.
+/// Reason for a message that is no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// Another protocol altogether.
+    /// Another protocol.
     Magic,
-    /// Another version of it: this one.
+    /// Another version of the protocol: its number.
     Version(u16),
-    /// This length, this operation, or a name that is no text.
+    /// Wrong length, unknown operation, or a name that is not UTF-8.
     Content,
 }
 
 impl<'a> Request<'a> {
-    /// Reads what a visitor sent, which may be anything.
+    /// Parses a client's message, which may contain anything.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first part of the message that is wrong.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (magic, rest) = bytes.split_first_chunk().ok_or(Malformed::Magic)?;
         if u32::from_le_bytes(*magic) != MAGIC {
@@ -57,7 +58,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// As it is sent.
+    /// Encodes the request.
     #[must_use]
     pub fn emit(self) -> Vec<u8> {
         let (what, name) = match self {
@@ -73,7 +74,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What the door answers.
+/// Reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) status: Status,
@@ -81,24 +82,25 @@ pub(crate) struct Reply {
     pub(crate) text: String,
 }
 
-/// How it went.
+/// Status of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Here it is. Attach: process, and the seam's name as text. Port: 0 for messages and 1 for a stream, size, depth.
+    /// Granted. Numbers and text for an attach: the process, and the name of the interface; for a port: 0
+    /// for messages or 1 for a stream, size, depth.
     Done,
-    /// The door speaks another version: its number is in the header.
+    /// Another protocol version; the server's is in the header.
     Version,
-    /// It was no request.
+    /// Not a request.
     Malformed,
-    /// The visitor may not.
+    /// The client has not the right.
     NotPermitted,
-    /// Somebody else has it: process.
+    /// Held by another process, whose id is the first number.
     Taken,
-    /// There is no such port; the text lists those there are.
+    /// There is no such port; the text lists the ports there are.
     NoSuchPort,
-    /// The real-time side is not ready for it.
+    /// The real-time side is not ready.
     NotReady,
-    /// The system refused: the text says what.
+    /// A system call failed; the text has the error.
     Failed,
 }
 
@@ -149,21 +151,21 @@ impl Reply {
     }
 }
 
-/// "onbd".
+/// Magic number, "onbd".
 const MAGIC: u32 = u32::from_le_bytes(*b"onbd");
 
-/// Of what is said at the door.
+/// Version of the protocol.
 pub(crate) const VERSION: u16 = 1;
 
 /// Longest name of a port, bytes.
 pub(crate) const LONGEST_NAME: usize = 64;
 
-/// A request of this length is none.
+/// Longest request, bytes; a longer message is refused.
 pub(crate) const LONGEST_REQUEST: usize = 8 + LONGEST_NAME;
 
 const LONGEST_TEXT: usize = 1024;
 
-/// Longest reply.
+/// Longest reply, bytes.
 pub(crate) const LONGEST_REPLY: usize = 20 + LONGEST_TEXT;
 
 #[cfg(test)]

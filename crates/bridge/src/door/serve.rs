@@ -1,4 +1,4 @@
-//! The thread behind the door.
+//! The server's thread.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -19,31 +19,31 @@ use super::visitors::{Holder, Standing, Visitor};
 use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
 
-/// What the door hands out and looks after.
+/// Resources the server hands out.
 #[derive(Debug)]
 pub(crate) struct Handed {
-    /// Name of the seam.
+    /// Name of the interface.
     pub(crate) name: String,
-    /// The description, the state, the diagnostics: what who attaches gets.
+    /// Descriptors a client gets on attach: description, state, diagnostics.
     pub(crate) files: [OwnedFd; 3],
     pub(crate) commands: Regions,
     pub(crate) ports: Vec<Far>,
-    /// Members may command.
+    /// Group whose members may command.
     pub(crate) group: Option<u32>,
-    /// How often open ports are looked at for what the real-time side sent.
+    /// Interval at which open ports are checked for data of the real-time side.
     pub(crate) look: Duration,
 }
 
-/// The thread's work.
+/// State of the server's thread.
 #[derive(Debug)]
 pub(crate) struct Serve {
     listener: OwnedFd,
     wake: Arc<OwnedFd>,
     handed: Handed,
     visitors: Vec<Visitor>,
-    /// Who may command now.
+    /// Current holder of the command lease.
     holder: Option<Holder>,
-    /// Accepting waits for a while: the process has no more descriptors.
+    /// Accepting is suspended for a while: the process has no more descriptors.
     exhausted: bool,
 }
 
@@ -53,7 +53,7 @@ impl Serve {
         Ok(Self { listener, wake, handed, visitors: Vec::new(), holder: None, exhausted: false })
     }
 
-    /// Written to, it ends the thread.
+    /// Descriptor that ends the thread when written to.
     pub(super) fn wake(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.wake)
     }
@@ -78,7 +78,7 @@ impl Serve {
         }
     }
 
-    /// Waits until there is something to do; `None` when it is over.
+    /// Waits until there is something to do; `None` when the server is to end.
     fn wait(&mut self) -> Option<Ready> {
         let mut waiting = vec![PollFd::new(&self.wake, PollFlags::IN)];
         let accepts = if self.exhausted { PollFlags::empty() } else { PollFlags::IN };
@@ -96,7 +96,7 @@ impl Serve {
         match poll(&mut waiting, longest.as_ref()) {
             Ok(_) => {}
             Err(Errno::INTR) => return Some(Ready::default()),
-            // Out of memory: the cycle goes on, and so does the door.
+            // Out of memory: the cycle goes on, and so does the server.
             Err(_) => {
                 std::thread::sleep(PAUSE);
                 return Some(Ready::default());
@@ -116,7 +116,7 @@ impl Serve {
     }
 
     fn let_in(&mut self) {
-        // A burst at most; what is left is there at the next look.
+        // One burst at most; the rest is accepted in the next round.
         for _ in 0..64 {
             let socket = match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
                 Ok(socket) => socket,
@@ -137,8 +137,8 @@ impl Serve {
         }
     }
 
-    /// Why there is no room for one more visitor, if there is none: no user keeps out the others, and who may only look
-    /// leaves room for who may command.
+    /// Reason to turn a client away for want of room, if any. No user can keep out others, and clients that
+    /// may only read leave room for those that may command.
     fn refuse(&self, visitor: &Visitor) -> Option<String> {
         let (most, most_of_user) = match visitor.standing {
             Standing::Stranger => (MOST_VISITORS / 2, MOST_VISITORS / 16),
@@ -155,9 +155,9 @@ impl Serve {
         (all >= most).then(|| format!("{all} programs are attached already: end some of them"))
     }
 
-    /// Hears those that said something, by their places.
+    /// Handles the requests of these clients, given by index.
     fn hear(&mut self, ready: &[usize]) {
-        // From the last on, so that the places of those before stay.
+        // In descending order, so that removals do not change the indices still to come.
         for &place in ready.iter().rev() {
             let mut buffer = [0; LONGEST_REQUEST + 1];
             let received = recv(&self.visitors[place].socket, &mut buffer, RecvFlags::DONTWAIT);
@@ -183,7 +183,8 @@ impl Serve {
         }
     }
 
-    /// A lease's connection is for the lease alone: who hangs up, ends, or says anything more, gives it back.
+    /// Checks the connection of the lease, which serves for nothing else: a holder that hangs up, ends or
+    /// sends anything more loses it.
     fn hear_holder(&mut self) {
         let Some(holder) = &self.holder else { return };
         let socket = &holder.visitor.socket;
@@ -198,14 +199,14 @@ impl Serve {
         self.end_lease();
     }
 
-    /// From here on the cycle hears no more of who held it.
+    /// Ends the lease: the cycle reads no further commands of its holder.
     fn end_lease(&mut self) {
         self.handed.commands.end();
         self.holder = None;
     }
 
-    /// True if the visitor stays. It gets the descriptors once: of those that nobody has taken out of a socket yet, the
-    /// kernel allows a user's processes so many together.
+    /// Sends the descriptors; true if the client stays. Each connection gets them once: the kernel limits
+    /// how many descriptors the processes of a user may have in flight in sockets.
     fn attach(&mut self, place: usize) -> bool {
         if std::mem::replace(&mut self.visitors[place].is_attached, true) {
             let text = "it is attached already; attach with another connection";
@@ -219,7 +220,7 @@ impl Serve {
         answer(self.visitors[place].socket.as_fd(), &reply, &files).is_ok()
     }
 
-    /// The visitor becomes the holder, or gets a refusal and may ask again.
+    /// Makes the client the holder of the lease, or refuses; it may ask again.
     fn lease(&mut self, place: usize) {
         if self.holder.as_ref().is_some_and(Holder::is_gone) {
             self.end_lease();
@@ -251,7 +252,7 @@ impl Serve {
         }
     }
 
-    /// Whether the visitor stays.
+    /// Opens a port for the client; true if the client stays.
     fn port(&mut self, place: usize, name: &str) -> bool {
         let visitor = &self.visitors[place];
         let socket = visitor.socket.as_fd();
@@ -270,7 +271,7 @@ impl Serve {
                     Kind::Stream { size } => [1, size as u32, 0],
                 };
                 let reply = Reply { status: Status::Done, numbers, text: String::new() };
-                // A client that did not get it has hung up with the end of `file`.
+                // A client that did not get the descriptor counts as hung up once `file` is dropped.
                 return answer(socket, &reply, &[file.as_fd()]).is_ok();
             }
             Err(NotOpened::By(process)) => {
@@ -285,7 +286,7 @@ impl Serve {
     }
 }
 
-/// What there is to do.
+/// Work found ready by a wait.
 #[derive(Debug, Default)]
 struct Ready {
     listener: bool,
@@ -305,7 +306,7 @@ fn complaint(malformed: Malformed) -> Reply {
     }
 }
 
-/// Sends a reply; a visitor that does not take it has itself to blame.
+/// Sends a reply, which is lost if the client does not read.
 fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
     let mut control = SendAncillaryBuffer::new(&mut space);
@@ -322,9 +323,9 @@ fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Re
     }
 }
 
-/// Programs attached at once: a half of them strangers, one user's of them a sixteenth; three quarters strangers and members
-/// of the group, one member's of them a quarter.
+/// Clients attached at once. Strangers may be half of them, those of one user a sixteenth; strangers and
+/// members of the group together three quarters, those of one member a quarter.
 const MOST_VISITORS: usize = 256;
 
-/// Before it is tried again what the system had too little for.
+/// Pause before an operation is retried for which the system lacked resources.
 const PAUSE: Duration = Duration::from_millis(100);

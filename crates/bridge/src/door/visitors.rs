@@ -1,4 +1,4 @@
-//! Who is at the door, and what they may.
+//! Clients of the server and their rights.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -10,30 +10,30 @@ use rustix::time::Timespec;
 use crate::channel::far::has_hung_up;
 use crate::sys::groups::peer_groups;
 
-/// A connection.
+/// Connection of a client.
 #[derive(Debug)]
 pub(super) struct Visitor {
     pub(super) socket: OwnedFd,
     pub(super) process: u32,
     pub(super) user: u32,
     pub(super) standing: Standing,
-    /// It was given the descriptors that who attaches gets.
+    /// True once it was given the descriptors of an attach.
     pub(super) is_attached: bool,
 }
 
-/// What a visitor is to the cycle.
+/// Rights of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// May look.
+    /// May read only.
     Stranger,
-    /// In the seam's group: may command.
+    /// Member of the interface's group: may command.
     Member,
     /// Root, or the user that runs the cycle: may command.
     Owner,
 }
 
 impl Visitor {
-    /// Who connected, as the kernel says (`SO_PEERCRED`), and whether they may command.
+    /// Identifies the user who connected, by the kernel's `SO_PEERCRED`, and its rights.
     pub(super) fn of(socket: OwnedFd, group: Option<u32>) -> std::io::Result<Self> {
         let peer = socket_peercred(&socket)?;
         let user = peer.uid.as_raw();
@@ -54,7 +54,7 @@ impl Visitor {
         self.standing != Standing::Stranger
     }
 
-    /// What a visitor that may not is told.
+    /// Text of a refusal for want of rights.
     pub(super) fn refusal(&self, group: Option<u32>) -> String {
         let group = group.map_or_else(String::new, |group| format!(" or a member of group {group}"));
         format!(
@@ -66,12 +66,12 @@ impl Visitor {
     }
 }
 
-/// The visitor that has the lease.
+/// Client that holds the lease.
 #[derive(Debug)]
 pub(super) struct Holder {
     pub(super) visitor: Visitor,
-    /// Readable once its process has ended: a child that it forked may have the connection still. `None` where the
-    /// system does not tell.
+    /// Readable once the process has ended, which a connection inherited by a forked child does not show.
+    /// `None` if the system does not support it.
     life: Option<OwnedFd>,
 }
 
@@ -82,13 +82,13 @@ impl Holder {
         Self { visitor, life }
     }
 
-    /// What there is to wait for.
+    /// Descriptors to poll.
     pub(super) fn wait(&self) -> impl Iterator<Item = PollFd<'_>> {
         let life = self.life.iter().map(|life| PollFd::new(life, PollFlags::IN));
         life.chain([PollFd::new(&self.visitor.socket, PollFlags::IN)])
     }
 
-    /// True if it has hung up, or its process has ended.
+    /// True if the holder has hung up, or its process has ended.
     pub(super) fn is_gone(&self) -> bool {
         let has_exited = |life: &OwnedFd| {
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };

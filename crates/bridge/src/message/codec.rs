@@ -1,4 +1,4 @@
-//! The head of every message, numbers with the names of their fields, and rows of bounded length.
+//! Head of every message, numbers with the names of their fields, and rows of bounded length.
 
 use std::ops::Deref;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::{DecodeError, Found, MOST_AXES, NoRoom, VERSION};
 use crate::bytes::{self, Writer};
 
-/// Up to [`MOST_AXES`] values, one for each axis a message speaks of, without allocation.
+/// Up to [`MOST_AXES`] values, one for each axis of a message, without allocation.
 #[derive(Clone, Copy)]
 pub struct Rows<T> {
     rows: [T; MOST_AXES],
@@ -18,21 +18,21 @@ pub struct Rows<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected values for at most {MOST_AXES} axes in one message, found {found}")]
 pub struct TooLong {
-    /// Values there were.
+    /// Number of values given.
     pub found: usize,
 }
 
 impl<T: Copy + Default> Rows<T> {
-    /// None.
+    /// Creates an empty row.
     #[must_use]
     pub fn new() -> Self {
         Self { rows: [T::default(); MOST_AXES], length: 0 }
     }
 
-    /// Those of `values`.
+    /// Creates a row of these values.
     ///
     /// # Errors
-    /// More than [`MOST_AXES`].
+    /// There are more than [`MOST_AXES`].
     pub fn from_slice(values: &[T]) -> Result<Self, TooLong> {
         let mut rows = Self::new();
         let room = rows.rows.get_mut(..values.len()).ok_or(TooLong { found: values.len() })?;
@@ -41,10 +41,10 @@ impl<T: Copy + Default> Rows<T> {
         Ok(rows)
     }
 
-    /// One more.
+    /// Appends a value.
     ///
     /// # Errors
-    /// There are [`MOST_AXES`] already.
+    /// The row holds [`MOST_AXES`] values already.
     pub fn push(&mut self, value: T) -> Result<(), TooLong> {
         *self.rows.get_mut(self.length).ok_or(TooLong { found: self.length + 1 })? = value;
         self.length += 1;
@@ -78,7 +78,7 @@ impl<T: std::fmt::Debug> std::fmt::Debug for Rows<T> {
     }
 }
 
-/// The first sixteen bytes.
+/// First sixteen bytes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) kind: u16,
@@ -89,7 +89,7 @@ pub(super) struct Head {
 /// Bytes of a [`Head`].
 pub(super) const HEAD: usize = 16;
 
-/// Begins a message of `length` bytes in all.
+/// Begins a message of `length` bytes in total.
 pub(super) fn begin(buffer: &mut [u8], length: usize, head: Head) -> Result<Writer<'_>, NoRoom> {
     let found = buffer.len();
     let mut writer = Writer::new(buffer, length).ok_or(NoRoom { needed: length, found })?;
@@ -100,10 +100,10 @@ pub(super) fn begin(buffer: &mut [u8], length: usize, head: Head) -> Result<Writ
     Ok(writer)
 }
 
-/// Reads one message.
+/// Reader of one message.
 pub(super) struct Reader<'a> {
     bytes: bytes::Reader<'a>,
-    /// Of the whole message.
+    /// Length of the whole message.
     length: usize,
 }
 
@@ -130,14 +130,14 @@ impl<'a> Reader<'a> {
         self.take(field).map(u64::from_le_bytes)
     }
 
-    /// A finite number.
+    /// Reads a finite number.
     pub(super) fn f64(&mut self, field: &'static str) -> Result<f64, DecodeError> {
         let number = f64::from_le_bytes(self.take(field)?);
         let wrong = DecodeError { field, expected: "a finite number", found: Found::Real(number) };
         number.is_finite().then_some(number).ok_or(wrong)
     }
 
-    /// Finite numbers, `count` of them.
+    /// Reads `count` finite numbers.
     pub(super) fn row(&mut self, field: &'static str, count: usize) -> Result<Rows<f64>, DecodeError> {
         let mut row = Rows::new();
         for _ in 0..count {
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         Ok(row)
     }
 
-    /// Nothing may follow.
+    /// Fails if bytes are left.
     pub(super) fn finish(self) -> Result<(), DecodeError> {
         let found = Found::Bytes(self.length);
         let more = DecodeError { field: "length", expected: "nothing after its last field", found };
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Checks how many axes a message says it speaks of.
+/// Checks the number of axes given in a message.
 pub(super) fn axes(count: u32) -> Result<usize, DecodeError> {
     let axes = count as usize;
     if (1..=MOST_AXES).contains(&axes) { Ok(axes) } else { Err(too_many("number of axes", axes)) }
@@ -175,7 +175,7 @@ pub(super) fn unknown_kind(expected: &'static str, head: Head) -> DecodeError {
     DecodeError { field: "kind", expected, found: Found::Number(head.kind.into()) }
 }
 
-/// Checks that the head of a kind whose number means nothing has none.
+/// Checks that the number is 0 in the head of a kind that gives it no meaning.
 pub(super) fn no_number(head: Head) -> Result<(), DecodeError> {
     let found = Found::Number(head.number.into());
     let wrong = DecodeError { field: "number", expected: "0, for this kind", found };

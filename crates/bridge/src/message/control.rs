@@ -1,4 +1,4 @@
-//! Port `control`: what people and programs ask of the cycle once, each answered once.
+//! Port `control`: requests of people and programs to the cycle, each answered once.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use super::{DecodeError, Found, NoRoom};
 /// Name of the port.
 pub const PORT: &str = "control";
 
-/// Bytes of every message on it.
+/// Bytes of every message on the port.
 pub const SIZE: usize = HEAD;
 
-/// Something asked.
+/// Request to the cycle.
 ///
 /// | kind | what | number |
 /// |---|---|---|
@@ -23,31 +23,31 @@ pub const SIZE: usize = HEAD;
 /// | 6 | stop | 0 |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Repeated by its [`Reply`].
+    /// Identifier, repeated by its [`Reply`].
     pub id: u64,
-    /// What is asked.
+    /// Requested action.
     pub what: Action,
 }
 
-/// What can be asked.
+/// Actions that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// All drives enabled. Done when all are.
+    /// Enables all drives. Done when all are enabled.
     Enable,
-    /// All axes to rest, then all drives disabled. Done when all are.
+    /// Brings all axes to rest, then disables all drives. Done when all are disabled.
     Disable,
-    /// Faults of drives and stops by supervision put back; the axes hold where they stand.
+    /// Resets faults of drives and stops by supervision; the axes hold their positions.
     ResetFaults,
-    /// Another controller, by its index in the description.
+    /// Switches to another controller, by its index in the description.
     SwitchController(u32),
-    /// An axis finds its absolute position, by its index in the description. Done when it has.
+    /// Homes an axis, by its index in the description. Done when its absolute position is known.
     Home(u32),
-    /// The active controller brings its axes to rest and drops what it was doing; drives stay enabled. Done when they
-    /// rest.
+    /// Makes the active controller bring its axes to rest and drop its motion; drives stay enabled. Done
+    /// when the axes rest.
     Stop,
 }
 
-/// What became of a [`Request`].
+/// Answer to a [`Request`].
 ///
 /// | kind | what | number |
 /// |---|---|---|
@@ -55,17 +55,17 @@ pub enum Action {
 /// | 18 | refused | [`Refusal`] |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// That of the request.
+    /// Identifier of the request.
     pub id: u64,
-    /// Done, or why not.
+    /// Done, or the reason for the refusal.
     pub outcome: Result<(), Refusal>,
 }
 
-/// Why a request was refused.
+/// Reason for a refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Refusal {
-    /// No whole message, or one of another version.
+    /// The message is incomplete, or of another version.
     Malformed = 1,
     /// There is no such controller.
     NoSuchController = 2,
@@ -79,18 +79,19 @@ pub enum Refusal {
     TimedOut = 6,
     /// The cycle is being stopped.
     Stopping = 7,
-    /// Something asked for before is still being done.
+    /// An earlier request is still in progress.
     Busy = 8,
-    /// The robot cannot do that: homing an axis whose robot file says none, for one.
+    /// The robot does not support it, for example homing of an axis without a homing method in the robot
+    /// file.
     NotPossible = 9,
-    /// Something asked for later took its place.
+    /// A later request replaced it.
     Replaced = 10,
-    /// Drives are not enabled.
+    /// The drives are not enabled.
     NotEnabled = 11,
 }
 
 impl Refusal {
-    /// Every code.
+    /// All codes.
     pub const ALL: [Self; 11] = [
         Self::Malformed,
         Self::NoSuchController,
@@ -105,7 +106,7 @@ impl Refusal {
         Self::NotEnabled,
     ];
 
-    /// For people: what it is and what to do.
+    /// Text for people: reason and remedy.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -135,10 +136,10 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 impl Request {
-    /// Writes it; gives its length.
+    /// Encodes the request; returns its length.
     ///
     /// # Errors
-    /// Less room than [`SIZE`].
+    /// The buffer is shorter than [`SIZE`].
     pub fn encode(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let (kind, number) = match self.what {
             Action::Enable => (1, 0),
@@ -151,10 +152,10 @@ impl Request {
         Ok(codec::begin(buffer, SIZE, Head { kind, number, id: self.id })?.finish())
     }
 
-    /// Reads it.
+    /// Decodes a request.
     ///
     /// # Errors
-    /// The first field that is not as it should be.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (reader, head) = Reader::begin(bytes)?;
         let what = match head.kind {
@@ -175,10 +176,10 @@ impl Request {
 }
 
 impl Reply {
-    /// Writes it; gives its length.
+    /// Encodes the reply; returns its length.
     ///
     /// # Errors
-    /// Less room than [`SIZE`].
+    /// The buffer is shorter than [`SIZE`].
     pub fn encode(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let (kind, number) = match self.outcome {
             Ok(()) => (17, 0),
@@ -187,10 +188,10 @@ impl Reply {
         Ok(codec::begin(buffer, SIZE, Head { kind, number, id: self.id })?.finish())
     }
 
-    /// Reads it.
+    /// Decodes a reply.
     ///
     /// # Errors
-    /// The first field that is not as it should be.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (reader, head) = Reader::begin(bytes)?;
         let outcome = match head.kind {

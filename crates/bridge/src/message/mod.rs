@@ -1,5 +1,5 @@
-//! Messages of the ports [`control`] and [`trajectory`]: little-endian, of a known length, encoded and decoded without
-//! allocation, so that the real-time side reads them itself.
+//! Messages of the ports [`control`] and [`trajectory`]: little-endian, of known length, encoded and
+//! decoded without allocation, so that the real-time side can read them itself.
 //!
 //! Every message begins with the same sixteen bytes:
 //!
@@ -7,12 +7,12 @@
 //! |---|---|
 //! | 0..2 | kind, u16 |
 //! | 2..4 | [`VERSION`] of the layout, u16 |
-//! | 4..8 | a number whose meaning the kind gives, u32; 0 where it gives none |
-//! | 8..16 | id, u64: chosen by who asks, repeated by who answers |
+//! | 4..8 | number, u32, with a meaning for each kind; 0 for a kind without one |
+//! | 8..16 | id, u64: chosen by the client, repeated in the answers |
 //!
-//! Tables of what follows stand at each message. A message ends where its table ends: a shorter or longer one is
-//! refused, and so is every number that is not one its field can hold. What a message *means* - an axis there is none of,
-//! a point behind the limits - is for the controller to judge.
+//! Each message has a table of the bytes that follow. A message must end where its table ends; any other
+//! length is refused, and so is every number that its field cannot hold. The *meaning* of a message - an
+//! unknown axis, a point beyond the limits - is judged by the controller.
 
 mod codec;
 pub mod control;
@@ -26,29 +26,29 @@ use thiserror::Error;
 /// Version of the layout of all messages.
 pub const VERSION: u16 = 1;
 
-/// Axes one message can speak of.
+/// Most axes in one message.
 pub const MOST_AXES: usize = 64;
 
-/// Why bytes are no message.
+/// Reason for bytes that are no message.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("message's {field}: expected {expected}, found {found}")]
 pub struct DecodeError {
-    /// What could not be read.
+    /// Name of the field that could not be read.
     pub field: &'static str,
-    /// What it may be.
+    /// Values the field may have.
     pub expected: &'static str,
-    /// What it is.
+    /// Value found.
     pub found: Found,
 }
 
-/// What was found where something else was expected.
+/// Value found in place of the expected one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Found {
-    /// So many bytes.
+    /// Number of bytes.
     Bytes(usize),
-    /// A whole number.
+    /// Integer.
     Number(u64),
-    /// Another number.
+    /// Floating-point number.
     Real(f64),
 }
 
@@ -62,12 +62,12 @@ impl fmt::Display for Found {
     }
 }
 
-/// The buffer has no room for a message.
+/// Buffer too short for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("message's buffer: expected room for {needed} bytes, found {found}")]
 pub struct NoRoom {
     /// Bytes the message takes.
     pub needed: usize,
-    /// Bytes there are.
+    /// Bytes of the buffer.
     pub found: usize,
 }

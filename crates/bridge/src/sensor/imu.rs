@@ -1,19 +1,19 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// What an inertial measurement unit says, and the orientation made of it. After the head, as 64-bit floating-point
-/// numbers: orientation x, y, z, w; angular velocity x, y, z; linear acceleration x, y, z; the four variances in the
-/// order below; the temperature.
+/// Measurement of an inertial measurement unit, and the orientation computed from it. After the head, as
+/// 64-bit floating-point numbers: orientation x, y, z, w; angular velocity x, y, z; linear acceleration x,
+/// y, z; the four variances in the order below; the temperature.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Imu {
-    /// The head.
+    /// Head.
     pub head: Head,
-    /// Unit quaternion x, y, z, w: from the unit's frame to one whose z axis points up. Its yaw is 0 where the task
-    /// began and drifts; without a compass nothing says where north is.
+    /// Unit quaternion x, y, z, w from the unit's frame to one whose z axis points up. Its yaw is 0 at the
+    /// start of the task and drifts: without a compass, north is unknown.
     pub orientation: [f64; 4],
-    /// About x, y, z of the unit, rad/s, without the bias at rest.
+    /// Angular velocity about x, y, z of the unit, rad/s, without the bias at rest.
     pub angular_velocity: [f64; 3],
-    /// Along x, y, z of the unit, m/s^2, gravity included: at rest and level it is +9.8 along z.
+    /// Acceleration along x, y, z of the unit, m/s^2, with gravity: +9.8 along z at rest and level.
     pub linear_acceleration: [f64; 3],
     /// Variance of roll and pitch, rad^2.
     pub tilt_variance: f64,
@@ -23,7 +23,7 @@ pub struct Imu {
     pub angular_velocity_variance: f64,
     /// Variance of each acceleration, (m/s^2)^2.
     pub linear_acceleration_variance: f64,
-    /// Of the unit, K.
+    /// Temperature of the unit, K.
     pub temperature: f64,
 }
 
@@ -32,7 +32,8 @@ impl Imu {
     pub const SIZE: usize = HEAD + 15 * 8;
     const KIND: u8 = 1;
 
-    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than [`Imu::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
+    /// than [`Imu::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -44,10 +45,10 @@ impl Imu {
         Some(writer.finish())
     }
 
-    /// Reads one.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (head, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
         Ok(Self {

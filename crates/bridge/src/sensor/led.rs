@@ -1,53 +1,53 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// What a LED strip shows. After the head: pattern (8 bits); red, green, blue (8 bits each); number of LEDs (16 bits);
-/// 2 bytes of 0; frames shown since the start (32 bits).
+/// State of a LED strip. After the head: pattern (8 bits); red, green, blue (8 bits each); number of LEDs
+/// (16 bits); 2 bytes of 0; frames shown since the start (32 bits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Led {
-    /// The head; its time stamp is when the last frame was taken by the strip.
+    /// Head; its time stamp is that of the last frame taken by the strip.
     pub head: Head,
-    /// What it shows.
+    /// Pattern shown.
     pub pattern: Pattern,
-    /// In which colour: red, green, blue.
+    /// Colour: red, green, blue.
     pub colour: [u8; 3],
-    /// How many LEDs there are.
+    /// Number of LEDs.
     pub leds: u16,
-    /// Frames the strip has taken.
+    /// Number of frames the strip has taken.
     pub frames: u32,
 }
 
-/// What a LED strip shall show: a message to its port. After a head whose stamps do not
-/// count: pattern (8 bits); red, green, blue (8 bits each); time of one round (32 bits, ms).
+/// Request to a LED strip, a message to its port. After a head whose stamps are ignored: pattern (8 bits);
+/// red, green, blue (8 bits each); time of one round (32 bits, ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedRequest {
-    /// What to show.
+    /// Pattern to show.
     pub pattern: Pattern,
-    /// In which colour: red, green, blue.
+    /// Colour: red, green, blue.
     pub colour: [u8; 3],
     /// Time of one round of the pattern, ms; 0 is taken as 1.
     pub round_ms: u32,
 }
 
-/// What a strip shows.
+/// Pattern of a strip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Pattern {
-    /// Nothing.
+    /// All LEDs off.
     #[default]
     Dark = 0,
-    /// One colour.
+    /// All LEDs on in one colour.
     Steady = 1,
     /// On and off, half a round each.
     Blink = 2,
-    /// Brighter and darker.
+    /// Brightness rising and falling.
     Breathe = 3,
     /// A light with a tail that runs along the strip once a round.
     Chase = 4,
 }
 
 impl Pattern {
-    /// All of them, by their numbers.
+    /// All patterns, by their numbers.
     pub const ALL: [Self; 5] = [Self::Dark, Self::Steady, Self::Blink, Self::Breathe, Self::Chase];
 
     fn from_number(number: u8) -> Result<Self, SensorError> {
@@ -61,7 +61,8 @@ impl Led {
     pub const SIZE: usize = HEAD + 12;
     const KIND: u8 = 4;
 
-    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than [`Led::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
+    /// than [`Led::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -73,10 +74,10 @@ impl Led {
         Some(writer.finish())
     }
 
-    /// Reads one.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (head, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
         let pattern = Pattern::from_number(reader.u8())?;
@@ -92,8 +93,8 @@ impl LedRequest {
     pub const SIZE: usize = HEAD + 8;
     const KIND: u8 = 5;
 
-    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than
-    /// [`LedRequest::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
+    /// than [`LedRequest::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         Head::default().write(Self::KIND, &mut writer);
@@ -103,10 +104,10 @@ impl LedRequest {
         Some(writer.finish())
     }
 
-    /// Reads one; allocates nothing, for it is read on the real-time side.
+    /// Decodes a message; allocates nothing, because it runs on the real-time side.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (_, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
         let pattern = Pattern::from_number(reader.u8())?;

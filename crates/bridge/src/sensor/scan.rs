@@ -1,45 +1,46 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// A scan of a laser range finder without its ranges. After the head: eight 64-bit floating-point numbers in the order
-/// below, the number of ranges (32 bits), 4 bytes of 0, then the ranges as 32-bit floating-point numbers.
+/// Scan of a laser range finder without its ranges. After the head: eight 64-bit floating-point numbers in
+/// the order below, the number of ranges (32 bits), 4 bytes of 0, then the ranges as 32-bit floating-point
+/// numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ScanHead {
-    /// The head; its time stamp is that of the first range.
+    /// Head; its time stamp is that of the first range.
     pub head: Head,
     /// Angle of the first range, rad from the front, counter-clockwise seen from above.
     pub angle_min: f64,
-    /// From one range to the next, rad.
+    /// Angle between two ranges, rad.
     pub angle_increment: f64,
-    /// From one range to the next, s.
+    /// Time between two ranges, s.
     pub time_increment: f64,
-    /// From one scan to the next, s.
+    /// Time between two scans, s.
     pub scan_time: f64,
-    /// The device measures nothing nearer, m.
+    /// Shortest range of the device, m.
     pub range_min: f64,
-    /// The device measures nothing farther, m.
+    /// Longest range of the device, m.
     pub range_max: f64,
-    /// To the nearest obstacle in the watched sector, m; infinite if there is none.
+    /// Distance of the nearest obstacle in the watched sector, m; infinite if there is none.
     pub obstacle_distance: f64,
-    /// Where that is, rad from the front; 0 if there is none.
+    /// Angle of that obstacle, rad from the front; 0 if there is none.
     pub obstacle_angle: f64,
 }
 
-/// A whole scan.
+/// Whole scan.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scan {
-    /// All but the ranges.
+    /// All fields except the ranges.
     pub head: ScanHead,
-    /// m. As ROS's REP 117 has it: +infinity where nothing is within reach, -infinity where something is too near, NaN
-    /// where the device reports an error.
+    /// Ranges, m, as in ROS's REP 117: +infinity for nothing within range, -infinity for something too
+    /// near, NaN for an error of the device.
     pub ranges: Vec<f32>,
 }
 
-/// Ranges in a scan at most.
+/// Most ranges in a scan.
 pub const MOST_POINTS: usize = 2048;
 
 impl ScanHead {
-    /// Bytes of a message with so many ranges.
+    /// Bytes of a message with this many ranges.
     #[must_use]
     pub const fn size(points: usize) -> usize {
         BEFORE + 4 * points
@@ -49,8 +50,8 @@ impl ScanHead {
     pub const LARGEST: usize = Self::size(MOST_POINTS);
     const KIND: u8 = 2;
 
-    /// Writes a whole scan to the front of `bytes`; says how many bytes it took, or `None` if there are fewer than that,
-    /// or more than [`MOST_POINTS`] ranges.
+    /// Encodes a whole scan at the front of `bytes`; returns its length, or `None` if there is less room,
+    /// or if there are more than [`MOST_POINTS`] ranges.
     pub fn encode(&self, ranges: &[f32], bytes: &mut [u8]) -> Option<usize> {
         if ranges.len() > MOST_POINTS {
             return None;
@@ -69,10 +70,10 @@ impl ScanHead {
 const BEFORE: usize = HEAD + 8 * 8 + 8;
 
 impl Scan {
-    /// Reads one.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (head, mut reader) = Head::read(bytes, ScanHead::KIND, BEFORE)?;
         let head = ScanHead {

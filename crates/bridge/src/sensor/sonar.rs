@@ -1,20 +1,20 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// What a sonar says. After the head: five 64-bit floating-point numbers in the order below.
+/// Measurement of a sonar. After the head: five 64-bit floating-point numbers in the order below.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sonar {
-    /// The head.
+    /// Head.
     pub head: Head,
-    /// Filtered distance, m; infinite where nothing answers.
+    /// Filtered distance, m; infinite without an echo.
     pub range: f64,
-    /// Distance of the last ping alone, m; infinite where nothing answered.
+    /// Distance of the last ping alone, m; infinite without an echo.
     pub last: f64,
     /// Opening angle of the beam, rad.
     pub field_of_view: f64,
-    /// The device measures nothing nearer, m.
+    /// Shortest range of the device, m.
     pub range_min: f64,
-    /// The device measures nothing farther, m.
+    /// Longest range of the device, m.
     pub range_max: f64,
 }
 
@@ -23,7 +23,8 @@ impl Sonar {
     pub const SIZE: usize = HEAD + 5 * 8;
     const KIND: u8 = 3;
 
-    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than [`Sonar::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
+    /// than [`Sonar::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -31,10 +32,10 @@ impl Sonar {
         Some(writer.finish())
     }
 
-    /// Reads one.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (head, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
         Ok(Self {

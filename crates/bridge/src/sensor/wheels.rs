@@ -1,27 +1,27 @@
 use super::{HEAD, Head, SensorError};
 use crate::bytes::Writer;
 
-/// How two driven wheels turn, left and right. After the head, as pairs of 64-bit floating-point numbers: positions,
-/// velocities, velocities they were last told.
+/// State of two driven wheels, left and right. After the head, as pairs of 64-bit floating-point numbers:
+/// positions, velocities, commanded velocities.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wheels {
-    /// The head.
+    /// Head.
     pub head: Head,
-    /// rad since the start.
+    /// Positions, rad since the start.
     pub positions: [f64; 2],
-    /// rad/s.
+    /// Velocities, rad/s.
     pub velocities: [f64; 2],
-    /// rad/s.
+    /// Commanded velocities, rad/s.
     pub told: [f64; 2],
 }
 
-/// How two driven wheels shall turn. After a head whose stamps do not count: two velocities, left and right, as 64-bit
-/// floating-point numbers; for how long that holds (32 bits, ms).
+/// Request to two driven wheels. After a head whose stamps are ignored: two velocities, left and right, as
+/// 64-bit floating-point numbers; their time-to-live (32 bits, ms).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WheelRequest {
-    /// rad/s.
+    /// Velocities, rad/s.
     pub velocities: [f64; 2],
-    /// When this is over and nothing newer came, the wheels are brought to rest, ms.
+    /// Time-to-live, ms: when it is over and no newer request came, the wheels are brought to rest.
     pub holds_ms: u32,
 }
 
@@ -30,7 +30,8 @@ impl Wheels {
     pub const SIZE: usize = HEAD + 6 * 8;
     const KIND: u8 = 6;
 
-    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than [`Wheels::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
+    /// than [`Wheels::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         self.head.write(Self::KIND, &mut writer);
@@ -38,10 +39,10 @@ impl Wheels {
         Some(writer.finish())
     }
 
-    /// Reads one.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (head, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
         Ok(Self { head, positions: reader.f64s(), velocities: reader.f64s(), told: reader.f64s() })
@@ -53,8 +54,8 @@ impl WheelRequest {
     pub const SIZE: usize = HEAD + 2 * 8 + 4;
     const KIND: u8 = 7;
 
-    /// Writes it to the front of `bytes`; says how many it took, or `None` if there are fewer than
-    /// [`WheelRequest::SIZE`].
+    /// Encodes the message at the front of `bytes`; returns its length, or `None` if there is less room
+    /// than [`WheelRequest::SIZE`].
     pub fn encode(&self, bytes: &mut [u8]) -> Option<usize> {
         let mut writer = Writer::new(bytes, Self::SIZE)?;
         Head::default().write(Self::KIND, &mut writer);
@@ -63,10 +64,11 @@ impl WheelRequest {
         Some(writer.finish())
     }
 
-    /// Reads one; allocates nothing, for it is read on the real-time side. The velocities may be any numbers, or none.
+    /// Decodes a message; allocates nothing, because it runs on the real-time side. The velocities are not
+    /// checked: they may be NaN or infinite.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, SensorError> {
         let (_, mut reader) = Head::read_exactly(bytes, Self::KIND, Self::SIZE)?;
         Ok(Self { velocities: reader.f64s(), holds_ms: reader.u32() })

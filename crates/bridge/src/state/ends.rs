@@ -1,4 +1,4 @@
-//! The two ends of the region of states.
+//! Both ends of the state region.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -24,17 +24,17 @@ impl Writer {
         Ok((Self { cell: region::writer(region)?, scratch: vec![0; length].into() }, file))
     }
 
-    /// Puts the state before every reader, in place of the one before. Of more axes than the description has the first
-    /// ones; zeros for those that are missing.
+    /// Publishes a state to all readers, in place of the former one. Axes beyond those of the description
+    /// are left out; missing ones are zeros.
     ///
-    /// Never waits, never notices a reader, makes no system call, allocates nothing.
+    /// Never waits, never notices a reader, makes no system call and allocates nothing.
     pub fn publish(&mut self, state: &State) {
         words::encode(state, &mut self.scratch);
         self.cell.publish(&self.scratch);
     }
 }
 
-/// A reader's end: for any number of threads and processes.
+/// A reader's end, for any number of threads and processes.
 #[derive(Clone, Debug)]
 pub struct Reader {
     cell: cell::Reader<Arc<Region>>,
@@ -55,19 +55,20 @@ impl Reader {
         Ok(Self { cell: region::reader(Arc::new(region), shape)? })
     }
 
-    /// The newest state, of one beat. After the cycle's end, or death, the last one it published.
+    /// Reads the newest state, all of one cycle. After the cycle's end or death it is the last one
+    /// published.
     ///
     /// # Errors
-    /// That there is none.
+    /// No whole state could be read.
     pub fn read(&self) -> Result<State, ReadError> {
         let mut state = State::default();
         self.read_into(&mut state).map(|()| state)
     }
 
-    /// As [`Reader::read`], into a state that is at hand; on an error that is as it was.
+    /// Reads as [`Reader::read`] does, into an existing state, which is unchanged on an error.
     ///
     /// # Errors
-    /// That there is none.
+    /// No whole state could be read.
     pub fn read_into(&self, state: &mut State) -> Result<(), ReadError> {
         let length = self.cell.memory().shape().words();
         // On the stack for a robot of up to 36 axes.
@@ -90,25 +91,25 @@ impl Reader {
         }
     }
 
-    /// States published so far: one that no longer grows is that of a cycle that stands still.
+    /// Number of states published so far; if it no longer grows, the cycle has stopped.
     #[must_use]
     pub fn heartbeat(&self) -> u64 {
         self.cell.newest()
     }
 }
 
-/// Why there is no state, or no diagnostics.
+/// Reason for a missing state or missing diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// None was published yet.
+    /// Nothing was published yet.
     #[error("the cycle has published nothing yet: wait for its first beat")]
     Nothing,
-    /// No attempt gave a whole one.
+    /// No attempt gave a whole publication.
     #[error(
         "no whole publication in {ATTEMPTS} attempts: this process gets too little of the CPU; try again"
     )]
     Torn,
 }
 
-/// The writer laps a reader only once in as many beats as there are slots, less one.
+/// Attempts of one read. The writer laps a reader only once in as many cycles as there are slots, less one.
 pub(super) const ATTEMPTS: u32 = 64;

@@ -1,9 +1,9 @@
-//! A state as words. `docs/seam.md` has the table for other languages.
+//! Encoding of a state in words. `docs/seam.md` has the table for other languages.
 
 use super::{Axis, Base, Bus, CommandState, Control, Freshness, Spread, State, Timing, TrajectoryStatus};
 use crate::region::{Kind, magic};
 
-/// The region of states.
+/// Region of states.
 pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 1, slots: 8 };
 
 /// Words of a state of this many axes.
@@ -11,12 +11,12 @@ pub(crate) const fn length(axes: usize) -> usize {
     FIXED + axes * AXIS
 }
 
-/// Axes of a state of this many words; `None` where the rest is no whole axis.
+/// Axes of a state of this many words; `None` if the rest is no multiple of an axis.
 pub(crate) const fn axes(words: usize) -> Option<usize> {
     if words >= FIXED && (words - FIXED) % AXIS == 0 { Some((words - FIXED) / AXIS) } else { None }
 }
 
-/// Puts a state into words: of more axes than find room the first ones, zeros for those that are missing.
+/// Encodes a state into words; axes without room are left out, missing ones are zeros.
 pub(crate) fn encode(state: &State, words: &mut [u64]) {
     let State { beat, release_ns, bus, timing, command, control, base, axes } = state;
     let [wakeup, jitter, execution] =
@@ -63,7 +63,7 @@ pub(crate) fn encode(state: &State, words: &mut [u64]) {
     for (word, value) in head.iter_mut().zip(fixed) {
         *word = value;
     }
-    // Row by row: word by word the compiler makes three times as many instructions of it, in every beat.
+    // Row by row: word by word the compiler emits three times as many instructions, in every cycle.
     let (told, missing) = rows.split_at_mut((AXIS * axes.len()).min(rows.len() / AXIS * AXIS));
     for (row, axis) in told.chunks_exact_mut(AXIS).zip(axes) {
         row.copy_from_slice(&axis_words(axis));
@@ -71,9 +71,9 @@ pub(crate) fn encode(state: &State, words: &mut [u64]) {
     missing.fill(0);
 }
 
-/// Takes a state out of words, without allocating where `state` has had as many axes before.
+/// Decodes a state from words, without allocating if `state` has had as many axes before.
 pub(crate) fn decode(words: &[u64], state: &mut State) {
-    // A region of this layout has them all; of fewer words the rest is 0.
+    // A region of this layout has all fixed words; with fewer, the rest is 0.
     let mut fixed = [0; FIXED];
     for (copy, &word) in fixed.iter_mut().zip(words) {
         *copy = word;
@@ -195,7 +195,7 @@ const AXIS: usize = 7;
 mod tests {
     use super::*;
 
-    /// A state with another value in every field.
+    /// State with a different value in every field.
     fn every_field() -> State {
         let spread = |n| Spread { last_ns: n, minimum_ns: n + 1, maximum_ns: n + 2, mean_ns: n + 3 };
         let axis = |n: u8| Axis {

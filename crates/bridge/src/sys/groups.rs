@@ -1,9 +1,9 @@
-//! `SO_PEERGROUPS` (unix(7), Linux 4.13): the supplementary groups a peer had when it connected.
+//! `SO_PEERGROUPS` (unix(7), Linux 4.13): supplementary groups a peer had when it connected.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The groups of who connected this socket.
+/// Groups of the process that connected this socket.
 pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     let mut groups = vec![0_u32; 64];
     loop {
@@ -25,7 +25,7 @@ pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
             return Ok(groups);
         }
         let error = io::Error::last_os_error();
-        // ERANGE: too little room, and the length says how much it takes.
+        // ERANGE: too little room; the length says how much is needed.
         if error.raw_os_error() != Some(libc::ERANGE) || found <= groups.len() {
             return Err(error);
         }

@@ -1,4 +1,4 @@
-//! A file's memory as atomic words, shared with whoever else maps it.
+//! Memory of a file as atomic words, shared with every process that maps it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -7,27 +7,27 @@ use std::sync::atomic::AtomicU64;
 
 use rustix::mm::{MapFlags, ProtFlags, mlock, mmap, munmap};
 
-/// Words of a file, mapped as long as this lives.
+/// Words of a file, mapped during the lifetime of this value.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<AtomicU64>,
     words: usize,
 }
 
-/// What a mapping is for.
+/// Use of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// To load only: a store would end the process.
+    /// Loads only: a store would end the process.
     Load,
-    /// To load and store.
+    /// Loads and stores.
     Store,
 }
 
 impl Mapping {
-    /// Maps the first `words` of a file that has at least as many and cannot shrink: the caller has seen to both, or
-    /// else an access may end the process with SIGBUS.
+    /// Maps the first `words` words of a file that has at least as many and cannot shrink. The caller
+    /// ensures both; otherwise an access may end the process with SIGBUS.
     ///
-    /// The pages are there when this returns, and locked where the process may lock them: no access faults.
+    /// The pages are present when this returns, and locked if the process may lock them: no access faults.
     pub(crate) fn of(file: BorrowedFd<'_>, words: usize, purpose: Use) -> io::Result<Self> {
         let protection = match purpose {
             Use::Load => ProtFlags::READ,
@@ -41,16 +41,17 @@ impl Mapping {
         // SAFETY: the kernel chooses a range that nothing else uses, so no memory of this process changes.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, protection, flags, file, 0)? };
         let start: NonNull<AtomicU64> = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the range was mapped just now. Refused (RLIMIT_MEMLOCK) it stays as it is: only slower to reclaim.
+        // SAFETY: the range was mapped just now. If refused (RLIMIT_MEMLOCK) it stays as it is, only easier
+        // to reclaim.
         let _ = unsafe { mlock(start.as_ptr().cast(), bytes) };
         Ok(Self { start, words })
     }
 
-    /// All words. Of a mapping for [`Use::Load`] they must not be stored to.
+    /// All words. Those of a mapping for [`Use::Load`] must not be stored to.
     pub(crate) fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the range is mapped until `self` is dropped, page-aligned and so aligned for words, `words` long, and
-        // holds bits of which all are valid. Everybody who shares it goes through atomics, this process by type; what
-        // another process does is for the hardware an access like any other.
+        // SAFETY: the range is mapped until `self` is dropped, page-aligned and so aligned for words,
+        // `words` long, and all its bit patterns are valid. All processes that share it access it through
+        // atomics, this one by type; what another process does is to the hardware an access like any other.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }

@@ -1,9 +1,9 @@
-//! The operating system: every unsafe block of this crate, each with its argument.
+//! Operating system interface: every unsafe block of this crate, each with its argument.
 //!
-//! | module | what it asks Linux for |
+//! | module | system calls for |
 //! |---|---|
-//! | [`mapping`] | memory that another process also has |
-//! | [`groups`] | the groups of who is at the other end of a socket |
+//! | [`mapping`] | memory shared with another process |
+//! | [`groups`] | groups of the process at the other end of a socket |
 #![allow(unsafe_code)]
 
 pub(crate) mod groups;

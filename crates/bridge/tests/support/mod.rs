@@ -1,4 +1,4 @@
-//! A seam of a robot with two axes, in a folder of the test's own.
+//! Interface of a robot with two axes, in a folder of the test's own.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::fs::{self, Permissions};
@@ -11,7 +11,7 @@ use onbeat_bridge::description::{AxisDescription, Description};
 use onbeat_bridge::seam::Builder;
 use onbeat_bridge::state::State;
 
-/// A folder for sockets, gone when this is dropped.
+/// Folder for sockets, removed on drop.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
@@ -56,7 +56,7 @@ pub(crate) fn description() -> Description {
     }
 }
 
-/// A state of which every part says which one it is.
+/// State in which every part encodes the number of its cycle.
 pub(crate) fn state(beat: u64) -> State {
     let mut state = State { beat, release_ns: beat.wrapping_mul(7), ..State::default() };
     state.bus.frames_sent = beat ^ 0x5A5A;

@@ -30,7 +30,7 @@ impl Beat {
 }
 
 /// Frames of a pcapng file, oldest first, with their times and whether they came back.
-fn frames(capture: &[u8]) -> impl Iterator<Item = (u64, bool, &[u8])> {
+pub(crate) fn frames(capture: &[u8]) -> impl Iterator<Item = (u64, bool, &[u8])> {
     let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four"));
     let mut rest = capture;
     let blocks = std::iter::from_fn(move || {

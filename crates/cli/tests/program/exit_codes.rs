@@ -76,8 +76,11 @@ fn a_drive_that_is_in_fault_from_the_start_is_named_and_3() {
 fn a_drive_without_main_power_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     assert_eq!(wire.onbeat(&["sdo", "write", "3", "0x2f00:3", "false"]).code, Some(0));
-    let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "3000", "--no-seam"]);
+    let ran = undisturbed(|| wire.onbeat(&["run", SIX_AXIS, "--cycles", "3000", "--no-seam"]));
     let expected = "axis \"axis-4\" at SubDevice 3 \"drive-4\" stays in Ready to switch on: its drive has no main power";
+    assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    let expected = "onbeat: axis \"axis-4\" ended in Ready to switch on, asked to be enabled for ";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
 
@@ -145,5 +148,45 @@ fn a_bus_that_is_lost_and_back_says_for_how_long() {
         ran.stderr.contains("SubDevice 0 \"drive-1\" ended in SafeOp + error, expected Op"),
         "{}",
         ran.stderr
+    );
+}
+
+#[test]
+fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goes_on() {
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let waits = text.replace("period = \"1ms\"", "period = \"5ms\"\nloss_time = \"wait\"");
+    // Drives that stay in Op meanwhile.
+    let waits = waits.replace("device = \"servo\"", "device = \"servo\"\nprocess_data_watchdog = \"off\"");
+    let robot = crate::common::file("waits.toml", &waits);
+    let robot = robot.to_str().expect("UTF-8");
+    let Some(wire) = Wire::with(robot) else { return };
+    let mut run = onbeat();
+    run.args(["run", robot, "--no-seam", "--json", "--iface", Side::Near.interface()]);
+    let running = Running::start(wire.testbed.run_in(Side::Near, run));
+    await_beats(running.id(), 1500);
+    // Frames are lost where nobody takes them: the cable is out. The default ends a run after 10 s.
+    let far = wire.testbed.namespace(Side::Far);
+    let set = |state: &str| {
+        let ip = ["-n", &far, "link", "set", Side::Far.interface(), state];
+        assert!(std::process::Command::new("ip").args(ip).status().expect("ip").success());
+    };
+    set("down");
+    std::thread::sleep(std::time::Duration::from_millis(11_500));
+    set("up");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let process = rustix::process::Pid::from_raw(running.id() as i32).expect("a process");
+    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("it goes on");
+    let ran = running.finish();
+    let again =
+        ran.stderr.lines().find(|line| line.contains("process data again of all 6 SubDevices after "));
+    let again = again.unwrap_or_else(|| panic!("{}", ran.stderr));
+    let seconds =
+        again.rsplit_once(", ").and_then(|(_, it)| it.strip_suffix(" s")).and_then(|it| it.parse().ok());
+    assert!(seconds.is_some_and(|it: f64| it > 10.5), "{again}");
+    assert!(!ran.stderr.contains("ended lost"), "{}", ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    assert!(
+        end["sub_devices"].as_array().is_some_and(|it| it.iter().all(|it| it["answers"] == true)),
+        "{end}"
     );
 }

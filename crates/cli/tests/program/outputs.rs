@@ -104,11 +104,78 @@ fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() 
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
 }
 
+#[test]
+fn a_pipe_whose_reader_never_reads_does_not_keep_a_run_from_its_end() {
+    let _alone = alone();
+    // As `run | sleep`, once the pipe is full.
+    let (_reader, writer) = rustix::pipe::pipe().expect("a pipe");
+    let filler = writer.try_clone().expect("another descriptor");
+    rustix::fs::fcntl_setfl(&filler, OFlags::NONBLOCK).expect("a flag");
+    let mut filler = File::from(filler);
+    while filler.write(&[0; 4096]).is_ok() {}
+    rustix::fs::fcntl_setfl(&filler, OFlags::empty()).expect("a flag");
+    let mut command = onbeat();
+    command.args(["run", "--cycles", "300", "--no-seam"]).stdout(writer).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program");
+    let mut stderr = child.stderr.take().expect("standard error");
+    let (code, _) = end_of(child, PATIENCE);
+    assert!(matches!(code, Some(1 | 3)), "{code:?}");
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("UTF-8");
+    assert!(
+        said.contains("standard output took nothing for 10 s: what was to be printed is lost"),
+        "{said}"
+    );
+}
+
 fn fifo(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_file(&path);
     assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
     path
+}
+
+#[test]
+fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_emptied_does_not_keep_it() {
+    let _alone = alone();
+    let testbed = match testbed::Testbed::new() {
+        Ok(testbed) => testbed,
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let path = fifo("simulate.onbeat");
+    let simulate = || {
+        let mut command = onbeat();
+        command.args([
+            "simulate",
+            "examples/six-axis.toml",
+            "--for",
+            "200ms",
+            "--iface",
+            "far",
+            "--record",
+        ]);
+        command.arg(&path);
+        Running::start(testbed.run_in(testbed::Side::Far, command)).finish()
+    };
+    let ran = simulate();
+    let refused = "the recording cannot be written (a FIFO that nobody reads)";
+    assert!(ran.code == Some(1) && ran.stderr.contains(refused), "{:?} {}", ran.code, ran.stderr);
+
+    let reading = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
+    let _reader = reading.expect("a reader that does not read");
+    let ran = simulate();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+}
+
+#[test]
+fn the_table_of_a_run_fits_a_terminal_of_80_columns() {
+    // Axes with names of up to ten letters.
+    for robot in ["examples/six-axis.toml", "examples/io-station.toml"] {
+        let ran = run(&["run", robot, "--cycles", "50", "--no-seam"]);
+        assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
+        let long: Vec<&str> = ran.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+        assert!(long.is_empty() && ran.stdout.contains("velocity (rad/s)"), "{robot}: {long:#?}");
+    }
 }
 
 /// A run of 300 cycles with a file at this option that takes nothing, or not enough.

@@ -1,4 +1,4 @@
-//! What takes longer than a beat.
+//! Requests that take more than a cycle.
 
 use bridge::message::control::Refusal;
 use ethercat::cia402::State;
@@ -8,13 +8,13 @@ use runtime::controller::AxisReport;
 
 use super::{HomedBy, Switch, is_in_fault, is_latched};
 
-/// Something that was asked and is being done.
+/// A request in progress.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Job {
-    /// That of the request.
+    /// Id of the request.
     pub(super) id: u64,
     pub(super) doing: Doing,
-    /// Beats since it was begun, and how long that is.
+    /// Cycles since the start of this step, and that time.
     pub(super) beats: u32,
     pub(super) since: Seconds,
 }
@@ -22,13 +22,13 @@ pub(super) struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Enabling,
-    /// The axes come to rest, to be disabled then.
+    /// The axes come to rest before they are disabled.
     Disabling,
-    /// They rest; the drives are on their way down.
+    /// The axes rest; the drives are being disabled.
     SteppingDown,
     Stopping,
     Resetting,
-    /// `begun`: its drive was seen to look for its home.
+    /// `begun`: the drive has been seen homing.
     Homing {
         axis: usize,
         begun: bool,
@@ -42,14 +42,14 @@ impl Doing {
 }
 
 impl Switch {
-    /// Goes on with what is being done; answers when it is done.
+    /// Advances the request in progress; replies when it is done.
     pub(super) fn pursue(&mut self, elapsed: Seconds, reports: &[AxisReport]) {
         let Some(mut job) = self.job else { return };
         job.beats = job.beats.saturating_add(1);
         job.since += elapsed;
         self.job = Some(job);
         let late = job.since > PATIENCE;
-        // What is asked of drives shows some beats later.
+        // Requests to drives take effect some cycles later.
         let settled = job.beats > ANSWER_BEATS;
         let outcome = match job.doing {
             Doing::Enabling => {
@@ -85,7 +85,7 @@ impl Switch {
                 let begun = begun || report.homing;
                 self.job = Some(Job { doing: Doing::Homing { axis, begun }, ..job });
                 if report.homing {
-                    // The axis knows how long its drive may take.
+                    // The axis supervises the time of its drive.
                     return;
                 }
                 let begun = begun || self.axes[axis].homing == HomedBy::Hand;
@@ -100,14 +100,14 @@ impl Switch {
         }
     }
 
-    /// What holds now is not obeyed any more.
+    /// Ignores the present command from now on.
     fn turn_deaf(&mut self) {
         self.deaf.clone_from(&self.heard);
         self.is_deaf = true;
     }
 }
 
-/// Whether an axis was homed, and why not.
+/// Result of homing an axis.
 fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
     match report.stop {
         Some(StopReason::HomingTimedOut) => Err(Refusal::TimedOut),
@@ -117,8 +117,8 @@ fn homed(report: &AxisReport, begun: bool) -> Result<(), Refusal> {
     }
 }
 
-/// How long anything may take: a drive that has not followed by then will not.
+/// Timeout of a request.
 const PATIENCE: Seconds = Seconds(10.0);
 
-/// Beats until drives show what they were asked.
+/// Cycles until drives show the effect of a request.
 const ANSWER_BEATS: u32 = 8;

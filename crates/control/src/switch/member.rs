@@ -1,28 +1,28 @@
-//! A controller that can be switched to.
+//! A controller that a switch can activate.
 
 use runtime::controller::{Controller, Told};
 
 use crate::drive::Drive;
 use crate::trajectory::JointTrajectory;
 
-/// A controller, and the axes it moves.
+/// A controller, and its axes.
 pub struct Member {
     pub(super) mover: Mover,
     axes: Vec<usize>,
 }
 
-/// What moves the axes.
+/// Kinds of controllers.
 pub enum Mover {
-    /// Any controller.
+    /// Any other controller.
     Plain(Box<dyn Controller>),
-    /// One that follows trajectories: port `trajectory` is its.
+    /// Follows trajectories from port `trajectory`.
     Trajectory(Box<JointTrajectory>),
-    /// One that drives a base: its odometry goes on while another is active.
+    /// Drives a base: its odometry continues while another controller is active.
     Drive(Box<Drive>),
 }
 
 impl Member {
-    /// A controller that moves the axes with these indices; the switch holds the others.
+    /// A controller of the axes with these indices; the switch holds the others.
     #[must_use]
     pub fn new(mover: Mover, axes: &[usize]) -> Self {
         Self { mover, axes: axes.to_vec() }

@@ -1,14 +1,15 @@
-//! Several controllers, one of which has the axes, and what people ask of the cycle.
+//! Several controllers, one of which is active, and the requests to a running cycle.
 //!
-//! A [`Switch`] answers port `control` ([`bridge::message::control`]) and hands on port `trajectory` to the active
-//! controller.
+//! A [`Switch`] answers port `control` ([`bridge::message::control`]) and passes port `trajectory` to the
+//! active controller.
 //!
-//! * A controller is switched to only while all axes stand. It is shown [`AxisPhase::HoldingAt`] on its first beat, as after
-//!   enabling, and so begins where the axes are. Axes it does not move are held.
-//! * One thing is done at a time; *stop* and *disable* take the place of what is being done.
-//! * After *stop* the active controller is deaf to the command that held then, until another is given or it goes stale: a
-//!   joystick that still says "ahead" moves nothing.
-//! * After *reset faults* drives that were asked to be enabled are enabled again, and hold.
+//! * Controllers are switched only while all axes are at rest. The new one is shown
+//!   [`AxisPhase::HoldingAt`] in its first cycle, as after enabling, and so starts at the present
+//!   positions. Axes it does not move are held.
+//! * One request is processed at a time; *stop* and *disable* replace the one in progress.
+//! * After *stop* the active controller ignores the command valid then, until another is given or it goes
+//!   stale: a joystick that still says "ahead" moves nothing.
+//! * After *reset faults* drives that were requested to be enabled are enabled again, and hold.
 
 mod jobs;
 mod member;
@@ -27,47 +28,47 @@ use crate::axis::elapsed;
 use crate::hold::hold;
 use crate::port::Port;
 
-/// What a switch knows of an axis beforehand.
+/// Axis settings that a switch needs in advance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SwitchAxis {
-    /// The mode of its drive.
+    /// Mode of the drive.
     pub mode: CyclicMode,
-    /// Highest speed; an axis stands below a hundredth of it.
+    /// Highest speed; an axis is at rest below a hundredth of it.
     pub velocity_limit: RadiansPerSecond,
-    /// How it is homed by request.
+    /// Homing by request.
     pub homing: HomedBy,
 }
 
-/// How an axis is homed when somebody asks.
+/// Method of homing by request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomedBy {
-    /// It is not: its encoder is absolute.
+    /// No homing: the encoder is absolute.
     Nobody,
-    /// Whoever asks has brought it to its mark: it is home where it stands.
+    /// The operator has moved it to its mark: its present position is its home.
     Hand,
-    /// Its drive finds the mark.
+    /// The drive finds the mark.
     Drive,
 }
 
-/// Holds several controllers and lets one of them move the axes.
+/// Holds several controllers, one of which moves the axes.
 pub struct Switch {
     axes: Vec<SwitchAxis>,
     members: Vec<Member>,
     active: usize,
-    /// The active controller has not had a beat yet.
+    /// True until the first cycle of the active controller.
     entering: bool,
     enabled: bool,
     job: Option<Job>,
     control: Option<Box<dyn Port>>,
     trajectory: Option<Box<dyn Port>>,
     bound: bool,
-    /// What the active controller is shown.
+    /// Reports shown to the active controller.
     shown: Vec<AxisReport>,
-    /// Set-points of the last beat.
+    /// Set-points of the previous cycle.
     last: Vec<AxisSetpoint>,
-    /// Beats for which all axes have stood.
+    /// Cycles for which all axes have been at rest.
     standing: u32,
-    /// What the active controller is not to hear.
+    /// Command that the active controller ignores.
     deaf: Asked,
     is_deaf: bool,
     heard: Asked,
@@ -76,8 +77,8 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// The first of `members`, of which there has to be one, has the axes at the start. With `enable` the drives are enabled
-    /// then, otherwise when somebody asks.
+    /// A switch whose first member is active at the start; `members` must not be empty. With `enable` the
+    /// drives are enabled at the start, otherwise on request.
     #[must_use]
     pub fn new(axes: &[SwitchAxis], members: Vec<Member>, enable: bool) -> Self {
         let nothing = Asked { axes: vec![None; axes.len()], ..Asked::default() };
@@ -102,13 +103,13 @@ impl Switch {
         }
     }
 
-    /// The same with its ports.
+    /// Adds the ports.
     #[must_use]
     pub fn with_ports(self, control: Box<dyn Port>, trajectory: Box<dyn Port>) -> Self {
         Self { control: Some(control), trajectory: Some(trajectory), ..self }
     }
 
-    /// What people ask.
+    /// Takes requests from port `control`.
     fn take_requests(&mut self, beat: &Beat, commands: &[AxisCommand]) {
         let mut buffer = [0; control::SIZE + 1];
         for _ in 0..REQUESTS_A_BEAT {
@@ -129,12 +130,12 @@ impl Switch {
     fn reply(&mut self, id: u64, outcome: Result<(), Refusal>) {
         let mut buffer = [0; control::SIZE];
         if let (Some(port), Ok(length)) = (&mut self.control, Reply { id, outcome }.encode(&mut buffer)) {
-            // Full: the port counts it; nobody listens.
+            // A full port counts the message; no client reads it.
             let _ = port.send(&buffer[..length]);
         }
     }
 
-    /// Begins what is asked; what to answer at once, if anything.
+    /// Starts a request; returns the reply, if it is due at once.
     fn begin(
         &mut self,
         Asking { id, what }: Asking,
@@ -193,7 +194,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Whether an axis that its drive homes has a drive that does nothing.
+    /// True if an axis is homed by its drive and that drive is powerless.
     fn is_powerless(&self, axis: usize) -> bool {
         let enabled = self.enabled && self.shown[axis].state == Some(State::OperationEnabled);
         self.axes[axis].homing == HomedBy::Drive && !enabled
@@ -203,7 +204,7 @@ impl Switch {
         self.standing >= STANDING_BEATS
     }
 
-    /// Prepares what the active controller is shown.
+    /// Prepares the reports for the active controller.
     fn show(&mut self, reports: &[AxisReport]) {
         for ((shown, report), (axis, last)) in
             self.shown.iter_mut().zip(reports).zip(self.axes.iter().zip(&self.last))
@@ -220,14 +221,14 @@ impl Switch {
         self.entering = false;
     }
 
-    /// What the drives shall do, over what the controller asks.
+    /// Sets the requests to the drives, which override those of the controller.
     fn request(&mut self, commands: &mut [AxisCommand]) {
         let doing = self.job.map(|job| job.doing);
         for (command, report) in commands.iter_mut().zip(&self.shown) {
             let wanted = match doing {
                 Some(Doing::Resetting) if is_in_fault(report) || is_latched(report) => Request::FaultReset,
                 _ if !self.enabled => Request::Disable,
-                // Its drive moves it, not a controller that could come to rest.
+                // The drive moves the axis, not a controller that could bring it to rest.
                 Some(doing) if doing.brings_to_rest() && report.homing => Request::Halt,
                 _ => command.request,
             };
@@ -240,7 +241,7 @@ impl Switch {
         }
     }
 
-    /// Counts the beats for which all axes stand.
+    /// Counts the cycles for which all axes are at rest.
     fn watch_standing(&mut self, commands: &[AxisCommand]) {
         let mut stand = true;
         for (((axis, last), command), report) in
@@ -259,7 +260,7 @@ impl Switch {
         self.standing = if stand { self.standing.saturating_add(1) } else { 0 };
     }
 
-    /// What the active controller hears of `asked`.
+    /// Passes the command to the active controller, unless it is ignored.
     fn listen(&mut self) {
         self.is_deaf &= self.deaf == self.heard;
         let asked = if self.is_deaf { &self.nothing } else { &self.heard };
@@ -294,10 +295,10 @@ impl Controller for Switch {
         for (index, member) in members.iter_mut().enumerate() {
             let Mover::Drive(drive) = &mut member.mover else { continue };
             if homing {
-                // On one of these beats a position jumps, and the base does not.
+                // In one of these cycles a position jumps without the base.
                 drive.restart();
             }
-            // It does so itself while it is active.
+            // The active controller updates its own odometry.
             if index != *active {
                 drive.watch(reports);
             }
@@ -341,24 +342,24 @@ fn is_in_fault(report: &AxisReport) -> bool {
     matches!(report.state, Some(State::Fault | State::FaultReactionActive))
 }
 
-/// Supervision has stopped it until somebody acknowledges that.
+/// True if supervision has stopped it until that is acknowledged.
 fn is_latched(report: &AxisReport) -> bool {
     let stopped = report.feedback.phase != AxisPhase::Following;
     stopped && report.stop.is_some_and(|stop| stop.is_latched())
 }
 
-/// The id a message has that cannot be read, as far as it goes.
+/// Id of a message that cannot be read, as far as it goes.
 fn id_of(bytes: &[u8]) -> u64 {
     bytes.get(8..16).and_then(<[u8]>::first_chunk).map_or(0, |id| u64::from_le_bytes(*id))
 }
 
-/// Requests taken in one beat.
+/// Requests taken in one cycle.
 const REQUESTS_A_BEAT: usize = 4;
 
-/// Beats after which axes that have not moved are said to stand.
+/// Cycles without motion after which axes are at rest.
 const STANDING_BEATS: u32 = 10;
 
-/// Share of the highest speed below which an axis stands.
+/// Share of the highest speed below which an axis is at rest.
 const STANDS: f64 = 0.01;
 
 /// Set-points nearer than this are the same.

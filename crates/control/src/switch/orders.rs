@@ -7,7 +7,7 @@ use super::{Mover, Switch, id_of};
 use crate::port::Port;
 
 impl Switch {
-    /// Hands orders on to the active controller, as many as a beat has time for.
+    /// Passes orders to the active controller, as many as a cycle has time for.
     pub(super) fn take_orders(&mut self, beat: &Beat) {
         let mut rows = 0;
         while rows < ROWS_A_BEAT {
@@ -26,7 +26,7 @@ impl Switch {
             rows += match &order {
                 Order::Point(point) => point.positions.len(),
                 Order::Begin(begin) => begin.axes.len(),
-                // These check a whole row of ways.
+                // These check a whole row of segments.
                 Order::Commit { .. } | Order::Cancel { .. } => ROWS_A_BEAT,
             };
             match self.members.get_mut(self.active).map(|member| &mut member.mover) {
@@ -42,7 +42,7 @@ impl Switch {
         }
     }
 
-    /// What became of trajectories.
+    /// Sends reports on trajectories.
     pub(super) fn send_reports(&mut self) {
         let Some(member) = self.members.get_mut(self.active) else { return };
         let Mover::Trajectory(controller) = &mut member.mover else { return };
@@ -51,7 +51,7 @@ impl Switch {
         }
     }
 
-    /// The active controller gives up the trajectory it follows.
+    /// Makes the active controller abandon its trajectory.
     pub(super) fn leave_trajectory(&mut self) {
         if let Some(Mover::Trajectory(controller)) =
             self.members.get_mut(self.active).map(|it| &mut it.mover)
@@ -69,10 +69,10 @@ impl Switch {
 fn send(port: &mut Option<Box<dyn Port>>, report: &Report) {
     let mut buffer = [0; bridge::message::trajectory::REPORT_SIZE];
     if let (Some(port), Ok(length)) = (port, report.encode(&mut buffer)) {
-        // Full: the port counts it; nobody listens.
+        // A full port counts the message; no client reads it.
         let _ = port.send(&buffer[..length]);
     }
 }
 
-/// Rows of points taken in one beat: each takes a microsecond or so to be checked.
+/// Rows of points taken in one cycle: checking each takes about a microsecond.
 const ROWS_A_BEAT: usize = 24;

@@ -1,13 +1,13 @@
-//! Axes that follow trajectories through points.
+//! Controller that follows trajectories through points.
 //!
-//! Orders come as [`bridge::message::trajectory::Order`]s, what became of them goes back as [`Report`]s; the
-//! [`crate::Switch`] carries both. Memory for two trajectories is set aside: one is followed while the next one comes or
-//! waits for its start.
+//! Orders arrive as [`bridge::message::trajectory::Order`]s, their results leave as [`Report`]s; the
+//! [`crate::Switch`] carries both. Memory for two trajectories is reserved: one is followed while the next
+//! one arrives or waits for its start.
 //!
-//! Between points the way is a polynomial of degree five where both points give accelerations, of degree three where
-//! they give velocities. Points that give neither are passed with velocities that are made from their neighbours so that
-//! an axis turns back only at points. The first way leads from where the set-points are at the start, with the velocity
-//! and acceleration they have there, to the first point that is still to come.
+//! Between points the path is a polynomial of degree five where both points give accelerations, of degree
+//! three where they give velocities. Points that give neither are passed with velocities derived from their
+//! neighbours so that an axis turns back only at points. The first segment leads from the set-points at the
+//! start, with their velocity and acceleration, to the first point that is still to come.
 
 mod program;
 mod spline;
@@ -25,40 +25,40 @@ use crate::axis::{AxisSettings, elapsed};
 use crate::joint::begin;
 use crate::queue::Queue;
 
-/// How trajectories are followed.
+/// Settings of the trajectory controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrajectorySettings {
-    /// The axes, all in mode CSP.
+    /// Its axes, all in mode CSP.
     pub axes: Vec<AxisSettings>,
-    /// Axes that the robot has in all.
+    /// Number of axes of the robot.
     pub robot_axes: usize,
-    /// Points that a trajectory may have.
+    /// Largest number of points of a trajectory.
     pub points: usize,
-    /// How far an axis may be off on the way, where a trajectory does not say.
+    /// Default path tolerance.
     pub path_tolerance: Option<Radians>,
-    /// How far an axis may be off at the goal, where a trajectory does not say.
+    /// Default goal tolerance.
     pub goal_tolerance: Option<Radians>,
-    /// How much later than its last point a goal may be reached, where a trajectory does not say.
+    /// Default time after the last point within which the goal must be reached.
     pub goal_time: Option<Seconds>,
 }
 
-/// Axes in mode CSP that follow trajectories, one at a time, and hold still in between.
+/// Axes in mode CSP that follow trajectories, one at a time, and hold in between.
 #[derive(Clone, Debug)]
 pub struct JointTrajectory {
     settings: TrajectorySettings,
-    /// Where the axes are sent.
+    /// Set-points of the axes.
     points: Vec<TrajectoryPoint>,
     sources: Vec<Source>,
-    /// Feedback of the last beat.
+    /// Feedback of the previous cycle.
     seen: Vec<AxisReport>,
     rest: OnlineMotion,
     next: Program,
     next_stage: Stage,
     now: Program,
     course: Option<Course>,
-    /// The first way of each row of `now`.
+    /// First segment of each row of `now`.
     entry: Vec<Segment>,
-    /// What is said once the axes rest.
+    /// Report to send once the axes rest.
     ending: Option<Report>,
     highest_id: u64,
     last_release_ns: u64,
@@ -67,41 +67,41 @@ pub struct JointTrajectory {
     told: (u64, TrajectoryStatus, u64),
 }
 
-/// Where an axis gets its set-points from.
+/// Source of an axis's set-points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// Its drive does not follow.
+    /// None: its drive does not follow.
     Off,
-    /// It holds, or comes to rest.
+    /// Holding, or coming to rest.
     Rest,
     /// The trajectory.
     Along,
 }
 
-/// How far the next trajectory has come.
+/// State of the next trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Empty,
     Coming,
-    /// Whole and accepted; it starts then, ns.
+    /// Complete and accepted; its start, ns.
     Waiting(u64),
 }
 
-/// Where the trajectory that is followed is.
+/// Progress of the current trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Course {
-    /// When its time is 0, ns.
+    /// Time 0 of the trajectory, ns.
     start_ns: u64,
-    /// When its first way begins, s of its time.
+    /// Begin of its first segment, s of its time.
     begin: f64,
-    /// The point it is on its way to.
+    /// Index of the next point.
     to: usize,
-    /// The first point it goes to.
+    /// Index of the first point.
     first: usize,
 }
 
 impl JointTrajectory {
-    /// With memory for two trajectories.
+    /// A controller with memory for two trajectories.
     ///
     /// # Errors
     /// A limit that is not finite and above 0.
@@ -128,7 +128,7 @@ impl JointTrajectory {
         })
     }
 
-    /// Takes an order, before [`Controller::update`] of the same beat.
+    /// Takes an order, before [`Controller::update`] of the same cycle.
     pub fn order(&mut self, order: &Order, beat: &Beat) {
         match order {
             Order::Begin(begin) => self.begin(begin),
@@ -154,12 +154,12 @@ impl JointTrajectory {
         }
     }
 
-    /// What became of trajectories, oldest first; to be asked until there is nothing.
+    /// Oldest report on a trajectory; to be called until it returns `None`.
     pub fn report(&mut self) -> Option<Report> {
         self.reports.pop()
     }
 
-    /// Gives up what is followed and what waits: the axes come to rest.
+    /// Gives up the current trajectory and the waiting one: the axes come to rest.
     pub fn give_up(&mut self, why: Abort) {
         self.drop_next(Outcome::Aborted(why), Rejection::Stopping);
         if self.course.is_some() {
@@ -182,7 +182,7 @@ impl JointTrajectory {
         }
     }
 
-    /// Whether the trajectory that has come can be followed; when it starts.
+    /// Checks the trajectory that has arrived; returns its start.
     fn commit(&mut self, beat: &Beat) -> Result<u64, Refused> {
         if beat.stopping {
             return Err(Refused::plain(Rejection::Stopping));
@@ -208,7 +208,8 @@ impl JointTrajectory {
         Ok(start_ns)
     }
 
-    /// Finds the first way of `next` from where the axes are, into `entry` of its rows: the course it begins.
+    /// Finds the first segment of `next` from the present set-points, into `entry` of its rows; returns the
+    /// progress there.
     fn enter(&mut self, start_ns: u64, release_ns: u64) -> Result<Course, Refused> {
         let Self { next, points, settings, .. } = self;
         let since = release_ns.saturating_sub(start_ns);
@@ -236,7 +237,7 @@ impl JointTrajectory {
         Ok(Course { start_ns, begin, to: first, first })
     }
 
-    /// Leaves what is followed for what waits.
+    /// Replaces the current trajectory by the waiting one.
     fn follow_next(&mut self, start_ns: u64, release_ns: u64) {
         let course = match self.enter(start_ns, release_ns) {
             Ok(course) => course,
@@ -261,7 +262,7 @@ impl JointTrajectory {
             self.leave(Report::new(self.now.id, Outcome::Aborted(Abort::Replaced)));
         }
         if let Some(ending) = self.ending.take() {
-            // What it was to come to rest for is over.
+            // The next trajectory takes over before rest: the cancellation is reported now.
             self.reports.push(ending);
         }
         std::mem::swap(&mut self.now, &mut self.next);
@@ -278,7 +279,8 @@ impl JointTrajectory {
         self.told = (self.now.id, TrajectoryStatus::Executing, 0);
     }
 
-    /// Leaves the trajectory: its axes come to rest. Canceled is said when they do, all else at once.
+    /// Leaves the trajectory: its axes come to rest. Cancellation is reported when they rest, all else at
+    /// once.
     fn leave(&mut self, report: Report) {
         self.course = None;
         for row in 0..self.now.rows.len() {
@@ -286,7 +288,7 @@ impl JointTrajectory {
             if self.sources[axis] == Source::Along {
                 self.sources[axis] = Source::Rest;
                 if self.rest.begin(axis, self.points[axis]).is_err() {
-                    // Nothing is known of the way on: it stands, and the drive brakes.
+                    // The motion ahead is unknown: the set-point stands, and the drive brakes.
                     begin(&mut self.rest, axis, self.points[axis].position);
                 }
             }
@@ -312,7 +314,7 @@ impl JointTrajectory {
         }
     }
 
-    /// Forgets what comes or waits, and says so.
+    /// Drops the trajectory that arrives or waits, and reports it.
     fn drop_next(&mut self, waiting: Outcome, coming: Rejection) {
         let outcome = match self.next_stage {
             Stage::Empty => return,
@@ -330,7 +332,7 @@ impl JointTrajectory {
         self.next_stage = Stage::Empty;
     }
 
-    /// What the axes report: where they stand, and whether one has fallen out.
+    /// Takes the feedback of the axes: their positions, and any axis that no longer follows.
     fn look(&mut self, reports: &[AxisReport]) {
         let mut fallen = None;
         for (index, settings) in self.settings.axes.iter().enumerate() {
@@ -359,7 +361,7 @@ impl JointTrajectory {
         }
     }
 
-    /// Whether the axes are where they were sent last, and whether the goal is reached.
+    /// Checks path and goal tolerances.
     fn judge(&mut self) {
         let Some(course) = self.course else { return };
         let time = (self.last_release_ns as f64 - course.start_ns as f64) * 1e-9;
@@ -369,7 +371,7 @@ impl JointTrajectory {
         for (row, settings) in self.now.rows.iter().enumerate() {
             let feedback = self.seen[settings.axis].feedback;
             if !feedback.fresh {
-                // Nothing is known of it: the goal is not known to be reached either.
+                // Without fresh feedback the goal is not known to be reached.
                 worst = worst.or(over.then_some((row, 0.0, 0.0)));
                 continue;
             }
@@ -401,7 +403,7 @@ impl JointTrajectory {
         }));
     }
 
-    /// Where the trajectory is at this beat.
+    /// Advances the trajectory to this cycle.
     fn advance(&mut self, release_ns: u64) {
         let Some(course) = &mut self.course else { return };
         let since = release_ns.saturating_sub(course.start_ns);
@@ -466,8 +468,8 @@ impl Controller for JointTrajectory {
     }
 }
 
-/// How far the axes may be from a trajectory's point at time 0, rad: whoever planned it took them to be there.
+/// Largest distance of the axes from a trajectory's point at time 0, rad: the plan assumes them there.
 const START_WINDOW: f64 = 0.05;
 
-/// A trajectory that begins this late still has to begin where the axes are.
+/// Delay up to which a late trajectory still has to begin at the present positions.
 const ENTRY_NS: u64 = 100_000_000;

@@ -1,28 +1,28 @@
-//! A trajectory in memory set aside for it: filled point by point, checked as it comes.
+//! A trajectory in reserved memory: filled point by point, and checked as it arrives.
 
 use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Point, Rejection};
 
 use super::TrajectorySettings;
 use super::spline::{Knot, Segment, velocity_between};
 
-/// A trajectory, whole or still coming.
+/// A trajectory, complete or still arriving.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) id: u64,
     announced: usize,
-    /// CLOCK_MONOTONIC; `None`: at once.
+    /// Start, CLOCK_MONOTONIC; `None` for at once.
     pub(super) start_ns: Option<u64>,
-    /// How much later than the last point the goal may be reached, s.
+    /// Time after the last point within which the goal must be reached, s.
     pub(super) goal_time: Option<f64>,
     pub(super) rows: Vec<Row>,
     times_ns: Vec<u64>,
-    /// Of each point those of its rows.
+    /// Knots of each point, one for each row.
     knots: Vec<Knot>,
-    /// Whether each point came with velocities.
+    /// True for each point that came with velocities.
     given: Vec<bool>,
 }
 
-/// One axis of it.
+/// One axis of a trajectory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     /// Index among the controller's axes.
@@ -33,7 +33,7 @@ pub(super) struct Row {
     pub(super) goal_velocity: Option<f64>,
 }
 
-/// Why a trajectory is not taken: where, and how much.
+/// Reason for which a trajectory is refused, with place and amount.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Refused {
     pub(super) why: Rejection,
@@ -51,7 +51,7 @@ impl Refused {
 }
 
 impl Program {
-    /// Room for so many axes and points.
+    /// Room for this many axes and points.
     pub(super) fn with_room(axes: usize, points: usize) -> Self {
         Self {
             id: 0,
@@ -65,7 +65,7 @@ impl Program {
         }
     }
 
-    /// Makes room for another.
+    /// Starts another trajectory.
     pub(super) fn begin(&mut self, begin: &Begin, settings: &TrajectorySettings) -> Result<(), Refused> {
         self.id = begin.id;
         self.announced = begin.points as usize;
@@ -85,7 +85,7 @@ impl Program {
         }
         for tolerances in begin.axes.iter() {
             let row = self.row(tolerances, settings)?;
-            // As many at most as the controller has axes: none comes twice.
+            // At most as many as the controller has axes: none comes twice.
             self.rows.push(row);
         }
         Ok(())
@@ -110,7 +110,7 @@ impl Program {
         })
     }
 
-    /// Takes the next point, and checks what is now known of the way behind it.
+    /// Adds the next point, and checks the segment before it, as far as it is known.
     pub(super) fn add(&mut self, point: &Point, settings: &TrajectorySettings) -> Result<(), Refused> {
         let index = self.points();
         let at = |why| Refused { point: Some(point.index), ..Refused::plain(why) };
@@ -140,7 +140,7 @@ impl Program {
         self.given.push(!point.velocities.is_empty());
         if index >= 2 {
             self.smooth(index - 1);
-            // What leads to a first point without velocities is known only when it begins.
+            // The segment to a first point without velocities is known only at the start.
             if index >= 3 || self.given[0] || self.times_ns[0] == 0 {
                 self.check_segment(index - 1, settings)?;
             }
@@ -148,7 +148,7 @@ impl Program {
         Ok(())
     }
 
-    /// Checks what could not be checked before: that all is there, and the end. `from` is where the axes are.
+    /// Checks that all points have arrived, and the end. `from` holds the present positions.
     pub(super) fn complete(
         &mut self,
         from: impl Fn(usize) -> f64,
@@ -189,7 +189,7 @@ impl Program {
         self.times_ns.len()
     }
 
-    /// Of the last point; 0 where there is none.
+    /// Time of the last point; 0 where there is none.
     pub(super) fn end_ns(&self) -> u64 {
         self.times_ns.last().copied().unwrap_or(0)
     }
@@ -202,7 +202,7 @@ impl Program {
         self.knots[point * self.rows.len() + row]
     }
 
-    /// The way of a row to `point` from the one before it.
+    /// Segment of a row to `point` from the one before it.
     pub(super) fn segment(&self, point: usize, row: usize) -> Segment {
         Segment::between(self.knot(point - 1, row), self.knot(point, row), self.duration(point))
     }
@@ -212,7 +212,7 @@ impl Program {
         settings.axes[self.rows[row].axis].axis as u32
     }
 
-    /// Whether a way of a row from `from` respects the limits of its axis.
+    /// Checks that a segment of a row from `from` respects the limits of its axis.
     pub(super) fn check_way(
         &self,
         row: usize,
@@ -227,7 +227,7 @@ impl Program {
             return Err(Refused { found: fastest, allowed: limit, ..refused(Rejection::VelocityLimit) });
         }
         if let Some((lowest, highest)) = axis.position_limits {
-            // An axis that stands outside may come in.
+            // An axis outside its limits may come in.
             let (lowest, highest) = (lowest.0.min(from), highest.0.max(from));
             let (low, high) = way.range();
             for (found, allowed, beyond) in
@@ -241,12 +241,12 @@ impl Program {
         Ok(())
     }
 
-    /// s
+    /// Duration of the segment to `point`, s.
     fn duration(&self, point: usize) -> f64 {
         (self.times_ns[point] - self.times_ns[point - 1]) as f64 * 1e-9
     }
 
-    /// Gives `point` its velocities if it came without.
+    /// Sets the velocities of `point` if it came without.
     fn smooth(&mut self, point: usize) {
         if self.given[point] {
             return;
@@ -297,10 +297,10 @@ impl Program {
     }
 }
 
-/// Planners go right up to a limit: what is above it by rounding is not above it.
+/// Allowance for rounding: planners go right up to a limit.
 const ROUNDING: f64 = 1.000_001;
-/// rad
+/// Tolerance of a position limit, rad.
 const SLACK: f64 = 1e-6;
 
-/// An hour: more is a mistake in units.
+/// Longest trajectory, an hour: more is a mistake in units.
 const LONGEST_NS: u64 = 3_600_000_000_000;

@@ -1,4 +1,4 @@
-//! Polynomials in time between two points of an axis, and what they reach on the way.
+//! Polynomials in time between two points of an axis, and their extremes.
 
 use motion::{Radians, RadiansPerSecond, RadiansPerSecondSquared, TrajectoryPoint};
 
@@ -7,7 +7,7 @@ use motion::{Radians, RadiansPerSecond, RadiansPerSecondSquared, TrajectoryPoint
 pub(super) struct Knot {
     pub(super) position: f64,
     pub(super) velocity: f64,
-    /// Where it is given at both ends the polynomial is of degree five, otherwise three.
+    /// Acceleration; given at both ends, the polynomial is of degree five, otherwise three.
     pub(super) acceleration: Option<f64>,
 }
 
@@ -18,16 +18,16 @@ impl From<TrajectoryPoint> for Knot {
     }
 }
 
-/// A polynomial in the time since its begin, lowest power first.
+/// A polynomial in the time since its start, lowest power first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Segment {
     coefficients: [f64; 6],
-    /// s
+    /// Duration, s.
     duration: f64,
 }
 
 impl Segment {
-    /// From one knot to the other in `duration` seconds, above 0.
+    /// Segment from one knot to the other in `duration` seconds, above 0.
     pub(super) fn between(from: Knot, to: Knot, duration: f64) -> Self {
         let (a, b, t) = (from, to, duration);
         let way = b.position - a.position;
@@ -60,7 +60,7 @@ impl Segment {
         Self { coefficients, duration }
     }
 
-    /// Where the axis is `time` seconds after the begin.
+    /// Position, velocity and acceleration `time` seconds after the start.
     pub(super) fn at(&self, time: f64) -> TrajectoryPoint {
         let velocity = derivative(&self.coefficients);
         let acceleration = derivative(&velocity);
@@ -71,22 +71,22 @@ impl Segment {
         }
     }
 
-    /// The highest speed on the way, either way.
+    /// Highest speed in either direction.
     pub(super) fn fastest(&self) -> f64 {
         let velocity = derivative(&self.coefficients);
         let (lowest, highest) = extremes(&velocity[..5], self.duration);
         lowest.abs().max(highest.abs())
     }
 
-    /// The lowest and the highest position on the way.
+    /// Lowest and highest position.
     pub(super) fn range(&self) -> (f64, f64) {
         extremes(&self.coefficients, self.duration)
     }
 }
 
-/// The velocity at a point between two others that gives none, so that the axis turns back nowhere but at points: 0
-/// where it turns back, otherwise the harmonic mean of the slopes to both sides, each weighted with the time of the other
-/// (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984).
+/// Velocity at a point between two others that gives none, so that the axis turns back only at points: 0
+/// where it turns back, otherwise the harmonic mean of the slopes to both sides, each weighted with the
+/// time of the other (Fritsch and Butland, SIAM J. Sci. Stat. Comput. 5, 1984).
 pub(super) fn velocity_between(before: (f64, f64), after: (f64, f64)) -> f64 {
     let ((way_in, time_in), (way_out, time_out)) = (before, after);
     let (slope_in, slope_out) = (way_in / time_in, way_out / time_out);
@@ -109,7 +109,7 @@ fn derivative(polynomial: &[f64; 6]) -> [f64; 6] {
     derivative
 }
 
-/// The lowest and the highest value between 0 and `end`.
+/// Lowest and highest value between 0 and `end`.
 fn extremes(polynomial: &[f64], end: f64) -> (f64, f64) {
     let mut whole = [0.0; 6];
     whole[..polynomial.len()].copy_from_slice(polynomial);
@@ -121,8 +121,8 @@ fn extremes(polynomial: &[f64], end: f64) -> (f64, f64) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
-/// Places between 0 and `end` where the polynomial changes its sign; how many there are. Between two neighbouring places
-/// where its derivative changes sign there is at most one.
+/// Finds the places between 0 and `end` where the polynomial changes its sign, and returns their number.
+/// Between two neighbouring sign changes of its derivative there is at most one.
 fn roots(polynomial: &[f64], end: f64, into: &mut [f64; 5]) -> usize {
     if polynomial.len() < 2 {
         return 0;
@@ -143,7 +143,7 @@ fn roots(polynomial: &[f64], end: f64, into: &mut [f64; 5]) -> usize {
     found
 }
 
-/// Where the polynomial, which has no turn between, changes its sign.
+/// Place where the polynomial, monotonic in between, changes its sign.
 fn between(polynomial: &[f64], mut low: f64, mut high: f64) -> Option<f64> {
     let rising = value(polynomial, high) > 0.0;
     if (value(polynomial, low) > 0.0) == rising {
@@ -156,7 +156,7 @@ fn between(polynomial: &[f64], mut low: f64, mut high: f64) -> Option<f64> {
     Some((low + high) / 2.0)
 }
 
-/// An extreme value errs by the square of its place's error: 2^-24 of the way is plenty.
+/// Bisections: an extreme value errs by the square of its place's error, so 2^-24 of the segment is plenty.
 const HALVINGS: usize = 24;
 
 #[cfg(test)]

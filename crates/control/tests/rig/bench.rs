@@ -1,4 +1,4 @@
-//! A switch with axes that are played by hand: what simulated drives do too seldom, or never.
+//! A switch with hand-played axes, for cases that simulated drives show too seldom, or never.
 
 use bridge::message::control::{Action, Refusal, Request as Asking};
 use bridge::message::trajectory::{Begin, Order, Outcome, Point, Report};
@@ -11,21 +11,21 @@ use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
 use super::ports::Pipe;
 use super::{BEAT, PERIOD, VELOCITY};
 
-/// What is wrong with an axis.
+/// Fault of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Trouble {
-    /// Nothing: it does what it is asked.
+    /// No fault.
     #[default]
     None,
-    /// Its drive is in fault, and goes out of it when it is reset.
+    /// Its drive is in fault until it is reset.
     Fault,
     /// Its drive is in fault for good.
     Broken,
-    /// Its drive hears nothing: it stays in the state it is in.
+    /// Its drive ignores all requests and stays in its state.
     Deaf,
-    /// Something holds it: it does not move, and reports no velocity.
+    /// The axis is blocked: it does not move, and reports no velocity.
     Stuck,
-    /// It moves on at this velocity, whatever it is sent.
+    /// The axis moves on at this velocity, whatever the set-points.
     Coasts(f64),
 }
 
@@ -38,11 +38,11 @@ pub struct Bench {
     pub troubles: Vec<Trouble>,
     pub stopping: bool,
     pub cycle: u64,
-    /// What was answered, oldest first.
+    /// Replies, oldest first.
     pub replies: Vec<(u64, Result<(), Refusal>)>,
-    /// What became of trajectories, oldest first.
+    /// Reports on trajectories, oldest first.
     pub trajectory: Vec<Report>,
-    /// Set-points of every beat.
+    /// Set-points of every cycle.
     pub positions: Vec<Vec<f64>>,
     modes: Vec<CyclicMode>,
     requests: Pipe,
@@ -51,7 +51,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// All axes are enabled, and have held their places for a while.
+    /// A bench with all axes enabled and at rest for a while.
     pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
         let axis =
             |&mode| SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
@@ -81,7 +81,7 @@ impl Bench {
         bench
     }
 
-    /// So many beats.
+    /// Runs this many cycles.
     pub fn run(&mut self, beats: usize) {
         for _ in 0..beats {
             self.cycle += 1;
@@ -103,19 +103,19 @@ impl Bench {
         }
     }
 
-    /// Release of the last beat.
+    /// Release of the last cycle.
     pub fn now_ns(&self) -> u64 {
         1_000_000_000_000 + self.cycle * PERIOD.as_nanos() as u64
     }
 
-    /// Asks for this; its id.
+    /// Sends a request; returns its id.
     pub fn request(&mut self, what: Action) -> u64 {
         self.next_id += 1;
         self.requests.put_request(Asking { id: self.next_id, what });
         self.next_id
     }
 
-    /// What was answered to a request.
+    /// Reply to a request.
     pub fn reply(&self, id: u64) -> Option<Result<(), Refusal>> {
         self.replies.iter().find(|reply| reply.0 == id).map(|reply| reply.1)
     }
@@ -135,7 +135,7 @@ impl Bench {
         self.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
     }
 
-    /// The largest change of velocity per second that the set-points of an axis show since `from`.
+    /// Largest change of velocity per second in the set-points of an axis since `from`.
     pub fn hardest(&self, axis: usize, from: usize) -> f64 {
         let positions: Vec<f64> = self.positions[from..].iter().map(|row| row[axis]).collect();
         positions
@@ -144,7 +144,7 @@ impl Bench {
             .fold(0.0, f64::max)
     }
 
-    /// What an axis reports on this beat of what it was sent on the last one.
+    /// Feedback of an axis in this cycle to its set-point of the previous one.
     fn play(&mut self, axis: usize) {
         let (report, command) = (&mut self.reports[axis], &self.commands[axis]);
         let trouble = self.troubles[axis];

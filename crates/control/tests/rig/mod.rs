@@ -1,5 +1,5 @@
-//! A small robot in virtual time: simulated drives down to their frames, a switch with its controllers, and a script that
-//! plays the world outside.
+//! A small robot in virtual time: simulated drives down to their frames, a switch with its controllers, and
+//! a script in place of the outside world.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -48,13 +48,13 @@ pub const ACCELERATION: f64 = 40.0;
 pub const JERK: f64 = 800.0;
 pub const POSITIONS: (f64, f64) = (-3.0, 3.0);
 
-/// The robot and what is on its way.
+/// The robot and its messages in transit.
 pub struct Rig {
     pub modes: Vec<CyclicMode>,
     pub homing: Homing,
     pub following_error: Option<f64>,
     pub enable: bool,
-    /// The most beats a script may take.
+    /// Largest number of cycles of a script.
     pub patience: u64,
 }
 
@@ -69,7 +69,7 @@ impl Rig {
         }
     }
 
-    /// Runs `script` once a beat until it says that it is over; what was seen of every beat.
+    /// Runs `script` once per cycle until it ends; returns the log of every cycle.
     pub fn run(self, members: Vec<Member>, script: impl FnMut(&mut World) -> Flow + Send + 'static) -> Log {
         let axes: Vec<_> = self.modes.iter().map(|mode| switch_axis(*mode, self.homing)).collect();
         let (requests, orders) = (Pipe::default(), Pipe::default());
@@ -190,30 +190,30 @@ pub fn settings(axis: usize) -> AxisSettings {
     }
 }
 
-/// Whether a script goes on.
+/// Continuation of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     On,
     Over,
 }
 
-/// What a script sees before a beat, and what it can do.
+/// View of a script before a cycle, and its actions.
 pub struct World {
-    /// Beats since all drives reported to be enabled, or since the start where they are not to be.
+    /// Cycles since all drives reported to be enabled, or since the start where they are not to be.
     pub beats: u64,
-    /// Release of the beat to come.
+    /// Release of the next cycle.
     pub now_ns: u64,
-    /// What the axes report on this beat.
+    /// Reports of the axes in this cycle.
     pub reports: Vec<AxisReport>,
-    /// Set-points of the last beat.
+    /// Set-points of the previous cycle.
     pub setpoints: Vec<AxisSetpoint>,
-    /// What was told on the last beat.
+    /// Output of the controller in the previous cycle.
     pub told: Told,
-    /// What is asked; stays until it is changed.
+    /// Command; stays until it is changed.
     pub asked: Asked,
     /// Replies so far.
     pub replies: Vec<(u64, Result<(), Refusal>)>,
-    /// What became of trajectories so far.
+    /// Reports on trajectories so far.
     pub trajectory: Vec<Report>,
     requests: Pipe,
     orders: Pipe,
@@ -221,7 +221,7 @@ pub struct World {
 }
 
 impl World {
-    /// Asks for this; its id.
+    /// Sends a request; returns its id.
     pub fn request(&mut self, what: Action) -> u64 {
         self.next_id += 1;
         self.requests.put_request(Request { id: self.next_id, what });
@@ -251,7 +251,7 @@ impl World {
         self.order(&Order::Commit { id: begin.id });
     }
 
-    /// What became of a trajectory, in order.
+    /// Outcomes of a trajectory, in order.
     pub fn outcomes(&self, id: u64) -> Vec<Outcome> {
         self.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
     }
@@ -267,24 +267,24 @@ impl World {
         self.asked.axes[axis] = Some(target);
     }
 
-    /// Whether nothing was sent anywhere else than on the beat before, and nothing moves.
+    /// True if no set-point differs from the previous cycle's, and nothing moves.
     pub fn rests(&self) -> bool {
         self.reports.iter().all(|report| report.feedback.velocity.0.abs() < 1e-3)
     }
 }
 
-/// What was seen of a run from the first beat with all drives enabled until the end of the script.
+/// Log of a run from the first cycle with all drives enabled until the end of the script.
 #[derive(Default)]
 pub struct Log {
     pub beats: Vec<Seen>,
     pub trajectory: Vec<Report>,
     pub replies: Vec<(u64, Result<(), Refusal>)>,
-    /// What the axes reported when the cycle was over.
+    /// Reports of the axes at the end.
     pub at_the_end: Vec<AxisReport>,
     over: bool,
 }
 
-/// One beat.
+/// Log of one cycle.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub reports: Vec<AxisReport>,
@@ -293,7 +293,7 @@ pub struct Seen {
 }
 
 impl Log {
-    /// The largest change of velocity per second that position set-points of an axis show.
+    /// Largest change of velocity per second in the position set-points of an axis.
     pub fn hardest(&self, axis: usize) -> f64 {
         let positions: Vec<f64> = self.beats.iter().map(|seen| seen.setpoints[axis].position.0).collect();
         positions
@@ -302,13 +302,13 @@ impl Log {
             .fold(0.0, f64::max)
     }
 
-    /// The fastest that position set-points of an axis go.
+    /// Highest speed of the position set-points of an axis.
     pub fn fastest(&self, axis: usize) -> f64 {
         let positions: Vec<f64> = self.beats.iter().map(|seen| seen.setpoints[axis].position.0).collect();
         positions.windows(2).map(|it| ((it[1] - it[0]) / BEAT).abs()).fold(0.0, f64::max)
     }
 
-    /// The largest change of velocity set-points of an axis, per second.
+    /// Largest change of the velocity set-points of an axis, per second.
     pub fn hardest_velocity(&self, axis: usize) -> f64 {
         let velocities: Vec<f64> = self.beats.iter().map(|seen| seen.setpoints[axis].velocity.0).collect();
         velocities.windows(2).map(|it| ((it[1] - it[0]) / BEAT).abs()).fold(0.0, f64::max)
@@ -317,7 +317,7 @@ impl Log {
 
 type Script = dyn FnMut(&mut World) -> Flow + Send;
 
-/// The switch, and the world around it.
+/// The switch, and its script.
 struct Staged {
     switch: Switch,
     world: World,

@@ -1,4 +1,4 @@
-//! The registers of an MPU-6050, and what it feels.
+//! Simulated MPU-6050: its registers and its measurements.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +8,14 @@ use crate::clock::now_ns;
 use crate::driver::imu::Registers;
 use crate::pair::DeviceError;
 
-/// An MPU-6050 that lies still on a robot that turns now and then: level, 26 degrees Celsius, with bias and noise.
+/// Simulated MPU-6050, level and at 26 degrees Celsius, on a robot that turns to and fro; with bias and
+/// noise.
 #[derive(Clone, Debug)]
 pub struct Unit {
     registers: [u8; 128],
-    /// Pulled out while set.
+    /// Disconnected while set.
     gone: Arc<AtomicBool>,
-    /// How long a transfer takes: 18 bytes at 400 kbit/s.
+    /// Duration of a transfer: 18 bytes at 400 kbit/s.
     pub transfer: Duration,
 }
 
@@ -28,13 +29,13 @@ impl Default for Unit {
 }
 
 impl Unit {
-    /// Pulls it out while the flag is set.
+    /// Flag that disconnects the unit while it is set.
     #[must_use]
     pub fn plug(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.gone)
     }
 
-    /// After power-on it sleeps and all else is 0 (register map, 3).
+    /// Sets the registers to their values after power-on: sleep mode, all others 0 (register map, 3).
     fn power_on(&mut self) {
         self.registers = [0; 128];
         self.registers[0x6b] = 0x40;
@@ -71,7 +72,7 @@ impl Unit {
         if !self.transfer.is_zero() {
             std::thread::sleep(self.transfer);
         }
-        // What the kernel says when nobody acknowledges.
+        // The kernel's error for a missing acknowledge.
         let gone = self.gone.load(Ordering::Relaxed);
         if gone { Err(DeviceError("nobody answers (simulated)".into())) } else { Ok(()) }
     }
@@ -84,7 +85,7 @@ impl Registers for Unit {
 
     fn open(&mut self) -> Result<(), DeviceError> {
         if self.gone.load(Ordering::Relaxed) {
-            // It comes back as it is after power-on.
+            // Reconnected, it is in its state after power-on.
             self.power_on();
         }
         self.transfer()

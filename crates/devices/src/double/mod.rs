@@ -1,14 +1,14 @@
-//! Devices that are not there: each behaves as its data sheet has it, for tests, measurements and simulated robots.
+//! Simulated devices, each after its data sheet, for tests, measurements and simulated robots.
 //!
-//! | double | stands behind | what of the driver it proves |
+//! | simulated device | connected through | part of the driver under test |
 //! |---|---|---|
-//! | [`range_finder`] | a real pty | all of it: port, bytes, protocol, time |
+//! | [`range_finder`] | a real pty | all: port, bytes, protocol, timing |
 //! | [`imu`] | the driver's registers | all but the I2C transfers |
 //! | [`sonar`] | the driver's line | all but the GPIO lines |
 //! | [`strip`] | the driver's wire | all but the SPI transfers |
-//! | [`wheels`] | the driver itself | nothing: it is the drive |
+//! | [`wheels`] | the driver itself | none: it is the drive |
 //!
-//! They write what they say with code of their own: the codecs they are read with are not among it.
+//! Their encoders are their own: they share no codec with the drivers under test.
 
 pub mod imu;
 pub mod pty;

@@ -1,4 +1,5 @@
-//! A pty: what is written here is read from a real terminal device by whoever opens that, and the other way round.
+//! Pty: bytes written here are read from a real terminal device by the process that opens it, and vice
+//! versa.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -15,20 +16,20 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use rustix::time::Timespec;
 
-/// The device's side of a pty. Dropped, it is pulled out: the other side's reads fail.
+/// Device's side of a pty. Dropping it unplugs the device: reads of the other side fail.
 #[derive(Debug)]
 pub struct Pty {
     device: OwnedFd,
     path: PathBuf,
-    /// Holds the other side open, so that the device is not told when somebody leaves.
+    /// Keeps the other side open, so that the device does not notice when its last user closes it.
     _held: File,
 }
 
 impl Pty {
-    /// A new one, which passes bytes on as they are.
+    /// Creates a pty in raw mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub fn new() -> io::Result<Self> {
         let device = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&device)?;
@@ -47,16 +48,16 @@ impl Pty {
         Ok(Self { device, path, _held: held })
     }
 
-    /// What the other side opens.
+    /// Path of the terminal device for the other side.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits up to `longest` for bytes; how many came.
+    /// Waits up to `longest` for bytes; returns their number.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub fn read_within(&self, bytes: &mut [u8], longest: Duration) -> io::Result<usize> {
         let longest = Timespec::try_from(longest).map_err(|_| ErrorKind::InvalidInput)?;
         if poll(&mut [PollFd::new(&self.device, PollFlags::IN)], Some(&longest)).unwrap_or(0) == 0 {
@@ -71,10 +72,10 @@ impl Pty {
         }
     }
 
-    /// Writes what finds room; a device does not wait for its reader.
+    /// Writes as many bytes as fit; a device does not wait for its reader.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match rustix::io::write(&self.device, bytes) {
             Ok(length) => Ok(length),

@@ -1,4 +1,4 @@
-//! A laser range finder that speaks SCIP 2.0 behind a pty, with all the bad habits of a real one.
+//! Simulated laser range finder: SCIP 2.0 behind a pty, with the faults of real sensors.
 
 mod sensor;
 
@@ -15,29 +15,29 @@ use crate::clock::now_ns;
 
 pub use sensor::Sensor;
 
-/// What a sensor is, and does wrong.
+/// Properties and faults of the sensor.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What it sees.
+    /// Surroundings.
     pub scene: Scene,
-    /// How far before the robot's middle it sits, m.
+    /// Distance of the sensor ahead of the robot's centre, m.
     pub ahead: f64,
-    /// Time of a turn.
+    /// Duration of a turn.
     pub turn: Duration,
     /// Steps of a turn.
     pub steps: u16,
-    /// First and last step it measures, and the one that looks ahead.
+    /// First and last measured step, and the step that points ahead.
     pub sector: [u16; 3],
     /// Shortest and longest range, mm.
     pub reach: [u32; 2],
-    /// How far ranges are off at random, mm.
+    /// Amplitude of the random error of a range, mm.
     pub noise: u32,
-    /// Bad habits.
+    /// Faults.
     pub faults: Faults,
 }
 
 impl Default for Settings {
-    /// Something like a URG-04LX.
+    /// Settings similar to a URG-04LX.
     fn default() -> Self {
         Self {
             scene: Scene::default(),
@@ -52,32 +52,32 @@ impl Default for Settings {
     }
 }
 
-/// Bad habits, each of which real sensors and cables have.
+/// Faults of real sensors and cables.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Wakes up in SCIP 1.1 and must be told to speak 2.0.
+    /// Starts in SCIP 1.1, until it is switched to 2.0.
     pub old_protocol: bool,
-    /// Says nothing at all.
+    /// Sends nothing at all.
     pub mute: bool,
-    /// Speaks no known language.
+    /// Sends bytes of no known protocol.
     pub garbage: bool,
-    /// Refuses to switch its laser on: status 01.
+    /// Fails to switch its laser on: status 01.
     pub broken_laser: bool,
-    /// Answers so much later.
+    /// Delay of its replies.
     pub latency: Duration,
     /// Writes a few bytes at a time, so that lines arrive in pieces.
     pub in_pieces: bool,
-    /// One in so many scans has a wrong sum; 0 for none.
+    /// Corrupts the sum of one in this many scans; 0 for none.
     pub wrong_sum_in: u32,
-    /// One in so many scans ends in the middle of a line; 0 for none.
+    /// Cuts one in this many scans in the middle of a line; 0 for none.
     pub half_in: u32,
-    /// Stops sending after so many scans; 0 for never.
+    /// Stops sending after this many scans; 0 for never.
     pub silent_after: u32,
-    /// Was streaming already when it was found.
+    /// Is streaming already when it is opened.
     pub streams_already: bool,
 }
 
-/// A sensor behind a pty of its own, on a thread of its own. Dropped, it is pulled out.
+/// Sensor behind a pty of its own, on a thread of its own. Dropping it unplugs it.
 #[derive(Debug)]
 pub struct RangeFinder {
     path: PathBuf,
@@ -87,10 +87,10 @@ pub struct RangeFinder {
 }
 
 impl RangeFinder {
-    /// Plugs it in.
+    /// Starts the sensor.
     ///
     /// # Errors
-    /// What the system says when asked for a pty or a thread.
+    /// The operating system's error when creating the pty or the thread.
     pub fn plug_in(settings: Settings) -> io::Result<Self> {
         let pty = Pty::new()?;
         let path = pty.path().to_owned();
@@ -111,13 +111,13 @@ impl RangeFinder {
         Ok(Self { path, faults, stop, thread: Some(thread) })
     }
 
-    /// What a driver opens: a terminal device below `/dev/pts`.
+    /// Path to open by a driver: a terminal device below `/dev/pts`.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives it other habits while it runs.
+    /// Replaces its faults while it runs.
     pub fn misbehave(&self, faults: Faults) {
         *self.faults.lock().unwrap_or_else(PoisonError::into_inner) = faults;
     }

@@ -1,18 +1,18 @@
-//! What the simulated devices are in: a room with posts, seen from above.
+//! Surroundings of the simulated devices: a room with posts, seen from above.
 
 use std::sync::Arc;
 
-/// A place and a direction: x and y in m, yaw in rad.
+/// Position and heading: x and y in m, yaw in rad.
 pub type Place = [f64; 3];
 
-/// A room, and where the robot is in it.
+/// Room, and the pose of the robot in it.
 #[derive(Clone)]
 pub struct Scene {
-    /// Where the walls stand: lowest x, lowest y, highest x, highest y, m.
+    /// Walls: lowest x, lowest y, highest x, highest y, m.
     pub room: [f64; 4],
     /// Round posts: x, y and radius, m.
     pub posts: Vec<[f64; 3]>,
-    /// Where the robot is, by the time of CLOCK_MONOTONIC in ns.
+    /// Pose of the robot at a time of CLOCK_MONOTONIC in ns.
     pub robot: Arc<dyn Fn(u64) -> Place + Send + Sync>,
 }
 
@@ -26,15 +26,15 @@ impl std::fmt::Debug for Scene {
 }
 
 impl Default for Scene {
-    /// A room of 6 m by 4 m with a post, and a robot in its middle that looks along x.
+    /// A room of 6 m by 4 m with a post; the robot is at its centre and faces along x.
     fn default() -> Self {
         Self { room: [-3.0, -2.0, 3.0, 2.0], posts: vec![[1.5, 0.3, 0.1]], robot: Arc::new(|_| [0.0; 3]) }
     }
 }
 
 impl Scene {
-    /// To the next wall or post from the robot, `ahead` m before its middle, in a direction relative to where it looks,
-    /// at an instant. Infinite from outside of the room.
+    /// Distance at an instant to the next wall or post, from a point `ahead` m ahead of the robot's centre,
+    /// in a direction relative to its heading. Infinite from outside the room.
     #[must_use]
     pub fn range(&self, now_ns: u64, ahead: f64, direction: f64) -> f64 {
         let [x, y, yaw] = (self.robot)(now_ns);

@@ -1,4 +1,4 @@
-//! The far end of a LED strip's wire.
+//! Simulated LED strip: the far end of its wire.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::driver::led_strip::Wire;
 use crate::pair::DeviceError;
 
-/// A strip that keeps what it was sent last.
+/// Strip that keeps the last bytes it was sent.
 #[derive(Clone, Debug, Default)]
 pub struct Strip {
     speed: u32,
@@ -15,7 +15,7 @@ pub struct Strip {
 }
 
 impl Strip {
-    /// What it was sent last.
+    /// Bytes it was sent last.
     #[must_use]
     pub fn last(&self) -> Vec<u8> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -33,7 +33,7 @@ impl Wire for Strip {
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), DeviceError> {
-        // As long as the bits take on the wire.
+        // Takes as long as the bits take on the wire.
         let bits = bytes.len() as u64 * 8;
         thread::sleep(Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.speed.max(1))));
         bytes.clone_into(&mut self.last.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,18 +1,18 @@
-//! Two drives that follow their velocities as a wheel with some inertia does.
+//! Simulated drives: two velocities followed with a first-order lag.
 
 use crate::clock::now_ns;
 use crate::driver::actuators::Drives;
 use crate::pair::DeviceError;
 use crate::task::actuators::Feedback;
 
-/// The drives.
+/// Simulated drives.
 #[derive(Clone, Debug, Default)]
 pub struct Pair {
     now: Feedback,
     told: [f64; 2],
 }
 
-/// How fast a drive follows, s.
+/// Time constant of a drive, s.
 const TIME_CONSTANT: f64 = 0.03;
 
 impl Drives for Pair {
@@ -28,7 +28,7 @@ impl Drives for Pair {
     fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError> {
         let now = now_ns();
         let seconds = (now - self.now.stamp_ns) as f64 * 1e-9;
-        // Exact for a first-order lag with what they were told until now.
+        // Exact solution of a first-order lag for a constant command since the last update.
         let rest = (-seconds / TIME_CONSTANT).exp();
         for wheel in 0..2 {
             let (told, before) = (self.told[wheel], self.now.velocities[wheel]);

@@ -1,4 +1,4 @@
-//! Two driven wheels, behind the bus cycle or simulated.
+//! Driver of two driven wheels, on the bus of the cycle or simulated.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,35 +10,36 @@ use bridge::state::{ReadError, Reader, State};
 use crate::pair::{DeviceError, Driver};
 use crate::task::actuators::{Feedback, Velocities};
 
-/// Two drives: what lies between the driver and what turns the wheels.
+/// Interface between the driver and two drives.
 pub trait Drives: Send + 'static {
-    /// Where they are, for people.
+    /// Location of the drives, for people.
     fn place(&self) -> String;
 
-    /// Gets hold of them; says what was found, for people.
+    /// Opens the drives; returns a description of what was found, for people.
     ///
     /// # Errors
-    /// Why not.
+    /// They cannot be opened.
     fn open(&mut self) -> Result<String, DeviceError>;
 
-    /// Tells them their velocities and asks how they stand.
+    /// Sends velocities to the drives and reads their positions and velocities. False if there is no
+    /// feedback yet.
     ///
     /// # Errors
-    /// They are out of reach.
+    /// They cannot be reached.
     fn exchange(&mut self, velocities: [f64; 2], feedback: &mut Feedback) -> Result<bool, DeviceError>;
 
-    /// Lets go of them.
+    /// Releases the drives.
     fn close(&mut self);
 }
 
-/// The driver.
+/// Driver of two driven wheels.
 #[derive(Debug)]
 pub struct Actuators<D> {
     drives: D,
 }
 
 impl<D: Drives> Actuators<D> {
-    /// Of these drives.
+    /// Creates a driver of these drives.
     #[must_use]
     pub fn new(drives: D) -> Self {
         Self { drives }
@@ -72,8 +73,8 @@ impl<D: Drives> Driver for Actuators<D> {
     }
 }
 
-/// Two axes of a running cycle, moved as anybody else would move them: over its seam, with its command lease. Its
-/// controller must be `joint_velocity`, and nobody else may have the lease.
+/// Two axes of a running cycle, moved as by any other client: over its shared-memory interface, with its
+/// command lease. Its controller must be `joint_velocity`, and no other client may hold the lease.
 pub struct OfCycle {
     seam: PathBuf,
     axes: [String; 2],
@@ -88,11 +89,12 @@ struct Held {
     state: State,
 }
 
-/// How long a command holds: some periods of the actuators' task.
+/// Time-to-live of a command: some periods of the actuators' task.
 const TIME_TO_LIVE: Duration = Duration::from_millis(100);
 
 impl OfCycle {
-    /// The axes of these names, left and right, of the cycle whose socket this is.
+    /// Creates drives for the axes of these names, left and right, of the cycle that listens at this
+    /// socket.
     #[must_use]
     pub fn new(seam: impl Into<PathBuf>, axes: [String; 2]) -> Self {
         Self { seam: seam.into(), axes, held: None }
@@ -134,7 +136,7 @@ impl Drives for OfCycle {
         held.writer.send(&held.command).map_err(|error| DeviceError::new("commanding", error))?;
         held.state = match held.reader.read() {
             Ok(state) => state,
-            // Before the first beat there is nothing to tell.
+            // No state before the first cycle: no feedback.
             Err(ReadError::Nothing) => return Ok(false),
             Err(error) => return Err(DeviceError::new("its state", error)),
         };
@@ -144,7 +146,7 @@ impl Drives for OfCycle {
             positions: axes.map(|axis| axis.position),
             velocities: axes.map(|axis| axis.velocity),
         };
-        // Nor before the drives have answered.
+        // No feedback before the drives have answered either.
         Ok(axes.iter().all(|axis| axis.fresh))
     }
 

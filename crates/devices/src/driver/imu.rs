@@ -1,4 +1,4 @@
-//! An MPU-6050 on an I2C bus.
+//! Driver of an MPU-6050 on an I2C bus.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,34 +12,34 @@ use crate::pair::datagram::Poke;
 use crate::pair::{DeviceError, Driver};
 use crate::task::imu::Sample;
 
-/// Registers that are read and written one after the other: what lies between the driver and a bus.
+/// Interface between the driver and a bus: registers that are read and written in sequence.
 pub trait Registers: Send + 'static {
-    /// Where they are, for people.
+    /// Location of the registers, for people.
     fn place(&self) -> String;
 
-    /// Makes them accessible.
+    /// Opens the bus.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn open(&mut self) -> Result<(), DeviceError>;
 
-    /// Reads as many from this one on.
+    /// Reads consecutive registers, starting at `register`.
     ///
     /// # Errors
-    /// Nobody answers.
+    /// No device answers.
     fn read(&mut self, register: u8, values: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// Writes one.
+    /// Writes a register.
     ///
     /// # Errors
-    /// Nobody answers.
+    /// No device answers.
     fn write(&mut self, register: u8, value: u8) -> Result<(), DeviceError>;
 
-    /// Lets go of them.
+    /// Closes the bus.
     fn close(&mut self);
 }
 
-/// Registers on a bus of this machine, by the SMBus transfers that every I2C adapter has.
+/// Registers on an I2C bus of this machine, through the SMBus transfers that every adapter supports.
 pub struct I2c {
     bus: PathBuf,
     address: u16,
@@ -47,7 +47,7 @@ pub struct I2c {
 }
 
 impl I2c {
-    /// The device with this address on this bus, as `/dev/i2c-1`.
+    /// Creates registers of the device with this address on this bus, for example `/dev/i2c-1`.
     #[must_use]
     pub fn new(bus: impl Into<PathBuf>, address: u16) -> Self {
         Self { bus: bus.into(), address, device: None }
@@ -93,7 +93,7 @@ impl Registers for I2c {
     }
 }
 
-/// The driver.
+/// Driver of an MPU-6050.
 #[derive(Debug)]
 pub struct Mpu6050<R> {
     registers: R,
@@ -102,7 +102,7 @@ pub struct Mpu6050<R> {
 }
 
 impl<R: Registers> Mpu6050<R> {
-    /// Behind these registers.
+    /// Creates a driver over these registers.
     #[must_use]
     pub fn new(registers: R) -> Self {
         Self { registers, saturated: 0, remark: None }
@@ -156,7 +156,7 @@ impl<R: Registers> Driver for Mpu6050<R> {
         let mut measured = [0; MEASURED];
         let begin = now_ns();
         self.registers.read(register::MEASURED, &mut measured)?;
-        // One that lost its power in between sleeps, and holds zeros for ever.
+        // A unit that lost its power meanwhile is in sleep mode, and its registers stay zero.
         if measured == [0; MEASURED] {
             let mut power = [0];
             self.registers.read(register::POWER, &mut power)?;
@@ -164,7 +164,7 @@ impl<R: Registers> Driver for Mpu6050<R> {
                 return Err(DeviceError("it sleeps: it must have lost its power".into()));
             }
         }
-        // In the middle of the transfer.
+        // The middle of the transfer.
         sample.stamp_ns = begin + (now_ns() - begin) / 2;
         sample.raw = Raw::parse(&measured);
         if sample.raw.is_saturated() {

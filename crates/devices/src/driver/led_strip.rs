@@ -1,4 +1,4 @@
-//! A LED strip on an SPI bus.
+//! Driver of a LED strip on an SPI bus.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,28 +11,28 @@ use crate::led::Chip;
 use crate::pair::{DeviceError, Driver};
 use crate::task::led_strip::{Frame, Taken};
 
-/// A wire that takes bytes: what lies between the driver and a bus.
+/// Interface between the driver and a bus: a wire that takes bytes.
 pub trait Wire: Send + 'static {
-    /// Where it is, for people.
+    /// Location of the wire, for people.
     fn place(&self) -> String;
 
-    /// Makes it accessible, at so many bits a second.
+    /// Opens the wire at this speed, bit/s.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn open(&mut self, speed: u32) -> Result<(), DeviceError>;
 
-    /// Sends all of it without a gap.
+    /// Sends all bytes without a gap.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn send(&mut self, bytes: &[u8]) -> Result<(), DeviceError>;
 
-    /// Lets go of it.
+    /// Closes the wire.
     fn close(&mut self);
 }
 
-/// An SPI bus of this machine.
+/// SPI bus of this machine.
 #[derive(Debug)]
 pub struct Spi {
     path: PathBuf,
@@ -40,7 +40,7 @@ pub struct Spi {
 }
 
 impl Spi {
-    /// As `/dev/spidev0.0`.
+    /// Creates a wire over this device, for example `/dev/spidev0.0`.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), device: None }
@@ -80,7 +80,7 @@ impl Wire for Spi {
     }
 }
 
-/// The driver. A strip tells nothing: what is not there takes frames like what is.
+/// Driver of a LED strip. A strip gives no answer: a missing one cannot be told from a present one.
 #[derive(Debug)]
 pub struct LedStrip<W> {
     wire: W,
@@ -90,7 +90,7 @@ pub struct LedStrip<W> {
 }
 
 impl<W: Wire> LedStrip<W> {
-    /// On this wire, as bright as `brightness` of 31.
+    /// Creates a driver on this wire, with this brightness out of 31.
     #[must_use]
     pub fn new(wire: W, chip: Chip, brightness: u8) -> Self {
         Self { wire, chip, brightness, bytes: Vec::new() }

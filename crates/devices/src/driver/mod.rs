@@ -1,12 +1,12 @@
-//! Drivers: what the ordinary tasks own.
+//! Drivers, used by the ordinary tasks only.
 //!
-//! | module | device | told by | behind the trait |
+//! | module | device | connection | interface that simulation replaces |
 //! |---|---|---|---|
-//! | [`range_finder`] | SCIP 2.0 laser range finder | a serial port, [`serial`] | nothing: its double has a pty |
+//! | [`range_finder`] | SCIP 2.0 laser range finder | serial port, [`serial`] | none: the simulated one has a pty |
 //! | [`imu`] | MPU-6050 | I2C, crate `i2cdev` | [`imu::Registers`] |
 //! | [`sonar`] | HC-SR04 | GPIO, crate `gpiocdev` | [`sonar::Lines`] |
 //! | [`led_strip`] | APA102, WS2812 | SPI, crate `spidev` | [`led_strip::Wire`] |
-//! | [`actuators`] | two driven wheels | the bus cycle, over its seam | [`actuators::Drives`] |
+//! | [`actuators`] | two driven wheels | the cycle's shared-memory interface | [`actuators::Drives`] |
 
 pub mod actuators;
 pub mod imu;

@@ -1,4 +1,4 @@
-//! A laser range finder that speaks SCIP 2.0 on a serial port.
+//! Driver of a SCIP 2.0 laser range finder on a serial port.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::scip::session::PATIENCE;
 use crate::scip::{Event, Parameters, Session};
 use crate::task::range_finder::Sample;
 
-/// The driver.
+/// Driver of a laser range finder.
 #[derive(Debug)]
 pub struct RangeFinder {
     port: PathBuf,
@@ -24,11 +24,11 @@ pub struct RangeFinder {
     wrong: u64,
 }
 
-/// Bits a second that sensors of this kind begin with; those on USB do not care.
+/// Default speed of such sensors, bit/s; those on USB ignore it.
 pub const BAUD: u32 = 115_200;
 
 impl RangeFinder {
-    /// On this port.
+    /// Creates a driver on this port.
     #[must_use]
     pub fn new(port: impl Into<PathBuf>, baud: u32) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl RangeFinder {
         }
     }
 
-    /// Goes on with the conversation for `patience`, or until something happens.
+    /// Runs the session for `patience`, or until it has an event.
     fn talk(&mut self, patience: Duration) -> Result<Option<Event>, DeviceError> {
         let Some((port, session)) = &mut self.talk else {
             return Err(DeviceError("it is not open".into()));
@@ -88,7 +88,7 @@ impl Driver for RangeFinder {
         let port =
             Serial::open(&self.port, self.baud).map_err(|error| DeviceError::new("opening", error))?;
         self.talk = Some((port, Session::new(now_ns())));
-        // Every step of a session ends by its own time.
+        // Every state of a session has its own timeout.
         loop {
             match self.talk(PATIENCE)? {
                 Some(Event::Ready(told)) => {
@@ -133,7 +133,7 @@ impl Driver for RangeFinder {
             }
             Some(Event::Wrong(error)) => {
                 self.wrong += 1;
-                // The first, and then ever more rarely: a bad cable would fill the screen.
+                // Reports the first error, then ever more rarely: a bad cable would flood the output.
                 if self.wrong.is_power_of_two() {
                     self.remark = Some(format!("{} wrong replies so far; the last: {error}", self.wrong));
                 }
@@ -146,7 +146,7 @@ impl Driver for RangeFinder {
 
     fn close(&mut self) {
         if let Some((mut port, _)) = self.talk.take() {
-            // The laser does not have to burn for nobody.
+            // Switches the laser off, since it is no longer used.
             let _ = port.write_within(b"QT\n", Duration::from_millis(100));
         }
     }

@@ -1,4 +1,4 @@
-//! A serial port, or anything that looks like one: a USB device of the class CDC-ACM, the terminal side of a pty.
+//! Serial port, or a device that behaves like one: USB class CDC-ACM, the terminal side of a pty.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,18 +12,18 @@ use rustix::io::Errno;
 use rustix::termios::{OptionalActions, QueueSelector, ioctl_tiocexcl, tcflush, tcgetattr, tcsetattr};
 use rustix::time::Timespec;
 
-/// An open port: 8 data bits, no parity, one stop bit, bytes as they are.
+/// Open port in raw mode: 8 data bits, no parity, one stop bit.
 #[derive(Debug)]
 pub struct Serial {
     file: File,
 }
 
 impl Serial {
-    /// Opens a port for this program alone, at `baud` bits a second; USB devices ignore that number. What had arrived
-    /// before is thrown away.
+    /// Opens a port exclusively, at `baud` bit/s, which USB devices ignore. Bytes that arrived before are
+    /// discarded.
     ///
     /// # Errors
-    /// What the system says; a file that is no serial port is one, too.
+    /// The operating system's error, also for a file that is no serial port.
     pub fn open(path: &Path, baud: u32) -> io::Result<Self> {
         let flags = OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file =
@@ -34,16 +34,16 @@ impl Serial {
         settings.make_raw();
         settings.set_speed(baud)?;
         tcsetattr(&file, OptionalActions::Now, &settings)?;
-        // A second opener would take half of the bytes away; root is not kept out by it.
+        // A second process would take part of the bytes; this does not keep out root.
         ioctl_tiocexcl(&file)?;
         tcflush(&file, QueueSelector::IOFlush)?;
         Ok(Self { file })
     }
 
-    /// Waits up to `longest` for bytes; how many came, 0 for none.
+    /// Waits up to `longest` for bytes; returns their number, 0 for none.
     ///
     /// # Errors
-    /// What the system says, and [`ErrorKind::NotConnected`] when the device is gone.
+    /// The operating system's error, and [`ErrorKind::NotConnected`] if the device is gone.
     pub fn read_within(&mut self, bytes: &mut [u8], longest: Duration) -> io::Result<usize> {
         let gone = || io::Error::new(ErrorKind::NotConnected, "the device is gone");
         if !self.ready(PollFlags::IN, longest)? {
@@ -53,16 +53,16 @@ impl Serial {
             Ok(0) => Err(gone()),
             Ok(length) => Ok(length),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
-            // What a USB device that was pulled out, and a pty without its other end, give.
+            // Error of a USB device that was unplugged, and of a pty whose other end is closed.
             Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => Err(gone()),
             Err(error) => Err(error),
         }
     }
 
-    /// Writes all of it within `longest`.
+    /// Writes all bytes within `longest`.
     ///
     /// # Errors
-    /// What the system says, and [`ErrorKind::TimedOut`].
+    /// The operating system's error, and [`ErrorKind::TimedOut`].
     pub fn write_within(&mut self, mut bytes: &[u8], longest: Duration) -> io::Result<()> {
         let begin = Instant::now();
         while !bytes.is_empty() {

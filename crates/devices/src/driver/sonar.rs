@@ -1,4 +1,4 @@
-//! An HC-SR04 on two GPIO lines.
+//! Driver of an HC-SR04 on two GPIO lines.
 
 use std::path::PathBuf;
 use std::thread;
@@ -12,30 +12,30 @@ use crate::pair::{DeviceError, Driver};
 use crate::sonar::{Edge, Listener, Outcome, TRIGGER};
 use crate::task::sonar::Sample;
 
-/// Two lines: what lies between the driver and a GPIO chip.
+/// Interface between the driver and a GPIO chip: two lines.
 pub trait Lines: Send + 'static {
-    /// Where they are, for people.
+    /// Location of the lines, for people.
     fn place(&self) -> String;
 
-    /// Makes them accessible.
+    /// Requests the lines.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn open(&mut self) -> Result<(), DeviceError>;
 
-    /// A pulse of at least [`TRIGGER`] on the trigger line.
+    /// Sends a pulse of at least [`TRIGGER`] on the trigger line.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn trigger(&mut self) -> Result<(), DeviceError>;
 
-    /// The next edge of the echo line; waits for it this long at most.
+    /// Waits for the next edge of the echo line, at most `longest`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     fn edge(&mut self, longest: Duration) -> Result<Option<Edge>, DeviceError>;
 
-    /// Lets go of them.
+    /// Releases the lines.
     fn close(&mut self);
 }
 
@@ -49,7 +49,8 @@ pub struct Gpio {
 }
 
 impl Gpio {
-    /// Lines by their numbers on a chip, as `/dev/gpiochip0`. An HC-SR04 answers with 5 V: it needs a divider.
+    /// Creates lines by their offsets on a chip, for example `/dev/gpiochip0`. An HC-SR04 answers with 5 V
+    /// and needs a divider.
     #[must_use]
     pub fn new(chip: impl Into<PathBuf>, trigger: u32, echo: u32) -> Self {
         Self { chip: chip.into(), trigger, echo, requests: None }
@@ -90,7 +91,7 @@ impl Lines for Gpio {
         let [trigger, _] = self.requests()?;
         let set = |value| trigger.set_lone_value(value).map_err(|error| DeviceError::new("trigger", error));
         set(Value::Active)?;
-        // Shorter than a sleep; the system calls around it make it longer still.
+        // Too short for a sleep; the system calls around it lengthen the pulse further.
         let begin = Instant::now();
         while begin.elapsed() < TRIGGER {
             std::hint::spin_loop();
@@ -114,7 +115,7 @@ impl Lines for Gpio {
     }
 }
 
-/// The driver.
+/// Driver of an HC-SR04.
 #[derive(Debug)]
 pub struct HcSr04<L> {
     lines: L,
@@ -122,20 +123,20 @@ pub struct HcSr04<L> {
     unanswered: u32,
 }
 
-/// How long one ping is listened to: longer than the echo line stays up when nothing is there (38 ms).
+/// Time to wait for the edges of a ping: longer than the echo line stays up without an echo (38 ms).
 const LISTEN: Duration = Duration::from_millis(45);
 
-/// Pings that were not answered at all, after which the sensor is taken for gone.
+/// Consecutive unanswered pings after which the sensor counts as disconnected.
 const MOST_UNANSWERED: u32 = 10;
 
 impl<L: Lines> HcSr04<L> {
-    /// Behind these lines.
+    /// Creates a driver over these lines.
     #[must_use]
     pub fn new(lines: L) -> Self {
         Self { lines, listener: Listener::default(), unanswered: 0 }
     }
 
-    /// Listens until it is clear what became of a ping.
+    /// Waits for edges until the outcome of the ping is known.
     fn listen(&mut self, longest: Duration) -> Result<Option<Outcome>, DeviceError> {
         let begin = Instant::now();
         loop {
@@ -163,7 +164,7 @@ impl<L: Lines> Driver for HcSr04<L> {
     fn open(&mut self) -> Result<String, DeviceError> {
         self.lines.open()?;
         (self.listener, self.unanswered) = (Listener::default(), 0);
-        // The lines are there; whether a sensor is shows with the first ping.
+        // The lines exist; the first ping shows if a sensor is connected.
         match self.ping()? {
             Some(_) => Ok("a sonar that answers".into()),
             None => Err(DeviceError(
@@ -201,7 +202,7 @@ impl<L: Lines> Driver for HcSr04<L> {
 
 impl<L: Lines> HcSr04<L> {
     fn ping(&mut self) -> Result<Option<Outcome>, DeviceError> {
-        // Edges of an older ping are not of this one.
+        // Discards edges of an earlier ping.
         while let Some(edge) = self.lines.edge(Duration::ZERO)? {
             let _ = self.listener.hear(edge);
         }

@@ -1,23 +1,23 @@
-//! An inertial measurement unit: from registers to an orientation. No I/O, no clock.
+//! Inertial measurement unit: from registers to an orientation, without I/O or clock.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`mpu6050`] | the registers of InvenSense's MPU-6050, and its numbers in SI |
-//! | [`orientation`] | which way is up, from angular velocities and accelerations |
+//! | [`mpu6050`] | registers of InvenSense's MPU-6050, and their values in SI units |
+//! | [`orientation`] | orientation from angular velocities and accelerations |
 
 pub mod mpu6050;
 pub mod orientation;
 
 pub use orientation::Orientation;
 
-/// What a unit measured at one instant, in its own frame.
+/// Measurement of a unit at one instant, in its own frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Motion {
-    /// rad/s about x, y, z.
+    /// Angular velocity about x, y, z, rad/s.
     pub angular_velocity: [f64; 3],
-    /// m/s^2 along x, y, z, gravity included.
+    /// Acceleration along x, y, z, m/s^2, with gravity.
     pub acceleration: [f64; 3],
-    /// K.
+    /// Temperature, K.
     pub temperature: f64,
 }
 

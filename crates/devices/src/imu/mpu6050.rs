@@ -1,4 +1,4 @@
-//! The registers of the MPU-6050 that matter here, and its numbers in SI.
+//! Registers of the MPU-6050 as far as they are used, and their values in SI units.
 //!
 //! Source: InvenSense, *MPU-6000 and MPU-6050 Register Map and Descriptions*, RM-MPU-6000A-00, revision 4.2; noise from
 //! *Product Specification* PS-MPU-6000A-00, revision 3.4, 6.1 and 6.2. Not used: FIFO, motion processor, auxiliary bus,
@@ -11,7 +11,7 @@ pub const ADDRESS: u16 = 0x68;
 
 /// Registers (3).
 pub mod register {
-    /// SMPLRT_DIV: samples are made every 1 + this many milliseconds, with the filter on.
+    /// SMPLRT_DIV: with the filter on, a sample is taken every 1 + n milliseconds for a value of n.
     pub const SAMPLE_RATE_DIVIDER: u8 = 0x19;
     /// CONFIG: digital low-pass filter in bits 2..0.
     pub const CONFIG: u8 = 0x1a;
@@ -23,18 +23,19 @@ pub mod register {
     pub const MEASURED: u8 = 0x3b;
     /// PWR_MGMT_1: reset in bit 7, sleep in bit 6, clock in bits 2..0.
     pub const POWER: u8 = 0x6b;
-    /// WHO_AM_I: 0x68, whatever AD0 is.
+    /// WHO_AM_I: 0x68, independent of AD0.
     pub const IDENTITY: u8 = 0x75;
 }
 
-/// What WHO_AM_I holds.
+/// Value of WHO_AM_I.
 pub const IDENTITY: u8 = 0x68;
 
-/// Bytes from [`register::MEASURED`] on.
+/// Number of bytes from [`register::MEASURED`] on.
 pub const MEASURED: usize = 14;
 
-/// Written one after the other to set it up: awake on the gyroscope's clock, 94 Hz of bandwidth (filter 2), 500 samples a
-/// second, 500 degrees a second, 4 g. After power-on and after each reset it sleeps and forgets.
+/// Values written in sequence to configure the unit: awake on the gyroscope's clock, 94 Hz bandwidth
+/// (filter 2), 500 samples/s, 500 degrees/s, 4 g. After power-on and each reset it sleeps and has its
+/// default values.
 pub const SET_UP: [(u8, u8); 5] = [
     (register::POWER, 0x01),
     (register::CONFIG, 0x02),
@@ -43,19 +44,19 @@ pub const SET_UP: [(u8, u8); 5] = [
     (register::ACCELEROMETER, 0x01 << 3),
 ];
 
-/// What the fourteen registers hold.
+/// Values of the fourteen measurement registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Raw {
-    /// Along x, y, z.
+    /// Acceleration along x, y, z.
     pub acceleration: [i16; 3],
-    /// Of the die.
+    /// Temperature of the die.
     pub temperature: i16,
-    /// About x, y, z.
+    /// Angular velocity about x, y, z.
     pub angular_velocity: [i16; 3],
 }
 
 impl Raw {
-    /// Reads the registers.
+    /// Decodes the registers.
     #[must_use]
     pub fn parse(registers: &[u8; MEASURED]) -> Self {
         let number = |place: usize| i16::from_be_bytes([registers[2 * place], registers[2 * place + 1]]);
@@ -66,18 +67,18 @@ impl Raw {
         }
     }
 
-    /// In SI, with the scales of [`SET_UP`].
+    /// Values in SI units, with the scales of [`SET_UP`].
     #[must_use]
     pub fn motion(&self) -> Motion {
         Motion {
             angular_velocity: self.angular_velocity.map(|it| f64::from(it) * RADIANS_PER_SECOND),
             acceleration: self.acceleration.map(|it| f64::from(it) * METRES_PER_SECOND_SQUARED),
-            // (4.18)
+            // Register map, 4.18.
             temperature: f64::from(self.temperature) / 340.0 + 36.53 + 273.15,
         }
     }
 
-    /// Whether a number stands at the end of its scale: it may have been larger.
+    /// True if a value is at the end of its scale and may be clipped.
     #[must_use]
     pub fn is_saturated(&self) -> bool {
         let ends = |it: &i16| matches!(*it, i16::MIN | i16::MAX);
@@ -85,16 +86,17 @@ impl Raw {
     }
 }
 
-/// 500 degrees a second: 65.5 counts a degree a second (4.19).
+/// rad/s per count for a full scale of 500 degrees/s: 65.5 counts per degree/s (4.19).
 const RADIANS_PER_SECOND: f64 = std::f64::consts::PI / 180.0 / 65.5;
 
-/// 4 g: 8192 counts a g (4.17).
+/// m/s^2 per count for a full scale of 4 g: 8192 counts per g (4.17).
 const METRES_PER_SECOND_SQUARED: f64 = GRAVITY / 8192.0;
 
-/// Variance of an angular velocity, (rad/s)^2: 0.05 degrees a second with this filter (6.1).
+/// Variance of an angular velocity, (rad/s)^2: 0.05 degrees/s with this filter (6.1).
 pub const ANGULAR_VELOCITY_VARIANCE: f64 = 7.6e-7;
 
-/// Variance of an acceleration, (m/s^2)^2: 400 ug a root hertz (6.2) over 94 Hz, and the calibration's 1 % beside it.
+/// Variance of an acceleration, (m/s^2)^2: 400 ug per root hertz (6.2) over 94 Hz, and 1 % calibration
+/// error.
 pub const ACCELERATION_VARIANCE: f64 = 1.1e-2;
 
 #[cfg(test)]
@@ -109,7 +111,7 @@ mod tests {
         let motion = raw.motion();
         let near = |found: f64, expected: f64| (found - expected).abs() < 1e-3;
         assert!(near(motion.acceleration[0], 9.806_65) && near(motion.acceleration[1], -9.806_65));
-        // 6 550 counts are 100 degrees a second; -3 280 are 26.88 degrees Celsius.
+        // 6 550 counts are 100 degrees/s; -3 280 are 26.88 degrees Celsius.
         assert!(near(motion.angular_velocity[0], 100_f64.to_radians()));
         assert!(near(motion.temperature, 273.15 + 26.883), "{}", motion.temperature);
         assert!(!raw.is_saturated());

@@ -1,22 +1,23 @@
-//! Which way is up, from angular velocities and accelerations.
+//! Orientation from angular velocities and accelerations.
 
 use super::{GRAVITY, Motion, mpu6050};
 
-/// Follows an orientation.
+/// Estimator of the orientation.
 ///
-/// Angular velocities turn it; where the acceleration is about that of gravity it says where up is and pulls the estimate
-/// there, and the gyroscope's bias with it (a complementary filter after Mahony, Hamel and Pflimlin 2008, "Nonlinear
-/// complementary filters on the special orthogonal group"). Nothing corrects the yaw. In the first second, if the unit
-/// does not turn, the mean of its angular velocities is taken as their bias.
+/// Angular velocities are integrated. While the acceleration is close to gravity it gives the vertical and
+/// corrects the estimate, and the gyroscope's bias with it (a complementary filter after Mahony, Hamel and
+/// Pflimlin 2008, "Nonlinear complementary filters on the special orthogonal group"). Yaw is not corrected.
+/// If the unit does not turn in the first second, the mean of its angular velocities is taken as their
+/// bias.
 #[derive(Clone, Debug)]
 pub struct Orientation {
-    /// From the unit's frame to the level one: x, y, z, w.
+    /// Rotation from the unit's frame to the level one: x, y, z, w.
     rotation: [f64; 4],
     bias: [f64; 3],
-    /// Measurements of the first second, and their sum.
+    /// Number of measurements in the first second; their sum follows.
     still: u32,
     sum: [f64; 3],
-    /// Time followed, s.
+    /// Time integrated, s.
     elapsed: f64,
     begun: bool,
 }
@@ -34,27 +35,28 @@ impl Default for Orientation {
     }
 }
 
-/// How fast the estimate follows the acceleration, 1/s: a time constant of two seconds.
+/// Gain from the tilt error to the rotation, 1/s: a time constant of two seconds.
 const TILT_GAIN: f64 = 0.5;
 
-/// How fast the bias follows, 1/s^2.
+/// Gain from the tilt error to the bias, 1/s^2.
 const BIAS_GAIN: f64 = 0.02;
 
-/// Share of gravity by which an acceleration may differ and still say where up is.
+/// Relative deviation from gravity up to which an acceleration still gives the vertical.
 const ABOUT_GRAVITY: f64 = 0.1;
 
-/// What is taken for standing still, rad/s: the largest bias the part may have (PS-MPU-6000A 6.1: 20 degrees a second).
+/// Highest angular velocity at rest, rad/s: the largest bias the part may have (PS-MPU-6000A 6.1: 20
+/// degrees/s).
 const STILL: f64 = 0.35;
 
-/// What is left of the bias after its estimate, rad/s.
+/// Residual bias after its estimate, rad/s.
 const BIAS_LEFT: f64 = 5e-4;
 
-/// Noise of an angular velocity, rad/s in a root hertz (6.1).
+/// Noise density of an angular velocity, rad/s per root hertz (6.1).
 const NOISE: f64 = 8.7e-5;
 
 impl Orientation {
-    /// What was measured `seconds` after the one before; a pause longer than a second is taken as one of a second, and
-    /// numbers that are none change nothing.
+    /// Updates the estimate with a measurement `seconds` after the last one. A longer pause than one second
+    /// counts as one second; measurements that are not finite are ignored.
     pub fn update(&mut self, motion: &Motion, seconds: f64) {
         let all = motion.angular_velocity.iter().chain(&motion.acceleration).chain([&seconds]);
         if !all.copied().all(f64::is_finite) {
@@ -84,7 +86,7 @@ impl Orientation {
         self.elapsed += seconds;
     }
 
-    /// Means the first second's angular velocities, unless it turns.
+    /// Averages the angular velocities of the first second, unless the unit turns.
     fn settle(&mut self, angular_velocity: [f64; 3]) {
         if self.elapsed >= 1.0 || self.still == u32::MAX {
             return;
@@ -100,19 +102,20 @@ impl Orientation {
         self.bias = self.sum.map(|sum| sum / f64::from(self.still));
     }
 
-    /// From the unit's frame to the level one, a unit quaternion x, y, z, w.
+    /// Rotation from the unit's frame to the level one, a unit quaternion x, y, z, w.
     #[must_use]
     pub fn rotation(&self) -> [f64; 4] {
         self.rotation
     }
 
-    /// The gyroscope's bias as it is known, rad/s.
+    /// Estimated bias of the gyroscope, rad/s.
     #[must_use]
     pub fn bias(&self) -> [f64; 3] {
         self.bias
     }
 
-    /// Variance of roll and pitch, rad^2: an acceleration off by its standard deviation, smoothed over the filter's time.
+    /// Variance of roll and pitch, rad^2: that of the acceleration, smoothed over the filter's time
+    /// constant.
     #[must_use]
     pub fn tilt_variance(&self) -> f64 {
         if !self.begun {
@@ -121,7 +124,7 @@ impl Orientation {
         mpu6050::ACCELERATION_VARIANCE / GRAVITY.powi(2)
     }
 
-    /// Variance of yaw, rad^2: the noise, which adds up, and what is left of the bias.
+    /// Variance of yaw, rad^2: the accumulated noise, and the residual bias.
     #[must_use]
     pub fn yaw_variance(&self) -> f64 {
         let variance = NOISE.powi(2) * self.elapsed + (BIAS_LEFT * self.elapsed).powi(2);
@@ -139,14 +142,14 @@ impl Orientation {
         ]
     }
 
-    /// Up, as the unit sees it by the estimate.
+    /// Estimated vertical in the unit's frame.
     fn up(&self) -> [f64; 3] {
         let [x, y, z, w] = self.rotation;
         [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)]
     }
 }
 
-/// The rotation of a unit that feels this acceleration at rest, with yaw 0.
+/// Rotation of a unit at rest with this acceleration, with yaw 0.
 fn level([x, y, z]: [f64; 3]) -> [f64; 4] {
     let roll = y.atan2(z);
     let pitch = (-x).atan2(y.hypot(z));
@@ -154,7 +157,7 @@ fn level([x, y, z]: [f64; 3]) -> [f64; 4] {
     [sin_roll * cos_pitch, cos_roll * sin_pitch, -sin_roll * sin_pitch, cos_roll * cos_pitch]
 }
 
-/// A rotation followed by a turn, rad about x, y, z of the unit; exact for a constant axis.
+/// Rotation followed by a turn, rad about x, y, z of the unit; exact for a constant axis.
 fn turned(rotation: [f64; 4], turn: [f64; 3]) -> [f64; 4] {
     let angle = length(turn);
     // sin(a/2)/a near 0 is 1/2 - a^2/48.
@@ -185,7 +188,7 @@ mod tests {
 
     const STEP: f64 = 0.01;
 
-    /// What a unit at this roll and pitch feels that does not accelerate.
+    /// Acceleration measured at rest with this roll and pitch.
     fn feels(roll: f64, pitch: f64) -> [f64; 3] {
         [-pitch.sin(), roll.sin() * pitch.cos(), roll.cos() * pitch.cos()].map(|it| it * GRAVITY)
     }
@@ -227,7 +230,7 @@ mod tests {
             orientation.update(&motion, STEP);
         }
         assert!(near(orientation.roll_pitch_yaw(), [0.0, 0.0, 1.0], 1e-9));
-        // Roll while accelerating: gravity is not to be seen, the gyroscope alone counts.
+        // Roll while accelerating: gravity cannot be separated, only the gyroscope counts.
         for _ in 0..50 {
             let motion = Motion {
                 angular_velocity: [0.4, 0.0, 0.0],

@@ -1,10 +1,10 @@
-//! LED strips on an SPI bus: from colours to the bits on the wire. No I/O, no clock.
+//! LED strips on an SPI bus: from colours to the bits on the wire, without I/O or clock.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`apa102`] | strips with a clock line: APA102, SK9822 |
-//! | [`ws2812`] | strips without one: WS2812, SK6812; the SPI's data line alone is used |
-//! | [`pattern`] | what a strip shows, over time |
+//! | [`ws2812`] | strips without a clock line: WS2812, SK6812; only the SPI's data line is used |
+//! | [`pattern`] | colours of a pattern over time |
 
 pub mod apa102;
 pub mod pattern;
@@ -13,21 +13,21 @@ pub mod ws2812;
 /// Red, green, blue.
 pub type Colour = [u8; 3];
 
-/// LEDs of a strip at most.
+/// Most LEDs of a strip.
 pub const MOST_LEDS: usize = 512;
 
-/// What a strip is made of.
+/// Chip of a strip's LEDs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Chip {
-    /// With a clock line.
+    /// APA102 or SK9822, with a clock line.
     #[default]
     Apa102,
-    /// Without one.
+    /// WS2812 or SK6812, without a clock line.
     Ws2812,
 }
 
 impl Chip {
-    /// What the strip is sent to show these colours, `brightness` of 31.
+    /// Appends the bytes that show these colours, with this brightness out of 31.
     pub fn encode(self, colours: &[Colour], brightness: u8, wire: &mut Vec<u8>) {
         match self {
             Self::Apa102 => apa102::encode(colours, brightness, wire),
@@ -35,7 +35,7 @@ impl Chip {
         }
     }
 
-    /// Bits a second on the wire.
+    /// Speed of the wire, bit/s.
     #[must_use]
     pub fn speed(self) -> u32 {
         match self {

@@ -1,10 +1,10 @@
-//! What a strip shows, over time.
+//! Colours of a pattern over time.
 
 use bridge::sensor::{LedRequest, Pattern};
 
 use super::Colour;
 
-/// The colours at an instant, ns since the pattern began. Allocates nothing.
+/// Paints the colours at an instant, in ns since the pattern began. Allocates nothing.
 pub fn paint(request: &LedRequest, elapsed_ns: u64, leds: &mut [Colour]) {
     let round_ns = u64::from(request.round_ms.max(1)) * 1_000_000;
     let phase = (elapsed_ns % round_ns) as f64 / round_ns as f64;
@@ -16,7 +16,7 @@ pub fn paint(request: &LedRequest, elapsed_ns: u64, leds: &mut [Colour]) {
             Pattern::Blink => f64::from(u8::from(phase < 0.5)),
             Pattern::Breathe => (1.0 - (std::f64::consts::TAU * phase).cos()) / 2.0,
             Pattern::Chase => {
-                // How far behind the head, in shares of the strip.
+                // Distance behind the head, as a share of the strip.
                 let behind = (phase - place as f64 / count).rem_euclid(1.0);
                 (1.0 - behind / TAIL).max(0.0)
             }
@@ -25,7 +25,7 @@ pub fn paint(request: &LedRequest, elapsed_ns: u64, leds: &mut [Colour]) {
     }
 }
 
-/// Length of a running light's tail, share of the strip.
+/// Length of the tail of a running light, as a share of the strip.
 const TAIL: f64 = 0.25;
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! Strips without a clock line: a bit is a pulse, a 1 a long one. Source: Worldsemi, *WS2812B*.
+//! Strips without a clock line: a bit is a pulse, long for a 1. Source: Worldsemi, *WS2812B*.
 
 use super::Colour;
 
-/// Three bits on the wire make one: 0.42 us up and 0.83 us down for a 0, the other way round for a 1.
+/// Speed of the wire, bit/s. Three wire bits make one: 0.42 us high and 0.83 us low for a 0, the reverse
+/// for a 1.
 pub const SPEED: u32 = 2_400_000;
 
-/// Green, red, blue, highest bit first, each bit as 100 or 110; then 300 us down, after which the strip shows it. These
-/// LEDs have no brightness of their own: the colours are scaled.
+/// Appends a frame: green, red, blue, highest bit first, each bit as 100 or 110; then 300 us low, after
+/// which the strip updates its outputs. These LEDs have no brightness setting: the colours are scaled.
 pub fn encode(colours: &[Colour], brightness: u8, wire: &mut Vec<u8>) {
     wire.clear();
     let scale = |value: u8| (u16::from(value) * u16::from(brightness.min(31)) / 31) as u8;

@@ -1,19 +1,19 @@
-//! What passes between a device's two tasks: fixed layouts, little-endian, without allocation.
+//! Messages between a device's two tasks: fixed layouts, little-endian, without allocation.
 
-/// A message of a device's channel.
+/// Message of a device's channel.
 pub trait Datagram {
-    /// Bytes of the longest.
+    /// Length of the longest message, bytes.
     const LARGEST: usize;
 
-    /// Writes it to the front of `bytes`, which are [`Datagram::LARGEST`]; how many it took.
+    /// Encodes the message at the front of `bytes`, [`Datagram::LARGEST`] long; returns its length.
     fn encode(&self, bytes: &mut [u8]) -> usize;
 
-    /// Reads one in place of what this was; `false` if it is none, and this may be anything then.
+    /// Decodes a message in place; false if the bytes are none, in which case the value is unspecified.
     #[must_use]
     fn decode(&mut self, bytes: &[u8]) -> bool;
 }
 
-/// Numbers written one after the other.
+/// Writes consecutive numbers.
 pub(crate) struct Put<'a> {
     bytes: &'a mut [u8],
     length: usize,
@@ -24,7 +24,7 @@ impl<'a> Put<'a> {
         Self { bytes, length: 0 }
     }
 
-    /// The next bytes. What finds no room is left out, and the message is no message then.
+    /// Appends bytes. Without room they are left out, which makes the message invalid.
     pub(crate) fn bytes(mut self, value: &[u8]) -> Self {
         let end = self.length + value.len();
         if let Some(place) = self.bytes.get_mut(self.length..end) {
@@ -55,7 +55,7 @@ impl<'a> Put<'a> {
     }
 }
 
-/// Numbers read one after the other; `None` from where there are no more.
+/// Reads consecutive numbers; `None` once the bytes run out.
 pub(crate) struct Take<'a>(pub(crate) &'a [u8]);
 
 impl Take<'_> {
@@ -81,13 +81,13 @@ impl Take<'_> {
         self.next().map(f64::from_le_bytes)
     }
 
-    /// Nothing is left.
+    /// `None` if bytes are left.
     pub(crate) fn end(self) -> Option<()> {
         self.0.is_empty().then_some(())
     }
 }
 
-/// "Go on": a request that says no more than that.
+/// Request without content: take the next sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Poke;
 

@@ -1,11 +1,11 @@
-//! A device's two tasks, joined by a channel.
+//! Pair of a device's two tasks, joined by a channel.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`datagram`] | what passes between the two |
-//! | [`real_time`] | the real-time task: works on numbers, never touches a driver, never waits |
-//! | [`ordinary`] | the ordinary task: owns the driver, waits for the device, tries again |
-//! | [`status`] | how a device stands, for people and programs |
+//! | [`datagram`] | messages between the two |
+//! | [`real_time`] | real-time task: works on numbers, never uses a driver, never waits |
+//! | [`ordinary`] | ordinary task: owns the driver, waits for the device, retries |
+//! | [`status`] | status of a device, for people and programs |
 
 pub mod datagram;
 pub mod ordinary;

@@ -1,4 +1,4 @@
-//! The ordinary task of a device: it owns the driver.
+//! Ordinary task of a device, which owns the driver.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,30 +13,31 @@ use super::Datagram;
 use super::status::{Shared, Stage};
 use crate::clock::now_ns;
 
-/// A device's driver. It may wait, allocate and make system calls as it likes; it must come back within about the
-/// patience it is given.
+/// Driver of a device. It may wait, allocate and make system calls, but must return within about the
+/// `patience` it is given.
 pub trait Driver: Send + 'static {
-    /// What the real-time task asks.
+    /// Request of the real-time task.
     type Request: Datagram + Default + Send;
-    /// What the device gives.
+    /// Sample of the device.
     type Sample: Datagram + Default + Send;
 
-    /// Whether each exchange answers a request; otherwise the device speaks by itself.
+    /// True if each exchange answers a request; false if the device sends by itself.
     const ASKED: bool;
 
-    /// What it is told by, for people: the path of a device.
+    /// Connection of the device, for people: usually a path.
     fn device(&self) -> String;
 
-    /// Opens the device and looks who is there; says who, for people.
+    /// Opens and identifies the device; returns a description of it, for people.
     ///
     /// # Errors
-    /// What was expected and what was found.
+    /// The expected and the found device or answer.
     fn open(&mut self) -> Result<String, DeviceError>;
 
-    /// Does what is asked, or waits for what the device says; `false` if there is no sample.
+    /// Carries out a request, or waits for a sample that the device sends by itself; false if there is no
+    /// sample.
     ///
     /// # Errors
-    /// The device is of no use any more and must be opened again.
+    /// The device has failed and must be opened again.
     fn exchange(
         &mut self,
         request: &Self::Request,
@@ -44,42 +45,42 @@ pub trait Driver: Send + 'static {
         patience: Duration,
     ) -> Result<bool, DeviceError>;
 
-    /// Lets go of the device.
+    /// Closes the device.
     fn close(&mut self);
 
-    /// Something worth a line to people happened since it was last asked, though the device works.
+    /// Remark for people since the last call, though the device works.
     fn remark(&mut self) -> Option<String> {
         None
     }
 }
 
-/// Why a device is of no use.
+/// Reason for a failure of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct DeviceError(pub String);
 
 impl DeviceError {
-    /// From what went wrong while doing something.
+    /// Creates an error from the operation and its failure.
     pub fn new(doing: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
         Self(format!("{doing}: {error}"))
     }
 }
 
-/// When the device was used, CLOCK_MONOTONIC ns: begin and end of each exchange. For measurements.
+/// Begin and end of each exchange with a device, CLOCK_MONOTONIC ns, for measurements.
 pub type Exchanges = Arc<Mutex<Vec<[u64; 2]>>>;
 
-/// What an ordinary task needs besides its driver.
+/// Environment of an ordinary task besides its driver.
 pub(crate) struct Surroundings {
     pub(crate) channel: Channel,
     pub(crate) status: Shared,
     pub(crate) stop: Arc<AtomicBool>,
-    /// Tells people.
+    /// Reports a line to people.
     pub(crate) say: Arc<dyn Fn(&str) + Send + Sync>,
-    /// Whether exchanges are noted.
+    /// Record of exchanges, if one is kept.
     pub(crate) exchanges: Option<Exchanges>,
 }
 
-/// Runs on the ordinary task's thread until it is stopped or the cycle has ended.
+/// Runs the ordinary task on its thread until it is stopped or the cycle has ended.
 pub(crate) fn run<D: Driver>(mut driver: D, around: &Surroundings) {
     let mut post = Post::<D>::new();
     let mut pause = Pause::default();
@@ -119,7 +120,7 @@ pub(crate) fn run<D: Driver>(mut driver: D, around: &Surroundings) {
     around.status.lock().stage = Stage::Ended;
 }
 
-/// The ordinary end of the channel.
+/// Ordinary end of the channel.
 struct Post<D: Driver> {
     request: D::Request,
     sample: D::Sample,
@@ -127,10 +128,10 @@ struct Post<D: Driver> {
     outbox: Vec<u8>,
 }
 
-/// How long the task waits for anything before it looks whether it shall stop.
+/// Longest wait of the task before it checks for a stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Exchanges noted at most: three hours of the fastest.
+/// Most exchanges recorded: three hours of the fastest device.
 const MOST_EXCHANGES: usize = 1_000_000;
 
 impl<D: Driver> Post<D> {
@@ -143,7 +144,7 @@ impl<D: Driver> Post<D> {
         }
     }
 
-    /// Until the device fails; `None` when all is over.
+    /// Exchanges samples until the device fails; `None` when the task is to end.
     fn work(&mut self, driver: &mut D, around: &Surroundings, pause: &mut Pause) -> Option<DeviceError> {
         while !around.stop.load(Ordering::Relaxed) {
             let asked = match self.newest(&around.channel, if D::ASKED { LOOK } else { Duration::ZERO }) {
@@ -170,7 +171,7 @@ impl<D: Driver> Post<D> {
         None
     }
 
-    /// The newest request, older ones are passed over; whether there is one.
+    /// Takes the newest request and discards older ones; true if there was one.
     fn newest(&mut self, channel: &Channel, longest: Duration) -> Result<bool, Over> {
         let mut any = false;
         loop {
@@ -194,7 +195,7 @@ impl<D: Driver> Post<D> {
         }
     }
 
-    /// Waits with the device closed; requests of that time are thrown away. `false` when all is over.
+    /// Waits with the device closed, and discards the requests of that time. False when the task is to end.
     fn rest(&mut self, wait: Duration, around: &Surroundings) -> bool {
         let begin = Instant::now();
         while !around.stop.load(Ordering::Relaxed) {
@@ -220,11 +221,10 @@ fn note(around: &Surroundings, begin: u64) {
     }
 }
 
-/// The cycle has ended.
+/// End of the cycle.
 struct Over;
 
-/// How long a failed device is left alone: a quarter of a second, then twice as long each time, 8 s at most. A sample
-/// puts it back.
+/// Pause before a failed device is retried: 250 ms, doubled each time, up to 8 s. A sample resets it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pause {
     failures: u32,

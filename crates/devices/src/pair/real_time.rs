@@ -1,4 +1,4 @@
-//! The real-time task of a device.
+//! Real-time task of a device.
 
 use std::time::Duration;
 
@@ -7,48 +7,48 @@ use bridge::sensor::Head;
 
 use super::Datagram;
 
-/// What a real-time task does with numbers. Nothing here allocates, waits, or makes a system call.
+/// Computation of a real-time task. No method may allocate, wait, or make a system call.
 pub trait Work: Send + 'static {
-    /// What comes from the ordinary task.
+    /// Sample from the ordinary task.
     type Sample: Datagram + Default + Send;
-    /// What goes to it.
+    /// Request to the ordinary task.
     type Request: Datagram + Default + Send;
-    /// Bytes of the longest message to the world.
+    /// Length of the longest published message, bytes.
     const TOLD: usize;
 
-    /// A sample came. Gives when it was measured, CLOCK_MONOTONIC ns.
+    /// Takes a sample; returns the time of its measurement, CLOCK_MONOTONIC ns.
     fn take(&mut self, sample: &Self::Sample) -> u64;
 
-    /// A message from the world; `false` if it is none.
+    /// Takes a message of the port's client; false if it is invalid.
     fn hear(&mut self, bytes: &[u8], moment: &Moment) -> bool {
         let _ = (bytes, moment);
         false
     }
 
-    /// Once a period, after all samples: whether `request` shall go to the ordinary task.
+    /// Runs once a period, after all samples; true if `request` is to be sent to the ordinary task.
     fn step(&mut self, moment: &Moment, request: &mut Self::Request) -> bool;
 
-    /// What the world is told; `None` for nothing.
+    /// Encodes the message to publish; `None` for nothing.
     fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize>;
 }
 
-/// A period of a real-time task.
+/// Period of a real-time task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
-    /// Its release, CLOCK_MONOTONIC ns.
+    /// Release, CLOCK_MONOTONIC ns.
     pub release_ns: u64,
     /// Time between two releases, ns.
     pub period_ns: u64,
-    /// The last sample is older than it may be, or there is none.
+    /// True if the last sample is too old, or there is none.
     pub stale: bool,
 }
 
-/// Work, and the ports it is joined to the rest by.
+/// Work of a device with its ports.
 pub(crate) struct RealTimeTask<W: Work> {
     pub(crate) work: W,
-    /// To the ordinary task.
+    /// Port to the ordinary task.
     device: Port,
-    /// To the world.
+    /// Published port.
     world: Port,
     sample: W::Sample,
     request: W::Request,
@@ -60,11 +60,11 @@ pub(crate) struct RealTimeTask<W: Work> {
     sequence: u32,
 }
 
-/// Messages taken in one period at most: a flood does not make it longer.
+/// Most messages taken in a period: a flood does not lengthen it.
 const MOST_MESSAGES: usize = 16;
 
 impl<W: Work> RealTimeTask<W> {
-    /// A sample older than `patience` is stale.
+    /// Creates a task for which a sample older than `patience` is stale.
     pub(crate) fn new(work: W, device: Port, world: Port, patience: Duration) -> Self {
         let inbox = vec![0xff; W::Sample::LARGEST.max(LONGEST_HEARD)].into_boxed_slice();
         let outbox = vec![0xff; W::Request::LARGEST.max(W::TOLD)].into_boxed_slice();
@@ -83,7 +83,7 @@ impl<W: Work> RealTimeTask<W> {
         }
     }
 
-    /// One period.
+    /// Runs one period.
     pub(crate) fn job(&mut self, release_ns: u64, now_ns: u64, period: Duration) {
         if !self.bound {
             self.device.bind();
@@ -108,7 +108,7 @@ impl<W: Work> RealTimeTask<W> {
             // No room: the ordinary task is behind, and the port has counted it.
             let _ = self.device.send(&self.outbox[..length]);
         }
-        // Without a listener messages would only grow old in the ring.
+        // Without a client, messages would only grow old in the ring.
         if self.world.is_open() {
             let head = Head { sequence: self.sequence, stamp_ns: self.stamp_ns, told_ns: now_ns, stale };
             if let Some(length) = self.work.tell(head, &mut self.outbox) {
@@ -119,5 +119,5 @@ impl<W: Work> RealTimeTask<W> {
     }
 }
 
-/// Longest message from the world.
+/// Longest message of a port's client, bytes.
 pub(crate) const LONGEST_HEARD: usize = 256;

@@ -1,48 +1,48 @@
-//! How a device stands.
+//! Status of a device.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
-/// How a device stands, as its ordinary task sees it.
+/// Status of a device as its ordinary task sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DeviceStatus {
     /// Name of the peripheral.
     pub name: String,
-    /// What it is told by: `/dev/i2c-1`, or that it is simulated.
+    /// Connection: for example `/dev/i2c-1`, or that it is simulated.
     pub device: String,
-    /// Where it is.
+    /// Current stage.
     pub stage: Stage,
-    /// What was found behind the device when it was opened.
+    /// Description of the device found when it was opened.
     pub found: String,
-    /// Why it last failed; empty if it never did.
+    /// Last error; empty without one.
     pub last_error: String,
-    /// Times it was opened.
+    /// Number of times it was opened.
     pub opened: u64,
-    /// Samples it gave.
+    /// Number of samples.
     pub samples: u64,
-    /// Times it failed.
+    /// Number of failures.
     pub failures: u64,
-    /// Samples its real-time task had no room for.
+    /// Samples dropped because its real-time task had no room.
     pub dropped: u64,
 }
 
-/// Where a device is.
+/// Stage of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Nobody has tried it yet.
+    /// Not opened yet.
     #[default]
     Starting,
-    /// It is open.
+    /// Open and working.
     Working,
-    /// It failed, and is tried again later.
+    /// Failed; it will be retried.
     Failed,
     /// Its task has ended.
     Ended,
 }
 
-/// The same, shared.
+/// Status shared between threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shared(Arc<Mutex<DeviceStatus>>);
 
@@ -52,7 +52,7 @@ impl Shared {
         Self(Arc::new(Mutex::new(status)))
     }
 
-    /// Only ordinary threads come here.
+    /// Locks the status; only ordinary threads may call this.
     pub(crate) fn lock(&self) -> MutexGuard<'_, DeviceStatus> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,12 +1,12 @@
-//! What a host asks (8), and what a sensor repeats of it.
+//! Commands of a host (8), and their echo by the sensor.
 
 use std::fmt;
 use std::io::Write;
 
-/// A command.
+/// Command to the sensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Leave SCIP 1.1, for sensors that wake up in it (2). Others answer "undefined command".
+    /// SCIP2.0: leave SCIP 1.1, for sensors that start in it (2). Others answer "undefined command".
     Scip2,
     /// VV: version (8.11).
     Version,
@@ -16,7 +16,7 @@ pub enum Command {
     Status,
     /// BM: laser on (8.3).
     LaserOn,
-    /// QT: laser off, and the end of MD/MS (8.4).
+    /// QT: laser off, and end of MD/MS (8.4).
     LaserOff,
     /// RS: all settings as after power-on (8.5).
     Reset,
@@ -24,43 +24,43 @@ pub enum Command {
     Time(TimeControl),
     /// GD/GS: the newest scan; the laser must be on (8.2).
     Once(Sector, Encoding),
-    /// MD/MS: scans one after the other (8.1).
+    /// MD/MS: continuous scans (8.1).
     Stream {
-        /// Which part of the scan.
+        /// Sector of the scan.
         sector: Sector,
-        /// How ranges come.
+        /// Encoding of the ranges.
         encoding: Encoding,
         /// Scans left out after each one, 0 to 9.
         skip: u8,
-        /// How many scans, 1 to 99; 0 for all until QT.
+        /// Number of scans, 1 to 99; 0 for all until QT.
         scans: u8,
     },
 }
 
-/// What TM does.
+/// Operation of TM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeControl {
-    /// Begin: the sensor measures nothing meanwhile.
+    /// Begins time mode, in which the sensor measures nothing.
     On = 0,
-    /// The sensor's clock, please.
+    /// Reads the sensor's clock.
     Ask = 1,
-    /// End.
+    /// Ends time mode.
     Off = 2,
 }
 
-/// Part of a scan.
+/// Sector of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sector {
     /// First step, up to 9 999.
     pub first: u16,
     /// Last step, up to 9 999, not below the first.
     pub last: u16,
-    /// Steps merged into one range, up to 99; 0 and 1 for none.
+    /// Steps merged into one range, up to 99; 0 or 1 for no merging.
     pub cluster: u8,
 }
 
 impl Sector {
-    /// How many ranges it gives.
+    /// Number of ranges of the sector.
     #[must_use]
     pub fn points(&self) -> usize {
         let steps = usize::from(self.last.saturating_sub(self.first)) + 1;
@@ -68,7 +68,7 @@ impl Sector {
     }
 }
 
-/// How ranges come.
+/// Encoding of ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Two characters, up to 4 095 mm: GS, MS.
@@ -78,7 +78,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Characters of a range.
+    /// Number of characters of a range.
     #[must_use]
     pub fn characters(self) -> usize {
         match self {
@@ -88,7 +88,7 @@ impl Encoding {
     }
 }
 
-/// The two letters a command begins with.
+/// Symbol at the beginning of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbol {
     /// SCIP2.0
@@ -113,7 +113,7 @@ pub enum Symbol {
     Stream(Encoding),
 }
 
-/// All symbols as they are written, and how many characters of parameters follow.
+/// All symbols with their text and the number of parameter characters that follow.
 const SYMBOLS: [(Symbol, &str, usize); 12] = [
     (Symbol::Scip2, "SCIP2.0", 0),
     (Symbol::Version, "VV", 0),
@@ -136,7 +136,7 @@ impl fmt::Display for Symbol {
 }
 
 impl Command {
-    /// The letters it begins with.
+    /// Symbol of the command.
     #[must_use]
     pub fn symbol(&self) -> Symbol {
         match *self {
@@ -153,14 +153,15 @@ impl Command {
         }
     }
 
-    /// Appends its line. A `tag`, up to 9 999, comes back in the reply and tells it from older ones; SCIP2.0 takes none.
+    /// Appends the command line. A `tag`, up to 9 999, is repeated in the reply and distinguishes it from
+    /// older ones; SCIP2.0 takes none.
     pub fn emit(&self, tag: Option<u16>, line: &mut Vec<u8>) {
         let sector = |line: &mut Vec<u8>, it: Sector| {
             let (first, last, cluster) = (it.first.min(9_999), it.last.min(9_999), it.cluster.min(99));
             write!(line, "{first:04}{last:04}{cluster:02}")
         };
         let symbol = self.symbol();
-        // A vector takes all that is written to it.
+        // Writing to a vector cannot fail.
         let _ = write!(line, "{symbol}");
         let _ = match *self {
             Self::Time(control) => write!(line, "{}", control as u8),
@@ -177,23 +178,23 @@ impl Command {
     }
 }
 
-/// A command as the sensor repeats it.
+/// Echo of a command by the sensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// Which command.
+    /// Symbol of the command.
     pub symbol: Symbol,
-    /// Which part of the scan; of GD, GS, MD and MS.
+    /// Sector, for GD, GS, MD and MS.
     pub sector: Sector,
-    /// How many scans are still to come; of MD and MS. 0 also where they never end.
+    /// Number of scans still to come, for MD and MS; also 0 for an endless stream.
     pub remaining: u8,
-    /// What TM was told, 0 to 2.
+    /// Operation of TM, 0 to 2.
     pub control: u8,
-    /// The tag, if there was one and it was of ours.
+    /// Tag, if there was one in our format.
     pub tag: Option<u16>,
 }
 
 impl Echo {
-    /// Reads a whole line without its line feed; `None` if it is none.
+    /// Parses a whole line without its line feed; `None` if it is no echo.
     #[must_use]
     pub fn parse(line: &[u8]) -> Option<Self> {
         let (symbol, text, count) =
@@ -202,7 +203,7 @@ impl Echo {
         let (parameters, tag) = rest.split_at_checked(count)?;
         let tag = match tag.split_first() {
             None => None,
-            // Up to 16 characters after the semicolon (7).
+            // A tag has up to 16 characters after the semicolon (7).
             Some((b';', tag)) if tag.len() <= 16 && tag.iter().all(u8::is_ascii_graphic) => number(tag),
             Some(_) => return None,
         };
@@ -226,7 +227,7 @@ impl Echo {
     }
 }
 
-/// Up to four decimal digits.
+/// Parses up to four decimal digits.
 fn number(digits: &[u8]) -> Option<u16> {
     let all = !digits.is_empty() && digits.len() <= 4 && digits.iter().all(u8::is_ascii_digit);
     all.then(|| digits.iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0')))

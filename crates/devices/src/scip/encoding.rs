@@ -1,12 +1,12 @@
-//! Numbers as characters (6), and the sum of a line (7).
+//! Character encoding of numbers (6), and the sum of a line (7).
 
-/// Characters a number has on the wire: 12, 18 or 24 bits, six in each, highest first.
+/// Most characters of a number: 12, 18 or 24 bits, six per character, highest first.
 pub const LONGEST: usize = 4;
 
-/// Reads a number; the byte that is no digit of it (30h to 6Fh), or that there are none or too many.
+/// Decodes a number from characters of 30h to 6Fh.
 ///
 /// # Errors
-/// The first wrong byte, or `None` for a wrong count of them.
+/// The first invalid byte, or `None` for a wrong number of characters.
 pub fn decode(characters: &[u8]) -> Result<u32, Option<u8>> {
     if characters.is_empty() || characters.len() > LONGEST {
         return Err(None);
@@ -28,7 +28,7 @@ pub fn sum(line: &[u8]) -> u8 {
 mod tests {
     use super::*;
 
-    /// (6.1) to (6.3): 1 234, 5 432 and 16 000 000.
+    /// Examples (6.1) to (6.3): 1 234, 5 432 and 16 000 000.
     #[test]
     fn the_numbers_of_the_specification_are_read() {
         assert_eq!(decode(b"CB"), Ok(1_234));

@@ -1,17 +1,17 @@
-//! SCIP 2.0, the protocol of Hokuyo's laser range finders: bytes in, replies out. No I/O, no clock.
+//! SCIP 2.0, the protocol of Hokuyo's laser range finders: bytes in, replies out, without I/O or clock.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`command`] | what a host asks: VV, PP, II, BM, QT, RS, TM, GD/GS, MD/MS, SCIP2.0 |
-//! | [`reply`] | what a sensor answers, checked |
-//! | [`stream`] | replies out of a stream of bytes, across garbage |
+//! | [`command`] | commands of a host: VV, PP, II, BM, QT, RS, TM, GD/GS, MD/MS, SCIP2.0 |
+//! | [`reply`] | replies of a sensor, checked |
+//! | [`stream`] | replies from a stream of bytes, resynchronising after garbage |
 //! | [`encoding`] | numbers as two, three or four characters, and the sum of a line |
-//! | [`session`] | from a sensor one knows nothing of to a stream of scans |
+//! | [`session`] | from a sensor in unknown state to a stream of scans |
 //! | [`sensor_clock`] | the sensor's time stamps on the host's clock |
 //!
 //! Source: Hokuyo, *Communication Protocol Specification for SCIP2.0 Standard*, C-42-03320B; sections are cited as (n).
-//! Not spoken: SS, CR, HS and DB (bit rate, motor speed, sensitivity, malfunction simulation), multi-echo extensions of
-//! later models (ND, HD, ME), and SCIP 1.1 but for the command that leaves it.
+//! Not supported: SS, CR, HS and DB (bit rate, motor speed, sensitivity, malfunction simulation),
+//! multi-echo extensions of later models (ND, HD, ME), and SCIP 1.1 except for the command that leaves it.
 
 pub mod command;
 pub mod encoding;

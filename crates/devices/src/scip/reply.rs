@@ -1,4 +1,4 @@
-//! What a sensor answers: the command again, a status, and lines with a sum each (7, 8, 9).
+//! Replies of a sensor: echo of the command, status, and lines with a sum each (7, 8, 9).
 
 use std::fmt;
 
@@ -7,35 +7,35 @@ use thiserror::Error;
 use super::command::{Echo, Symbol};
 use super::encoding::{decode, sum};
 
-/// A reply whose sums, counts and characters are right.
+/// Reply with correct sums, counts and characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The command it answers.
+    /// Echo of the command.
     pub echo: Echo,
-    /// How that went.
+    /// Status.
     pub status: Status,
-    /// What came with it.
+    /// Content.
     pub content: Content,
 }
 
-/// Two characters that say how a command went. Their meaning depends on the command.
+/// Status of a reply: two characters whose meaning depends on the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub [u8; 2]);
 
 impl Status {
-    /// Done, or begun.
+    /// Done, or started.
     pub const DONE: Self = Self(*b"00");
     /// A scan of MD or MS follows.
     pub const SCAN: Self = Self(*b"99");
 
-    /// What it means for this command, in words.
+    /// Meaning for this command, in words.
     #[must_use]
     pub fn meaning(self, symbol: Symbol) -> &'static str {
         let number = std::str::from_utf8(&self.0).ok().and_then(|text| text.parse::<u8>().ok());
         match (symbol, number) {
             (_, Some(0)) => "done",
             (Symbol::Stream(_), Some(99)) => "a scan",
-            // (9)
+            // Chapter 9.
             (_, None) => match &self.0 {
                 b"0A" => "it cannot make its reply",
                 b"0B" => "its buffer is full, or the command came twice",
@@ -45,7 +45,7 @@ impl Status {
                 b"0I" => "it is in firmware update mode",
                 _ => "a status it should not have",
             },
-            // (8.1), (8.2)
+            // Sections 8.1 and 8.2.
             (Symbol::Once(_) | Symbol::Stream(_), Some(1)) => "the first step is no number",
             (Symbol::Once(_) | Symbol::Stream(_), Some(2)) => "the last step is no number",
             (Symbol::Once(_) | Symbol::Stream(_), Some(3)) => "the cluster count is no number",
@@ -59,10 +59,10 @@ impl Status {
             (Symbol::Once(_) | Symbol::Stream(_), Some(50..=98)) => {
                 "its laser, motor or another part is broken"
             }
-            // (8.3)
+            // Section 8.3.
             (Symbol::LaserOn, Some(1)) => "its laser is broken",
             (Symbol::LaserOn, Some(2)) => "its laser is on already",
-            // (8.6)
+            // Section 8.6.
             (Symbol::Time, Some(1)) => "no such time command",
             (Symbol::Time, Some(2)) => "it is telling its time already",
             (Symbol::Time, Some(3)) => "it was not telling its time",
@@ -78,29 +78,29 @@ impl fmt::Display for Status {
     }
 }
 
-/// What came with a reply.
+/// Content of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Nothing.
+    /// No content.
     Nothing,
-    /// Of VV.
+    /// Content of VV.
     Version(Version),
-    /// Of PP.
+    /// Content of PP.
     Parameters(Parameters),
-    /// Of II: names and values, as they are.
+    /// Content of II: names and values, uninterpreted.
     Status(Vec<(String, String)>),
-    /// Of TM1: the sensor's clock, ms, 24 bits.
+    /// Content of TM1: the sensor's clock, ms, 24 bits.
     Time(u32),
-    /// Of GD, GS, MD and MS.
+    /// Content of GD, GS, MD and MS.
     Scan {
-        /// When it began, by the sensor's clock, ms, 24 bits.
+        /// Start of the scan by the sensor's clock, ms, 24 bits.
         time: u32,
-        /// mm; below the sensor's shortest range they are error codes.
+        /// Ranges, mm; values below the sensor's shortest range are error codes.
         ranges: Vec<u32>,
     },
 }
 
-/// Who the sensor is.
+/// Identity of the sensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Version {
     /// VEND
@@ -115,7 +115,7 @@ pub struct Version {
     pub serial: String,
 }
 
-/// What the sensor can do.
+/// Parameters of the sensor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parameters {
     /// MODL
@@ -124,94 +124,94 @@ pub struct Parameters {
     pub shortest: u32,
     /// DMAX: longest range, mm.
     pub longest: u32,
-    /// ARES: steps of a whole turn.
+    /// ARES: steps of a full turn.
     pub steps_per_turn: u32,
     /// AMIN: first step that is measured.
     pub first: u16,
     /// AMAX: last step that is measured.
     pub last: u16,
-    /// AFRT: the step that looks ahead.
+    /// AFRT: step that points ahead.
     pub front: u16,
     /// SCAN: turns per minute.
     pub turns_per_minute: u32,
 }
 
-/// Why a reply cannot be believed.
+/// Reason for an invalid reply.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReplyError {
-    /// It does not begin with a command.
+    /// The reply does not begin with a command.
     #[error("expected a command's echo, found \"{}\"", found.escape_ascii())]
     Echo {
-        /// The line, or its beginning.
+        /// Beginning of the line.
         found: Vec<u8>,
     },
-    /// No status line, or a wrong one.
+    /// The status line is missing or wrong.
     #[error("{symbol}: expected a status of two characters and their sum, found \"{}\"", found.escape_ascii())]
     Status {
-        /// The command.
+        /// Symbol of the command.
         symbol: Symbol,
-        /// The line, or its beginning.
+        /// Beginning of the line.
         found: Vec<u8>,
     },
-    /// A line's sum is wrong.
+    /// The sum of a line is wrong.
     #[error("{symbol}: expected the sum '{}' in line {line}, found '{}'", expected.escape_ascii(), found.escape_ascii())]
     Sum {
-        /// The command.
+        /// Symbol of the command.
         symbol: Symbol,
         /// Number of the line, 1 for the echo.
         line: usize,
-        /// What it should be.
+        /// Expected sum.
         expected: u8,
-        /// What it is.
+        /// Sum found.
         found: u8,
     },
     /// A line is too short or too long.
     #[error("{symbol}: expected a line of {expected}, found {found} bytes in line {line}")]
     Length {
-        /// The command.
+        /// Symbol of the command.
         symbol: Symbol,
         /// Number of the line, 1 for the echo.
         line: usize,
-        /// In words.
+        /// Expected length, in words.
         expected: &'static str,
-        /// Bytes.
+        /// Length found, bytes.
         found: usize,
     },
-    /// A character that no encoded number has.
+    /// A character is not one of an encoded number.
     #[error("{symbol}: expected characters from '0' to 'o' in an encoded number, found '{}'", found.escape_ascii())]
     Character {
-        /// The command.
+        /// Symbol of the command.
         symbol: Symbol,
-        /// The byte.
+        /// Byte found.
         found: u8,
     },
-    /// Too few or too many ranges.
+    /// There are too few or too many ranges.
     #[error("{symbol}: expected {expected} characters of ranges, found {found}")]
     Points {
-        /// The command.
+        /// Symbol of the command.
         symbol: Symbol,
-        /// What the sector asks for.
+        /// Number of ranges of the sector.
         expected: usize,
-        /// What there is.
+        /// Number of ranges found.
         found: usize,
     },
     /// A named value is missing, or no number.
     #[error("{symbol}: expected {name}:NUMBER, found {found}")]
     Value {
-        /// The command.
+        /// Symbol of the command.
         symbol: Symbol,
         /// Name of the value.
         name: &'static str,
-        /// What there is.
+        /// Value found.
         found: String,
     },
 }
 
 impl Reply {
-    /// Reads a reply without its last two line feeds.
+    /// Parses a reply without its last two line feeds.
     ///
     /// # Errors
-    /// What was expected and what was found.
+    /// The expected and the found content of the first wrong part.
     pub fn parse(block: &[u8]) -> Result<Self, ReplyError> {
         let mut lines = block.split(|&byte| byte == b'\n');
         let first = lines.next().unwrap_or_default();
@@ -226,7 +226,7 @@ impl Reply {
     }
 }
 
-/// The status of a line with its sum. SCIP2.0 is answered by one digit without a sum (2).
+/// Status in a line with its sum. SCIP2.0 is answered by one digit without a sum (2).
 pub(super) fn status(line: &[u8], symbol: Symbol) -> Option<Status> {
     match *line {
         [one, two, check] if sum(&[one, two]) == check => Some(Status([one, two])),
@@ -235,18 +235,18 @@ pub(super) fn status(line: &[u8], symbol: Symbol) -> Option<Status> {
     }
 }
 
-/// What is shown of a line that is wrong.
+/// Beginning of a wrong line, for an error.
 fn beginning(line: &[u8]) -> Vec<u8> {
     line[..line.len().min(32)].to_vec()
 }
 
-/// The lines after the status.
+/// Lines after the status.
 struct Body<'a> {
     symbol: Symbol,
     lines: Vec<&'a [u8]>,
 }
 
-/// Line number of a body's first line.
+/// Number of a body's first line.
 const FIRST: usize = 3;
 
 impl Body<'_> {
@@ -277,7 +277,7 @@ impl Body<'_> {
         }
     }
 
-    /// A line without its sum, which is right.
+    /// Line without its sum, which was checked.
     fn checked(&self, place: usize) -> Result<&[u8], ReplyError> {
         let line = self.lines.get(place).copied().unwrap_or_default();
         let too_short = ReplyError::Length {
@@ -341,7 +341,7 @@ impl Body<'_> {
         Ok(Content::Scan { time, ranges })
     }
 
-    /// `NAME:VALUE;` lines. Their sum is that of what stands before the semicolon (8.11).
+    /// Values of `NAME:VALUE;` lines. The sum covers the characters before the semicolon (8.11).
     fn values(&self) -> Result<Vec<(String, String)>, ReplyError> {
         let mut values = Vec::new();
         for (place, line) in self.lines.iter().enumerate() {
@@ -382,7 +382,7 @@ impl Body<'_> {
         };
         let step = |name: &'static str| {
             let value = number(name)?;
-            // Four digits are all a command has for one.
+            // A step in a command has at most four digits.
             u16::try_from(value).ok().filter(|&it| it <= 9_999).ok_or_else(|| ReplyError::Value {
                 symbol: self.symbol,
                 name,
@@ -406,7 +406,7 @@ fn of<'a>(values: &'a [(String, String)], name: &str) -> Option<&'a str> {
     values.iter().find(|(it, _)| it == name).map(|(_, value)| value.as_str())
 }
 
-/// Characters of data in a line, without their sum (8.1).
+/// Most characters of data in a line, without their sum (8.1).
 const LONGEST_LINE: usize = 64;
 
 #[cfg(test)]

@@ -1,34 +1,35 @@
-//! The sensor's time stamps on the host's clock.
+//! Conversion of the sensor's time stamps to the host's clock.
 
-/// Follows the sensor's clock, which counts milliseconds in 24 bits and comes round every 4.66 hours.
+/// Tracks the sensor's clock, which counts milliseconds in 24 bits and wraps every 4.66 hours.
 ///
-/// A stamp cannot have been made after it arrived. So of all stamps the one that took the shortest way says best how the
-/// clocks stand; the estimate goes down to it at once, and up by at most [`DRIFT_PPM`] of the time passed, for the
-/// sensor's clock may be slow. What a stamp then says is right but for the shortest way, some milliseconds on a serial
-/// line, and the millisecond it counts in.
+/// A stamp cannot have been made after it arrived, so the stamp with the shortest delay gives the best
+/// estimate of the clocks' offset. The estimate follows downwards at once, and upwards by at most
+/// [`DRIFT_PPM`] of the time passed, because the sensor's clock may be slow. A converted stamp is exact
+/// except for the shortest delay, some milliseconds on a serial line, and the resolution of one
+/// millisecond.
 #[derive(Clone, Debug, Default)]
 pub struct SensorClock {
-    /// Host minus sensor, ns, at the arrival below.
+    /// Estimate of the offset, at the last arrival.
     estimate: Option<Estimate>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
-    /// Host's time at the sensor's 0 of this round, ns; negative if the sensor ran longer than the host.
+    /// Host's time at the sensor's 0 of this wrap, ns; negative if the sensor ran longer than the host.
     offset_ns: i128,
-    /// Of the last stamp, host's clock.
+    /// Arrival of the last stamp, host's clock, ns.
     arrival_ns: u64,
-    /// The last stamp, ms, rounds counted.
+    /// Last stamp, ms, with wraps.
     sensor_ms: u64,
 }
 
-/// How far a sensor's clock may be off, parts in a million.
+/// Largest drift of a sensor's clock, parts in a million.
 pub const DRIFT_PPM: u64 = 200;
 
 const ROUND_MS: u64 = 1 << 24;
 
 impl SensorClock {
-    /// The instant on the host's clock of a stamp that arrived at `arrival_ns`; never after that.
+    /// Time on the host's clock of a stamp that arrived at `arrival_ns`; never later than that.
     pub fn host_ns(&mut self, stamp_ms: u32, arrival_ns: u64) -> u64 {
         let sensor_ms = self.unwrap(u64::from(stamp_ms) % ROUND_MS, arrival_ns);
         let sensor_ns = i128::from(sensor_ms) * 1_000_000;
@@ -45,7 +46,7 @@ impl SensorClock {
         u64::try_from(sensor_ns + offset_ns).unwrap_or(0).min(arrival_ns)
     }
 
-    /// Counts rounds: the stamp's place nearest to where the sensor's clock should be by now.
+    /// Unwraps a stamp: the value nearest to the expected time of the sensor's clock.
     fn unwrap(&self, stamp_ms: u64, arrival_ns: u64) -> u64 {
         let Some(before) = self.estimate else { return stamp_ms };
         let expected = before.sensor_ms + arrival_ns.saturating_sub(before.arrival_ns) / 1_000_000;
@@ -68,7 +69,7 @@ mod tests {
     #[test]
     fn the_shortest_way_sets_the_clock_and_longer_ones_do_not_disturb_it() {
         let mut clock = SensorClock::default();
-        // The sensor's 0 was at 1 000 ms of the host. Ways of 9, 3 and 20 ms.
+        // The sensor's 0 was at 1 000 ms of the host. Delays of 9, 3 and 20 ms.
         assert_eq!(clock.host_ns(100, 1_109 * MS), 1_109 * MS);
         assert_eq!(clock.host_ns(200, 1_203 * MS), 1_203 * MS);
         let third = clock.host_ns(300, 1_320 * MS);
@@ -82,7 +83,7 @@ mod tests {
         let last = ROUND_MS as u32 - 50;
         assert!(near(clock.host_ns(last, 7_000 * MS), 7_000 * MS));
         assert!(near(clock.host_ns(50, 7_100 * MS), 7_100 * MS));
-        // An hour of silence, and the next round after that.
+        // An hour without stamps, and the next wrap after that.
         assert!(near(clock.host_ns(3_600_050, 3_607_100 * MS), 3_607_100 * MS));
         let round = u64::from(last) + 100;
         assert!(near(clock.host_ns(60, (7_010 + round) * MS), (7_010 + round) * MS));
@@ -93,7 +94,7 @@ mod tests {
         let mut clock = SensorClock::default();
         for second in 0..3_600_u64 {
             let arrival = (10 + second) * 1_000 * MS + 5 * MS;
-            // 100 ppm slow.
+            // The clock is 100 ppm slow.
             let stamp = (second * 1_000 - second / 10) as u32;
             let host = clock.host_ns(stamp, arrival);
             assert!(host <= arrival && arrival - host < 5 * MS, "{second}: {}", arrival - host);

@@ -1,7 +1,8 @@
-//! From a sensor one knows nothing of to a stream of scans, as bytes and time; no I/O, no clock.
+//! Session with a sensor: from an unknown state to a stream of scans, as bytes and time, without I/O or
+//! clock.
 //!
-//! What a sensor does when it is found is anybody's guess: it may be streaming, in SCIP 1.1, or telling its time. So a
-//! session first ends whatever goes on, and believes only replies that carry its own tags.
+//! The state of a sensor is unknown at first: it may be streaming, in SCIP 1.1, or in time mode. A session
+//! therefore ends whatever is in progress, and accepts only replies that carry its own tags.
 
 use std::time::Duration;
 
@@ -12,17 +13,17 @@ use super::reply::{Content, Parameters, Reply, ReplyError, Status, Version};
 use super::sensor_clock::SensorClock;
 use super::stream::Replies;
 
-/// A conversation with one sensor. Feed it with [`Session::handle_bytes`] and [`Session::handle_timeout`]; after each of
-/// them ask [`Session::poll_transmit`], [`Session::poll_event`] and [`Session::poll_timeout`]. A session that failed is
-/// over: make another one, later.
+/// Session with one sensor. Feed it with [`Session::handle_bytes`] and [`Session::handle_timeout`]; after
+/// each of them call [`Session::poll_transmit`], [`Session::poll_event`] and [`Session::poll_timeout`]. A
+/// session that failed cannot be resumed; create another one later.
 #[derive(Debug)]
 pub struct Session {
     replies: Replies,
     clock: SensorClock,
     step: Step,
-    /// Tag of the command that is out.
+    /// Tag of the command in flight.
     tag: u16,
-    /// To be sent.
+    /// Line to be sent.
     out: Option<Vec<u8>>,
     deadline_ns: u64,
     version: Version,
@@ -33,91 +34,91 @@ pub struct Session {
     counters: Counters,
 }
 
-/// What a session has to say.
+/// Event of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// The sensor answered, is in order and was told to stream.
+    /// The sensor answered, is in order and was asked to stream.
     Ready(Box<(Version, Parameters)>),
     /// A scan.
     Scan(Scanned),
-    /// A reply that cannot be believed; the session goes on with the next.
+    /// A reply was invalid; the session continues with the next one.
     Wrong(ReplyError),
-    /// The session is over.
+    /// The session has failed.
     Failed(SessionError),
 }
 
-/// A scan, in time.
+/// Scan with its time on the host's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scanned {
-    /// When it began, on the host's clock.
+    /// Start of the scan, host's clock.
     pub stamp_ns: u64,
-    /// Which part of a turn.
+    /// Sector of the scan.
     pub sector: Sector,
-    /// mm.
+    /// Ranges, mm.
     pub ranges: Vec<u32>,
 }
 
-/// Why a session is over.
+/// Reason for a failed session.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SessionError {
-    /// No reply in time.
+    /// No reply came in time.
     #[error("no reply to {command} for {} ms: is it the right port, powered, and not in use by another program?", patience.as_millis())]
     Silent {
-        /// What was asked.
+        /// Command in flight.
         command: Symbol,
-        /// For how long.
+        /// Time waited.
         patience: Duration,
     },
-    /// It refused a command.
+    /// The sensor refused a command.
     #[error("{command} refused with status {status}: {}", status.meaning(*command))]
     Refused {
-        /// What was asked.
+        /// Command in flight.
         command: Symbol,
-        /// What it said.
+        /// Status of its reply.
         status: Status,
     },
     /// Scans stopped coming.
     #[error("no scan for {} ms", patience.as_millis())]
     NoScans {
-        /// For how long.
+        /// Time waited.
         patience: Duration,
     },
-    /// It speaks, but nothing that can be believed.
+    /// The sensor sends bytes, but no valid replies.
     #[error("{count} wrong replies in a row, the last one: {last}")]
     Garbage {
-        /// How many.
+        /// Number of invalid replies.
         count: u32,
-        /// What was wrong with the last.
+        /// Error of the last one.
         last: ReplyError,
     },
-    /// It says it can do what no sensor can.
+    /// The sensor's parameters are impossible.
     #[error("its parameters make no sense: steps {first} to {last} of {turn} a turn, {longest} mm", first = .0.first, last = .0.last, turn = .0.steps_per_turn, longest = .0.longest)]
     Parameters(Box<Parameters>),
 }
 
-/// What was counted in a session.
+/// Counters of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Scans read.
     pub scans: u64,
-    /// Replies that could not be believed.
+    /// Invalid replies.
     pub wrong: u64,
-    /// Replies to nothing that was asked.
+    /// Replies to no command of the session.
     pub unasked: u64,
     /// Bytes that belonged to no reply.
     pub lost_bytes: u64,
 }
 
-/// Where a session is.
+/// State of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// QT was sent; what comes meanwhile is of others.
+    /// QT was sent; replies to other commands are ignored.
     Quiet,
-    /// SCIP2.0 was sent, and does not have to be understood.
+    /// SCIP2.0 was sent; it need not be understood.
     Scip2,
     Version,
     Parameters,
-    /// TM0, then TM1 some times, then TM2.
+    /// TM0, then TM1 several times, then TM2.
     TimeOn,
     TimeAsk(u8),
     TimeOff,
@@ -128,20 +129,21 @@ enum Step {
     Over,
 }
 
-/// How long a reply may take: a sensor at 19 200 bit/s needs more than a second for a whole scan it was just sending.
+/// Longest wait for a reply: at 19 200 bit/s a sensor may need more than a second to finish the scan in
+/// progress.
 pub const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// How long scans may stay away. A turn takes 100 ms at most.
+/// Longest pause between scans. A turn takes at most 100 ms.
 pub const SCAN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often the sensor's time is asked for.
+/// Number of times the sensor's clock is read.
 const TIMES: u8 = 3;
 
-/// So many wrong replies in a row are no accident.
+/// Consecutive invalid replies after which the session fails.
 const MOST_WRONG: u32 = 20;
 
 impl Session {
-    /// Begins to talk, at `now_ns` of any clock that does not go back.
+    /// Starts a session, at `now_ns` of any monotonic clock.
     #[must_use]
     pub fn new(now_ns: u64) -> Self {
         let mut session = Self {
@@ -162,50 +164,50 @@ impl Session {
         session
     }
 
-    /// Bytes to be sent.
+    /// Next bytes to be sent.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.out.take()
     }
 
-    /// What happened.
+    /// Next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When [`Session::handle_timeout`] is due; `None` when the session is over.
+    /// Instant at which [`Session::handle_timeout`] is due; `None` once the session has failed.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<u64> {
         (self.step != Step::Over).then_some(self.deadline_ns)
     }
 
-    /// What was counted so far.
+    /// Counters so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
         Counters { lost_bytes: self.replies.lost(), ..self.counters }
     }
 
-    /// Bytes came at `now_ns`.
+    /// Handles bytes that arrived at `now_ns`.
     pub fn handle_bytes(&mut self, bytes: &[u8], now_ns: u64) {
         self.replies.push(bytes);
         while let Some(reply) = self.replies.next_reply() {
             match reply {
                 _ if self.step == Step::Over => {}
                 Ok(reply) => self.reply(reply, now_ns),
-                // Before it was told to be quiet it may say what it likes.
+                // Before the sensor has been silenced, garbage is expected.
                 Err(_) if matches!(self.step, Step::Quiet | Step::Scip2) => self.counters.unasked += 1,
                 Err(error) => self.wrong(error),
             }
         }
     }
 
-    /// The instant of [`Session::poll_timeout`] has come.
+    /// Handles the instant given by [`Session::poll_timeout`].
     pub fn handle_timeout(&mut self, now_ns: u64) {
         if now_ns < self.deadline_ns {
             return;
         }
         match self.step {
             Step::Over => {}
-            // In SCIP 1.1 there is no QT.
+            // SCIP 1.1 has no QT.
             Step::Quiet => self.enter(Step::Scip2, now_ns),
             Step::Scans => self.fail(SessionError::NoScans { patience: SCAN_PATIENCE }),
             step => {
@@ -231,7 +233,7 @@ impl Session {
         self.events.push_back(Event::Failed(why));
     }
 
-    /// Is it the answer to what is out? Scans carry the tag of their MD.
+    /// True if the reply answers the command in flight. Scans carry the tag of their MD.
     fn is_asked_for(&self, reply: &Reply) -> bool {
         let symbol = self.command(self.step).map(|it| it.symbol());
         symbol == Some(reply.echo.symbol)
@@ -254,14 +256,14 @@ impl Session {
                 self.events.push_back(Event::Scan(scanned));
             }
             (Step::Quiet, _) => self.enter(Step::Scip2, now_ns),
-            // A sensor that speaks nothing else does not know the command.
+            // A sensor that supports only SCIP 2.0 does not know the command.
             (Step::Scip2, _) => self.enter(Step::Version, now_ns),
             (Step::Version, Content::Version(version)) => {
                 self.version = version;
                 self.enter(Step::Parameters, now_ns);
             }
             (Step::Parameters, Content::Parameters(parameters)) => self.parameters(parameters, now_ns),
-            // Some models tell no time, and one may have been left telling it: scans set the clock, too.
+            // Some models have no time mode, and one may have been left in it; scans set the clock, too.
             (Step::TimeOn, _) if done || reply.status.0 == *b"02" => self.enter(Step::TimeAsk(0), now_ns),
             (Step::TimeOn, _) => self.enter(Step::LaserOn, now_ns),
             (Step::TimeAsk(asked), Content::Time(time)) => {
@@ -271,7 +273,7 @@ impl Session {
             }
             (Step::TimeAsk(_), _) => self.enter(Step::TimeOff, now_ns),
             (Step::TimeOff, _) => self.enter(Step::LaserOn, now_ns),
-            // On already is on.
+            // A laser that is on already is accepted.
             (Step::LaserOn, _) if done || reply.status.0 == *b"02" => self.enter(Step::Begin, now_ns),
             (Step::Begin, Content::Nothing) if done => {
                 self.enter(Step::Scans, now_ns);

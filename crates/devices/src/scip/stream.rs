@@ -1,29 +1,29 @@
-//! Replies out of a stream of bytes, across garbage.
+//! Replies from a stream of bytes, resynchronising after garbage.
 
 use super::command::Echo;
 use super::reply::{Reply, ReplyError, status};
 
-/// Cuts a stream of bytes into replies. What is no reply is dropped and counted, and the next whole reply is found
-/// again, also behind one whose end was lost.
+/// Splits a stream of bytes into replies. Bytes that belong to no reply are dropped and counted, and the
+/// next whole reply is found again, also after one whose end was lost.
 #[derive(Clone, Debug, Default)]
 pub struct Replies {
     buffer: Vec<u8>,
-    /// How much of the buffer has been searched for an end.
+    /// Number of bytes already searched for an end.
     searched: usize,
     lost: u64,
 }
 
 impl Replies {
-    /// Nothing came yet.
+    /// Creates an empty stream.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// More bytes.
+    /// Appends received bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
-        // No reply is so long: what has no end by then never will.
+        // Longer than any reply: no end can follow.
         if self.buffer.len() > LONGEST_REPLY && end_of_block(&self.buffer, self.searched).is_none() {
             let keep = self.buffer.len() - LONGEST_REPLY / 2;
             self.lost += keep as u64;
@@ -32,7 +32,7 @@ impl Replies {
         }
     }
 
-    /// The next reply; `None` until more bytes come.
+    /// Next reply; `None` until more bytes arrive.
     pub fn next_reply(&mut self) -> Option<Result<Reply, ReplyError>> {
         loop {
             let Some(end) = end_of_block(&self.buffer, self.searched) else {
@@ -45,35 +45,35 @@ impl Replies {
             let nothing = block.iter().all(|&byte| byte == b'\n');
             self.buffer.drain(..end + 2);
             self.searched = 0;
-            // Line feeds between replies are no reply, and no error either.
+            // Line feeds between replies are neither a reply nor an error.
             if !nothing {
                 return Some(read);
             }
         }
     }
 
-    /// Bytes that belonged to no reply, since the start.
+    /// Number of bytes that belonged to no reply.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Forgets what came so far and was not taken.
+    /// Discards bytes that were received and not taken.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.searched = 0;
     }
 }
 
-/// Where the first two line feeds in a row stand, from `from` on.
+/// Position of the first two consecutive line feeds, from `from` on.
 fn end_of_block(bytes: &[u8], from: usize) -> Option<usize> {
     let from = from.min(bytes.len());
     bytes[from..].windows(2).position(|pair| pair == b"\n\n").map(|place| from + place)
 }
 
-/// The last thing in a block that reads as a whole reply, and how many bytes before it are lost. When bytes went missing
-/// in front of it, or the end of another reply did, it does not begin at the block's first byte. Without one, why the
-/// first that looks like a reply is none.
+/// Whole reply at the end of a block, and the number of bytes before it. It does not start at the block's
+/// first byte if bytes in front of it, or the end of an earlier reply, were lost. Without one, the error of
+/// the first candidate.
 fn best_of(block: &[u8]) -> (Result<Reply, ReplyError>, usize) {
     let mut first_error = None;
     for start in starts(block) {
@@ -85,11 +85,11 @@ fn best_of(block: &[u8]) -> (Result<Reply, ReplyError>, usize) {
         }
     }
     let error = first_error.or_else(|| Reply::parse(block).err());
-    // `starts` has every place at which the block as a whole could begin.
+    // `starts` yields every position at which a reply could begin, including the block's first byte.
     (Err(error.unwrap_or(ReplyError::Echo { found: Vec::new() })), block.len())
 }
 
-/// Where a reply may begin: a command's echo up to the end of a line, with a status in the next line.
+/// Positions at which a reply may begin: an echo up to the end of a line, with a status in the next line.
 fn starts(block: &[u8]) -> impl Iterator<Item = usize> + '_ {
     let ends = block.iter().enumerate().filter(|&(_, &byte)| byte == b'\n').map(|(place, _)| place);
     ends.flat_map(move |end| {
@@ -99,16 +99,16 @@ fn starts(block: &[u8]) -> impl Iterator<Item = usize> + '_ {
         let echo = move |&start: &usize| {
             Echo::parse(&block[start..end]).is_some_and(|echo| status(next, echo.symbol).is_some())
         };
-        // A status of three bytes or one: cheaper to ask before looking for echoes.
+        // A status has three bytes or one: checked first because it is cheaper than the search for echoes.
         let possible = matches!(next.len(), 1 | 3);
         (begin..end).filter(move |start| possible && echo(start))
     })
 }
 
-/// An MD with sixteen characters of tag.
+/// Length of an MD with a tag of sixteen characters.
 const LONGEST_ECHO: usize = 2 + 13 + 1 + 16;
 
-/// 10 000 steps of three characters, with sums, line feeds and room.
+/// 10 000 steps of three characters, with sums, line feeds and a margin.
 const LONGEST_REPLY: usize = 32_768;
 
 #[cfg(test)]
@@ -160,7 +160,7 @@ mod tests {
         for cut in (1..GD.len() - 2).step_by(13) {
             let (found, _) = all(&[&GD[..cut], GD].concat());
             assert!(found.iter().any(is_the_scan), "the first cut at {cut}");
-            // And where the beginning of the second is lost, too, the third comes through.
+            // If the beginning of the second is lost, too, the third is found.
             let (found, _) = all(&[&GD[..cut], &GD[cut + 1..], GD].concat());
             assert!(is_the_scan(found.last().unwrap()), "a byte missing at {cut}");
         }

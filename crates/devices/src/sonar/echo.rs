@@ -1,44 +1,44 @@
-//! From the line's edges to what became of a ping, and to metres.
+//! Outcome of a ping from the edges of the echo line, and its distance.
 
 use super::{LONGEST, SHORTEST};
 
-/// The echo line changed.
+/// Edge of the echo line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// When, by the kernel's stamp, ns.
+    /// Time stamp of the kernel, ns.
     pub stamp_ns: u64,
-    /// Whether it went up.
+    /// True for a rising edge.
     pub up: bool,
-    /// Number of the edge on this line, as the kernel counts; a gap means that some were lost.
+    /// Kernel's sequence number of the edge on this line; a gap means lost edges.
     pub number: u32,
 }
 
-/// What became of a ping.
+/// Outcome of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The line was up for so many ns.
+    /// The line was high for the time of an echo.
     Echo {
-        /// ns.
+        /// Time the line was high, ns.
         length_ns: u64,
-        /// When it went up.
+        /// Time of the rising edge.
         stamp_ns: u64,
     },
-    /// It was up longer than any echo takes: nothing is there.
+    /// The line was high longer than for any echo: nothing within range.
     Nothing {
-        /// When it went up.
+        /// Time of the rising edge.
         stamp_ns: u64,
     },
 }
 
-/// Listens to the edges after one ping.
+/// Evaluates the edges after one ping.
 #[derive(Clone, Debug, Default)]
 pub struct Listener {
     up: Option<Edge>,
 }
 
 impl Listener {
-    /// An edge; what became of the ping, once that is clear. An edge that went down without having come up, and a pair
-    /// with lost edges between, tell nothing.
+    /// Takes an edge; returns the outcome of the ping once it is known. A falling edge without a rising
+    /// one, and a pair with lost edges in between, are ignored.
     pub fn hear(&mut self, edge: Edge) -> Option<Outcome> {
         if edge.up {
             self.up = Some(edge);
@@ -55,24 +55,24 @@ impl Listener {
         })
     }
 
-    /// Whether the line is up by what was heard: a ping now would not be heeded.
+    /// True if the line is high after the last edge: a ping now would be ignored by the sensor.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.up.is_some()
     }
 }
 
-/// The way to [`LONGEST`] and back in cold air (-20 degrees Celsius, 318.9 m/s), and a margin.
+/// Time to [`LONGEST`] and back in cold air (-20 degrees Celsius, 318.9 m/s), and a margin.
 const LONGEST_ECHO_NS: u64 = 26_000_000;
 
-/// Distance of an echo in air of this temperature, K; `None` if that is nearer or farther than the sensor measures.
+/// Distance of an echo in air of this temperature, K; `None` if it is outside the sensor's range.
 #[must_use]
 pub fn metres(length_ns: u64, temperature: f64) -> Option<f64> {
     let distance = length_ns as f64 * 1e-9 * speed_of_sound(temperature) / 2.0;
     (SHORTEST..=LONGEST).contains(&distance).then_some(distance)
 }
 
-/// In dry air, m/s: an ideal gas with 331.3 m/s at 0 degrees Celsius.
+/// Speed of sound in dry air, m/s: an ideal gas with 331.3 m/s at 0 degrees Celsius.
 #[must_use]
 pub fn speed_of_sound(temperature: f64) -> f64 {
     331.3 * (temperature.max(0.0) / 273.15).sqrt()
@@ -93,7 +93,7 @@ mod tests {
         assert!(listener.is_up());
         let outcome = listener.hear(edge(5_831_000, false, 2)).unwrap();
         assert_eq!(outcome, Outcome::Echo { length_ns: 5_830_000, stamp_ns: 1_000 });
-        // At 20 degrees Celsius sound makes 343.2 m/s.
+        // At 20 degrees Celsius the speed of sound is 343.2 m/s.
         let found = metres(5_830_000, 293.15).unwrap();
         assert!((found - 1.0).abs() < 1e-3, "{found}");
         assert!(metres(5_830_000, 253.15).unwrap() < 0.94);

@@ -1,6 +1,6 @@
-//! The filter: ultrasound now and then hears an echo of the ping before, or none.
+//! Median filter: a sonar sometimes receives an echo of the previous ping, or none.
 
-/// The median of the last five distances. Infinity, for nothing there, is a distance like any other.
+/// Median of the last five distances. Infinity, for nothing within range, is a distance like any other.
 #[derive(Clone, Debug, Default)]
 pub struct Median {
     last: [f64; WIDTH],
@@ -11,7 +11,7 @@ pub struct Median {
 const WIDTH: usize = 5;
 
 impl Median {
-    /// One more; what is no number is left out. Gives the median of what there is.
+    /// Adds a distance, unless it is NaN; returns the median.
     pub fn push(&mut self, distance: f64) -> Option<f64> {
         if !distance.is_nan() {
             self.last[self.next] = distance;
@@ -21,7 +21,7 @@ impl Median {
         self.value()
     }
 
-    /// The median; of an even number the nearer of the middle two. `None` before the first.
+    /// Median; of an even number the smaller of the middle two. `None` without distances.
     #[must_use]
     pub fn value(&self) -> Option<f64> {
         let mut sorted = self.last;

@@ -1,13 +1,14 @@
-//! An ultrasonic distance sensor of the kind HC-SR04: from edges on a line to a distance. No I/O, no clock.
+//! Ultrasonic distance sensor of the kind HC-SR04: from edges of a line to a distance, without I/O or
+//! clock.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`echo`] | from the line's edges to what became of a ping, and to metres |
-//! | [`median`] | the filter |
+//! | [`echo`] | outcome of a ping from the line's edges, and its distance |
+//! | [`median`] | median filter |
 //!
-//! The sensor takes a pulse of 10 us, sends eight periods of 40 kHz, and holds its echo line up from then until the echo
-//! comes, or for some 38 ms if none does. Source: the maker's data sheet (Elec Freaks, *HC-SR04*): 2 cm to 4 m, within 15
-//! degrees.
+//! The sensor takes a pulse of 10 us, sends eight periods of 40 kHz, and holds its echo line high from then
+//! until the echo comes, or for some 38 ms without an echo. Source: the maker's data sheet (Elec Freaks,
+//! *HC-SR04*): 2 cm to 4 m, within 15 degrees.
 
 pub mod echo;
 pub mod median;
@@ -24,5 +25,5 @@ pub const LONGEST: f64 = 4.0;
 /// Opening angle of the beam, rad.
 pub const FIELD_OF_VIEW: f64 = 15.0 * std::f64::consts::PI / 180.0;
 
-/// Length of the pulse that starts a ping, at least.
+/// Shortest pulse that starts a ping.
 pub const TRIGGER: std::time::Duration = std::time::Duration::from_micros(10);

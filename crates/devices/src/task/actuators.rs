@@ -1,11 +1,11 @@
-//! Actuators: two driven wheels.
+//! Real-time task of the actuators: two driven wheels.
 
 use bridge::sensor::{Head, WheelRequest, Wheels};
 
 use crate::pair::datagram::{Put, Take};
 use crate::pair::{Datagram, Moment, Work};
 
-/// What the wheels are told: left and right, rad/s.
+/// Commanded velocities of the wheels: left and right, rad/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Velocities(pub [f64; 2]);
 
@@ -24,14 +24,14 @@ impl Datagram for Velocities {
     }
 }
 
-/// How the wheels stand.
+/// Positions and velocities of the wheels.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Feedback {
-    /// When, CLOCK_MONOTONIC ns.
+    /// Time of the feedback, CLOCK_MONOTONIC ns.
     pub stamp_ns: u64,
-    /// Left and right, rad.
+    /// Positions, left and right, rad.
     pub positions: [f64; 2],
-    /// Left and right, rad/s.
+    /// Velocities, left and right, rad/s.
     pub velocities: [f64; 2],
 }
 
@@ -55,24 +55,24 @@ impl Datagram for Feedback {
     }
 }
 
-/// Brings the wheels to what is asked, within their limits. Without a request that holds, and without feedback, it brings
-/// them to rest.
+/// Brings the wheels to the requested velocities, within their limits. Without a valid request, or without
+/// feedback, it brings them to rest.
 #[derive(Clone, Debug)]
 pub struct ActuatorsWork {
     limits: WheelLimits,
     asked: [f64; 2],
-    /// Until when that holds, CLOCK_MONOTONIC ns.
+    /// End of the request's time-to-live, CLOCK_MONOTONIC ns.
     holds_until_ns: u64,
     told: [f64; 2],
     feedback: Feedback,
 }
 
-/// What a wheel can do.
+/// Limits of a wheel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WheelLimits {
-    /// rad/s.
+    /// Highest velocity, rad/s.
     pub velocity: f64,
-    /// rad/s^2.
+    /// Highest acceleration, rad/s^2.
     pub acceleration: f64,
 }
 
@@ -84,7 +84,7 @@ impl Default for WheelLimits {
 }
 
 impl ActuatorsWork {
-    /// Wheels at rest.
+    /// Creates the work with the wheels at rest.
     #[must_use]
     pub fn new(limits: WheelLimits) -> Self {
         Self { limits, asked: [0.0; 2], holds_until_ns: 0, told: [0.0; 2], feedback: Feedback::default() }

@@ -1,4 +1,4 @@
-//! IMU.
+//! Real-time task of the IMU.
 
 use bridge::sensor::{Head, Imu};
 
@@ -7,12 +7,12 @@ use crate::imu::{Motion, Orientation};
 use crate::pair::datagram::{Poke, Put, Take};
 use crate::pair::{Datagram, Moment, Work};
 
-/// What the unit's registers held.
+/// Values of the unit's registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When they were read, CLOCK_MONOTONIC ns.
+    /// Time of the reading, CLOCK_MONOTONIC ns.
     pub stamp_ns: u64,
-    /// What they held.
+    /// Register values.
     pub raw: Raw,
 }
 
@@ -42,7 +42,7 @@ impl Datagram for Sample {
     }
 }
 
-/// Asks for a sample each period and follows the orientation.
+/// Requests a sample each period and tracks the orientation.
 #[derive(Clone, Debug, Default)]
 pub struct ImuWork {
     orientation: Orientation,
@@ -56,7 +56,7 @@ impl Work for ImuWork {
     const TOLD: usize = Imu::SIZE;
 
     fn take(&mut self, sample: &Sample) -> u64 {
-        // The samples' own stamps count, not when they arrive.
+        // Intervals come from the samples' own stamps, not from their arrival.
         let seconds = sample.stamp_ns.saturating_sub(self.last_ns) as f64 * 1e-9;
         let seconds = if self.last_ns == 0 { 0.0 } else { seconds };
         self.last_ns = sample.stamp_ns;

@@ -1,4 +1,4 @@
-//! LED strip.
+//! Real-time task of the LED strip.
 
 use bridge::sensor::{Head, Led, LedRequest, Pattern};
 
@@ -6,10 +6,10 @@ use crate::led::{Colour, MOST_LEDS, pattern};
 use crate::pair::datagram::{Put, Take};
 use crate::pair::{Datagram, Moment, Work};
 
-/// Colours for the strip.
+/// Colours of the strip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// How many of the colours count.
+    /// Number of colours in use.
     pub count: usize,
     /// Red, green, blue of each LED.
     pub leds: Box<[Colour; MOST_LEDS]>,
@@ -44,10 +44,10 @@ impl Datagram for Frame {
     }
 }
 
-/// The strip took a frame.
+/// Confirmation that the strip took a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// When, CLOCK_MONOTONIC ns.
+    /// Time of the confirmation, CLOCK_MONOTONIC ns.
     pub stamp_ns: u64,
 }
 
@@ -66,18 +66,19 @@ impl Datagram for Taken {
     }
 }
 
-/// Paints a pattern, a frame a period.
+/// Paints a pattern, one frame a period.
 #[derive(Clone, Debug)]
 pub struct LedStripWork {
     leds: usize,
     shows: LedRequest,
-    /// Since when, CLOCK_MONOTONIC ns.
+    /// Start of the pattern, CLOCK_MONOTONIC ns.
     since_ns: u64,
     frames: u32,
 }
 
 impl LedStripWork {
-    /// A strip of so many LEDs, [`MOST_LEDS`] at most, that breathes in blue until it is told otherwise.
+    /// Creates the work for a strip of this many LEDs, at most [`MOST_LEDS`]; it breathes in blue until the
+    /// first request.
     #[must_use]
     pub fn new(leds: usize) -> Self {
         let shows = LedRequest { pattern: Pattern::Breathe, colour: [0, 0, 64], round_ms: 2_000 };

@@ -1,12 +1,12 @@
-//! What each device's two tasks say to each other, and what the real-time one does.
+//! Messages between each device's two tasks, and the work of the real-time one.
 //!
 //! | module | real-time task |
 //! |---|---|
-//! | [`sonar`] | asks for a ping a period, turns echoes into distances, filters them |
-//! | [`range_finder`] | turns scans into metres, finds the nearest obstacle ahead |
+//! | [`sonar`] | requests a ping a period, converts echoes into distances, filters them |
+//! | [`range_finder`] | converts scans into metres, finds the nearest obstacle ahead |
 //! | [`led_strip`] | paints a pattern |
-//! | [`imu`] | asks for a sample a period, follows the orientation |
-//! | [`actuators`] | brings the wheels to the velocities asked for, within their acceleration |
+//! | [`imu`] | requests a sample a period, tracks the orientation |
+//! | [`actuators`] | brings the wheels to the requested velocities, within their acceleration |
 
 pub mod actuators;
 pub mod imu;

@@ -1,28 +1,28 @@
-//! Laser range finder.
+//! Real-time task of the laser range finder.
 
 use bridge::sensor::{Head, MOST_POINTS, ScanHead};
 
 use crate::pair::datagram::{Poke, Put, Take};
 use crate::pair::{Datagram, Moment, Work};
 
-/// A scan as the device gave it.
+/// Scan as received from the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// When it began, CLOCK_MONOTONIC ns.
+    /// Start of the scan, CLOCK_MONOTONIC ns.
     pub stamp_ns: u64,
-    /// Time of a turn, us.
+    /// Duration of a turn, us.
     pub turn_us: u32,
     /// Steps of a turn.
     pub steps_per_turn: u32,
-    /// First step, and the one that looks ahead.
+    /// First step of the scan.
     pub first: u16,
-    /// The step that looks ahead.
+    /// Step that points ahead.
     pub front: u16,
     /// Shortest and longest range, mm.
     pub reach: [u32; 2],
-    /// How many of the ranges count.
+    /// Number of ranges in use.
     pub count: usize,
-    /// mm; below the shortest they are error codes, 0 is nothing there.
+    /// Ranges, mm; those below the shortest are error codes, 0 is no echo.
     pub ranges: Box<[u32; MOST_POINTS]>,
 }
 
@@ -71,10 +71,10 @@ impl Datagram for Sample {
     }
 }
 
-/// Turns scans into metres and finds the nearest obstacle ahead.
+/// Converts scans into metres and finds the nearest obstacle ahead.
 #[derive(Clone, Debug)]
 pub struct RangeFinderWork {
-    /// Half of the sector ahead in which obstacles count, rad.
+    /// Half of the sector ahead in which obstacles are detected, rad.
     pub watched: f64,
     head: ScanHead,
     ranges: Box<[f32; MOST_POINTS]>,
@@ -82,7 +82,7 @@ pub struct RangeFinderWork {
 }
 
 impl RangeFinderWork {
-    /// Watches this far to both sides of the front, rad.
+    /// Creates the work; `watched` is half of the sector ahead in which obstacles are detected, rad.
     #[must_use]
     pub fn new(watched: f64) -> Self {
         let head = ScanHead { obstacle_distance: f64::INFINITY, ..ScanHead::default() };
@@ -90,8 +90,8 @@ impl RangeFinderWork {
     }
 }
 
-/// As REP 117 has it. Codes below the shortest range are errors of the device (SCIP: 0 no echo, others by model); a scan
-/// that says 0 saw nothing.
+/// Range in metres as in REP 117. Codes below the shortest range are errors of the device (SCIP: 0 no echo,
+/// others by model); a range of 0 is infinity.
 fn metres(millimetres: u32, [shortest, longest]: [u32; 2]) -> f32 {
     match millimetres {
         0 => f32::INFINITY,
@@ -115,7 +115,7 @@ impl Work for RangeFinderWork {
         for (place, (to, &from)) in self.ranges.iter_mut().zip(&sample.ranges[..sample.count]).enumerate() {
             *to = metres(from, sample.reach);
             let angle = angle_min + place as f64 * step;
-            // NaN is not below anything.
+            // NaN compares false.
             if angle.abs() <= self.watched && f64::from(*to) < nearest.0 {
                 nearest = (f64::from(*to), angle);
             }
@@ -135,12 +135,12 @@ impl Work for RangeFinderWork {
     }
 
     fn step(&mut self, _moment: &Moment, _request: &mut Poke) -> bool {
-        // It speaks by itself.
+        // The device sends by itself.
         false
     }
 
     fn tell(&self, head: Head, bytes: &mut [u8]) -> Option<usize> {
-        // Nobody gains from a scan of nothing.
+        // An empty scan is not published.
         (self.count > 0)
             .then(|| ScanHead { head, ..self.head }.encode(&self.ranges[..self.count], bytes))?
     }

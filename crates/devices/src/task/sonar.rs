@@ -1,4 +1,4 @@
-//! Sonar.
+//! Real-time task of the sonar.
 
 use bridge::sensor::{Head, Sonar};
 
@@ -6,12 +6,12 @@ use crate::pair::datagram::{Poke, Put, Take};
 use crate::pair::{Datagram, Moment, Work};
 use crate::sonar::{FIELD_OF_VIEW, LONGEST, Median, SHORTEST, metres};
 
-/// What became of a ping.
+/// Outcome of a ping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When the sound went out, CLOCK_MONOTONIC ns.
+    /// Time of the ping, CLOCK_MONOTONIC ns.
     pub stamp_ns: u64,
-    /// How long it was away, ns; 0 if it did not come back.
+    /// Time to the echo, ns; 0 without an echo.
     pub length_ns: u64,
 }
 
@@ -31,17 +31,17 @@ impl Datagram for Sample {
     }
 }
 
-/// Asks for a ping each period, and filters what comes back.
+/// Requests a ping each period, and filters the distances.
 #[derive(Clone, Debug)]
 pub struct SonarWork {
-    /// Of the air, K.
+    /// Temperature of the air, K.
     pub temperature: f64,
     median: Median,
     last: f64,
 }
 
 impl SonarWork {
-    /// In air of this temperature, K.
+    /// Creates the work for air of this temperature, K.
     #[must_use]
     pub fn new(temperature: f64) -> Self {
         Self { temperature, median: Median::default(), last: f64::INFINITY }
@@ -56,7 +56,8 @@ impl Work for SonarWork {
     fn take(&mut self, sample: &Sample) -> u64 {
         self.last = match sample.length_ns {
             0 => f64::INFINITY,
-            // What is nearer than it measures is as near as it measures: the robot must not take it for nothing there.
+            // An object nearer than the shortest range counts as at that range: it must not be taken for
+            // free space.
             length_ns => metres(length_ns, self.temperature).unwrap_or_else(|| too_near_or_far(length_ns)),
         };
         self.median.push(self.last);

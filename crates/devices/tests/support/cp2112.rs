@@ -1,5 +1,5 @@
-//! A CP2112, eight GPIO lines behind USB, whose other end is this test: the kernel's driver `hid-cp2112` talks to it over
-//! `uhid`. Reports are those of Silicon Labs' AN495, as far as that driver asks for them.
+//! Simulated CP2112, eight GPIO lines on USB: the kernel's driver `hid-cp2112` talks to this test over
+//! `uhid`. Reports are those of Silicon Labs' AN495, as far as that driver uses them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -7,23 +7,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What became of its lines.
+/// State of its lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
-    /// A bit for each line that is an output.
+    /// Bit mask of the lines that are outputs.
     pub(crate) outputs: u8,
-    /// Lines that were set, one after the other, and to what.
+    /// Lines that were set, in order, with their levels.
     pub(crate) set: Vec<(u32, bool)>,
 }
 
-/// The chip, as long as this program runs.
+/// Simulated chip, present while this program runs.
 #[derive(Debug)]
 pub(crate) struct Expander {
     lines: Arc<Mutex<Lines>>,
 }
 
 impl Expander {
-    /// Plugs it in; says what that needs where it cannot be.
+    /// Connects the chip; the error names what it needs.
     pub(crate) fn plug_in() -> Result<Self, String> {
         let uhid = OpenOptions::new().read(true).write(true).open("/dev/uhid");
         let mut uhid = uhid.map_err(|error| format!("/dev/uhid: {error}"))?;
@@ -38,7 +38,7 @@ impl Expander {
         self.lines.lock().unwrap().clone()
     }
 
-    /// The chip that the kernel has made of it, if it has.
+    /// GPIO chip that the kernel has created for it, if any.
     pub(crate) fn chip() -> Option<PathBuf> {
         let chips = gpiocdev::chip::chips().ok()?;
         chips.into_iter().find(|chip| {
@@ -55,7 +55,7 @@ const CREATE2: u32 = 11;
 const SET_REPORT: u32 = 13;
 const SET_REPORT_REPLY: u32 = 14;
 
-/// Feature reports of the chip, and their lengths with the number itself.
+/// Feature reports of the chip, and their lengths including the number.
 const GPIO_CONFIGURATION: (u8, usize) = (2, 5);
 const GPIO_GET: (u8, usize) = (3, 2);
 const GPIO_SET: (u8, usize) = (4, 3);
@@ -63,7 +63,7 @@ const VERSION: (u8, usize) = (5, 3);
 const SMBUS_CONFIGURATION: (u8, usize) = (6, 14);
 const LOCK: (u8, usize) = (0x20, 2);
 
-/// `struct uhid_create2_req`: a vendor's device with one feature report, on USB, 10c4:ea90.
+/// `struct uhid_create2_req`: a vendor-specific device with one feature report, on USB, 10c4:ea90.
 fn create() -> Vec<u8> {
     let descriptor = [
         0x06, 0x00, 0xff, 0x09, 0x01, 0xa1, 0x01, 0x85, 0x02, 0x09, 0x01, 0x15, 0x00, 0x26, 0xff, 0x00,
@@ -115,7 +115,7 @@ fn serve(mut uhid: File, lines: &Mutex<Lines>) {
     }
 }
 
-/// A report that is asked for: configurations as they were set, all inputs low.
+/// Answers a get-report: configurations as they were set, all inputs low.
 fn get(number: u8, lines: &Lines) -> Vec<u8> {
     let known = [GPIO_CONFIGURATION, GPIO_GET, GPIO_SET, VERSION, SMBUS_CONFIGURATION, LOCK];
     let length = known.iter().find(|(known, _)| *known == number).map_or(1, |(_, length)| *length);
@@ -127,7 +127,7 @@ fn get(number: u8, lines: &Lines) -> Vec<u8> {
     report
 }
 
-/// A report that is given.
+/// Handles a set-report.
 fn set(report: &[u8], lines: &mut Lines) {
     if report[0] == GPIO_CONFIGURATION.0 {
         lines.outputs = report[1];

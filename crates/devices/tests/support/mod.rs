@@ -1,4 +1,4 @@
-//! Devices over a seam of their own.
+//! Devices over a shared-memory interface of their own.
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 pub(crate) mod cp2112;
@@ -15,7 +15,7 @@ use bridge::sensor::{LedRequest, Pattern, WheelRequest};
 use onbeat_devices::{Kind, Peripheral, Prepared, Running, service_robot};
 use runtime::profile::RealTimeProfile;
 
-/// Devices over a seam of their own, and what they said to people.
+/// Devices over an interface of their own, and their remarks.
 pub(crate) struct Robot {
     pub(crate) running: Running,
     pub(crate) said: Arc<Mutex<Vec<String>>>,
@@ -43,7 +43,7 @@ impl Robot {
         Self { running, said, seam, _door: door, _ends: ends, folder }
     }
 
-    /// Reads messages of a port until one is as wanted.
+    /// Reads messages of a port until one is accepted.
     pub(crate) fn until<T: std::fmt::Debug>(
         &self,
         channel: &Channel,
@@ -85,27 +85,28 @@ impl Drop for Robot {
     }
 }
 
-/// Other tests load the machine.
+/// Longest wait, generous because other tests load the machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
-/// The service robot's five, simulated, with no wish of the system.
+/// The five devices of the service robot, simulated, without real-time settings.
 pub(crate) fn ordinary() -> Vec<Peripheral> {
     service_robot(RealTimeProfile::ORDINARY, 50)
 }
 
-/// One device.
+/// A robot with one device.
 pub(crate) fn only(kind: Kind) -> Vec<Peripheral> {
     let (name, port) = (kind.word().to_owned(), kind.usual_port().to_owned());
     let period = Duration::from_millis(20);
     vec![Peripheral { name, port, period, profile: RealTimeProfile::ORDINARY, kind }]
 }
 
-/// The same five, all of them with this period: many jobs soon.
+/// The same five, all with this period, for many jobs in a short time.
 pub(crate) fn five_every(period: Duration) -> Vec<Peripheral> {
     ordinary().into_iter().map(|it| Peripheral { period, ..it }).collect()
 }
 
-/// All ports of the five, in use: read as they come, and asked for something new all the time, or for nonsense.
+/// All ports of the five in use: read as messages come, with a constant stream of valid and invalid
+/// requests.
 pub(crate) struct Users {
     channels: Vec<Channel>,
     rounds: u32,
@@ -117,7 +118,7 @@ impl Users {
         Self { channels: ports.map(|port| robot.seam.port(port).unwrap()).into(), rounds: 0 }
     }
 
-    /// Reads and asks until each task has done so many more jobs; how many each of them did.
+    /// Reads and requests until each task has done this many more jobs; returns the number of each.
     pub(crate) fn for_jobs(&mut self, robot: &Robot, jobs: u64) -> Vec<u64> {
         let done = || robot.running.tasks().iter().map(|task| task.live().jobs).collect::<Vec<_>>();
         let (begin, before) = (Instant::now(), done());
@@ -143,7 +144,7 @@ impl Users {
         LedRequest { pattern, colour: [1, 2, 3], round_ms: 100 }.encode(&mut led).unwrap();
         let velocity = if self.rounds % 20 < 10 { 3.0 } else { -3.0 };
         WheelRequest { velocities: [velocity; 2], holds_ms: 50 }.encode(&mut wheels).unwrap();
-        // What finds no room is not asked.
+        // Requests without room are dropped.
         let nonsense = self.rounds.to_le_bytes();
         let _ = self.channels[2].send_timeout(&led, Duration::ZERO);
         let _ = self.channels[4].send_timeout(&wheels, Duration::ZERO);

@@ -213,7 +213,9 @@ impl<'a> Running<'a> {
         let now = MonotonicClock.now();
         main_device.begin_beat(now);
         let errors = &mut self.report.link_errors;
-        cyclic::transmit(main_device, &mut **link, now, &mut self.frame, |_| *errors += 1);
+        cyclic::transmit(main_device, &mut **link, now, &mut self.frame, |sent| {
+            *errors += u64::from(sent.is_err())
+        });
     }
 
     /// Keeps events for [`Io::event`].

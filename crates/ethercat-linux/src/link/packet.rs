@@ -57,6 +57,15 @@ impl PacketLink {
         Ok(Self { socket, _lock: lock, squatter })
     }
 
+    /// Looks whether an interface is there, up, and sees its far end; several system calls, for no real-time thread.
+    ///
+    /// # Errors
+    /// As [`PacketLink::open`].
+    pub fn check(interface: &str) -> Result<(), OpenError> {
+        let socket = unbound(interface)?.0;
+        await_carrier(&socket, interface, Duration::ZERO)
+    }
+
     /// A process that keeps the name of this interface's lock without using the interface: until it is gone the lock
     /// goes by EtherCAT sockets alone, and two who open it in the same instant may refuse each other.
     #[must_use]
@@ -106,6 +115,18 @@ pub(crate) fn open_socket(interface: &str) -> Result<PacketSocket, OpenError> {
 /// The same, with the interface's index.
 fn open_bound(interface: &str) -> Result<(PacketSocket, u32), OpenError> {
     let name = || interface.to_owned();
+    let (socket, index) = unbound(interface)?;
+    socket.bind(index).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOPROTOOPT) => OpenError::KernelTooOld { interface: name() },
+        Some(libc::ENETDOWN) => OpenError::InterfaceDown { interface: name() },
+        _ => OpenError::Refused { interface: name(), source },
+    })?;
+    Ok((socket, index))
+}
+
+/// A socket that receives nothing, and the index of an interface that is up.
+fn unbound(interface: &str) -> Result<(PacketSocket, u32), OpenError> {
+    let name = || interface.to_owned();
     let index = interface_index(interface)
         .ok_or_else(|| OpenError::NoSuchInterface { interface: name(), present: present_interfaces() })?;
     let socket = PacketSocket::new().map_err(|source| match source.raw_os_error() {
@@ -116,11 +137,6 @@ fn open_bound(interface: &str) -> Result<(PacketSocket, u32), OpenError> {
     if !socket.interface_state(interface).map_err(refused)?.up {
         return Err(OpenError::InterfaceDown { interface: name() });
     }
-    socket.bind(index).map_err(|source| match source.raw_os_error() {
-        Some(libc::ENOPROTOOPT) => OpenError::KernelTooOld { interface: name() },
-        Some(libc::ENETDOWN) => OpenError::InterfaceDown { interface: name() },
-        _ => OpenError::Refused { interface: name(), source },
-    })?;
     Ok((socket, index))
 }
 

@@ -85,36 +85,70 @@ codes! {
     INPUT_CURRENT = 0x2100, "current on the input side";
     INPUT_SHORT_CIRCUIT_OR_EARTH = 0x2110, "short circuit or earth leakage on the input side";
     INPUT_EARTH = 0x2120, "earth leakage on the input side";
+    INPUT_EARTH_L1 = 0x2121, "earth leakage of input phase L1";
+    INPUT_EARTH_L2 = 0x2122, "earth leakage of input phase L2";
+    INPUT_EARTH_L3 = 0x2123, "earth leakage of input phase L3";
     INPUT_SHORT_CIRCUIT = 0x2130, "short circuit on the input side";
+    INPUT_SHORT_CIRCUIT_L1_L2 = 0x2131, "short circuit of input phases L1 and L2";
+    INPUT_SHORT_CIRCUIT_L2_L3 = 0x2132, "short circuit of input phases L2 and L3";
+    INPUT_SHORT_CIRCUIT_L3_L1 = 0x2133, "short circuit of input phases L3 and L1";
     INTERNAL_CURRENT = 0x2200, "current inside the device";
+    INTERNAL_CURRENT_1 = 0x2211, "current 1 inside the device";
+    INTERNAL_CURRENT_2 = 0x2212, "current 2 inside the device";
     INTERNAL_OVERCURRENT_RAMP = 0x2213, "overcurrent while ramping";
     INTERNAL_OVERCURRENT_SEQUENCE = 0x2214, "overcurrent in the sequence";
     INTERNAL_CONTINUOUS_OVERCURRENT = 0x2220, "continuous overcurrent inside the device";
+    INTERNAL_CONTINUOUS_OVERCURRENT_1 = 0x2221, "continuous overcurrent 1 inside the device";
+    INTERNAL_CONTINUOUS_OVERCURRENT_2 = 0x2222, "continuous overcurrent 2 inside the device";
     INTERNAL_SHORT_CIRCUIT_OR_EARTH = 0x2230, "short circuit or earth leakage inside the device";
     INTERNAL_EARTH = 0x2240, "earth leakage inside the device";
     INTERNAL_SHORT_CIRCUIT = 0x2250, "short circuit inside the device";
     OUTPUT_CURRENT = 0x2300, "current on the motor side";
     OUTPUT_CONTINUOUS_OVERCURRENT = 0x2310, "continuous overcurrent on the motor side";
+    OUTPUT_CONTINUOUS_OVERCURRENT_1 = 0x2311, "continuous overcurrent 1 on the motor side";
+    OUTPUT_CONTINUOUS_OVERCURRENT_2 = 0x2312, "continuous overcurrent 2 on the motor side";
     OUTPUT_SHORT_CIRCUIT_OR_EARTH = 0x2320, "short circuit or earth leakage on the motor side";
     OUTPUT_EARTH = 0x2330, "earth leakage on the motor side";
+    OUTPUT_EARTH_U = 0x2331, "earth leakage of motor phase U";
+    OUTPUT_EARTH_V = 0x2332, "earth leakage of motor phase V";
+    OUTPUT_EARTH_W = 0x2333, "earth leakage of motor phase W";
     OUTPUT_SHORT_CIRCUIT = 0x2340, "short circuit on the motor side";
+    OUTPUT_SHORT_CIRCUIT_U_V = 0x2341, "short circuit of motor phases U and V";
+    OUTPUT_EARTH_V_W = 0x2342, "earth leakage of motor phases V and W";
+    OUTPUT_EARTH_W_U = 0x2343, "earth leakage of motor phases W and U";
     LOAD_LEVEL = 0x2350, "overload (I2t)";
     LOAD_LEVEL_WARNING = 0x2351, "overload warning (I2t)";
     VOLTAGE = 0x3000, "voltage";
     MAINS_VOLTAGE = 0x3100, "mains voltage";
     MAINS_OVERVOLTAGE = 0x3110, "mains overvoltage";
+    MAINS_OVERVOLTAGE_L1 = 0x3111, "mains overvoltage, phase L1";
+    MAINS_OVERVOLTAGE_L2 = 0x3112, "mains overvoltage, phase L2";
+    MAINS_OVERVOLTAGE_L3 = 0x3113, "mains overvoltage, phase L3";
     MAINS_UNDERVOLTAGE = 0x3120, "mains undervoltage";
+    MAINS_UNDERVOLTAGE_L1 = 0x3121, "mains undervoltage, phase L1";
+    MAINS_UNDERVOLTAGE_L2 = 0x3122, "mains undervoltage, phase L2";
+    MAINS_UNDERVOLTAGE_L3 = 0x3123, "mains undervoltage, phase L3";
     MAINS_PHASE = 0x3130, "mains phase failure";
+    MAINS_PHASE_L1 = 0x3131, "mains phase failure, phase L1";
+    MAINS_PHASE_L2 = 0x3132, "mains phase failure, phase L2";
+    MAINS_PHASE_L3 = 0x3133, "mains phase failure, phase L3";
     MAINS_PHASE_SEQUENCE = 0x3134, "mains phase sequence";
     MAINS_FREQUENCY = 0x3140, "mains frequency";
     MAINS_FREQUENCY_HIGH = 0x3141, "mains frequency too high";
     MAINS_FREQUENCY_LOW = 0x3142, "mains frequency too low";
     DC_LINK_VOLTAGE = 0x3200, "DC link voltage";
     DC_LINK_OVERVOLTAGE = 0x3210, "DC link overvoltage";
+    DC_LINK_OVERVOLTAGE_1 = 0x3211, "DC link overvoltage 1";
+    DC_LINK_OVERVOLTAGE_2 = 0x3212, "DC link overvoltage 2";
     DC_LINK_UNDERVOLTAGE = 0x3220, "DC link undervoltage";
+    DC_LINK_UNDERVOLTAGE_1 = 0x3221, "DC link undervoltage 1";
+    DC_LINK_UNDERVOLTAGE_2 = 0x3222, "DC link undervoltage 2";
     LOAD_ERROR = 0x3230, "load error";
     OUTPUT_VOLTAGE = 0x3300, "output voltage";
     OUTPUT_OVERVOLTAGE = 0x3310, "output overvoltage";
+    OUTPUT_OVERVOLTAGE_U = 0x3311, "output overvoltage, phase U";
+    OUTPUT_OVERVOLTAGE_V = 0x3312, "output overvoltage, phase V";
+    OUTPUT_OVERVOLTAGE_W = 0x3313, "output overvoltage, phase W";
     ARMATURE_CIRCUIT = 0x3320, "armature circuit";
     ARMATURE_INTERRUPTED = 0x3321, "armature circuit interrupted";
     FIELD_CIRCUIT = 0x3330, "field circuit";
@@ -140,6 +174,12 @@ codes! {
     SUPPLY_15V = 0x5111, "15 V supply";
     SUPPLY_24V = 0x5112, "24 V supply";
     SUPPLY_5V = 0x5113, "5 V supply";
+    SUPPLY_U4 = 0x5114, "supply U4, which the device defines";
+    SUPPLY_U5 = 0x5115, "supply U5, which the device defines";
+    SUPPLY_U6 = 0x5116, "supply U6, which the device defines";
+    SUPPLY_U7 = 0x5117, "supply U7, which the device defines";
+    SUPPLY_U8 = 0x5118, "supply U8, which the device defines";
+    SUPPLY_U9 = 0x5119, "supply U9, which the device defines";
     SUPPLY_INTERMEDIATE = 0x5120, "supply of the intermediate circuit";
     CONTROL = 0x5200, "control hardware";
     MEASUREMENT_CIRCUIT = 0x5210, "measurement circuit";
@@ -150,7 +190,21 @@ codes! {
     CHOPPER = 0x5420, "chopper";
     INPUT_STAGES = 0x5430, "input stages";
     CONTACTS = 0x5440, "contacts";
+    CONTACT_1 = 0x5441, "contact 1, which the device defines";
+    CONTACT_2 = 0x5442, "contact 2, which the device defines";
+    CONTACT_3 = 0x5443, "contact 3, which the device defines";
+    CONTACT_4 = 0x5444, "contact 4, which the device defines";
+    CONTACT_5 = 0x5445, "contact 5, which the device defines";
     FUSES = 0x5450, "fuses";
+    FUSE_L1 = 0x5451, "fuse of phase L1";
+    FUSE_L2 = 0x5452, "fuse of phase L2";
+    FUSE_L3 = 0x5453, "fuse of phase L3";
+    FUSE_4 = 0x5454, "fuse 4, which the device defines";
+    FUSE_5 = 0x5455, "fuse 5, which the device defines";
+    FUSE_6 = 0x5456, "fuse 6, which the device defines";
+    FUSE_7 = 0x5457, "fuse 7, which the device defines";
+    FUSE_8 = 0x5458, "fuse 8, which the device defines";
+    FUSE_9 = 0x5459, "fuse 9, which the device defines";
     MEMORY = 0x5500, "memory hardware";
     RAM = 0x5510, "RAM";
     ROM = 0x5520, "ROM";
@@ -160,6 +214,21 @@ codes! {
     INTERNAL_SOFTWARE = 0x6100, "internal software";
     USER_SOFTWARE = 0x6200, "user software";
     DATA_RECORD = 0x6300, "data record";
+    DATA_RECORD_1 = 0x6301, "data record 1";
+    DATA_RECORD_2 = 0x6302, "data record 2";
+    DATA_RECORD_3 = 0x6303, "data record 3";
+    DATA_RECORD_4 = 0x6304, "data record 4";
+    DATA_RECORD_5 = 0x6305, "data record 5";
+    DATA_RECORD_6 = 0x6306, "data record 6";
+    DATA_RECORD_7 = 0x6307, "data record 7";
+    DATA_RECORD_8 = 0x6308, "data record 8";
+    DATA_RECORD_9 = 0x6309, "data record 9";
+    DATA_RECORD_10 = 0x630A, "data record 10";
+    DATA_RECORD_11 = 0x630B, "data record 11";
+    DATA_RECORD_12 = 0x630C, "data record 12";
+    DATA_RECORD_13 = 0x630D, "data record 13";
+    DATA_RECORD_14 = 0x630E, "data record 14";
+    DATA_RECORD_15 = 0x630F, "data record 15";
     PARAMETERS_LOST = 0x6310, "loss of parameters";
     PARAMETERS = 0x6320, "parameter error";
     MODULES = 0x7000, "additional modules";
@@ -228,6 +297,7 @@ mod tests {
         for (code, words, remedy) in [
             (0x8611, "0x8611: following error", "moves freely"),
             (0x7305, "0x7305: incremental encoder 1 fault", "encoder"),
+            (0x3131, "0x3131: mains phase failure, phase L1", "phases"),
             (0x3220, "0x3220: DC link undervoltage", "main power"),
             (0x2350, "0x2350: overload (I2t)", "cool"),
             (0x9000, "0x9000: external error", "limit switches"),
@@ -241,7 +311,7 @@ mod tests {
     #[test]
     fn unknown_codes_are_told_by_their_nearest_class() {
         for (code, words) in [
-            (0x3131, "0x3131: mains phase failure, the device's own code"),
+            (0x3139, "0x3139: mains phase failure, the device's own code"),
             (0x7399, "0x7399: sensor, the device's own code"),
             (0x2ABC, "0x2abc: current, the device's own code"),
             (0xFF42, "0xff42: device-specific error, the device's own code"),

@@ -23,7 +23,7 @@ pub mod state;
 pub mod state_machine;
 pub mod word;
 
-pub use drive::{Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request};
+pub use drive::{BLIND_CYCLES, Drive, DriveCommand, DriveInput, DriveOutput, Phase, Request};
 pub use error_code::ErrorCode;
 pub use homing::HomingProgress;
 pub use mode::{CyclicMode, ModeOfOperation, SupportedModes};

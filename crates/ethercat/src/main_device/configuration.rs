@@ -35,13 +35,15 @@ pub struct Configuration {
     /// How long a bring-up or mailbox datagram may take before it counts as lost and is sent again. Longer than
     /// any frame can be held up on its way out: one that arrives after what was sent later undoes that.
     pub reply_timeout: Duration,
-    /// How long a SubDevice may take for a change of state (ETG.1020 suggests 3 s to PreOp, 10 s to SafeOp
-    /// and Op).
+    /// Time a SubDevice may take for a change of state. ETG.1020 suggests 3 s to PreOp and 10 s to SafeOp and Op; the default
+    /// stays a second below, so that nothing is waited for in vain for 10 s. 500 ms more, and a SubDevice that gets no further
+    /// with anything else is given up too.
     pub state_timeout: Duration,
     /// How long a mailbox answer may take (ETG.1020 suggests 2 s).
     pub mailbox_timeout: Duration,
     /// Time a whole mailbox transfer may take, however many answers it has; 2 ms more for each byte transferred, so
-    /// that long objects are given their time and those who send next to nothing are not.
+    /// that long objects are given their time and those who send next to nothing are not. Also the time it may go on
+    /// without a further byte.
     pub transfer_timeout: Duration,
 }
 
@@ -58,7 +60,7 @@ impl Default for Configuration {
             system_time_at_epoch: 0,
             first_generation: 0,
             reply_timeout: Duration::from_millis(20),
-            state_timeout: Duration::from_secs(10),
+            state_timeout: Duration::from_secs(9),
             mailbox_timeout: Duration::from_secs(2),
             transfer_timeout: Duration::from_secs(5),
         }

@@ -114,6 +114,19 @@ pub enum BusError {
         /// What fails.
         error: SubDeviceError,
     },
+    /// Broadcasts are answered, and their end does not come.
+    #[error(
+        "the bus does not settle: register {register:#06x} of all SubDevices was asked for {after:?}, and the last count \
+         was {found}; check cables and power"
+    )]
+    Unsettled {
+        /// The one not through yet.
+        register: u16,
+        /// How long.
+        after: Duration,
+        /// SubDevices counted last.
+        found: u16,
+    },
     /// Process data does not fit the frames that can be on their way in one beat.
     #[error("process data of {found} datagrams, expected at most {maximum}")]
     ProcessDataTooLarge {
@@ -196,6 +209,16 @@ pub enum SubDeviceError {
         within: Duration,
         /// Replies that came too late meanwhile, to whomever.
         late: u64,
+    },
+    /// It answers now and then, and gets no further.
+    #[error(
+        "no progress for {after:?}, waiting for {awaited}: check its power, the cable to it and what else is on the wire"
+    )]
+    Stuck {
+        /// What it was at.
+        awaited: String,
+        /// Time since it got further last.
+        after: Duration,
     },
     /// The EEPROM does not answer.
     #[error(

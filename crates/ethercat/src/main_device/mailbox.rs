@@ -74,6 +74,8 @@ pub(super) struct MailboxClient {
     timeout: Duration,
     /// When the request was started.
     started: Instant,
+    /// When it got further last, and how many bytes it was then.
+    progressed: (Instant, usize),
     transfer_timeout: Duration,
     /// Answers that took the request further.
     answers: u32,
@@ -99,6 +101,7 @@ impl MailboxClient {
             deadline: Instant::EPOCH,
             timeout,
             started: Instant::EPOCH,
+            progressed: (Instant::EPOCH, 0),
             // Where one answer is waited for longer, all of them are.
             transfer_timeout: transfer_timeout.max(timeout),
             answers: 0,
@@ -131,6 +134,7 @@ impl MailboxClient {
             Ok(length) => {
                 self.request = Some(request);
                 (self.started, self.answers) = (now, 0);
+                self.progressed = (now, self.transferred());
                 self.send(now, length);
                 Ok(())
             }
@@ -247,7 +251,7 @@ impl MailboxClient {
     /// The time is up: the mailbox is not there or takes nothing, or its answer does not come.
     pub(super) fn give_up(&mut self) -> Progress {
         let address = self.mailbox.map_or(0, |mailbox| mailbox.out_address);
-        let bytes = self.request.as_ref().map_or(0, |request| self.dialogue.transferred(request));
+        let bytes = self.transferred();
         let error = if self.deadline == self.last_moment() && self.answers > 0 {
             let after = self.last_moment().since(self.started);
             MailboxError::Unfinished { after, answers: self.answers, bytes }
@@ -287,12 +291,12 @@ impl MailboxClient {
         };
         match self.dialogue.receive(request, payload, &mut self.out[mailbox::HEADER_LENGTH..]) {
             Reaction::Send(length) => {
-                self.answers = self.answers.saturating_add(1);
+                self.count_answer(now);
                 self.send(now, length);
                 Progress::Continue
             }
             Reaction::AwaitMore => {
-                self.answers = self.answers.saturating_add(1);
+                self.count_answer(now);
                 self.deadline = self.last_moment().min(now + self.timeout);
                 self.await_more()
             }
@@ -302,6 +306,14 @@ impl MailboxClient {
                 Progress::Emergency(emergency)
             }
             Reaction::Done(result) => self.finish(result),
+        }
+    }
+
+    fn count_answer(&mut self, now: Instant) {
+        self.answers = self.answers.saturating_add(1);
+        let bytes = self.transferred();
+        if bytes > self.progressed.1 {
+            self.progressed = (now, bytes);
         }
     }
 
@@ -331,8 +343,12 @@ impl MailboxClient {
 
     /// When the request is given up, whatever answers still come.
     fn last_moment(&self) -> Instant {
-        let bytes = self.request.as_ref().map_or(0, |request| self.dialogue.transferred(request));
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        self.started + self.transfer_timeout + TIME_PER_BYTE * bytes
+        let bytes = u32::try_from(self.transferred()).unwrap_or(u32::MAX);
+        let in_all = self.started + self.transfer_timeout + TIME_PER_BYTE * bytes;
+        in_all.min(self.progressed.0 + self.transfer_timeout)
+    }
+
+    fn transferred(&self) -> usize {
+        self.request.as_ref().map_or(0, |request| self.dialogue.transferred(request))
     }
 }

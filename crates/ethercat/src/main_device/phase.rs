@@ -108,6 +108,8 @@ pub(super) struct Broadcasts {
     counted: Option<u16>,
     /// Rounds of opening ports in a row that found no more.
     without_more: u32,
+    /// Since when this phase's have been under way.
+    since: Option<Instant>,
 }
 
 impl Broadcasts {
@@ -120,12 +122,13 @@ impl Broadcasts {
             lost: InVain::default(),
             counted: None,
             without_more: 0,
+            since: None,
         }
     }
 
     fn start(&mut self, list: &'static [Broadcast]) {
-        let Self { counted, without_more, awaiting, .. } = *self;
-        *self = Self { counted, without_more, stale: awaiting, awaiting, ..Self::new(list) };
+        let Self { counted, without_more, awaiting, since, .. } = *self;
+        *self = Self { counted, without_more, stale: awaiting, awaiting, since, ..Self::new(list) };
     }
 
     fn is_done(&self) -> bool {
@@ -151,8 +154,8 @@ impl MainDevice {
             return;
         }
         // SYNC0 waits for the reference clock's time, and that for a beat that comes back.
-        if self.phase == Phase::SafeOp && now.since(self.phase_since) > self.configuration.state_timeout * 2
-        {
+        let waits_for_time = self.phase == Phase::SafeOp && self.reference_time.is_none();
+        if waits_for_time && now.since(self.phase_since) >= self.configuration.state_timeout {
             let error = self.incomplete_process_data(now);
             self.fail(error);
         }
@@ -166,6 +169,7 @@ impl MainDevice {
             }
             let (old, stage) = (before.stage(), self.phase.stage());
             self.phase_since = now;
+            self.broadcasts.since = None;
             if old != stage {
                 self.tell(Event::Stage { stage, at: now });
             }
@@ -263,12 +267,7 @@ impl MainDevice {
 
     /// A worker without a plan for every SubDevice.
     fn make_workers(&mut self) {
-        let limits = Limits {
-            state: self.configuration.state_timeout,
-            mailbox: self.configuration.mailbox_timeout,
-            transfer: self.configuration.transfer_timeout,
-            period: self.configuration.period,
-        };
+        let limits = Limits::of(&self.configuration);
         self.workers = self.sub_devices.iter().map(|it| Worker::new(it, limits)).collect();
         self.plans =
             self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
@@ -429,6 +428,7 @@ impl MainDevice {
         }
         self.beat.running = false;
         self.broadcasts.start(&bring_up::TO_INIT);
+        self.broadcasts.since = None;
         self.phase = Phase::ToInit;
     }
 
@@ -480,9 +480,24 @@ impl MainDevice {
         }
         for position in 0..self.workers.len() {
             let sub_device = &mut self.sub_devices[position];
-            let outcome = self.workers[position].expire_mailbox(now, sub_device);
+            let outcome = self.workers[position].expire(now, sub_device);
             self.handle_outcome(position as u16, outcome);
         }
+        self.expire_broadcasts(now);
+    }
+
+    /// Each is answered or given up soon; ports may be opened, or frames lost now and then, for ever.
+    fn expire_broadcasts(&mut self, now: Instant) {
+        let Some(register) = self.broadcasts.awaited() else { return };
+        let after = now.since(*self.broadcasts.since.get_or_insert(now));
+        if after < Limits::of(&self.configuration).stuck() {
+            return;
+        }
+        if self.phase.is_going_down() {
+            return self.phase = Phase::Down;
+        }
+        let found = self.broadcasts.counted.unwrap_or(0);
+        self.fail(BusError::Unsettled { register, after, found });
     }
 
     pub(super) fn broadcast_answered(&mut self, working_counter: u16) {

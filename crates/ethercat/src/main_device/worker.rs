@@ -18,7 +18,7 @@ use crate::wire::{Address, Command, read_u16, read_u32, read_u64};
 
 use super::clock::LatchedTimes;
 use super::coe_mapping::{self, MappingReader};
-use super::configuration::StartupSdo;
+use super::configuration::{Configuration, StartupSdo};
 use super::error::SubDeviceError;
 use super::exchange::{Outgoing, Owner};
 use super::mailbox::{MailboxClient, Progress};
@@ -57,6 +57,25 @@ pub(super) struct Limits {
     pub(super) transfer: Duration,
     /// The time between two beats, of which each sends one datagram of a worker.
     pub(super) period: Duration,
+}
+
+/// Beyond the time of a change of state, so that this is told where it is late.
+const BEYOND_STATE: Duration = Duration::from_millis(500);
+
+impl Limits {
+    pub(super) fn of(configuration: &Configuration) -> Self {
+        Self {
+            state: configuration.state_timeout,
+            mailbox: configuration.mailbox_timeout,
+            transfer: configuration.transfer_timeout,
+            period: configuration.period,
+        }
+    }
+
+    /// Time without progress, of SubDevices one by one and of all, after which the way up or down is given up.
+    pub(super) fn stuck(&self) -> Duration {
+        self.state + BEYOND_STATE
+    }
 }
 
 /// What a reply led to, besides the next datagram.
@@ -102,6 +121,10 @@ pub(super) struct Worker {
     /// The datagram on its way belongs to something given up since.
     stale: bool,
     not_before: Instant,
+    /// Actions done before any was begun anew.
+    furthest: usize,
+    /// Since when it has been seen to get no further.
+    stuck_since: Option<Instant>,
     unanswered: InVain,
     losses: InVain,
     /// Replies that had come too late before the first of the losses.
@@ -128,6 +151,8 @@ impl Worker {
             awaiting: false,
             stale: false,
             not_before: Instant::EPOCH,
+            furthest: 0,
+            stuck_since: None,
             unanswered: InVain::default(),
             losses: InVain::default(),
             late_before: 0,
@@ -140,13 +165,13 @@ impl Worker {
     /// What was going on is dropped, and so is the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
         core::mem::swap(&mut self.plan, plan);
-        self.next = 0;
+        (self.next, self.furthest) = (0, 0);
         self.stale = self.awaiting;
         self.look_at_status = false;
         let is_own = matches!(self.step, Step::Mailbox | Step::Mapping(_));
         let dropped = self.mailbox.close(MailboxError::NotReady).filter(|_| !is_own);
         self.step = Step::Start;
-        self.not_before = Instant::EPOCH;
+        (self.not_before, self.stuck_since) = (Instant::EPOCH, None);
         (self.unanswered, self.losses) = (InVain::default(), InVain::default());
         dropped
     }
@@ -171,13 +196,28 @@ impl Worker {
         Some(format!("{what}, register {:#06x}", self.register()))
     }
 
-    /// Gives up a mailbox transfer whose time is up while its frames are being lost.
-    pub(super) fn expire_mailbox(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
+    /// Gives up what takes too long, whatever comes back: a mailbox transfer whose time is up while its frames are being
+    /// lost, and a plan that gets no further.
+    pub(super) fn expire(&mut self, now: Instant, sub_device: &mut SubDevice) -> Outcome {
+        if self.mailbox.is_idle() {
+            return self.expire_step(now);
+        }
+        self.stuck_since = None;
         if self.awaiting || !self.mailbox.is_overdue(now) {
             return Outcome::Nothing;
         }
         let progress = self.mailbox.give_up();
         self.mailbox_progress(now, progress, sub_device)
+    }
+
+    /// Losses, missing answers and wrong ones have limits of their own; in turn they would begin them anew for ever.
+    fn expire_step(&mut self, now: Instant) -> Outcome {
+        let lasted = now.since(*self.stuck_since.get_or_insert(now));
+        if self.is_done() || lasted < self.limits.stuck() {
+            return Outcome::Nothing;
+        }
+        let awaited = self.awaited().unwrap_or_default();
+        Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted })
     }
 
     /// Whether a request for the mailbox can be taken.
@@ -445,7 +485,7 @@ impl Worker {
         }
         let image = match reader.fetched(now, data) {
             Ok(SiiProgress::Busy) => return self.not_before = now + PAUSE / 4,
-            Ok(SiiProgress::More) => return,
+            Ok(SiiProgress::More) => return self.stuck_since = None,
             Ok(SiiProgress::Complete) => core::mem::take(&mut **reader).finish(),
             Err(error) => Err(error),
         };
@@ -515,6 +555,9 @@ impl Worker {
         self.next += 1;
         self.step = Step::Start;
         self.not_before = Instant::EPOCH;
+        if self.next > self.furthest {
+            (self.furthest, self.stuck_since) = (self.next, None);
+        }
     }
 
     /// The register the current action is about; for errors.

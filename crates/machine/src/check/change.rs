@@ -1,4 +1,4 @@
-//! What a check may change, as data, and made through a journal that can undo it.
+//! Changes of checks, as data; they are made through a journal that can undo them.
 
 use std::fmt;
 use std::io;
@@ -8,48 +8,48 @@ use std::process::Command;
 use crate::cpus::Cpus;
 use crate::journal::{CpuFormat, Journal};
 
-/// One reversible change of the machine.
+/// Reversible change of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Write `value` to the file at `path`, absolute on the machine.
+    /// Writes `value` to the file at `path`, absolute on the machine.
     Write {
         /// Path from the root.
         path: String,
-        /// What to write, without a line end.
+        /// Text to write, without a line end.
         value: String,
     },
-    /// Write a set of CPUs to a file that holds one.
+    /// Writes a set of CPUs to a file.
     Cpus {
         /// Path from the root.
         path: String,
-        /// How the file writes sets.
+        /// Format of the file.
         format: CpuFormat,
-        /// The CPUs.
+        /// Set of CPUs.
         cpus: Cpus,
     },
-    /// Let a thread run on these CPUs only.
+    /// Restricts a thread to these CPUs.
     Affinity {
-        /// The thread's number.
+        /// Thread id.
         thread: i32,
-        /// Its name, for people.
+        /// Name of the thread, for people.
         name: String,
-        /// Where it may run.
+        /// CPUs it may run on.
         cpus: Cpus,
     },
-    /// Run a command; `undo` takes back what it did. Each is a program and its arguments.
+    /// Runs a command; `undo` reverses it. Each is a program and its arguments.
     Run {
-        /// What to run.
+        /// Command to run.
         command: Vec<String>,
-        /// What undoes it.
+        /// Command that undoes it.
         undo: Vec<String>,
     },
 }
 
 impl Change {
-    /// Makes it on this machine; the journal remembers how it was before.
+    /// Makes the change on this machine; the journal records the old state first.
     ///
     /// # Errors
-    /// The old state cannot be read, or the new one is refused; then nothing was changed.
+    /// The old state cannot be read, or the new one is refused; nothing was changed.
     pub fn make(&self, journal: &mut Journal) -> io::Result<()> {
         match self {
             Self::Write { path, value } => journal.write(Path::new(path), value),

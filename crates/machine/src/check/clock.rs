@@ -1,4 +1,4 @@
-//! Clocks, timers, watchdogs.
+//! Checks of clocks, timers and watchdogs.
 
 use super::{Area, Check, Finding, Subject};
 use crate::cpus::Cpus;

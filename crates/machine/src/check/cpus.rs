@@ -1,4 +1,4 @@
-//! The cycle's CPU, and how alone the cycle is on it.
+//! Checks of the cycle's CPU and its isolation.
 
 use super::threads::Thread;
 use super::{Area, Change, Check, Finding, Subject, some_of};
@@ -110,7 +110,7 @@ fn isolated(check: &Check, subject: &Subject) -> Finding {
 }
 
 fn tickless(check: &Check, subject: &Subject) -> Finding {
-    // The kernel writes "(null)" when there is none.
+    // The kernel writes "(null)" for an empty set.
     let text = subject.root.text("/sys/devices/system/cpu/nohz_full").unwrap_or_default();
     let cpus: Cpus = text.parse().unwrap_or_default();
     match cpus.contains(subject.cpu) {
@@ -123,7 +123,7 @@ fn tickless(check: &Check, subject: &Subject) -> Finding {
 }
 
 fn rcu_callbacks(check: &Check, subject: &Subject) -> Finding {
-    // The thread that does it for a CPU is called rcuop/N, rcuob/N or rcuos/N.
+    // The thread that runs a CPU's callbacks is called rcuop/N, rcuob/N or rcuos/N.
     let suffix = format!("/{}", subject.cpu);
     let offloaded = subject
         .threads()
@@ -152,7 +152,7 @@ fn rcu_expedited(check: &Check, subject: &Subject) -> Finding {
 }
 
 fn kernel_threads(check: &Check, subject: &Subject) -> Finding {
-    // Interrupt threads follow their interrupt: another check.
+    // Interrupt threads follow their interrupt: see the checks of interrupts.
     let movable = |thread: &&Thread| {
         thread.kernel
             && !thread.bound
@@ -217,7 +217,7 @@ fn smt(check: &Check, subject: &Subject) -> Finding {
         siblings.iter().filter(|&cpu| cpu != subject.cpu && subject.online().contains(cpu)).collect();
     match others.is_empty() {
         true => check.ok("the core is the cycle's alone"),
-        // Not done by us: version 1 cpusets forget a CPU that goes offline, so it could not be undone.
+        // Not made by a fix: version 1 cpusets forget a CPU that goes offline, so it could not be undone.
         false => check.warning(
             format!("CPU {others} is on the same core"),
             format!(

@@ -1,4 +1,4 @@
-//! Interrupts on the cycle's CPU.
+//! Checks of interrupts on the cycle's CPU.
 
 use super::threads::{Policy, Thread};
 use super::{Area, Check, Finding, Subject, some_of};
@@ -53,32 +53,32 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// One line of `/proc/interrupts` that belongs to a device.
+/// Line of `/proc/interrupts` that belongs to a device.
 pub(super) struct Interrupt {
     pub(super) number: u32,
-    /// Who asked for it, as `eth0-rx-0`.
+    /// Name of its handler, for example `eth0-rx-0`.
     pub(super) name: String,
 }
 
-/// The interrupts somebody uses.
+/// Interrupts with a handler.
 pub(super) fn used(subject: &Subject) -> Vec<Interrupt> {
     let text = subject.root.text("/proc/interrupts").unwrap_or_default();
     let cpus = text.lines().next().map_or(0, |line| line.split_ascii_whitespace().count());
     let parse = |line: &str| {
         let (number, rest) = line.split_once(':')?;
         let words: Vec<&str> = rest.split_ascii_whitespace().skip(cpus).collect();
-        // Controller, hardware number and trigger stand before the names.
+        // Controller, hardware number and trigger come before the names.
         let name = words.last().filter(|name| words.len() >= 3 && !OF_EACH_CPU.contains(name))?;
         Some(Interrupt { number: number.trim().parse().ok()?, name: (*name).to_owned() })
     };
     text.lines().skip(1).filter_map(parse).collect()
 }
 
-/// Interrupts that each CPU has for itself, which ARM and RISC-V number like those of devices.
+/// Interrupts of each CPU alone, which ARM and RISC-V number like those of devices.
 const OF_EACH_CPU: [&str; 7] =
     ["arch_timer", "vtimer", "ptimer", "arm-pmu", "riscv-timer", "riscv-pmu", "IPI"];
 
-/// Where an interrupt goes to.
+/// CPUs an interrupt may go to.
 pub(super) fn cpus_of(subject: &Subject, interrupt: u32) -> Option<Cpus> {
     let read = |file: &str| -> Option<Cpus> {
         let cpus: Cpus = subject.root.text(format!("/proc/irq/{interrupt}/{file}"))?.parse().ok()?;
@@ -87,11 +87,12 @@ pub(super) fn cpus_of(subject: &Subject, interrupt: u32) -> Option<Cpus> {
     read("effective_affinity_list").or_else(|| read("smp_affinity_list"))
 }
 
-/// The numbers of the interrupts of the bus's interface.
+/// Numbers of the interrupts of the bus's interface.
 pub(super) fn of_interface(subject: &Subject) -> Vec<u32> {
     let Some(interface) = &subject.interface else { return Vec::new() };
     let device = format!("/sys/class/net/{interface}/device");
-    // A virtio or USB card is a child of the device with the interrupts; a plain one has a single line.
+    // A virtio or USB card is a child of the device with the interrupts; a plain one has a single
+    // interrupt.
     let folders = [format!("{device}/msi_irqs"), format!("{device}/../msi_irqs")];
     let mut numbers: Vec<u32> = folders
         .iter()
@@ -223,7 +224,7 @@ fn packet_steering(check: &Check, subject: &Subject) -> Finding {
 
 fn machine_check_poll(check: &Check, subject: &Subject) -> Finding {
     let file = format!("/sys/devices/system/machinecheck/machinecheck{}/check_interval", subject.cpu);
-    // Seconds; the kernel writes it in hexadecimal on some versions: 12c is five minutes.
+    // Seconds; some kernel versions write it in hexadecimal: 12c is five minutes.
     match subject.root.text(&file).as_deref() {
         None => check.ok("none"),
         Some("0") => check.ok("off"),

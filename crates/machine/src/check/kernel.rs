@@ -1,4 +1,4 @@
-//! What kernel it is, and what it carries along.
+//! Checks of the kernel: its model, debug options and tracing.
 
 use super::{Area, Check, Finding, Subject, some_of};
 use crate::conditions::is_preempt_rt;
@@ -88,7 +88,7 @@ fn preemption_model(check: &Check, subject: &Subject) -> Finding {
         return check.ok("PREEMPT_RT, which is more than full");
     }
     const CONTROL: &str = "/sys/kernel/debug/sched/preempt";
-    // The kernel marks the chosen one by parentheses: "none voluntary (full) lazy".
+    // The kernel marks the selected one by parentheses: "none voluntary (full) lazy".
     let chosen = subject.root.text(CONTROL).and_then(|text| {
         let (_, rest) = text.split_once('(')?;
         Some(rest.split_once(')')?.0.to_owned())
@@ -109,7 +109,7 @@ fn preemption_model(check: &Check, subject: &Subject) -> Finding {
     }
 }
 
-/// The model by command line and build, where debugfs is not mounted.
+/// Preemption model by command line and build options, without debugfs.
 fn model_by_build(subject: &Subject) -> Option<&'static str> {
     let config = subject.config();
     if config.has("PREEMPT_DYNAMIC") {
@@ -176,7 +176,7 @@ fn debug_options(check: &Check, subject: &Subject) -> Finding {
     }
 }
 
-/// Many times slower, or interrupts held off.
+/// Options that slow the kernel many times, or keep interrupts off.
 const HEAVY: &[&str] = &[
     "PROVE_LOCKING",
     "LOCKDEP",
@@ -192,7 +192,7 @@ const HEAVY: &[&str] = &[
     "DEBUG_VM_PGTABLE",
     "PREEMPTIRQ_TRACEPOINTS",
 ];
-/// A little slower everywhere.
+/// Options that slow the kernel a little everywhere.
 const LIGHT: &[&str] = &[
     "DEBUG_PREEMPT",
     "DEBUG_MUTEXES",
@@ -214,7 +214,7 @@ fn tracers(check: &Check, subject: &Subject) -> Finding {
             .warning(format!("tracer {tracer}"), format!("echo nop > {file}"))
             .writing(file, "nop");
     }
-    // "X": some events are on, "1": all.
+    // "X" means that some events are on, "1" that all are.
     match subject.root.text(format!("{folder}/events/enable")).as_deref() {
         Some("X" | "1") => check.note(
             "events are traced",
@@ -243,7 +243,7 @@ fn trouble(check: &Check, subject: &Subject) -> Finding {
     let Some(taint) = subject.root.number("/proc/sys/kernel/tainted") else {
         return check.ok("none to be seen");
     };
-    // Documentation/admin-guide/tainted-kernels.rst
+    // Bits of Documentation/admin-guide/tainted-kernels.rst.
     let bits = [
         (4, "a machine check (hardware error)"),
         (7, "a crash in the kernel (oops)"),

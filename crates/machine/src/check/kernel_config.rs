@@ -1,4 +1,4 @@
-//! How the kernel was built: `/proc/config.gz`, or the file a distribution puts into `/boot`.
+//! Build options of the kernel: `/proc/config.gz`, or the file a distribution puts into `/boot`.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 
 use crate::root::{LIMIT, Root};
 
-/// The options of the kernel that are set, if the machine tells.
+/// Options of the kernel that are set, if the machine provides them.
 #[derive(Debug, Default)]
 pub(super) struct KernelConfig(HashMap<String, String>);
 
@@ -15,7 +15,7 @@ impl KernelConfig {
     pub(super) fn read(root: &Root) -> Self {
         let built_in = root.bytes("/proc/config.gz").and_then(|bytes| {
             let mut text = Vec::new();
-            // What unpacks to more than the limit is no kernel configuration.
+            // A file that unpacks to more than the limit is no kernel configuration.
             GzDecoder::new(&bytes[..]).take(LIMIT).read_to_end(&mut text).ok()?;
             Some(String::from_utf8_lossy(&text).into_owned())
         });
@@ -32,12 +32,12 @@ impl KernelConfig {
         Self(options.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned())).collect())
     }
 
-    /// Whether anything is known.
+    /// True if the options are known.
     pub(super) fn is_known(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whether an option (without `CONFIG_`) is built in.
+    /// True if an option (without `CONFIG_`) is built in.
     pub(super) fn has(&self, option: &str) -> bool {
         self.0.get(option).is_some_and(|value| value == "y")
     }

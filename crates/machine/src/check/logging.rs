@@ -1,4 +1,4 @@
-//! Who prints while the cycle runs.
+//! Checks of logging and consoles while the cycle runs.
 
 use super::{Area, Check, Finding, Subject};
 

@@ -1,4 +1,4 @@
-//! Who moves pages, and when.
+//! Checks of memory management: work of the kernel that delays the cycle.
 
 use super::{Area, Check, Finding, Subject};
 
@@ -103,7 +103,7 @@ fn huge_pages(check: &Check, subject: &Subject) -> Finding {
 fn same_pages(check: &Check, subject: &Subject) -> Finding {
     const FILE: &str = "/sys/kernel/mm/ksm/run";
     match subject.root.number(FILE) {
-        // 0 is off; 2 is off, and everything merged is parted again.
+        // 0 is off; 2 is off, and all merged pages are separated again.
         Some(1) => check.warning("on", format!("echo 0 > {FILE}; stop ksmtuned")).writing(FILE, "0"),
         _ => check.ok("off"),
     }

@@ -1,27 +1,28 @@
-//! What makes a cycle late, checked: found, wanted, why it matters, and how to fix it.
+//! Checks of the machine for causes of late cycles: found, wanted, reason, and fix.
 //!
-//! Each check is a pure function of the files below a [`Root`] (and, for a network interface, of what its driver
-//! says), so that a test can put any machine before it. [`Subject`] is what is looked at, [`all`] runs every check,
-//! and each gives a [`Finding`]. What a check may change is data too, a list of [`Change`]s: whoever makes them
-//! remembers the old values first.
+//! Each check is a pure function of the files below a [`Root`] (and, for a network interface, of its
+//! driver's settings), so that a test can present any machine. [`Subject`] is the machine examined, [`all`]
+//! runs every check, and each gives a [`Finding`]. The changes of a check's fix are data too, a list of
+//! [`Change`]s: whatever makes them records the old values first.
 //!
-//! The checks follow what the real-time documentation of the kernel, the real-time guides of the distributions,
-//! LinuxCNC's notes on latency and the practice of the papers agree on. Numbers in `why` are orders of magnitude
-//! known to the field, not measurements of this machine: the probe behind `onbeat doctor --for` measures.
+//! The checks are those on which the real-time documentation of the kernel, the real-time guides of the
+//! distributions, LinuxCNC's notes on latency and the practice of the papers agree. Numbers in `why` are orders of
+//! magnitude known in the field, not measurements of this machine: for those there is the probe behind
+//! `onbeat doctor --for`.
 //!
-//! | module | what is checked |
+//! | module | checks |
 //! |---|---|
-//! | `change` | what a check may change, and how it is made |
-//! | `kernel` | what kernel it is, and what it carries along |
+//! | `change` | changes of a fix, and their execution |
+//! | `kernel` | preemption model, debug options, tracing |
 //! | `scheduling` | rights, limits, rival threads |
-//! | `cpus` | the cycle's CPU, and how alone the cycle is on it |
+//! | `cpus` | the cycle's CPU and its isolation |
 //! | `irqs` | interrupts on that CPU |
 //! | `power` | sleep states and frequencies |
 //! | `clock` | clocks, timers, watchdogs |
-//! | `memory` | who moves pages, and when |
-//! | `virtualisation` | who runs below the kernel: hypervisor, firmware |
-//! | `nic`, `nic_users` | the interface the bus hangs on, and who else uses it |
-//! | `logging` | who prints while the cycle runs |
+//! | `memory` | work of memory management that delays the cycle |
+//! | `virtualisation` | layers below the kernel: hypervisor, firmware |
+//! | `nic`, `nic_users` | the interface of the bus, and its other users |
+//! | `logging` | logging and consoles while the cycle runs |
 
 mod change;
 mod clock;
@@ -52,7 +53,7 @@ use crate::journal::CpuFormat;
 #[cfg(doc)]
 use crate::root::Root;
 
-/// Every check that applies, area by area. Those of the network interface need one.
+/// Runs every check that applies, area by area. Those of the network interface need one.
 #[must_use]
 pub fn all(subject: &Subject) -> Vec<Finding> {
     let nic = subject.interface.is_some();
@@ -79,54 +80,54 @@ const CHECKS: &[&[Check]] = &[
     logging::CHECKS,
 ];
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// The check's name, in words with hyphens: never changes its meaning.
+    /// Name of the check, in words with hyphens; its meaning is stable.
     pub name: &'static str,
-    /// What it is about.
+    /// Area of the check.
     pub area: Area,
-    /// What there is.
+    /// State found.
     pub found: String,
-    /// What a cycle wants.
+    /// State a cycle needs.
     pub wanted: String,
-    /// Why it matters.
+    /// Reason why it matters.
     pub why: &'static str,
-    /// What to do about it; empty if there is nothing to do.
+    /// Remedy; empty if there is nothing to do.
     pub fix: String,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
-    /// Whether [`Finding::changes`] mends it, until the next boot at the longest.
+    /// True if [`Finding::changes`] fixes it, at the longest until the next boot.
     pub fixable: bool,
-    /// What to change, in this order.
+    /// Changes that fix it, in this order.
     #[serde(skip)]
     pub changes: Vec<Change>,
 }
 
 impl Finding {
-    /// Another wish than the check's usual one.
+    /// Replaces the check's usual wanted state.
     fn wanting(mut self, wanted: impl Into<String>) -> Self {
         self.wanted = wanted.into();
         self
     }
 
-    /// Can be mended by writing `value` to `path`, too.
+    /// Adds a change that writes `value` to `path`.
     fn writing(self, path: impl Into<String>, value: impl Into<String>) -> Self {
         self.changing(Change::Write { path: path.into(), value: value.into() })
     }
 
-    /// Can be mended by keeping to these CPUs, too.
+    /// Adds a change that restricts a file to these CPUs.
     fn keeping_to(self, path: impl Into<String>, format: CpuFormat, cpus: &Cpus) -> Self {
         self.changing(Change::Cpus { path: path.into(), format, cpus: cpus.clone() })
     }
 
-    /// Can be mended by this command, too, and undone by the other. Both are words between spaces.
+    /// Adds a change that runs a command, undone by the other. Both are words between spaces.
     fn running(self, command: &str, undo: &str) -> Self {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect();
         self.changing(Change::Run { command: words(command), undo: words(undo) })
     }
 
-    /// Can be mended by this change, too.
+    /// Adds a change.
     fn changing(mut self, change: Change) -> Self {
         self.changes.push(change);
         self.fixable = true;
@@ -134,17 +135,17 @@ impl Finding {
     }
 }
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// As wanted.
+    /// The state is as wanted.
     Ok,
     /// Costs little, or is not known here.
     Note,
-    /// Some beats will be late.
+    /// Some cycles will be late.
     Warning,
-    /// The cycle cannot be held, or cannot even be asked for.
+    /// The cycle cannot be held, or cannot even be requested.
     Critical,
 }
 
@@ -159,15 +160,15 @@ impl fmt::Display for Severity {
     }
 }
 
-/// What a check is about.
+/// Area of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Area {
-    /// What kernel it is.
+    /// Kernel build and options.
     Kernel,
     /// Rights, limits, rival threads.
     Scheduling,
-    /// The cycle's CPU.
+    /// CPU of the cycle.
     Cpus,
     /// Interrupts.
     Interrupts,
@@ -179,7 +180,7 @@ pub enum Area {
     Memory,
     /// Hypervisor and firmware.
     Virtualisation,
-    /// The network interface.
+    /// Network interface.
     Nic,
     /// Log and console.
     Logging,
@@ -202,7 +203,7 @@ impl fmt::Display for Area {
     }
 }
 
-/// A check: what it is about, and how to look.
+/// Check: its name, its area, and the function that examines the machine.
 struct Check {
     name: &'static str,
     area: Area,
@@ -247,7 +248,8 @@ impl Check {
     }
 }
 
-/// What stands in files may be anything: no control letters reach a terminal, and no page of rubbish.
+/// Makes a file's content safe to print: files may contain anything, but no control characters and no long
+/// garbage reach a terminal.
 fn printable(text: &str) -> String {
     const MOST: usize = 600;
     let plain = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
@@ -258,7 +260,7 @@ fn printable(text: &str) -> String {
     printable
 }
 
-/// At most `most` of `names`, and how many more there are.
+/// At most `most` of `names`, and the number of the others.
 fn some_of(names: &[String], most: usize) -> String {
     let shown = names[..names.len().min(most)].join(", ");
     match names.len().saturating_sub(most) {

@@ -1,4 +1,4 @@
-//! The interface the bus hangs on: link, driver, interrupts, and what holds frames back.
+//! Checks of the bus's interface: link, driver, interrupts, and delays of frames.
 
 use super::threads::Policy;
 use super::{Area, Check, Finding, Subject, irqs, some_of};
@@ -116,7 +116,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The path of a file of the bus's interface.
+/// Path of a file of the bus's interface.
 pub(super) fn file(subject: &Subject, name: &str) -> String {
     format!("/sys/class/net/{}/{name}", interface(subject))
 }
@@ -132,7 +132,7 @@ fn link(check: &Check, subject: &Subject) -> Finding {
     }
     let flags = subject.root.text(file(subject, "flags")).unwrap_or_default();
     let flags = u32::from_str_radix(flags.trim_start_matches("0x"), 16).unwrap_or(0);
-    // IFF_UP, linux/if.h
+    // IFF_UP, linux/if.h.
     if flags & 1 == 0 {
         return check
             .critical("down", format!("ip link set {name} up"))
@@ -195,7 +195,8 @@ fn coalescing(check: &Check, subject: &Subject) -> Finding {
     let Some(coalescing) = subject.ethtool.coalescing else { return check.ok("the driver has none") };
     let Coalescing { receive_us, transmit_us, adaptive_receive, adaptive_transmit } = coalescing;
     let (mut off, mut back) = (format!("ethtool -C {name}"), format!("ethtool -C {name}"));
-    // Only what is on is named: a driver refuses the whole command for one word it does not know.
+    // Only settings that are on are named: a driver refuses the whole command for one word it does not
+    // support.
     for (word, on) in [("adaptive-rx", adaptive_receive), ("adaptive-tx", adaptive_transmit)] {
         if on {
             off += &format!(" {word} off");
@@ -301,7 +302,8 @@ fn threaded_napi(check: &Check, subject: &Subject) -> Finding {
             _ => None,
         });
     let is_card = subject.root.exists(file(subject, "device"));
-    // Not switched on by us: without a priority, which no journal keeps, the thread is worse than the soft interrupt.
+    // Not switched on by a fix: without a priority, which a journal cannot restore, the thread is worse
+    // than the softirq.
     let lift = format!("chrt -f -p 50 $(pgrep {prefix})");
     match (on, priority) {
         (true, Some(priority)) => check.ok(format!("on, priority {priority}")),

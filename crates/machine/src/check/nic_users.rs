@@ -1,4 +1,4 @@
-//! Who else uses the interface the bus hangs on.
+//! Checks of the bus's interface for other users.
 
 use super::nic::{file, interface};
 use super::{Area, Check, Finding, Subject};
@@ -47,7 +47,7 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn addresses(check: &Check, subject: &Subject) -> Finding {
     let name = interface(subject);
-    // An address makes a route to its own network (proc_net(5)): name, destination, gateway.
+    // An address adds a route to its own network (proc_net(5)): name, destination, gateway.
     let routes = subject.root.text("/proc/net/route").unwrap_or_default();
     let route = routes.lines().find_map(|line| {
         let mut words = line.split_ascii_whitespace();
@@ -62,7 +62,8 @@ fn addresses(check: &Check, subject: &Subject) -> Finding {
     }
 }
 
-/// The kernel writes IPv4 addresses as hexadecimal numbers in the order of the machine.
+/// Dotted notation of an IPv4 address: the kernel writes it as a hexadecimal number in the machine's byte
+/// order.
 fn dotted(address: &str) -> String {
     u32::from_str_radix(address, 16).map_or_else(
         |_| address.to_owned(),
@@ -73,7 +74,7 @@ fn dotted(address: &str) -> String {
 fn ipv6(check: &Check, subject: &Subject) -> Finding {
     let name = interface(subject);
     let text = subject.root.text("/proc/net/if_inet6").unwrap_or_default();
-    // Address, interface number, prefix, scope (20: of the link only), flags, name.
+    // Fields: address, interface number, prefix, scope (20: link-local), flags, name.
     let scopes: Vec<&str> = text
         .lines()
         .map(|line| line.split_ascii_whitespace().collect::<Vec<_>>())
@@ -91,7 +92,8 @@ fn ipv6(check: &Check, subject: &Subject) -> Finding {
         },
         format!("sysctl net.ipv6.conf.{name}.disable_ipv6=1"),
     );
-    // Those of the link come back by themselves; others would be lost by switching it off and on.
+    // Link-local addresses come back by themselves; others would be lost by switching the interface off and
+    // on.
     match scopes.iter().all(|scope| *scope == "20") {
         true => finding.writing(switch, "1"),
         false => finding,
@@ -140,7 +142,7 @@ fn sockets(check: &Check, subject: &Subject) -> Finding {
         return check.ok("none to be seen");
     };
     let text = subject.root.text("/proc/net/packet").unwrap_or_default();
-    // sk RefCnt Type Proto Iface R Rmem User Inode; interface 0 means all.
+    // Fields: sk RefCnt Type Proto Iface R Rmem User Inode; interface 0 means all.
     let others = text.lines().skip(1).filter(|line| {
         let at = line.split_ascii_whitespace().nth(4).and_then(|word| word.parse::<i64>().ok());
         at.is_some_and(|at| at == index || at == 0)

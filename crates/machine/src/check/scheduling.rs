@@ -1,4 +1,4 @@
-//! Rights, limits, and rival threads.
+//! Checks of rights, limits, and rival threads.
 
 use super::threads::{Policy, Thread};
 use super::{Area, Check, Finding, Subject, some_of};
@@ -96,7 +96,7 @@ enum Limit {
     Of(u64),
 }
 
-/// The soft limit of this process.
+/// Soft limit of this process.
 fn limit(subject: &Subject, name: &str) -> Option<Limit> {
     let limits = subject.root.text("/proc/self/limits")?;
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
@@ -158,9 +158,9 @@ fn group_scheduling(check: &Check, subject: &Subject) -> Finding {
     }
 }
 
-/// The group of version 2 whose budget counts for a task of group `path`: the nearest one upwards under the cpu
-/// controller, which shows by its file cpu.weight. The root of all has none, and no limit. Version 2 has no file for the
-/// budget: no other group has any.
+/// Version 2 group whose budget applies to a task of group `path`: the nearest ancestor under the cpu
+/// controller, recognised by its file cpu.weight. The root group has no such file and no limit. Version 2
+/// has no file for the budget; other groups have none.
 fn budget_group(subject: &Subject, path: &str) -> Option<String> {
     let mounts = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
     let mut path = path.trim_end_matches('/');

@@ -1,4 +1,4 @@
-//! What is looked at: the machine's files, the cycle's CPU and priority, the bus's interface.
+//! Machine examined by the checks: its files, the cycle's CPU and priority, the bus's interface.
 
 use std::cell::OnceCell;
 
@@ -8,7 +8,7 @@ use crate::cpus::Cpus;
 use crate::ethtool::Ethtool;
 use crate::root::Root;
 
-/// The machine under a cycle.
+/// Machine under a cycle.
 #[derive(Debug)]
 pub struct Subject {
     pub(super) root: Root,
@@ -21,7 +21,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A cycle on `cpu`; `None` chooses the first isolated CPU, or else the last that is online.
+    /// Creates a subject for a cycle on `cpu`; `None` selects the first isolated CPU, or else the last that
+    /// is online.
     #[must_use]
     pub fn new(root: Root, cpu: Option<usize>) -> Self {
         let cpu = cpu.unwrap_or_else(|| default_cpu(&root));
@@ -36,14 +37,14 @@ impl Subject {
         }
     }
 
-    /// The cycle's priority, 1 to 99 (80 unless said).
+    /// Sets the cycle's priority, 1 to 99 (default 80).
     #[must_use]
     pub fn with_priority(mut self, priority: u8) -> Self {
         self.priority = priority;
         self
     }
 
-    /// The bus hangs on this interface, whose driver says this.
+    /// Sets the bus's interface and its driver's settings.
     #[must_use]
     pub fn with_interface(mut self, interface: impl Into<String>, ethtool: Ethtool) -> Self {
         self.interface = Some(interface.into());
@@ -51,29 +52,29 @@ impl Subject {
         self
     }
 
-    /// The cycle's CPU.
+    /// CPU of the cycle.
     #[must_use]
     pub fn cpu(&self) -> usize {
         self.cpu
     }
 
-    /// The CPUs that are online; the cycle's own if the machine does not say.
+    /// CPUs that are online; only the cycle's own if the machine does not list them.
     pub(super) fn online(&self) -> Cpus {
         online(&self.root).unwrap_or_else(|| Cpus::one(self.cpu))
     }
 
-    /// The CPUs that are online and not the cycle's: where everything else can go.
+    /// CPUs that are online except the cycle's, for everything else.
     pub(super) fn others(&self) -> Cpus {
         self.online().without(&Cpus::one(self.cpu))
     }
 
-    /// The path of a file of the cycle's CPU.
+    /// Path of a file of the cycle's CPU.
     pub(super) fn of_cpu(&self, file: &str) -> String {
         format!("/sys/devices/system/cpu/cpu{}/{file}", self.cpu)
     }
 
-    /// A word of the kernel's command line: `Some("")` for a flag, `Some(value)` for `name=value`. The last one
-    /// counts, as it does for the kernel.
+    /// Word of the kernel's command line: `Some("")` for a flag, `Some(value)` for `name=value`. The last
+    /// one counts, as for the kernel.
     pub(super) fn boot_word(&self, name: &str) -> Option<String> {
         let line = self.root.text("/proc/cmdline")?;
         line.split_ascii_whitespace().rev().find_map(|word| {
@@ -82,28 +83,28 @@ impl Subject {
         })
     }
 
-    /// How the kernel was built, as far as it says.
+    /// Build options of the kernel, as far as known.
     pub(super) fn config(&self) -> &KernelConfig {
         self.config.get_or_init(|| KernelConfig::read(&self.root))
     }
 
-    /// Every thread of the machine that can be seen.
+    /// All visible threads of the machine.
     pub(super) fn threads(&self) -> &[Thread] {
         self.threads.get_or_init(|| threads::read(&self.root))
     }
 
-    /// Whether the kernel runs interrupt handlers as threads.
+    /// True if the kernel runs interrupt handlers as threads.
     pub(super) fn has_interrupt_threads(&self) -> bool {
         crate::conditions::is_preempt_rt(&self.root) || self.boot_word("threadirqs").is_some()
     }
 
-    /// Whether the kernel keeps ordinary work away from the cycle's CPU.
+    /// True if the kernel keeps ordinary threads off the cycle's CPU.
     pub(super) fn is_isolated(&self) -> bool {
         isolated(&self.root).contains(self.cpu)
     }
 }
 
-/// CPUs that are isolated: by `isolcpus`, or by a cgroup v2 partition of that kind.
+/// CPUs isolated by `isolcpus`, or by an isolated partition of cgroup v2.
 fn isolated(root: &Root) -> Cpus {
     let files = ["/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated"];
     let sets = files.iter().filter_map(|file| root.text(file)?.parse().ok());

@@ -1,34 +1,34 @@
-//! The threads of the machine, read from `/proc` (proc_pid_stat(5), proc_pid_status(5)).
+//! Threads of the machine, read from `/proc` (proc_pid_stat(5), proc_pid_status(5)).
 
 use crate::cpus::Cpus;
 use crate::root::Root;
 use crate::task::Stat;
 
-/// One thread.
+/// Thread of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) process: i32,
     pub(super) thread: i32,
     pub(super) name: String,
-    /// Of the kernel.
+    /// True for a thread of the kernel.
     pub(super) kernel: bool,
-    /// The kernel lets nobody move it.
+    /// True if the kernel lets no process change its CPUs.
     pub(super) bound: bool,
     pub(super) policy: Policy,
-    /// Where it may run.
+    /// CPUs it may run on.
     pub(super) cpus: Cpus,
 }
 
-/// How a thread is scheduled.
+/// Scheduling policy of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
     Ordinary,
-    /// SCHED_FIFO or SCHED_RR, at this priority.
+    /// SCHED_FIFO or SCHED_RR, with its priority.
     Fixed(u8),
     Deadline,
 }
 
-/// Every thread that can be seen. Those that end meanwhile are left out.
+/// All visible threads; those that end meanwhile are left out.
 pub(super) fn read(root: &Root) -> Vec<Thread> {
     let processes = root.names("/proc").into_iter().filter_map(|name| name.parse::<i32>().ok());
     let mut threads = Vec::new();

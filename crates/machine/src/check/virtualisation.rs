@@ -1,4 +1,4 @@
-//! Who runs below the kernel, where it cannot see: hypervisor and firmware.
+//! Checks of layers below the kernel and invisible to it: hypervisor and firmware.
 
 use std::os::unix::fs::FileExt;
 
@@ -39,7 +39,7 @@ pub(super) const CHECKS: &[Check] = &[
     },
 ];
 
-/// The hypervisor below, if one is seen.
+/// Name of the hypervisor, if one is found.
 pub(super) fn hypervisor(root: &Root) -> Option<String> {
     let name = |path: &str| root.text(path);
     let products =
@@ -116,7 +116,7 @@ fn firmware_interrupts(check: &Check, subject: &Subject) -> Finding {
                        logging. Ask the maker. Measure with rtla hwnoise.";
             let hours = uptime_hours(subject).max(0.1);
             let found = format!("{count} since boot, {:.1} an hour", f64::from(count) / hours);
-            // Some come at boot on every machine.
+            // Some occur at boot on every machine.
             match f64::from(count) / hours {
                 rate if rate > 1.0 => check.warning(found, fix),
                 _ => check.note(found, fix),

@@ -1,4 +1,4 @@
-//! One change to the machine, and how it is undone.
+//! Recorded change of the machine, and its undoing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,32 +14,32 @@ use serde::{Deserialize, Serialize};
 use crate::cpus::Cpus;
 use crate::task::{self, Task};
 
-/// A change, with all that is needed to undo it.
+/// Change with everything needed to undo it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Change {
-    /// A file was written; `None`: it was not there.
+    /// A file was written; `None` if it did not exist before.
     File { path: PathBuf, before: Option<String> },
-    /// A file that holds a set of CPUs was written.
+    /// A file with a set of CPUs was written.
     Cpus { path: PathBuf, format: CpuFormat, before: String, after: String },
-    /// A thread was given other CPUs.
+    /// The affinity of a thread was changed.
     Affinity { tid: i32, started: u64, before: String, after: String },
-    /// Threads started from now on have what their parents were given: they get what their parents get back. Those in
-    /// `known`, by number and start, are there already.
+    /// Threads started from now on inherit the changed affinity of their parents, and are restored with
+    /// them. Those in `known`, by id and start time, exist already.
     Descendants { known: Vec<(i32, u64)> },
     /// A folder was made.
     Directory { path: PathBuf },
-    /// Threads were moved from a control group's list to another: all that are found there go back.
+    /// Threads were moved from one control group's list to another: all that are found there go back.
     Moved { from: PathBuf, to: PathBuf },
     /// A process or thread was written to the list of a control group.
     Attached { id: i32, started: u64, from: PathBuf },
-    /// A CPU was taken for one process; nothing to undo.
+    /// A CPU was claimed by one process; nothing to undo.
     Claim { cpu: usize },
     /// A command was run; this one undoes it.
     Command { undo: Vec<String> },
 }
 
-/// How a file writes a set of CPUs.
+/// Format of a set of CPUs in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuFormat {
@@ -50,10 +50,10 @@ pub enum CpuFormat {
 }
 
 impl CpuFormat {
-    /// The set in a file.
+    /// Reads the set in a file.
     ///
     /// # Errors
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read, or is no set of CPUs.
     pub fn read(self, path: &Path) -> io::Result<Cpus> {
         let text = fs::read_to_string(path)?;
         let cpus = match self {
@@ -71,12 +71,12 @@ impl CpuFormat {
     }
 }
 
-/// A change that could not be undone.
+/// Change that could not be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The change.
+    /// Description of the change.
     pub what: String,
-    /// Why.
+    /// Reason for the failure.
     pub why: String,
 }
 
@@ -87,7 +87,7 @@ impl fmt::Display for Failure {
 }
 
 impl Change {
-    /// [`Change::Descendants`] of all threads there are now.
+    /// Creates a [`Change::Descendants`] with all current threads.
     pub(crate) fn descendants() -> Self {
         Self::Descendants { known: Task::all().iter().map(|task| (task.tid, task.started)).collect() }
     }
@@ -96,7 +96,7 @@ impl Change {
         Self::Command { undo: undo.iter().map(|&word| word.to_owned()).collect() }
     }
 
-    /// Undoes this one of `all` changes. What is not there any more needs no undoing.
+    /// Undoes this one of `all` changes. An object that no longer exists needs no undoing.
     pub(crate) fn undo(&self, all: &[Self]) -> Result<(), Failure> {
         match self.try_undo(all) {
             Ok(()) => Ok(()),
@@ -153,7 +153,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// `now` with what was taken between `before` and `after`, without what was given.
+/// `now`, with the CPUs that were removed between `before` and `after`, and without those that were added.
 fn given_back(now: &Cpus, before: &str, after: &str) -> io::Result<Cpus> {
     let parse = |text: &str| {
         text.parse::<Cpus>().map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
@@ -166,7 +166,7 @@ fn given_back(now: &Cpus, before: &str, after: &str) -> io::Result<Cpus> {
     Ok(if then.is_empty() { before } else { then })
 }
 
-/// Who was given which CPUs instead of which: threads started meanwhile have inherited the change.
+/// Changed affinities by thread, which threads started meanwhile have inherited.
 struct Families {
     changed: BTreeMap<i32, (Cpus, Cpus)>,
 }
@@ -184,7 +184,8 @@ impl Families {
         Self { changed }
     }
 
-    /// Threads that were not changed themselves, but still have what their process or its nearest ancestor was given.
+    /// Restores threads that were not changed themselves but still have the affinity given to their process
+    /// or nearest ancestor.
     fn restore(&self, known: &[(i32, u64)]) -> io::Result<()> {
         for task in Task::all() {
             let known = known.contains(&(task.tid, task.started));
@@ -192,7 +193,7 @@ impl Families {
                 continue;
             }
             let Some((before, after)) = self.inherited(&task) else { continue };
-            // Threads end while we look at them.
+            // A thread may end in between.
             if task::affinity(task.tid).is_ok_and(|now| now == *after) {
                 let _ = task::set_affinity(task.tid, before);
             }
@@ -212,7 +213,7 @@ impl Families {
     }
 }
 
-/// Generations looked back at most.
+/// Most generations searched.
 const LONGEST_LINE: usize = 64;
 
 /// Moves every thread listed in `from` to `to`, until none is left that can be moved.
@@ -233,7 +234,7 @@ pub(crate) fn move_all(from: &Path, to: &Path) -> io::Result<()> {
 /// Threads may start others while they are moved.
 const PASSES: usize = 8;
 
-/// A control group can be busy a moment longer, with threads that are just ending.
+/// Removes a control group, which can be busy a moment longer with threads that are just ending.
 fn remove_group(path: &Path) -> io::Result<()> {
     for _ in 0..PASSES {
         match fs::remove_dir(path) {
@@ -246,7 +247,7 @@ fn remove_group(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Of `always [madvise] never` or `none (full) lazy` the middle; any other text as it is, without the line's end.
+/// Selected word of `always [madvise] never` or `none (full) lazy`; any other text without its line end.
 pub(crate) fn chosen(text: &str) -> &str {
     let between = |open, close| text.split_once(open).and_then(|(_, rest)| rest.split_once(close));
     match between('[', ']').or_else(|| between('(', ')')) {
@@ -255,7 +256,7 @@ pub(crate) fn chosen(text: &str) -> &str {
     }
 }
 
-/// Runs a command to its end, its output kept for the error.
+/// Runs a command to its end and keeps its output for the error.
 pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
     let output = command.stdin(Stdio::null()).output()?;
     if output.status.success() {
@@ -266,7 +267,7 @@ pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
     Err(io::Error::other(format!("{:?}: {}: {said}", command.get_program(), output.status)))
 }
 
-/// Whether what was changed is not there any more.
+/// True if the error means that the changed object no longer exists.
 fn gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV))

@@ -1,9 +1,9 @@
-//! Every change to the machine, remembered before it is made, and undone.
+//! Journal of changes to the machine, recorded before they are made, and undone from it.
 //!
-//! A [`Journal`] is a file below `/run/onbeat`: a line for each change, synced to the file before the change is made.
-//! Dropping the journal undoes its changes, the last one first, and removes the file. When a process is killed its
-//! journal stays behind, and [`restore()`] does what the process could not. Whether a process still lives is asked of the
-//! lock it holds on its file, which the kernel takes away with the process, whatever ended it.
+//! A [`Journal`] is a file below `/run/onbeat`: a line for each change, synced to the file before the
+//! change is made. Dropping the journal undoes its changes, the last one first, and removes the file. The
+//! journal of a killed process stays, and [`restore()`] undoes it. A living process is recognised by the
+//! lock it holds on its file, which the kernel releases with the process, however it ended.
 //!
 //! ```no_run
 //! use onbeat_machine::journal::Journal;
@@ -17,11 +17,11 @@
 //! # }
 //! ```
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `change` | one change, and how it is undone |
+//! | `change` | a change, and its undoing |
 //! | `record` | the file: header, changes, lock |
-//! | `restore` | journals whose process is dead |
+//! | `restore` | undoing the journals of dead processes |
 
 mod change;
 mod record;
@@ -42,29 +42,31 @@ use crate::cpus::Cpus;
 use crate::task::{self, Task};
 use record::Record;
 
-/// Where journals lie: gone with the next start of the machine, as are the changes.
+/// Folder of the journals: cleared at the next boot, as are the changes.
 pub const DIRECTORY: &str = "/run/onbeat";
 
-/// Changes to the machine, undone when this is dropped; [`Journal::persistent`] ones stay until they are restored.
+/// Journal whose changes are undone when it is dropped; those of a [`Journal::persistent`] one stay until
+/// they are restored.
 #[derive(Debug)]
 pub struct Journal {
     record: Record,
     changes: Vec<Change>,
-    /// Outlives the process.
+    /// True if it outlives the process.
     persistent: bool,
     undone: bool,
 }
 
 impl Journal {
-    /// An empty journal below [`DIRECTORY`]; `what` says in a few words what its changes are for.
+    /// Creates an empty journal below [`DIRECTORY`]; `what` names the purpose of its changes in a few
+    /// words.
     ///
     /// # Errors
-    /// The folder or the file cannot be made: it needs root.
+    /// The folder or the file cannot be made; root is required.
     pub fn begin(what: &str) -> io::Result<Self> {
         Self::begin_in(Path::new(DIRECTORY), what)
     }
 
-    /// [`Journal::begin`] in another folder.
+    /// Creates a journal as [`Journal::begin`] does, in another folder.
     ///
     /// # Errors
     /// The folder or the file cannot be made.
@@ -72,15 +74,15 @@ impl Journal {
         Self::new(directory, what, false)
     }
 
-    /// A journal whose changes outlive the process: [`restore()`] undoes them.
+    /// Creates a journal whose changes outlive the process: [`restore()`] undoes them.
     ///
     /// # Errors
-    /// The folder or the file cannot be made: it needs root.
+    /// The folder or the file cannot be made; root is required.
     pub fn persistent(what: &str) -> io::Result<Self> {
         Self::persistent_in(Path::new(DIRECTORY), what)
     }
 
-    /// [`Journal::persistent`] in another folder.
+    /// Creates a journal as [`Journal::persistent`] does, in another folder.
     ///
     /// # Errors
     /// The folder or the file cannot be made.
@@ -96,29 +98,29 @@ impl Journal {
         Ok(Self { record, changes: Vec::new(), persistent, undone: false })
     }
 
-    /// The file.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.record.path()
     }
 
-    /// Changes remembered so far.
+    /// Number of changes recorded.
     #[must_use]
     pub fn len(&self) -> usize {
         self.changes.len()
     }
 
-    /// Whether nothing was changed yet.
+    /// True if nothing was changed yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Writes `value` to a file, which is given its old content back later. A file that is not there is made, and
-    /// removed again. Of a file that shows choices, as `always [madvise] never`, the old choice is kept.
+    /// Writes `value` to a file, whose old content is restored later. A missing file is made, and removed
+    /// again. For a file with choices, such as `always [madvise] never`, the old choice is recorded.
     ///
     /// # Errors
-    /// The old content cannot be read, or the new one is refused; then nothing was changed.
+    /// The old content cannot be read, or the new one is refused; nothing was changed.
     pub fn write(&mut self, path: &Path, value: &str) -> io::Result<()> {
         let before = match fs::read_to_string(path) {
             Ok(text) => Some(change::chosen(&text).to_owned()),
@@ -128,11 +130,11 @@ impl Journal {
         self.make_with(Change::File { path: path.to_owned(), before }, || fs::write(path, value))
     }
 
-    /// Lets a thread run on these CPUs only. Undoing gives back what this took and takes what this gave; a change that
-    /// somebody else made to other CPUs in between stays.
+    /// Restricts a thread to these CPUs. Undoing returns the CPUs this removed and removes those it added;
+    /// a change made to other CPUs in between stays.
     ///
     /// # Errors
-    /// ESRCH if there is no such thread (any more), EINVAL if the kernel has bound it, EPERM.
+    /// ESRCH if the thread does not exist (any more), EINVAL if the kernel has bound it, EPERM.
     pub fn set_affinity(&mut self, tid: i32, cpus: &Cpus) -> io::Result<()> {
         let task = Task::read(tid).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
         let before = task::affinity(tid)?;
@@ -145,10 +147,10 @@ impl Journal {
         self.make_with(change, || task::set_affinity(tid, cpus))
     }
 
-    /// Writes a set of CPUs to a file that holds one. Undone as [`Journal::set_affinity`].
+    /// Writes a set of CPUs to a file. Undone as [`Journal::set_affinity`].
     ///
     /// # Errors
-    /// The old set cannot be read, or the new one is refused; then nothing was changed.
+    /// The old set cannot be read, or the new one is refused; nothing was changed.
     pub fn set_cpus(&mut self, path: &Path, format: CpuFormat, cpus: &Cpus) -> io::Result<()> {
         let before = format.read(path)?;
         let change = Change::Cpus {
@@ -160,7 +162,7 @@ impl Journal {
         self.make_with(change, || fs::write(path, format.write(cpus)))
     }
 
-    /// Makes a folder (a control group), which is removed later.
+    /// Makes a folder (a control group), which is removed on undo.
     ///
     /// # Errors
     /// It cannot be made.
@@ -168,15 +170,15 @@ impl Journal {
         self.make_with(Change::Directory { path: path.to_owned() }, || fs::create_dir(path))
     }
 
-    /// Runs a command; `undo`, program and arguments, is run later.
+    /// Runs a command; `undo`, program and arguments, is run on undo.
     ///
     /// # Errors
-    /// It cannot be started, or ends with anything but success.
+    /// It cannot be started, or fails.
     pub fn run(&mut self, command: &mut Command, undo: &[&str]) -> io::Result<()> {
         self.make_with(Change::command(undo), || change::succeed(command))
     }
 
-    /// Remembers `change`, then makes it; one that fails is forgotten.
+    /// Records `change`, then makes it; the record of a failed change is removed.
     pub(crate) fn make_with<T>(
         &mut self,
         change: Change,
@@ -191,15 +193,15 @@ impl Journal {
         made
     }
 
-    /// Remembers a change that is about to be made.
+    /// Records a change that is about to be made.
     pub(crate) fn remember(&mut self, change: Change) -> io::Result<()> {
         self.record.append(&change)?;
         self.changes.push(change);
         Ok(())
     }
 
-    /// Undoes everything, the last change first, and returns what could not be undone. That stays in the file, for
-    /// [`restore()`] to try again.
+    /// Undoes all changes, the last one first, and returns those that could not be undone. These stay in
+    /// the file, for [`restore()`] to retry.
     #[must_use]
     pub fn undo(mut self) -> Vec<Failure> {
         self.undo_all()
@@ -221,14 +223,14 @@ impl Drop for Journal {
     }
 }
 
-/// Undoes the journals of this process, for a process that is about to end without dropping them. Returns what could
-/// not be undone.
+/// Undoes the journals of this process, for a process that is about to end without dropping them. Returns
+/// the changes that could not be undone.
 pub fn undo_own() -> Vec<Failure> {
     let paths = std::mem::take(&mut *own());
     paths.iter().flat_map(|path| restore::undo_file(path)).collect()
 }
 
-/// Journals of this process that are undone at its end.
+/// Journals of this process to be undone at its end.
 static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn own() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {

@@ -1,4 +1,4 @@
-//! The file of a journal: a header, a line for each change, and a lock as long as its process lives.
+//! File of a journal: a header, a line for each change, and a lock held by its process.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,31 +12,31 @@ use serde::{Deserialize, Serialize};
 use super::change::{Change, Failure};
 use crate::task::Task;
 
-/// The first line.
+/// First line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
-    /// What the changes are for.
+    /// Purpose of the changes.
     pub(super) what: String,
-    /// Whose they are.
+    /// Id of the process that makes them.
     pub(super) pid: u32,
-    /// They outlive the process.
+    /// True if they outlive the process.
     pub(super) persistent: bool,
-    /// The start of the machine they were made in: with the next one they are gone.
+    /// Boot id of the machine: after the next boot the changes are gone.
     pub(super) boot: String,
 }
 
-/// A journal's file, open and locked.
+/// File of a journal, open and locked.
 #[derive(Debug)]
 pub(super) struct Record {
     file: File,
     path: PathBuf,
     header: Header,
-    /// Where the last line begins.
+    /// Offset of the last line.
     last: u64,
 }
 
 impl Record {
-    /// A new file, locked before anybody can see it.
+    /// Creates a file, locked before it becomes visible.
     pub(super) fn create(directory: &Path, what: &str, persistent: bool) -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         // Relaxed: only uniqueness counts.
@@ -60,7 +60,8 @@ impl Record {
         Ok(Self { file, path, header, last: line.len() as u64 })
     }
 
-    /// An existing file whose process is dead, or that no process holds; `None` if one does, or it is gone.
+    /// Opens and locks the file of a dead process, or one that no process holds; `None` if a process holds
+    /// it or it is gone.
     pub(super) fn take_over(path: &Path) -> io::Result<Option<(Self, Vec<Change>)>> {
         let file = match open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -69,7 +70,7 @@ impl Record {
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
         }
-        // Somebody else may have undone and removed it meanwhile.
+        // Another process may have undone and removed it meanwhile.
         if file.metadata().map_err(|error| place(path, &error))?.nlink() == 0 {
             return Ok(None);
         }
@@ -85,19 +86,20 @@ impl Record {
         &self.header
     }
 
-    /// Adds a change, and returns when it is in the file.
+    /// Appends a change, and returns once it is on the file.
     pub(super) fn append(&mut self, change: &Change) -> io::Result<()> {
         self.last = self.file.seek(SeekFrom::End(0))?;
         self.file.write_all(&line(change)?)?;
         self.file.sync_data()
     }
 
-    /// Takes the last change away again.
+    /// Removes the last change.
     pub(super) fn forget_last(&mut self) -> io::Result<()> {
         self.file.set_len(self.last)
     }
 
-    /// Undoes `changes`, the last one first. The file is removed, or holds what could not be undone.
+    /// Undoes `changes`, the last one first. The file is removed, or keeps the changes that could not be
+    /// undone.
     pub(super) fn undo(&mut self, changes: &[Change]) -> Vec<Failure> {
         let mut failures = Vec::new();
         let mut left = Vec::new();
@@ -117,7 +119,7 @@ impl Record {
     }
 
     pub(super) fn remove(&self) {
-        // Already gone is as good.
+        // An error means that it is gone already.
         let _ = fs::remove_file(&self.path);
     }
 
@@ -133,9 +135,10 @@ impl Record {
     }
 }
 
-/// Opens a journal. What stands in it is done as this user: nobody else may have written it, nor said where it is.
+/// Opens a journal. Its changes are undone with this user's rights, so only this user may have written it
+/// or made its path.
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    // A pipe does not hold us, and a symbolic link is not followed.
+    // A pipe does not block, and a symbolic link is not followed.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
     let file = file.map_err(|error| match error.raw_os_error() {
@@ -165,8 +168,8 @@ fn not_ours(path: &Path, found: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Header and changes of a journal, of a living process or a dead one. A last line cut short belongs to a change that
-/// was not made.
+/// Reads header and changes of a journal, of a living process or a dead one. A truncated last line belongs
+/// to a change that was not made.
 pub(super) fn read(mut file: &File, path: &Path) -> io::Result<(Header, Vec<Change>)> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(0))?;
@@ -188,15 +191,15 @@ pub(super) fn read(mut file: &File, path: &Path) -> io::Result<(Header, Vec<Chan
     Ok((header, whole.map(parse).collect::<io::Result<_>>()?))
 }
 
-/// More of a file is not read, in bytes: a line for each thread of a large machine is far less.
+/// Most bytes read: a line for each thread of a large machine is far less.
 const LONGEST: u64 = 64 << 20;
 
-/// Which start of the machine this is.
+/// Boot id of the machine.
 pub(super) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// What the names of journals end with.
+/// Extension of the journals' names.
 pub(super) const EXTENSION: &str = "journal";
 
 fn line<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! Journals whose process is dead.
+//! Undoing the journals of dead processes.
 
 use std::fmt;
 use std::fs;
@@ -12,18 +12,18 @@ use super::DIRECTORY;
 use super::change::{Change, Failure};
 use super::record::{self, EXTENSION, Record};
 
-/// A journal that was undone.
+/// Journal that was undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// What its changes were for.
+    /// Purpose of its changes.
     pub what: String,
-    /// The process that made them.
+    /// Id of the process that made them.
     pub pid: u32,
-    /// They were meant to outlive it.
+    /// True if they were to outlive it.
     pub persistent: bool,
-    /// How many there were.
+    /// Number of changes.
     pub changes: usize,
-    /// What could not be undone.
+    /// Changes that could not be undone.
     pub failures: Vec<Failure>,
 }
 
@@ -35,16 +35,17 @@ impl fmt::Display for Restored {
     }
 }
 
-/// What was undone, and what was not.
+/// Journals undone and refused.
 #[derive(Debug, Default)]
 pub struct Restoration {
-    /// The journals that were undone.
+    /// Journals that were undone.
     pub restored: Vec<Restored>,
-    /// Journals that are none, or not this user's alone, each by name; nothing in them was done.
+    /// Files that are no journal, or not owned by this user alone, each by name; nothing in them was
+    /// undone.
     pub refused: Vec<io::Error>,
 }
 
-/// Undoes what dead processes left behind, and what was made to outlive its process.
+/// Undoes the changes left by dead processes, and those made to outlive their process.
 ///
 /// # Errors
 /// The folder of the journals cannot be read, or others may write to it.
@@ -52,18 +53,18 @@ pub fn restore() -> io::Result<Restoration> {
     restore_in(Path::new(DIRECTORY), true)
 }
 
-/// Undoes what processes left behind that were killed; what was made to outlive its process stays.
+/// Undoes the changes left by killed processes; those made to outlive their process stay.
 ///
 /// # Errors
-/// As [`restore`].
+/// Those of [`restore`].
 pub fn restore_crashed() -> io::Result<Restoration> {
     restore_in(Path::new(DIRECTORY), false)
 }
 
-/// [`restore`] (`persistent`) or [`restore_crashed`] in another folder.
+/// Does the work of [`restore`] (`persistent`) or [`restore_crashed`] in another folder.
 ///
 /// # Errors
-/// As [`restore`].
+/// Those of [`restore`].
 pub fn restore_in(directory: &Path, persistent: bool) -> io::Result<Restoration> {
     let mut restoration = Restoration::default();
     for path in journals(directory)? {
@@ -104,7 +105,7 @@ pub(super) fn undo_file(path: &Path) -> Vec<Failure> {
     failures
 }
 
-/// The living process that has claimed `cpu`, if there is one.
+/// Id of the living process that has claimed `cpu`, if there is one.
 pub(crate) fn claimed(cpu: usize) -> Option<u32> {
     journals(Path::new(DIRECTORY)).ok()?.into_iter().find_map(|path| {
         let file = record::open(&path).ok()?;
@@ -116,7 +117,8 @@ pub(crate) fn claimed(cpu: usize) -> Option<u32> {
     })
 }
 
-/// The journals in a folder. What stands in them is done as root: nobody else may have written them.
+/// Journals in a folder. They are undone with root's rights, so no other user may have written to the
+/// folder.
 pub(super) fn journals(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let metadata = match fs::metadata(directory) {
         Ok(metadata) => metadata,

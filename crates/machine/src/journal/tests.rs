@@ -1,9 +1,9 @@
-//! Journals in a folder of their own.
+//! Tests of journals in a folder of their own.
 
 use super::*;
 use crate::task;
 
-/// A folder of this test, removed with it.
+/// Folder of a test, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -103,7 +103,7 @@ fn a_living_process_is_left_alone_and_a_persistent_journal_waits_for_restore() {
     assert_eq!(journal.undo(), []);
 }
 
-/// What a process leaves behind that was killed in the middle of a line.
+/// As left by a process that was killed in the middle of a line.
 #[test]
 fn a_line_cut_short_is_a_change_that_was_not_made() {
     let folder = Folder::new("cut");
@@ -123,7 +123,7 @@ fn a_line_cut_short_is_a_change_that_was_not_made() {
     assert!(error.contains("1-2-5.journal: line 1 is no line of a journal"), "{error}");
 }
 
-/// A journal of a dead process that sets a file back, and what it is to be set back to.
+/// Creates a journal of a dead process that restores a file; returns the file.
 fn left_behind(folder: &Folder, name: &str) -> PathBuf {
     let number = folder.file(&format!("{name}-number"), "2");
     let header = format!(r#"{{"what":"test","pid":1,"persistent":false,"boot":"{}"}}"#, record::boot());
@@ -136,7 +136,7 @@ fn left_behind(folder: &Folder, name: &str) -> PathBuf {
 #[test]
 fn garbage_is_named_and_keeps_no_other_journal_from_being_undone() {
     let folder = Folder::new("garbage");
-    // Before and behind all of them by name.
+    // Before and after all of them by name.
     let numbers = ["0", "m", "z"].map(|name| left_behind(&folder, name));
     let header = fs::read(folder.0.join("0.journal")).unwrap();
     let rows: [(&str, &[u8]); 6] = [
@@ -237,7 +237,7 @@ fn sets_of_cpus_keep_what_others_changed_meanwhile() {
     journal.set_cpus(&list, CpuFormat::List, &three).unwrap();
     journal.set_cpus(&mask, CpuFormat::Mask, &three).unwrap();
     assert_eq!((text(&list).as_str(), text(&mask).as_str()), ("0,2-3", "0000000d"));
-    // Somebody takes CPU 2 as well.
+    // Another process takes CPU 2 as well.
     fs::write(&list, "0,3").unwrap();
     assert_eq!(journal.undo(), []);
     assert_eq!((text(&list).as_str(), text(&mask).as_str()), ("0-1,3", "0000000f"));
@@ -258,7 +258,7 @@ fn affinities_come_back_also_to_threads_started_meanwhile() {
         let mut journal = Journal::begin_in(&folder.0, "test").unwrap();
         journal.remember(Change::descendants()).unwrap();
         journal.set_affinity(child_tid, &fewer).unwrap();
-        // This process itself: a grandchild starts from its main thread's family.
+        // The main thread of this process: a child started later is restored with it.
         let leader = std::process::id() as i32;
         let before = task::affinity(leader).unwrap();
         journal.set_affinity(leader, &fewer).unwrap();
@@ -278,7 +278,7 @@ fn affinities_come_back_also_to_threads_started_meanwhile() {
     .unwrap();
 }
 
-/// A process killed in the middle of a change has written it down.
+/// A process killed in the middle of a change has recorded it.
 #[test]
 fn a_change_is_in_the_file_before_it_is_made() {
     let folder = Folder::new("before");

@@ -1,8 +1,8 @@
-//! Everything, by a cpuset of cgroup v1: cpuset(7).
+//! Shielding with a cpuset of cgroup v1: cpuset(7).
 //!
-//! Two groups are made below the root: one for the CPU, with the calling thread, and one for all others. Groups that
-//! somebody else has made lose the CPU. Load balancing of the root is switched off, so that the scheduler of the CPU
-//! has nobody to balance with.
+//! Two groups are made below the root: one for the CPU, with the calling thread, and one for all others.
+//! Groups made by other programs lose the CPU. Load balancing of the root is switched off, so that the
+//! scheduler of the CPU has no other CPU to balance with.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
         let path = group.join("cpuset.cpus");
         let now = CpuFormat::List.read(&path)?;
         let fewer = now.without(&Cpus::one(cpu));
-        // A group with this CPU alone is somebody's own shield, or empty.
+        // A group with this CPU alone is another program's shield, or empty.
         if now.contains(cpu) && !fewer.is_empty() {
             journal.set_cpus(&path, CpuFormat::List, &fewer)?;
         }
@@ -36,19 +36,19 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
         fs::write(group.join("cpuset.mems"), memory.trim())?;
         fs::write(group.join("cpuset.cpus"), cpus.to_string())?;
     }
-    // Undone before the folders are removed: what is in them goes back.
+    // Recorded first, so that the threads move back before the folders are removed.
     journal.remember(Change::Moved { from: tasks.clone(), to: rest.join("tasks") })?;
     move_all(&tasks, &rest.join("tasks"))?;
     let before = root.join(mounts::own(Some("cpuset")).unwrap_or_default().trim_start_matches('/'));
     journal.remember(Change::Moved { from: before.join("tasks"), to: own.join("tasks") })?;
     fs::write(own.join("tasks"), here.to_string())?;
-    // Refused where somebody else's groups overlap: the threads are away all the same.
+    // Refused if groups of other programs overlap: the threads are moved away all the same.
     let _ = fs::write(own.join("cpuset.cpu_exclusive"), "1");
     let _ = journal.write(&root.join("cpuset.sched_load_balance"), "0");
     Ok(())
 }
 
-/// Every group below `root`, the innermost first.
+/// All groups below `root`, the innermost first.
 fn groups_below(root: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(root).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

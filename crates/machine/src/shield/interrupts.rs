@@ -1,4 +1,4 @@
-//! Interrupts, and the kernel's unbound workers.
+//! Moving of interrupts, and of the kernel's unbound workers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,21 +7,21 @@ use super::Left;
 use crate::cpus::Cpus;
 use crate::journal::{CpuFormat, Journal};
 
-/// What came of moving interrupts.
+/// Result of moving interrupts.
 pub(super) struct Moved {
     pub(super) moved: usize,
     pub(super) left: Vec<Left>,
 }
 
-/// Takes `cpu` from every interrupt, from those that will be set up later, and from the kernel's unbound workers and
-/// its watchdog.
+/// Removes `cpu` from the masks of all interrupts, of those set up later, and of the kernel's unbound
+/// workers and watchdog.
 pub(super) fn move_away(journal: &mut Journal, cpu: usize) -> Moved {
     for (path, format) in [
         ("/proc/irq/default_smp_affinity", CpuFormat::Mask),
         ("/sys/devices/virtual/workqueue/cpumask", CpuFormat::Mask),
         ("/proc/sys/kernel/watchdog_cpumask", CpuFormat::List),
     ] {
-        // Not every kernel has each of them, and an unbound worker is in the report if it stays.
+        // Not every kernel has each of them, and an unbound worker that stays is reported.
         let _ = take(journal, Path::new(path), format, cpu);
     }
     for path in workqueues() {
@@ -75,7 +75,7 @@ fn numbers() -> Vec<u32> {
     numbers
 }
 
-/// `24 eth0`: the number, and who handles it.
+/// Number and handlers of an interrupt, such as `24 eth0`.
 fn name(number: u32) -> String {
     let entries = fs::read_dir(format!("/proc/irq/{number}")).into_iter().flatten().flatten();
     let handlers = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));

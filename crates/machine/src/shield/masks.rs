@@ -1,4 +1,4 @@
-//! Threads, by their affinity masks.
+//! Shielding with the affinity masks of threads.
 
 use std::io;
 
@@ -7,18 +7,19 @@ use crate::cpus::Cpus;
 use crate::journal::{Change, Journal};
 use crate::task::{self, Task};
 
-/// Takes `cpu` from every thread but the calling one. What only ran there gets all other CPUs.
+/// Removes `cpu` from the masks of all threads but the calling one. A thread that could only run there gets
+/// all other CPUs.
 pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Result<()> {
     journal.remember(Change::descendants())?;
     let rest = online.without(&Cpus::one(cpu));
-    // Threads start others meanwhile; what starts after its parent was moved is there already.
+    // Threads start others meanwhile; those started after their parent was moved need no move.
     for _ in 0..PASSES {
         let mut moved = false;
         for task in on(cpu).iter().filter(|task| !task.bound) {
             let Ok(now) = task::affinity(task.tid) else { continue };
             let fewer = now.without(&Cpus::one(cpu));
             let fewer = if fewer.is_empty() { rest.clone() } else { fewer };
-            // A thread that has ended, or that is not ours to move: it shows in the report.
+            // A thread that has ended, or that may not be moved; the report shows it.
             moved |= journal.set_affinity(task.tid, &fewer).is_ok();
         }
         if !moved {
@@ -28,7 +29,8 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     Ok(())
 }
 
-/// Remembers masks that are not everything: kernels before 6.2 forget them when the CPUs of a thread's group change.
+/// Records masks that are restricted: kernels before 6.2 forget them when the CPUs of a thread's group
+/// change.
 pub(super) fn remember(journal: &mut Journal, online: &Cpus) -> io::Result<()> {
     for task in Task::all().iter().filter(|task| !task.bound) {
         if let Some(mask) = task::affinity(task.tid).ok().filter(|mask| mask != online) {
@@ -40,7 +42,7 @@ pub(super) fn remember(journal: &mut Journal, online: &Cpus) -> io::Result<()> {
     Ok(())
 }
 
-/// Every thread but the calling one that may run on `cpu`.
+/// All threads but the calling one that may run on `cpu`.
 pub(super) fn on(cpu: usize) -> Vec<Task> {
     let here = task::current();
     let mut tasks = Task::all();
@@ -50,7 +52,7 @@ pub(super) fn on(cpu: usize) -> Vec<Task> {
     tasks
 }
 
-/// Why these threads are still there.
+/// Reasons for these threads to stay.
 pub(super) fn left(tasks: &[Task]) -> Vec<Left> {
     let kinds: [(&str, Is); 3] = [
         ("bound to its CPU by the kernel", |task| task.bound && !task.name.starts_with(UNBOUND_WORKER)),
@@ -68,8 +70,8 @@ pub(super) fn left(tasks: &[Task]) -> Vec<Left> {
 
 type Is = fn(&Task) -> bool;
 
-/// What the names of workers begin with that the mask of the workqueues moves.
+/// Prefix of the names of workers that follow the mask of the workqueues.
 const UNBOUND_WORKER: &str = "kworker/u";
 
-/// Looks at all threads at most.
+/// Most passes over all threads.
 const PASSES: usize = 5;

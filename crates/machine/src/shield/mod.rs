@@ -1,17 +1,17 @@
-//! A CPU of its own for one thread: everything else that can be moved is moved away, and comes back.
+//! Shield of a CPU for one thread: everything else that can be moved is moved away, and restored later.
 //!
-//! What keeps the rest away is whatever the machine has, tried in this order: an isolated partition of cgroup v2
-//! (`cpuset.cpus.partition`), a cpuset of cgroup v1, or the affinity mask of every thread. Interrupts and the kernel's
-//! unbound workers are moved by their own masks in each case. What the kernel has bound to the CPU - its timer, its
-//! `ksoftirqd`, its `migration` thread - stays, and the report says so. All of it is written to a
-//! [`Journal`] first.
+//! Threads are kept away by the first method the machine grants: an isolated partition of cgroup v2
+//! (`cpuset.cpus.partition`), a cpuset of cgroup v1, or the affinity mask of every thread. Interrupts and
+//! the kernel's unbound workers are moved by their own masks in each case. Threads and interrupts that the
+//! kernel has bound to the CPU - its timer, its `ksoftirqd`, its `migration` thread - stay, and are
+//! reported. All changes are recorded in a [`Journal`] first.
 //!
-//! | module | what it moves |
+//! | module | contents |
 //! |---|---|
-//! | `partition` | everything, by cgroup v2 |
-//! | `cpuset` | everything, by cgroup v1 |
-//! | `masks` | threads, by their affinity masks |
-//! | `interrupts` | interrupts, and the kernel's unbound workers |
+//! | `partition` | shielding with a partition of cgroup v2 |
+//! | `cpuset` | shielding with a cpuset of cgroup v1 |
+//! | `masks` | shielding with affinity masks |
+//! | `interrupts` | moving of interrupts, and of the kernel's unbound workers |
 
 mod cpuset;
 mod interrupts;
@@ -28,89 +28,90 @@ use crate::cpus::Cpus;
 use crate::journal::{self, Change, Failure, Journal};
 use crate::task;
 
-/// A CPU that belongs to the thread that raised this, until it is dropped.
+/// Reservation of a CPU for the thread that raised it, until it is dropped.
 #[derive(Debug)]
 pub struct Shield {
     journal: Journal,
     report: ShieldReport,
 }
 
-/// What was done for a shield, and what could not be.
+/// Result of raising a shield.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShieldReport {
-    /// The CPU.
+    /// CPU shielded.
     pub cpu: usize,
-    /// What keeps threads away from it.
+    /// Method that keeps threads away.
     pub method: Method,
-    /// Threads that could run there before and cannot now.
+    /// Number of threads that could run there before and cannot now.
     pub threads: usize,
-    /// Interrupts that could arrive there before and cannot now.
+    /// Number of interrupts that could arrive there before and cannot now.
     pub interrupts: usize,
-    /// What still runs there.
+    /// Threads and interrupts that stay.
     pub left: Vec<Left>,
 }
 
-/// What keeps threads away from a CPU.
+/// Method that keeps threads away from a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// An isolated partition of cgroup v2.
+    /// Isolated partition of cgroup v2.
     Partition,
-    /// A cpuset of cgroup v1.
+    /// Cpuset of cgroup v1.
     Cpuset,
-    /// The affinity mask of every thread.
+    /// Affinity mask of every thread.
     Masks,
 }
 
-/// Something that still runs on a shielded CPU.
+/// Group of threads or interrupts that stay on a shielded CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Threads by name, interrupts by number.
+    /// Names of threads, numbers of interrupts.
     pub what: Vec<String>,
-    /// Why it stays.
+    /// Reason why they stay.
     pub why: String,
 }
 
-/// Why a CPU could not be shielded.
+/// Reason for a shield that was not raised.
 #[derive(Debug, Error)]
 pub enum ShieldError {
-    /// There is nowhere to move anything to.
+    /// There is no other CPU for the other threads.
     #[error("the machine has one CPU only: there is none to move the rest to")]
     OneCpu,
-    /// No such CPU.
+    /// The CPU does not exist.
     #[error("there is no CPU {cpu} online: found {online}")]
     NoSuchCpu {
-        /// Asked for.
+        /// CPU requested.
         cpu: usize,
-        /// Those there are.
+        /// CPUs that are online.
         online: String,
     },
-    /// Another process has it.
+    /// Another process has shielded it.
     #[error("CPU {cpu} is shielded by process {pid} already: choose another CPU or end that one")]
     Taken {
-        /// Asked for.
+        /// CPU requested.
         cpu: usize,
-        /// Whose it is.
+        /// Id of that process.
         pid: u32,
     },
     /// The journal cannot be written.
     #[error("needs root: what is changed is remembered below /run/onbeat, which cannot be written ({0})")]
     Journal(io::Error),
-    /// The calling thread did not get there.
+    /// The calling thread cannot be moved to the CPU.
     #[error("the calling thread was not let onto CPU {cpu}: {why}")]
     Placement {
-        /// Asked for.
+        /// CPU requested.
         cpu: usize,
-        /// What the system said.
+        /// Error of the operating system.
         why: io::Error,
     },
 }
 
 impl Shield {
-    /// Moves everything else away from `cpu` and the calling thread there. Other threads of this process are moved
-    /// away like all others.
+    /// Moves everything else away from `cpu` and the calling thread there. Other threads of this process
+    /// are moved away like all others.
     ///
     /// # Errors
-    /// The machine has no such CPU or no other one, another process has it, or this one may not (it needs root).
+    /// The machine has no such CPU or no other one, another process has shielded it, or this one has not
+    /// the right (root is required).
     pub fn raise(cpu: usize) -> Result<Self, ShieldError> {
         let online = Cpus::online();
         if !online.contains(cpu) {
@@ -133,20 +134,20 @@ impl Shield {
         Ok(Self { journal, report })
     }
 
-    /// What was done.
+    /// Result of raising it.
     #[must_use]
     pub fn report(&self) -> &ShieldReport {
         &self.report
     }
 
-    /// Puts everything back, and returns what could not be.
+    /// Restores everything, and returns the changes that could not be undone.
     #[must_use]
     pub fn lower(self) -> Vec<Failure> {
         self.journal.undo()
     }
 }
 
-/// The first of the methods that the machine grants. What a refused one has changed is undone.
+/// Applies the first method that the machine grants. Changes of a refused one are undone.
 fn keep_threads_away(cpu: usize, online: &Cpus) -> Result<(Journal, Method), ShieldError> {
     type Raise = fn(&mut Journal, usize, &Cpus) -> io::Result<()>;
     let methods: [(Method, Raise); 3] = [
@@ -158,7 +159,8 @@ fn keep_threads_away(cpu: usize, online: &Cpus) -> Result<(Journal, Method), Shi
     for (method, raise) in methods {
         let mut journal = Journal::begin(&format!("shield of CPU {cpu}")).map_err(ShieldError::Journal)?;
         journal.remember(Change::Claim { cpu }).map_err(ShieldError::Journal)?;
-        // First, so that it is put back last: in a control group of one CPU a thread has no other to go back to.
+        // Recorded first, so that it is undone last: in a control group of one CPU a thread cannot return
+        // to others.
         journal
             .set_affinity(task::current(), &Cpus::one(cpu))
             .map_err(|why| ShieldError::Placement { cpu, why })?;

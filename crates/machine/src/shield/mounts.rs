@@ -1,9 +1,9 @@
-//! Where the control groups are.
+//! Mount points of the control groups.
 
 use std::fs;
 use std::path::PathBuf;
 
-/// Where a cgroup v1 hierarchy with this controller is mounted; `None` asks for cgroup v2.
+/// Mount point of the cgroup v1 hierarchy with this controller; `None` asks for cgroup v2.
 pub(super) fn mount(controller: Option<&str>) -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     mounts.lines().find_map(|line| {
@@ -17,7 +17,7 @@ pub(super) fn mount(controller: Option<&str>) -> Option<PathBuf> {
     })
 }
 
-/// Control group of this process in a hierarchy, as `/proc/self/cgroup` says it.
+/// Control group of this process in a hierarchy, from `/proc/self/cgroup`.
 pub(super) fn own(controller: Option<&str>) -> Option<String> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     groups.lines().find_map(|line| {

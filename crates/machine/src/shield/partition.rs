@@ -1,8 +1,8 @@
-//! Everything, by an isolated partition of cgroup v2: Documentation/admin-guide/cgroup-v2.rst, "Cpuset".
+//! Shielding with an isolated partition of cgroup v2: Documentation/admin-guide/cgroup-v2.rst, "Cpuset".
 //!
-//! The kernel takes the CPUs of a valid partition from everybody outside it, and gives them back when it ends. The
-//! partition is a threaded group below the root, so that one thread can be in it; its process has to be in the root
-//! for that, and is moved there.
+//! The kernel removes the CPUs of a valid partition from all groups outside it, and returns them when it
+//! ends. The partition is a threaded group below the root, so that a single thread can be in it; its
+//! process has to be in the root for that, and is moved there.
 
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ pub(super) fn raise(journal: &mut Journal, cpu: usize, online: &Cpus) -> io::Res
     journal.make_directory(&group)?;
     fs::write(group.join("cgroup.type"), "threaded")?;
     fs::write(group.join("cpuset.cpus"), cpu.to_string())?;
-    // A thread can only be where its process is: in the root, and threaded groups below it.
+    // A thread can only be in its process's group, here the root, and threaded groups below it.
     let before = mounts::own(None).unwrap_or_default();
     let process = std::process::id() as i32;
     if before != "/" {

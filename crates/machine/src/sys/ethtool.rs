@@ -3,23 +3,24 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// A socket to ask through.
+/// Socket for the ioctl.
 #[derive(Debug)]
 pub(crate) struct EthtoolSocket(OwnedFd);
 
 impl EthtoolSocket {
-    /// Opens it; any kind of socket will do.
+    /// Opens a socket; any kind will do.
     pub(crate) fn open() -> io::Result<Self> {
         // SAFETY: takes no pointer; the result is checked below.
         let number = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: `number` is a file descriptor just opened, and nobody else has it.
+        // SAFETY: `number` is a file descriptor just opened, and nothing else owns it.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(number) }))
     }
 
-    /// Carries out the command in the first word of `block` on an interface; the driver answers into the rest.
+    /// Executes the command in the first word of `block` on an interface; the driver writes its answer into
+    /// the rest.
     ///
     /// `N` words must be as long as the command's structure: the commands in `crate::ethtool` are.
     pub(crate) fn ask<const N: usize>(&self, interface: &str, block: &mut [u32; N]) -> io::Result<()> {
@@ -42,5 +43,5 @@ impl EthtoolSocket {
     }
 }
 
-/// linux/sockios.h.
+/// ioctl number of linux/sockios.h.
 const SIOCETHTOOL: u32 = 0x8946;

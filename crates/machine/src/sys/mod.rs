@@ -1,8 +1,8 @@
-//! The operating system: every unsafe block of this crate, each with its argument.
+//! Operating system interface: every unsafe block of this crate, each with its argument.
 //!
-//! | module | what it asks Linux for |
+//! | module | system calls for |
 //! |---|---|
-//! | [`ethtool`] | what the driver of a network interface says |
+//! | [`ethtool`] | settings of a network interface's driver |
 #![allow(unsafe_code)]
 
 pub(crate) mod ethtool;

@@ -1,4 +1,4 @@
-//! A machine whose files lie: no check may panic, hang, or read without end.
+//! Machine with invalid files: no check may panic, block, or read without end.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::machine::check;
 use crate::tree::Tree;
 
-/// One file at a time says something else: nothing, rubbish, too much, or is no file at all.
+/// One file at a time has other content: none, garbage, too much, or is no file at all.
 #[test]
 fn files_that_lie_are_no_panic() {
     let mut tree = Tree::tuned("lies");
@@ -83,7 +83,7 @@ fn a_machine_of_rubbish_is_no_panic() {
     }
 }
 
-/// A pipe nobody writes to would hold an ordinary read for ever; a file without end must be cut.
+/// A pipe without a writer would block an ordinary read for ever; a file without end must be cut.
 #[test]
 fn pipes_and_endless_files_end() {
     let mut tree = Tree::tuned("endless");
@@ -96,14 +96,14 @@ fn pipes_and_endless_files_end() {
     tree.link("/proc/interrupts", "/dev/zero");
     tree.link("/proc/sys/kernel/printk", "/dev/zero");
     tree.link("/boot/config-6.12.48-rt-amd64", "/dev/zero");
-    // A configuration of zeros, packed: it unpacks to a thousand times its size.
+    // A configuration of zeros, compressed: it unpacks to a thousand times its size.
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     std::io::Write::write_all(&mut packed, &vec![0; 32 << 20]).unwrap();
     tree.file("/proc/config.gz", packed.finish().unwrap());
     assert!(check::all(&tree.subject()).len() > 40);
 }
 
-/// Nothing at all is known of a machine: nothing is critical, either.
+/// Nothing is known of the machine: nothing is critical, either.
 #[test]
 fn an_empty_machine_is_no_panic() {
     let root = crate::machine::root::Root::at("/nowhere");

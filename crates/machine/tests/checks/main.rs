@@ -1,4 +1,4 @@
-//! Every check, put before machines that are files in a folder.
+//! Tests of every check with machines that are files in a folder.
 
 mod lies;
 mod rows;
@@ -11,7 +11,7 @@ use onbeat_machine as machine;
 
 use tree::Tree;
 
-/// The finding of one check.
+/// Finding of one check.
 fn finding(tree: &Tree, name: &str) -> Finding {
     let found = check::all(&tree.subject()).into_iter().find(|finding| finding.name == name);
     found.unwrap_or_else(|| panic!("no check is called {name}"))
@@ -27,7 +27,7 @@ fn a_well_tuned_machine_passes_every_check() {
     assert!(findings.iter().all(|finding| finding.fix.is_empty() && !finding.fixable));
 }
 
-/// Each row spoils one thing of the well-tuned machine; a check without a row could not fail.
+/// Each row spoils one property of the well-tuned machine; a check without a row could not fail.
 #[test]
 fn every_check_can_fail() {
     let mut failed = BTreeSet::new();
@@ -49,7 +49,7 @@ fn every_check_can_fail() {
     assert!(without.is_empty(), "no row makes these fail: {without:?}");
 }
 
-/// What a check would change makes it pass: the changes are written to the files of the folder.
+/// The changes of a fix make its check pass: they are written to the files of the folder.
 #[test]
 fn every_written_fix_mends_its_finding() {
     let mut mended = 0;
@@ -100,7 +100,7 @@ fn the_first_isolated_cpu_is_the_default_and_else_the_last() {
     assert_eq!(cpu(&tree), 0);
 }
 
-/// The page for users names every check, and marks exactly those that a row above mends.
+/// The page for users names every check, and marks exactly those that a row above fixes.
 #[test]
 fn the_documentation_lists_every_check() {
     let page = include_str!("../../../../docs/doctor.md");

@@ -1,4 +1,4 @@
-//! What spoils a well-tuned machine, and what its check says then.
+//! Defects of a well-tuned machine, and the finding of the check for each.
 
 use crate::machine::check::Severity::{self, Critical, Note, Ok, Warning};
 use crate::machine::ethtool::{Coalescing, Offload};
@@ -8,9 +8,9 @@ pub(crate) struct Row {
     pub(crate) check: &'static str,
     pub(crate) spoil: fn(&mut Tree),
     pub(crate) severity: Severity,
-    /// A part of what it found.
+    /// Part of the state found.
     pub(crate) found: &'static str,
-    /// Whether it can be mended.
+    /// True if a fix exists.
     pub(crate) fixable: bool,
 }
 
@@ -27,7 +27,7 @@ const fn fixable(
     Row { check, spoil, severity, found, fixable: true }
 }
 
-/// An ordinary kernel, built with these options.
+/// Ordinary kernel, built with these options.
 fn ordinary(tree: &mut Tree, config: &str) {
     tree.file("/proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC Debian 6.12.48-1\n");
     tree.file("/boot/config-6.12.48-rt-amd64", format!("CONFIG_HIGH_RES_TIMERS=y\n{config}"));

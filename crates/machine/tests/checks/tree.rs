@@ -1,4 +1,4 @@
-//! A machine that is files in a folder.
+//! Machine made of files in a folder.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,16 +9,16 @@ use crate::machine::ethtool::{Coalescing, Ethtool, Offload};
 use crate::machine::journal::CpuFormat;
 use crate::machine::root::Root;
 
-/// The files, removed when dropped, and what the driver of `eth0` says.
+/// Files, removed on drop, and the settings of the driver of `eth0`.
 pub(crate) struct Tree {
     folder: PathBuf,
     pub(crate) ethtool: Ethtool,
 }
 
 impl Tree {
-    /// A bare machine of four CPUs on which CPU 3 is prepared for a cycle, and the bus hangs on `eth0`.
+    /// Creates a bare machine of four CPUs; CPU 3 is prepared for a cycle, and the bus is on `eth0`.
     pub(crate) fn tuned(name: &str) -> Self {
-        // Thousands of small files: in memory, where the machine has a place for that.
+        // Thousands of small files: in memory if the machine has a folder for that.
         let parent = ["/dev/shm", env!("CARGO_TARGET_TMPDIR")].map(Path::new);
         let parent = parent.into_iter().find(|it| it.is_dir()).expect("a folder for files");
         let folder = parent.join(format!("onbeat-checks-{}-{name}", std::process::id()));
@@ -51,7 +51,7 @@ impl Tree {
         tree
     }
 
-    /// A cycle on CPU 3, priority 80, its bus on `eth0`.
+    /// Subject for a cycle on CPU 3, priority 80, with the bus on `eth0`.
     pub(crate) fn subject(&self) -> Subject {
         Subject::new(self.root(), Some(3)).with_priority(80).with_interface("eth0", self.ethtool.clone())
     }
@@ -60,7 +60,7 @@ impl Tree {
         Root::at(&self.folder)
     }
 
-    /// Writes a file, whatever stood there.
+    /// Writes a file, replacing whatever was there.
     pub(crate) fn file(&mut self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.clear(path);
         fs::write(path, content).expect("a file in the target folder");
@@ -76,7 +76,7 @@ impl Tree {
         let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
     }
 
-    /// The path, with nothing there and folders above it.
+    /// Removes whatever is at the path, and makes the folders above it.
     pub(crate) fn clear(&mut self, path: &str) -> PathBuf {
         self.remove(path);
         let path = self.root().path(path);
@@ -84,7 +84,7 @@ impl Tree {
         path
     }
 
-    /// A thread: flags as the kernel has them, policy 0 (ordinary), 1 (FIFO) or 6 (deadline).
+    /// Adds a thread: flags as the kernel's, policy 0 (ordinary), 1 (FIFO) or 6 (deadline).
     pub(crate) fn thread(
         &mut self,
         number: i32,
@@ -123,7 +123,7 @@ impl Tree {
         }
     }
 
-    /// What the programs would do.
+    /// Simulates the effect of a program.
     fn run(&mut self, command: &str) {
         match command {
             "ip link set eth0 up" => self.file("/sys/class/net/eth0/flags", "0x1003\n"),
@@ -136,7 +136,7 @@ impl Tree {
         }
     }
 
-    /// Every file of it.
+    /// All of its files.
     pub(crate) fn files(&self) -> Vec<String> {
         let mut files = Vec::new();
         let mut folders = vec![self.folder.clone()];

@@ -1,4 +1,4 @@
-//! Whether the processor suffices: the utilisation-bound tests on what was measured.
+//! Schedulability of the measured tasks by utilisation bounds.
 
 use ::devices::Peripheral;
 use report::{Row, Section, Table};
@@ -10,7 +10,7 @@ use super::conduct::Ran;
 use super::{nanoseconds, statistics};
 use crate::distribution::heads;
 
-/// The task set with execution times from what was measured, rate-monotonic: the shorter the period, the more urgent.
+/// Task set with measured execution times, rate-monotonic: the shorter the period, the higher the priority.
 fn set(peripherals: &[Peripheral], ran: &[Ran], of: Of) -> Option<Vec<Task>> {
     let mut order: Vec<usize> = (0..peripherals.len()).collect();
     order.sort_by_key(|&place| std::cmp::Reverse(peripherals[place].period));
@@ -33,12 +33,12 @@ fn longest(ran: &Ran) -> Option<u64> {
     statistics(&ran.executions()).maximum()
 }
 
-/// One of a task's execution times.
+/// Selector of one of a task's execution times.
 type Of = fn(&Ran) -> Option<u64>;
 
 const WHICH: [(&str, Of); 2] = [("median", median), ("longest", longest)];
 
-/// A table of the tasks' shares, and one of the bounds.
+/// Tables of the tasks' utilisations and of the bounds.
 pub(super) fn sections(peripherals: &[Peripheral], ran: &[Ran]) -> Vec<Section> {
     let Some(sets) = WHICH.iter().map(|(_, of)| set(peripherals, ran, *of)).collect::<Option<Vec<_>>>()
     else {
@@ -85,7 +85,7 @@ pub(super) fn sections(peripherals: &[Peripheral], ran: &[Ran]) -> Vec<Section> 
     vec![shares, bounds]
 }
 
-/// The same for programs.
+/// The same as values for programs.
 pub(super) fn values(peripherals: &[Peripheral], ran: &[Ran]) -> Value {
     let bound = liu_layland_bound(peripherals.len());
     let of = |of: Of| {

@@ -1,4 +1,5 @@
-//! The run: ten tasks over a seam of their own, somebody who listens, and the recorder.
+//! Execution of the run: ten tasks over an interface of their own, a client of their ports, and the
+//! recorder.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,36 +14,36 @@ use super::world::World;
 use super::{Devices, SocketFolder};
 use crate::{Context, Error};
 
-/// What became of one device's two tasks.
+/// Results of one device's two tasks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ran {
     /// Jobs of the real-time task: release, start and end, ns.
     pub(super) jobs: Vec<[u64; 3]>,
-    /// Records that were lost.
+    /// Number of lost records.
     pub(super) dropped: u64,
     pub(super) live: Live,
-    /// What the system refused the real-time task.
+    /// Real-time settings the system refused to the real-time task.
     pub(super) refusals: Vec<String>,
     /// Exchanges of the ordinary task with its device: begin and end, ns.
     pub(super) exchanges: Vec<[u64; 2]>,
     pub(super) status: DeviceStatus,
-    /// Messages that reached the world, and how many of them were stale.
+    /// Messages received by the client, and the stale ones among them.
     pub(super) told: u64,
     pub(super) stale: u64,
 }
 
 impl Ran {
-    /// Start to start.
+    /// Actual periods: start to start.
     pub(super) fn periods(&self) -> Vec<u64> {
         self.jobs.windows(2).map(|pair| pair[1][1].saturating_sub(pair[0][1])).collect()
     }
 
-    /// Release to end.
+    /// Response times: release to end.
     pub(super) fn responses(&self) -> Vec<u64> {
         self.jobs.iter().map(|[release, _, end]| end.saturating_sub(*release)).collect()
     }
 
-    /// Start to end, with what came between.
+    /// Execution times: start to end, including interference.
     pub(super) fn executions(&self) -> Vec<u64> {
         self.jobs.iter().map(|[_, start, end]| end.saturating_sub(*start)).collect()
     }
@@ -52,7 +53,7 @@ impl Ran {
     }
 }
 
-/// Runs all of it; `record` takes more rows of a task by its place: releases, starts, ends.
+/// Executes the run; `record` takes more rows of a task, given by index: releases, starts, ends.
 pub(super) fn conduct(
     settings: &Devices,
     context: &Context,
@@ -65,7 +66,7 @@ pub(super) fn conduct(
     seam.folder(&folder.0);
     let prepared = Prepared::new(&settings.peripherals, &mut seam).map_err(|error| failed(&error))?;
     let (_ends, door) = seam.open().map_err(|error| failed(&error))?;
-    // The lines come from other threads, and are shown by this one.
+    // The lines come from other threads, and are printed by this one.
     let (said, saying) = std::sync::mpsc::channel::<String>();
     let running = prepared.measured().start(door.path(), move |line| {
         let _ = said.send(line.to_owned());
@@ -108,5 +109,5 @@ fn job(record: &CycleRecord) -> [u64; 3] {
     [record.release_ns, record.start_ns, record.end_ns]
 }
 
-/// How often records are taken out of their rings, which hold ten seconds.
+/// Interval at which records are taken out of their rings, which hold ten seconds.
 const LOOK: Duration = Duration::from_millis(50);

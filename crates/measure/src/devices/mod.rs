@@ -1,5 +1,6 @@
-//! The service robot's five devices, each a real-time task and an ordinary one joined by a channel: periods and responses
-//! of the real-time tasks (service robot paper, Table 1), and whether the processor suffices for them.
+//! The service robot's five devices, each with a real-time task and an ordinary one joined by a channel:
+//! periods and response times of the real-time tasks (service robot paper, Table 1), and their
+//! schedulability.
 
 mod bounds;
 mod conduct;
@@ -21,19 +22,19 @@ use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Devices {
-    /// The devices, and the periods of their real-time tasks.
+    /// Devices, with the periods of their real-time tasks.
     pub peripherals: Vec<Peripheral>,
-    /// How long they run.
+    /// Duration of the run.
     pub duration: Duration,
-    /// The CPU of all real-time tasks.
+    /// CPU of all real-time tasks.
     pub cpu: usize,
 }
 
 impl Default for Devices {
-    /// The paper's five, simulated.
+    /// The paper's five devices, simulated.
     fn default() -> Self {
         let cpu = default_cpu();
         let profile = real_time(Some(PRIORITY), cpu);
@@ -41,11 +42,11 @@ impl Default for Devices {
     }
 }
 
-/// SCHED_FIFO priority of the most urgent task.
+/// SCHED_FIFO priority of the task with the shortest period.
 const PRIORITY: u8 = 80;
 
 impl Devices {
-    /// The device of a kind, there and not simulated, instead of the simulated one.
+    /// Replaces the simulated device of a kind by a real one.
     pub fn replace(&mut self, kind: Kind) {
         let word = kind.word();
         for peripheral in self.peripherals.iter_mut().filter(|it| it.kind.word() == word) {
@@ -53,16 +54,16 @@ impl Devices {
         }
     }
 
-    /// All real-time tasks on this CPU.
+    /// Moves all real-time tasks to this CPU.
     pub fn on_cpu(&mut self, cpu: usize) {
         self.cpu = cpu;
         self.peripherals.iter_mut().for_each(|it| it.profile.cpu = Some(cpu));
     }
 
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// A thread or a seam that cannot be had, or a file that cannot be written.
+    /// A thread or the shared-memory interface cannot be created, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         self.check()?;
         let surroundings = Surroundings::begin(context);
@@ -81,7 +82,7 @@ impl Devices {
         Ok(report)
     }
 
-    /// All jobs are kept in memory.
+    /// Checks the duration: all jobs are kept in memory.
     fn check(&self) -> Result<(), Error> {
         for it in &self.peripherals {
             let jobs = self.duration.as_nanos() / it.period.as_nanos().max(1);
@@ -110,7 +111,7 @@ impl Devices {
         self.peripherals.iter().map(begin).collect()
     }
 
-    /// When the ordinary task used its device.
+    /// Records the uses of the device by its ordinary task.
     fn record_ordinary(&self, context: &Context, it: &Peripheral, ran: &Ran) -> Result<(), Error> {
         let settings = facts([
             ("task", it.name.as_str().into()),
@@ -217,7 +218,7 @@ const MOST_JOBS: u128 = 20_000_000;
 const PAPER: &str = "The paper's own values are not known to us: this project does not have its table at hand. The tasks are \
                      its tasks, with its periods, and the quantities its quantities.";
 
-/// What the ordinary tasks did.
+/// Table of the ordinary tasks.
 fn ordinary(peripherals: &[Peripheral], ran: &[Ran]) -> Section {
     let row = |(it, ran): (&Peripheral, &Ran)| {
         let statistics = statistics(&ran.exchange_times());
@@ -271,7 +272,7 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A folder for a socket, gone when dropped. The experiment's own may have a path longer than a socket's can be.
+/// Folder for a socket, removed on drop. The experiment's own folder may have a path too long for a socket.
 struct SocketFolder(PathBuf);
 
 impl SocketFolder {

@@ -1,4 +1,4 @@
-//! Somebody who listens to all devices and drives about, as a ROS node would.
+//! Client that reads the ports of all devices and drives the wheels, as a ROS node would.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use bridge::attach::Attachment;
 use bridge::channel::Channel;
 use bridge::sensor::WheelRequest;
 
-/// Threads that listen, one for each device.
+/// Reading threads, one for each device.
 pub(super) struct World {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<[u64; 2]>>,
@@ -34,7 +34,7 @@ impl World {
         Ok(world)
     }
 
-    /// Messages and stale ones, by device.
+    /// Ends the threads; returns messages and stale ones, by device.
     pub(super) fn end(mut self) -> Vec<[u64; 2]> {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.drain(..).map(|thread| thread.join().unwrap_or_default()).collect()
@@ -55,7 +55,7 @@ fn hear(channel: &Channel, drives: bool, stop: &AtomicBool) -> [u64; 2] {
         match channel.recv_timeout(&mut bytes, Duration::from_millis(50)) {
             Ok(Some(_)) => {
                 count[0] += 1;
-                // The flags stand in the third byte of every message.
+                // The flags are in the third byte of every message.
                 count[1] += u64::from(bytes[2] & 1);
             }
             Ok(None) => {}

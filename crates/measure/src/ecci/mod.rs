@@ -1,8 +1,8 @@
-//! What the cycle pays to share its state with many readers (humanoid paper, ECCI).
+//! Cost of sharing the cycle's state with many readers (humanoid paper, ECCI).
 //!
-//! The paper's Motion Controller makes one request a beat that writes the state and reads the commands of all axes, in a
-//! cache that other tasks read, too, behind a mutex with priority inheritance. Here that is one of three ways to do it,
-//! each with 0, 1, 8 and 64 readers that never pause.
+//! The paper's Motion Controller makes one request a cycle, which writes the state and reads the commands
+//! of all axes, in a cache that other tasks read, too, behind a mutex with priority inheritance. It is
+//! compared here with two other ways, each with 0, 1, 8 and 64 readers that never pause.
 
 mod tables;
 mod turn;
@@ -22,20 +22,20 @@ use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ecci {
     /// Requests of each cell in each of its two passes.
     pub samples: usize,
-    /// Parts each pass is cut into, so that all cells take turns.
+    /// Parts of each pass; the cells alternate part by part.
     pub rounds: usize,
-    /// Time from one request to the next.
+    /// Time between two requests.
     pub interval: Duration,
-    /// Axes of the state: the humanoid has 59.
+    /// Axes of the state; the humanoid has 59.
     pub axes: usize,
-    /// `SCHED_FIFO` priority of the cycle's thread; readers and commander are ordinary threads.
+    /// `SCHED_FIFO` priority of the cycle's thread; readers and commanding thread are ordinary threads.
     pub priority: u8,
-    /// The CPU of the cycle's thread; the others run where the scheduler puts them.
+    /// CPU of the cycle's thread; the others run wherever the scheduler puts them.
     pub cpu: usize,
 }
 
@@ -52,17 +52,17 @@ impl Default for Ecci {
     }
 }
 
-/// Readers of the cells.
+/// Numbers of readers of the cells.
 const READERS: [usize; 4] = [0, 1, 8, 64];
 
-/// Each cell is measured so often, in turns: two times the same shows the noise.
+/// Passes of each cell; the difference between two equal measurements is the noise.
 const PASSES: usize = 2;
 
 impl Ecci {
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// A way that this system lacks, a thread that cannot be started, or a file that cannot be written.
+    /// A mechanism is missing on this system, a thread cannot be started, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut cells = cells();
@@ -71,7 +71,7 @@ impl Ecci {
         let mut chance = fastrand::Rng::with_seed(SEED);
         for round in 0..rounds {
             context.say(format_args!("ecci: round {} of {rounds}", round + 1));
-            // Each round in another order, so that no cell always follows the same one.
+            // The order changes each round, so that no cell always follows the same one.
             let mut order: Vec<(usize, usize)> =
                 (0..cells.len()).flat_map(|cell| (0..PASSES).map(move |pass| (cell, pass))).collect();
             chance.shuffle(&mut order);
@@ -187,7 +187,8 @@ impl Ecci {
     }
 }
 
-/// Three ways with each number of readers, and our seam beside the same load without being read.
+/// Three ways with each number of readers, and our interface beside the same load without readers of its
+/// own.
 fn cells() -> Vec<Cell> {
     let ways = [Way::Seam, Way::Inheriting, Way::Plain].into_iter();
     let all = ways.flat_map(|way| READERS.into_iter().map(move |readers| (way, readers)));
@@ -195,12 +196,12 @@ fn cells() -> Vec<Cell> {
     all.chain(beside).map(|(way, readers)| Cell::new(way, readers)).collect()
 }
 
-/// What was measured of one way with some readers.
+/// Measurements of one way with some readers.
 #[derive(Clone, Debug)]
 struct Cell {
     way: Way,
     readers: usize,
-    /// Requests of each pass, ns.
+    /// Durations of the requests in each pass, ns.
     passes: [Vec<u64>; PASSES],
     reads: u64,
     torn: u64,
@@ -223,12 +224,12 @@ impl Cell {
         self.refusals.dedup();
     }
 
-    /// Of both passes.
+    /// Durations of both passes.
     fn all(&self) -> Vec<u64> {
         self.passes.concat()
     }
 
-    /// Whole states that all readers got together, a second.
+    /// Whole states read per second by all readers together.
     fn reads_per_second(&self) -> f64 {
         self.reads as f64 / self.elapsed.as_secs_f64().max(f64::MIN_POSITIVE)
     }

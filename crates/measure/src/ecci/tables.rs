@@ -1,4 +1,4 @@
-//! What was found, as tables and plots.
+//! Results as tables and plots.
 
 use report::{Report, Row, Section, Table};
 
@@ -40,7 +40,8 @@ fn requests(cells: &[Cell]) -> Section {
     })
 }
 
-/// Each number of readers over none, and our seam over as much load that does not read it, beside the noise.
+/// Change from no reader to each number of readers, and of our interface beside the same load that does not
+/// read it, with the noise.
 fn changes(cells: &[Cell]) -> Section {
     let row = |name: String, change: &dyn Fn(Mark) -> Option<Change>| {
         let one = |mark| {

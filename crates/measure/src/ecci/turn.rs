@@ -1,4 +1,5 @@
-//! One turn of one cell: readers hammer, somebody commands, and the cycle makes a request a beat.
+//! Turn of one cell: readers read without pause, one thread commands, and the cycle makes a request in
+//! every cycle.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,46 +15,46 @@ use super::way::{
 };
 use crate::distribution::resident;
 
-/// How a turn is made.
+/// Settings of a turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn<'a> {
     pub(super) way: Way,
     pub(super) readers: usize,
     pub(super) axes: usize,
-    /// Requests that count.
+    /// Requests measured.
     pub(super) samples: usize,
-    /// Requests before them.
+    /// Requests before the measurement.
     pub(super) warm_up: usize,
-    /// Time from one request to the next.
+    /// Time between two requests.
     pub(super) interval: Duration,
-    /// Of the cycle's thread.
+    /// Real-time profile of the cycle's thread.
     pub(super) profile: RealTimeProfile,
-    /// Ends it early.
+    /// Flag that ends it early.
     pub(super) stop: &'a AtomicBool,
 }
 
-/// What a turn gave.
+/// Results of a turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Of each request, ns.
+    /// Durations of the requests, ns.
     pub(super) requests: Vec<u64>,
-    /// Whole states that all readers got together.
+    /// Whole states read by all readers together.
     pub(super) reads: u64,
-    /// States and commands of which a part was of another beat or sending: there must be none.
+    /// States and commands with parts of another cycle or command; must be 0.
     pub(super) torn: u64,
-    /// Commands that the cycle got.
+    /// Number of commands the cycle received.
     pub(super) commands: u64,
-    /// How long it took, the warm-up included.
+    /// Duration, including the warm-up.
     pub(super) elapsed: Duration,
-    /// What the system refused the cycle's thread.
+    /// Real-time settings the system refused to the cycle's thread.
     pub(super) refusals: Vec<String>,
 }
 
 impl Turn<'_> {
-    /// Takes it.
+    /// Runs the turn.
     ///
     /// # Errors
-    /// What the way, or starting a thread, failed with.
+    /// The mechanism failed, or a thread cannot be started.
     pub(super) fn take(&self) -> io::Result<Taken> {
         let Ends { cycle, commander, readers, keep } = self.way.open(self.axes, self.readers)?;
         let shared = Shared::default();
@@ -83,7 +84,7 @@ impl Turn<'_> {
         Ok(taken)
     }
 
-    /// The cycle's thread.
+    /// Runs the cycle's thread.
     fn beat(&self, mut end: Box<dyn CycleEnd>, shared: &Shared) -> io::Result<Taken> {
         let granted = self.profile.apply();
         let mut taken = Taken { requests: resident(self.samples), ..Taken::default() };
@@ -92,7 +93,7 @@ impl Turn<'_> {
         let mut pacer = Pacer::new(MonotonicClock, self.interval);
         let begin = Instant::now();
         let (mut beat, mut left, mut known) = (0, self.warm_up, 0);
-        // A mutex that readers fight for can hold a request up for very long.
+        // A contended mutex can delay a request for very long.
         let longest =
             self.interval * u32::try_from(self.samples + self.warm_up).unwrap_or(u32::MAX) * 4 + PATIENCE;
         while taken.requests.len() < self.samples && begin.elapsed() < longest && !self.is_over(shared) {
@@ -105,7 +106,8 @@ impl Turn<'_> {
             taken.torn += u64::from(!whole || !is_whole_command(&command));
             taken.commands += u64::from(command.sequence != known);
             known = command.sequence;
-            // Whoever is to read has to have read: else the first requests would be of fewer readers.
+            // The measurement begins once all readers have read: otherwise the first requests would be of
+            // fewer readers.
             if left > 0 {
                 left -= usize::from(shared.reading.load(Ordering::Relaxed) >= self.readers);
                 continue;
@@ -121,18 +123,19 @@ impl Turn<'_> {
     }
 }
 
-/// All relaxed: counts and a flag, each for itself; threads are joined before the counts are used.
+/// State shared by the threads. All accesses are relaxed: independent counts and a flag; threads are joined
+/// before the counts are used.
 #[derive(Default)]
 struct Shared {
     over: AtomicBool,
-    /// Readers that have read once.
+    /// Number of readers that have read once.
     reading: AtomicUsize,
     reads: AtomicU64,
     torn: AtomicU64,
 }
 
 impl Shared {
-    /// Whoever fails ends the turn for all.
+    /// Ends the turn for all threads if `result` is an error.
     fn fails<T>(&self, result: io::Result<T>) -> io::Result<T> {
         if result.is_err() {
             self.over.store(true, Ordering::Relaxed);
@@ -141,7 +144,7 @@ impl Shared {
     }
 }
 
-/// Ends the turn when it is dropped: also when a thread could not be started.
+/// Ends the turn on drop, also if a thread cannot be started.
 struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
@@ -150,7 +153,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// A reader's thread: it never pauses.
+/// Runs a reader's thread, which never pauses.
 fn read(mut end: Box<dyn ReadEnd>, axes: usize, shared: &Shared) -> io::Result<()> {
     let mut state = state_of(axes);
     let (mut reads, mut torn) = (0, 0);
@@ -168,7 +171,7 @@ fn read(mut end: Box<dyn ReadEnd>, axes: usize, shared: &Shared) -> io::Result<(
     Ok(())
 }
 
-/// The commander's thread: as a planner, now and then.
+/// Runs the commanding thread, which sends periodically like a planner.
 fn send(mut end: Box<dyn CommandEnd>, axes: usize, shared: &Shared) -> io::Result<()> {
     let mut mark = 0;
     while !shared.over.load(Ordering::Relaxed) {
@@ -179,10 +182,10 @@ fn send(mut end: Box<dyn CommandEnd>, axes: usize, shared: &Shared) -> io::Resul
     Ok(())
 }
 
-/// As in the service robot's navigation.
+/// Period of the service robot's navigation.
 const COMMAND_EVERY: Duration = Duration::from_millis(5);
 
-/// Beyond four times the time it should take.
+/// Longest wait beyond four times the expected duration.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -206,7 +209,7 @@ mod tests {
         }
     }
 
-    /// The judge of torn states is no ornament.
+    /// The test for torn states detects one.
     #[test]
     fn a_state_of_two_beats_is_seen() {
         let mut state = state_of(3);

@@ -1,14 +1,14 @@
-//! Whether a cost changes with the readers, judged by its own noise.
+//! Verdict on the change of a cost with the number of readers, judged by its noise.
 
 use super::way::Way;
 use super::{Cell, PASSES};
 use crate::distribution::Durations;
 
-/// What is said of a cell, ns; `None` where too few samples stand behind it.
+/// Median and tail of a cell, ns; `None` with too few samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) median: Option<u64>,
-    /// 99.99 % are at most this.
+    /// Upper bound of 99.99 % of the samples.
     pub(super) tail: Option<u64>,
     pub(super) maximum: Option<u64>,
 }
@@ -24,19 +24,19 @@ impl Marks {
     }
 }
 
-/// One of the marks.
+/// Selector of one of the marks.
 pub(super) type Mark = fn(&Marks) -> Option<u64>;
 
-/// A mark of a cell over the same mark of another, and how far the same cell measured twice was off.
+/// Ratio of a mark between two cells, and the noise of repeated measurements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) ratio: f64,
-    /// At least 1: the larger of the two cells' own ratios of one pass to the other.
+    /// Noise, at least 1: the larger of the two cells' own ratios between their passes.
     pub(super) noise: f64,
 }
 
 impl Change {
-    /// Of `mark`, from one cell to another.
+    /// Change of `mark` from one cell to another.
     pub(super) fn between(base: &Cell, cell: &Cell, mark: Mark) -> Option<Self> {
         let of = |ns: &[u64]| mark(&Marks::of(ns)).map(|ns| ns.max(1) as f64);
         let noise = |cell: &Cell| {
@@ -47,13 +47,13 @@ impl Change {
         Some(Self { ratio: of(&cell.all())? / of(&base.all())?, noise: noise(base)?.max(noise(cell)?) })
     }
 
-    /// Whether that is no more than two measurements of the same differ.
+    /// True if the change is within the noise of repeated measurements.
     pub(super) fn is_noise(&self) -> bool {
         self.ratio.max(1.0 / self.ratio) <= self.noise
     }
 }
 
-/// A line on each way: how its cost changes from no reader to the most.
+/// Line on each way: change of its cost from no reader to the most.
 pub(super) fn lines(cells: &[Cell]) -> Vec<String> {
     [Way::Seam, Way::Inheriting, Way::Plain].into_iter().filter_map(|way| line(cells, way)).collect()
 }
@@ -79,7 +79,7 @@ fn line(cells: &[Cell], way: Way) -> Option<String> {
     Some(said)
 }
 
-/// What of the change is the reading: beside as many threads that read another seam, only that differs.
+/// Change caused by the reads alone: compared with as many threads that read another interface.
 fn beside_the_load(cells: &[Cell]) -> String {
     let said: Vec<String> = cells
         .iter()
@@ -97,14 +97,14 @@ fn beside_the_load(cells: &[Cell]) -> String {
     )
 }
 
-/// A mark of our seam over the same mark beside as many threads that read another seam.
+/// Change of a mark of our interface from the cell with as many threads that read another interface.
 pub(super) fn beside_its_load(cells: &[Cell], cell: &Cell, mark: Mark) -> Option<Change> {
     let unread =
         cells.iter().find(|other| other.way == Way::SeamUnread && other.readers == cell.readers)?;
     Change::between(unread, cell, mark)
 }
 
-/// Whether more readers cost more than one.
+/// Sentence on the change from one reader to the most.
 fn from_the_first_to_the_most(cells: &[Cell]) -> String {
     let mut read = cells.iter().filter(|cell| cell.way == Way::Seam && cell.readers > 0);
     let (Some(first), Some(most)) = (read.next(), read.next_back()) else { return String::new() };

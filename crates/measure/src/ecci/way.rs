@@ -1,4 +1,5 @@
-//! The ways by which the cycle shares its state and gets its commands: our seam, and a cache behind a mutex.
+//! Ways to share the cycle's state and to pass its commands: our shared-memory interface, and a cache
+//! behind a mutex.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -14,21 +15,21 @@ use bridge::{command, seam, state};
 use crate::sys::cache::Cache;
 use crate::sys::mutex::Protocol;
 
-/// One of them.
+/// Way to share the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Our seam.
+    /// Our shared-memory interface.
     Seam,
-    /// Our seam beside readers of another one: the same load on the machine, but nobody reads ours.
+    /// Our interface beside readers of another one: the same load on the machine, without readers of ours.
     SeamUnread,
-    /// A cache behind a mutex with priority inheritance, as in the humanoid paper.
+    /// Cache behind a mutex with priority inheritance, as in the humanoid paper.
     Inheriting,
-    /// A cache behind a plain mutex.
+    /// Cache behind a plain mutex.
     Plain,
 }
 
 impl Way {
-    /// For tables.
+    /// Name in tables.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Seam => "our seam",
@@ -38,7 +39,7 @@ impl Way {
         }
     }
 
-    /// For files.
+    /// Name in file names.
     pub(super) const fn slug(self) -> &'static str {
         match self {
             Self::Seam => "seam",
@@ -48,10 +49,10 @@ impl Way {
         }
     }
 
-    /// Its ends: the cycle's, the commanding one, and as many reading ones as asked for.
+    /// Creates its ends: the cycle's, the commanding one, and this many readers.
     ///
     /// # Errors
-    /// What the system refuses.
+    /// A system call fails.
     pub(super) fn open(self, axes: usize, readers: usize) -> io::Result<Ends> {
         match self {
             Self::Seam => of_seam(axes, readers, false),
@@ -67,29 +68,29 @@ pub(super) struct Ends {
     pub(super) cycle: Box<dyn CycleEnd>,
     pub(super) commander: Box<dyn CommandEnd>,
     pub(super) readers: Vec<Box<dyn ReadEnd>>,
-    /// What must live as long as the ends.
+    /// Resources that must live as long as the ends.
     pub(super) keep: Vec<Box<dyn Send>>,
 }
 
-/// The cycle's end: one request a beat.
+/// The cycle's end: one request a cycle.
 pub(super) trait CycleEnd: Send {
-    /// Shares the state, and takes the newest command if there is one that is newer than `command`; false if that was
-    /// not to be had whole.
+    /// Shares the state, and takes the newest command if it is newer than `command`; false if it could not
+    /// be read as a whole.
     fn request(&mut self, state: &State, command: &mut Command) -> io::Result<bool>;
 }
 
-/// The end of the one who commands.
+/// The commanding thread's end.
 pub(super) trait CommandEnd: Send {
     fn send(&mut self, command: &Command) -> io::Result<()>;
 }
 
-/// The end of one who reads.
+/// A reader's end.
 pub(super) trait ReadEnd: Send {
-    /// The newest state; false if there is none yet.
+    /// Reads the newest state; false if there is none yet.
     fn read(&mut self, state: &mut State) -> io::Result<bool>;
 }
 
-/// A state that says of which beat it is in every axis.
+/// Stamps the number of the cycle into every axis of a state.
 pub(super) fn stamped(state: &mut State, beat: u64) {
     state.beat = beat;
     state.release_ns = beat;
@@ -100,7 +101,7 @@ pub(super) fn stamped(state: &mut State, beat: u64) {
     }
 }
 
-/// Whether all of it is of one beat.
+/// True if all parts are of one cycle.
 pub(super) fn is_whole(state: &State) -> bool {
     let mark = state.beat as f64;
     state.release_ns == state.beat
@@ -116,18 +117,18 @@ pub(super) fn is_whole(state: &State) -> bool {
         })
 }
 
-/// A state of this many axes.
+/// State of this many axes.
 pub(crate) fn state_of(axes: usize) -> State {
     State { axes: vec![Axis { drive_state: 5, fresh: true, ..Axis::default() }; axes], ..State::default() }
 }
 
-/// A command that says which it is in every axis.
+/// Command with this mark in every axis.
 pub(super) fn command_of(axes: usize, mark: u64) -> Command {
     let target = AxisTarget::Position(mark as f64);
     Command { time_to_live_ns: u64::MAX, axes: vec![Some(target); axes], ..Command::default() }
 }
 
-/// Whether all of a command is of one sending.
+/// True if all parts of a command have the same mark.
 pub(super) fn is_whole_command(command: &Command) -> bool {
     command.axes.windows(2).all(|pair| pair[0] == pair[1])
 }
@@ -148,7 +149,7 @@ fn of_seam(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
     } else {
         door.path().to_owned()
     };
-    // Each attaches by itself, as a process of its own would: a mapping of its own.
+    // Each reader attaches separately, as a process of its own would, with a mapping of its own.
     let reader = |_| -> io::Result<Box<dyn ReadEnd>> {
         Ok(Box::new(SeamReader(Attachment::open(&read_path).map_err(io::Error::other)?.state())))
     };
@@ -162,7 +163,7 @@ fn of_seam(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
     })
 }
 
-/// A seam that nobody finds who searches for cycles.
+/// Opens an interface in a folder of its own, where a search for cycles does not find it.
 pub(crate) fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Door, Folder)> {
     let axis = |number: usize| AxisDescription {
         name: format!("axis {number}"),
@@ -179,7 +180,7 @@ pub(crate) fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Do
     Ok((ends, door, folder))
 }
 
-/// A folder that goes away.
+/// Folder that is removed on drop.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -223,13 +224,13 @@ impl ReadEnd for SeamReader {
     fn read(&mut self, state: &mut State) -> io::Result<bool> {
         match self.0.read_into(state) {
             Ok(()) => Ok(true),
-            // Lapped while it did not run: it looks again.
+            // Lapped while it was not running; it tries again.
             Err(ReadError::Nothing | ReadError::Torn) => Ok(false),
         }
     }
 }
 
-/// What the cache holds.
+/// Contents of the cache.
 struct Shared {
     state: State,
     command: Command,
@@ -247,7 +248,7 @@ fn of_cache(protocol: Protocol, axes: usize, readers: usize) -> io::Result<Ends>
     })
 }
 
-/// Any end: all of them lock, copy, and let go.
+/// End of any kind: all of them lock, copy, and unlock.
 struct CacheEnd(Arc<Cache<Shared>>);
 
 impl CycleEnd for CacheEnd {
@@ -280,7 +281,7 @@ impl ReadEnd for CacheEnd {
     }
 }
 
-/// Copies a state into one of as many axes: no allocation.
+/// Copies a state into one with as many axes, without allocation.
 fn copy(from: &State, to: &mut State) {
     let mut axes = std::mem::take(&mut to.axes);
     axes.clone_from(&from.axes);

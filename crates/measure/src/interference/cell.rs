@@ -1,4 +1,5 @@
-//! One cell: one period under one load, with the cycle, the observer and the load in processes of their own.
+//! One cell: one period under one load, with the cycle, the observer and the load in processes of their
+//! own.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -16,13 +17,13 @@ use crate::child::ChildProcess;
 use crate::load::{Load, Loads};
 use crate::{Context, Error};
 
-/// What came of a cell.
+/// Results of a cell.
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) period: Duration,
     pub(super) load: String,
     pub(super) judgement: Judgement,
-    /// What the cycle says of itself; null if it was stopped before it could say.
+    /// Summary printed by the cycle; null if it was stopped before.
     pub(super) run: Value,
 }
 
@@ -49,7 +50,7 @@ pub(super) fn run(
     Ok(Cell { period, load: beside.title.clone(), judgement, run })
 }
 
-/// The processes of a cell, and what they have in common.
+/// Settings of a cell's processes.
 struct Children<'a> {
     experiment: &'a Interference,
     context: &'a Context<'a>,
@@ -60,9 +61,9 @@ struct Children<'a> {
 }
 
 impl Children<'_> {
-    /// As [`run`] for a series too long to keep.
+    /// Runs a series too long to keep, as [`run`] does.
     fn stream(&self, name: &str, beside: &Beside) -> Result<Cell, Error> {
-        // It writes into a pipe.
+        // The observer writes into a pipe.
         let output = Path::new("/dev/stdout");
         let mut observer = self.observe(output)?;
         let stream = observer.take_output().ok_or_else(|| Error::other("the observer has no output"))?;
@@ -93,7 +94,7 @@ impl Children<'_> {
 
     /// Starts the observer, which answers as the SubDevices.
     fn observe(&self, recording: &Path) -> Result<ChildProcess, Error> {
-        // What an earlier cell of this name left behind must not be taken for this one's.
+        // The file of an earlier cell of this name must not be taken for this one's.
         if recording.extension().is_some() {
             let _ = std::fs::remove_file(recording);
         }
@@ -142,14 +143,14 @@ impl Children<'_> {
         }
         drop(loads);
         match cycle.finish_with(|said| serde_json::from_str(said).ok()) {
-            // One that is stopped before it is in Op has nothing to say.
+            // A cycle stopped before Op prints no summary.
             Err(_) if self.context.stopped() => Ok(Value::Null),
             said => said,
         }
     }
 }
 
-/// Waits until the observer has opened its interface and begun its file.
+/// Waits until the observer has opened its interface and started its file.
 fn await_file(context: &Context, observer: &mut ChildProcess, path: &Path) -> Result<(), Error> {
     let begin = Instant::now();
     while !path.exists() {
@@ -164,12 +165,12 @@ fn await_file(context: &Context, observer: &mut ChildProcess, path: &Path) -> Re
     Ok(())
 }
 
-/// Saves the periods of a series that goes on.
+/// Saves the periods of a running series.
 fn save(observer: &BusObserver, path: &Path) -> Result<(), Error> {
     save_periods(observer.period_histogram(), observer.period_ns(), path)
 }
 
-/// Writes how often each period came, whole or not at all.
+/// Writes the frequency of each period, atomically.
 fn save_periods(
     periods: &timing::interference::DeviationHistogram,
     period_ns: u64,
@@ -202,13 +203,13 @@ fn save_periods(
     write().map_err(|error| Error::file(path, error))
 }
 
-/// A period as the command line takes it, exactly.
+/// Exact period for the command line.
 fn nanoseconds(period: Duration) -> String {
     format!("{}ns", period.as_nanos())
 }
 
-/// How often a long series saves what it has.
+/// Interval at which a long series is saved.
 const SAVE_EVERY: Duration = Duration::from_secs(600);
 
-/// Time for a bring-up, also on a machine under load.
+/// Longest wait for a bring-up, also on a machine under load.
 const PATIENCE: Duration = Duration::from_secs(60);

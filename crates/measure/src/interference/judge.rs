@@ -1,4 +1,4 @@
-//! From what an observer recorded to the jitter of the bus.
+//! Jitter of the bus from an observer's recording.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,25 +10,25 @@ use timing::{Facts, RecordingReader};
 
 use crate::Error;
 
-/// What an observer found, and what it says of itself.
+/// Evaluation of an observer's recording.
 #[derive(Debug)]
 pub struct Judgement {
-    /// The jitter.
+    /// Jitter.
     pub jitter: BusJitter,
-    /// What the observer noted at the beginning: period, machine, how it stamps.
+    /// Facts noted by the observer at the beginning: period, machine, source of time stamps.
     pub facts: Facts,
-    /// What it noted at the end, if it came so far: frames, losses, load of the machine.
+    /// Facts noted at the end, if it was reached: frames, losses, load of the machine.
     pub end: Facts,
-    /// Frames that carried the number of the one before them.
+    /// Frames with the number of the frame before.
     pub repeated: u64,
-    /// Whether beats were told apart by a number in the frames; else by their time.
+    /// True if cycles were identified by a number in the frames, false if by time.
     pub numbered: bool,
 }
 
-/// Judges the recording of `onbeat simulate --record` at `path`: its first `samples` beats.
+/// Evaluates the first `samples` cycles of the recording of `onbeat simulate --record` at `path`.
 ///
 /// # Errors
-/// A file that cannot be read or is no such recording.
+/// The file cannot be read or is no such recording.
 pub fn judge_file(path: &Path, samples: u64) -> Result<Judgement, Error> {
     let file = File::open(path).map_err(|error| Error::file(path, error))?;
     let mut arrivals = Vec::new();
@@ -37,10 +37,11 @@ pub fn judge_file(path: &Path, samples: u64) -> Result<Judgement, Error> {
     Ok(walked.judged(|period_ns| jitter_of(period_ns, WINDOW, &arrivals)))
 }
 
-/// Judges such a recording while it is being written, in constant memory; `look` sees what there is from time to time.
+/// Evaluates such a recording while it is being written, in constant memory; `look` sees intermediate
+/// results from time to time.
 ///
 /// # Errors
-/// What is no such recording.
+/// The stream is no such recording.
 pub fn judge_stream(
     stream: impl BufRead,
     samples: u64,
@@ -59,10 +60,10 @@ pub fn judge_stream(
     Ok(walked.judged(|period_ns| observer.unwrap_or_else(|| BusObserver::new(period_ns, WINDOW)).finish()))
 }
 
-/// Beats between two looks.
+/// Cycles between two intermediate results.
 const LOOK_EVERY: u64 = 4_096;
 
-/// A recording read to its end.
+/// Recording read to its end.
 struct Walked {
     facts: Facts,
     end: Facts,
@@ -81,7 +82,7 @@ impl Walked {
     }
 }
 
-/// Reads a recording to its end and gives out the arrivals of the first `samples` beats.
+/// Reads a recording to its end and passes on the arrivals of the first `samples` cycles.
 fn walk(
     file: impl BufRead,
     samples: u64,
@@ -104,12 +105,12 @@ fn walk(
     Ok(Walked { facts, end: reader.end().cloned().unwrap_or_default(), numbering })
 }
 
-/// Tells which frames begin a beat, and which beat.
+/// Assignment of frames to cycles.
 #[derive(Debug)]
 struct Numbering {
     period_ns: u64,
     columns: Columns,
-    /// Each logical address comes once a beat: that of the first frame is as good as any.
+    /// Logical address of the first frame: each address comes once a cycle, so any will do.
     address: Option<i64>,
     by: By,
     repeated: u64,
@@ -124,7 +125,7 @@ struct Columns {
 
 #[derive(Debug)]
 enum By {
-    /// A number that the outputs carry.
+    /// By a number in the outputs.
     Counter(ByCounter),
     Time(ByTime),
 }
@@ -161,7 +162,7 @@ impl Numbering {
         Ok(Self { period_ns, columns, address: None, by, repeated: 0 })
     }
 
-    /// The arrival that a row is, or that the row before it was.
+    /// Arrival completed by a row: its own or the previous row's.
     fn arrival(&mut self, row: &[i64]) -> Option<Arrival> {
         let address = row[self.columns.address];
         if *self.address.get_or_insert(address) != address {
@@ -192,7 +193,7 @@ impl Numbering {
 mod tests {
     use super::*;
 
-    /// Two frames a beat, the first with a number of two bits; beat 6 is missing, beat 9 comes twice.
+    /// Two frames a cycle, the first with a number of two bits; cycle 6 is missing, cycle 9 comes twice.
     fn recording(bits: u64) -> String {
         let header = format!(
             "# onbeat recording 1\n# {{\"what\":\"bus\",\"columns\":[\"arrival_ns\",\"logical_address\",\"outputs\"],\

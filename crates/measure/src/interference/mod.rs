@@ -1,10 +1,11 @@
-//! How evenly frames leave, under load, as an independent observer sees it (master-performance paper, Tables I to III,
-//! Figures 2 to 4 and 6).
+//! Regularity of frames under load, measured by an independent observer (master-performance paper, Tables I
+//! to III, Figures 2 to 4 and 6).
 //!
-//! `onbeat run` is the MainDevice, on one CPU. `onbeat simulate --record` is the observer, another process on another CPU:
-//! it answers as a coupler, a terminal whose first output changes with every beat, and an input terminal, and notes the
-//! kernel's receive time stamp of every frame. Between them is a veth pair made for the purpose, or a real cable. The loads
-//! are processes beside them. [`timing::interference`] has the definitions of what is computed.
+//! `onbeat run` is the MainDevice, on one CPU. `onbeat simulate --record` is the observer, another process
+//! on another CPU: it answers as a coupler, a terminal whose first output changes with every cycle, and an
+//! input terminal, and records the kernel's receive time stamp of every frame. Between them is a veth pair
+//! made for the purpose, or a real cable. The loads are processes beside them. [`timing::interference`]
+//! defines the computed quantities.
 
 mod cell;
 mod judge;
@@ -26,45 +27,46 @@ use crate::surroundings::Surroundings;
 use crate::{Context, Error};
 use cell::Cell;
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interference {
-    /// The robot file; `None` is the one with the fast output.
+    /// Robot file; `None` for the one with the fast output.
     pub robot: Option<PathBuf>,
-    /// The periods, in order.
+    /// Periods, in order.
     pub periods: Vec<Duration>,
-    /// The loads, in order; `None` is none.
+    /// Loads, in order; `None` for no load.
     pub loads: Vec<Option<Load>>,
-    /// How long each cell is.
+    /// Length of each cell.
     pub length: Length,
-    /// Beats above which a cell's rows are judged as they come and not kept, but for a histogram of the periods.
+    /// Number of cycles above which a cell's rows are evaluated as they come and not kept, except for a
+    /// histogram of the periods.
     pub most_rows: u64,
-    /// Processes of each load; `None` is one for each CPU.
+    /// Processes of each load; `None` for one per CPU.
     pub load_processes: Option<usize>,
-    /// Interfaces of the cycle and of the observer, which a cable joins; `None` makes a veth pair.
+    /// Interfaces of the cycle and of the observer, joined by a cable; `None` makes a veth pair.
     pub interfaces: Option<(String, String)>,
-    /// CPU of the cycle; `None` leaves it to the robot file.
+    /// CPU of the cycle; `None` for the robot file's.
     pub cpu: Option<usize>,
-    /// CPU of the observer; `None` leaves it to the kernel.
+    /// CPU of the observer; `None` for any.
     pub observer_cpu: Option<usize>,
-    /// More options of `onbeat run`: profile, priority, frame order.
+    /// Additional options of `onbeat run`: profile, priority, frame order.
     pub options: Vec<OsString>,
 }
 
-/// Five million beats: a file of a third of a gigabyte.
+/// Five million cycles: a file of a third of a gigabyte.
 const MOST_ROWS: u64 = 5_000_000;
 
-/// How long a cell is.
+/// Length of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// So many beats.
+    /// Number of cycles.
     Samples(u64),
-    /// So long.
+    /// Duration.
     Duration(Duration),
 }
 
 impl Default for Interference {
-    /// As the paper: every load at 1000, 500 and 250 us, a million samples each.
+    /// The paper's settings: every load at 1000, 500 and 250 us, a million samples each.
     fn default() -> Self {
         let loads = [Load::Cpu, Load::KernelLock, Load::BlockIo, Load::Memory, Load::Gpu(HostMemory::Both)];
         Self {
@@ -83,10 +85,10 @@ impl Default for Interference {
 }
 
 impl Interference {
-    /// Runs it. One that is stopped reports the cells it has.
+    /// Runs the experiment. If it is stopped, it reports the cells it has.
     ///
     /// # Errors
-    /// No right to make a cable, a process that failed, or a recording that cannot be read or written.
+    /// The right to make a cable is missing, a process failed, or a recording cannot be read or written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         if self.periods.is_empty() || self.loads.is_empty() {
             return Err(Error::other("nothing to measure: name at least one period and one load"));
@@ -123,7 +125,7 @@ impl Interference {
         Ok(report)
     }
 
-    /// Beats of a cell.
+    /// Number of cycles of a cell.
     fn samples(&self, period: Duration) -> u64 {
         match self.length {
             Length::Samples(samples) => samples,
@@ -134,7 +136,7 @@ impl Interference {
         }
     }
 
-    /// What runs beside the cycle in each row.
+    /// Loads beside the cycle in each row.
     fn besides(&self, context: &Context, report: &mut Report) -> Vec<Beside> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let processes = self.load_processes.unwrap_or(cpus);
@@ -213,18 +215,18 @@ impl Interference {
     }
 }
 
-/// What runs beside the cycle.
+/// Loads beside the cycle.
 #[derive(Clone, Debug)]
 struct Beside {
-    /// For files.
+    /// Name in file names.
     name: String,
-    /// For tables.
+    /// Name in tables.
     title: String,
     load: Option<Load>,
     processes: usize,
 }
 
-/// Where the cycle and the observer are.
+/// Interfaces of the cycle and of the observer, and the private cable between them, if there is one.
 #[derive(Debug)]
 struct Places {
     cycle: String,
@@ -263,10 +265,10 @@ impl Places {
     }
 }
 
-/// Judges a recording made by `onbeat simulate --record`, of any MainDevice.
+/// Evaluates a recording made by `onbeat simulate --record`, of any MainDevice.
 ///
 /// # Errors
-/// A file that cannot be read or is no such recording.
+/// The file cannot be read or is no such recording.
 pub fn judge(path: &Path) -> Result<Report, Error> {
     let judgement = judge_file(path, u64::MAX)?;
     let period = Duration::from_nanos(judgement.jitter.period_ns);
@@ -295,7 +297,7 @@ pub fn judge(path: &Path) -> Result<Report, Error> {
     Ok(report)
 }
 
-/// What spoils the cells.
+/// Warnings on conditions that spoil the cells.
 fn doubts(cells: &[Cell], report: &mut Report) {
     for cell in cells {
         let place = format!("period {:?}, load {}", cell.period, cell.load);
@@ -332,7 +334,7 @@ fn doubts(cells: &[Cell], report: &mut Report) {
     }
 }
 
-/// The robot with the fast output, as a file both sides read.
+/// Writes the robot file with the fast output, read by both sides.
 fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
     let path = directory.join("fast-output.toml");
     fs::write(&path, include_str!("../../../../examples/fast-output.toml"))
@@ -340,7 +342,8 @@ fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Name of the CUDA device; or why there is none. Asked of a process of its own, for the driver starts threads.
+/// Name of the CUDA device, or the reason for none. Found by a process of its own, because the driver
+/// starts threads.
 fn find_gpu(context: &Context) -> Result<String, String> {
     let output = Command::new(&context.onbeat).args(["load", "gpu", "--find"]).output();
     let output = output.map_err(|error| format!("it cannot be looked for: {error}"))?;
@@ -349,8 +352,8 @@ fn find_gpu(context: &Context) -> Result<String, String> {
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-/// The first and the last CPU this process may use: for the observer, and for the cycle, for the first serves most
-/// interrupts.
+/// First and last CPU this process may use: the first for the observer, since it serves most interrupts,
+/// the last for the cycle.
 #[must_use]
 pub fn cpus() -> (usize, usize) {
     use rustix::thread::{CpuSet, sched_getaffinity};

@@ -1,4 +1,4 @@
-//! The cells as tables, plots and numbers.
+//! Cells as tables, plots and numbers.
 
 use report::numbers::microseconds;
 use report::{Plot, Report, Row, Section, Series, Table};
@@ -7,7 +7,7 @@ use timing::interference::{BusJitter, DeviationHistogram, Moments};
 
 use super::cell::Cell;
 
-/// Everything the cells have come to.
+/// Adds all results of the cells.
 pub(super) fn fill(cells: &[Cell], report: &mut Report) {
     let mut periods: Vec<_> = cells.iter().map(|cell| cell.period).collect();
     periods.dedup();
@@ -30,7 +30,7 @@ const NOT_REPRODUCED: &str = "The rows and columns are the paper's (memory and G
     ours); its own values are not printed beside them, for this project does not have them at hand: it measured other \
     MainDevices, on real SubDevices, with another kernel.";
 
-/// A cell in one line.
+/// Summary of a cell in one line.
 pub(super) fn line(cell: &Cell) -> String {
     let jitter = &cell.judgement.jitter;
     format!(
@@ -139,15 +139,15 @@ fn circumstances(cells: &[&Cell], at: &str) -> Table {
     }
 }
 
-/// Bins of a histogram.
+/// Number of bins of a histogram.
 const BINS: usize = 120;
 
-/// A histogram reaches so many times as far as 99 % of the periods.
+/// Range of a histogram, as a multiple of the range of 99 % of the periods.
 const REACH: f64 = 5.0;
 
 fn histogram(cells: &[&Cell], at: &str) -> Plot {
     let histograms = cells.iter().map(|cell| &cell.judgement.jitter.period_histogram);
-    // The same bins for all, about where all but the rarest are.
+    // The same bins for all, in the range of all but the rarest.
     let reach =
         histograms.clone().filter_map(|it| it.size_at(0.99)).max().unwrap_or(1).max(1) as f64 * REACH;
     let extremes = histograms.filter_map(DeviationHistogram::extremes);
@@ -169,7 +169,7 @@ fn histogram(cells: &[&Cell], at: &str) -> Plot {
     }
 }
 
-/// Points of a tail.
+/// Number of points of a tail distribution.
 const TAIL_POINTS: usize = 200;
 
 fn tail(cells: &[&Cell], at: &str) -> Plot {
@@ -206,7 +206,7 @@ fn trace(cells: &[&Cell], at: &str) -> Plot {
     }
 }
 
-/// The numbers of a cell for programs.
+/// Numbers of a cell for programs.
 fn values(cell: &Cell) -> Value {
     let it: &BusJitter = &cell.judgement.jitter;
     let moments = |it: &Moments| {
@@ -241,7 +241,7 @@ fn values(cell: &Cell) -> Value {
 fn four(moments: &Moments) -> [String; 4] {
     [Moments::minimum, Moments::maximum, Moments::mean, Moments::standard_deviation]
         .map(|which| some(moments, which))
-        // A mean of rounding errors is none, and has no sign.
+        // A mean within the rounding error is shown as 0, without a sign.
         .map(|it| microseconds(it.map(|it| if it.abs() < 0.5 { 0.0 } else { it })))
 }
 

@@ -1,4 +1,5 @@
-//! From the kernel's stamp on a received frame to user code, and to the reply's stamp at the other end.
+//! Latency from the kernel's stamp on a received frame to user code, and to the reply's stamp at the other
+//! end.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,49 +16,51 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::sys::stamped::StampedSocket;
 
-/// Sending and receiving.
+/// Exchange of frames.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// Frames to send.
+    /// Number of frames to send.
     pub(super) samples: usize,
-    /// Time from frame to frame.
+    /// Time between two frames.
     pub(super) interval: Duration,
-    /// Of the thread that receives.
+    /// Real-time profile of the receiving thread.
     pub(super) receiver: RealTimeProfile,
-    /// Of the thread that sends, and takes the replies.
+    /// Real-time profile of the thread that sends, and receives the replies.
     pub(super) sender: RealTimeProfile,
-    /// Whether each frame received is sent back.
+    /// True if each frame received is sent back.
     pub(super) replies: bool,
 }
 
-/// What came of it.
+/// Results of an exchange.
 #[derive(Debug, Default)]
 pub(super) struct Received {
-    /// Number of each frame that came, in their order.
+    /// Numbers of the received frames, in order.
     pub(super) numbers: Vec<u64>,
-    /// From the kernel's stamp to user code, ns.
+    /// Latencies from the kernel's stamp to user code, ns.
     pub(super) latencies: Vec<u64>,
-    /// From the kernel's stamp on a frame to its stamp on the reply at the other end, ns.
+    /// Times from the kernel's stamp on a frame to its stamp on the reply at the other end, ns.
     pub(super) reactions: Vec<u64>,
-    /// Frames sent.
+    /// Number of frames sent.
     pub(super) sent: usize,
-    /// Stamps after the instant at which they were read: the clock was stepped.
+    /// Stamps later than the instant at which they were read: the clock was stepped.
     pub(super) backwards: usize,
-    /// What was refused.
+    /// Real-time settings refused.
     pub(super) refusals: Vec<String>,
 }
 
-/// A frame as one side saw it: its number, the kernel's stamp, and when user code had it, ns of `CLOCK_REALTIME`.
+/// Frame as seen by one side: its number, the kernel's stamp, and the time in user code, ns of
+/// `CLOCK_REALTIME`.
 type Seen = (u64, u64, u64);
 
-/// A reply's number, and the kernel's stamp on it.
+/// Number of a reply, and the kernel's stamp on it.
 type Reply = (u64, u64);
 
 impl Exchange {
-    /// Sends frames over `there`, receives them on `here` on a thread of its own, and sends them back if asked to.
+    /// Sends frames over `there`, receives them on `here` on a thread of its own, and sends them back if
+    /// required.
     ///
     /// # Errors
-    /// A socket or a thread that fails.
+    /// A socket or a thread fails.
     pub(super) fn run(
         &self,
         here: StampedSocket,
@@ -83,7 +86,8 @@ impl Exchange {
         })
     }
 
-    /// Frames until it is over and no more come: those of this exchange, stamped and read.
+    /// Receives frames until the exchange is over and no more come: those of this exchange, with both
+    /// times.
     fn receive(
         &self,
         mut socket: StampedSocket,
@@ -102,7 +106,7 @@ impl Exchange {
                     let Some((number, stamp)) = number(&frame[..length]).zip(arrival.stamp_ns) else {
                         continue;
                     };
-                    // Never more than was asked for: the memory is there already.
+                    // At most as many as requested, for which memory is allocated.
                     if seen.len() < self.samples {
                         seen.push((number, stamp, now));
                     }
@@ -116,7 +120,7 @@ impl Exchange {
         }
     }
 
-    /// The replies, how many were sent, and what was refused.
+    /// Sends frames; returns the replies, the number sent, and the settings refused.
     fn send(
         &self,
         socket: &mut StampedSocket,
@@ -140,7 +144,8 @@ impl Exchange {
     }
 }
 
-/// Takes replies up to the one with this number; gives up when none comes in time: a frame that is lost is lost.
+/// Receives replies up to the one with this number; gives up if none comes in time, since frames may be
+/// lost.
 fn await_reply(socket: &mut StampedSocket, wanted: u64, replies: &mut Vec<Reply>) -> io::Result<()> {
     let mut buffer = [0; FRAME];
     while let Some(arrival) = socket.receive(&mut buffer)? {
@@ -153,7 +158,7 @@ fn await_reply(socket: &mut StampedSocket, wanted: u64, replies: &mut Vec<Reply>
     Ok(())
 }
 
-/// Latencies of frames, and reactions of those whose reply came.
+/// Latencies of frames, and reaction times of those with a reply.
 fn matched(seen: &[Seen], replies: &[Reply]) -> Received {
     let mut received = Received::default();
     let mut replies = replies.iter().peekable();
@@ -164,7 +169,7 @@ fn matched(seen: &[Seen], replies: &[Reply]) -> Received {
         };
         received.numbers.push(number);
         received.latencies.push(latency);
-        // Both sides go up.
+        // Numbers on both sides increase.
         while replies.next_if(|reply| reply.0 < number).is_some() {}
         let reply = replies.next_if(|reply| reply.0 == number);
         received.reactions.extend(reply.and_then(|reply| reply.1.checked_sub(stamp)));
@@ -172,7 +177,8 @@ fn matched(seen: &[Seen], replies: &[Reply]) -> Received {
     received
 }
 
-/// The shortest Ethernet frame: one datagram that asks nothing of anybody, with the number as its data.
+/// Builds the shortest Ethernet frame: one datagram without effect on any SubDevice, with the number as its
+/// data.
 fn build(buffer: &mut [u8; FRAME], number: u64) -> usize {
     let mut builder = FrameBuilder::new(buffer, SOURCE);
     let data = [MARK.to_le_bytes(), number.to_le_bytes()].concat();
@@ -182,7 +188,7 @@ fn build(buffer: &mut [u8; FRAME], number: u64) -> usize {
     builder.finish()
 }
 
-/// The number of a frame of ours; `None` for any other.
+/// Number of a frame of ours; `None` for any other.
 fn number(frame: &[u8]) -> Option<u64> {
     let frame = Frame::parse(frame).ok()?;
     let datagram = frame.datagrams().next()?;
@@ -201,9 +207,9 @@ fn join<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 const FRAME: usize = 60;
-/// A locally administered address.
+/// Locally administered address.
 const SOURCE: MacAddress = MacAddress([0x02, 0, 0, 0, 0, 0x0B]);
-/// Tells our frames from others'.
+/// Mark of our frames.
 const MARK: u64 = 0x6F6E_6265_6174_3A69;
 
 #[cfg(test)]

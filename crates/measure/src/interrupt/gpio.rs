@@ -1,4 +1,4 @@
-//! From an edge on a GPIO line, stamped by the kernel's interrupt handler, to user code.
+//! Latency from an edge on a GPIO line, stamped by the kernel's interrupt handler, to user code.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,19 +14,19 @@ use runtime::profile::RealTimeProfile;
 
 use crate::distribution::resident;
 
-/// One line of a GPIO chip.
+/// Line of a GPIO chip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The chip's device, as `/dev/gpiochip0`.
+    /// Device of the chip, for example `/dev/gpiochip0`.
     pub chip: PathBuf,
-    /// Number of the line on it.
+    /// Offset of the line on the chip.
     pub offset: u32,
 }
 
 impl FromStr for Line {
     type Err = String;
 
-    /// `gpiochip0:17`, or with the whole path.
+    /// Parses `gpiochip0:17`, also with the whole path.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("found \"{text}\", expected a GPIO line as gpiochip0:17");
         let (chip, offset) = text.rsplit_once(':').ok_or_else(wrong)?;
@@ -46,7 +46,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// Chips of this machine, and what to do about them; a sentence for people.
+/// Chips of this machine, and the remedy if there is none; a sentence for people.
 pub(super) fn what_there_is() -> String {
     match gpiocdev::chip::chips().unwrap_or_default() {
         chips if chips.is_empty() => {
@@ -64,11 +64,11 @@ pub(super) fn what_there_is() -> String {
     }
 }
 
-/// Latencies of `samples` edges of `input`, ns, and what was refused. With `output` the edges are made here, one an
-/// interval; without, they are waited for.
+/// Latencies of `samples` edges of `input`, ns, and the settings refused. With `output` the edges are
+/// generated here, one per interval; without it they are waited for.
 ///
 /// # Errors
-/// A line that cannot be had, named.
+/// A line cannot be requested; it is named.
 pub(super) fn measure(
     input: &Line,
     output: Option<&Line>,
@@ -100,7 +100,7 @@ pub(super) fn measure(
             .map_err(|error| format!("GPIO: a thread: {error}"))?;
         let driven = driven.as_ref().map_or(Ok(()), |driven| drive(driven, samples, interval, stop));
         let begin = Instant::now();
-        // The last edges, or those that come from outside: as long as they would take, and a second.
+        // Wait for the last edges, or for external ones: their expected duration, and a second.
         let patience =
             interval.saturating_mul(u32::try_from(samples).unwrap_or(u32::MAX)) + Duration::from_secs(1);
         while !watching.is_finished() && begin.elapsed() < patience && !stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! From an interrupt to user code: a timer's, a frame's, a GPIO line's (controllers paper, Figure 6).
+//! Latency from an interrupt to user code: of a timer, a frame, a GPIO line (controllers paper, Figure 6).
 
 mod frames;
 mod gpio;
@@ -25,22 +25,22 @@ use crate::sys::stamped::StampedSocket;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interrupt {
-    /// Interrupts of each kind.
+    /// Number of interrupts of each kind.
     pub samples: usize,
-    /// Time from one to the next.
+    /// Time between two interrupts.
     pub interval: Duration,
     /// `SCHED_FIFO` priority of the thread that waits for them.
     pub priority: u8,
-    /// Its CPU.
+    /// CPU of that thread.
     pub cpu: usize,
-    /// The interface to send frames on that SubDevices send back; `None` is a private cable of two ends.
+    /// Interface to send frames on, which SubDevices return; `None` for a private cable.
     pub interface: Option<String>,
-    /// The GPIO line whose edges are waited for.
+    /// GPIO line whose edges are waited for.
     pub gpio_input: Option<Line>,
-    /// The GPIO line that is wired to it.
+    /// GPIO line wired to it.
     pub gpio_output: Option<Line>,
 }
 
@@ -63,10 +63,11 @@ const REACTION: &str = "NIC: frame in to frame out, by kernel stamps";
 const GPIO: &str = "GPIO: kernel's edge stamp to user code";
 
 impl Interrupt {
-    /// Runs it. A kind of interrupt that this machine or this user cannot have is left out, and a warning says so.
+    /// Runs the experiment. A kind of interrupt that is unavailable on this machine or to this user is
+    /// skipped with a warning.
     ///
     /// # Errors
-    /// A timer that cannot be had, or a file that cannot be written.
+    /// A timer cannot be created, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut found = Found::default();
@@ -88,7 +89,7 @@ impl Interrupt {
 
     fn timer(&self, timer: Timer, stop: &AtomicBool) -> io::Result<(Vec<u64>, Vec<String>)> {
         let profile = real_time(Some(self.priority), self.cpu);
-        // On a thread of its own: what it is granted stays with it.
+        // On a thread of its own, so that its real-time settings end with it.
         thread::scope(|scope| {
             let thread = thread::Builder::new()
                 .name("timer".into())
@@ -184,7 +185,7 @@ impl Interrupt {
         }
     }
 
-    /// Records what was measured of one kind, and keeps it for the tables.
+    /// Records the measurements of one kind, and keeps them for the tables.
     fn keep(
         &self,
         context: &Context,
@@ -251,7 +252,7 @@ const NOTES: &str = "The paper's own values are not reproduced here: it measured
                      after the interrupt itself; a veth cable has no interrupt at all, its frames come by a soft \
                      interrupt on the sender's CPU. An edge's begins in the interrupt handler of the GPIO driver.";
 
-/// How long a socket waits for one frame.
+/// Longest wait of a socket for one frame.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
@@ -272,7 +273,7 @@ impl Found {
     }
 }
 
-/// The first CPU that this process may use and that is not `cpu`; `cpu` itself if it is the only one.
+/// First CPU other than `cpu` that this process may use; `cpu` itself if it is the only one.
 fn another_cpu(cpu: usize) -> usize {
     let Ok(allowed) = sched_getaffinity(None) else { return cpu };
     (0..CpuSet::MAX_CPU).find(|&other| other != cpu && allowed.is_set(other)).unwrap_or(cpu)

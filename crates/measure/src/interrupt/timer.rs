@@ -1,4 +1,4 @@
-//! From a timer's programmed expiry to user code, by each way there is to sleep for one.
+//! Latency from a timer's programmed expiry to user code, for each way to sleep.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,21 +16,21 @@ use rustix::time::{
 use crate::distribution::resident;
 use crate::sys::posix_timer::SignalTimer;
 
-/// A way to sleep until an instant.
+/// Way to sleep until an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timer {
-    /// `clock_nanosleep`: what the cycle sleeps by.
+    /// `clock_nanosleep`, as in the cycle.
     Sleep,
-    /// A timer that is read as a file.
+    /// Timer read through a file descriptor.
     Descriptor,
-    /// A timer that ends with a signal to the thread.
+    /// Timer that sends a signal to the thread.
     Signal,
 }
 
 impl Timer {
     pub(super) const ALL: [Self; 3] = [Self::Sleep, Self::Descriptor, Self::Signal];
 
-    /// In tables.
+    /// Name in tables.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Sleep => "timer: clock_nanosleep",
@@ -39,10 +39,11 @@ impl Timer {
         }
     }
 
-    /// Sleeps `samples` times until an instant on a grid; how late each was seen, ns, and what was refused.
+    /// Sleeps `samples` times until an instant on a grid; returns the latencies, ns, and the settings
+    /// refused.
     ///
     /// # Errors
-    /// A timer that cannot be had.
+    /// The timer cannot be created.
     pub(super) fn measure(
         self,
         samples: usize,
@@ -56,7 +57,7 @@ impl Timer {
         let grid = Grid::new(MonotonicClock.now() + interval, interval);
         let mut next = 0;
         while latencies.len() < samples && !stop.load(Ordering::Relaxed) {
-            // Never an instant that has passed: that would be no timer.
+            // Always a future instant: a past one would not use the timer.
             let index = grid.next_index(MonotonicClock.now() + interval / 4).max(next);
             next = index + 1;
             let expiry = grid.release(index);

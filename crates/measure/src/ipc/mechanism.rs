@@ -1,4 +1,4 @@
-//! What threads use to tell each other something, each in the same shape.
+//! Mechanisms of communication between threads, behind a common interface.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -12,16 +12,16 @@ use crate::sys::message_queue::MessageQueue;
 use crate::sys::mutex::{Held, PosixMutex, Protocol};
 use crate::sys::semaphore::Semaphore;
 
-/// Two threads that take turns by one mechanism.
+/// Mechanism by which two threads take turns.
 pub(super) trait Mechanism: Sync {
-    /// Calls it so often, while nobody waits for it and it needs not wait.
+    /// Calls the mechanism `times` times, with no thread waiting and without having to wait.
     fn calls(&self, times: u32) -> io::Result<()>;
 
-    /// A party, made on the thread that it stays on. The caller has the first turn.
+    /// Creates a party, on the thread that uses it. The caller has the first turn.
     fn party(&self, role: Role) -> io::Result<Box<dyn Party + '_>>;
 }
 
-/// Which of the two.
+/// Role of a party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Has the first turn.
@@ -30,22 +30,22 @@ pub(super) enum Role {
     Callee,
 }
 
-/// One of two threads that take turns.
+/// Side of a mechanism: one of two threads that take turns.
 pub(super) trait Party {
-    /// Gives the turn away, and wakes the other if it sleeps.
+    /// Gives the turn away, and wakes the other thread if it sleeps.
     fn give(&mut self) -> io::Result<()>;
 
     /// Sleeps until the turn is given back.
     fn take(&mut self) -> io::Result<()>;
 }
 
-/// One direction between two threads: a thing that can be sent, and slept for.
+/// Direction of a mechanism: sending, and sleeping until something was sent.
 trait Signal: Sync {
     fn send(&self) -> io::Result<()>;
     fn receive(&self) -> io::Result<()>;
 }
 
-/// A mechanism that is one [`Signal`] there and one back.
+/// Mechanism of one [`Signal`] in each direction.
 pub(super) struct ThereAndBack<S> {
     there: S,
     back: S,
@@ -103,7 +103,7 @@ pub(super) fn message_queue() -> io::Result<ThereAndBack<MessageQueue>> {
     Ok(ThereAndBack { there: MessageQueue::new(MESSAGE.len())?, back: MessageQueue::new(MESSAGE.len())? })
 }
 
-/// What is sent where bytes are: as much as an eventfd takes.
+/// Bytes sent through descriptors: as many as an eventfd takes.
 const MESSAGE: [u8; 8] = 1_u64.to_ne_bytes();
 
 impl Signal for MessageQueue {
@@ -129,9 +129,9 @@ pub(super) fn event() -> io::Result<ThereAndBack<Descriptors>> {
     Ok(ThereAndBack { there: one()?, back: one()? })
 }
 
-/// What eight bytes are written to and read from.
+/// Descriptors to write and read eight bytes.
 pub(super) struct Descriptors {
-    /// `None` where one descriptor does both.
+    /// Write end; `None` if one descriptor serves both.
     write: Option<OwnedFd>,
     read: OwnedFd,
 }
@@ -147,7 +147,8 @@ impl Signal for Descriptors {
     }
 }
 
-/// Eight bytes are written and read whole or not at all; only signals come in between.
+/// Repeats an interrupted call: eight bytes are read and written whole or not at all, so only signals
+/// interrupt.
 fn again(mut work: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<()> {
     loop {
         match work() {
@@ -162,17 +163,17 @@ fn again(mut work: impl FnMut() -> rustix::io::Result<usize>) -> io::Result<()> 
     }
 }
 
-/// A word that is set and cleared, and a sleep on it.
+/// Word that is set and cleared, with a futex to sleep on.
 pub(super) fn bare_futex() -> ThereAndBack<Word> {
     ThereAndBack { there: Word::default(), back: Word::default() }
 }
 
-/// One while there is something to take.
+/// Word that is 1 while there is something to take.
 #[derive(Default)]
 pub(super) struct Word(AtomicU32);
 
 impl Signal for Word {
-    /// Always asks the kernel to wake: that is the call whose cost is looked for.
+    /// Always makes the system call to wake: its cost is what is measured.
     fn send(&self) -> io::Result<()> {
         // Partner: the Acquire in `receive`.
         self.0.store(1, Ordering::Release);
@@ -194,10 +195,11 @@ impl Signal for Word {
     }
 }
 
-/// Three mutexes for two parties: each holds one it will let go of, and waits for one the other holds.
+/// Three mutexes for two parties: each party holds one to release, and waits for one that the other holds.
 ///
-/// The caller starts with 0 and 1, the callee with 2. Whoever has the turn holds two, and gives the turn by letting
-/// one go that the other waits for; then it waits for the third. Every hand-over is of a mutex somebody sleeps on.
+/// The caller starts with 0 and 1, the callee with 2. The party with the turn holds two; it gives the turn
+/// away by releasing the one the other waits for, then waits for the third. Every hand-over is of a mutex
+/// with a sleeping waiter.
 pub(super) struct Mutexes([PosixMutex; 3]);
 
 /// `pthread_mutex_lock` and `_unlock`.

@@ -1,4 +1,4 @@
-//! What it costs threads to tell each other something (controllers paper, Tables 4 and 5).
+//! Cost of communication between threads (controllers paper, Tables 4 and 5).
 
 mod mechanism;
 mod round_trip;
@@ -20,20 +20,20 @@ use crate::sys::mutex::Protocol;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ipc {
     /// Round trips of each mechanism at each priority.
     pub samples: usize,
-    /// Time from one round trip to the next.
+    /// Time between two round trips.
     pub interval: Duration,
-    /// Parts each measurement is cut into, so that ours and the peers' take turns.
+    /// Parts of each measurement; ours and the peers' alternate part by part.
     pub rounds: usize,
-    /// `SCHED_FIFO` priority of the thread that asks, and of both where they are the same.
+    /// `SCHED_FIFO` priority of the calling thread, and of both if they are equal.
     pub priority: u8,
-    /// Priority of the thread that answers, where it is higher.
+    /// Higher priority of the answering thread.
     pub higher: u8,
-    /// The CPU of all threads.
+    /// CPU of all threads.
     pub cpu: usize,
 }
 
@@ -50,14 +50,14 @@ impl Default for Ipc {
     }
 }
 
-/// Calls in one batch that is timed as a whole: reading the clock twice costs more than one call of the cheapest.
+/// Calls in one timed batch: reading the clock twice costs more than one call of the cheapest mechanism.
 const BATCH: u32 = 64;
 
 impl Ipc {
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// A mechanism that this system lacks, or a file that cannot be written.
+    /// A mechanism is missing on this system, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut found = Found::default();
@@ -88,7 +88,7 @@ impl Ipc {
         Ok(report)
     }
 
-    /// One round of a mechanism.
+    /// Measures one round of a mechanism.
     fn measure(&self, mechanism: &dyn Mechanism, context: &Context, found: &mut Found) -> io::Result<Cell> {
         let caller = real_time(Some(self.priority), self.cpu);
         let mut calls = |times| mechanism.calls(times);
@@ -139,12 +139,13 @@ impl Ipc {
         }
     }
 
-    /// Samples in each round.
+    /// Number of samples in each round.
     fn share(&self) -> usize {
         self.samples.div_ceil(self.rounds.max(1))
     }
 
-    /// The recordings of a mechanism: round trips at the same priority and with a higher answering, calls.
+    /// Begins the recordings of a mechanism: round trips at equal priorities and with a higher answering
+    /// thread, calls.
     fn begin(&self, context: &Context, cell: &Cell) -> Result<[Raw; 3], Error> {
         let slug = cell.name.replace(' ', "-");
         let begin = |suffix: &str, what: &str, columns: &[&str], callee: u8| {
@@ -211,7 +212,7 @@ impl Ipc {
         report.sections.extend(distribution::plots("Round trip / 2 with a higher answering", &higher));
     }
 
-    /// Ours and the peers', in what the peers print.
+    /// Table of ours and the peers' results, in the format of the peers.
     fn peer_table(&self, cells: &[Cell], found: &Found) -> Section {
         let ours = |name: &str, shown: &str| {
             let cell = cells.iter().find(|cell| cell.name == name)?;
@@ -248,7 +249,7 @@ impl Ipc {
 const MUTEX: &str = "mutex";
 const QUEUE: &str = "POSIX message queue";
 
-/// The peers, in the order of the table: the mutex's, the queue's.
+/// Peers, in the order of the table: of the mutex, of the queue.
 const PEERS: [&str; 2] = ["ptsematest", "pmqtest"];
 
 const PAPER: &str = "The paper's own values are not reproduced here: it measured other mechanisms on another machine, \
@@ -272,11 +273,11 @@ fn mechanisms() -> io::Result<Vec<Named>> {
     ])
 }
 
-/// What was measured of one mechanism.
+/// Measurements of one mechanism.
 #[derive(Debug, Default)]
 struct Cell {
     name: String,
-    /// Batches of calls, ns.
+    /// Durations of batches of calls, ns.
     calls: Vec<u64>,
     same: Taken,
     higher: Taken,
@@ -296,7 +297,7 @@ impl Cell {
     }
 }
 
-/// What was found besides.
+/// Other results.
 #[derive(Debug, Default)]
 struct Found {
     seam: Vec<Durations>,
@@ -323,7 +324,7 @@ fn halved(round_trips: &[u64]) -> Vec<u64> {
     round_trips.iter().map(|ns| ns / 2).collect()
 }
 
-/// Nanoseconds a call, from batches.
+/// Table of nanoseconds per call, from batches.
 fn calls_table(batches: &[Durations]) -> Section {
     let row = |it: &Durations| {
         let summary = it.statistics().summary();

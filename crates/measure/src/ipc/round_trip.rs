@@ -1,4 +1,4 @@
-//! Two threads that take turns, timed.
+//! Timing of two threads that take turns.
 
 use std::io;
 use std::sync::Barrier;
@@ -13,34 +13,34 @@ use runtime::profile::RealTimeProfile;
 use super::mechanism::{Mechanism, Role};
 use crate::distribution::resident;
 
-/// How turns are taken.
+/// Settings of the turns.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
-    /// Round trips.
+    /// Number of round trips.
     pub(super) rounds: usize,
-    /// Time from one to the next: between them both threads sleep, as between the beats of a cycle.
+    /// Time between two round trips; both threads sleep in between, as between the releases of a cycle.
     pub(super) interval: Duration,
-    /// Of the thread that asks.
+    /// Real-time profile of the calling thread.
     pub(super) caller: RealTimeProfile,
-    /// Of the thread that answers.
+    /// Real-time profile of the answering thread.
     pub(super) callee: RealTimeProfile,
 }
 
-/// What was measured, round by round.
+/// Results, round by round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// From before the caller gave its turn to after it had it back, ns.
+    /// Times from before the caller gives its turn to after it has it back, ns.
     pub(super) round_trips: Vec<u64>,
-    /// From before the caller gave its turn to after the callee had it, ns.
+    /// Times from before the caller gives its turn to after the callee has it, ns.
     pub(super) one_ways: Vec<u64>,
-    /// What the system refused the two threads.
+    /// Real-time settings the system refused to the two threads.
     pub(super) refusals: Vec<String>,
 }
 
-/// Lets two threads take turns by `mechanism` until the rounds are done or `stop` is raised.
+/// Runs two threads that take turns by `mechanism` until the rounds are done or `stop` is set.
 ///
 /// # Errors
-/// What the mechanism, or starting a thread, failed with.
+/// The mechanism fails, or a thread cannot be started.
 pub(super) fn take_turns(mechanism: &dyn Mechanism, turns: &Turns, stop: &AtomicBool) -> io::Result<Taken> {
     let shared =
         Shared { over: AtomicBool::new(false), given_ns: AtomicU64::new(0), ready: Barrier::new(2) };
@@ -49,14 +49,14 @@ pub(super) fn take_turns(mechanism: &dyn Mechanism, turns: &Turns, stop: &Atomic
         let answering = start(scope, "callee", move || answer(mechanism, turns, shared))?;
         let asking = start(scope, "caller", move || ask(mechanism, turns, shared, stop));
         let asking = asking.inspect_err(|_| {
-            // In the caller's place, so that the callee goes home.
+            // Sets the flag in place of a failed caller, so that the callee ends.
             shared.over.store(true, Ordering::Relaxed);
             shared.ready.wait();
         });
         let answered = join(answering);
         let (round_trips, mut refusals) = join(asking?)?;
         let (mut one_ways, theirs) = answered?;
-        // The last arrival is the wish to end.
+        // The last arrival is the request to end.
         one_ways.truncate(round_trips.len());
         refusals.extend(theirs);
         refusals.sort();
@@ -66,16 +66,16 @@ pub(super) fn take_turns(mechanism: &dyn Mechanism, turns: &Turns, stop: &Atomic
 }
 
 struct Shared {
-    /// No more turns. Written before a turn is given, or before the barrier; read after it: relaxed, for giving and
-    /// taking a turn are a release and an acquire.
+    /// End of the turns. Written before a turn is given, or before the barrier, and read after it; relaxed,
+    /// because giving and taking a turn are a release and an acquire.
     over: AtomicBool,
-    /// When the caller gave its turn, ns of the monotonic clock; ordered as `over`.
+    /// Time at which the caller gave its turn, ns of the monotonic clock; ordered as `over`.
     given_ns: AtomicU64,
-    /// Both parties hold what they hold at the start.
+    /// Both parties hold their initial mutexes.
     ready: Barrier,
 }
 
-/// Durations, and what was refused.
+/// Durations, and the settings refused.
 type Side = io::Result<(Vec<u64>, Vec<String>)>;
 
 fn ask(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared, stop: &AtomicBool) -> Side {
@@ -122,7 +122,7 @@ fn answer(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared) -> Side {
     if shared.over.load(Ordering::Relaxed) {
         return Ok((durations, Vec::new()));
     }
-    // Every turn given is taken, the last too: nothing is left in the mechanism.
+    // Every turn given is taken, also the last: nothing is left in the mechanism.
     loop {
         let taken = party.take();
         let now = MonotonicClock.now();
@@ -131,7 +131,7 @@ fn answer(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared) -> Side {
         let given = taken.and_then(|()| if over { Ok(()) } else { party.give() });
         if let Err(error) = given {
             shared.over.store(true, Ordering::Relaxed);
-            // The caller may sleep: whatever failed, it is woken if that is still possible.
+            // The caller may sleep; it is woken if that is still possible.
             let _ = party.give();
             return Err(error);
         }
@@ -141,10 +141,10 @@ fn answer(mechanism: &dyn Mechanism, turns: &Turns, shared: &Shared) -> Side {
     }
 }
 
-/// Durations of `batches` batches of `batch` calls each, ns, and refusals.
+/// Durations of `batches` batches of `batch` calls each, ns, and the settings refused.
 ///
 /// # Errors
-/// What the calls, or starting a thread, failed with.
+/// A call fails, or a thread cannot be started.
 pub(super) fn call_batches(
     calls: &mut (dyn FnMut(u32) -> io::Result<()> + Send),
     profile: &RealTimeProfile,
@@ -206,8 +206,7 @@ mod tests {
         ]
     }
 
-    /// A turn given is a turn taken: each round gives one answer, and the way there is a part of the way there and
-    /// back.
+    /// Each round gives one answer, and the way there is a part of the way there and back.
     #[test]
     fn every_mechanism_takes_turns_and_the_way_there_is_part_of_the_round_trip() {
         for (name, mechanism) in all() {
@@ -217,7 +216,7 @@ mod tests {
                 assert!(one_way <= round_trip, "{name}: {one_way} there, {round_trip} there and back");
             }
             assert_eq!(taken.refusals, Vec::<String>::new());
-            // Nothing was left in it: it can be used again, and called without anybody waiting.
+            // Nothing was left in it: it can be used again, and called without a waiting thread.
             let again = take_turns(&*mechanism, &turns(3), &AtomicBool::new(false)).unwrap();
             assert_eq!(again.round_trips.len(), 3, "{name}");
             let profile = RealTimeProfile::ORDINARY;
@@ -245,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Fails after a while, as a queue that somebody took away.
+    /// Fails after a while, like a queue that was removed.
     struct Breaking(mechanism::ThereAndBack<crate::sys::semaphore::Semaphore>, AtomicU64);
 
     impl Mechanism for Breaking {

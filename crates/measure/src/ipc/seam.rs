@@ -1,4 +1,4 @@
-//! Our own ways from the cycle to the rest of the program: they wake nobody and wait for nobody.
+//! Our own mechanisms from the cycle to the rest of the program: they wake no thread and never wait.
 
 use std::hint::black_box;
 use std::io;
@@ -10,14 +10,14 @@ use timing::CycleRecord;
 
 use crate::ecci::{open_seam, state_of};
 
-/// Calls one of them so often.
+/// Calls a mechanism this many times.
 pub(super) type Calls = Box<dyn FnMut(u32) -> io::Result<()> + Send>;
 
-/// All of them: the seqlock of the newest status, the cycle's side alone and with the reading side, the ring of cycle
-/// records, and the seam to other processes, as the status.
+/// All of them: the seqlock of the newest status, the cycle's side alone and with the reading side, the
+/// ring of cycle records, and the shared-memory interface to other processes, as the status.
 ///
 /// # Errors
-/// The system refuses memory or a socket for the seam.
+/// The system refuses memory or a socket for the interface.
 pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
     let status = Status::initial(0, AXES);
     let (mut alone, _) = status_cell(0, AXES);
@@ -88,5 +88,5 @@ pub(super) fn ours() -> io::Result<Vec<(&'static str, Calls)>> {
     ])
 }
 
-/// Axes of the status: as many as the built-in robot has.
+/// Axes of the status, as many as the built-in robot has.
 const AXES: usize = 6;

@@ -1,5 +1,5 @@
-//! IRQ: blocks of 512 bytes read with direct I/O, as `dd bs=512 iflag=direct` does: each waits for the disk, and each
-//! brings an interrupt.
+//! IRQ load: blocks of 512 bytes read with direct I/O, as `dd bs=512 iflag=direct` does: each waits for the
+//! disk, and causes an interrupt.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,23 +9,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Done, LoadError};
 
-/// Bytes of a block, as the paper has them.
+/// Size of a block in the paper, bytes.
 const BLOCK: usize = 512;
 
-/// A disk with larger sectors takes no smaller blocks.
+/// Size of a block for disks with larger sectors, bytes.
 const LARGE_BLOCK: usize = 4096;
 
-/// Bytes of the file: more than a disk's own cache is not needed, the interrupts come all the same.
+/// Size of the file, bytes: no more than a disk's own cache is needed, since the interrupts come all the
+/// same.
 const FILE: u64 = 16 << 20;
 
-/// Memory as direct I/O wants it: on a page's boundary.
+/// Memory aligned to a page, as direct I/O requires.
 #[repr(align(4096))]
 struct Page([u8; LARGE_BLOCK]);
 
-/// Reads a file of its own below `directory` block by block, over and over, until `stop` is set; then the file is gone.
+/// Reads a file of its own below `directory` block by block, repeatedly, until `stop` is set; then the file
+/// is gone.
 ///
 /// # Errors
-/// A file system that has no direct I/O, or takes no file.
+/// The file system does not support direct I/O, or the file cannot be made.
 pub fn run(directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
     let path = directory.join(format!("onbeat-blocks-{}", std::process::id()));
     let fail = |error: io::Error| {
@@ -38,7 +40,7 @@ pub fn run(directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
     read_until(&file, stop).map_err(fail)
 }
 
-/// A file for direct I/O, which has no name any more: it goes with its last user, however that ends.
+/// Creates an unlinked file for direct I/O: it is freed with its last user, however that ends.
 fn create(path: &Path) -> io::Result<File> {
     let filled = File::create(path).and_then(|mut file| {
         let chunk = vec![0x5A; 1 << 20];
@@ -59,7 +61,7 @@ fn read_until(file: &File, stop: &AtomicBool) -> io::Result<Done> {
     let (block, what) =
         if small { (BLOCK, "blocks of 512 bytes") } else { (LARGE_BLOCK, "blocks of 4096 bytes") };
     let (mut count, mut offset) = (0, 0);
-    // Relaxed: the flag carries nothing but itself.
+    // Relaxed: the flag carries no other data.
     while !stop.load(Ordering::Relaxed) {
         file.read_exact_at(&mut page.0[..block], offset)?;
         offset = (offset + block as u64) % FILE;

@@ -1,4 +1,4 @@
-//! A file written, brought to the disk, and read again, as `dd` does with 1 MiB blocks.
+//! Disk load: a file written, synced, and read again, as `dd` does with 1 MiB blocks.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Done, LoadError};
 
-/// Writes and reads a file in `directory` until `stop` is set. It has no name, and never more than 32 MiB.
+/// Writes and reads a file in `directory` until `stop` is set. It is unlinked, and at most 32 MiB long.
 ///
 /// # Errors
-/// A folder that cannot be written to, or has no room.
+/// The folder cannot be written to, or has no space.
 pub fn run(directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
     let named = |error: io::Error| LoadError(format!("{}: {error}", directory.display()));
     let mut file = unnamed(directory).map_err(named)?;
     let blocks = blocks(directory);
     let mut count = 0;
-    // Relaxed: the flag carries nothing but itself.
+    // Relaxed: the flag carries no other data.
     while !stop.load(Ordering::Relaxed) {
         write_and_read(&mut file, blocks).map_err(named)?;
         count += blocks;
@@ -24,7 +24,7 @@ pub fn run(directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
     Ok(Done { count, what: "blocks of 1 MiB" })
 }
 
-/// A file without a name: its blocks go back to the disk with the process, however it ends.
+/// Creates an unlinked file: its blocks are freed with the process, however it ends.
 fn unnamed(folder: &Path) -> io::Result<File> {
     let path = folder.join(format!("onbeat-dd-{}", std::process::id()));
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
@@ -32,10 +32,10 @@ fn unnamed(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Blocks to write: at most a quarter of what is free, for a file system that is memory.
+/// Number of blocks to write: at most a quarter of the free space, for file systems in memory.
 fn blocks(folder: &Path) -> u64 {
     let free = rustix::fs::statvfs(folder).map_or(u64::MAX, |it| it.f_bavail.saturating_mul(it.f_frsize));
-    // A file system without limits of its own says 0.
+    // A file system without limits of its own reports 0.
     let free = if free == 0 { u64::MAX } else { free };
     (free / 4 / BLOCK as u64).clamp(1, BLOCKS)
 }

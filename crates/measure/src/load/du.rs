@@ -1,4 +1,4 @@
-//! The size of every file there is, as `du /` adds it up.
+//! File system load: the sizes of all files added up, as `du /` does.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,21 +10,21 @@ use super::Done;
 /// Walks from `/` until `stop` is set.
 pub fn run(stop: &AtomicBool) -> Done {
     let mut count = 0;
-    // Relaxed: the flag carries nothing but itself.
+    // Relaxed: the flag carries no other data.
     while !stop.load(Ordering::Relaxed) {
         count += below(Path::new("/"), stop).files;
     }
     Done { count, what: "files" }
 }
 
-/// What a walk found.
+/// Result of a walk.
 struct Found {
     files: u64,
     bytes: u64,
 }
 
-/// Files, and bytes of disk, below `root`. Links are not followed; what is not there any more, or not ours to see, counts
-/// nothing. Folders too deep are left out, so that one that contains itself by a mount has an end.
+/// Files, and bytes of disk, below `root`. Links are not followed; files that are gone or not readable
+/// count nothing. Very deep folders are skipped, so that a folder mounted within itself has an end.
 fn below(root: &Path, stop: &AtomicBool) -> Found {
     let mut found = Found { files: 0, bytes: 0 };
     let mut folders: Vec<(PathBuf, u32)> = vec![(root.to_owned(), 0)];

@@ -1,5 +1,6 @@
-//! Groups of senders and receivers over socket pairs, with the shape that hackbench (rt-tests) has by default: ten
-//! groups of 20 senders and 20 receivers, messages of 100 bytes from every sender to every receiver of its group.
+//! Communication load: groups of senders and receivers over socket pairs, with the defaults of hackbench
+//! (rt-tests): ten groups of 20 senders and 20 receivers, messages of 100 bytes from every sender to every
+//! receiver of its group.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -11,24 +12,24 @@ use std::time::Duration;
 
 use super::{Done, LoadError};
 
-/// Lets 400 threads send and receive until `stop` is set.
+/// Makes 400 threads send and receive until `stop` is set.
 ///
 /// # Errors
-/// A machine without room for so many threads or sockets.
+/// The machine lacks resources for so many threads or sockets.
 pub fn run(stop: &AtomicBool) -> Result<Done, LoadError> {
     let mut groups = Vec::new();
     for _ in 0..GROUPS {
         let group = Group::start(PAIRS);
         groups.push(group.map_err(|error| LoadError(format!("400 threads over sockets: {error}")))?);
     }
-    // Relaxed: the flag carries nothing but itself.
+    // Relaxed: the flag carries no other data.
     while !stop.load(Ordering::Relaxed) {
         thread::sleep(Duration::from_millis(20));
     }
     Ok(Done { count: groups.into_iter().map(Group::finish).sum(), what: "messages" })
 }
 
-/// The threads of one group; they send and receive until it is dropped.
+/// Threads of one group; they send and receive until it is dropped.
 struct Group {
     ends: Arc<Vec<UnixStream>>,
     received: Arc<AtomicU64>,
@@ -46,7 +47,7 @@ impl Group {
             threads.push(small_thread(move || {
                 let mut message = [0; MESSAGE];
                 while mine.read_exact(&mut message).is_ok() {
-                    // Relaxed: only a count.
+                    // Relaxed: a plain count.
                     received.fetch_add(1, Ordering::Relaxed);
                 }
             })?);
@@ -62,11 +63,11 @@ impl Group {
         Ok(group)
     }
 
-    /// Ends the threads; says how many messages arrived.
+    /// Ends the threads; returns the number of messages that arrived.
     fn finish(mut self) -> u64 {
         self.shut();
         for thread in std::mem::take(&mut self.threads) {
-            // It cannot panic, and if it did, its count is there.
+            // The thread does not panic, and its count is kept even if it did.
             let _ = thread.join();
         }
         self.received.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
-//! K-lock: reads `/proc` at full speed. Its files are made while they are read, under the kernel's own locks: of the
-//! list of processes, of each one's memory map, of interrupts and of memory accounting.
+//! K-lock load: reads `/proc` at full speed. Its files are generated while they are read, under the
+//! kernel's own locks: of the list of processes, of each one's memory map, of interrupts and of memory
+//! accounting.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -8,21 +9,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Done, LoadError};
 
-/// Of the whole machine.
+/// Files of the whole machine.
 const MACHINE: [&str; 7] = ["stat", "meminfo", "vmstat", "interrupts", "softirqs", "slabinfo", "zoneinfo"];
 
-/// Of each process.
+/// Files of each process.
 const PROCESS: [&str; 5] = ["stat", "status", "statm", "maps", "smaps_rollup"];
 
-/// Reads until `stop` is set. What cannot be read, or is gone by then, is passed over.
+/// Reads until `stop` is set. Files that cannot be read, or are gone by then, are skipped.
 ///
 /// # Errors
-/// No `/proc`.
+/// There is no `/proc`.
 pub fn run(stop: &AtomicBool) -> Result<Done, LoadError> {
     let root = Path::new("/proc");
     let mut buffer = vec![0; 1 << 16];
     let mut count = 0;
-    // Relaxed: the flag carries nothing but itself.
+    // Relaxed: the flag carries no other data.
     while !stop.load(Ordering::Relaxed) {
         for name in MACHINE {
             count += u64::from(read(&root.join(name), &mut buffer));
@@ -43,7 +44,7 @@ pub fn run(stop: &AtomicBool) -> Result<Done, LoadError> {
     Ok(Done { count, what: "files of /proc" })
 }
 
-/// Reads to the end; whether that went well.
+/// Reads a file to its end; true on success.
 fn read(path: &Path, buffer: &mut [u8]) -> bool {
     let Ok(mut file) = File::open(path) else { return false };
     loop {

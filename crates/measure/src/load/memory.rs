@@ -1,14 +1,14 @@
-//! Memory bandwidth: copies far larger than the caches, so that every one goes to memory and back.
+//! Memory bandwidth load: copies far larger than the caches, so that every one goes to memory and back.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Done;
 
-/// Bytes of each of the two buffers.
+/// Size of each of the two buffers, bytes.
 const SIZE: usize = 64 << 20;
 
-/// Bytes copied between two looks at the flag.
+/// Bytes copied between two checks of the flag.
 const PIECE: usize = 1 << 20;
 
 /// Copies there and back until `stop` is set.
@@ -17,7 +17,7 @@ pub fn run(stop: &AtomicBool) -> Done {
     let mut count = 0;
     'all: loop {
         for start in (0..SIZE).step_by(PIECE) {
-            // Relaxed: the flag carries nothing but itself.
+            // Relaxed: the flag carries no other data.
             if stop.load(Ordering::Relaxed) {
                 break 'all;
             }

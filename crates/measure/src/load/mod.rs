@@ -1,18 +1,18 @@
-//! Loads beside a measurement: what else the machine does while the cycle runs.
+//! Loads beside a measurement, which use the machine while the cycle runs.
 //!
-//! Each is a loop in a process of its own (`onbeat load NAME`), at ordinary priority, on whatever CPU the kernel gives it,
-//! until it is told to stop; it never outlives the experiment that started it ([`processes`]). All are our own, so that
-//! they are the same on every machine and nothing needs to be installed.
+//! Each is a loop in a process of its own (`onbeat load NAME`), at ordinary priority, on any CPU, until it
+//! is stopped; it never outlives the experiment that started it ([`processes`]). All are our own, so that
+//! they are the same on every machine and need no installation.
 //!
-//! | load | as in the papers |
+//! | load | equivalent in the papers |
 //! |---|---|
 //! | [`cpu`] | CPU: a floating-point loop, no system calls |
 //! | [`kernel_lock`] | K-lock: a reader of `/proc` at full speed, inside the kernel most of the time |
 //! | [`block_io`] | IRQ: `dd` of 512-byte blocks with direct I/O, an interrupt for each |
-//! | [`dd`] | a file written and read, block by block |
+//! | [`dd`] | file written and read, block by block |
 //! | [`hackbench`] | 400 threads that send each other messages |
-//! | [`ping`] | a flood of echo requests on the loopback interface |
-//! | [`du`] | a walk over every file there is |
+//! | [`ping`] | flood of echo requests on the loopback interface |
+//! | [`du`] | walk over all files |
 //! | [`memory`] | memory bandwidth: copies far larger than the caches |
 //! | [`gpu`] | GPU: CUDA copies of 0.5 to 2.6 MB, from pinned and from ordinary memory |
 
@@ -35,31 +35,31 @@ use thiserror::Error;
 pub use gpu::HostMemory;
 pub use processes::Loads;
 
-/// A load of our own.
+/// Load of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// [`cpu`].
+    /// Load [`cpu`].
     Cpu,
-    /// [`kernel_lock`].
+    /// Load [`kernel_lock`].
     KernelLock,
-    /// [`block_io`].
+    /// Load [`block_io`].
     BlockIo,
-    /// [`memory`].
+    /// Load [`memory`].
     Memory,
-    /// [`gpu`].
+    /// Load [`gpu`].
     Gpu(HostMemory),
-    /// [`dd`].
+    /// Load [`dd`].
     Dd,
-    /// [`hackbench`].
+    /// Load [`hackbench`].
     Hackbench,
-    /// [`ping`].
+    /// Load [`ping`].
     Ping,
-    /// [`du`].
+    /// Load [`du`].
     Du,
 }
 
 impl Load {
-    /// All of them.
+    /// All loads.
     pub const ALL: [Self; 11] = [
         Self::Cpu,
         Self::KernelLock,
@@ -74,10 +74,10 @@ impl Load {
         Self::Du,
     ];
 
-    /// The load of the humanoid paper: all of these at the same time.
+    /// Loads of the humanoid paper, which run at the same time.
     pub const HUMANOID_PAPER: [Self; 4] = [Self::Dd, Self::Hackbench, Self::Ping, Self::Du];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,13 +95,13 @@ impl Load {
         }
     }
 
-    /// The load of this name.
+    /// Load of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// What it does, in a few words.
+    /// Description in a few words.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -121,10 +121,10 @@ impl Load {
         }
     }
 
-    /// Puts the load on the machine until `stop` is set; files go below `directory`.
+    /// Runs the load until `stop` is set; its files go below `directory`.
     ///
     /// # Errors
-    /// A machine that lacks what the load needs: each says what.
+    /// The machine lacks a requirement of the load, which the error names.
     pub fn run(self, directory: &Path, stop: &AtomicBool) -> Result<Done, LoadError> {
         match self {
             Self::Cpu => Ok(cpu::run(stop)),
@@ -140,16 +140,16 @@ impl Load {
     }
 }
 
-/// How much a load has done.
+/// Amount of work done by a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// How many.
+    /// Number of units.
     pub count: u64,
-    /// Of what, in the plural: `blocks of 512 bytes`.
+    /// Name of the unit, in the plural: `blocks of 512 bytes`.
     pub what: &'static str,
 }
 
-/// A load that this machine cannot bear.
+/// Reason why this machine cannot run a load.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct LoadError(pub(crate) String);
@@ -170,7 +170,8 @@ mod tests {
         assert_eq!(Load::named("coffee"), None);
     }
 
-    /// What a load has done when it is stopped; one that was still getting ready (a busy disk) is given longer.
+    /// Work done by a load when it is stopped; more time is given to one that is still starting, for
+    /// example on a busy disk.
     fn done_within_patience(load: Load, directory: &Path) -> Result<Done, LoadError> {
         let mut patience = Duration::from_millis(300);
         loop {
@@ -196,7 +197,7 @@ mod tests {
         for load in loads.into_iter().chain(Load::HUMANOID_PAPER) {
             match done_within_patience(load, &directory) {
                 Ok(done) => assert!(done.count > 0, "{load:?}: {done:?}"),
-                // A file system without direct I/O; no right to raw sockets.
+                // No direct I/O on the file system; no right to raw sockets.
                 Err(error) if matches!(load, Load::BlockIo | Load::Ping) => eprintln!("skipped: {error}"),
                 Err(error) => panic!("{load:?}: {error}"),
             }

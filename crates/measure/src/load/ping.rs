@@ -1,5 +1,5 @@
-//! Echo requests (RFC 792) to 127.0.0.1, each as soon as the one before was answered, or after 10 ms, as
-//! `ping -f 127.0.0.1` sends them.
+//! Network load: echo requests (RFC 792) to 127.0.0.1, each as soon as the previous one was answered, or
+//! after 10 ms, as `ping -f 127.0.0.1` sends them.
 
 use std::net::SocketAddrV4;
 use std::os::fd::OwnedFd;
@@ -15,13 +15,13 @@ use super::{Done, LoadError};
 /// Sends requests until `stop` is set.
 ///
 /// # Errors
-/// No right to raw sockets; a loopback interface that is down.
+/// The right to raw sockets is missing, or the loopback interface is down.
 pub fn run(stop: &AtomicBool) -> Result<Done, LoadError> {
     let socket = open().map_err(sentence)?;
-    // Any number that tells our echoes from another's.
+    // A number to distinguish our echoes from others'.
     let identifier = std::process::id() as u16;
     let (mut number, mut count) = (0_u16, 0);
-    // Relaxed: the flag carries nothing but itself.
+    // Relaxed: the flag carries no other data.
     while !stop.load(Ordering::Relaxed) {
         count += u64::from(ping(&socket, identifier, number).map_err(sentence)?);
         number = number.wrapping_add(1);
@@ -35,11 +35,11 @@ fn open() -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-/// Sends one request and waits for its answer; says whether it came.
+/// Sends one request and waits for its answer; true if it came.
 fn ping(socket: &OwnedFd, identifier: u16, number: u16) -> Result<bool, Errno> {
     let request = echo(ECHO_REQUEST, identifier, number);
     match sendto(socket, &request, SendFlags::empty(), &LOOPBACK) {
-        // The socket's own buffer is full: the flood is as high as it gets.
+        // The socket's buffer is full: the flood is at its limit.
         Err(Errno::NOBUFS | Errno::AGAIN) => return Ok(false),
         sent => sent?,
     };
@@ -51,7 +51,7 @@ fn ping(socket: &OwnedFd, identifier: u16, number: u16) -> Result<bool, Errno> {
             Err(Errno::AGAIN | Errno::INTR) => continue,
             Err(error) => return Err(error),
         };
-        // Behind the IP header without options; a raw socket sees our own requests, too.
+        // After the IP header without options; a raw socket receives our own requests, too.
         let answer = echo(ECHO_REPLY, identifier, number);
         if packet[..length].get(20..) == Some(&answer[..]) {
             return Ok(true);
@@ -60,14 +60,14 @@ fn ping(socket: &OwnedFd, identifier: u16, number: u16) -> Result<bool, Errno> {
     Ok(false)
 }
 
-/// An echo message with 56 bytes of data, as ping's.
+/// Echo message with 56 bytes of data, as ping's.
 fn echo(kind: u8, identifier: u16, number: u16) -> [u8; 64] {
     let mut message = [0_u8; 64];
     message[0] = kind;
     message[4..6].copy_from_slice(&identifier.to_be_bytes());
     message[6..8].copy_from_slice(&number.to_be_bytes());
     let sum: u32 = message.chunks_exact(2).map(|it| u32::from(u16::from_be_bytes([it[0], it[1]]))).sum();
-    // RFC 1071: the carries come back in at the end; here at most one.
+    // RFC 1071: carries are added at the end; at most one here.
     let sum = (sum & 0xFFFF) + (sum >> 16);
     let sum = !(((sum & 0xFFFF) + (sum >> 16)) as u16);
     message[2..4].copy_from_slice(&sum.to_be_bytes());

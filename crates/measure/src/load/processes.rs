@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Load;
 use crate::{Context, Error};
 
-/// Loads that are on, until this is dropped.
+/// Running loads, until this is dropped.
 #[derive(Debug)]
 pub struct Loads {
     running: Vec<Running>,
@@ -26,10 +26,10 @@ struct Running {
 }
 
 impl Loads {
-    /// Starts all of them, and waits until they are well under way.
+    /// Starts all loads, and waits until they are well under way.
     ///
     /// # Errors
-    /// A process that cannot be started.
+    /// A process cannot be started.
     pub fn start(context: &Context, loads: &[Load]) -> Result<Self, Error> {
         let mut all = Self { running: Vec::new() };
         for &load in loads {
@@ -58,7 +58,7 @@ impl Loads {
         Ok(all)
     }
 
-    /// The loads that are not on any more, each with what it said: the machine has not what they need.
+    /// Loads that have ended by themselves, each with its output: the machine lacks a requirement.
     pub fn ended(&mut self) -> Vec<String> {
         let mut sentences = Vec::new();
         for it in &mut self.running {
@@ -80,7 +80,7 @@ impl Drop for Loads {
     fn drop(&mut self) {
         for it in &self.running {
             let pid = i32::try_from(it.child.id()).ok().and_then(Pid::from_raw);
-            // One that has ended needs no telling.
+            // A process that has ended needs no signal.
             let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
         }
         let begin = Instant::now();
@@ -94,7 +94,7 @@ impl Drop for Loads {
     }
 }
 
-/// Time for the loads to end by themselves, and take their files with them.
+/// Longest wait for the loads to end by themselves, and to remove their files.
 const ORDERLY: Duration = Duration::from_secs(5);
 
 /// Time for a load to start.

@@ -17,7 +17,7 @@ use crate::child::ChildProcess;
 use crate::onbeat_run::OnbeatRun;
 use crate::{Context, Error, runner, servo};
 
-/// Where the planner runs.
+/// Location of the planner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// With everything else, on one ordinary thread.
@@ -26,7 +26,7 @@ pub(super) enum Place {
     Seam,
 }
 
-/// A drive, and what the actuator task did meanwhile.
+/// Drive, with the actuator task's record.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     pub(super) place: Place,
@@ -100,11 +100,11 @@ impl Navigation {
                 }
             };
             let mut pilot = ChildProcess::start(command)?;
-            // The pilot goes with the seam, a little before the run.
+            // The pilot ends with the interface, a little before the run.
             while !running.is_over() && !pilot.is_over() && context.wait(LOOK_EVERY) {
                 let lost = planner.as_mut().and_then(|planner| planner.still_goes_on().err());
                 if let Some(error) = lost {
-                    // At the end everybody goes; before it nobody may.
+                    // At the end all processes end; before it, none may.
                     context.wait(END);
                     if !running.is_over() {
                         return Err(error);
@@ -128,19 +128,19 @@ impl Navigation {
 }
 
 impl Cell {
-    /// When it reached the goal, since its first step.
+    /// Time of arrival at the goal, since the first step.
     pub(super) fn arrival(&self, course: &Course) -> Option<Duration> {
         let begin = self.drive.first()?.time_ns;
         let there = self.drive.iter().find(|row| course.is_reached(row.pose))?;
         Some(Duration::from_nanos(there.time_ns - begin))
     }
 
-    /// The least room to the obstacle, m.
+    /// Smallest clearance to the obstacle, m.
     pub(super) fn least_room(&self) -> Option<f64> {
         self.drive.iter().map(|row| row.room).reduce(f64::min)
     }
 
-    /// What is wrong with the drive.
+    /// Failure of the drive, if any.
     pub(super) fn astray(&self, course: &Course) -> Option<String> {
         match (self.arrival(course), self.least_room()) {
             (_, Some(room)) if room <= 0.0 => Some(format!("{}: it touched the obstacle", self.name)),
@@ -162,7 +162,7 @@ impl Cell {
     }
 }
 
-/// The SyncManager watchdog of a SubDevice, unless somebody sets another.
+/// Default SyncManager watchdog of a SubDevice.
 const WATCHDOG_MS: f64 = 100.0;
 
 fn names(place: Place, loaded: bool) -> (String, String) {
@@ -175,5 +175,5 @@ fn names(place: Place, loaded: bool) -> (String, String) {
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Time for a run to end once its seam is closed.
+/// Time for a run to end once its interface is closed.
 const END: Duration = Duration::from_secs(2);

@@ -1,26 +1,26 @@
-//! The course: 3 m to a goal, with an obstacle in between, and what a range finder sees of it.
+//! Course: 3 m to a goal, with an obstacle in between, and its appearance to a range finder.
 
 use motion::base::Pose;
 use motion::{Metres, Radians};
 use serde::{Deserialize, Serialize};
 
-/// A course on the floor; the robot begins at the origin and looks along x.
+/// Course on the floor; the robot starts at the origin and faces along x.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Course {
-    /// Where to, m.
+    /// Position of the goal, m.
     pub goal: [f64; 2],
-    /// Middle of the obstacle, a post, m.
+    /// Centre of the obstacle, a post, m.
     pub obstacle: [f64; 2],
     /// Radius of the post, m.
     pub obstacle_radius: f64,
     /// Radius of the robot, m.
     pub robot_radius: f64,
-    /// So near the goal the robot has arrived, m.
+    /// Distance from the goal at which the robot has arrived, m.
     pub tolerance: f64,
 }
 
 impl Default for Course {
-    /// 3 m straight ahead, a post of 40 cm a hand's breadth beside the straight way, a robot of 50 cm.
+    /// 3 m straight ahead, a post of 40 cm a hand's breadth beside the straight line, a robot of 50 cm.
     fn default() -> Self {
         Self {
             goal: [3.0, 0.0],
@@ -33,38 +33,38 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Room between the robot and the obstacle, m; negative where they overlap.
+    /// Clearance between the robot and the obstacle, m; negative if they overlap.
     #[must_use]
     pub fn room(&self, pose: Pose) -> f64 {
         let [x, y] = self.obstacle;
         (pose.x.0 - x).hypot(pose.y.0 - y) - self.obstacle_radius - self.robot_radius
     }
 
-    /// How far the goal is, m.
+    /// Distance to the goal, m.
     #[must_use]
     pub fn left(&self, pose: Pose) -> f64 {
         (pose.x.0 - self.goal[0]).hypot(pose.y.0 - self.goal[1])
     }
 
-    /// Whether the robot is at the goal.
+    /// True if the robot is at the goal.
     #[must_use]
     pub fn is_reached(&self, pose: Pose) -> bool {
         self.left(pose) <= self.tolerance
     }
 
-    /// What a range finder in the middle of the robot sees of the obstacle: the nearest point in each of [`SECTORS`]
-    /// sectors, in the robot's own frame; none where it sees nothing.
+    /// Scan of a range finder at the robot's centre: the obstacle's nearest point in each of [`SECTORS`]
+    /// sectors, in the robot's own frame; none in sectors without an obstacle.
     #[must_use]
     pub fn scan(&self, pose: Pose) -> [Option<[f64; 2]>; SECTORS] {
         let (sin, cos) = pose.yaw.0.sin_cos();
         let (dx, dy) = (self.obstacle[0] - pose.x.0, self.obstacle[1] - pose.y.0);
-        // The obstacle in the robot's frame.
+        // Obstacle in the robot's frame.
         let (x, y) = (cos * dx + sin * dy, cos * dy - sin * dx);
         let mut nearest: [Option<(f64, [f64; 2])>; SECTORS] = [None; SECTORS];
         for beam in 0..BEAMS {
             let angle = FIELD * (beam as f64 / (BEAMS - 1) as f64 - 0.5);
             let (sin, cos) = angle.sin_cos();
-            // Along and beside the beam.
+            // Coordinates along and beside the beam.
             let (along, aside) = (x * cos + y * sin, y * cos - x * sin);
             let half = self.obstacle_radius * self.obstacle_radius - aside * aside;
             if half < 0.0 || along < 0.0 {
@@ -79,7 +79,7 @@ impl Course {
         nearest.map(|found| found.map(|(_, point)| point))
     }
 
-    /// The goal in the robot's own frame, m.
+    /// Goal in the robot's own frame, m.
     #[must_use]
     pub fn goal_from(&self, pose: Pose) -> [f64; 2] {
         let (sin, cos) = pose.yaw.0.sin_cos();
@@ -87,23 +87,23 @@ impl Course {
         [cos * dx + sin * dy, cos * dy - sin * dx]
     }
 
-    /// Where the robot begins.
+    /// Pose at the start.
     #[must_use]
     pub const fn start() -> Pose {
         Pose { x: Metres(0.0), y: Metres(0.0), yaw: Radians(0.0) }
     }
 }
 
-/// Sectors a scan is reduced to: 15 degrees each.
+/// Sectors of a reduced scan: 15 degrees each.
 pub const SECTORS: usize = 16;
 
 /// Beams of the range finder, 1 degree apart.
 const BEAMS: usize = 241;
 
-/// Its field of view: 240 degrees, as that of the papers' URG-04LX.
+/// Field of view: 240 degrees, as that of the papers' URG-04LX.
 const FIELD: f64 = 240.0 / 180.0 * std::f64::consts::PI;
 
-/// As far as it sees, m.
+/// Longest range, m.
 const LONGEST: f64 = 4.0;
 
 #[cfg(test)]

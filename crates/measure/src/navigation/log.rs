@@ -1,4 +1,4 @@
-//! What the pilot logs: where the base was, how it moved, what was asked of it.
+//! Log of the pilot: pose and velocity of the base, and commands.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -13,18 +13,18 @@ use timing::recording::Header;
 use crate::raw::facts;
 use crate::{Context, Error, runner};
 
-/// One step.
+/// Step of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Row {
     pub(crate) time_ns: u64,
     pub(crate) pose: Pose,
     pub(crate) twist: Twist,
     pub(crate) asked: Twist,
-    /// To the obstacle, m.
+    /// Clearance to the obstacle, m.
     pub(crate) room: f64,
 }
 
-/// A log that grows.
+/// Log that grows.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
@@ -33,7 +33,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// `facts` are what to know of the drive.
+    /// Begins a log with these facts of the drive.
     pub(crate) fn begin(context: &Context, name: &str, facts: &[(&str, Value)]) -> Result<Self, Error> {
         let facts = facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let columns = COLUMNS.map(str::to_owned).to_vec();
@@ -41,7 +41,7 @@ impl Log {
         Ok(Self { path: context.path(name), writer: Some(writer), failed: None })
     }
 
-    /// A file that cannot be written is told at the end.
+    /// Appends a step; a write error is reported at the end.
     pub(crate) fn append(&mut self, row: &Row) {
         let billionths = |number: f64| (number * 1e9) as i64;
         let numbers = [
@@ -76,18 +76,18 @@ impl Log {
     }
 }
 
-/// A controller ends by being dropped.
+/// Finishes the log when the controller is dropped.
 impl Drop for Log {
     fn drop(&mut self) {
-        // A log that lacks its end is seen by whoever reads it.
+        // An incomplete log is detected by its reader.
         let _ = self.finish();
     }
 }
 
-/// The rows of a log.
+/// Rows of a log.
 ///
 /// # Errors
-/// The file, and what is wrong with it.
+/// The file, and its error.
 pub(crate) fn read(path: &Path) -> Result<Vec<Row>, Error> {
     let recording = runner::read(path)?;
     let column = |name: &str| -> Result<Vec<i64>, Error> {
@@ -119,10 +119,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Row>, Error> {
     Ok((0..columns[0].len()).map(row).collect())
 }
 
-/// What a recording of a drive says it is of.
+/// Kind of a recording of a drive.
 const WHAT: &str = "drive";
 
-/// Instants in ns; all else in billionths of m, rad, m/s and rad/s.
+/// Columns: instants in ns; all others in billionths of m, rad, m/s and rad/s.
 const COLUMNS: [&str; 11] = [
     "time_ns",
     "x_nm",

@@ -1,6 +1,6 @@
-//! The differential-drive robot runs 3 m round an obstacle: planner, sensor, log and control in one ordinary process, and the
-//! same control code in the real-time cycle with the planner on the other side of the seam (service-robot paper, Figures 9
-//! and 10).
+//! Differential-drive robot that drives 3 m round an obstacle: planner, sensor, log and control in one
+//! ordinary process, and the same control code in the real-time cycle with the planner in another process
+//! (service-robot paper, Figures 9 and 10).
 
 mod cell;
 pub mod course;
@@ -23,38 +23,39 @@ use self::cell::{Cell, Place};
 use crate::surroundings::Surroundings;
 use crate::{Context, Error};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Navigation {
-    /// The robot file of a differential drive.
+    /// Robot file of a differential drive.
     pub robot: PathBuf,
-    /// The actuator task's period: that of the cycle.
+    /// Period of the actuator task, which is the cycle.
     pub period: Duration,
-    /// How long each of the four cells runs; the robot stands once it has arrived.
+    /// Duration of each of the four cells; the robot stands once it has arrived.
     pub duration: Duration,
-    /// Where it drives.
+    /// Course of the drive.
     pub course: Course,
-    /// Who plans on the other side of the seam.
+    /// Planner in the other process.
     pub planner: Planner,
-    /// More options of `onbeat run` for the cells through the seam: profile, priority, CPU.
+    /// Additional options of `onbeat run` for the cells with two processes: profile, priority, CPU.
     pub options: Vec<OsString>,
 }
 
-/// Who plans on the other side of the seam.
+/// Planner in the other process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Planner {
-    /// A process of ours, attached to the seam.
+    /// Process of ours, attached to the shared-memory interface.
     #[default]
     Seam,
-    /// A Python program that speaks DDS, as a ROS 2 node does, with `onbeat-ros2` between.
+    /// Python program that uses DDS, as a ROS 2 node does, connected by `onbeat-ros2`.
     Dds {
-        /// The Python that has `cyclonedds`.
+        /// Python with `cyclonedds`.
         python: PathBuf,
     },
 }
 
 impl Navigation {
-    /// The course for 20 s in each cell, commands every 50 ms and the actuator task every 10 ms, as in the paper.
+    /// The course for 20 s in each cell, commands every 50 ms and the actuator task every 10 ms, as in the
+    /// paper.
     #[must_use]
     pub fn new(robot: PathBuf) -> Self {
         Self {
@@ -67,10 +68,11 @@ impl Navigation {
         }
     }
 
-    /// Runs it. The report is saved in any case.
+    /// Runs the experiment. The report is saved in any case.
     ///
     /// # Errors
-    /// A run that failed; a robot that does not arrive or touches the obstacle, but for the one process under load.
+    /// A run failed; or a robot does not arrive or touches the obstacle, other than with one process under
+    /// load.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut cells = Vec::new();
@@ -87,7 +89,8 @@ impl Navigation {
         if context.stopped() {
             return Ok(report);
         }
-        // What happens to a loop that everything else holds up is what is measured; the seam has to keep the robot from it.
+        // The delay of the single loop is the object of the measurement; with two processes the robot must
+        // not be affected.
         let (must, may): (Vec<&Cell>, Vec<&Cell>) =
             cells.iter().partition(|cell| cell.place == Place::Seam || !cell.loaded);
         let astray = |cell: &Cell| cell.astray(&self.course);

@@ -1,5 +1,5 @@
-//! Who drives: sees the obstacle, plans, and keeps a log. The same code in one ordinary process with everything else, and in
-//! a process of its own at the other side of the seam.
+//! Pilot: detects the obstacle, plans, and keeps a log. The same code runs in one ordinary process with
+//! everything else, and in a process of its own attached to the cycle.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::log::{Log, Row};
 use super::planner::DynamicWindow;
 use crate::{Context, Error};
 
-/// Drives a base along a course.
+/// Pilot that drives a base along a course.
 #[derive(Debug)]
 pub struct Pilot {
     course: Course,
@@ -27,15 +27,15 @@ pub struct Pilot {
     plan_every: u64,
     next_plan: u64,
     asked: Twist,
-    /// It stays once it was there.
+    /// True once it has arrived; it then stays.
     arrived: bool,
 }
 
 impl Pilot {
-    /// Plans every 50 ms, and logs every step into the file of this name.
+    /// Creates a pilot that plans every 50 ms, and logs every step into the file of this name.
     ///
     /// # Errors
-    /// The file that cannot be written.
+    /// The file cannot be written.
     pub fn begin(context: &Context, name: &str, course: Course) -> Result<Self, Error> {
         let planner = DynamicWindow { radius: course.robot_radius, ..DynamicWindow::default() };
         let facts = [
@@ -55,11 +55,11 @@ impl Pilot {
         })
     }
 
-    /// Where the base is at an instant; what to ask of it, when there is a new plan.
+    /// Takes the pose of the base at an instant; returns a command if there is a new plan.
     pub fn step(&mut self, now_ns: u64, pose: Pose, twist: Twist) -> Option<Twist> {
         let plans = now_ns >= self.next_plan;
         if plans {
-            // On its own grid, unless it was held up for longer than a plan.
+            // On its own grid, unless it was delayed for longer than a planning period.
             self.next_plan = (self.next_plan + self.plan_every).max(now_ns.saturating_sub(self.plan_every));
             self.arrived |= self.course.is_reached(pose);
             self.asked = if self.arrived {
@@ -74,16 +74,16 @@ impl Pilot {
         plans.then_some(self.asked)
     }
 
-    /// Ends the log.
+    /// Finishes the log.
     ///
     /// # Errors
-    /// The file that could not be written.
+    /// The file could not be written.
     pub fn finish(mut self) -> Result<(), Error> {
         self.log.finish()
     }
 }
 
-/// A controller with the pilot inside: planner, sensor, log and control in one loop of one thread.
+/// Controller that contains the pilot: planner, sensor, log and control in one loop of one thread.
 #[derive(Debug)]
 pub struct AllInOne<C> {
     controller: C,
@@ -92,7 +92,7 @@ pub struct AllInOne<C> {
 }
 
 impl<C: Controller> AllInOne<C> {
-    /// The pilot gives `controller`, which moves `axes` axes, what it would hear from outside.
+    /// Passes the pilot's commands to `controller`, which moves `axes` axes, as if they came from outside.
     pub fn new(controller: C, pilot: Pilot, axes: usize) -> Self {
         Self { controller, pilot, asked: Asked { axes: vec![None; axes], ..Asked::default() } }
     }
@@ -110,16 +110,16 @@ impl<C: Controller> Controller for AllInOne<C> {
     }
 
     fn tell(&self) -> Told {
-        // No command comes from outside that could go stale.
+        // No external command can become stale.
         Told { commanded: false, ..self.controller.tell() }
     }
 }
 
-/// Drives the running cycle `seam` from outside, until the user or the cycle's process ends it. If `another_leads`, it
-/// only looks on and keeps the log.
+/// Drives the running cycle `seam` from another process, until the user or the cycle's process ends it.
+/// With `another_leads` it only observes and keeps the log.
 ///
 /// # Errors
-/// A seam that cannot be attached to, or a file that cannot be written.
+/// The interface cannot be attached to, or a file cannot be written.
 pub fn drive(
     context: &Context,
     seam: &str,
@@ -151,7 +151,7 @@ pub fn drive(
     pilot.finish()
 }
 
-/// Asks the base for a twist.
+/// Commands a twist of the base.
 pub(crate) fn send(commands: &mut command::Writer, asked: Twist, now: Instant) -> Result<(), Error> {
     let command = Command {
         stamp_ns: now.as_nanos(),
@@ -172,14 +172,14 @@ pub(crate) fn base(base: &bridge::state::Base) -> (Pose, Twist) {
     (pose, twist)
 }
 
-/// Where a log of this name lies.
+/// Path of a log of this name.
 #[must_use]
 pub fn log_path(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.onbeat"))
 }
 
-/// How often it looks where the base is: the actuator task's period.
+/// Interval between two reads of the pose: the actuator task's period.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// How long a command holds: four plans.
+/// Time-to-live of a command: four planning periods.
 const TIME_TO_LIVE: Duration = Duration::from_millis(200);

@@ -1,33 +1,33 @@
-//! A dynamic-window planner (Fox, Burgard and Thrun, IEEE Robotics & Automation Magazine 4, 1997).
+//! Dynamic-window planner (Fox, Burgard and Thrun, IEEE Robotics & Automation Magazine 4, 1997).
 //!
-//! Of the velocities that the base can come to before it plans again, each is followed for a while on its arc; the one that
-//! comes nearest to the goal with enough room beside it wins. `python/examples/dynamic_window.py` is the same planner for
-//! ROS 2, and a test holds the two together.
+//! Each velocity that the base can reach before the next plan is followed for a while on its arc; the one
+//! that comes nearest to the goal with enough clearance wins. `python/examples/dynamic_window.py` is the
+//! same planner for ROS 2, and a test compares the two.
 
 use std::f64::consts::{PI, TAU};
 
 use motion::base::{Pose, Twist};
 use motion::{MetresPerSecond, RadiansPerSecond, Seconds};
 
-/// What the base can do, and how far ahead it looks.
+/// Limits of the base and settings of the planner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DynamicWindow {
-    /// Highest velocity, m/s; it does not go backwards.
+    /// Highest velocity, m/s; it never drives backwards.
     pub velocity: f64,
     /// Highest yaw rate, rad/s.
     pub yaw: f64,
-    /// m/s^2, speeding up and slowing down.
+    /// Highest acceleration and deceleration, m/s^2.
     pub acceleration: f64,
-    /// rad/s^2.
+    /// Highest yaw acceleration, rad/s^2.
     pub yaw_acceleration: f64,
-    /// Time from one plan to the next, s.
+    /// Time between two plans, s.
     pub period: f64,
     /// Radius of the robot, m.
     pub radius: f64,
 }
 
 impl Default for DynamicWindow {
-    /// For the service robot: a brisk walk in a corridor, a plan every 50 ms.
+    /// Settings for the service robot: a brisk walking pace in a corridor, a plan every 50 ms.
     fn default() -> Self {
         Self {
             velocity: 0.5,
@@ -41,8 +41,8 @@ impl Default for DynamicWindow {
 }
 
 impl DynamicWindow {
-    /// The velocity to ask for. `goal` and `points` (where something is in the way) are in the robot's own frame, m. If no
-    /// velocity is safe, the base stops and turns towards where there is room.
+    /// Velocity to command. `goal` and the obstacle points in `points` are in the robot's own frame, m. If
+    /// no velocity is safe, the base stops and turns towards free space.
     #[must_use]
     pub fn plan(&self, twist: Twist, goal: [f64; 2], points: &[[f64; 2]]) -> Twist {
         let mut best: Option<(f64, Twist)> = None;
@@ -66,7 +66,7 @@ impl DynamicWindow {
         best.map_or_else(|| self.turn_away(points), |(_, twist)| twist)
     }
 
-    /// `None` where the base could not stop in time.
+    /// Cost of a velocity; `None` if the base could not stop in time.
     fn cost(&self, asked: Twist, goal: [f64; 2], points: &[[f64; 2]]) -> Option<f64> {
         let (mut room, mut pose) = (f64::INFINITY, Pose::ORIGIN);
         let stopping = asked.x.0 * asked.x.0 / (2.0 * self.acceleration) + asked.x.0 * self.period;
@@ -83,7 +83,7 @@ impl DynamicWindow {
             room = room.min(here);
         }
         let (left, direction) = self.way_left([pose.x.0, pose.y.0], goal, points);
-        // Looking elsewhere counts less the nearer the goal is.
+        // The heading error counts less near the goal.
         let turned = (direction - pose.yaw.0).sin().atan2((direction - pose.yaw.0).cos()).abs();
         let narrow = ((COMFORT - room) / COMFORT).clamp(0.0, 1.0);
         Some(
@@ -93,7 +93,8 @@ impl DynamicWindow {
         )
     }
 
-    /// From a place to the goal, round what is seen in between on its shorter side: how far, and which way first.
+    /// Length and initial direction of the way from a position to the goal, round obstacles in between on
+    /// the shorter side.
     fn way_left(&self, from: [f64; 2], goal: [f64; 2], points: &[[f64; 2]]) -> (f64, f64) {
         let (dx, dy) = (goal[0] - from[0], goal[1] - from[1]);
         let straight = dx.hypot(dy);
@@ -102,7 +103,7 @@ impl DynamicWindow {
         let wide = self.radius + BERTH;
         let (mut blocked, mut sides) = (false, [(f64::NEG_INFINITY, straight); 2]);
         for [x, y] in points {
-            // Along the straight way and to the left of it.
+            // Coordinates along the straight way and to the left of it.
             let (x, y) = (x - from[0], y - from[1]);
             let (along, left) = (cos * x + sin * y, cos * y - sin * x);
             blocked |= (0.0..straight).contains(&along) && left.abs() < wide;
@@ -111,7 +112,7 @@ impl DynamicWindow {
             let corner = PI - (left.abs().atan2(along) + left.abs().atan2(straight - along));
             for (side, best) in [1.0, -1.0].into_iter().zip(&mut sides) {
                 let turn = side * left.atan2(along) + tangent;
-                // The side that is passed lies across the straight way, or this point does not stand in it.
+                // The way round this side crosses the straight way, or this point does not obstruct it.
                 let about = if side * left < 0.0 { corner } else { TAU - corner };
                 let arc = about - (wide / to).min(1.0).acos() - (wide / beyond).min(1.0).acos();
                 let legs = (to * to - wide * wide).max(0.0).sqrt()
@@ -128,7 +129,7 @@ impl DynamicWindow {
         if left <= right { (left, bearing + left_turn) } else { (right, bearing - right_turn) }
     }
 
-    /// On the spot, away from the nearest point.
+    /// Turns on the spot, away from the nearest point.
     fn turn_away(&self, points: &[[f64; 2]]) -> Twist {
         let nearest = points.iter().min_by(|a, b| a[0].hypot(a[1]).total_cmp(&b[0].hypot(b[1])));
         let side = if nearest.is_some_and(|[_, y]| *y >= 0.0) { -0.5 } else { 0.5 };
@@ -145,28 +146,28 @@ fn between((low, high): (f64, f64), step: i32, steps: i32) -> f64 {
     low + (high - low) * f64::from(step) / f64::from(steps - 1)
 }
 
-/// Velocities that are tried.
+/// Number of velocities tried.
 const VELOCITIES: i32 = 7;
 
-/// Yaw rates that are tried with each.
+/// Number of yaw rates tried with each.
 const TURNS: i32 = 15;
 
-/// Time ahead that each is followed, s.
+/// Prediction horizon, s.
 const AHEAD: f64 = 2.0;
 
-/// Places on the way that are looked at.
+/// Number of positions checked on the way.
 const STEPS: i32 = 16;
 
-/// Periods until the base has come to what it is asked: its own controller needs some time.
+/// Periods until the base has reached a commanded velocity, given its own controller.
 const WINDOW: f64 = 4.0;
 
-/// Nearer than that is in the way, m.
+/// Clearance below which a point is an obstacle in the way, m.
 const LEAST_ROOM: f64 = 0.02;
 
-/// Room that is left to what is passed, m.
+/// Clearance kept when passing an obstacle, m.
 const BERTH: f64 = 0.2;
 
-/// With that much room nothing is narrow, m.
+/// Clearance above which there is no penalty, m.
 const COMFORT: f64 = 0.15;
 
 #[cfg(test)]
@@ -188,8 +189,8 @@ mod tests {
         yaw_jerk: RadiansPerSecondCubed(40.0),
     };
 
-    /// Drives the course with a base that follows as its controller lets it, `late` ms behind: seconds to the goal, and the
-    /// least room on the way; `None` if it never arrives.
+    /// Drives the course with a base that follows as its controller allows, `late` ms behind: seconds to
+    /// the goal, and the smallest clearance on the way; no time if it never arrives.
     fn drive(course: &Course, begin: Pose, late: usize) -> (Option<f64>, f64) {
         let planner = DynamicWindow { radius: course.robot_radius, ..DynamicWindow::default() };
         let mut base = OnlineTwist::new(LIMITS).unwrap();

@@ -1,4 +1,4 @@
-//! A planner that speaks DDS: `onbeat-ros2`, and a Python program that knows of nothing else.
+//! Planner over DDS: `onbeat-ros2`, and a Python program that only uses DDS.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::course::Course;
 use crate::child::ChildProcess;
 use crate::{Context, Error};
 
-/// The two processes; dropped, they are killed.
+/// The two processes; dropping it kills them.
 #[derive(Debug)]
 pub(super) struct Ros2 {
     bridge: ChildProcess,
@@ -56,5 +56,5 @@ impl Ros2 {
     }
 }
 
-/// The planner, as people start it by hand.
+/// The planner as started by hand.
 const SCRIPT: &str = include_str!("../../../../python/examples/dynamic_window.py");

@@ -1,4 +1,4 @@
-//! The load: stress-ng as in the paper, or our own where that is not installed.
+//! Load of the navigation experiment: stress-ng as in the paper, or our own loads if that is not installed.
 
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
@@ -7,7 +7,7 @@ use crate::child::ChildProcess;
 use crate::load::{Load, Loads};
 use crate::{Context, Error};
 
-/// A load that is on, until it is ended or dropped.
+/// Running load, until it is ended or dropped.
 #[derive(Debug)]
 pub(super) enum Stress {
     StressNg(ChildProcess),
@@ -26,12 +26,12 @@ impl Stress {
         Ok(Self::StressNg(process))
     }
 
-    /// Ends it; what was not as it should be.
+    /// Ends the load; returns its failures.
     pub(super) fn end(self) -> Vec<String> {
         match self {
             Self::StressNg(mut process) => {
                 let ended = process.still_goes_on();
-                // It calls being told to stop a failure.
+                // stress-ng reports a stop by signal as a failure.
                 let _ = process.finish();
                 ended
                     .err()
@@ -44,7 +44,7 @@ impl Stress {
     }
 }
 
-/// What the load is.
+/// Description of the load.
 pub(super) fn words() -> String {
     if is_installed() {
         return format!("stress-ng {}", arguments().join(" "));
@@ -59,7 +59,7 @@ fn is_installed() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Two loops for each CPU, and the disk, the memory and pipes beside them.
+/// Arguments of stress-ng: two loops for each CPU, and loads of disk, memory and pipes.
 fn arguments() -> Vec<String> {
     let workers = (2 * available_parallelism().map_or(1, usize::from)).to_string();
     ["--cpu", &workers, "--hdd", "1", "--hdd-bytes", "32M", "--vm", "1", "--vm-bytes", "64M", "--pipe", "2"]
@@ -74,5 +74,5 @@ fn ours() -> Vec<Load> {
     loads
 }
 
-/// Time for it to start.
+/// Time for the load to start.
 const UNDER_WAY: std::time::Duration = std::time::Duration::from_secs(1);

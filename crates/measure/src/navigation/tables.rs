@@ -1,4 +1,4 @@
-//! The four drives side by side.
+//! Comparison of the four drives.
 
 use motion::base::Twist;
 use report::{Plot, Report, Row, Section, Series, Table};
@@ -16,7 +16,7 @@ pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Repor
     let (mut periods, mut deviations) = (Vec::new(), Vec::new());
     for cell in cells {
         let between = |pair: &[timing::CycleRecord]| pair[1].start_ns - pair[0].start_ns;
-        // A skipped release makes one long period: that is what happened to the actuator.
+        // A skipped release makes one long period, which is what the actuator sees.
         let ns: Vec<u64> = cell.beats.windows(2).map(between).collect();
         deviations.push(Durations::new(&cell.name, ns.iter().map(|ns| ns.abs_diff(nominal)).collect()));
         periods.push(Durations::new(&cell.name, ns));

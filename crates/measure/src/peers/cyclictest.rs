@@ -1,28 +1,28 @@
-//! `cyclictest`: sleeps from release to release as our pacer does, and prints how late it woke.
+//! `cyclictest`: sleeps from release to release as our pacer does, and prints its wake-up latency.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::{NoPeer, output_of, patience};
 
-/// What it is asked for.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cyclictest {
-    /// `SCHED_FIFO` priority; `None` leaves the ordinary policy.
+    /// `SCHED_FIFO` priority; `None` for the ordinary policy.
     pub(crate) priority: Option<u8>,
-    /// The CPU of its measuring thread.
+    /// CPU of its measuring thread.
     pub(crate) cpu: usize,
-    /// Period; it takes whole microseconds.
+    /// Period, in whole microseconds.
     pub(crate) period: Duration,
-    /// Wake-ups.
+    /// Number of wake-ups.
     pub(crate) beats: u64,
 }
 
 impl Cyclictest {
-    /// Runs it, and gives the wake-up latency of each beat in nanoseconds.
+    /// Runs it, and returns the wake-up latency of each cycle in nanoseconds.
     ///
     /// # Errors
-    /// Why there are none.
+    /// The reason for missing latencies.
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<Vec<u64>, NoPeer> {
         let printed = output_of("cyclictest", &self.arguments(), patience(self.period, self.beats), stop)?;
         let latencies = latencies(&printed);
@@ -32,7 +32,7 @@ impl Cyclictest {
         Ok(latencies)
     }
 
-    /// Memory locked, every beat printed (`-v`), in nanoseconds (`-N`).
+    /// Arguments: memory locked, every wake-up printed (`-v`), in nanoseconds (`-N`).
     fn arguments(&self) -> Vec<String> {
         let mut arguments: Vec<String> = ["-m", "-N", "-v", "-t1", "-d0"].map(String::from).into();
         arguments.push(format!("-a{}", self.cpu));
@@ -45,14 +45,14 @@ impl Cyclictest {
     }
 }
 
-/// The lines `thread: beat: latency` of thread 0; whatever else is printed is passed over.
+/// Parses the lines `thread: cycle: latency` of thread 0 and skips all others.
 fn latencies(printed: &str) -> Vec<u64> {
     let latency = |line: &str| {
         let mut parts = line.split(':').map(str::trim);
         let (thread, beat, latency) = (parts.next()?, parts.next()?, parts.next()?);
         beat.parse::<u64>().ok()?;
         let latency = latency.parse::<i64>().ok()?;
-        // A clock that is stepped back makes a negative one, which is none.
+        // A clock stepped back gives a negative latency, which is ignored.
         (thread == "0" && parts.next().is_none()).then(|| u64::try_from(latency).ok())?
     };
     printed.lines().filter_map(latency).collect()
@@ -62,7 +62,7 @@ fn latencies(printed: &str) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// Printed by cyclictest 2.40 on Debian 12: `cyclictest -m -N -v -t1 -a0 -p80 -i1000 -l4`.
+    /// Output of cyclictest 2.40 on Debian 12: `cyclictest -m -N -v -t1 -a0 -p80 -i1000 -l4`.
     const PRINTED: &str = "Max CPUs = 2\nOnline CPUs = 2\nUsing 1 cpus.\n\
         # /dev/cpu_dma_latency set to 0us\nThread 0 using cpu 0.\nThread 0 Interval: 1500\n       \
         0:       0:   20563\n       0:       1:   26083\n       0:       2:   18064\n       0:       3:  114675\n";

@@ -1,41 +1,41 @@
-//! `ptsematest` and `pmqtest`: from one thread's `pthread_mutex_unlock` or `mq_send` to the other thread's return from
-//! `pthread_mutex_lock` or `mq_receive`.
+//! `ptsematest` and `pmqtest`: time from one thread's `pthread_mutex_unlock` or `mq_send` to the other
+//! thread's return from `pthread_mutex_lock` or `mq_receive`.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::{NoPeer, output_of, patience};
 
-/// What one of them is asked for.
+/// Settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HandOver {
     /// `ptsematest` or `pmqtest`.
     pub(crate) program: &'static str,
     /// `SCHED_FIFO` priority of both its threads.
     pub(crate) priority: u8,
-    /// The CPU of both.
+    /// CPU of both threads.
     pub(crate) cpu: usize,
-    /// Time from hand-over to hand-over; it takes whole microseconds.
+    /// Time between two hand-overs, in whole microseconds.
     pub(crate) interval: Duration,
-    /// Hand-overs.
+    /// Number of hand-overs.
     pub(crate) rounds: u64,
 }
 
-/// What it prints, in whole microseconds.
+/// Printed results, in whole microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HandedOver {
-    /// Hand-overs it made.
+    /// Number of hand-overs made.
     pub(crate) rounds: u64,
-    /// The quickest.
+    /// Minimum.
     pub(crate) minimum: u64,
-    /// Their mean, rounded down.
+    /// Mean, rounded down.
     pub(crate) average: u64,
-    /// The slowest.
+    /// Maximum.
     pub(crate) maximum: u64,
 }
 
 impl HandedOver {
-    /// Both runs as one.
+    /// Combines two runs.
     pub(crate) fn and(self, other: Self) -> Self {
         let rounds = self.rounds + other.rounds;
         let sum = self.average * self.rounds + other.average * other.rounds;
@@ -52,7 +52,7 @@ impl HandOver {
     /// Runs it.
     ///
     /// # Errors
-    /// Why there are no numbers.
+    /// The reason for missing numbers.
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<HandedOver, NoPeer> {
         let patience = patience(self.interval, self.rounds);
         let printed = output_of(self.program, &self.arguments(), patience, stop)?;
@@ -64,7 +64,7 @@ impl HandOver {
         })
     }
 
-    /// One pair of threads, a summary at the end only.
+    /// Arguments: one pair of threads, a summary at the end only.
     fn arguments(&self) -> Vec<String> {
         vec![
             "-q".into(),
@@ -78,7 +78,7 @@ impl HandOver {
     }
 }
 
-/// The last summary of the pair.
+/// Parses the last summary of the pair.
 fn parse(printed: &str) -> Option<HandedOver> {
     let rounds = number_after(printed.lines().rfind(|line| line.contains("Cycles"))?, "Cycles")?;
     let line = printed.lines().rfind(|line| line.contains("#1 -> #0"))?;
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn both_summaries_are_read() {
-        // rt-tests 2.40 on Debian 12.
+        // Output of rt-tests 2.40 on Debian 12.
         let semaphore = "#0: ID12418, P90, CPU0, I500; #1: ID12421, P90, CPU0, Cycles 300\n\
             #1 -> #0, Min    2, Cur   59, Avg    3, Max   59\n";
         let queue = "#0: ID12430, P90, CPU0, I500; #1: ID12431, P90, CPU0, TO 0, Cycles 301\n\

@@ -1,4 +1,4 @@
-//! Other people's measuring programs, run beside ours: they say whether our numbers are right.
+//! Independent measuring programs, run beside ours to confirm our numbers.
 //!
 //! All are from rt-tests (<https://git.kernel.org/pub/scm/utils/rt-tests/rt-tests.git>, Debian: rt-tests).
 
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Why a peer gave no numbers; a sentence for people.
+/// Reason for a peer without numbers; a sentence for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoPeer(String);
 
@@ -22,10 +22,10 @@ impl fmt::Display for NoPeer {
     }
 }
 
-/// What `program` writes to its standard output until it ends. It is killed when `stop` is raised or `patience` ends.
+/// Standard output of `program` until it ends. It is killed when `stop` is set or `patience` is over.
 ///
 /// # Errors
-/// That it is not installed, was refused something, or took too long.
+/// It is not installed, was refused a right, or took too long.
 fn output_of(
     program: &str,
     arguments: &[String],
@@ -63,13 +63,14 @@ fn output_of(
     })
 }
 
-/// How long a program may take that does something `times` times, one `interval` apart: twice that, and half a minute.
+/// Time limit of a program that does something `times` times, one `interval` apart: twice that, and half a
+/// minute.
 fn patience(interval: Duration, times: u64) -> Duration {
     let twice = u32::try_from(times.saturating_mul(2)).unwrap_or(u32::MAX);
     interval.saturating_mul(twice).saturating_add(Duration::from_secs(30))
 }
 
-/// A child that does not outlive its owner.
+/// Child process that does not outlive its owner.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -92,13 +93,13 @@ fn no_start(program: &str, error: &io::Error) -> NoPeer {
 fn text(pipe: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut pipe) = pipe {
-        // What was read until an error is still what it said.
+        // The output read before an error is still used.
         let _ = pipe.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The last line that says something, of what it complained about or else of what it printed.
+/// Last non-empty line of the errors, or else of the output.
 fn last_words(err: &str, out: &str) -> String {
     let last = |text: &str| {
         let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;

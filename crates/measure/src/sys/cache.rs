@@ -1,37 +1,38 @@
-//! A value behind a POSIX mutex: what the humanoid's tasks read and write under its lock.
+//! Value behind a POSIX mutex, as the humanoid's tasks share their state.
 
 use std::cell::UnsafeCell;
 use std::io;
 
 use super::mutex::{PosixMutex, Protocol};
 
-/// A value that one thread at a time sees.
+/// Value accessible to one thread at a time.
 pub(crate) struct Cache<T> {
     mutex: PosixMutex,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached through `with` only, which holds the mutex: one thread at a time. So it must be fit to
-// be used from several threads one after the other: `T: Send`.
+// SAFETY: the value is reached through `with` only, which holds the mutex: one thread at a time. So it must
+// be fit to be used from several threads one after the other: `T: Send`.
 unsafe impl<T: Send> Sync for Cache<T> {}
 
 impl<T> Cache<T> {
-    /// This value, behind a mutex that several processes could share.
+    /// Creates a cache of this value, behind a mutex that several processes could share.
     ///
     /// # Errors
-    /// ENOTSUP where the system has no priority inheritance.
+    /// ENOTSUP if the system has no priority inheritance.
     pub(crate) fn new(protocol: Protocol, value: T) -> io::Result<Self> {
         Ok(Self { mutex: PosixMutex::shared(protocol)?, value: UnsafeCell::new(value) })
     }
 
-    /// Waits for the mutex, works on the value, and lets the mutex go.
+    /// Locks the mutex, works on the value, and unlocks the mutex.
     ///
     /// # Errors
-    /// What the system says: EDEADLK when the kernel sees a circle of waiters.
+    /// The operating system's error: EDEADLK if the kernel detects a cycle of waiters.
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> io::Result<R> {
         let _held = self.mutex.lock()?;
-        // SAFETY: the mutex is held until `_held` is dropped, so no other thread has a reference; this thread has
-        // none either, for `work` would have to be within `with`, and locking twice never comes back.
+        // SAFETY: the mutex is held until `_held` is dropped, so no other thread has a reference; this
+        // thread has none either, for `work` would have to be within `with`, and locking twice never
+        // returns.
         Ok(work(unsafe { &mut *self.value.get() }))
     }
 }

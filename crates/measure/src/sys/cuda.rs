@@ -1,4 +1,5 @@
-//! The CUDA driver, by its C interface (CUDA Driver API: initialisation, primary context, memory), looked up at run time.
+//! CUDA driver through its C interface (CUDA Driver API: initialisation, primary context, memory), loaded
+//! at run time.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
@@ -11,7 +12,7 @@ type Code = c_int;
 /// `CUdeviceptr`.
 type DevicePointer = u64;
 
-/// The calls that are used; they stay valid while `library` is loaded.
+/// Functions of the driver; valid while `library` is loaded.
 struct Driver {
     get_name: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Code,
     release: unsafe extern "C" fn(c_int) -> Code,
@@ -32,7 +33,8 @@ impl Driver {
             return Ok(());
         }
         let mut name = ptr::null();
-        // SAFETY: cuGetErrorName writes a pointer to a static, terminated string, or null for a code it does not know.
+        // SAFETY: cuGetErrorName writes a pointer to a static, terminated string, or null for an unknown
+        // code.
         let named = unsafe { (self.error_name)(code, &mut name) == 0 && !name.is_null() };
         let name = if named {
             // SAFETY: not null, terminated, and never freed.
@@ -44,7 +46,8 @@ impl Driver {
     }
 }
 
-/// The first CUDA device, with its primary context current on the thread that opened it (and so not to be sent away).
+/// First CUDA device, with its primary context current on the thread that opened it (and therefore not
+/// `Send`).
 pub(crate) struct Device {
     driver: Driver,
     device: c_int,
@@ -104,7 +107,7 @@ impl Device {
         Ok(device)
     }
 
-    /// What the device is called.
+    /// Name of the device.
     pub(crate) fn name(&self) -> Result<String, String> {
         let mut name = [0; 256];
         let length = name.len() as c_int;
@@ -115,7 +118,7 @@ impl Device {
         Ok(String::from_utf8_lossy(&bytes.collect::<Vec<_>>()).into_owned())
     }
 
-    /// Memory on the device.
+    /// Allocates memory on the device.
     pub(crate) fn allocate(&self, size: usize) -> Result<OnDevice<'_>, String> {
         let mut pointer = 0;
         // SAFETY: writes one device pointer; the context is current on this thread.
@@ -123,12 +126,13 @@ impl Device {
         Ok(OnDevice { device: self, pointer, size })
     }
 
-    /// Memory of the host that is pinned to its place.
+    /// Allocates pinned memory of the host.
     pub(crate) fn allocate_pinned(&self, size: usize) -> Result<Pinned<'_>, String> {
         let mut pointer = ptr::null_mut();
         // SAFETY: writes one pointer; the context is current on this thread.
         self.driver.check("cuMemAllocHost", unsafe { (self.driver.allocate_host)(&mut pointer, size) })?;
-        // SAFETY: the driver gave `size` bytes at `pointer`, nobody else's; zeroed, they are initialised.
+        // SAFETY: the driver gave `size` bytes at `pointer`, used by nothing else; zeroed, they are
+        // initialised.
         unsafe { ptr::write_bytes(pointer.cast::<u8>(), 0, size) };
         Ok(Pinned { device: self, pointer: pointer.cast(), size })
     }
@@ -136,15 +140,15 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: retained in `open`, released once; all memory borrowed the device and is gone. A refusal changes
-        // nothing for a process that is done with it.
+        // SAFETY: retained in `open`, released once; all memory that borrowed the device is gone. A refusal
+        // changes nothing for a process that no longer uses it.
         let _ = unsafe { (self.driver.release)(self.device) };
-        // The library itself goes last, as a field.
+        // The library is dropped last, as a field.
         let _ = &self.driver.library;
     }
 }
 
-/// Memory on a device, given back when dropped.
+/// Memory on a device, freed on drop.
 pub(crate) struct OnDevice<'a> {
     device: &'a Device,
     pointer: DevicePointer,
@@ -152,16 +156,16 @@ pub(crate) struct OnDevice<'a> {
 }
 
 impl OnDevice<'_> {
-    /// Copies to its beginning, and waits until that is done.
+    /// Copies from the host to its beginning, and waits for the end.
     pub(crate) fn copy_from(&mut self, host: &[u8]) -> Result<(), String> {
         let size = host.len().min(self.size);
-        // SAFETY: `size` bytes are readable in `host` and writable at the device pointer; the call returns when both are
-        // the caller's again.
+        // SAFETY: `size` bytes are readable in `host` and writable at the device pointer; when the call
+        // returns, both are the caller's again.
         let code = unsafe { (self.device.driver.to_device)(self.pointer, host.as_ptr().cast(), size) };
         self.device.driver.check("cuMemcpyHtoD", code)
     }
 
-    /// Copies from its beginning, and waits until that is done.
+    /// Copies from its beginning to the host, and waits for the end.
     pub(crate) fn copy_to(&self, host: &mut [u8]) -> Result<(), String> {
         let size = host.len().min(self.size);
         // SAFETY: `size` bytes are writable in `host` and readable at the device pointer.
@@ -177,7 +181,7 @@ impl Drop for OnDevice<'_> {
     }
 }
 
-/// Pinned memory of the host, given back when dropped.
+/// Pinned memory of the host, freed on drop.
 pub(crate) struct Pinned<'a> {
     device: &'a Device,
     pointer: *mut u8,
@@ -185,7 +189,7 @@ pub(crate) struct Pinned<'a> {
 }
 
 impl Pinned<'_> {
-    /// The memory.
+    /// Bytes of the memory.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: `size` initialised bytes, ours alone while `self` is borrowed; copies to and from a device are over when
         // their calls return.

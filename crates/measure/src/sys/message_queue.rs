@@ -1,4 +1,4 @@
-//! A POSIX message queue without a name (mq_overview(7)), over `nix`, which leaves closing to its users.
+//! Unnamed POSIX message queue (mq_overview(7)), over `nix`, which leaves closing to its users.
 
 use std::io;
 use std::process;
@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::mqueue::{MQ_OFlag, MqAttr, MqdT, mq_close, mq_open, mq_receive, mq_send, mq_unlink};
 use nix::sys::stat::Mode;
 
-/// A queue of one message that only this process knows.
+/// Queue of one message, private to this process.
 pub(crate) struct MessageQueue {
-    /// `None` once closed.
+    /// Descriptor; `None` once closed.
     descriptor: Option<MqdT>,
 }
 
 impl MessageQueue {
-    /// A queue for messages of `size` bytes. Its name is taken away at once: nothing remains of it, whatever happens.
+    /// Creates a queue for messages of `size` bytes. Its name is removed at once, so that nothing remains
+    /// of it in any case.
     ///
     /// # Errors
     /// EMFILE past the user's `ulimit -q`; ENOSYS on a kernel without message queues.
@@ -31,15 +32,15 @@ impl MessageQueue {
         Ok(queue)
     }
 
-    /// Sends a message, and sleeps while the queue is full. A signal does not end it.
+    /// Sends a message, and sleeps while the queue is full. A signal does not interrupt it.
     ///
     /// # Errors
-    /// EMSGSIZE for one that is too long.
+    /// EMSGSIZE for a message that is too long.
     pub(crate) fn send(&self, message: &[u8]) -> io::Result<()> {
         self.with(|queue| mq_send(queue, message, 0))
     }
 
-    /// Takes a message, and sleeps while there is none. A signal does not end it.
+    /// Receives a message, and sleeps while there is none. A signal does not interrupt it.
     ///
     /// # Errors
     /// EMSGSIZE for a buffer shorter than the queue's messages.
@@ -60,7 +61,7 @@ impl MessageQueue {
 
 impl Drop for MessageQueue {
     fn drop(&mut self) {
-        // Closing what is open cannot fail.
+        // Closing an open descriptor cannot fail.
         let _ = self.descriptor.take().map(mq_close);
     }
 }

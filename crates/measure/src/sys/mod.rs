@@ -1,16 +1,16 @@
-//! The operating system: every unsafe block of this crate, each with its argument. What libraries wrap safely
-//! (pipes, futexes, timers) is used from there.
+//! Operating system interface: every unsafe block of this crate, each with its argument. Safe wrappers of
+//! libraries (pipes, futexes, timers) are used from there.
 //!
-//! | module | what it asks Linux for |
+//! | module | system calls for |
 //! |---|---|
-//! | [`cache`] | a value behind a mutex |
-//! | [`cuda`] | the graphics driver, loaded at run time |
+//! | [`cache`] | value behind a mutex |
+//! | [`cuda`] | graphics driver, loaded at run time |
 //! | [`semaphore`] | POSIX semaphores within a process |
 //! | [`mutex`] | mutexes, plain and with priority inheritance |
 //! | [`message_queue`] | POSIX message queues |
 //! | [`network`] | network namespaces |
-//! | [`posix_timer`] | a timer that ends with a signal to one thread |
-//! | [`stamped`] | Ethernet frames, each with the instant at which the kernel took it in |
+//! | [`posix_timer`] | timer that sends a signal to one thread |
+//! | [`stamped`] | Ethernet frames with the kernel's receive time stamps |
 #![allow(unsafe_code)]
 
 pub(crate) mod cache;

@@ -1,13 +1,13 @@
-//! POSIX mutexes, plain or with priority inheritance: who holds one then runs at the priority of the highest who waits
-//! (`PTHREAD_PRIO_INHERIT`, pthread_mutexattr_setprotocol(3)).
+//! POSIX mutexes, plain or with priority inheritance: the holder then runs at the priority of the highest
+//! waiter (`PTHREAD_PRIO_INHERIT`, pthread_mutexattr_setprotocol(3)).
 
 use std::cell::UnsafeCell;
 use std::io;
 use std::marker::PhantomData;
 
-/// A POSIX mutex that guards nothing but turns.
+/// POSIX mutex that protects no data.
 pub(crate) struct PosixMutex {
-    /// Boxed: the kernel and the C library hold on to its address.
+    /// Boxed: the kernel and the C library use its address.
     inner: Box<UnsafeCell<libc::pthread_mutex_t>>,
 }
 
@@ -16,28 +16,29 @@ unsafe impl Send for PosixMutex {}
 // SAFETY: as above.
 unsafe impl Sync for PosixMutex {}
 
-/// What a mutex does about priorities.
+/// Priority protocol of a mutex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// Nothing.
+    /// No protocol.
     Plain,
-    /// The holder inherits the priority of who waits.
+    /// The holder inherits the priority of the waiters.
     Inherit,
 }
 
 impl PosixMutex {
-    /// An unlocked mutex.
+    /// Creates an unlocked mutex.
     ///
     /// # Errors
-    /// ENOTSUP where the system has no priority inheritance.
+    /// ENOTSUP if the system has no priority inheritance.
     pub(crate) fn new(protocol: Protocol) -> io::Result<Self> {
         Self::of(protocol, libc::PTHREAD_PROCESS_PRIVATE)
     }
 
-    /// An unlocked mutex with `PTHREAD_PROCESS_SHARED`: slower, for the kernel looks up whose memory it is in.
+    /// Creates an unlocked mutex with `PTHREAD_PROCESS_SHARED`: slower, because the kernel looks up the
+    /// owner of its memory.
     ///
     /// # Errors
-    /// As [`PosixMutex::new`].
+    /// Those of [`PosixMutex::new`].
     pub(crate) fn shared(protocol: Protocol) -> io::Result<Self> {
         Self::of(protocol, libc::PTHREAD_PROCESS_SHARED)
     }
@@ -50,8 +51,8 @@ impl PosixMutex {
         // SAFETY: both are memory for the init functions to fill; they hold integers only.
         let (inner, mut attributes): (_, libc::pthread_mutexattr_t) =
             unsafe { (Box::new(UnsafeCell::new(std::mem::zeroed())), std::mem::zeroed()) };
-        // SAFETY: `attributes` is live and ours, initialised by the first call before the others read it, and
-        // destroyed exactly once; the mutex is not yet known to anybody else.
+        // SAFETY: `attributes` is live and ours, initialised by the first call before the others read it,
+        // and destroyed exactly once; the mutex is not yet shared.
         unsafe {
             check(libc::pthread_mutexattr_init(&mut attributes))?;
             let made = check(libc::pthread_mutexattr_setprotocol(&mut attributes, protocol))
@@ -66,7 +67,7 @@ impl PosixMutex {
     /// Waits for the mutex and holds it until the guard is dropped, on the same thread.
     ///
     /// # Errors
-    /// What the system says: EDEADLK when the kernel sees a circle of waiters.
+    /// The operating system's error: EDEADLK if the kernel detects a cycle of waiters.
     pub(crate) fn lock(&self) -> io::Result<Held<'_>> {
         // SAFETY: the mutex was initialised and lives as long as `self`. Locking it twice on one thread blocks
         // for ever or is refused; it is not undefined for the default kind.
@@ -83,7 +84,7 @@ impl Drop for PosixMutex {
     }
 }
 
-/// A mutex held by this thread; dropped, it is free.
+/// Guard of a mutex held by this thread; dropping it unlocks the mutex.
 pub(crate) struct Held<'a> {
     mutex: &'a PosixMutex,
     /// Only the thread that locked a mutex may unlock it: not `Send`.
@@ -97,7 +98,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// These functions return the error instead of setting `errno`.
+/// Converts a result: these functions return the error instead of setting `errno`.
 fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(result)) }
 }
@@ -108,7 +109,7 @@ mod tests {
 
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Adding in two steps loses counts unless one thread at a time does it.
+    /// A read-modify-write in two steps loses counts unless one thread at a time does it.
     #[test]
     fn one_thread_at_a_time_holds_it() {
         for protocol in [Protocol::Plain, Protocol::Inherit] {

@@ -2,7 +2,8 @@
 
 use std::io;
 
-/// Puts the calling thread into a network namespace of its own, which goes when its last thread and socket go.
+/// Moves the calling thread into a network namespace of its own, which is removed with its last thread and
+/// socket.
 ///
 /// # Errors
 /// EPERM without `CAP_SYS_ADMIN`; ENOSYS or EINVAL on a kernel without network namespaces.

@@ -1,11 +1,11 @@
-//! A POSIX timer that ends with a signal to one thread (timer_create(2), `SIGEV_THREAD_ID`).
+//! POSIX timer that sends a signal to one thread (timer_create(2), `SIGEV_THREAD_ID`).
 
 use std::io;
 use std::mem;
 use std::ptr;
 use std::time::Duration;
 
-/// A timer of `CLOCK_MONOTONIC` whose signal is kept for the thread that made it.
+/// Timer of `CLOCK_MONOTONIC` whose signal is directed to the thread that created it.
 pub(crate) struct SignalTimer {
     timer: libc::timer_t,
     signals: libc::sigset_t,
@@ -15,10 +15,11 @@ pub(crate) struct SignalTimer {
 }
 
 impl SignalTimer {
-    /// A timer for the calling thread. The first real-time signal is blocked on it from now on.
+    /// Creates a timer for the calling thread. The first real-time signal is blocked on the thread from now
+    /// on.
     ///
     /// # Errors
-    /// EAGAIN when no more timers or signals can be had.
+    /// EAGAIN if no more timers or signals are available.
     pub(crate) fn new() -> io::Result<Self> {
         let signal = libc::SIGRTMIN();
         // SAFETY: all-zero sets and an all-zero sigevent are memory for the calls below to fill; each pointer is to
@@ -45,10 +46,10 @@ impl SignalTimer {
         }
     }
 
-    /// Lets the timer end at `instant_ns` of the monotonic clock, and sleeps until its signal is there.
+    /// Sets the timer to `instant_ns` of the monotonic clock, and sleeps until its signal arrives.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub(crate) fn sleep_until(&self, instant_ns: u64) -> io::Result<()> {
         let end = Duration::from_nanos(instant_ns.max(1));
         let setting = libc::itimerspec {
@@ -77,8 +78,8 @@ impl SignalTimer {
 
 impl Drop for SignalTimer {
     fn drop(&mut self) {
-        // SAFETY: created in `new` and deleted once; the mask is the one `new` found. Every timer that was set has
-        // been waited for but the last, whose signal is taken here before it is let through.
+        // SAFETY: created in `new` and deleted once; the mask is the one `new` found. Every timer that was
+        // set has been waited for but the last, whose signal is taken here before it is unblocked.
         unsafe {
             libc::timer_delete(self.timer);
             let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -3,9 +3,9 @@
 use std::cell::UnsafeCell;
 use std::io;
 
-/// A counting semaphore that starts at zero.
+/// Counting semaphore with the initial value zero.
 pub(crate) struct Semaphore {
-    /// Boxed: the C library may hold on to its address.
+    /// Boxed: the C library may use its address.
     inner: Box<UnsafeCell<libc::sem_t>>,
 }
 
@@ -15,14 +15,14 @@ unsafe impl Send for Semaphore {}
 unsafe impl Sync for Semaphore {}
 
 impl Semaphore {
-    /// A semaphore at zero.
+    /// Creates a semaphore at zero.
     ///
     /// # Errors
-    /// What the system says; glibc and musl never refuse this one.
+    /// The operating system's error; glibc and musl never refuse.
     pub(crate) fn new() -> io::Result<Self> {
         // SAFETY: an all-zero sem_t is memory for `sem_init` to fill; it holds integers only.
         let inner = Box::new(UnsafeCell::new(unsafe { std::mem::zeroed() }));
-        // SAFETY: the pointer is to a live sem_t that nobody else knows yet; 0: shared by threads only.
+        // SAFETY: the pointer is to a live sem_t that is not shared yet; 0: shared by threads only.
         check(unsafe { libc::sem_init(inner.get(), 0, 0) })?;
         Ok(Self { inner })
     }
@@ -36,10 +36,10 @@ impl Semaphore {
         check(unsafe { libc::sem_post(self.inner.get()) })
     }
 
-    /// Takes one, and sleeps until there is one. A signal does not end it.
+    /// Takes one, and sleeps until there is one. A signal does not interrupt it.
     ///
     /// # Errors
-    /// What the system says but EINTR.
+    /// The operating system's error, other than EINTR.
     pub(crate) fn wait(&self) -> io::Result<()> {
         loop {
             // SAFETY: the semaphore was initialised and lives as long as `self`.
@@ -53,7 +53,7 @@ impl Semaphore {
 
 impl Drop for Semaphore {
     fn drop(&mut self) {
-        // SAFETY: initialised, and nobody can wait on it: waiting borrows it.
+        // SAFETY: initialised, and no thread can wait on it: waiting borrows it.
         unsafe { libc::sem_destroy(self.inner.get()) };
     }
 }

@@ -1,5 +1,5 @@
-//! EtherCAT frames of one interface, each with the instant at which the kernel took it in
-//! (`SO_TIMESTAMPNS`, socket(7) and packet(7)).
+//! EtherCAT frames of one interface, with the kernel's receive time stamps (`SO_TIMESTAMPNS`, socket(7) and
+//! packet(7)).
 
 use std::io;
 use std::mem;
@@ -16,24 +16,25 @@ use nix::sys::time::TimeVal;
 /// EtherType of EtherCAT (ETG.1000.4, 5.1).
 const ETHERTYPE: u16 = 0x88A4;
 
-/// A blocking raw socket on one interface; sees no frame it sent itself.
+/// Blocking raw socket on one interface; receives no frame it sent itself.
 #[derive(Debug)]
 pub(crate) struct StampedSocket {
     descriptor: OwnedFd,
     control: Vec<u8>,
 }
 
-/// What was received, and when.
+/// Received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Bytes of the frame, as many as the buffer held.
+    /// Length of the frame, cut to the buffer, bytes.
     pub(crate) length: usize,
-    /// The kernel's stamp, ns of `CLOCK_REALTIME`; `None` if it gave none.
+    /// Time stamp of the kernel, ns of `CLOCK_REALTIME`; `None` without one.
     pub(crate) stamp_ns: Option<u64>,
 }
 
 impl StampedSocket {
-    /// A socket on the interface of this name in this thread's network namespace. Receiving gives up after `patience`.
+    /// Opens a socket on the interface of this name in this thread's network namespace. Receiving times out
+    /// after `patience`.
     ///
     /// # Errors
     /// EPERM without `CAP_NET_RAW`; ENODEV without such an interface.
@@ -51,16 +52,16 @@ impl StampedSocket {
     /// Sends one frame.
     ///
     /// # Errors
-    /// What the system says: ENETDOWN if the interface is down.
+    /// The operating system's error: ENETDOWN if the interface is down.
     pub(crate) fn send(&self, frame: &[u8]) -> io::Result<()> {
         send(self.descriptor.as_raw_fd(), frame, MsgFlags::empty())?;
         Ok(())
     }
 
-    /// Sleeps until a frame comes; `None` if none came in time, or a signal did.
+    /// Sleeps until a frame comes; `None` on a timeout or a signal.
     ///
     /// # Errors
-    /// What the system says.
+    /// The operating system's error.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<Arrival>> {
         let mut parts = [io::IoSliceMut::new(buffer)];
         let message = recvmsg::<()>(

@@ -1,4 +1,4 @@
-//! One periodic task: jobs that are released on a grid, use the processor for a given time, and are stamped.
+//! Periodic task: jobs that are released on a grid, use the processor for a given time, and are stamped.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use runtime::profile::RealTimeProfile;
 use runtime::task::{CreateError, Periods, Settings, Task};
 use rustix::time::{ClockId, clock_gettime};
 
-/// When a job was released, started and ended, on the monotonic clock, and what it used of the processor; all ns.
+/// Release, start and end of a job on the monotonic clock, and its processor time; all ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Job {
     pub(super) release: u64,
@@ -17,7 +17,7 @@ pub(super) struct Job {
     pub(super) execution: u64,
 }
 
-/// What a task's thread does.
+/// Settings of a task's thread.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) period: Duration,
@@ -26,15 +26,15 @@ pub(super) struct Plan {
     pub(super) profile: RealTimeProfile,
 }
 
-/// The task, ready to be started. A job that is late starts at once.
+/// Creates the task, ready to be started. A late job starts at once.
 ///
 /// # Errors
-/// A thread that cannot be started.
+/// The thread cannot be started.
 pub(super) fn create(name: &str, plan: &Plan) -> Result<Task<Vec<Job>>, CreateError> {
     let settings =
         Settings::every(name, plan.period).with_profile(plan.profile).with_overrun(OverrunPolicy::CatchUp);
     let Plan { execution, jobs, .. } = *plan;
-    // It keeps records of its own, which say what a job used of the processor.
+    // It keeps records of its own, which include the processor time of a job.
     let (task, _) =
         Settings { records: 1, ..settings }.create_loop(move |periods| run(periods, execution, jobs))?;
     Ok(task)
@@ -57,21 +57,21 @@ fn run(periods: &mut Periods, execution: Duration, count: usize) -> Vec<Job> {
     jobs
 }
 
-/// A busy loop, and how many turns of it take a microsecond.
+/// Busy loop, and its iterations per microsecond.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     turns_a_microsecond: u64,
 }
 
 impl Work {
-    /// Measures the loop, on the processor time of the calling thread.
+    /// Measures the loop by the processor time of the calling thread.
     fn calibrated() -> Self {
         let mut turns = 1_000;
         loop {
             let before = thread_time();
             spin(turns);
             let took = thread_time() - before;
-            // Long enough for the clock's own reading not to count.
+            // Long enough for the cost of reading the clock to be negligible.
             if took > CALIBRATION_NS {
                 return Self { turns_a_microsecond: (turns * 1_000 / took).max(1) };
             }
@@ -79,7 +79,7 @@ impl Work {
         }
     }
 
-    /// Uses the processor until the calling thread has had it for `budget`; says for how long it had it, ns. It
+    /// Uses the processor until the calling thread has had it for `budget`; returns the time used, ns. It
     /// overshoots by about a microsecond.
     fn execute(self, budget: Duration) -> u64 {
         let begin = thread_time();
@@ -89,7 +89,8 @@ impl Work {
             if used >= budget {
                 return used;
             }
-            // Half of what is left, and not less than a microsecond: few readings of the clock, and a sharp end.
+            // Half of the remaining time, but at least a microsecond: few clock readings, and a precise
+            // end.
             let piece = ((budget - used) / 2).clamp(1_000, LONGEST_PIECE_NS);
             spin(piece * self.turns_a_microsecond / 1_000);
         }
@@ -106,7 +107,7 @@ fn spin(turns: u64) {
     }
 }
 
-/// What the calling thread has had of the processor, ns.
+/// Processor time of the calling thread, ns.
 fn thread_time() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -125,7 +126,7 @@ mod tests {
             assert!(used >= 500_000, "{used}");
             shortest = shortest.min(used);
         }
-        // By construction about a microsecond; a machine under load may stretch some, not all twenty.
+        // About a microsecond by construction; a machine under load may stretch some, not all twenty.
         assert!(shortest < 1_000_000, "{shortest}");
     }
 
@@ -146,7 +147,7 @@ mod tests {
         }
         let ended = task.join().unwrap();
         let jobs = ended.value;
-        // A machine that stands still may make it skip past the thirtieth.
+        // A machine that stalls may make it skip past the thirtieth.
         let last = (jobs[jobs.len() - 1].release - jobs[0].release) / 2_000_000;
         assert!(last >= 29, "{last}");
         assert_eq!(jobs.len() as u64 + ended.overruns.skipped, last + 1);

@@ -1,4 +1,4 @@
-//! Two periodic tasks on one CPU, measured beside their computed response times (controllers paper, Tables 2 and 3).
+//! Two periodic tasks on one CPU: measured and computed response times (controllers paper, Tables 2 and 3).
 
 mod job;
 
@@ -20,25 +20,25 @@ use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
 use crate::{Context, Error};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tasks {
-    /// The tasks, all released together at the start.
+    /// Tasks, all released together at the start.
     pub tasks: Vec<Periodic>,
-    /// How long they run.
+    /// Duration of the run.
     pub duration: Duration,
-    /// The CPU of all of them.
+    /// CPU of all tasks.
     pub cpu: usize,
 }
 
-/// A periodic task.
+/// Periodic task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Periodic {
-    /// Its name.
+    /// Name of the task.
     pub name: String,
-    /// `SCHED_FIFO` priority: higher wins.
+    /// `SCHED_FIFO` priority; the highest runs first.
     pub priority: u8,
-    /// Time from release to release.
+    /// Time between two releases.
     pub period: Duration,
     /// Processor time of each job.
     pub execution: Duration,
@@ -62,10 +62,10 @@ impl Default for Tasks {
 }
 
 impl Tasks {
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// A thread that cannot be started, or a file that cannot be written.
+    /// A thread cannot be started, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         self.check()?;
         let surroundings = Surroundings::begin(context);
@@ -80,7 +80,7 @@ impl Tasks {
         Ok(report)
     }
 
-    /// All jobs are kept in memory, which is taken before the first.
+    /// Checks the settings: all jobs are kept in memory, which is allocated before the first.
     fn check(&self) -> Result<(), Error> {
         for task in &self.tasks {
             let jobs = self.plan(task).jobs;
@@ -95,7 +95,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// All tasks, released together.
+    /// Runs all tasks, released together.
     fn conduct(&self, stop: &AtomicBool) -> Result<(Vec<Vec<Job>>, Vec<String>), Error> {
         let create = |task: &Periodic| job::create(&task.name, &self.plan(task));
         let tasks: Vec<_> =
@@ -208,7 +208,7 @@ impl Tasks {
         }
     }
 
-    /// Measured beside computed.
+    /// Table of measured and computed response times.
     fn responses(&self, tasks: &[Measured]) -> Section {
         let given = self.computed(|_| None);
         let (median, longest) = self.computed_from_measured(tasks);
@@ -233,13 +233,13 @@ impl Tasks {
         })
     }
 
-    /// The worst response times, from the median and the longest execution times measured.
+    /// Worst-case response times, from the median and from the longest execution times measured.
     fn computed_from_measured(&self, tasks: &[Measured]) -> (Vec<ResponseTime>, Vec<ResponseTime>) {
         let of = |place: usize| tasks[place].execution.statistics();
         (self.computed(|place| of(place).percentile(0.5)), self.computed(|place| of(place).maximum()))
     }
 
-    /// The worst response times, from `wcet` by a task's place, or else the execution times asked for.
+    /// Worst-case response times, from `wcet` by a task's index, or else the requested execution times.
     fn computed(&self, wcet: impl Fn(usize) -> Option<u64>) -> Vec<ResponseTime> {
         let task = |(place, it): (usize, &Periodic)| {
             let wcet = wcet(place).unwrap_or(nanoseconds(it.execution));
@@ -267,16 +267,16 @@ impl Tasks {
     }
 }
 
-/// Five and a half hours of tau1; 640 MB.
+/// Most jobs: five and a half hours of tau1; 640 MB.
 const MOST_JOBS: usize = 20_000_000;
 
-/// From the moment all threads are ready to the first release: all are asleep by then.
+/// Time from all threads being ready to the first release: all are asleep by then.
 const LEAD: Duration = Duration::from_millis(20);
 
-/// Time for all tasks to be ready.
+/// Longest wait for all tasks to be ready.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether they are over.
+/// Interval at which the end of the tasks is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 const PAPER: &str = "The paper's own values are not reproduced here: it measured on another machine, and this project \
@@ -286,7 +286,7 @@ const PAPER: &str = "The paper's own values are not reproduced here: it measured
                      tau1 is released again: whatever the machine adds, a wake-up or a switch between tasks, costs \
                      tau2 one more job of tau1, as the R of the measured median shows.";
 
-/// Average, maximum, minimum, standard deviation.
+/// Headings: average, maximum, minimum, standard deviation.
 const FOUR: [&str; 4] = ["average", "maximum", "minimum", "SD"];
 
 fn four(name: &str, statistics: &Statistics) -> Row {
@@ -306,14 +306,14 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What was measured of one task.
+/// Measurements of one task.
 struct Measured {
     name: String,
     period: Durations,
     jitter: Durations,
     response: Durations,
     execution: Durations,
-    /// Releases since the first, s.
+    /// Releases, s since the first.
     seconds: Vec<f64>,
 }
 

@@ -17,7 +17,7 @@ use crate::onbeat_run::OnbeatRun;
 use crate::servo::refusals;
 use crate::{Context, Error, runner};
 
-/// What is measured.
+/// Settings of a run.
 pub(super) struct Cell {
     pub(super) column: Column,
     pub(super) load: Background,
@@ -25,19 +25,19 @@ pub(super) struct Cell {
     pub(super) duration: Duration,
 }
 
-/// What came out.
+/// Results of a run.
 pub(super) struct Measured {
     pub(super) column: Column,
     pub(super) load: Background,
-    /// Release to start of every beat, rising, ns.
+    /// Times from release to start of all cycles, sorted, ns.
     pub(super) latency: Vec<u64>,
-    /// Start to start, rising, ns.
+    /// Times from start to start, sorted, ns.
     pub(super) period: Vec<u64>,
     pub(super) beats: Vec<CycleRecord>,
     pub(super) summary: RunSummary,
-    /// The letters that were granted, or `none`.
+    /// Letters granted, or `none`.
     pub(super) granted: String,
-    /// What was asked and refused.
+    /// Settings requested and refused.
     pub(super) refused: Vec<String>,
     /// Loads that ended by themselves.
     pub(super) ended_loads: Vec<String>,
@@ -47,8 +47,8 @@ pub(super) struct Measured {
 }
 
 impl Cell {
-    /// Brings the bus up on the unloaded machine, puts the load on, and takes the beats from then on: the load shall
-    /// disturb the cycle, not its start. `None` if the user stopped it before there were any.
+    /// Brings the bus up on the unloaded machine, starts the load, and takes the cycles from then on: the
+    /// load is to disturb the cycle, not its start. `None` if the user stopped it before the first one.
     pub(super) fn measure(
         &self,
         context: &Context,
@@ -62,7 +62,7 @@ impl Cell {
             period: Some(self.period),
             options: self.options(cpu, options),
         };
-        // Told when to stop; the limit is for a parent that forgets.
+        // It is stopped explicitly; the limit applies if the parent fails to.
         let mut running = run.start(context, &path, self.duration * 2 + Duration::from_secs(120))?;
         if !running.wait_until_measuring(context)? {
             return Ok(None);
@@ -114,7 +114,7 @@ impl Cell {
 }
 
 impl Measured {
-    /// Whether the machine granted the whole column.
+    /// True if the machine granted the whole column.
     pub(super) fn is_granted(&self) -> bool {
         self.granted == self.column.profile()
     }
@@ -156,7 +156,7 @@ impl fmt::Display for Measured {
     }
 }
 
-/// The clock of the cycle's instants.
+/// Time of the clock of the cycle's instants.
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
@@ -166,8 +166,8 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Between the load's start and the first beat that counts.
+/// Time between the load's start and the first cycle that counts.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// How often a cell looks whether its run is over.
+/// Interval at which a cell checks for the end of its run.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

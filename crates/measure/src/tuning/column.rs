@@ -1,10 +1,10 @@
-//! A combination of tunings.
+//! Combination of tunings.
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Some of the letters: P max priority, M memory lock, C CPU shield, S spinning sleep.
+/// Combination of the letters: P max priority, M memory lock, C CPU shield, S spinning sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Column {
     on: [bool; LETTERS.len()],
@@ -20,13 +20,13 @@ impl Column {
             .collect()
     }
 
-    /// As the paper heads it.
+    /// Heading in the paper.
     #[must_use]
     pub fn title(self) -> String {
         if self == Self::default() { "No tuning".to_owned() } else { self.letters() }
     }
 
-    /// As on the command line: the letters, or `none`.
+    /// Text on the command line: the letters, or `none`.
     #[must_use]
     pub fn profile(self) -> String {
         if self == Self::default() { "none".to_owned() } else { self.letters() }
@@ -57,7 +57,7 @@ impl FromStr for Column {
     }
 }
 
-/// A text that is no combination.
+/// Text that is no combination.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found \"{0}\", expected \"none\" or some of the letters P, M, C, S, each once, as in \"PM\"")]
 pub struct ColumnError(String);

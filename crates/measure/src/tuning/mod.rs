@@ -1,10 +1,10 @@
-//! What each tuning is worth: the wake-up latency and the period of a 1 ms cycle with 59 SubDevices, under every
-//! combination of real-time tunings, unloaded and under load (humanoid paper, Figures 7 and 8).
+//! Effect of each tuning: the wake-up latency and the period of a 1 ms cycle with 59 SubDevices, under
+//! every combination of real-time tunings, unloaded and under load (humanoid paper, Figures 7 and 8).
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | this one | the experiment: columns and loads, one run each |
-//! | `column` | a combination of tunings |
+//! | `column` | combination of tunings |
 //! | `cell` | one run: measured only while its load is on |
 //! | `table` | the cells as tables, plots and values |
 
@@ -25,36 +25,36 @@ use crate::surroundings::Surroundings;
 use crate::{Context, Error};
 use cell::Cell;
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// The combinations, in the order of the tables.
+    /// Combinations, in the order of the tables.
     pub columns: Vec<Column>,
-    /// What else the machine does, one table each.
+    /// Loads beside the cycle, one table each.
     pub loads: Vec<Background>,
-    /// How long beats are measured in each cell.
+    /// Duration of the measurement in each cell.
     pub duration: Duration,
-    /// The period.
+    /// Period of the cycle.
     pub period: Duration,
-    /// The robot file; `None` is the humanoid of 59 SubDevices, simulated.
+    /// Robot file; `None` for the humanoid of 59 SubDevices, simulated.
     pub robot: Option<PathBuf>,
-    /// The CPU of the cycle in every column; `None` is the machine's last for C, and any without it.
+    /// CPU of the cycle in every column; `None` for the machine's last with C, and any without it.
     pub cpu: Option<usize>,
-    /// More options of `onbeat run`, for every column.
+    /// Additional options of `onbeat run`, for every column.
     pub options: Vec<std::ffi::OsString>,
 }
 
-/// What the machine does besides the cycle.
+/// Load beside the cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Background {
-    /// Nothing.
+    /// No load.
     None,
-    /// The humanoid paper's load.
+    /// Load of the humanoid paper.
     Paper,
 }
 
 impl Background {
-    /// In tables and file names.
+    /// Name in tables and file names.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl Tuning {
     /// Runs every cell in a process of its own, one after the other.
     ///
     /// # Errors
-    /// No cell that could be measured; a file that cannot be written. A single cell that fails is a warning.
+    /// No cell could be measured, or a file cannot be written. A single failed cell is a warning.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let robot = self.robot_file(context)?;
@@ -127,7 +127,7 @@ impl Tuning {
         Ok(report)
     }
 
-    /// The file of the robot; ours is written beside the recordings, so that they can be made again.
+    /// Path of the robot file; ours is written beside the recordings, so that they can be reproduced.
     fn robot_file(&self, context: &Context) -> Result<PathBuf, Error> {
         if let Some(path) = &self.robot {
             return Ok(path.clone());
@@ -138,5 +138,5 @@ impl Tuning {
     }
 }
 
-/// 59 SubDevices, 52 of them drives.
+/// Robot file of 59 SubDevices, 52 of them drives.
 const HUMANOID: &str = include_str!("../../../../examples/humanoid-59.toml");

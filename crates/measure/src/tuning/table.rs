@@ -1,4 +1,4 @@
-//! The cells as tables, plots and values.
+//! Cells as tables, plots and values.
 
 use report::numbers::microseconds;
 use report::plots::{self, Samples};
@@ -94,7 +94,7 @@ fn heads(cells: &[&Measured]) -> Vec<String> {
     std::iter::once(String::new()).chain(cells.iter().map(head)).collect()
 }
 
-/// Maximum, average and standard deviation of each share, then the minimum and the count.
+/// Table of maximum, average and standard deviation of each share, then the minimum and the count.
 fn lowest_table(caption: &str, cells: &[&Measured], values: fn(&Measured) -> &Vec<u64>) -> Table {
     let mut rows = Vec::new();
     let figures: [(&str, Of<Lowest, f64>); 3] = [
@@ -167,7 +167,7 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
     ]
 }
 
-/// One line a cell, each over its own time: under load some have far fewer beats than others.
+/// Plot with one line a cell, each over its own time: under load some have far fewer cycles than others.
 fn trace(caption: &str, cells: &[&Measured], samples: &[Samples]) -> Plot {
     let mut all = Plot::default();
     for (cell, it) in cells.iter().zip(samples) {
@@ -180,7 +180,7 @@ fn trace(caption: &str, cells: &[&Measured], samples: &[Samples]) -> Plot {
     all
 }
 
-/// What the machine refused, lost, or could not bear: each sentence once, with the cells it is about.
+/// Refusals, losses and missing loads: each sentence once, with its cells.
 fn doubts(report: &mut Report, cells: &[Measured]) {
     let mut about: Vec<(String, Vec<String>)> = Vec::new();
     for cell in cells {
@@ -200,12 +200,12 @@ fn doubts(report: &mut Report, cells: &[Measured]) {
     }
 }
 
-/// Picks one number.
+/// Selector of a number.
 type Of<T, N> = fn(&T) -> N;
 
-/// `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`, `granted` (letters), `refused`,
-/// `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum` and, by share, `maximum`, `average`,
-/// `standard_deviation`), the counts, `machine`, `recording`.
+/// Values: `period_ns`, `duration_ns`, and `cells`: each `column` (letters or `none`), `load`, `granted`
+/// (letters), `refused`, `samples`, `wakeup_latency_ns` and `t_period_ns` (each `minimum` and, by share,
+/// `maximum`, `average`, `standard_deviation`), the counts, `machine`, `recording`.
 fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
     let cells: Vec<Value> = cells
         .iter()
@@ -268,7 +268,7 @@ mod tests {
         measured
     }
 
-    /// One beat in ten, each `late` ns late.
+    /// One cycle in ten, each `late` ns late.
     fn rare(late: u64) -> Vec<CycleRecord> {
         let beat = |cycle: u64| CycleRecord::begin(cycle, cycle * 1_000_000, cycle * 1_000_000 + late);
         (0..1000).step_by(10).map(beat).collect()

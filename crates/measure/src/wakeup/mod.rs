@@ -1,4 +1,4 @@
-//! Our pacer beside `cyclictest`: the same priority, CPU and period, in turns in one run.
+//! Our pacer compared with `cyclictest`: at the same priority, CPU and period, alternating in one run.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time, spinning};
 use crate::{Context, Error};
 
-/// The settings.
+/// Settings of the experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wakeup {
-    /// Time from release to release; `cyclictest` takes whole microseconds.
+    /// Time between two releases; `cyclictest` takes whole microseconds.
     pub period: Duration,
-    /// Beats of each contender.
+    /// Number of cycles of each contender.
     pub samples: u64,
-    /// Turns of each contender.
+    /// Number of turns of each contender.
     pub rounds: u64,
     /// `SCHED_FIFO` priority.
     pub priority: u8,
-    /// The CPU of the measuring threads.
+    /// CPU of the measuring threads.
     pub cpu: usize,
-    /// How long before a release the spinning sleep wakes up.
+    /// Time before a release at which the spinning sleep wakes up.
     pub spin_margin: Duration,
 }
 
@@ -44,17 +44,17 @@ impl Default for Wakeup {
     }
 }
 
-/// The contenders, in the order of the tables.
+/// Contenders, in the order of the tables.
 const NAMES: [&str; 3] = ["our pacer", "cyclictest", "our pacer with S (spinning sleep)"];
 const OURS: usize = 0;
 const PEER: usize = 1;
 const SPINNING: usize = 2;
 
 impl Wakeup {
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// A thread that cannot be started, or a file that cannot be written.
+    /// A thread cannot be started, or a file cannot be written.
     pub fn run(&self, context: &Context) -> Result<Report, Error> {
         let surroundings = Surroundings::begin(context);
         let mut found = Found::default();
@@ -79,13 +79,13 @@ impl Wakeup {
         Ok(report)
     }
 
-    /// One turn of each.
+    /// One turn of each contender.
     fn round(&self, context: &Context, found: &mut Found) -> Result<[Vec<u64>; 3], Error> {
         let plain = real_time(Some(self.priority), self.cpu);
         let spinning = spinning(plain, self.spin_margin);
         let ours = self.ours(plain, context, found)?;
         let peer = Cyclictest {
-            // What we were refused it is not given either.
+            // A priority refused to us is not given to the peer either.
             priority: (!found.priority_refused).then_some(self.priority),
             cpu: self.cpu,
             period: self.period,
@@ -119,12 +119,12 @@ impl Wakeup {
         Ok(latencies)
     }
 
-    /// Beats in each turn.
+    /// Number of cycles in each turn.
     fn share(&self) -> u64 {
         self.samples.div_ceil(self.rounds.max(1)).max(1)
     }
 
-    /// One recording for each contender.
+    /// Begins one recording for each contender.
     fn begin(&self, context: &Context) -> Result<Vec<Raw>, Error> {
         let begin = |(contender, name): (usize, &str)| {
             let margin = if contender == SPINNING { self.spin_margin } else { Duration::ZERO };
@@ -203,7 +203,7 @@ impl Found {
         all.filter(|it| it.name != NAMES[PEER] || !it.ns.is_empty()).collect()
     }
 
-    /// The median of each turn.
+    /// Table of the median of each turn.
     fn medians(&self) -> Section {
         let cell = |turn: &Vec<u64>| report::numbers::microseconds(median(turn).map(|ns| ns as f64));
         let row = |(place, turns): (usize, &[Vec<u64>; 3])| Row {
@@ -218,7 +218,7 @@ impl Found {
         })
     }
 
-    /// Rounds in which the median of ours was at most cyclictest's; `None` if that never ran.
+    /// Number of rounds in which our median was at most cyclictest's; `None` if that never ran.
     fn not_worse(&self) -> Option<usize> {
         let mut both = self
             .rounds
@@ -244,7 +244,7 @@ fn median(turn: &[u64]) -> Option<u64> {
     Durations::new("", turn.to_vec()).statistics().percentile(0.5)
 }
 
-/// Each of ours over cyclictest's.
+/// Table of the ratios of ours to cyclictest's.
 fn ratios(all: &[Durations]) -> Section {
     let marks = |it: &Durations| {
         let (statistics, count) = (it.statistics(), it.ns.len());

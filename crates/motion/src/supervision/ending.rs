@@ -1,7 +1,7 @@
 //! The end of the cycle: a controller that does not bring its axis to rest loses it.
 
-use super::{Mode, STANDS, Supervisor};
-use crate::units::Seconds;
+use super::{Mode, STANDS, Seen, Supervisor};
+use crate::units::{RadiansPerSecond, Seconds};
 
 /// True if the cycle ends, and how long its controller may take to bring the axis to rest by its own profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,22 +17,29 @@ pub enum Ending {
 
 impl Supervisor {
     /// True if the cycle ends and the controller does not bring the axis to rest.
-    pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, ending: Ending) -> bool {
-        if ending == Ending::No {
+    pub(super) fn ignores_the_end(&mut self, elapsed: Seconds, seen: &Seen) -> bool {
+        if seen.ending == Ending::No {
             self.ending = None;
             return false;
         }
-        let (since, before) = self.ending.get_or_insert((Seconds::ZERO, self.sent));
+        let now = self.motion(seen.feedback.velocity);
+        let (since, before) = self.ending.get_or_insert((Seconds::ZERO, now));
         *since += elapsed;
-        let limits = &self.settings.limits;
-        let (now, before, highest) = match self.settings.mode {
-            Mode::Torque => (self.sent.torque.0, before.torque.0, limits.torque.0),
-            _ => (self.sent.velocity.0, before.velocity.0, limits.velocity.0),
-        };
-        let heeds = now.abs() <= SLOWED * before.abs() || *since < HEED_TIME;
+        let heeds = now <= SLOWED * *before || *since < HEED_TIME;
         // Who approaches rest for ever is as good as there.
-        let moves = now.abs() > STANDS * highest;
-        (now != 0.0 && ending == Ending::Hurried) || (moves && (!heeds || *since >= END_TIME))
+        let moves = now > STANDS;
+        let sent = self.sent.velocity.0 != 0.0 || self.sent.torque.0 != 0.0;
+        ((sent || moves) && seen.ending == Ending::Hurried) || (moves && (!heeds || *since >= END_TIME))
+    }
+
+    /// How much the axis moves, as a share of the most it may; one in torque mode may turn fast with hardly any torque.
+    fn motion(&self, velocity: RadiansPerSecond) -> f64 {
+        let limits = &self.settings.limits;
+        let share = |velocity: RadiansPerSecond| velocity.0.abs() / limits.velocity.0;
+        match self.settings.mode {
+            Mode::Torque => (self.sent.torque.0.abs() / limits.torque.0).max(share(velocity)),
+            _ => share(self.sent.velocity),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::online::OnlineError;
 use crate::units::{
     NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
@@ -173,4 +174,7 @@ pub enum SettingsError {
     /// Time between two beats.
     #[error("period: expected a finite number of seconds above 0, found {0}")]
     Period(f64),
+    /// A largest step too small for the period.
+    #[error(transparent)]
+    WayBack(#[from] OnlineError),
 }

@@ -12,7 +12,8 @@
 //!   the axis rests.
 //!
 //! * **Not heard of** ([`Outage`]): set-points go on for [`BLIND_CYCLES`], then they stand or fall to zero, and in the end
-//!   the drive is asked for a quick stop. Heard of again, they begin where the axis is.
+//!   the drive is asked for a quick stop. Heard of again, they begin at the axis, by no more than a step, and come to rest
+//!   within velocity, acceleration and jerk.
 //! * **Interlocked** ([`Interlock`]): brought to rest, then without torque.
 //!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
@@ -30,7 +31,10 @@ mod wall;
 #[cfg(test)]
 mod tests;
 
+use core::mem;
+
 use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint};
+use crate::online::OnlineMotion;
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
@@ -55,7 +59,9 @@ pub struct Supervisor {
     away: Seconds,
     acknowledged: bool,
     /// Since the cycle ends: for how long, and what the axis was sent then.
-    ending: Option<(Seconds, AxisSetpoint)>,
+    ending: Option<(Seconds, f64)>,
+    /// To rest, after an outage.
+    way_back: OnlineMotion,
 }
 
 /// Who has the axis.
@@ -77,8 +83,8 @@ enum Braking {
     Drive(Intervention),
     /// Not heard of: positions stand, others fall to zero. The velocity it had when that began.
     Blind { velocity: RadiansPerSecond },
-    /// Heard of again: from where it is to rest.
-    Return { profile: StopProfile, elapsed: Seconds },
+    /// Heard of again: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
+    Return { begins: bool },
 }
 
 /// Why an axis was stopped.
@@ -199,6 +205,7 @@ impl Supervisor {
             away: Seconds::ZERO,
             acknowledged: false,
             ending: None,
+            way_back: outage::way_back(&settings.limits, period)?,
         })
     }
 
@@ -325,7 +332,7 @@ impl Supervisor {
             let enabled = seen.feedback.phase != AxisPhase::NotEnabled;
             if let Some(ramp) = seen.stale {
                 self.stop(StopReason::Stale, Some(ramp));
-            } else if enabled && self.ignores_the_end(elapsed, seen.ending) {
+            } else if enabled && self.ignores_the_end(elapsed, seen) {
                 self.stop(StopReason::Ending, None);
             } else if enabled {
                 if let Some(reason) = self.trouble(elapsed, asked, &seen.feedback) {
@@ -435,13 +442,13 @@ impl Supervisor {
             // The drive takes no set-points.
             Braking::Drive(_) => (RadiansPerSecond::ZERO, NewtonMetres::ZERO),
             Braking::Blind { .. } => return self.stand_or_fall(),
-            Braking::Return { profile, elapsed: since } => {
-                let begins = since.0 == 0.0;
+            Braking::Return { begins } => {
+                let begins = mem::take(begins);
                 // After a host that stood still the drive takes one step all the same.
-                *since += self.period;
-                let point = profile.at(*since);
+                let passed = if begins { Seconds::ZERO } else { self.period };
+                let point = self.way_back.advance(passed)[0];
                 if self.settings.mode == Mode::Position {
-                    return self.return_to(point, elapsed, begins);
+                    return self.return_to(point, begins);
                 }
                 (point.velocity, NewtonMetres::ZERO)
             }
@@ -557,8 +564,8 @@ impl Supervisor {
             Braking::Drive(Intervention::QuickStop | Intervention::Disable) | Braking::Blind { .. } => {
                 false
             }
-            Braking::Return { profile, elapsed } => {
-                profile.is_at_rest(elapsed) && self.sent.velocity == RadiansPerSecond::ZERO
+            Braking::Return { .. } => {
+                self.way_back.arrived() && self.sent.velocity == RadiansPerSecond::ZERO
             }
         }
     }

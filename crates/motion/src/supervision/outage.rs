@@ -1,11 +1,11 @@
 //! An axis that is not heard of, and one that is heard of again.
 
 use super::{
-    AfterOutage, BLIND_CYCLES, Braking, Course, Intervention, Mode, OUTAGE_CYCLES, Seen, StopReason,
-    Supervisor,
+    AfterOutage, BLIND_CYCLES, Braking, Course, Intervention, Limits, Mode, OUTAGE_CYCLES, Seen,
+    StopReason, Supervisor,
 };
 use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
-use crate::stop::StopProfile;
+use crate::online::{AxisLimits, OnlineError, OnlineMotion, Synchronisation, Target};
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 impl Supervisor {
@@ -61,22 +61,46 @@ impl Supervisor {
         let Course::Stopped { reason, braking: Braking::Blind { velocity: before } } = self.course else {
             return;
         };
-        let limits = &self.settings.limits;
-        let fastest = match self.settings.mode {
-            // It is not sped up beyond what it did.
-            Mode::Velocity => before,
-            _ => limits.velocity,
-        };
-        let velocity = feedback.velocity.0.clamp(-fastest.0.abs(), fastest.0.abs());
-        let profile = StopProfile::new(feedback.position, RadiansPerSecond(velocity), limits.deceleration)
-            .and_then(|profile| profile.within_jerk(limits.jerk));
-        let braking = match (self.settings.mode, profile) {
+        let braking = match self.settings.mode {
             _ if feedback.phase == AxisPhase::NotEnabled => Braking::Hard,
-            (Mode::Torque, _) => Braking::Drive(Intervention::Halt),
-            (_, Ok(profile)) => Braking::Return { profile, elapsed: Seconds::ZERO },
-            (_, Err(_)) => Braking::Hard,
+            Mode::Torque => Braking::Drive(Intervention::Halt),
+            _ => self
+                .plan_way_back(feedback, before)
+                .map_or(Braking::Hard, |()| Braking::Return { begins: true }),
         };
         self.course = Course::Stopped { reason, braking };
+    }
+
+    /// Begins where the axis will be when its drive takes it, as fast as it is; or as near to that as a step leads, to come to rest
+    /// where the axis would. A velocity beyond its limit begins at the limit.
+    fn plan_way_back(
+        &mut self,
+        feedback: &AxisFeedback,
+        before: RadiansPerSecond,
+    ) -> Result<(), OnlineError> {
+        let limits = self.settings.limits;
+        let fastest = match self.settings.mode {
+            // It is not sped up beyond what it did.
+            Mode::Velocity => before.abs(),
+            _ => highest_velocity(&limits, self.period),
+        };
+        let velocity = RadiansPerSecond(feedback.velocity.0.clamp(-fastest.0, fastest.0));
+        let position = feedback.position + velocity * self.period;
+        let there = TrajectoryPoint { position, velocity, ..TrajectoryPoint::default() };
+        self.way_back.begin(0, there)?;
+        let (here, step) = (self.sent.position, limits.step);
+        let nearest = Radians(position.0.clamp((here - step).0, (here + step).0));
+        if self.settings.mode == Mode::Position && nearest != position {
+            let rest = self.way_back.advance(self.way_back.remaining())[0].position;
+            self.way_back.begin(0, TrajectoryPoint { position: nearest, ..there })?;
+            self.way_back.aim_axis(0, Target::rest_at(self.inside(rest)))?;
+        }
+        Ok(())
+    }
+
+    /// The nearest place within the position limits.
+    fn inside(&self, position: Radians) -> Radians {
+        self.bounds().map_or(position, |(lowest, highest)| Radians(position.0.clamp(lowest.0, highest.0)))
     }
 
     /// A position stands; a velocity falls at the deceleration, a torque in its time: by a cycle's worth, however long the host stood
@@ -97,16 +121,26 @@ impl Supervisor {
         };
     }
 
-    /// To a point of the way to rest; where that `begins` farther away than a step, towards it, no faster than the axis may.
-    pub(super) fn return_to(&mut self, point: TrajectoryPoint, elapsed: Seconds, begins: bool) {
-        let limits = &self.settings.limits;
-        let fastest = limits.velocity * self.period;
-        let most = if begins { limits.step.0 } else { fastest.0.min(limits.step.0) };
-        let here = self.sent.position;
-        let (lowest, highest) = self.bounds().unwrap_or((Radians(f64::MIN), Radians(f64::MAX)));
-        let there = point.position.0.clamp(lowest.0, highest.0);
-        let position = Radians(there.clamp(here.0 - most, here.0 + most));
-        self.sent =
-            AxisSetpoint { position, velocity: (position - here) / elapsed, torque: NewtonMetres::ZERO };
+    /// To a point of the way to rest.
+    pub(super) fn return_to(&mut self, point: TrajectoryPoint, begins: bool) {
+        let position = self.inside(point.position);
+        let moved = (position - self.sent.position) / self.period;
+        let velocity = if begins { point.velocity } else { moved };
+        self.sent = AxisSetpoint { position, velocity, torque: NewtonMetres::ZERO };
     }
+}
+
+/// A way back for an axis with these limits.
+pub(super) fn way_back(limits: &Limits, period: Seconds) -> Result<OnlineMotion, OnlineError> {
+    let limits = AxisLimits {
+        velocity: highest_velocity(limits, period),
+        acceleration: limits.deceleration,
+        jerk: limits.jerk,
+    };
+    OnlineMotion::new(&[limits], Synchronisation::Independent)
+}
+
+/// The limit of velocity, or the speed that takes a largest step in every cycle.
+fn highest_velocity(limits: &Limits, period: Seconds) -> RadiansPerSecond {
+    RadiansPerSecond(limits.velocity.0.min((limits.step / period).0))
 }

@@ -1,4 +1,4 @@
-//! The axes, and whether their drives can do what is asked of them.
+//! Checks of the axes, and of their drives' ability to serve them.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
     Ok(axes)
 }
 
-/// The SubDevice that an axis wants to be on, or `with` something of it.
+/// SubDevice of an axis, or `with` a part of it.
 pub(super) fn find(
     wanted: &Spanned<String>,
     repetition: &Repetition,
@@ -129,7 +129,7 @@ fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
     };
     let step_at_full_speed = velocity * cycle.period.as_secs_f64();
     let maximum_step = match maximum_step {
-        // Twice what full speed takes: a beat may be lost without a stop.
+        // Twice the travel of a cycle at full speed: one cycle may be lost without a stop.
         None => 2.0 * step_at_full_speed,
         Some(step) => {
             let radians = number::positive("maximum_step", step)?;
@@ -152,7 +152,7 @@ fn following_error(entry: &file::FollowingError) -> Checked<FollowingError> {
     Ok(FollowingError { window, time })
 }
 
-/// A time that a mechanism may take.
+/// Time of a mechanism, within its bounds.
 pub(super) fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Duration> {
     super::cycle::within(
         key,
@@ -164,15 +164,15 @@ pub(super) fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Durati
     Ok(length.get_ref().0)
 }
 
-/// Where the file does not say: full speed, and full acceleration, within a quarter of a second.
+/// Default rise time, s: full speed, and full acceleration, within a quarter of a second.
 const USUAL_RISE: f64 = 0.25;
 
-/// For a following error, where the file does not say.
+/// Default time of a following error.
 const USUAL_PATIENCE: Duration = Duration::from_millis(50);
 
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// Whether the explicit mapping carries the objects the mode lives on (CiA 402-2, cyclic modes).
+/// Checks that the explicit mapping carries the objects of the mode (CiA 402-2, cyclic modes).
 fn check_mapping(
     place: &Spanned<file::Mode>,
     mode: CyclicMode,
@@ -194,7 +194,7 @@ fn check_mapping(
     })
 }
 
-/// Whether a start-up SDO sets another mode than the axis asks for.
+/// Checks that no start-up SDO sets another mode than that of the axis.
 fn check_startup_mode(
     place: &Spanned<file::Mode>,
     mode: CyclicMode,

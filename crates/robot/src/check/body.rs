@@ -1,4 +1,4 @@
-//! What the robot stands on and reaches with.
+//! Checks of base and arm.
 
 use std::collections::HashSet;
 
@@ -129,7 +129,7 @@ fn frame(name: Option<&Spanned<String>>, usual: &str) -> Checked<String> {
     name.map_or(Ok(usual.to_owned()), |name| readable_name(name).map(|()| name.get_ref().clone()))
 }
 
-/// Whether the wheels turn fast enough for the base's highest speed straight ahead.
+/// Checks that the wheels turn fast enough for the base's highest speed straight ahead.
 fn check_speed(entry: &file::Base, base: &Base, axes: &[Axis]) -> Checked<()> {
     let needed = base.limits.velocity / base.wheel_radius;
     let slow = base.wheels().into_iter().find(|&wheel| axes[wheel].limits.velocity < needed);
@@ -145,7 +145,7 @@ fn check_speed(entry: &file::Base, base: &Base, axes: &[Axis]) -> Checked<()> {
 
 pub(super) fn arm(entry: &file::Arm, axes: &[Axis]) -> Checked<Arm> {
     let mut joints: Vec<Option<String>> = if entry.joints.is_empty() {
-        // Position by position: an arm's axes are joints of the same name.
+        // Only position axes: the axes of an arm are joints of the same name.
         let named = |axis: &Axis| (axis.mode == CyclicMode::Position).then(|| axis.name.clone());
         axes.iter().map(named).collect()
     } else {
@@ -171,10 +171,11 @@ const fn name_of(kind: Kind) -> &'static str {
     }
 }
 
-/// Full acceleration within this time, s, where the file does not say.
+/// Default rise time of the full acceleration, s.
 const USUAL_RISE: f64 = 0.1;
 
 const USUAL_ROLLER_ANGLE: f64 = core::f64::consts::FRAC_PI_4;
 
-/// Rollers across turn freely, rollers along do nothing: in between a base can be steered. rad.
+/// Range of the roller angle, rad: rollers across turn freely, rollers along have no effect; a base can be
+/// steered only in between.
 const ROLLER_ANGLES: (f64, f64) = (0.1, 1.47);

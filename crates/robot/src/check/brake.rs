@@ -1,4 +1,4 @@
-//! Brakes, and the digital outputs that give their coils power.
+//! Checks of brakes, and of the digital outputs that power their coils.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::description::{Application, Brake, Bus, DigitalOutput, SubDevice};
 use crate::error::Problem;
 use crate::file;
 
-/// The brakes so far: each has its output for itself.
+/// Brakes found so far: each needs an output of its own.
 pub(super) struct Brakes<'a> {
     bus: &'a Bus,
     positions: &'a HashMap<&'a str, usize>,
@@ -21,7 +21,7 @@ impl<'a> Brakes<'a> {
         Self { bus, positions, taken: HashMap::new() }
     }
 
-    /// The brake of the `step`-th axis that an entry stands for.
+    /// Brake of the `step`-th axis of a repeated entry.
     pub(super) fn brake(
         &mut self,
         entry: &file::Brake,
@@ -66,7 +66,8 @@ impl<'a> Brakes<'a> {
             let remedy = "remove beat_number there, or name another SubDevice";
             return Err(Problem::new(wanted.span(), found, expected, remedy));
         }
-        // Axes on one terminal take its channels one by one; those with a terminal each take the same of each.
+        // Axes on one terminal take its channels one by one; those with a terminal each take the same
+        // channel of each.
         let further = if repetition.changes(wanted.get_ref()) { 0 } else { step };
         let most = there.unwrap_or(mapping::MOST_BYTES * 8);
         let number = usize::try_from(*channel.get_ref()).ok().and_then(|first| first.checked_add(further));
@@ -95,7 +96,8 @@ impl<'a> Brakes<'a> {
     }
 }
 
-/// How many digital outputs it has; `None` where only its SII says so, which is looked at when the bus is there.
+/// Number of its digital outputs; `None` where only its SII gives it, which is checked when the bus is
+/// there.
 fn digital_outputs(sub_device: &SubDevice) -> Option<usize> {
     if let Some(mapping) = sub_device.explicit_mapping() {
         return Some(mapping.digital_outputs().count());

@@ -1,4 +1,4 @@
-//! The SubDevices.
+//! Checks of the SubDevices.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -38,19 +38,19 @@ pub(super) fn bus(
     Ok(Bus { distributed_clocks: bus.distributed_clocks, replies, sub_devices: sub_devices.list })
 }
 
-/// The SubDevices so far.
+/// SubDevices found so far.
 #[derive(Default)]
 struct SubDevices {
     list: Vec<SubDevice>,
     positions: HashMap<String, usize>,
     aliases: HashMap<u16, usize>,
     topology: Topology,
-    /// Members of each group, and where its name stands.
+    /// Members of each group, and the place of its name in the file.
     groups: BTreeMap<String, (usize, Range<usize>)>,
 }
 
 impl SubDevices {
-    /// Adds the one SubDevice, or the several, that `entry` describes.
+    /// Adds the SubDevice, or SubDevices, of `entry`.
     fn add(&mut self, entry: &Spanned<file::SubDevice>, kind: &Kind) -> Checked<()> {
         let sub_device = entry.get_ref();
         let repeated = file::Repeated {
@@ -95,7 +95,7 @@ impl SubDevices {
         Ok(())
     }
 
-    /// A group of one is a name written wrong.
+    /// Checks that no group has only one member, as one with a misspelt name has.
     fn check_groups(&self) -> Checked<()> {
         let Some((name, (_, place))) = self.groups.iter().find(|(_, (members, _))| *members == 1) else {
             return Ok(());
@@ -109,7 +109,7 @@ impl SubDevices {
         Err(Problem::new(place.clone(), found, "two or more that stand and fall together", remedy))
     }
 
-    /// The alias of the `step`-th repetition: they count up.
+    /// Alias of the `step`-th repetition: aliases count up.
     fn alias(
         &mut self,
         alias: Option<&Spanned<u16>>,
@@ -130,7 +130,7 @@ impl SubDevices {
     }
 }
 
-/// What the SubDevices of one entry have in common, checked once.
+/// Properties that the SubDevices of one entry share, checked once.
 struct Kind {
     identity: Option<ExpectedIdentity>,
     process_data: ProcessDataSource,
@@ -143,7 +143,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// What `entry` says, and what it leaves to its device.
+    /// Properties of `entry`, completed by those of its device.
     fn of(
         entry: &file::SubDevice,
         devices: &BTreeMap<String, file::Device>,
@@ -185,7 +185,7 @@ impl Kind {
     }
 }
 
-/// A number that counts up is nothing to send to a drive.
+/// Checks that the cycle number goes only to digital outputs: a drive must not get a number that counts up.
 fn check_beat_number(
     beat_number: Option<&Spanned<bool>>,
     simulate: Option<&Spanned<file::Simulate>>,

@@ -1,4 +1,4 @@
-//! SYNC0 of the distributed clocks.
+//! Checks of SYNC0 of the distributed clocks.
 
 use std::ops::Range;
 use std::time::Duration;

@@ -79,7 +79,7 @@ pub(super) fn cycle(cycle: &file::Cycle, overrides: Overrides) -> Checked<Cycle>
     })
 }
 
-/// What the file asks for; where it does not say, memory is locked, and what has a value is meant.
+/// Profile of the file; by default memory is locked, and P and S are on where the file gives their values.
 fn profile(cycle: &file::Cycle) -> Checked<Profile> {
     let Some(letters) = &cycle.profile else {
         return Ok(Profile {
@@ -136,20 +136,20 @@ const PERIODS: (Duration, Duration) = (Duration::from_micros(50), Duration::from
 /// Shortest and longest margin of a spinning sleep.
 const SPIN_MARGINS: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(1));
 
-/// An axis that is not heard of for longer is not waited for.
+/// Longest outage of an axis that may be configured.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(10);
 
-/// Shortest and longest time the bus may stay lost.
+/// Shortest and longest loss of the bus that may be configured.
 const LOSSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(24 * 3600));
 
 const USUAL_LOSS: Duration = Duration::from_secs(10);
 
 const USUAL_SPIN_MARGIN: Duration = Duration::from_micros(50);
 
-/// The kernel's own bound, sched(7).
+/// Shortest reservation of the kernel, sched(7).
 const SHORTEST_RESERVATION: Duration = Duration::from_nanos(1024);
 
 const USUAL_PRIORITY: u8 = 80;
 
-/// Highest CPU number: as many as the kernel's CPU sets hold.
+/// Highest CPU number in the kernel's CPU sets.
 pub(crate) const HIGHEST_CPU: i64 = 1023;

@@ -1,4 +1,4 @@
-//! How axes learn their absolute positions.
+//! Checks of homing: the way an axis learns its absolute position.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -85,7 +85,7 @@ fn by_drive(homing: &file::Homing, method: &Spanned<i64>, limits: &AxisLimits) -
     })
 }
 
-/// The keys that only a drive's own homing has.
+/// Keys of a drive's own homing.
 fn drives_keys(homing: &file::Homing) -> [(&'static str, Option<Range<usize>>); 4] {
     [
         ("switch_velocity", homing.switch_velocity.as_ref().map(Spanned::span)),
@@ -95,7 +95,8 @@ fn drives_keys(homing: &file::Homing) -> [(&'static str, Option<Range<usize>>); 
     ]
 }
 
-/// Whether the drive can be told to home from within the cycle, and a simulated one knows the method.
+/// Checks that the drive can be told to home from within the cycle, and that a simulated one knows the
+/// method.
 pub(super) fn check_drive(
     entry: &Spanned<file::Homing>,
     homing: &DriveHoming,
@@ -135,13 +136,14 @@ pub(super) fn check_drive(
     Ok(())
 }
 
-/// The methods that CiA 402 gives a meaning.
+/// Methods that CiA 402 defines.
 const METHODS: [std::ops::RangeInclusive<i64>; 4] = [1..=14, 17..=30, 33..=35, 37..=37];
 
-/// Those of the simulated servo drive.
+/// Methods of the simulated servo drive.
 const SIMULATED_METHODS: [i8; 6] = [17, 18, 33, 34, 35, 37];
 
-/// Where the file does not say: a tenth of the fastest towards a switch, a tenth of that towards the mark.
+/// Default homing speeds: this share of the highest speed towards a switch, and this share of that towards
+/// the mark.
 const SLOW: f64 = 0.1;
 
 const USUAL_TIME_OUT: Duration = Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! Interlocks, and the digital inputs they look at.
+//! Checks of interlocks, and of their digital inputs.
 
 use toml::Spanned;
 
@@ -74,7 +74,8 @@ fn axis(interlock: &str, wanted: &Spanned<String>, axes: &[Axis]) -> Checked<usi
     })
 }
 
-/// How many digital inputs it has; `None` where only its SII says so, which is looked at when the bus is there.
+/// Number of its digital inputs; `None` where only its SII gives it, which is checked when the bus is
+/// there.
 fn digital_inputs(sub_device: &SubDevice) -> Option<usize> {
     if let Some(mapping) = sub_device.explicit_mapping() {
         return Some(mapping.digital_inputs().count());

@@ -1,4 +1,4 @@
-//! Process data mappings that can be set up.
+//! Checks of process data mappings.
 
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
@@ -11,14 +11,15 @@ use super::{Checked, number};
 use crate::error::Problem;
 use crate::file;
 
-/// Most bytes of a SubDevice's outputs or inputs: what one datagram carries (ETG.1000.4, 5.4.1: an
-/// Ethernet frame of 1514 bytes less the headers).
+/// Largest number of bytes of a SubDevice's outputs or inputs: one datagram (ETG.1000.4, 5.4.1: an Ethernet
+/// frame of 1514 bytes less the headers).
 pub(super) const MOST_BYTES: usize = 1486;
 
-/// Most entries of a mapping and PDOs of an assignment: sub-indices are 8 bits, 255 is reserved.
+/// Largest number of entries of a mapping and of PDOs of an assignment: sub-indices are 8 bits, 255 is
+/// reserved.
 const MOST_SUB_INDICES: usize = 254;
 
-/// A direction: what its PDOs are called, and the indices they may have (ETG.1000.6, 5.6.7.4).
+/// A direction: name of its PDOs, and the indices they may have (ETG.1000.6, 5.6.7.4).
 struct Direction {
     name: &'static str,
     indices: RangeInclusive<u16>,
@@ -110,7 +111,7 @@ fn entry(entry: &Spanned<file::Entry>, pdo: u16, mapped: &mut HashSet<(u16, u8)>
     })
 }
 
-/// The length of the CiA 402 objects that drives exchange in cyclic modes (CiA 402-2).
+/// Length of the CiA 402 objects that drives exchange in cyclic modes (CiA 402-2).
 fn cia_402_bits(index: u16, sub_index: u8) -> Option<i64> {
     match (index, sub_index) {
         (0x6040 | 0x6041 | 0x603F | 0x6071 | 0x6072 | 0x6077 | 0x60B2, 0) => Some(16),

@@ -1,4 +1,4 @@
-//! From what a file says to what a robot is: every check that needs more than one key.
+//! Checks that need more than one key: from the keys of a file to the description of a robot.
 
 mod axis;
 mod body;
@@ -28,7 +28,7 @@ use crate::file;
 
 type Checked<T> = Result<T, Problem>;
 
-/// The description of the robot in `document`, or the first problem.
+/// Description of the robot in `document`, or the first problem.
 pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<Robot> {
     let cycle = cycle::cycle(document.cycle.get_ref(), overrides)?;
     let bus = bus::bus(document.bus, &document.device, &cycle)?;
@@ -43,7 +43,7 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<R
     Ok(Robot { name, cycle, bus, axes, interlocks, controllers, base, arm, seam, peripherals })
 }
 
-/// A name people can read in a table and type on a command line.
+/// Checks that a name can be read in a table and typed on a command line.
 pub(crate) fn readable_name(name: &Spanned<String>) -> Checked<()> {
     let text = name.get_ref();
     let readable =

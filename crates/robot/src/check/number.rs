@@ -1,4 +1,4 @@
-//! Numbers and their ranges.
+//! Checks of numbers and their ranges.
 
 use std::ops::RangeInclusive;
 

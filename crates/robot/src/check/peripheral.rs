@@ -1,4 +1,4 @@
-//! Devices beside the bus.
+//! Checks of devices beside the bus.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ fn peripheral(entry: &file::Peripheral, axes: &[Axis]) -> Checked<Peripheral> {
     })
 }
 
-/// Word, port and period, ms, of a kind; the periods are the service robot paper's.
+/// Default name, port and period, ms, of a kind; the periods are those of the service robot paper.
 fn usual(kind: Kind) -> (&'static str, &'static str, u64) {
     match kind {
         Kind::Sonar => ("sonar", "sonar", 30),
@@ -126,7 +126,7 @@ fn of_kind(entry: &file::Peripheral, kind: Kind, axes: &[Axis]) -> Checked<Perip
     })
 }
 
-/// A sonar that is there has two lines.
+/// Lines of a sonar; a real one has two.
 fn lines(entry: &file::Peripheral) -> Checked<(u32, u32)> {
     let line = |key: &str, value: &Option<Spanned<i64>>| match value {
         Some(value) => number::whole(key, value, 0..=1_023).map(|it| it as u32),
@@ -165,7 +165,8 @@ fn wheels(names: &Spanned<[String; 2]>, axes: &[Axis]) -> Checked<[usize; 2]> {
     Ok([left, right])
 }
 
-/// Actuators ask for velocities over the seam: some controller must follow these.
+/// Checks that a controller follows the velocities of the actuators, which arrive by the shared-memory
+/// interface.
 fn turned(wheels: [usize; 2], names: &Spanned<[String; 2]>, controllers: &[Controller]) -> Checked<()> {
     let turns = |it: &Controller| {
         matches!(it.kind, ControllerKind::JointVelocity)
@@ -183,7 +184,7 @@ fn turned(wheels: [usize; 2], names: &Spanned<[String; 2]>, controllers: &[Contr
     ))
 }
 
-/// A key of another kind says that something else was meant.
+/// Refuses keys of another kind, which show that another kind was meant.
 fn only_its_own_keys(entry: &file::Peripheral) -> Checked<()> {
     fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
         value.as_ref().map(Spanned::span)

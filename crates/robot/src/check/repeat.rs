@@ -1,4 +1,4 @@
-//! One entry of the file that stands for several: `count`, `first`, and `{}` in names.
+//! Expansion of a repeated entry: `count`, `first`, and `{}` in names.
 
 use ethercat::main_device::MAXIMUM_SUB_DEVICES;
 use toml::Spanned;
@@ -7,36 +7,36 @@ use super::{Checked, number, readable_name};
 use crate::error::Problem;
 use crate::file::Repeated;
 
-/// Where the number goes in a name.
+/// Placeholder of the number in a name.
 const PLACE: &str = "{}";
 
-/// SubDevices on a bus at most: what the MainDevice can address.
+/// Largest number of SubDevices on a bus: the address range of the MainDevice.
 pub(super) const MOST_SUB_DEVICES: i64 = MAXIMUM_SUB_DEVICES as i64;
 
 /// Largest number in a name.
 const LARGEST_FIRST: i64 = 65_535;
 
-/// One of the entries a repeated entry stands for.
+/// One of the entries of a repeated entry.
 pub(super) struct Repetition {
-    /// Its name, number filled in.
+    /// Name, with its number.
     pub(super) name: String,
-    /// Its number, or `None` if there is no `count`.
+    /// Number, or `None` if there is no `count`.
     number: Option<i64>,
 }
 
 impl Repetition {
-    /// Whether `text` is another one for each repetition.
+    /// True if `text` differs between repetitions.
     pub(super) fn changes(&self, text: &str) -> bool {
         self.number.is_some() && text.contains(PLACE)
     }
 
-    /// `text` with this repetition's number in it.
+    /// Returns `text` with the number of this repetition.
     pub(super) fn fill(&self, text: &str) -> String {
         self.number.map_or_else(|| text.to_owned(), |number| text.replace(PLACE, &number.to_string()))
     }
 }
 
-/// The entries `repeated` stands for.
+/// Entries of `repeated`.
 pub(super) fn repetitions(repeated: &Repeated<'_>) -> Checked<impl Iterator<Item = Repetition> + use<>> {
     let Repeated { name, count, first } = repeated;
     readable_name(name)?;

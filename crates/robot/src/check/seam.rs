@@ -1,4 +1,4 @@
-//! What the rest of the world gets to see.
+//! Checks of the shared-memory interface.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn port(entry: &file::SeamPort) -> Checked<SeamPort> {
     Ok(SeamPort { name, kind })
 }
 
-/// A name that is also part of a file's name.
+/// Checks a name that is also part of a file's name.
 fn file_name(name: &Spanned<String>, what: &str) -> Checked<String> {
     let text = name.get_ref();
     if (1..=64).contains(&text.len()) && text.chars().all(fits) && !text.starts_with(['.', '-']) {
@@ -64,7 +64,7 @@ fn file_name(name: &Spanned<String>, what: &str) -> Checked<String> {
     Err(Problem::new(name.span(), format!("{what} {text:?}"), expected, "choose another"))
 }
 
-/// The robot's name, made fit.
+/// Robot's name, with other characters replaced.
 fn made_of(robot: &str) -> String {
     let letters = robot.chars().map(|letter| if fits(letter) { letter } else { '-' });
     let name: String = letters.skip_while(|letter| matches!(letter, '.' | '-')).take(64).collect();
@@ -75,12 +75,12 @@ const fn fits(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-')
 }
 
-/// Ports that every seam has.
+/// Ports that every interface has.
 const OURS: [&str; 2] = ["control", "trajectory"];
 
 const USUAL_TIME_TO_LIVE: Duration = Duration::from_secs(1);
 
-/// Bytes of the longest message or the largest stream, and messages a port may hold.
+/// Largest message or stream, in bytes, and largest depth of a port, in messages.
 const LARGEST: i64 = 1 << 20;
 const DEEPEST: i64 = 65_536;
 const USUAL_DEPTH: usize = 64;

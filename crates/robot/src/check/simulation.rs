@@ -1,4 +1,4 @@
-//! How SubDevices are simulated.
+//! Checks of the simulation of SubDevices.
 
 use toml::Spanned;
 
@@ -52,7 +52,7 @@ fn channels(simulate: &Spanned<file::Simulate>, most: i64) -> Checked<u8> {
     }
 }
 
-/// What the file says of the plant, else a motor of about 750 W with its load.
+/// Plant of the file, by default a motor of about 750 W with its load.
 fn plant(simulate: &file::Simulate) -> Checked<ServoDrivePlant> {
     let or = |value: &Option<Spanned<f64>>,
               check: fn(&str, &Spanned<f64>) -> Checked<f64>,
@@ -72,7 +72,7 @@ fn plant(simulate: &file::Simulate) -> Checked<ServoDrivePlant> {
     })
 }
 
-/// The shaft stands between them at the start.
+/// Checks that the shaft is between the switches at the start.
 fn limit_switches(switches: &Spanned<[f64; 2]>) -> Checked<(f64, f64)> {
     let [lowest, highest] = *switches.get_ref();
     if lowest.is_finite() && highest.is_finite() && lowest < 0.0 && highest > 0.0 {

@@ -1,4 +1,4 @@
-//! Objects to write at start-up.
+//! Checks of the objects to write at start-up.
 
 use ethercat::main_device::StartupSdo;
 

@@ -1,4 +1,4 @@
-//! Where SubDevices hang, and whether a frame would meet them in the order of the file.
+//! Checks of the topology: a frame must reach the SubDevices in the order of the file.
 
 use std::collections::HashMap;
 
@@ -9,24 +9,24 @@ use crate::description::Parent;
 use crate::error::Problem;
 use crate::nearest::nearest;
 
-/// A frame that comes in at port 0 leaves at these, in this order (ETG.1000.4, 4.6).
+/// Ports by which a frame that arrives at port 0 leaves, in this order (ETG.1000.4, 4.6).
 const PORTS_IN_ORDER: [u8; 3] = [3, 1, 2];
 
-/// The port the next SubDevice of a line hangs on.
+/// Port of the next SubDevice of a line.
 const PORT_OF_A_LINE: u8 = 1;
 
-/// Which ports are taken, along the way from the first SubDevice to the newest.
+/// Ports in use, along the path from the first SubDevice to the newest.
 ///
-/// SubDevices are numbered in the order a frame meets them, so a new one can only hang somewhere on the
-/// way from the first to the newest, and only behind what hangs there already.
+/// SubDevices are numbered in the order a frame reaches them, so a new one can only be attached to the path
+/// from the first to the newest, and only behind those already there.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
-    /// Position, and how many of [`PORTS_IN_ORDER`] are behind the frame.
+    /// Position, and number of its [`PORTS_IN_ORDER`] that the frame has already left by.
     way: Vec<(usize, usize)>,
 }
 
 impl Topology {
-    /// Hangs the SubDevice `position` on `port` of `parent`, or on the newest one.
+    /// Attaches the SubDevice `position` to `port` of `parent`, or to the newest one.
     pub(super) fn attach(
         &mut self,
         parent: Option<&Spanned<String>>,

@@ -1,4 +1,4 @@
-//! Watchdogs of the SubDevices.
+//! Checks of the watchdogs of the SubDevices.
 
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use crate::duration;
 use crate::error::Problem;
 use crate::file;
 
-/// Periods without outputs that a process data watchdog bears at least: one frame is lost now and then.
+/// Least number of periods without outputs that a process data watchdog must tolerate: one frame is lost
+/// now and then.
 const FEWEST_PERIODS: u32 = 2;
 
-/// Periods that it bears where the file says nothing and a period is so long that 100 ms hold fewer.
+/// Default number of periods where 100 ms hold fewer.
 const PERIODS_BY_DEFAULT: u32 = 4;
 
-/// The process data watchdog.
+/// Process data watchdog.
 pub(super) fn process_data(watchdog: Option<&Spanned<file::Watchdog>>, cycle: &Cycle) -> Checked<Watchdog> {
     let Some(watchdog) = watchdog else {
         let default = Watchdog::default().time().unwrap_or_default();
@@ -28,7 +29,7 @@ pub(super) fn process_data(watchdog: Option<&Spanned<file::Watchdog>>, cycle: &C
     checked("process_data_watchdog", watchdog, shortest, &why)
 }
 
-/// The PDI watchdog, where the file says something of it.
+/// PDI watchdog, if the file has one.
 pub(super) fn pdi(watchdog: Option<&Spanned<file::Watchdog>>) -> Checked<Option<Watchdog>> {
     let shortest = Duration::from_micros(1);
     let checked = |it| checked("pdi_watchdog", it, shortest, &duration::format(shortest));

@@ -3,90 +3,90 @@ use std::time::Duration;
 use ethercat::cia402::{CyclicMode, object};
 use motion::AxisScale;
 
-/// One axis: a servo drive and what its numbers mean.
+/// One axis: a servo drive and the scale of its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it is called; unique in the robot.
+    /// Name; unique in the robot.
     pub name: String,
     /// Position on the bus of its drive.
     pub sub_device: usize,
     /// CiA 402 mode of operation.
     pub mode: CyclicMode,
-    /// From the drive's numbers to SI and back.
+    /// Conversion between the drive's numbers and SI.
     pub scale: AxisScale,
-    /// What the axis must not exceed.
+    /// Limits of the axis.
     pub limits: AxisLimits,
-    /// How well it has to follow; `None` leaves that to its drive.
+    /// Supervision of the following error; `None` leaves it to the drive.
     pub following_error: Option<FollowingError>,
-    /// What happens when the command goes stale.
+    /// Reaction to a stale command.
     pub on_stale: OnStale,
-    /// How it learns its absolute position.
+    /// Source of its absolute position.
     pub homing: Homing,
-    /// Its brake, if the cycle has to wait for one.
+    /// Brake, if the cycle has to wait for one.
     pub brake: Option<Brake>,
 }
 
-/// What an axis must not exceed.
+/// Limits of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AxisLimits {
-    /// Lowest and highest position, in rad; `None` for an axis that turns for ever.
+    /// Lowest and highest position, in rad; `None` for an axis that turns without limit.
     pub position: Option<(f64, f64)>,
-    /// Highest speed either way, in rad/s.
+    /// Highest speed in either direction, in rad/s.
     pub velocity: f64,
-    /// Highest acceleration either way, in rad/s^2: what controllers plan with and supervision brakes with.
+    /// Highest acceleration in either direction, in rad/s^2: for planning, and for braking by supervision.
     pub acceleration: f64,
-    /// Highest jerk either way, in rad/s^3, that controllers plan with.
+    /// Highest jerk in either direction, in rad/s^3, for planning.
     pub jerk: f64,
-    /// Highest torque either way at the axis, in N m.
+    /// Highest torque in either direction at the axis, in N m.
     pub torque: f64,
-    /// Largest change of the position command from one beat to the next, in rad.
+    /// Largest change of the position command from one cycle to the next, in rad.
     pub maximum_step: f64,
 }
 
-/// What an axis does when its command goes stale.
+/// Reaction of an axis to a stale command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStale {
-    /// To rest at its acceleration limit, then keep the position, with the drive enabled.
+    /// Comes to rest at its acceleration limit, then keeps the position, with the drive enabled.
     #[default]
     Hold,
-    /// Smoothly to rest, all axes that do so in the same time, then as [`OnStale::Hold`].
+    /// Comes to rest smoothly, in the same time as all axes with this reaction, then as [`OnStale::Hold`].
     Ramp,
     /// CiA 402 quick stop.
     QuickStop,
-    /// Take the torque off.
+    /// Disables the drive: no torque.
     Disable,
 }
 
-/// How far an axis may be from its set-point, and for how long.
+/// Tolerance of an axis's distance from its set-point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FollowingError {
-    /// Farther than this is too far, in rad.
+    /// Largest tolerated distance, in rad.
     pub window: f64,
-    /// It may be too far for less than this.
+    /// Time from which on a larger distance is an error.
     pub time: Duration,
 }
 
-/// How an axis learns its absolute position.
+/// Source of an axis's absolute position.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Homing {
-    /// Not at all: zero is where its drive says.
+    /// No homing: the drive's zero is the axis's.
     #[default]
     Never,
-    /// Its encoder is absolute.
+    /// Absolute encoder.
     Absolute {
         /// Position of the axis where the drive's is zero, in rad.
         offset: f64,
     },
-    /// Somebody brings it to a mark and asks for homing.
+    /// Homing on request at a mark to which the operator has moved the axis.
     CurrentPosition {
         /// Position of the mark, in rad.
         position: f64,
     },
-    /// Somebody asks for homing, and the drive finds its mark by itself (CiA 402, homing mode).
+    /// Homing on request by the drive, which finds its mark by itself (CiA 402, homing mode).
     Drive(DriveHoming),
 }
 
-/// How a drive finds its mark.
+/// Homing by a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DriveHoming {
     /// Homing method, 0x6098.
@@ -99,12 +99,12 @@ pub struct DriveHoming {
     pub zero_velocity: f64,
     /// Acceleration, in rad/s^2.
     pub acceleration: f64,
-    /// How long it may take.
+    /// Longest time of the homing.
     pub time_out: Duration,
 }
 
 impl DriveHoming {
-    /// Whether the axis moves: the others take it where it stands.
+    /// True if the axis moves: the other kinds take its present position.
     #[must_use]
     pub const fn moves(&self) -> bool {
         !matches!(self.method, 35 | 37)
@@ -114,11 +114,11 @@ impl DriveHoming {
 /// A brake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brake {
-    /// How long it takes until the axis is free.
+    /// Time until the axis is free.
     pub release: Duration,
-    /// How long it takes until it holds.
+    /// Time until it holds.
     pub engage: Duration,
-    /// What gives its coil power; `None` where the drive does that itself.
+    /// Output that powers its coil; `None` where the drive does that itself.
     pub output: Option<DigitalOutput>,
 }
 
@@ -127,22 +127,22 @@ pub struct Brake {
 pub struct DigitalOutput {
     /// Position on the bus of its SubDevice.
     pub sub_device: usize,
-    /// Which one of its digital outputs ([`ethercat::pdo::PdoMapping::digital_outputs`]), from 1.
+    /// Number of the digital output ([`ethercat::pdo::PdoMapping::digital_outputs`]), from 1.
     pub channel: usize,
 }
 
-/// An object a mode of operation lives on.
+/// An object that a mode of operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModeObject {
     /// Object index; the sub-index is 0.
     pub index: u16,
     /// Its name in CiA 402.
     pub name: &'static str,
-    /// Which way it goes.
+    /// Direction of the object.
     pub direction: ObjectDirection,
 }
 
-/// Which way a mapped object goes.
+/// Direction of a mapped object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectDirection {
     /// MainDevice to SubDevice.
@@ -162,7 +162,7 @@ impl ObjectDirection {
     }
 }
 
-/// The short name people use for a mode: `csp`, `csv`, `cst`.
+/// Short name of a mode: `csp`, `csv`, `cst`.
 #[must_use]
 pub const fn short_name(mode: CyclicMode) -> &'static str {
     match mode {
@@ -172,8 +172,8 @@ pub const fn short_name(mode: CyclicMode) -> &'static str {
     }
 }
 
-/// The objects that must be in the process data for `mode` (CiA 402-2, cyclic modes). The actual position
-/// is among them in every mode: a robot is blind without it.
+/// Objects that must be in the process data for `mode` (CiA 402-2, cyclic modes). The actual position is
+/// among them in every mode: supervision needs it.
 #[must_use]
 pub const fn mode_objects(mode: CyclicMode) -> [ModeObject; 4] {
     use ObjectDirection::{Input, Output};

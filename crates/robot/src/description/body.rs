@@ -1,47 +1,47 @@
 use std::path::PathBuf;
 
-/// What drives a robot about on the floor.
+/// Mobile base of a robot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Base {
-    /// Its wheels, and where they are.
+    /// Wheels, and their arrangement.
     pub kind: BaseKind,
     /// Radius of the wheels, in m.
     pub wheel_radius: f64,
-    /// From the middle of the left wheels to the middle of the right ones, in m.
+    /// Distance between the middles of the left and the right wheels, in m.
     pub track: f64,
-    /// What it must not exceed.
+    /// Limits of the base.
     pub limits: BaseLimits,
-    /// Frame that odometry counts in.
+    /// Fixed frame of odometry.
     pub odometry_frame: String,
-    /// Frame that moves.
+    /// Frame of the base, which moves.
     pub base_frame: String,
 }
 
-/// Wheels of a base, by the indices of their axes. A wheel's axis turns forward where the base moves ahead: a drive
-/// mounted the other way round has a negative gear ratio.
+/// Wheels of a base, by the indices of their axes. A wheel's axis turns forward when the base moves ahead:
+/// a drive mounted in the opposite direction has a negative gear ratio.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BaseKind {
     /// Two driven wheels on one axle.
     Differential {
-        /// The wheel to the left.
+        /// Left wheel.
         left: usize,
-        /// The wheel to the right.
+        /// Right wheel.
         right: usize,
     },
-    /// Four wheels with rollers at an angle, axles across.
+    /// Four wheels with rollers at an angle, and axles across.
     Mecanum {
         /// Front left, front right, rear left, rear right.
         wheels: [usize; 4],
-        /// From the front axle to the rear one, in m.
+        /// Distance from the front axle to the rear one, in m.
         wheelbase: f64,
-        /// Between a roller's axle and the wheel's, in rad.
+        /// Angle between a roller's axle and the wheel's, in rad.
         roller_angle: f64,
     },
     /// Four wheels with rollers across, at the corners, rolling along the sides' diagonals.
     Omni {
         /// Front left, front right, rear left, rear right.
         wheels: [usize; 4],
-        /// From the front wheels to the rear ones, in m.
+        /// Distance from the front wheels to the rear ones, in m.
         wheelbase: f64,
     },
 }
@@ -56,7 +56,7 @@ impl Base {
         }
     }
 
-    /// As the robot file writes its kind.
+    /// Name of its kind in the robot file.
     #[must_use]
     pub const fn kind_name(&self) -> &'static str {
         match self.kind {
@@ -67,7 +67,7 @@ impl Base {
     }
 }
 
-/// What a base must not exceed.
+/// Limits of a base.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BaseLimits {
     /// Highest speed ahead and to the side, in m/s.
@@ -87,8 +87,8 @@ pub struct BaseLimits {
 /// An arm, described by a URDF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
-    /// The file.
+    /// Path of the URDF file.
     pub urdf: PathBuf,
-    /// Name of each axis's joint, in the order of the axes; `None` for an axis that is none of its joints.
+    /// Joint name of each axis, in the order of the axes; `None` for an axis that is not part of the arm.
     pub joints: Vec<Option<String>>,
 }

@@ -3,48 +3,49 @@ use std::path::PathBuf;
 use ethercat::main_device::{ExpectedIdentity, ProcessDataSource, Replies, StartupSdo, Sync0, Watchdog};
 use ethercat::pdo::PdoMapping;
 
-/// The SubDevices, and what they share.
+/// SubDevices, and their common settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bus {
-    /// Whether the distributed clocks are set up and kept in step.
+    /// True if the distributed clocks are set up and kept synchronised.
     pub distributed_clocks: bool,
-    /// What tells replies from frames on their way out.
+    /// Property that distinguishes replies from outgoing frames.
     pub replies: Replies,
-    /// The SubDevices in the order of the cable.
+    /// SubDevices in the order of the cable.
     pub sub_devices: Vec<SubDevice>,
 }
 
 /// One SubDevice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SubDevice {
-    /// What it is called; unique on the bus.
+    /// Name; unique on the bus.
     pub name: String,
-    /// What the SubDevice found at this position must be; `None` accepts any.
+    /// Expected identity of the SubDevice at this position; `None` accepts any.
     pub identity: Option<ExpectedIdentity>,
-    /// Configured station alias it must have (ETG.1000.4, 6.2, register 0x0012).
+    /// Expected configured station alias (ETG.1000.4, 6.2, register 0x0012).
     pub alias: Option<u16>,
-    /// Where its process data mapping comes from.
+    /// Source of its process data mapping.
     pub process_data: ProcessDataSource,
     /// Objects written in PreOp, in this order.
     pub startup: Vec<StartupSdo>,
-    /// SYNC0, where the SubDevice is to have one.
+    /// SYNC0, if the SubDevice uses it.
     pub sync0: Option<Sync0>,
-    /// Time its outputs may stay away before it leaves Op by itself.
+    /// Process data watchdog: time without outputs before it leaves Op by itself.
     pub process_data_watchdog: Watchdog,
-    /// Time its application may be silent towards its ESC; `None` leaves what ESCs start with.
+    /// PDI watchdog: time without access by its application; `None` leaves the ESC's default.
     pub pdi_watchdog: Option<Watchdog>,
-    /// Where it hangs; `None` for the first.
+    /// Attachment; `None` for the first.
     pub parent: Option<Parent>,
-    /// Whether its outputs carry the number of the beat, for those who measure from outside.
+    /// True if its outputs carry the number of the cycle, for measurements from outside.
     pub beat_number: bool,
-    /// The group that stands and falls together, if it belongs to one; at least one other SubDevice does too.
+    /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
+    /// does too.
     pub group: Option<String>,
-    /// How to simulate it; `None` where the file does not say.
+    /// Simulation; `None` where the file has none.
     pub simulation: Option<Simulation>,
 }
 
 impl SubDevice {
-    /// Its mapping, if the robot file gives it.
+    /// Mapping, if the robot file gives it.
     #[must_use]
     pub fn explicit_mapping(&self) -> Option<&PdoMapping> {
         match &self.process_data {
@@ -54,28 +55,28 @@ impl SubDevice {
     }
 }
 
-/// Where a SubDevice hangs.
+/// Attachment of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parent {
-    /// Position on the bus of the SubDevice before it.
+    /// Position on the bus of the SubDevice it is attached to.
     pub position: usize,
     /// Port of that SubDevice, 1 to 3. A frame visits 3, then 1, then 2 (ETG.1000.4, 4.6).
     pub port: u8,
 }
 
-/// How to simulate a SubDevice.
+/// Simulation of a SubDevice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulation {
-    /// What the simulated SubDevice does.
+    /// Behaviour of the simulated SubDevice.
     pub application: Application,
-    /// SII image it starts from; `None` makes one from the description.
+    /// SII image to start from; `None` makes one from the description.
     pub sii: Option<PathBuf>,
 }
 
-/// What a simulated SubDevice does.
+/// Behaviour of a simulated SubDevice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Application {
-    /// Nothing but pass frames on: couplers and junctions.
+    /// None, frames are only passed on: couplers and junctions.
     Coupler,
     /// Digital outputs.
     DigitalOutputs {
@@ -107,11 +108,11 @@ pub struct ServoDrivePlant {
     pub viscous_friction: f64,
     /// Coulomb friction, in N m.
     pub coulomb_friction: f64,
-    /// Torque that 1000 per mille stand for, in N m.
+    /// Torque of 1000 per mille, in N m.
     pub rated_torque: f64,
-    /// Torque the motor cannot exceed, in N m.
+    /// Largest torque of the motor, in N m.
     pub torque_limit: f64,
-    /// Angles of the motor shaft up to which and from which on it presses a limit switch, in rad from where it stands at
-    /// power-on, the lower one first; `None` where there are none.
+    /// Angles of the motor shaft at which the limit switches operate, in rad from its position at power-on:
+    /// pressed up to the first and from the second on, the lower one first; `None` without limit switches.
     pub limit_switches: Option<(f64, f64)>,
 }

@@ -2,40 +2,40 @@ use std::time::Duration;
 
 use motion::{Hertz, Radians, Seconds, SinusoidError, SmoothSinusoid};
 
-/// One way to move axes; a robot may have several to switch between.
+/// A controller of axes; a robot may switch between several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Controller {
-    /// What it is called; unique in the robot.
+    /// Name; unique in the robot.
     pub name: String,
-    /// What it does.
+    /// Kind.
     pub kind: ControllerKind,
-    /// Indices of the axes it moves, rising; it holds the others. Of a base its wheels.
+    /// Indices of its axes, rising; it holds the others. For a base controller those of the wheels.
     pub axes: Vec<usize>,
 }
 
-/// What a controller does.
+/// Kind of a controller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ControllerKind {
-    /// Every axis is enabled and stays where it is.
+    /// Enables every axis and keeps it in place.
     Hold,
-    /// Every axis swings about the position it started from; in the order of [`Controller::axes`].
+    /// Swings every axis about its position at the start; in the order of [`Controller::axes`].
     Sinusoid(Vec<Sinusoid>),
-    /// The axes follow trajectories.
+    /// Follows trajectories.
     JointTrajectory(JointTrajectory),
-    /// The axes go to positions that are asked, within their limits.
+    /// Moves the axes to commanded positions, within their limits.
     JointPosition,
-    /// The axes turn at velocities that are asked, within their limits.
+    /// Turns the axes at commanded velocities, within their limits.
     JointVelocity,
-    /// The axes get torques that are asked.
+    /// Gives the axes commanded torques.
     JointEffort,
-    /// A base of two driven wheels follows a twist.
+    /// Drives a base of two driven wheels by a twist.
     DiffDrive,
-    /// A base that can move any way follows a twist.
+    /// Drives a base that can move in any direction by a twist.
     OmniDrive,
 }
 
 impl ControllerKind {
-    /// As the robot file writes it.
+    /// Name in the robot file.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -51,26 +51,26 @@ impl ControllerKind {
     }
 }
 
-/// How trajectories are followed where they do not say themselves.
+/// Defaults for trajectories without tolerances of their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JointTrajectory {
-    /// How far an axis may be off on the way, in rad; `None`: no matter how far.
+    /// Path tolerance, in rad; `None` for no limit.
     pub path_tolerance: Option<f64>,
-    /// How far an axis may be off at the goal, in rad; `None`: no matter how far.
+    /// Goal tolerance, in rad; `None` for no limit.
     pub goal_tolerance: Option<f64>,
-    /// How much later than its last point a goal may be reached; `None`: no matter how much.
+    /// Time after the last point within which the goal must be reached; `None` for no limit.
     pub goal_time: Option<Duration>,
-    /// Points that a trajectory may have.
+    /// Largest number of points of a trajectory.
     pub points: usize,
 }
 
-/// How one axis swings about its start: `amplitude * sin(2 pi frequency t - phase)`, from rest and growing
+/// Swing of one axis about its start: `amplitude * sin(2 pi frequency t - phase)`, from rest and growing
 /// over the first swing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sinusoid {
-    /// The swing about the position 0.
+    /// Swing about the position 0.
     trajectory: SmoothSinusoid,
-    /// How much later than the others it begins.
+    /// Delay of its start after the others.
     delay: Seconds,
 }
 
@@ -88,13 +88,13 @@ impl Sinusoid {
         Ok(Self { trajectory, delay: Seconds(delay) })
     }
 
-    /// The swing about the position 0, from its begin.
+    /// Swing about the position 0, from its start.
     #[must_use]
     pub fn trajectory(&self) -> SmoothSinusoid {
         self.trajectory
     }
 
-    /// How much later than the others it begins.
+    /// Delay of its start after the others.
     #[must_use]
     pub fn delay(&self) -> Seconds {
         self.delay

@@ -4,37 +4,37 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// The real-time cycle: how often, and what it asks of the operating system.
+/// Real-time cycle: its period, and its demands on the operating system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle {
     /// Time from release to release; 50 us to 1 s.
     pub period: Duration,
-    /// What the cycle asks of the operating system.
+    /// Real-time profile.
     pub profile: Profile,
     /// SCHED_FIFO priority for P, 1 to 99.
     pub priority: u8,
-    /// SCHED_DEADLINE instead, for P: what is reserved in every period.
+    /// Runtime reserved in every period under SCHED_DEADLINE, for P; `None` selects SCHED_FIFO.
     pub deadline_runtime: Option<Duration>,
-    /// CPU the cycle is bound to; `None` leaves it to the scheduler, or to C.
+    /// CPU the cycle is bound to; `None` leaves the choice to the scheduler, or to C.
     pub cpu: Option<usize>,
-    /// How long before a release S wakes up and spins.
+    /// Time before a release at which S wakes up and spins.
     pub spin_margin: Duration,
-    /// What becomes of releases that a beat ran past.
+    /// Treatment of releases missed by an overrun.
     pub overrun: Overrun,
-    /// Which reply a beat works with.
+    /// Reply that a cycle works with.
     pub frame_order: FrameOrder,
-    /// Time an axis is not heard of before its drive is asked for a quick stop; `None` for 20 cycles.
+    /// Outage of an axis after which its drive gets a quick stop; `None` for 20 cycles.
     pub outage_time: Option<Duration>,
-    /// What an axis does that is heard of again.
+    /// Behaviour of an axis after an outage.
     pub after_outage: AfterOutage,
-    /// Time the bus may stay lost before the run ends; `None` waits for ever.
+    /// Loss of the bus after which the run ends; `None` waits for ever.
     pub loss_time: Option<Duration>,
 }
 
-/// What an axis does that is heard of again, and rests.
+/// Behaviour of an axis after an outage, once it is back and rests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AfterOutage {
-    /// It stays where it is until somebody resets it.
+    /// It stays in place until it is reset.
     #[default]
     Stay,
     /// Its controller moves it on.
@@ -42,14 +42,14 @@ pub enum AfterOutage {
 }
 
 impl Cycle {
-    /// SCHED_FIFO priority, if P is asked for.
+    /// SCHED_FIFO priority, if P is selected.
     #[must_use]
     pub fn fifo_priority(&self) -> Option<u8> {
         self.profile.priority.then_some(self.priority)
     }
 }
 
-/// What the cycle asks of the operating system, a letter each.
+/// Real-time profile: demands on the operating system, one letter each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// P: a real-time scheduling policy.
@@ -62,7 +62,7 @@ pub struct Profile {
     pub spin: bool,
 }
 
-/// A text that is no profile.
+/// Error of a text that is not a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found \"{found}\", expected letters of PMCS, each once, as in \"PM\", or \"none\"")]
 pub struct ProfileError {
@@ -104,25 +104,25 @@ impl fmt::Display for Profile {
     }
 }
 
-/// What becomes of releases that a beat ran past.
+/// Treatment of releases missed by an overrun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overrun {
-    /// They are skipped: the next beat is at the next grid point.
+    /// Skip them: the next cycle is at the next grid point.
     #[default]
     Skip,
-    /// They are run back to back, a bounded number of them.
+    /// Run them back to back, up to a limit.
     CatchUp,
-    /// The axes are brought to rest, and the run ends with an error.
+    /// Bring the axes to rest, and end the run with an error.
     Stop,
 }
 
-/// Which reply a beat works with.
+/// Reply that a cycle works with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameOrder {
-    /// Take the reply to the last beat's frames, which arrived long ago, and never wait.
+    /// Take the reply to the previous cycle's frames, which arrived long ago, and never wait.
     #[default]
     ReplyOfLastBeat,
-    /// Send, then wait for this beat's own reply.
+    /// Send, then wait for the reply of this cycle.
     WaitForReply,
 }
 

@@ -1,7 +1,7 @@
-//! The checked description: what a robot is.
+//! Checked description of a robot.
 //!
-//! Every value here has passed the checks, every reference is an index that exists, every repeated
-//! entry is written out. Quantities are SI: radians, radians per second, newton metres, hertz.
+//! Every value here has passed the checks, every reference is an index that exists, every repeated entry is
+//! expanded. Quantities are SI: radians, radians per second, newton metres, hertz.
 
 mod axis;
 mod body;
@@ -27,7 +27,7 @@ pub use seam::{Seam, SeamPort, SeamPortKind};
 /// A robot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Robot {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// The real-time cycle.
     pub cycle: Cycle,
@@ -35,15 +35,15 @@ pub struct Robot {
     pub bus: Bus,
     /// The axes, in the order of the file.
     pub axes: Vec<Axis>,
-    /// What stops axes, or permits them to be enabled.
+    /// Interlocks, which stop axes, or permit them to be enabled.
     pub interlocks: Vec<Interlock>,
-    /// What moves the axes; the first one at the start. At least one.
+    /// Controllers; the first one is active at the start. At least one.
     pub controllers: Vec<Controller>,
-    /// What drives it about, if anything does.
+    /// Mobile base, if there is one.
     pub base: Option<Base>,
-    /// Its arm, if the file describes one.
+    /// Arm, if the file describes one.
     pub arm: Option<Arm>,
-    /// What the rest of the world gets to see of the cycle.
+    /// Shared-memory interface of the cycle.
     pub seam: Seam,
     /// Devices beside the bus, with tasks of their own.
     pub peripherals: Vec<Peripheral>,

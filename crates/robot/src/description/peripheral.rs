@@ -4,60 +4,61 @@ use std::time::Duration;
 /// A device beside the bus, with a real-time task and an ordinary one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peripheral {
-    /// What it is called; unique.
+    /// Name; unique.
     pub name: String,
-    /// The port it tells the world by; unique.
+    /// Port of its messages; unique.
     pub port: String,
     /// Period of its real-time task.
     pub period: Duration,
-    /// SCHED_FIFO priority of its real-time task; without one it follows from the periods, below the cycle's.
+    /// SCHED_FIFO priority of its real-time task; by default it follows from the periods, below the
+    /// cycle's.
     pub priority: Option<u8>,
     /// CPU of its real-time task.
     pub cpu: Option<usize>,
-    /// The device's file; without one it is simulated.
+    /// Device file; `None` simulates the device.
     pub device: Option<PathBuf>,
-    /// What it is.
+    /// Kind.
     pub kind: PeripheralKind,
 }
 
-/// What a device beside the bus is.
+/// Kind of a device beside the bus.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PeripheralKind {
     /// HC-SR04 on two lines of a GPIO chip.
     Sonar {
         /// Trigger and echo line.
         lines: (u32, u32),
-        /// Of the air, K.
+        /// Temperature of the air, K.
         temperature: f64,
     },
     /// SCIP 2.0 on a serial port.
     RangeFinder {
-        /// Bits a second.
+        /// Baud rate, bits per second.
         baud: u32,
-        /// Obstacles count this far to both sides of the front, rad.
+        /// Angle to both sides of the front within which obstacles count, rad.
         watched: f64,
     },
     /// LED strip on an SPI bus.
     LedStrip {
-        /// WS2812 and its like, without a clock line; otherwise APA102 and its like.
+        /// True for WS2812 and compatible, without a clock line; otherwise APA102 and compatible.
         without_clock: bool,
-        /// How many LEDs.
+        /// Number of LEDs.
         leds: usize,
-        /// How bright, of 31.
+        /// Brightness, 0 to 31.
         brightness: u8,
     },
     /// MPU-6050 on an I2C bus.
     Imu {
-        /// Its address.
+        /// I2C address.
         address: u16,
     },
     /// Two driven wheels.
     Actuators {
-        /// Indices of the left and the right axis; without them the drives are simulated.
+        /// Indices of the left and the right axis; `None` simulates the drives.
         axes: Option<[usize; 2]>,
-        /// rad/s.
+        /// Highest speed, rad/s.
         velocity: f64,
-        /// rad/s^2.
+        /// Highest acceleration, rad/s^2.
         acceleration: f64,
     },
 }

@@ -1,15 +1,15 @@
 use std::time::Duration;
 
-/// What the rest of the world gets to see of the cycle, and may ask of it.
+/// Shared-memory interface: name, access and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seam {
-    /// Name of the seam; that of the robot where the file does not say.
+    /// Name of the interface; by default that of the robot.
     pub name: String,
     /// Group whose members may attach besides the user that runs the cycle.
     pub group: Option<String>,
-    /// The drives are enabled at the start; otherwise somebody has to ask for it.
+    /// True if the drives are enabled at the start; otherwise on request.
     pub enable: bool,
-    /// Longest time a command may hold.
+    /// Longest time to live of a command.
     pub longest_time_to_live: Duration,
     /// Ports besides `control` and `trajectory`.
     pub ports: Vec<SeamPort>,
@@ -18,25 +18,25 @@ pub struct Seam {
 /// A port of a datagram channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeamPort {
-    /// What it is called; unique.
+    /// Name; unique.
     pub name: String,
-    /// What goes through it.
+    /// Kind.
     pub kind: SeamPortKind,
 }
 
-/// What goes through a port.
+/// Kind of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeamPortKind {
-    /// Messages.
+    /// A queue of messages each way.
     Message {
-        /// Bytes of the longest.
+        /// Bytes of the longest message.
         size: usize,
-        /// Messages that find room each way.
+        /// Depth of the queue each way, in messages.
         depth: usize,
     },
-    /// Bytes.
+    /// A byte stream each way.
     Stream {
-        /// Bytes that find room each way.
+        /// Size of the buffer each way, in bytes.
         size: usize,
     },
 }

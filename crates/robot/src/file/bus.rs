@@ -31,7 +31,7 @@ pub(crate) enum Replies {
     UnchangedSource,
 }
 
-/// The keys that make several entries of one: `count`, `first`, and `{}` in names.
+/// Keys that expand one entry to several: `count`, `first`, and `{}` in names.
 #[derive(Clone, Debug)]
 pub(crate) struct Repeated<'a> {
     pub(crate) name: &'a Spanned<String>,
@@ -61,7 +61,7 @@ pub(crate) struct SubDevice {
     pub(crate) group: Option<Spanned<String>>,
 }
 
-/// `[device.NAME]`: what SubDevices of one kind share.
+/// `[device.NAME]`: common properties of SubDevices of one kind.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Device {

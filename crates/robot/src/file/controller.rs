@@ -31,7 +31,7 @@ pub(crate) struct Controller {
     pub(crate) points: Option<Spanned<i64>>,
 }
 
-/// `[controller.axis.NAME]`: what one axis does otherwise.
+/// `[controller.axis.NAME]`: differing values of one axis.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AxisSwing {

@@ -1,4 +1,4 @@
-//! What a robot file may contain: its keys and their types, before anything is checked.
+//! Keys of a robot file and their types, before any check.
 //!
 //! Values that a check may refuse keep their place in the text ([`Spanned`]).
 

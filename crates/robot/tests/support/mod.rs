@@ -1,8 +1,8 @@
-//! What becomes of a good robot file in which one thing is spoiled.
+//! Errors of a valid robot file in which one part is spoiled.
 
 use onbeat_robot::{FileError, Robot};
 
-/// Why `file`, with `good` in it replaced by `bad`, is no robot file.
+/// Error of `file` with `good` in it replaced by `bad`.
 pub(crate) fn spoiled(file: &str, good: &str, bad: &str) -> FileError {
     assert!(file.contains(good), "the good file has no `{good}`");
     match Robot::parse(&file.replacen(good, bad, 1), "r.toml") {

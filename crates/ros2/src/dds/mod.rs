@@ -1,15 +1,15 @@
-//! DDS as ROS 2 uses it: one participant with one node, its topics and its services.
+//! DDS in the form that ROS 2 uses: one participant with one node, its topics and its services.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`name`] | names of nodes and topics, and what DDS calls them |
-//! | [`sample`] | bytes with their encoding, and messages made of them |
-//! | [`service`] | requests and replies, in the two mappings ROS 2 has |
+//! | [`name`] | names of nodes and topics, in ROS 2 and in DDS |
+//! | [`sample`] | bytes with their encoding, and the messages decoded from them |
+//! | [`service`] | requests and replies, in the two mappings of ROS 2 |
 //!
-//! Readers and writers carry bytes; a message is decoded where it is used, so that a malformed one is an error of that
-//! place and of no other. [`ros2_client`] gives the message that tells other nodes which reader and writer is whose. Its
-//! own nodes are not used: they fix one service mapping for the life of a server, and their parameter services to one
-//! that Cyclone DDS does not speak.
+//! Readers and writers carry bytes; a message is decoded at its use, so that a malformed one causes an
+//! error there and nowhere else. [`ros2_client`] gives the message that maps readers and writers to nodes.
+//! Its own nodes are not used: they fix one service mapping for the life of a server, and their parameter
+//! services to one that Cyclone DDS does not speak.
 
 pub(crate) mod name;
 pub(crate) mod sample;
@@ -35,7 +35,7 @@ use name::NodeName;
 use sample::{RawAdapter, Sample};
 use service::{Mapping, Service};
 
-/// DDS does not do what is needed.
+/// DDS operation that failed.
 #[derive(Debug, Error)]
 #[error("{what}: {why}")]
 pub(crate) struct DdsError {
@@ -49,14 +49,15 @@ impl DdsError {
     }
 }
 
-/// How a topic is kept and carried.
+/// Quality of service of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quality {
-    /// What is lost is sent again; the last few are kept for that.
+    /// Lost samples are sent again; the last few are kept for that.
     Reliable,
-    /// What is lost is lost: the next one is newer. As a reader it takes from every writer.
+    /// Lost samples are not sent again: the next one is newer. A reader of this quality matches every
+    /// writer.
     BestEffort,
-    /// Reliable, and whoever comes later gets the last one.
+    /// Reliable, and readers that join later get the last sample.
     Latched,
 }
 
@@ -96,10 +97,10 @@ pub(crate) struct Participant {
 }
 
 impl Participant {
-    /// Joins `domain`; `networks` are the addresses of the interfaces to use, none for all.
+    /// Joins `domain`; `networks` are the addresses of the interfaces to use, `None` for all.
     ///
     /// # Errors
-    /// What cannot be made: sockets, most likely.
+    /// The domain cannot be joined, most likely for lack of sockets.
     pub(crate) fn new(domain: u16, networks: Option<&[IpAddr]>, node: NodeName) -> Result<Self, DdsError> {
         let mut builder = DomainParticipantBuilder::new(domain);
         if let Some(networks) = networks {
@@ -127,10 +128,10 @@ impl Participant {
         &self.node
     }
 
-    /// Publishes on `topic`; `kind` is a message's type: `std_msgs/String`.
+    /// Publishes on `topic`; `kind` is the message type, as `std_msgs/String`.
     ///
     /// # Errors
-    /// What DDS says.
+    /// Errors of DDS.
     pub(crate) fn publish(
         &mut self,
         topic: &str,
@@ -141,7 +142,8 @@ impl Participant {
         self.write_dds(&topic, &name::dds_type(kind, "msg"), quality, Duration::ZERO)
     }
 
-    /// Publishes under names that DDS knows, waiting at most `wait` where the last samples are not acknowledged yet.
+    /// Publishes under names of DDS, waiting at most `wait` where the last samples are not acknowledged
+    /// yet.
     fn write_dds(
         &mut self,
         topic: &str,
@@ -157,7 +159,7 @@ impl Participant {
     /// Subscribes to `topic`.
     ///
     /// # Errors
-    /// What DDS says.
+    /// Errors of DDS.
     pub(crate) fn subscribe(
         &mut self,
         topic: &str,
@@ -180,11 +182,11 @@ impl Participant {
         Ok(Reader { inner })
     }
 
-    /// Serves `service`; `kind` is its type, `std_srvs/srv/Trigger`, and may be one that an action is made of:
-    /// `control_msgs/action/FollowJointTrajectory_SendGoal`.
+    /// Serves `service`; `kind` is its type, as `std_srvs/srv/Trigger`, and may be one of the services of
+    /// an action, as `control_msgs/action/FollowJointTrajectory_SendGoal`.
     ///
     /// # Errors
-    /// What DDS says.
+    /// Errors of DDS.
     pub(crate) fn serve(
         &mut self,
         service: &str,
@@ -203,7 +205,7 @@ impl Participant {
         Ok(Service::new(reader, writer, mapping))
     }
 
-    /// Tells other nodes what belongs to this one: once, after everything was made.
+    /// Announces the readers and writers of this node to other nodes: once, after all of them were made.
     pub(crate) fn announce(&self) {
         let participant = Gid::from(self.participant.guid());
         let mut info = self.info.clone();
@@ -216,7 +218,7 @@ impl Participant {
 const DISCOVERY: &str = "ros_discovery_info";
 const DISCOVERY_TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 
-/// A reply waits so long for room: who asked waits for it, too.
+/// Longest wait of a reply for room: the client waits for it, too.
 const REPLY_WAIT: Duration = Duration::from_millis(100);
 
 fn writer(
@@ -236,13 +238,13 @@ fn writer(
     Ok(Writer { inner })
 }
 
-/// Sends on one topic.
+/// Writer of one topic.
 pub(crate) struct Writer {
     inner: DataWriter<Bytes, RawAdapter>,
 }
 
 impl Writer {
-    /// Sends `message`; `false` if it was not taken: readers that want every sample lag behind.
+    /// Sends `message`; `false` if it was not accepted: reliable readers lag behind.
     pub(crate) fn send<T: Serialize>(&self, message: &T) -> bool {
         let mut bytes = Vec::with_capacity(512);
         sample::encode(message, &mut bytes) && self.send_bytes(bytes, None)
@@ -257,13 +259,13 @@ impl Writer {
     }
 }
 
-/// Receives from one topic.
+/// Reader of one topic.
 pub(crate) struct Reader {
     inner: SimpleDataReader<Sample, RawAdapter>,
 }
 
 impl Reader {
-    /// The next sample, if there is one.
+    /// Next sample, if there is one.
     pub(crate) fn take(&self) -> Option<Sample> {
         self.inner.drain_read_notifications();
         loop {
@@ -277,13 +279,13 @@ impl Reader {
                     return Some(Sample { related, identity, ..change.into_value() });
                 }
                 Ok(None) => return None,
-                // An encoding nobody here reads: skipped, the reader has moved on.
+                // An unknown encoding is skipped; the reader has moved on.
                 Err(_) => {}
             }
         }
     }
 
-    /// Wakes `registry`'s poll under `token` when samples come. Edge-triggered: take until there is none.
+    /// Wakes `registry`'s poll under `token` when samples arrive. Edge-triggered: take until there is none.
     pub(crate) fn register(
         &mut self,
         registry: &mio1::Registry,
@@ -297,8 +299,8 @@ impl Reader {
 mod tests {
     use super::*;
 
-    /// What other people's readers and writers match with: a writer that is not reliable finds no reliable reader, and a
-    /// reader that is reliable finds no writer that is not.
+    /// Matching rules of other readers and writers: a writer that is not reliable matches no reliable
+    /// reader, and a reliable reader matches no writer that is not.
     #[test]
     fn qualities_are_those_that_ros_has_under_their_names() {
         let wait = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! Names of nodes and topics, and what DDS calls them.
+//! Names of nodes and topics, in ROS 2 and in DDS.
 //!
 //! ROS 2 puts `rt`, `rq` or `rr` before the full name of a topic, a request or a reply, and spells the type
 //! `geometry_msgs/msg/Twist` as `geometry_msgs::msg::dds_::Twist_`.
@@ -8,16 +8,16 @@ use std::fmt;
 /// Name of a node in its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeName {
-    /// Begins with a slash and does not end with one, but for `/` itself.
+    /// Namespace; begins with a slash and does not end with one, except `/` itself.
     namespace: String,
     base: String,
 }
 
 impl NodeName {
-    /// Checks both.
+    /// Checks namespace and base name.
     ///
     /// # Errors
-    /// What is wrong with which of them.
+    /// The invalid name, with the reason.
     pub(crate) fn new(namespace: &str, base: &str) -> Result<Self, String> {
         let inner = namespace.trim_matches('/');
         if !inner.is_empty() && !inner.split('/').all(is_token) {
@@ -29,18 +29,18 @@ impl NodeName {
         Ok(Self { namespace: format!("/{inner}"), base: base.to_owned() })
     }
 
-    /// `/` or `/a/b`.
+    /// Namespace: `/` or `/a/b`.
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Without the namespace.
+    /// Name without the namespace.
     pub(crate) fn base(&self) -> &str {
         &self.base
     }
 
-    /// The full name of what this node calls `name`: absolute with a slash before, private with `~/`, else below the
-    /// namespace.
+    /// Full name of `name` as seen from this node: absolute with a slash before, private with `~/`, else
+    /// below the namespace.
     pub(crate) fn resolve(&self, name: &str) -> String {
         if name.starts_with('/') {
             name.to_owned()
@@ -51,7 +51,7 @@ impl NodeName {
         }
     }
 
-    /// What DDS calls it.
+    /// Name of a topic in DDS.
     pub(crate) fn dds_name(&self, prefix: &str, name: &str, suffix: &str) -> String {
         format!("{prefix}{}{suffix}", self.resolve(name))
     }
@@ -63,7 +63,7 @@ impl fmt::Display for NodeName {
     }
 }
 
-/// What DDS calls the type `package/Type` of a kind (`msg`, `srv`), or `package/kind/Type`.
+/// Name in DDS of the type `package/Type` of a kind (`msg`, `srv`), or of `package/kind/Type`.
 pub(crate) fn dds_type(name: &str, kind: &str) -> String {
     let mut parts = name.splitn(3, '/');
     let package = parts.next().unwrap_or_default();
@@ -72,7 +72,7 @@ pub(crate) fn dds_type(name: &str, kind: &str) -> String {
     format!("{package}::{kind}::dds_::{name}_")
 }
 
-/// Whether ROS 2 takes it as part of a name.
+/// True if ROS 2 accepts it as part of a name.
 pub(crate) fn is_token(token: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
     token.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -1,4 +1,4 @@
-//! Bytes with their encoding, and messages made of them.
+//! Bytes with their encoding, and the messages decoded from them.
 
 use std::convert::Infallible;
 
@@ -10,38 +10,38 @@ use rustdds::serialization::{deserialize_from_cdr_with_rep_id, to_writer_with_re
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What came on a topic.
+/// Sample received on a topic.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
-    /// The body, without the header that gives the encoding.
+    /// Body, without the header that gives the encoding.
     pub(crate) bytes: Bytes,
-    /// How it is encoded.
+    /// Encoding of the body.
     pub(crate) encoding: RepresentationIdentifier,
-    /// Who sent it, and the number of it there.
+    /// Writer of the sample, and its sequence number there.
     pub(crate) identity: SampleIdentity,
-    /// The sample it belongs to, if the sender said so.
+    /// Related sample, if the sender gave one.
     pub(crate) related: Option<SampleIdentity>,
 }
 
 impl Sample {
-    /// Whether numbers stand with their low byte first.
+    /// True if numbers are little-endian.
     pub(crate) fn little_endian(&self) -> bool {
         self.encoding == RepresentationIdentifier::CDR_LE
     }
 
-    /// The message it is.
+    /// Decodes the message.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Reason for which the bytes are not such a message.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, String> {
         decode(&self.bytes, self.encoding)
     }
 }
 
-/// The message that `bytes` are. What follows its last field is left alone: later versions of a message add fields.
+/// Decodes `bytes`. Bytes after the last field are ignored: later versions of a message add fields.
 ///
 /// # Errors
-/// Why they are none.
+/// Reason for which the bytes are not such a message.
 pub(crate) fn decode<T: DeserializeOwned>(
     bytes: &[u8],
     encoding: RepresentationIdentifier,
@@ -51,12 +51,12 @@ pub(crate) fn decode<T: DeserializeOwned>(
         .map_err(|error| format!("{} bytes are no such message: {error}", bytes.len()))
 }
 
-/// Appends `message`, low byte first; alignment counts from the end of what is there, which has to be aligned to 8.
+/// Appends `message`, little-endian; alignment counts from the present end, which has to be aligned to 8.
 pub(crate) fn encode<T: Serialize>(message: &T, bytes: &mut Vec<u8>) -> bool {
     to_writer_with_rep_id(bytes, message, RepresentationIdentifier::CDR_LE).is_ok()
 }
 
-/// Lets bytes through as they are.
+/// Passes bytes unchanged.
 pub(crate) struct RawAdapter;
 
 const ENCODINGS: [RepresentationIdentifier; 2] =
@@ -80,7 +80,7 @@ impl DefaultDecoder<Sample> for RawAdapter {
     const DECODER: RawDecoder = RawDecoder;
 }
 
-/// Copies: the receive buffer is another thread's.
+/// Copies the bytes: the receive buffer belongs to another thread.
 #[derive(Clone)]
 pub(crate) struct RawDecoder;
 

@@ -1,12 +1,12 @@
-//! Requests and replies. DDS has none; which reply belongs to which request is told in one of two ways:
+//! Requests and replies. DDS has none; a reply refers to its request in one of two ways:
 //!
 //! * *cyclone* (rmw_cyclonedds): sixteen bytes before the message, in request and reply the same: half of the client's
 //!   GUID and the number of the request.
 //! * *enhanced* (rmw_fastrtps): the message alone; the *related sample identity* stands in the header of the sample
 //!   (DDS-RPC 1.0, 7.8.2).
 //!
-//! Every request shows by itself which of them it is: only the second comes with a related sample identity. So clients
-//! of both can be served at once.
+//! Every request shows its own mapping: only the second comes with a related sample identity. So clients of
+//! both can be served at once.
 
 use clap::ValueEnum;
 use rustdds::RepresentationIdentifier;
@@ -19,19 +19,19 @@ use serde::de::DeserializeOwned;
 use super::sample::{self, Sample};
 use super::{Reader, Writer};
 
-/// How requests are told from each other.
+/// Mapping of requests and replies to samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mapping {
-    /// As each request shows.
+    /// Follow each request.
     #[default]
     Auto,
-    /// Always as rmw_cyclonedds does.
+    /// Always use that of rmw_cyclonedds.
     Cyclone,
-    /// Always as rmw_fastrtps does.
+    /// Always use that of rmw_fastrtps.
     Enhanced,
 }
 
-/// The server's end of a service.
+/// Server of a service.
 pub(crate) struct Service {
     requests: Reader,
     replies: Writer,
@@ -46,12 +46,12 @@ pub(crate) struct Request {
     origin: Origin,
 }
 
-/// Who asked, and under which number: what the reply says.
+/// Client and number of a request, to which the reply refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The sixteen bytes, low byte first.
+    /// Sixteen bytes, little-endian.
     Cyclone([u8; HEADER]),
-    /// The identity.
+    /// Sample identity.
     Enhanced(SampleIdentity),
 }
 
@@ -63,17 +63,17 @@ impl Service {
         Self { requests, replies, mapping }
     }
 
-    /// The next request, if there is one.
+    /// Next request, if there is one.
     pub(crate) fn take(&self) -> Option<Request> {
         loop {
-            // What has no room for its header nobody can answer.
+            // A request without room for its header cannot be answered.
             if let Some(request) = Request::new(self.requests.take()?, self.mapping) {
                 return Some(request);
             }
         }
     }
 
-    /// Answers.
+    /// Sends the reply.
     pub(crate) fn reply<T: Serialize>(&self, to: Origin, response: &T) -> bool {
         let mut bytes = Vec::with_capacity(256);
         let related = match to {
@@ -86,7 +86,7 @@ impl Service {
         sample::encode(response, &mut bytes) && self.replies.send_bytes(bytes, related)
     }
 
-    /// See [`Reader::register`].
+    /// Reader of the requests, for [`Reader::register`].
     pub(crate) fn requests(&mut self) -> &mut Reader {
         &mut self.requests
     }
@@ -101,7 +101,8 @@ impl Request {
         };
         if enhanced {
             let mut identity = sample.related.unwrap_or(sample.identity);
-            // Fast DDS names its reply reader there, and leaves the number open: it is that of the request itself.
+            // Fast DDS names its reply reader there, and leaves the number open: it is that of the request
+            // itself.
             if identity.sequence_number <= SequenceNumber::default()
                 || identity.sequence_number == SequenceNumber::UNKNOWN
             {
@@ -119,15 +120,15 @@ impl Request {
         Some(Self { body, encoding: sample.encoding, origin: Origin::Cyclone(header) })
     }
 
-    /// Who asked.
+    /// Client and number of the request.
     pub(crate) fn origin(&self) -> Origin {
         self.origin
     }
 
-    /// What is asked.
+    /// Decodes the request.
     ///
     /// # Errors
-    /// Why the bytes are no such request.
+    /// Reason for which the bytes are not such a request.
     pub(crate) fn decode<T: DeserializeOwned>(&self) -> Result<T, String> {
         sample::decode(&self.body, self.encoding)
     }

@@ -1,4 +1,5 @@
-//! action_msgs and unique_identifier_msgs, and what the generator of actions makes of a goal, a result and a feedback.
+//! action_msgs and unique_identifier_msgs, and the messages that are generated around goal, result and
+//! feedback of an action.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,8 +64,8 @@ pub(crate) struct GoalStatusArray {
     pub(crate) status_list: Vec<GoalStatus>,
 }
 
-/// How far a goal is, in the numbers of action_msgs/GoalStatus. 1, accepted, is never seen: a goal is accepted when it
-/// executes.
+/// Status of a goal, in the numbers of action_msgs/GoalStatus. 1, accepted, does not occur: a goal is
+/// accepted when it executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i8)]
 pub(crate) enum Status {
@@ -77,7 +78,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// It will not change any more.
+    /// True if it will not change any more.
     pub(crate) fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Canceled | Self::Aborted)
     }
@@ -97,7 +98,7 @@ pub(crate) struct CancelGoalResponse {
     pub(crate) goals_canceling: Vec<GoalInfo>,
 }
 
-/// What becomes of a cancel request, in the numbers of action_msgs/CancelGoal.
+/// Result of a cancel request, in the numbers of action_msgs/CancelGoal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i8)]
 pub(crate) enum CancelCode {

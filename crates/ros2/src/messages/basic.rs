@@ -10,7 +10,7 @@ pub(crate) struct Time {
 }
 
 impl Time {
-    /// From nanoseconds since 1970; beyond the year 2038, where the message ends, its last second.
+    /// Time from nanoseconds since 1970; after the last second of the message, in the year 2038, that one.
     pub(crate) fn from_ns(ns: i64) -> Self {
         Self {
             sec: i32::try_from(ns.div_euclid(SECOND)).unwrap_or(i32::MAX),
@@ -32,13 +32,13 @@ pub(crate) struct Duration {
 }
 
 impl Duration {
-    /// Nanoseconds; none if it is negative or not in its normal form.
+    /// Nanoseconds; `None` if negative or not in normal form.
     pub(crate) fn to_ns(self) -> Option<u64> {
         let sec = u64::try_from(self.sec).ok()?;
         (self.nanosec < SECOND as u32).then(|| sec * SECOND as u64 + u64::from(self.nanosec))
     }
 
-    /// From nanoseconds, at most 68 years.
+    /// Duration from nanoseconds, at most 68 years.
     pub(crate) fn from_ns(ns: u64) -> Self {
         let sec = i32::try_from(ns / SECOND as u64).unwrap_or(i32::MAX);
         Self { sec, nanosec: (ns % SECOND as u64) as u32 }

@@ -22,7 +22,7 @@ pub(crate) struct Quaternion {
 }
 
 impl Quaternion {
-    /// A turn round z, rad counter-clockwise.
+    /// Rotation about z, rad counter-clockwise.
     pub(crate) fn from_yaw(yaw: f64) -> Self {
         Self { x: 0.0, y: 0.0, z: (yaw / 2.0).sin(), w: (yaw / 2.0).cos() }
     }

@@ -1,4 +1,4 @@
-//! The same messages as `peers/cyclone_golden.py` makes: Cyclone DDS and we have to make the same bytes of them.
+//! Messages of `peers/cyclone_golden.py`: this crate must encode them to the same bytes as Cyclone DDS.
 
 use std::fmt::Debug;
 
@@ -32,19 +32,19 @@ use crate::dds::sample::{decode, encode};
 
 const GOLDEN: &str = include_str!("golden.txt");
 
-/// The bytes of a message, without the four that tell the encoding.
+/// Bytes of a message, without the four that give the encoding.
 fn golden(name: &str) -> Vec<u8> {
     let line = GOLDEN.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     let hex = line.unwrap_or_else(|| panic!("golden.txt has no {name}"));
     let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).expect("hex");
     let bytes: Vec<u8> = (0..hex.len()).step_by(2).map(byte).collect();
-    // CDR, low byte first; what follows are options: how many bytes pad the end.
+    // CDR, little-endian; the options that follow give the number of padding bytes at the end.
     assert_eq!(bytes[..2], [0, 1], "{name}");
     let padding = usize::from(bytes[3] & 3);
     bytes[4..bytes.len() - padding].to_vec()
 }
 
-/// That both make the same bytes of it, and that it comes back.
+/// Checks that both encode it to the same bytes, and that it decodes to itself.
 fn same<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, message: &T) {
     let mut bytes = Vec::new();
     assert!(encode(message, &mut bytes), "{name}");
@@ -278,7 +278,7 @@ fn parameters_logs_and_controllers_are_the_bytes_cyclone_makes() {
     same("ControllerState", &state);
 }
 
-/// Every message that comes from outside, read from these bytes: an error or a message, nothing else.
+/// Decodes the bytes as every message that is received: each is an error or a message.
 fn read_all(bytes: &[u8], encoding: RepresentationIdentifier) {
     let _ = decode::<Twist>(bytes, encoding);
     let _ = decode::<TwistStamped>(bytes, encoding);
@@ -305,7 +305,7 @@ proptest! {
         read_all(&bytes, encodings[usize::from(little)]);
     }
 
-    /// Lengths of strings and lists are where a message hurts most.
+    /// Lengths of strings and lists are the most dangerous bytes.
     #[test]
     fn a_message_with_bytes_changed_is_an_error_or_another_message(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),

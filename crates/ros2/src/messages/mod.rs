@@ -1,4 +1,5 @@
-//! The ROS 2 messages that are spoken, field for field as their definitions say (Jazzy); CDR has no names, so the order counts.
+//! Supported ROS 2 messages, field for field as in their definitions (Jazzy); CDR has no names, so the
+//! order counts.
 //!
 //! | module | packages |
 //! |---|---|

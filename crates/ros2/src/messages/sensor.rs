@@ -60,7 +60,7 @@ pub(crate) struct DiagnosticStatus {
     pub(crate) values: Vec<KeyValue>,
 }
 
-/// How bad it is, in the numbers of diagnostic_msgs/DiagnosticStatus.
+/// Severity, in the numbers of diagnostic_msgs/DiagnosticStatus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {

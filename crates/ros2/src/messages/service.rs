@@ -1,4 +1,4 @@
-//! std_srvs and controller_manager_msgs. A request without a field is one byte, which nobody reads.
+//! std_srvs and controller_manager_msgs. A request without a field is one byte, which is ignored.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! For tests: a robot behind a real seam, and the moment in which a part of the node meets it.
+//! Test bench: a robot behind a real shared-memory interface, and a part of the node that uses it.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,13 +18,14 @@ use crate::robot::Robot;
 use crate::settings::Settings;
 use crate::voice::Voice;
 
-/// A robot behind a real seam: two wheels that a base drives on, or that are told positions or velocities one by one.
+/// A robot behind a real shared-memory interface: two wheels that drive a base, or follow positions or
+/// velocities one by one.
 pub(super) struct Bench {
     folder: PathBuf,
     pub(super) ends: RealTimeEnds,
-    /// Until it is over.
+    /// `None` after the end of the cycle.
     pub(super) door: Option<Door>,
-    /// The real-time end of the port `trajectory`, with room for eight messages.
+    /// Real-time end of the port `trajectory`, with room for eight messages.
     pub(super) trajectory: Port,
     pub(super) robot: Robot,
     pub(super) settings: Settings,
@@ -70,7 +71,7 @@ fn description() -> Description {
 }
 
 impl Bench {
-    /// With this controller active.
+    /// A bench with this controller active.
     pub(super) fn new(active: u16) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -106,18 +107,18 @@ impl Bench {
         let Self { robot, settings, voice, node, .. } = self;
         act(&mut Moment { robot: Some(robot), settings, voice, node })?;
         let mut command = self.ends.command.blank();
-        // A beat goes over to one holder of the lease at most; here there were two before.
+        // One read passes at most one change of the lease holder; here there were two before.
         let heard = (0..3).any(|_| self.ends.command.newest(&mut command) == Read::New);
         assert!(heard, "the cycle hears nothing");
         Ok(command)
     }
 
-    /// The cycle ends.
+    /// Ends the cycle.
     pub(super) fn end(&mut self) {
         self.door = None;
     }
 
-    /// Nothing was asked of the cycle.
+    /// True if no command reached the cycle.
     pub(super) fn is_calm(&mut self) -> bool {
         let mut command = self.ends.command.blank();
         matches!(self.ends.command.newest(&mut command), Read::Nothing | Read::Same)

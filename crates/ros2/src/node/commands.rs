@@ -1,8 +1,9 @@
 //! /cmd_vel, as Twist and as TwistStamped, and joint commands.
 //!
-//! A topic of DDS may have writers of several types, and a reader hears those of its own. RustDDS keeps one cache for
-//! each topic *name*, so two readers of one name see each other's samples: each sample is told apart by its length - a
-//! Twist has 48 bytes, a TwistStamped never less than 64 - and counted once by who sent it and which it was.
+//! A topic of DDS may have writers of several types, and a reader receives those of its own. RustDDS keeps
+//! one cache for each topic *name*, so two readers of one name see each other's samples: samples are
+//! distinguished by their length - a Twist has 48 bytes, a TwistStamped never less than 64 - and counted
+//! once by writer and sequence number.
 
 use std::collections::HashMap;
 
@@ -18,13 +19,13 @@ use crate::messages::sensor::JointState;
 use crate::robot::Robot;
 use bridge::description::Description;
 
-/// The readers.
+/// Readers of commands.
 pub(crate) struct Commands {
     twist: Reader,
     stamped: Reader,
     newest: Newest,
     joints: Reader,
-    /// Of each controller that follows joint commands: its index, and its own topic.
+    /// Index and topic reader of each controller that follows joint commands.
     arrays: Vec<(usize, Reader)>,
 }
 
@@ -51,7 +52,7 @@ impl Commands {
     }
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>) {
-        // Of all that came since the last turn the newest counts.
+        // Of all samples since the last turn the newest counts.
         let mut velocity = None;
         for reader in [&self.twist, &self.stamped] {
             while let Some(sample) = reader.take() {
@@ -84,7 +85,7 @@ fn last(reader: &Reader) -> Option<Sample> {
     std::iter::from_fn(|| reader.take()).last()
 }
 
-/// Does it, and says what was wrong with it.
+/// Runs `act`, and logs its error.
 fn report(
     topic: &'static str,
     moment: &mut Moment<'_>,
@@ -107,7 +108,7 @@ fn drive(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     robot.drive(velocity, moment.settings.cmd_vel_timeout)
 }
 
-/// A Twist or a TwistStamped, whichever it is.
+/// Decodes a Twist or a TwistStamped.
 fn decode_velocity(sample: &Sample) -> Result<Twist, String> {
     if sample.bytes.len() <= TWIST {
         return sample.decode();
@@ -143,15 +144,15 @@ fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Re
     robot.move_axes(axes, moment.settings.joint_commands_timeout)
 }
 
-/// The robot, if a cycle runs.
+/// Robot, if a cycle runs.
 ///
 /// # Errors
-/// That none does.
+/// No cycle is running.
 pub(crate) fn attached<'a>(robot: &'a mut Option<&mut Robot>) -> Result<&'a mut Robot, String> {
     robot.as_deref_mut().ok_or_else(|| "no cycle is running".to_owned())
 }
 
-/// Which sample of each writer was the last.
+/// Last sequence number of each writer.
 #[derive(Default)]
 struct Newest {
     last: HashMap<GUID, SequenceNumber>,

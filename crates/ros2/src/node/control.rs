@@ -1,5 +1,5 @@
-//! Services that change what the cycle does, through the port `control`: enable, disable, stop, reset faults, switch
-//! controllers. Each request is answered when the cycle has answered it.
+//! Services that change the state of the cycle, through the port `control`: enable, disable, stop, reset
+//! faults, switch controllers. Each request is answered when the cycle has replied.
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
@@ -19,13 +19,13 @@ use crate::messages::service::{
 };
 use crate::robot::Robot;
 
-/// Their ends, and what was asked of the cycle and not answered yet.
+/// Services, and the requests that the cycle has not answered yet.
 pub(crate) struct Control {
     triggers: Vec<(Service, Action)>,
     set_enabled: Service,
     switch: Service,
     list: Service,
-    /// Open while something is asked: others may ask, too.
+    /// Open while a request is pending: others may need the port, too.
     channel: Option<Channel>,
     waiting: HashMap<u64, Waiting>,
     last_id: u64,
@@ -37,7 +37,7 @@ struct Waiting {
     until_ns: u64,
 }
 
-/// Which service was called.
+/// Service that was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
     Trigger(usize),
@@ -45,7 +45,7 @@ enum From {
     Switch,
 }
 
-/// A cycle answers everything it is asked; one that hangs does not.
+/// Timeout: a cycle answers all requests unless it hangs.
 const LONGEST_NS: u64 = 30_000_000_000;
 
 impl Control {
@@ -96,7 +96,7 @@ impl Control {
         self.hear(moment);
     }
 
-    /// The cycle has ended: so has the wait for its answers.
+    /// Drops the pending requests, after the end of the cycle.
     pub(crate) fn lost(&mut self) {
         self.channel = None;
         for (_, waiting) in std::mem::take(&mut self.waiting) {
@@ -104,7 +104,7 @@ impl Control {
         }
     }
 
-    /// The port, while it is open.
+    /// Port, while it is open.
     pub(crate) fn channel(&self) -> Option<&Channel> {
         self.channel.as_ref()
     }
@@ -133,7 +133,7 @@ impl Control {
         }
     }
 
-    /// Passes a request on; what cannot be is answered at once.
+    /// Passes a request on; one that cannot be passed is answered at once.
     fn ask(&mut self, from: From, origin: Origin, action: Result<Action, String>, moment: &mut Moment<'_>) {
         let id = monotonic_ns().max(self.last_id + 1);
         self.last_id = id;
@@ -161,7 +161,7 @@ impl Control {
         sent.map(|_| ()).map_err(|error| format!("the cycle does not take requests: {error}"))
     }
 
-    /// Passes answers on.
+    /// Passes replies on.
     fn hear(&mut self, moment: &mut Moment<'_>) {
         let mut bytes = [0; SIZE + 1];
         while let Some(channel) = &mut self.channel {
@@ -210,8 +210,8 @@ impl Control {
     }
 }
 
-/// The controller that a request asks for; none if it is active already. Exactly one is active at all times, so to
-/// activate one is to deactivate the other, whether the request says so or not.
+/// Index of the controller that a request activates; `None` if it is active already. Exactly one is active
+/// at all times, so activating one deactivates the other, even if the request does not say so.
 fn controller_to_activate(
     asked: &SwitchControllerRequest,
     robot: &Description,

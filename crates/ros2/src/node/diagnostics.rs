@@ -1,4 +1,4 @@
-//! /diagnostics: bus, cycle, commands, axes, and what the cycle tells of itself.
+//! /diagnostics: bus, cycle, commands, axes, and the cycle's own diagnostics.
 
 use bridge::description::Description;
 use bridge::state::{Axis, Freshness, Spread, State, Stop};
@@ -11,14 +11,14 @@ use crate::dds::{DdsError, Quality, Writer};
 use crate::messages::basic::Header;
 use crate::messages::sensor::{DiagnosticArray, DiagnosticStatus, KeyValue, Level};
 
-/// The writer, and what was counted last time: what grew since then is what is wrong now.
+/// Writer, and the counters at the last message: their growth since then is an error now.
 pub(crate) struct Diagnostics {
     writer: Writer,
     timer: Timer,
     last: Option<Counted>,
 }
 
-/// What only grows.
+/// Counters that only grow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     broken_beats: u64,
@@ -69,7 +69,7 @@ impl Diagnostics {
         self.writer.send(&DiagnosticArray { header, status: statuses });
     }
 
-    /// When it is due next.
+    /// Time of the next message.
     pub(crate) fn next(&self) -> u64 {
         self.timer.next()
     }
@@ -212,7 +212,7 @@ fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
     status(&format!("axis {name}"), level, message, values)
 }
 
-/// A cycle that was not heard of for so long does not beat.
+/// Silence after which a cycle counts as stopped.
 const SILENCE_NS: u64 = 1_000_000_000;
 
 /// Stage Op of [`bridge::state::Bus::stage`]; states of [`Axis::drive_state`].
@@ -220,8 +220,8 @@ const OP: u8 = 7;
 const FAULT_REACTION: u8 = 7;
 const FAULT: u8 = 8;
 
-/// What the cycle tells of itself: each object at the top is a status of its own - tasks, channels, ... - with all that is
-/// below it as pairs; a list of sentences named `warnings` is what its name says.
+/// Converts the cycle's own diagnostics: each object at the top becomes a status of its own - tasks,
+/// channels, ... - with all its values as pairs; a list of sentences named `warnings` becomes warnings.
 fn of_document(document: &str) -> Vec<DiagnosticStatus> {
     let Ok(Value::Object(parts)) = serde_json::from_str(document) else {
         return Vec::new();
@@ -250,7 +250,7 @@ fn of_document(document: &str) -> Vec<DiagnosticStatus> {
     statuses
 }
 
-/// Pairs of one status at most: more is for `onbeat top`.
+/// Largest number of pairs of one status: more is for `onbeat top`.
 const MOST_VALUES: usize = 128;
 
 fn flatten(prefix: &str, value: &Value, values: &mut Vec<KeyValue>) {
@@ -260,7 +260,7 @@ fn flatten(prefix: &str, value: &Value, values: &mut Vec<KeyValue>) {
         Value::Object(parts) => parts.iter().for_each(|(name, part)| flatten(&below(name), part, values)),
         Value::Array(parts) => {
             for (index, part) in parts.iter().enumerate() {
-                // A list of things with names is known by their names.
+                // Items of a list that have names are labelled by them.
                 let name = part.get("name").and_then(Value::as_str);
                 flatten(&below(&name.map_or_else(|| index.to_string(), str::to_owned)), part, values);
             }

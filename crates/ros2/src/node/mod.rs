@@ -1,8 +1,8 @@
-//! The node: everything it publishes, subscribes and serves, and the loop that turns it.
+//! The node: its publishers, subscriptions and services, and the event loop.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`turn`] | the loop: waits for samples, messages and timers; attaches, and attaches again |
+//! | [`turn`] | event loop: waits for samples, messages and timers; attaches and re-attaches |
 //! | [`commands`] | /cmd_vel and joint commands |
 //! | [`trajectories`] | trajectories by topic and by action |
 //! | [`control`] | services: enable, disable, reset faults, switch controllers |
@@ -11,8 +11,8 @@
 //! | [`sensors`] | /imu, /scan |
 //! | [`diagnostics`] | /diagnostics |
 //!
-//! Each is a struct with its readers and writers, made from [`Endpoints`], and a `poll` that is called at every turn with
-//! the [`Moment`]. Nothing of it waits: one thread does all, and DDS has its own.
+//! Each part is a struct with its readers and writers, made from [`Endpoints`], and a `poll` that is called
+//! at every turn with the [`Moment`]. No part blocks: one thread runs all of them, and DDS has its own.
 
 #[cfg(test)]
 mod bench;
@@ -32,7 +32,7 @@ use crate::robot::Robot;
 use crate::settings::Settings;
 use crate::voice::Voice;
 
-/// Where readers, writers and services are made.
+/// Factory of readers, writers and services.
 pub(crate) struct Endpoints<'a> {
     pub(crate) participant: &'a mut Participant,
     pub(crate) mapping: Mapping,
@@ -63,23 +63,23 @@ impl Endpoints<'_> {
     }
 }
 
-/// What a part of the node works with at one turn.
+/// Context of a part of the node at one turn.
 pub(crate) struct Moment<'a> {
-    /// The robot; none while no cycle runs.
+    /// Robot; `None` while no cycle runs.
     pub(crate) robot: Option<&'a mut Robot>,
     pub(crate) settings: &'a mut Settings,
     pub(crate) voice: &'a Voice,
     pub(crate) node: &'a NodeName,
 }
 
-/// Something done again and again.
+/// Periodic timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timer {
     due_ns: u64,
 }
 
 impl Timer {
-    /// Whether it is due, `rate` times a second. What was missed is not made up for.
+    /// True if it is due, `rate` times a second. Missed periods are not made up for.
     pub(crate) fn due(&mut self, now_ns: u64, rate: f64) -> bool {
         if now_ns < self.due_ns {
             return false;
@@ -90,7 +90,7 @@ impl Timer {
         true
     }
 
-    /// When it is due next.
+    /// Time at which it is due next.
     pub(crate) fn next(self) -> u64 {
         self.due_ns
     }

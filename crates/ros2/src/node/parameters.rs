@@ -1,4 +1,4 @@
-//! The services of parameters, and the topic that tells what changed.
+//! Parameter services, and the topic of parameter changes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +13,7 @@ use crate::messages::parameter::{
 };
 use crate::settings::{self, Settings};
 
-/// Their ends.
+/// Services and topic of parameters.
 pub(crate) struct Parameters {
     get: Service,
     types: Service,
@@ -100,7 +100,7 @@ impl Parameters {
     }
 }
 
-/// All or none.
+/// Sets all parameters or none.
 fn set_all(settings: &mut Settings, parameters: &[Parameter]) -> Result<(), String> {
     let mut changed = settings.clone();
     parameters.iter().try_for_each(|parameter| changed.set(parameter))?;
@@ -112,7 +112,7 @@ fn result(outcome: Result<(), String>) -> SetParametersResult {
     SetParametersResult { successful: outcome.is_ok(), reason: outcome.err().unwrap_or_default() }
 }
 
-/// Answers every request that can be read; one that cannot has nobody who waits for an answer it could read.
+/// Answers every request that can be decoded; the client of any other could not decode an answer either.
 fn answer<Q: DeserializeOwned, R: Serialize>(service: &Service, mut respond: impl FnMut(Q) -> R) {
     while let Some(request) = service.take() {
         if let Ok(asked) = request.decode() {

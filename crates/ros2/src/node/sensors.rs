@@ -12,7 +12,7 @@ use crate::messages::basic::Header;
 use crate::messages::geometry::{Quaternion, Vector3};
 use crate::messages::sensor::{Imu, LaserScan};
 
-/// One of each, if the robot has the port.
+/// Publisher of each, if the robot has the port.
 pub(crate) struct Sensors {
     imu: Option<Sensor>,
     scan: Option<Sensor>,
@@ -62,14 +62,14 @@ impl Sensors {
         }
     }
 
-    /// The cycle has ended.
+    /// Drops the ports, after the end of the cycle.
     pub(crate) fn lost(&mut self) {
         for sensor in [&mut self.imu, &mut self.scan].into_iter().flatten() {
             sensor.channel = None;
         }
     }
 
-    /// Ports that are open, to wait for.
+    /// Open ports, to wait for.
     pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
         [&self.imu, &self.scan].into_iter().flatten().filter_map(|sensor| sensor.channel.as_ref())
     }
@@ -115,8 +115,8 @@ impl Sensor {
     }
 }
 
-/// Whether a message holds a measurement that was not published yet. Each period the device's task tells the last one it has:
-/// the same one again as long as no newer one came, and after some periods marked stale.
+/// True if a message holds a measurement that was not published yet. The device's task sends its last one
+/// in each period: the same one again until a newer one arrives, and after some periods marked stale.
 fn is_new(head: Head, published_ns: &mut u64) -> bool {
     let is_new = !head.stale && head.stamp_ns > *published_ns;
     if is_new {
@@ -125,7 +125,7 @@ fn is_new(head: Head, published_ns: &mut u64) -> bool {
     is_new
 }
 
-/// A port that somebody else has is asked for again every five seconds.
+/// Retry rate, Hz, for a port that another process holds: every five seconds.
 const RETRIES: f64 = 0.2;
 
 fn header(wall: WallClock, stamp_ns: u64, frame: &str) -> Header {

@@ -14,17 +14,17 @@ use crate::messages::geometry::{
 use crate::messages::sensor::JointState;
 use crate::settings::Settings;
 
-/// The writers.
+/// Publishers of the states.
 pub(crate) struct States {
     joints: Option<Writer>,
     joints_timer: Timer,
     odometry: Option<Writer>,
     odometry_timer: Timer,
-    /// The beats that were published last: a cycle that stands still has nothing new to tell.
+    /// Cycles that were published last: a cycle that stands still has no new state.
     joints_beat: Option<u64>,
     odometry_beat: Option<u64>,
     tf: Option<Writer>,
-    /// Kept: it goes to whoever comes later.
+    /// Kept open: late subscribers get the last sample.
     _robot_description: Option<Writer>,
 }
 
@@ -80,7 +80,7 @@ impl States {
         }
     }
 
-    /// When something is due next.
+    /// Time of the next message.
     pub(crate) fn next(&self) -> u64 {
         self.joints_timer.next().min(self.odometry_timer.next())
     }
@@ -123,12 +123,13 @@ fn odometry_of(state: &State, description: &Description, settings: &Settings, st
     }
 }
 
-/// Variances of x, y and yaw. Wheels slip and their size is known to a few tenths of a per cent: this is a guess for
-/// filters that need one, not a measurement. The place itself drifts without bound, which no number here says.
+/// Variances of x, y and yaw. Wheels slip and their size is known to a few tenths of a per cent: this is a
+/// guess for filters that need one, not a measurement. The pose itself drifts without bound, which no
+/// number here expresses.
 const POSE_VARIANCE: [f64; 3] = [1e-3, 1e-3, 1e-2];
 const TWIST_VARIANCE: [f64; 3] = [1e-4, 1e-4, 1e-3];
 
-/// z, roll and pitch are not measured: a variance so large that no filter trusts them.
+/// Variance of z, roll and pitch, which are not measured: so large that no filter trusts them.
 const UNKNOWN: f64 = 1e6;
 
 fn planar([x, y, yaw]: [f64; 3]) -> Covariance {
@@ -139,7 +140,7 @@ fn planar([x, y, yaw]: [f64; 3]) -> Covariance {
     covariance
 }
 
-/// The same place as a transform from the odometry's frame to the base's.
+/// Pose as a transform from the odometry frame to the base frame.
 fn transform(odometry: &Odometry) -> TfMessage {
     let Pose { position, orientation } = odometry.pose.pose;
     TfMessage {
@@ -180,7 +181,7 @@ mod tests {
         let Twist { linear, angular } = odometry.twist.twist;
         assert_eq!((linear.x, linear.y, angular.z), (0.5, 0.1, -0.2));
         let diagonal = |covariance: Covariance| [0, 1, 2, 3, 4, 5].map(|index| covariance[index][index]);
-        // What no wheel tells - z, roll and pitch - no filter may believe.
+        // No filter may trust z, roll and pitch, which wheels do not measure.
         assert_eq!(diagonal(odometry.pose.covariance), [1e-3, 1e-3, 1e6, 1e6, 1e6, 1e-2]);
         assert_eq!(diagonal(odometry.twist.covariance), [1e-4, 1e-4, 1e6, 1e6, 1e6, 1e-3]);
         let tf = transform(&odometry);

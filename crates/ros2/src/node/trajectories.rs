@@ -1,7 +1,8 @@
 //! Trajectories by topic and by the action FollowJointTrajectory, through the port `trajectory`.
 //!
-//! There is one of each for whichever controller is active - `joint_trajectory`, `follow_joint_trajectory` - and one for
-//! each controller that follows trajectories, below its name, as MoveIt looks for them.
+//! There is one topic and one action for the active controller - `joint_trajectory`,
+//! `follow_joint_trajectory` - and one of each for every controller that follows trajectories, below its
+//! name, as MoveIt looks for them.
 
 mod action;
 mod port;
@@ -22,7 +23,7 @@ use crate::messages::trajectory::{FollowGoal, JointTrajectory, error_code};
 use crate::robot::Robot;
 use crate::trajectory::orders::{self, Invalid};
 
-/// The readers, the actions and the port.
+/// Readers, actions and the port.
 pub(crate) struct Trajectories {
     topics: Vec<(Addressee, Reader)>,
     actions: Vec<Action>,
@@ -30,7 +31,7 @@ pub(crate) struct Trajectories {
     feedback: Timer,
 }
 
-/// Which controller a trajectory is for: one, or whichever is active.
+/// Controller that a trajectory is for; `None` for the active one.
 pub(crate) type Addressee = Option<usize>;
 
 impl Trajectories {
@@ -55,7 +56,7 @@ impl Trajectories {
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
         for (addressee, reader) in &self.topics {
-            // Each one counts, but one replaces the other.
+            // Each one counts, but each replaces the one before.
             while let Some(sample) = reader.take() {
                 let goal = sample.decode::<JointTrajectory>().map(orders::bare);
                 let goal = goal.map_err(|why| Invalid { code: error_code::INVALID_GOAL, why });
@@ -85,7 +86,7 @@ impl Trajectories {
         }
     }
 
-    /// The cycle has ended.
+    /// Ends all goals, after the end of the cycle.
     pub(crate) fn lost(&mut self) {
         self.orders.clear();
         for action in &mut self.actions {
@@ -94,17 +95,17 @@ impl Trajectories {
         }
     }
 
-    /// The port, while it is open.
+    /// Port, while it is open.
     pub(crate) fn channel(&self) -> Option<&Channel> {
         self.orders.channel()
     }
 
-    /// Whether orders wait for room.
+    /// True if orders wait for room.
     pub(crate) fn is_pressed(&self) -> bool {
         self.orders.is_pressed()
     }
 
-    /// When feedback is due, if a goal executes.
+    /// Time of the next feedback, if a goal executes.
     pub(crate) fn next(&self) -> Option<u64> {
         self.actions.iter().any(Action::is_active).then(|| self.feedback.next())
     }
@@ -119,8 +120,8 @@ impl Trajectories {
 /// Kind of the controllers that follow trajectories.
 const FOLLOWS: &str = "joint_trajectory";
 
-/// Gives a trajectory to the cycle; its number at the port, and its axes in the order of its joints. `action` is who
-/// hears what becomes of it.
+/// Sends a trajectory to the cycle; returns its number at the port, and its axes in the order of its
+/// joints. `action` is the action that gets its reports.
 fn give(
     port: &mut Orders,
     goal: &FollowGoal,
@@ -147,7 +148,7 @@ fn give(
     Ok((id, axes))
 }
 
-/// When a trajectory with this stamp begins; none for at once.
+/// Start of a trajectory with this stamp; `None` for at once.
 fn start(stamp: Time) -> Result<Option<u64>, Invalid> {
     if stamp == Time::default() {
         return Ok(None);
@@ -174,7 +175,7 @@ fn say(report: &Report, text: &str, moment: &Moment<'_>) {
     }
 }
 
-/// A report for people.
+/// Text of a report.
 fn report_text(report: &Report, robot: Option<&Robot>) -> String {
     let mut text = match report.outcome {
         Outcome::Accepted => "accepted".to_owned(),

@@ -1,4 +1,4 @@
-//! The loop: attaches to a cycle and turns the node, until it is told to stop.
+//! Event loop: attaches to a cycle and runs the node, until it is stopped.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ use crate::robot::Robot;
 use crate::settings::Settings;
 use crate::voice::Voice;
 
-/// Why the program cannot go on.
+/// Reason for which the program cannot go on.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     /// The command line.
@@ -35,15 +35,15 @@ pub(crate) enum Error {
     /// DDS.
     #[error(transparent)]
     Dds(#[from] DdsError),
-    /// The system's way to wait.
+    /// Waiting for events.
     #[error("cannot wait for messages: {0}")]
     Wait(#[from] std::io::Error),
 }
 
-/// Turns until `stop`.
+/// Runs the node until `stop`.
 ///
 /// # Errors
-/// What cannot be mended by waiting: a wrong option, no socket.
+/// An error that waiting does not cure: an invalid option, no socket.
 pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
     let name = NodeName::new(&options.namespace, &options.node_name).map_err(Error::Options)?;
     let mut settings = Settings::default();
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
     while !stop.load(Ordering::Relaxed) {
         let description = robot.as_ref().map(|robot| robot.description().clone());
         let current = match node.take() {
-            // The same robot once more: who listens need not find the node again.
+            // The same robot again: subscribers need not discover the node anew.
             Some(node)
                 if description.as_ref().is_none_or(|description| *description == node.description) =>
             {
@@ -73,7 +73,7 @@ pub(crate) fn run(options: &Options, stop: &AtomicBool) -> Result<(), Error> {
     Ok(())
 }
 
-/// Attaches, if there is something to attach to; says so, and why not when the reason is another than `last`.
+/// Attaches, if a cycle runs; logs it, or the reason against it, if that differs from `last`.
 fn attach(options: &Options, voice: &Voice, last: &mut String) -> Option<Robot> {
     match Robot::attach(options) {
         Ok(robot) => {
@@ -103,13 +103,13 @@ fn attach(options: &Options, voice: &Voice, last: &mut String) -> Option<Robot> 
     }
 }
 
-/// Times a second that a cycle is looked for.
+/// Attempts to attach per second.
 const ATTACH_RATE: f64 = 2.0;
 
-/// All there is of a node, for one robot.
+/// A node for one robot.
 struct Node {
     description: Description,
-    // The parts go before the participant they belong to.
+    // The parts are dropped before the participant they belong to.
     commands: Commands,
     trajectories: Trajectories,
     control: Control,
@@ -153,7 +153,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Every reader wakes the poll; which of them it was does not matter, all are looked at.
+    /// Registers every reader with the poll; a wake-up checks all of them.
     fn register(&mut self) -> std::io::Result<()> {
         let mut readers: Vec<&mut Reader> = self.commands.readers();
         readers.extend(self.trajectories.readers());
@@ -166,7 +166,7 @@ impl Node {
             .try_for_each(|(index, reader)| reader.register(registry, Token(index)))
     }
 
-    /// Turns until the cycle ends, a cycle comes, or `stop`; returns what it is attached to then.
+    /// Runs until the cycle ends, a cycle starts, or `stop`; returns the robot that is attached then.
     fn turn(
         &mut self,
         mut robot: Option<Robot>,
@@ -213,7 +213,7 @@ impl Node {
         self.sensors.lost();
     }
 
-    /// Waits for samples, for messages of ports, and for what is due.
+    /// Waits for samples, messages of ports and timers.
     fn wait(&mut self, events: &mut Events, attached: bool) -> std::io::Result<()> {
         let channels =
             self.sensors.channels().chain(self.trajectories.channel()).chain(self.control.channel());
@@ -226,7 +226,7 @@ impl Node {
         }
         let longest = if self.trajectories.is_pressed() { PRESSED } else { LONGEST };
         let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);
-        // epoll counts in milliseconds: what is rounded down to none would turn without a pause.
+        // epoll counts in milliseconds: a time rounded down to zero would not wait at all.
         let rest = rest.max(Duration::from_millis(1));
         match self.poll.poll(events, Some(rest)) {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => Ok(()),
@@ -235,12 +235,12 @@ impl Node {
     }
 }
 
-/// The longest wait, and the one while orders wait for room.
+/// Longest wait, and the one while orders wait for room.
 const LONGEST: Duration = Duration::from_millis(100);
 const PRESSED: Duration = Duration::from_millis(1);
 
-/// Ports come and go, and with them their descriptors, which leave the poll by themselves: each open one is put there at
-/// every turn, and is there already but for the first time.
+/// Adds a port to the poll. Ports come and go, and with them their descriptors, which leave the poll by
+/// themselves: each open one is added at every turn, and is there already except at the first.
 fn watch(poll: &Poll, channel: &Channel) -> std::io::Result<()> {
     let descriptor = channel.as_raw_fd();
     match poll.registry().register(&mut SourceFd(&descriptor), PORT, Interest::READABLE) {

@@ -1,4 +1,4 @@
-//! The goals of one action: accepted, executing, canceling, done, as the state machine of ROS 2 actions has it.
+//! Goals of one action: accepted, executing, canceling, done, as in the state machine of ROS 2 actions.
 
 use crate::dds::service::Origin;
 use crate::messages::action::{
@@ -8,52 +8,52 @@ use crate::messages::action::{
 use crate::messages::basic::Time;
 use crate::messages::trajectory::FollowResult;
 
-/// One goal.
+/// A goal.
 #[derive(Clone, Debug)]
 pub(crate) struct Goal {
     pub(crate) goal_id: GoalId,
-    /// Its number at the port.
+    /// Number of its trajectory at the port.
     pub(crate) order: u64,
     /// Its axes, in the order of its joints.
     pub(crate) axes: Vec<usize>,
     pub(crate) status: Status,
     pub(crate) result: FollowResult,
     accepted: Time,
-    /// Who waits to hear whether it is accepted.
+    /// Request for acceptance that waits for its reply.
     asked: Option<Origin>,
-    /// Who waits for its result.
+    /// Requests for the result that wait for their replies.
     waiting: Vec<Origin>,
 }
 
-/// The goals that are remembered, in the order they came.
+/// Goals that are remembered, in their order of arrival.
 #[derive(Default)]
 pub(crate) struct Goals {
     goals: Vec<Goal>,
     changed: bool,
 }
 
-/// Goals that are remembered after they are done: clients ask for a result soon or never.
+/// Finished goals that are remembered: clients request a result soon or never.
 const MOST_DONE: usize = 32;
 
 /// Clients that may wait for one result.
 const MOST_WAITING: usize = 64;
 
-/// The answer to a request for a result.
+/// Answer to a request for a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// This, now.
+    /// Answer at once.
     Now(Status, FollowResult),
-    /// When it is done.
+    /// Answer when the goal is done.
     Later,
 }
 
 impl Goals {
-    /// Whether a goal of that id is known: an id is used once.
+    /// True if a goal with this id is known: an id is used once.
     pub(crate) fn knows(&self, goal_id: GoalId) -> bool {
         self.goals.iter().any(|goal| goal.goal_id == goal_id)
     }
 
-    /// A goal whose orders are sent; `asked` waits to hear whether they are accepted.
+    /// Adds a goal whose orders are sent; `asked` is answered when they are accepted or refused.
     pub(crate) fn add(&mut self, goal_id: GoalId, order: u64, axes: Vec<usize>, asked: Origin) {
         let done = self.goals.iter().filter(|goal| goal.status.is_final()).count();
         let oldest = self.goals.iter().position(|goal| goal.status.is_final());
@@ -72,7 +72,7 @@ impl Goals {
         });
     }
 
-    /// It was accepted, and executes; who has to be told that.
+    /// Marks the goal as accepted and executing; returns the client to be answered.
     pub(crate) fn accept(&mut self, order: u64, now: Time) -> Option<Origin> {
         let goal = self.goals.iter_mut().find(|goal| goal.order == order)?;
         let asked = goal.asked.take()?;
@@ -81,13 +81,13 @@ impl Goals {
         Some(asked)
     }
 
-    /// It was not accepted, and is forgotten; who has to be told that.
+    /// Forgets a goal that was not accepted; returns the client to be answered.
     pub(crate) fn reject(&mut self, order: u64) -> Option<Origin> {
         let index = self.goals.iter().position(|goal| goal.order == order && goal.asked.is_some())?;
         self.goals.remove(index).asked
     }
 
-    /// It is done; who has to be told the result.
+    /// Marks the goal as done; returns the clients that wait for the result.
     pub(crate) fn finish(&mut self, order: u64, status: Status, result: FollowResult) -> Vec<Origin> {
         let active =
             |goal: &&mut Goal| goal.order == order && !goal.status.is_final() && goal.asked.is_none();
@@ -99,7 +99,7 @@ impl Goals {
         std::mem::take(&mut goal.waiting)
     }
 
-    /// Somebody wants a result.
+    /// Registers a request for a result.
     pub(crate) fn want_result(&mut self, goal_id: GoalId, from: Origin) -> Answer {
         match self.goals.iter_mut().find(|goal| goal.goal_id == goal_id) {
             None => Answer::Now(Status::Unknown, FollowResult::default()),
@@ -114,8 +114,8 @@ impl Goals {
         }
     }
 
-    /// Somebody wants goals canceled: the answer, and the orders that have to be called off. A zero id means all goals,
-    /// a time all that were accepted until then (action_msgs/CancelGoal).
+    /// Cancels goals: returns the response, and the orders to cancel. A zero id means all goals, a time all
+    /// that were accepted until then (action_msgs/CancelGoal).
     pub(crate) fn cancel(&mut self, request: &CancelGoalRequest) -> (CancelGoalResponse, Vec<u64>) {
         let GoalInfo { goal_id, stamp } = request.goal_info;
         let (any_id, any_time) = (goal_id == GoalId::default(), stamp == Time::default());
@@ -146,12 +146,12 @@ impl Goals {
         (response, orders)
     }
 
-    /// The goals that are not done.
+    /// Goals that are not done.
     pub(crate) fn active(&self) -> impl Iterator<Item = &Goal> {
         self.goals.iter().filter(|goal| !goal.status.is_final())
     }
 
-    /// The status of all goals, if it changed since it was last asked for.
+    /// Status of all goals, if it changed since the last call.
     pub(crate) fn changed_status(&mut self) -> Option<GoalStatusArray> {
         std::mem::take(&mut self.changed).then(|| {
             let told = self.goals.iter().filter(|goal| goal.asked.is_none());

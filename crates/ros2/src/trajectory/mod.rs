@@ -1,5 +1,5 @@
-//! Trajectories: [`orders`] makes of a JointTrajectory what the port `trajectory` takes, [`goals`] keeps the goals of an
-//! action as ROS 2 knows them. Neither reads a clock nor talks to anybody.
+//! Trajectories: [`orders`] converts a JointTrajectory to orders of the port `trajectory`, [`goals`] keeps
+//! the goals of an action as in ROS 2. Neither reads a clock or does I/O.
 
 pub(crate) mod goals;
 pub(crate) mod orders;

@@ -1,4 +1,5 @@
-//! A JointTrajectory, or the goal of FollowJointTrajectory, as orders of the port `trajectory`.
+//! Conversion of a JointTrajectory, or of the goal of FollowJointTrajectory, to orders of the port
+//! `trajectory`.
 
 use bridge::description::{ControllerDescription, Description};
 use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Tolerance};
@@ -10,7 +11,7 @@ use crate::messages::trajectory::{
     FollowGoal, JointTolerance, JointTrajectory, JointTrajectoryPoint, error_code,
 };
 
-/// Why there are no orders: a code of FollowJointTrajectory's result, and a sentence.
+/// Reason for which there are no orders: a code of FollowJointTrajectory's result, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Invalid {
     pub(crate) code: i32,
@@ -25,11 +26,11 @@ fn goal(why: impl Into<String>) -> Invalid {
     Invalid { code: error_code::INVALID_GOAL, why: why.into() }
 }
 
-/// The orders of a goal, and the indices of its axes in the order of its points. `start_ns` is when it shall begin,
-/// CLOCK_MONOTONIC; `None` for now.
+/// Orders of a goal, and the indices of its axes in the order of its points. `start_ns` is its start,
+/// CLOCK_MONOTONIC; `None` for at once.
 ///
 /// # Errors
-/// What about it the robot cannot do.
+/// A part of the goal that the robot cannot do.
 pub(crate) fn of_goal(
     asked: &FollowGoal,
     id: u64,
@@ -66,7 +67,7 @@ pub(crate) fn of_goal(
     let goal_time = match asked.goal_time_tolerance.to_ns() {
         Some(0) => GoalTime::Default,
         Some(ns) => GoalTime::Within(ns),
-        // As ros2_controllers has it: a negative tolerance is none.
+        // As in ros2_controllers: a negative tolerance is none.
         None => GoalTime::Unlimited,
     };
     let begin = Begin {
@@ -82,7 +83,7 @@ pub(crate) fn of_goal(
     Ok((orders, axes))
 }
 
-/// A bare trajectory is a goal without tolerances of its own.
+/// Goal of a plain trajectory, without tolerances of its own.
 pub(crate) fn bare(trajectory: JointTrajectory) -> FollowGoal {
     FollowGoal { trajectory, ..FollowGoal::default() }
 }
@@ -94,7 +95,7 @@ fn tolerances(axes: &[usize]) -> Result<Vec<AxisTolerances>, Invalid> {
     Ok(axes.iter().map(|&axis| AxisTolerances { axis: axis as u32, ..AxisTolerances::default() }).collect())
 }
 
-/// As ROS writes it: 0 for the robot's own, negative for none.
+/// Tolerance in the notation of ROS: 0 for the robot's own, negative for none.
 fn bound(number: f64) -> Result<Tolerance, Invalid> {
     check::finite("a tolerance", number).map_err(goal)?;
     Ok(if number == 0.0 {

@@ -1,5 +1,6 @@
-//! A base of two wheels behind a real seam - the seam is what the node sees of any robot - and a ROS 2 peer made of
-//! RustDDS. Other people's DDS, and robots down to their drives, are in `cargo xtask judges`.
+//! A base of two wheels behind a real shared-memory interface, which is all the node sees of any robot, and
+//! a ROS 2 peer made of RustDDS. Other DDS implementations, and robots with simulated drives, are in
+//! `cargo xtask judges`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,7 +21,7 @@ use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolic
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A folder of one test alone; dropping it removes it.
+/// Folder of one test; dropping it removes it.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -46,7 +47,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Begins to beat, with its socket below `folder`.
+    /// Starts the cycle, with its socket below `folder`.
     pub fn start(folder: &Path) -> Self {
         let mut seam = Builder::new("base", &description());
         seam.folder(folder);
@@ -159,12 +160,12 @@ impl Node {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// A file of its folder below /proc.
+    /// Contents of a file in its folder in /proc.
     pub fn about(&self, file: &str) -> String {
         std::fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap()
     }
 
-    /// Waits until it has said this so many times.
+    /// Waits until it has logged these words so many times.
     pub fn says(&mut self, words: &str, times: usize) {
         until(&format!("{words:?}, {times} times"), || {
             assert_eq!(self.process.try_wait().unwrap(), None, "it ended by itself: {}", self.said());
@@ -180,7 +181,7 @@ impl Drop for Node {
     }
 }
 
-/// A peer.
+/// A ROS 2 peer.
 pub struct Peer {
     participant: DomainParticipant,
     publisher: rustdds::Publisher,
@@ -223,7 +224,7 @@ fn reliable() -> QosPolicies {
         .build()
 }
 
-/// Asks again and again, for a minute at most.
+/// Retries until `ready` returns a value, for a minute at most.
 pub fn until<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {

@@ -246,7 +246,19 @@ impl Axis {
             interlock: self.interlock,
             ending,
         };
+        let before = report.stop;
         (self.command, report.stop) = self.guard.step(elapsed, asked, &sight);
+        let enabled = self.heard && sight.state == Some(State::OperationEnabled);
+        report.was_enabled |= enabled;
+        let forbidden = report.stop == Some(StopReason::NotPermitted);
+        let now_permitted = before == Some(StopReason::NotPermitted) && !forbidden;
+        report.waits = match asked.request {
+            Request::Enable if enabled || now_permitted => 0,
+            // Supervision does not ask for what it holds back, and an outage tells nothing of the drive.
+            Request::Enable if report.stop.is_some() && !forbidden => report.waits,
+            Request::Enable => report.waits.saturating_add(u32::from(self.heard)),
+            _ => 0,
+        };
     }
 
     /// The drive is to find its home, where set-points go through to it and it stands.

@@ -1,6 +1,6 @@
 //! Between what the controller asks of an axis and what its drive gets: supervision and brake.
 
-use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::cia402::{self, CyclicMode, Request, State};
 use ethercat::main_device::MainDevice;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
@@ -212,6 +212,9 @@ impl Guard {
         }
     }
 }
+
+/// Supervision and the drive's own care let set-points go on for as long.
+const _: () = assert!(cia402::BLIND_CYCLES as u64 == BLIND_CYCLES);
 
 /// Time a quick stop is given that nobody sees.
 const QUICK_STOP_TIME: Seconds = Seconds(0.4);

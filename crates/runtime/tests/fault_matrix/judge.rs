@@ -4,25 +4,36 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
-use ethercat::cia402::State;
-use ethercat::main_device::Event;
-use motion::supervision::StopReason;
+use ethercat::cia402::{ModeOfOperation, State};
+use ethercat::main_device::Stage;
+use ethercat::time::Instant;
 use onbeat_runtime::bring_up::BringUpError;
 use onbeat_runtime::cycle::Ended;
-use onbeat_runtime::observer::{CycleEvent, Happening};
-use simulator::application::servo::ServoRecord;
+use onbeat_runtime::verdict::{COULD_NOT_RUN, Circumstances, Finding};
+use simulator::application::servo::{ServoRecord, Taken};
 
-use crate::robot::{Cell, Reports};
+use crate::cell::{Cell, Fault, Phase};
+use crate::exchange;
+use crate::robot::{COUNTS_PER_RADIAN, Report};
 use crate::support::PERIOD;
-use crate::wire::{Fault, Phase};
+use crate::wire::Wire;
 
-const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
 /// The limits of the axes.
 const STEP: f64 = 0.05;
 const VELOCITY: f64 = 10.0;
 
 /// Whatever happens, a run is over by then.
 const LONGEST: Duration = Duration::from_secs(25);
+
+/// A run that is over.
+pub(crate) struct Run<'a> {
+    pub(crate) ended: Ended<Wire>,
+    pub(crate) records: &'a [ServoRecord],
+    pub(crate) reports: Vec<Report>,
+    /// It told of another MainDevice.
+    pub(crate) told: bool,
+    pub(crate) took: Duration,
+}
 
 pub(crate) struct Outcome {
     name: String,
@@ -31,7 +42,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// As the exit codes of docs/run.md.
+    /// The program's.
     pub(crate) fn exit_code(&self) -> u8 {
         self.exit_code
     }
@@ -45,75 +56,107 @@ impl Outcome {
         &self.digest
     }
 
-    pub(crate) fn not_up(cell: Cell, error: &BringUpError, took: Duration) -> Self {
-        assert!(took < LONGEST, "{took:?} {cell:?}");
-        let name = format!("not up: {}", kind(error));
-        Self { digest: format!("{error} {took:?}"), name, exit_code: 1 }
-    }
-
-    pub(crate) fn of<L>(
+    /// A bus that did not come up.
+    pub(crate) fn not_up(
         cell: Cell,
-        ended: &Ended<L>,
-        events: Vec<CycleEvent>,
-        records: &[ServoRecord],
-        reports: Vec<Reports>,
+        error: &BringUpError,
+        wire: &Wire,
+        told: bool,
         took: Duration,
     ) -> Self {
         assert!(took < LONGEST, "{took:?} {cell:?}");
-        check_set_points(cell, records);
-        check_freshness(cell, records, &reports);
-        check_the_others(cell, records);
-        let mut words: Vec<String> = Vec::new();
-        let mut exit_code = 0;
-        let mut say = |code: u8, word: String| {
-            if !words.contains(&word) {
-                words.push(word);
-            }
-            exit_code = exit_code.max(code);
-        };
-        if let Some(error) = &ended.failure {
-            say(1, format!("bus failed: {}", variant(error)));
+        let refused = matches!(error, BringUpError::OtherMainDevice { .. });
+        check_that_others_are_told(cell, told || refused);
+        check_that_the_refused_change_nothing(cell, refused, wire);
+        let name = format!("not up: {}{}", kind(error), others(told, wire));
+        Self { digest: format!("{error} {took:?}"), name, exit_code: COULD_NOT_RUN }
+    }
+
+    /// A cycle that is over.
+    pub(crate) fn of(cell: Cell, run: &Run<'_>) -> Self {
+        let Run { ended, records, reports, told, took } = run;
+        assert!(*took < LONGEST, "{took:?} {cell:?}");
+        let taken: Vec<_> = records.iter().map(ServoRecord::taken).collect();
+        check_set_points(cell, &taken, reports);
+        exchange::check(cell, reports);
+        check_the_others(cell, &taken[0]);
+        check_that_others_are_told(cell, *told);
+        check_that_the_refused_change_nothing(cell, false, &ended.link);
+        let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
+        let findings = ended.findings(circumstances);
+        let exit_code = findings.iter().map(Finding::exit_code).max().unwrap_or(0);
+        check_exit_code(cell, exit_code, run, &taken);
+        let words: Vec<String> = findings.iter().map(word).collect();
+        let name = if words.is_empty() { "all well".to_owned() } else { words.join(", ") };
+        let mut digest = format!("{took:?} {exit_code} {findings:?} {:?}", ended.status);
+        for report in reports {
+            let _ = write!(digest, "{report:?}");
         }
-        for (number, status) in ended.status.sub_devices.iter().enumerate() {
-            if let Some(state) = fallen(&events, number) {
-                say(4, format!("SubDevice {number} left Op for {}", state.state_name()));
-            } else if lost_at_the_end(&events, number) {
-                say(4, format!("SubDevice {number} lost"));
-            }
-            let _ = status;
+        Self { name: name + &others(*told, &ended.link), exit_code, digest }
+    }
+}
+
+/// What was told of another MainDevice, and how far that came, if it was a whole one.
+fn others(told: bool, wire: &Wire) -> String {
+    let told = if told { "; another MainDevice is told of" } else { "" };
+    let came = wire.second().map_or(String::new(), |it| format!("; the other came to {:?}", it.came_to()));
+    told.to_owned() + &came
+}
+
+/// An exit code that tells: 0 only if each drive was enabled, stayed so until the run was to stop, came to rest without a
+/// quick stop or a fault, and its SubDevice was brought to Init. Judged by what drives and SubDevices went through.
+fn check_exit_code(cell: Cell, exit_code: u8, run: &Run<'_>, taken: &[Vec<Taken>]) {
+    let stop = run.reports.iter().find(|it| it.stopping).map(|it| it.now);
+    let segment = run.ended.link.segment();
+    let hurt: Vec<String> = (0..taken.len())
+        .filter_map(|number| {
+            let status = segment.sub_devices()[number].al_status();
+            let down = segment.is_powered(number) && status == AlStatus::in_state(AlState::Init);
+            let broken = broken(&taken[number], stop);
+            (!down || broken.is_some()).then(|| format!("drive {number}: {status}, {broken:?}"))
+        })
+        .collect();
+    assert!(exit_code != 0 || hurt.is_empty(), "exit code {exit_code}, {hurt:?} {cell:?}");
+}
+
+/// Where a drive went that it should not have.
+fn broken(taken: &[Taken], stop: Option<Instant>) -> Option<State> {
+    let enabled = |it: &Taken| it.state == State::OperationEnabled;
+    let Some(first) = taken.iter().position(enabled) else {
+        return Some(taken.last().map_or(State::NotReadyToSwitchOn, |it| it.state));
+    };
+    let wrong = |it: &&Taken| {
+        let before = stop.is_none_or(|stop| it.now < stop);
+        let out = matches!(it.state, State::QuickStopActive | State::FaultReactionActive | State::Fault);
+        out || before && !enabled(it)
+    };
+    taken[first..].iter().find(wrong).map(|it| it.state)
+}
+
+/// Whoever shares the wire is told of; refused where it was there first, and not told of where it is not.
+fn check_that_others_are_told(cell: Cell, told: bool) {
+    let others = matches!(cell.fault, Fault::Foreign | Fault::SecondMaster);
+    assert_eq!(told, others, "{cell:?}");
+}
+
+/// Whoever has the bus already keeps it, in Op.
+fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire) {
+    let was_first = cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster;
+    assert_eq!(refused, was_first, "{cell:?}");
+    if refused {
+        assert_eq!(wire.second().unwrap().stage(), Stage::Op);
+        for it in wire.segment().sub_devices() {
+            assert_eq!(it.al_status(), AlStatus::in_state(AlState::Op));
         }
-        if let Some(lost) = ended.lost {
-            say(4, if lost.interface_gone { "interface gone" } else { "bus lost" }.to_owned());
-        }
-        for (axis, stop) in last_stops(&events).into_iter().enumerate() {
-            if let Some(stop) = stop.filter(|stop| stop.is_latched() && *stop != StopReason::Ending) {
-                say(3, format!("axis {axis} stopped: {stop:?}"));
-            }
-        }
-        for (axis, report) in ended.before_init.axes.iter().enumerate() {
-            if matches!(report.state, Some(State::Fault | State::FaultReactionActive)) {
-                say(3, format!("axis {axis} in fault"));
-            }
-        }
-        let mut name = words.join(", ");
-        if name.is_empty() {
-            name = "all well".to_owned();
-        }
-        let mut digest = format!("{took:?} {exit_code} {name} {:?}", ended.status);
-        for (now, axes) in &reports {
-            let _ = write!(digest, "{now:?}{axes:?}");
-        }
-        Self { name, exit_code, digest }
     }
 }
 
 /// Where the others are gone, the first drive is brought to rest and disabled while it is still in Op.
-fn check_the_others(cell: Cell, records: &[ServoRecord]) {
+fn check_the_others(cell: Cell, taken: &[Taken]) {
     let gone = matches!(cell.fault, Fault::CableBreak | Fault::PowerLoss);
     if !gone || !matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown) {
         return;
     }
-    let taken = records[0].taken();
     let last = taken.iter().rev().find(|it| it.operational).unwrap();
     let speed = last.velocity.abs() / COUNTS_PER_RADIAN;
     assert!(last.state == State::SwitchOnDisabled && speed < 0.1, "{last:?} {cell:?}");
@@ -121,19 +164,21 @@ fn check_the_others(cell: Cell, records: &[ServoRecord]) {
 }
 
 /// The rule: from one set-point that a drive takes to the next no farther than the limit of velocity, and than three largest steps
-/// where the one before stood for more than two cycles.
-fn check_set_points(cell: Cell, records: &[ServoRecord]) {
-    for (drive, record) in records.iter().enumerate() {
-        let taken = record.taken();
+/// where the one before stood for more than two cycles. Set-points begin where a drive says it is: with a bit altered about that,
+/// they begin elsewhere.
+fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
+    let altered = exchange::altered_at(reports);
+    let misled = |now: Instant| altered.iter().any(|&at| now >= at && now.since(at) < PERIOD * 4);
+    for (drive, taken) in taken.iter().enumerate() {
         let cyclic = taken.iter().filter(|it| it.follows() && it.controlword.enables_operation());
         let cyclic: Vec<_> = cyclic.collect();
         let mut changed = cyclic.first().map(|it| it.now);
         for pair in cyclic.windows(2) {
             let step = f64::from(pair[1].target_position.wrapping_sub(pair[0].target_position)).abs();
             let step = step / COUNTS_PER_RADIAN;
-            let homes = pair.iter().any(|it| it.mode == ethercat::cia402::ModeOfOperation::Homing);
+            let homes = pair.iter().any(|it| it.mode == ModeOfOperation::Homing);
             // Outside cyclic position the target position only follows the axis.
-            if drive < 2 && !homes {
+            if drive < 2 && !homes && !misled(pair[1].now) {
                 // A set-point that stood is the last one before an outage, or during it.
                 let stood = changed.is_none_or(|changed| pair[1].now.since(changed) > PERIOD * 5 / 2);
                 let within = if stood { 3.0 * STEP } else { VELOCITY * 1e-3 };
@@ -148,63 +193,21 @@ fn check_set_points(cell: Cell, records: &[ServoRecord]) {
     }
 }
 
-/// What is called fresh is where the drive was within the last four cycles: two of the wire, one of the drive, and the way back.
-fn check_freshness(cell: Cell, records: &[ServoRecord], reports: &[Reports]) {
-    // A changed bit that no check sequence has seen is what nobody can tell. A drive that homes counts anew.
-    if cell.fault == Fault::Corrupt {
-        return;
+fn word(finding: &Finding) -> String {
+    match finding {
+        Finding::Overrun { cycle } => format!("overrun in cycle {cycle}"),
+        Finding::BusFailed { error, .. } => format!("bus failed: {}", variant(error)),
+        Finding::AxisInFault { axis, .. } => format!("axis {axis} in fault"),
+        Finding::AxisStopped { axis, reason } => format!("axis {axis} stopped: {reason:?}"),
+        Finding::NotEnabled { axis, .. } => format!("axis {axis} not enabled"),
+        Finding::NotDisabled { axis, .. } => format!("axis {axis} not disabled"),
+        Finding::BusLost { lost, .. } if lost.interface_gone => "interface gone".to_owned(),
+        Finding::BusLost { all_out: true, .. } => "bus lost: all out of Op".to_owned(),
+        Finding::BusLost { .. } => "bus lost".to_owned(),
+        Finding::Silent { position, .. } => format!("SubDevice {position} lost"),
+        Finding::OutsideOp { position, status, .. } => format!("SubDevice {position} in {status}"),
+        Finding::LostInTheStop { position, .. } => format!("SubDevice {position} lost in the stop"),
     }
-    let homes = usize::from(cell.phase == Phase::Homing);
-    for (drive, record) in records.iter().enumerate().skip(homes) {
-        let taken = record.taken();
-        for (now, axes) in reports {
-            let report = axes[drive];
-            if !report.feedback.fresh {
-                continue;
-            }
-            let counts = report.feedback.position.0 * COUNTS_PER_RADIAN;
-            // A drive whose SYNC0 stays away shows what it showed last.
-            let from = taken.partition_point(|it| it.now + PERIOD * 4 < *now).saturating_sub(1);
-            let recent = taken[from..].iter().take_while(|it| it.now <= *now);
-            let near =
-                recent.map(|it| (f64::from(it.position) - counts).abs()).fold(f64::INFINITY, f64::min);
-            assert!(near < 1.5, "drive {drive}: {near} counts from where it was {cell:?} at {now:?}");
-        }
-    }
-}
-
-/// The state a SubDevice was told to have left Op for, if it was not seen to come back.
-fn fallen(events: &[CycleEvent], number: usize) -> Option<AlStatus> {
-    events.iter().rev().find_map(|event| match &event.what {
-        Happening::Bus(Event::StateChanged { position, status, .. })
-            if usize::from(*position) == number =>
-        {
-            Some(*status)
-        }
-        _ => None,
-    })
-}
-
-fn lost_at_the_end(events: &[CycleEvent], number: usize) -> bool {
-    let last = events.iter().rev().find_map(|event| match event.what {
-        Happening::SubDeviceLost { position } if position == number => Some(true),
-        Happening::SubDeviceBack { position, .. } if position == number => Some(false),
-        _ => None,
-    });
-    last == Some(true)
-}
-
-/// Why supervision had each axis when the run came to its end, before the stop.
-fn last_stops(events: &[CycleEvent]) -> [Option<StopReason>; 3] {
-    let mut stops = [None; 3];
-    for event in events {
-        match event.what {
-            Happening::AxisStopped { axis, reason } => stops[axis] = Some(reason),
-            Happening::AxisFreed { axis } => stops[axis] = None,
-            _ => {}
-        }
-    }
-    stops
 }
 
 fn kind(error: &BringUpError) -> String {
@@ -224,16 +227,5 @@ fn variant(error: &impl std::fmt::Debug) -> String {
     match (outer.as_str(), position, inner) {
         ("SubDevice", Some(position), Some(inner)) => format!("SubDevice {position}: {inner}"),
         _ => outer,
-    }
-}
-
-trait StateName {
-    fn state_name(&self) -> String;
-}
-
-impl StateName for AlStatus {
-    fn state_name(&self) -> String {
-        let state = self.al_state().map_or("?".to_owned(), |state: AlState| state.to_string());
-        if self.error { format!("{state} + error") } else { state }
     }
 }

@@ -9,7 +9,7 @@ use ethercat::cia402::object::{
 };
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::main_device::{
-    Configuration, ExpectedIdentity, MainDevice, StartupSdo, SubDeviceConfiguration, Sync0,
+    Configuration, Event, ExpectedIdentity, MainDevice, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
@@ -22,47 +22,60 @@ use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
+use onbeat_runtime::observer::{CycleEvent, Happening};
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 
-use crate::judge::Outcome;
+use crate::cell::{Cell, Fault, Phase};
+use crate::exchange::{Counting, Exchange, Newest, Shown};
+use crate::judge::{Outcome, Run};
 use crate::support::{PERIOD, supervised};
-use crate::wire::{Fault, Phase, Progress, Wire};
+use crate::wire::{Progress, Wire};
 
 /// The last one follows velocities; the first one homes.
 const MODES: [CyclicMode; 3] = [CyclicMode::Position, CyclicMode::Position, CyclicMode::Velocity];
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Cell {
-    pub(crate) phase: Phase,
-    pub(crate) fault: Fault,
-    pub(crate) seed: u64,
-}
+pub(crate) const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
+/// N m, of the drives and of the axes.
+pub(crate) const RATED_TORQUE: f64 = 2.4;
 
 /// What the axes reported in a cycle.
-pub(crate) type Reports = (Instant, [AxisReport; 3]);
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) now: Instant,
+    pub(crate) stopping: bool,
+    pub(crate) axes: [AxisReport; 3],
+    /// The frame that the cycle before has sent.
+    pub(crate) exchange: Option<Exchange>,
+}
 
-/// One run of the cell, judged.
+/// One run of the cell, judged. It listens, brings the bus up, and runs, as the program does.
 pub(crate) fn run(cell: Cell) -> Outcome {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
-    let progress = Progress::default();
-    let (segment, records) = segment(cell);
-    let mut wire = Wire::new(segment, clock.clone(), cell.phase, cell.fault, progress.clone(), cell.seed);
+    let (progress, newest) = (Progress::default(), Newest::default());
+    let (segment, records, shown) = segment(cell);
+    let mut wire = Wire::new(cell, segment, shown, clock.clone(), progress.clone(), newest.clone());
     let mut main_device = MainDevice::new(configuration()).unwrap();
     let stop = StopHandle::new();
     let begin = clock.now();
     let mut pump =
         Pump { main_device: &mut main_device, link: &mut wire, clock: &clock, stop: stop.flag() };
-    if let Err(error) = pump.bring_up(Duration::from_secs(30), |_| ()) {
-        return Outcome::not_up(cell, &error, clock.now().since(begin));
+    let mut told = false;
+    let up = pump.listen().and_then(|()| {
+        pump.bring_up(Duration::from_secs(30), |event| {
+            told |= matches!(event, Event::OtherMainDevice { .. });
+        })
+    });
+    if let Err(error) = up {
+        return Outcome::not_up(cell, &error, &wire, told, clock.now().since(begin));
     }
-    let (see, seen): (Sender<Reports>, Receiver<Reports>) = channel();
-    let controller =
-        Sway { homes: cell.phase == Phase::Homing, progress, see, cycles: 0, times: [None; 3] };
+    let (see, seen): (Sender<Report>, Receiver<Report>) = channel();
+    let homes = cell.phase == Phase::Homing;
+    let controller = Sway { homes, progress, newest, see, cycles: 0, times: [None; 3] };
     // Long enough for the fault and what follows from it.
     let configuration = CycleConfiguration {
         beats: Some(2_500),
@@ -73,16 +86,18 @@ pub(crate) fn run(cell: Cell) -> Outcome {
         Cycle::new(main_device, wire, clock.clone(), &axes(), Box::new(controller), configuration).unwrap();
     let ended = cycle.run(&stop);
     let took = clock.now().since(begin);
-    let events = std::iter::from_fn(|| observer.next_event()).collect();
-    Outcome::of(cell, &ended, events, &records, seen.try_iter().collect(), took)
+    let other = |event: CycleEvent| matches!(event.what, Happening::Bus(Event::OtherMainDevice { .. }));
+    told |= std::iter::from_fn(|| observer.next_event()).any(other);
+    Outcome::of(cell, &Run { ended, records: &records, reports: seen.try_iter().collect(), told, took })
 }
 
 fn identity(number: u32) -> Identity {
     Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402 + number, revision: 1, serial: 0 }
 }
 
-fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>) {
+fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>, [Shown; 3]) {
     let mut records = Vec::new();
+    let mut all_shown = <[Shown; 3]>::default();
     let mut order = [0, 1, 2];
     if cell.fault == Fault::Swapped {
         order.swap(1, 2);
@@ -91,6 +106,7 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>) {
         let description = ServoDescription {
             mapping: mapping(),
             initial_position: 3.0,
+            rated_torque: RATED_TORQUE,
             mode: MODES[number],
             ..ServoDescription::new(DeviceDescription::new(identity(number as u32), "Servo"))
         };
@@ -107,9 +123,11 @@ fn segment(cell: Cell) -> (Segment, Vec<ServoRecord>) {
         }
         records.push(drive.record());
         let sii = with_coe(identity(number as u32), "Servo", mapping()).image().emit();
+        let (drive, shown) = Counting::new(drive);
+        all_shown[number] = shown;
         SubDevice::new(EscDescription::default(), sii, Box::new(drive))
     });
-    (Segment::new(drives.into()), records)
+    (Segment::new(drives.into()), records, all_shown)
 }
 
 fn mapping() -> PdoMapping {
@@ -120,7 +138,7 @@ fn mapping() -> PdoMapping {
     mapping
 }
 
-fn configuration() -> Configuration {
+pub(crate) fn configuration() -> Configuration {
     let sub_device = |number: u32| {
         let Identity { vendor_id, product_code, revision, .. } = identity(number);
         SubDeviceConfiguration {
@@ -161,7 +179,8 @@ fn axes() -> Vec<AxisConfiguration> {
 struct Sway {
     homes: bool,
     progress: Progress,
-    see: Sender<Reports>,
+    newest: Newest,
+    see: Sender<Report>,
     cycles: u64,
     times: [Option<(f64, f64)>; 3],
 }
@@ -200,6 +219,9 @@ impl Controller for Sway {
         if reports[0].homing {
             self.progress.note(Progress::HOMING);
         }
-        let _ = self.see.send((beat.release, [reports[0], reports[1], reports[2]]));
+        let axes = [reports[0], reports[1], reports[2]];
+        let report =
+            Report { now: beat.release, stopping: beat.stopping, axes, exchange: self.newest.get() };
+        let _ = self.see.send(report);
     }
 }

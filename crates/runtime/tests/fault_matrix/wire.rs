@@ -16,109 +16,21 @@ use onbeat_runtime::clock::{Clock, VirtualClock};
 use onbeat_runtime::link::Link;
 use simulator::Segment;
 
-/// When the fault begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// With the first frame.
-    Scan,
-    /// With the first message to a mailbox: the start-up objects are written in PreOp.
-    MailboxTransfer,
-    /// Once a SYNC0 is running.
-    DcStart,
-    /// Once a SubDevice is in SafeOp.
-    BringUp,
-    /// In Op, with the axes in motion.
-    Op,
-    /// In Op, while a drive looks for its home.
-    Homing,
-    /// Once the cycle was asked to stop.
-    Shutdown,
-}
-
-impl Phase {
-    pub(crate) const ALL: [Self; 7] = [
-        Self::Scan,
-        Self::MailboxTransfer,
-        Self::DcStart,
-        Self::BringUp,
-        Self::Op,
-        Self::Homing,
-        Self::Shutdown,
-    ];
-}
-
-/// What goes wrong from there on: for [`WHILE`], or for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// No frame comes through for a while, either way.
-    Loss,
-    /// Replies come 5 ms late for a while.
-    Delay,
-    /// Every reply comes twice for a while.
-    Duplicate,
-    /// Replies overtake each other for a while.
-    Reorder,
-    /// One bit of every fifth reply is another one, as if no check sequence had seen it; such requests are dropped.
-    Corrupt,
-    /// Frames of other programs and other MainDevices come in between for a while.
-    Foreign,
-    /// Replies are cut for a while.
-    Truncated,
-    /// The last SubDevice loses its power for good.
-    PowerLoss,
-    /// The cable behind the first SubDevice breaks for good.
-    CableBreak,
-    /// The last two SubDevices have changed places.
-    Swapped,
-    /// The second SubDevice answers in its mailbox no more.
-    StuckMailbox,
-    /// The second SubDevice refuses Op.
-    RefusedState,
-    /// The EEPROM of the second SubDevice is blank.
-    SiiGarbage,
-    /// The process data watchdog of the second SubDevice expires.
-    WatchdogExpiry,
-    /// The clock of the second SubDevice jumps by 5 ms.
-    ClockJump,
-    /// The interface is down for a while.
-    LinkDown,
-    /// The interface is removed.
-    InterfaceGone,
-    /// The host stands still for 50 ms.
-    HostStall,
-    /// Another MainDevice takes all SubDevices to Init.
-    SecondMaster,
-}
-
-impl Fault {
-    pub(crate) const ALL: [Self; 19] = [
-        Self::Loss,
-        Self::Delay,
-        Self::Duplicate,
-        Self::Reorder,
-        Self::Corrupt,
-        Self::Foreign,
-        Self::Truncated,
-        Self::PowerLoss,
-        Self::CableBreak,
-        Self::Swapped,
-        Self::StuckMailbox,
-        Self::RefusedState,
-        Self::SiiGarbage,
-        Self::WatchdogExpiry,
-        Self::ClockJump,
-        Self::LinkDown,
-        Self::InterfaceGone,
-        Self::HostStall,
-        Self::SecondMaster,
-    ];
-}
+use crate::cell::{Cell, Fault, Phase};
+use crate::exchange::{Newest, Shown, gives_inputs};
+use crate::second::SecondMaster;
 
 /// Time a passing fault lasts.
 const WHILE: Duration = Duration::from_millis(60);
 
+/// By then another MainDevice that began has its bus in Op.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Frames after which an index of ours comes round again.
+const INDICES: usize = 64;
+
 /// From transmit to reply.
-const ROUND_TRIP: Duration = Duration::from_micros(60);
+pub(crate) const ROUND_TRIP: Duration = Duration::from_micros(60);
 
 /// What the controller tells the wire: cycles since the axes move, homing, stopping.
 #[derive(Clone, Debug, Default)]
@@ -140,37 +52,62 @@ impl Progress {
 
 pub(crate) struct Wire {
     segment: Segment,
+    /// What the drives show.
+    shown: [Shown; 3],
     clock: VirtualClock,
-    phase: Phase,
-    fault: Fault,
+    cell: Cell,
     progress: Progress,
+    newest: Newest,
     random: fastrand::Rng,
     began: Option<Instant>,
     replies: VecDeque<(Instant, Vec<u8>)>,
+    /// Replies of before, the oldest first.
+    history: VecDeque<Vec<u8>>,
     frames: u64,
+    second: Option<SecondMaster>,
 }
 
 impl Wire {
     pub(crate) fn new(
+        cell: Cell,
         segment: Segment,
+        shown: [Shown; 3],
         clock: VirtualClock,
-        phase: Phase,
-        fault: Fault,
         progress: Progress,
-        seed: u64,
+        newest: Newest,
     ) -> Self {
-        let random = fastrand::Rng::with_seed(seed);
-        Self {
+        let random = fastrand::Rng::with_seed(cell.seed);
+        let (began, replies) = (None, VecDeque::new());
+        let mut wire = Self {
             segment,
+            shown,
             clock,
-            phase,
-            fault,
+            cell,
             progress,
+            newest,
             random,
-            began: None,
-            replies: VecDeque::new(),
+            began,
+            replies,
+            history: VecDeque::new(),
             frames: 0,
+            second: None,
+        };
+        if cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster {
+            wire.begin();
+            wire.clock.advance(SETTLED);
+            wire.act_until(wire.clock.now());
+            wire.replies.clear();
         }
+        wire
+    }
+
+    pub(crate) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// The other MainDevice, if there is one.
+    pub(crate) fn second(&self) -> Option<&SecondMaster> {
+        self.second.as_ref()
     }
 
     /// True if the passing fault is on.
@@ -183,7 +120,7 @@ impl Wire {
             return;
         }
         let states = || self.segment.sub_devices().iter().map(|it| it.al_status().state);
-        let begins = match self.phase {
+        let begins = match self.cell.phase {
             Phase::Scan => true,
             Phase::MailboxTransfer => writes_to_a_mailbox(frame),
             Phase::DcStart => self.segment.sub_devices().iter().any(|it| {
@@ -197,18 +134,18 @@ impl Wire {
             Phase::Shutdown => self.progress.has(Progress::STOPPING),
         };
         if begins {
-            self.began = Some(self.clock.now());
             self.begin();
         }
     }
 
     /// What happens once.
     fn begin(&mut self) {
+        self.began = Some(self.clock.now());
         let last = self.segment.sub_devices().len() - 1;
         let second = |segment: &mut Segment, change: fn(&mut simulator::SubDevice)| {
             segment.sub_device_mut(1).map(change).unwrap();
         };
-        match self.fault {
+        match self.cell.fault {
             Fault::PowerLoss => assert!(self.segment.power_off(last)),
             Fault::CableBreak => assert!(self.segment.disconnect(0, 1)),
             Fault::StuckMailbox => second(&mut self.segment, |it| it.set_mailbox_runs(false)),
@@ -218,12 +155,44 @@ impl Wire {
             Fault::SiiGarbage => second(&mut self.segment, |it| it.set_sii(vec![0xFF; 2048])),
             Fault::WatchdogExpiry => second(&mut self.segment, simulator::SubDevice::expire_watchdog),
             Fault::ClockJump => assert!(self.segment.jump_clock(1, 5_000_000)),
-            Fault::HostStall => self.clock.advance(Duration::from_millis(50)),
             Fault::SecondMaster => {
-                let mut frame = al_control_for_all(AlControl::request(AlState::Init));
-                self.segment.process_frame(self.clock.now(), &mut frame);
+                self.second = Some(SecondMaster::new(self.clock.now(), self.cell.seed));
             }
             _ => {}
+        }
+    }
+
+    /// Those of whom a frame that leaves now gets inputs, if it gets to them.
+    fn readable(&self) -> [Option<&Shown>; 3] {
+        let cut = match self.cell.fault {
+            Fault::PowerLoss if self.began.is_some() => 2,
+            Fault::CableBreak if self.began.is_some() => 1,
+            _ => 3,
+        };
+        std::array::from_fn(|position| {
+            let status = self.segment.sub_devices()[position].al_status();
+            (position < cut && gives_inputs(status)).then_some(&self.shown[position])
+        })
+    }
+
+    /// The other MainDevice goes on.
+    fn act_until(&mut self, now: Instant) {
+        let Some(second) = &mut self.second else { return };
+        while second.due() <= now {
+            second.act(&mut self.segment, |due, bytes| self.replies.push_back((due, bytes.to_vec())));
+        }
+    }
+
+    /// The first reply until `end`, and when it comes. The other MainDevice's come too.
+    fn next_reply(&mut self, end: Instant) -> Option<(usize, Instant)> {
+        loop {
+            let next = self.replies.iter().enumerate().min_by_key(|(place, (due, _))| (*due, *place));
+            let next = next.map(|(place, (due, _))| (place, *due)).filter(|(_, due)| *due <= end);
+            let until = next.map_or(end, |(_, due)| due);
+            match self.second.as_ref().map(SecondMaster::due) {
+                Some(due) if due < until => self.act_until(due),
+                _ => return next,
+            }
         }
     }
 
@@ -237,15 +206,23 @@ impl Wire {
         if !self.is_on() {
             return self.put(due, bytes);
         }
-        match self.fault {
+        match self.cell.fault {
             Fault::Delay => self.put(due + Duration::from_millis(5), bytes),
             Fault::Duplicate => {
                 self.put(due, bytes.clone());
                 self.put(due, bytes);
             }
+            Fault::Replay => {
+                if let Some(old) = self.history.front().filter(|_| self.history.len() == INDICES).cloned() {
+                    self.put(due, old);
+                }
+                self.put(due, bytes);
+            }
             Fault::Reorder if self.frames % 2 == 0 => self.put(due + Duration::from_micros(1_100), bytes),
-            Fault::Corrupt if self.frames % 5 == 0 => {
+            Fault::Corrupt if self.frames % 5 == 0 => {}
+            Fault::Altered if self.frames % 5 == 0 => {
                 let bit = self.random.usize(14 * 8..bytes.len() * 8);
+                self.newest.is_altered(&bytes, bit);
                 bytes[bit / 8] ^= 1 << (bit % 8);
                 self.put(due, bytes);
             }
@@ -272,11 +249,13 @@ impl Wire {
 
 impl Link for Wire {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.act_until(self.clock.now());
         self.frames += 1;
         self.watch(frame);
         let now = self.clock.now();
         self.segment.advance(now);
-        match self.fault {
+        self.newest.leaves(frame, now, [None; 3]);
+        match self.cell.fault {
             Fault::Loss if self.is_on() => return Ok(()),
             Fault::Corrupt if self.is_on() && self.frames % 7 == 0 => return Ok(()),
             Fault::LinkDown if self.is_on() => return Err(io::Error::from_raw_os_error(libc::ENETDOWN)),
@@ -285,17 +264,28 @@ impl Link for Wire {
             }
             _ => {}
         }
+        self.newest.leaves(frame, now, self.readable());
         let mut bytes = frame.to_vec();
         if self.segment.process_frame(now, &mut bytes) {
-            self.reply(bytes);
+            if let Some(second) = &mut self.second {
+                second.hear(now + ROUND_TRIP, &bytes);
+            }
+            self.reply(bytes.clone());
+            self.history.push_back(bytes);
+            if self.history.len() > INDICES {
+                self.history.pop_front();
+            }
+        }
+        if self.cell.fault == Fault::HostStall && self.began == Some(now) {
+            self.clock.advance(Duration::from_millis(50));
         }
         Ok(())
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
         let end = self.clock.now() + timeout;
-        let next = self.replies.iter().enumerate().min_by_key(|(place, (due, _))| (*due, *place));
-        let next = next.map(|(place, (due, _))| (place, *due)).filter(|(_, due)| *due <= end);
+        self.act_until(self.clock.now());
+        let next = self.next_reply(end);
         if !timeout.is_zero() {
             self.clock.sleep_until(next.map_or(end, |(_, due)| due));
         }
@@ -303,10 +293,10 @@ impl Link for Wire {
         let Some((_, bytes)) = next.and_then(|(place, _)| self.replies.remove(place)) else {
             return Ok(None);
         };
-        if self.fault == Fault::Loss && self.is_on() {
+        if self.cell.fault == Fault::Loss && self.is_on() {
             return Ok(None);
         }
-        if self.fault == Fault::InterfaceGone && self.began.is_some() {
+        if self.cell.fault == Fault::InterfaceGone && self.began.is_some() {
             return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
         }
         let length = bytes.len().min(buffer.len());

@@ -12,7 +12,7 @@ use super::description::{DescriptionError, not_negative};
 use super::{Application, ProcessDataLengths, Replies, StateChange};
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, common};
 
-/// Most channels of a terminal.
+/// Largest number of channels of a terminal.
 pub const MAXIMUM_CHANNELS: usize = 16;
 
 /// Status bit: below the range; the value is the smallest.
@@ -31,10 +31,10 @@ const CHANNEL_STEP: u16 = 0x10;
 const STATUS_SUB_INDEX: u8 = 0x01;
 const VALUE_SUB_INDEX: u8 = 0x11;
 
-/// What hangs on a channel, in digits: 0x7FFF is full scale.
+/// Signal on a channel, in digits: 0x7FFF is full scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
-    /// Always the same.
+    /// Constant value.
     Constant(f64),
     /// `offset + amplitude * sin(2 pi (frequency * time + phase))`.
     Sine {
@@ -50,7 +50,7 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// The value at `now`, of which the epoch is time zero.
+    /// Value at `now`; time zero is the epoch.
     #[must_use]
     pub fn at(&self, now: Instant) -> f64 {
         match *self {
@@ -82,7 +82,7 @@ struct Channel {
 }
 
 impl AnalogueInputs {
-    /// One channel for each of `signals`, 1 to 16.
+    /// A terminal with one channel for each of `signals`, 1 to 16.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels or a signal that is not finite.
@@ -134,7 +134,7 @@ impl AnalogueInputs {
     }
 }
 
-/// The PDOs of a terminal with this many channels: one fixed TxPDO each, 4 bytes.
+/// PDOs of a terminal with this many channels: one fixed TxPDO each, 4 bytes.
 #[must_use]
 pub fn mapping(channels: usize) -> PdoMapping {
     let pdo = |number: u16| {

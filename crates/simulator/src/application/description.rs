@@ -1,4 +1,4 @@
-//! Descriptions that applications are built from, and what can be wrong with them.
+//! Descriptions of applications, and errors in them.
 
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use ethercat::wire::coe::AccessRights;
@@ -7,20 +7,20 @@ use thiserror::Error;
 use crate::coe::common;
 use crate::coe::{DataType, Direction, Entry, Object, ObjectDictionary, READ_WRITE};
 
-/// Why an application cannot be built as described.
+/// Reason for which an application cannot be built as described.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum DescriptionError {
     /// A number that no real device has.
     #[error("{name} is {found}, expected {expected}")]
     Value {
-        /// Which number.
+        /// Name of the number.
         name: &'static str,
-        /// What it should be.
+        /// Expected range.
         expected: &'static str,
-        /// What it is.
+        /// Value found.
         found: f64,
     },
-    /// A PDO outside the indices that the standard gives its direction.
+    /// A PDO outside the indices of its direction in the standard.
     #[error("PDO 0x{found:04X} among the {direction}, expected 0x{first:04X} to 0x{last:04X}")]
     PdoIndex {
         /// `outputs` or `inputs`.
@@ -29,10 +29,10 @@ pub enum DescriptionError {
         first: u16,
         /// Highest index allowed.
         last: u16,
-        /// Index of the PDO.
+        /// Index found.
         found: u16,
     },
-    /// A mapped object that the device has with another length.
+    /// A mapped object whose length in the device differs.
     #[error(
         "PDO 0x{pdo:04X} maps object 0x{index:04X}:{sub_index:02X} with {found} bits, it has {expected}"
     )]
@@ -43,9 +43,9 @@ pub enum DescriptionError {
         index: u16,
         /// Sub-index of the mapped object.
         sub_index: u8,
-        /// Bits it has.
+        /// Length of the object, in bits.
         expected: u16,
-        /// Bits mapped.
+        /// Length in the mapping, in bits.
         found: u8,
     },
 }
@@ -66,8 +66,8 @@ pub(super) fn not_negative(name: &'static str, value: f64) -> Result<f64, Descri
     }
 }
 
-/// Adds mapping and assignment objects for `mapping`, and the objects it maps where `dictionary` lacks them;
-/// those it has may be mapped from then on. PDOs that are not fixed have room for `capacity` objects.
+/// Adds mapping and assignment objects for `mapping`, and the mapped objects that `dictionary` lacks; those
+/// it has become mappable. PDOs that are not fixed have room for `capacity` objects.
 ///
 /// # Errors
 /// [`DescriptionError::PdoIndex`], [`DescriptionError::MappedLength`].

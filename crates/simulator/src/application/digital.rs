@@ -1,7 +1,7 @@
 //! Digital outputs and inputs: channels of one bit, no mailbox.
 //!
 //! An output terminal drives [`Wires`], an input terminal reads them: with the same wires, inputs loop back
-//! outputs; with wires of its own, code sets the inputs and sees the outputs.
+//! outputs; with separate wires, code sets the inputs and reads the outputs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,26 +11,26 @@ use ethercat::time::Instant;
 use super::description::DescriptionError;
 use super::{Application, ProcessDataLengths};
 
-/// Most channels of a terminal.
+/// Largest number of channels of a terminal.
 pub const MAXIMUM_CHANNELS: u8 = 64;
 
-/// Up to 64 wires, each high or low; clones are the same wires.
+/// Up to 64 wires, each high or low; clones share the wires.
 #[derive(Clone, Debug, Default)]
 pub struct Wires {
     levels: Arc<AtomicU64>,
 }
 
 impl Wires {
-    /// All low.
+    /// Wires that are all low.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The levels, wire 0 in the lowest bit.
+    /// Levels of the wires, wire 0 in the lowest bit.
     #[must_use]
     pub fn levels(&self) -> u64 {
-        // Relaxed here and below: a word of its own that orders nothing else.
+        // Relaxed here and below: a word of its own that orders no other memory.
         self.levels.load(Ordering::Relaxed)
     }
 
@@ -39,7 +39,7 @@ impl Wires {
         self.levels.store(levels, Ordering::Relaxed);
     }
 
-    /// Sets one wire; one above 63 does not exist and nothing happens.
+    /// Sets one wire; numbers above 63 have no effect.
     pub fn set(&self, wire: u8, high: bool) {
         let bit = 1_u64.checked_shl(u32::from(wire)).unwrap_or(0);
         if high {
@@ -58,7 +58,7 @@ pub struct DigitalOutputs {
 }
 
 impl DigitalOutputs {
-    /// Drives the first `channels` of `wires`, 1 to 64. All are low unless the state is Op.
+    /// A terminal that drives the first `channels` of `wires`, 1 to 64. All are low unless the state is Op.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.
@@ -91,7 +91,7 @@ pub struct DigitalInputs {
 }
 
 impl DigitalInputs {
-    /// Reads the first `channels` of `wires`, 1 to 64.
+    /// A terminal that reads the first `channels` of `wires`, 1 to 64.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels.

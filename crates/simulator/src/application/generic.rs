@@ -1,4 +1,4 @@
-//! Any device of which only the PDOs are known: outputs are stored, inputs show what was set.
+//! Device of which only the PDOs are known: outputs are stored, inputs return the values set by code.
 
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::pdo::PdoMapping;
@@ -12,10 +12,10 @@ use super::sii::pdos;
 use super::{Application, ProcessDataLengths, Replies, StateChange};
 use crate::coe::{CoeDevice, DeviceDescription, ObjectDictionary, common};
 
-/// A device that holds a mapping, as an SII image or a robot file gives it.
+/// A device with the mapping of an SII image or a robot file.
 ///
-/// Its dictionary has the common objects and one entry for each mapped object, typed by its length.
-/// PDOs that are not fixed can be mapped anew among these.
+/// Its dictionary has the common objects and one entry for each mapped object, typed by its length. PDOs
+/// that are not fixed can be mapped anew from these.
 #[derive(Clone, Debug)]
 pub struct GenericDevice {
     coe: CoeDevice,
@@ -23,7 +23,7 @@ pub struct GenericDevice {
 }
 
 impl GenericDevice {
-    /// Holds `mapping`. Where `serves_coe` is false, the mailbox answers CoE as not supported.
+    /// A device with `mapping`. Where `serves_coe` is false, the mailbox answers CoE as not supported.
     ///
     /// # Errors
     /// [`DescriptionError::MappedLength`] if an object is mapped twice with different lengths, or a common
@@ -38,7 +38,7 @@ impl GenericDevice {
         Ok(Self { coe: CoeDevice::new(dictionary), serves_coe })
     }
 
-    /// The device that `image` says it is, with its PDOs; it serves CoE if the image says so.
+    /// A device with the PDOs of `image`; it serves CoE if the image says so.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -47,7 +47,7 @@ impl GenericDevice {
         Self::new(&DeviceDescription::from_sii(image), &pdos(image), serves_coe)
     }
 
-    /// The objects; outputs are there as last received.
+    /// Object dictionary; outputs are those last received.
     #[must_use]
     pub fn dictionary(&self) -> &ObjectDictionary {
         self.coe.dictionary()
@@ -64,7 +64,7 @@ impl GenericDevice {
     }
 }
 
-/// Objects a PDO has room for.
+/// Capacity of a PDO, in objects.
 const MAPPING_CAPACITY: u8 = 32;
 
 impl Application for GenericDevice {

@@ -1,7 +1,7 @@
-//! What sits behind an ESC: the program that a real SubDevice's microcontroller runs.
+//! Applications behind an ESC: the program of a real SubDevice's microcontroller.
 //!
-//! The ESC and its state machine are the simulator's; an [`Application`] is asked when a state is about
-//! to change, is stepped by time, and serves CoE messages. It never sees frames or registers.
+//! The ESC and its state machine belong to the simulator; an [`Application`] is called before a change of
+//! state, is stepped by time, and serves CoE messages. It never sees frames or registers.
 
 pub mod analogue;
 pub mod description;
@@ -31,34 +31,35 @@ pub use servo::{PlantParameters, ServoDescription, ServoDrive};
 /// [`step`]: Application::step
 /// [`sync0`]: Application::sync0
 pub trait Application: Send {
-    /// Bytes of process data that the current PDO assignment asks for. Asked on PreOp -> SafeOp, before
+    /// Bytes of process data in the current PDO assignment. Read on PreOp -> SafeOp, before
     /// [`enter`](Application::enter): a SyncManager of another length refuses the change with AL status
     /// code 0x001D (outputs) or 0x001E (inputs).
     fn process_data_lengths(&self) -> ProcessDataLengths;
 
-    /// Power comes, for the first time or again: what was set and is not stored is as at first. The state is Init.
+    /// Power comes on, for the first time or again: values that are not stored return to their defaults.
+    /// The state is Init.
     fn power_on(&mut self) {}
 
-    /// A change of state is about to happen; the ESC's own checks have passed.
+    /// A change of state is about to happen; the checks of the ESC have passed.
     ///
-    /// Called for every change, also the SubDevice's own fall from Op to SafeOp (watchdog). Not called
-    /// for a request of the state it is in.
+    /// Called for every change, including the SubDevice's own fall from Op to SafeOp (watchdog). Not called
+    /// for a request of the present state.
     ///
     /// # Errors
     /// The AL status code to show; the old state is then kept. On the way down, and where the ESC has
-    /// device emulation, nothing can be refused and the answer is ignored.
+    /// device emulation, a change cannot be refused and the result is ignored.
     fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
         let _ = change;
         Ok(())
     }
 
-    /// Time passes to `now`: called at fixed steps (see `Segment`), in every state, whether or not
-    /// frames come.
+    /// Advances time to `now`: called at fixed steps (see `Segment`), in every state, with or without
+    /// frames.
     ///
     /// `outputs` is the newest complete set of outputs, only in Op; in all other states it is `None` and
-    /// outputs are to be safe. `inputs` holds what was last put there and is exposed to the MainDevice
-    /// after the call; it is empty below SafeOp. Both are as long as the SyncManagers (several of one
-    /// direction are joined in the order of their numbers), which by then agree with
+    /// outputs must be safe. `inputs` holds the values of the previous call and is exposed to the
+    /// MainDevice after the call; it is empty below SafeOp. Both are as long as the SyncManagers (several
+    /// of one direction are joined in the order of their numbers), which by then agree with
     /// [`process_data_lengths`](Application::process_data_lengths).
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]);
 
@@ -67,22 +68,23 @@ pub trait Application: Send {
         let _ = (event, outputs, inputs);
     }
 
-    /// A CoE message arrived: `request` is the mailbox message behind the six-byte mailbox header,
-    /// beginning with the CoE header. Replies, none or several, go to `replies`.
+    /// Serves a CoE message: `request` is the mailbox message behind the six-byte mailbox header, beginning
+    /// with the CoE header. Replies, none or several, go to `replies`.
     ///
     /// # Errors
-    /// What the mailbox answers instead (ETG.1000.4, 5.6, Table 29): "unsupported protocol" where it speaks no CoE.
+    /// Error that the mailbox answers instead (ETG.1000.4, 5.6, Table 29): "unsupported protocol" where it
+    /// has no CoE.
     fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         let _ = (request, replies);
         Err(MailboxError::UNSUPPORTED_PROTOCOL)
     }
 
-    /// The servo drive that this is, for those who watch what it takes.
+    /// Servo drive of this application, for observers of its set-points.
     fn servo_mut(&mut self) -> Option<&mut ServoDrive> {
         None
     }
 
-    /// Messages nobody asked for: emergencies. Polled after every step while the mailbox is open.
+    /// Sends unsolicited messages: emergencies. Polled after every step while the mailbox is open.
     fn poll_coe(&mut self, replies: &mut Replies<'_>) {
         let _ = replies;
     }
@@ -97,20 +99,20 @@ pub struct ProcessDataLengths {
     pub inputs: usize,
 }
 
-/// What an application is told about a change of state.
+/// A change of state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StateChange {
-    /// The state it is in.
+    /// Present state.
     pub from: AlState,
-    /// The state it is about to be in.
+    /// Next state.
     pub to: AlState,
-    /// Process data as the SyncManagers are set up; zero below SafeOp.
+    /// Lengths of process data in the SyncManagers; zero below SafeOp.
     pub lengths: ProcessDataLengths,
-    /// SYNC0 as the MainDevice has activated it, or `None` if it has not.
+    /// SYNC0 as activated by the MainDevice; `None` while inactive.
     pub sync0: Option<Sync0Configuration>,
 }
 
-/// SYNC0 as the registers have it (ETG.1000.4, 6.12; 0x0990 and 0x09A0).
+/// SYNC0 configuration in the registers (ETG.1000.4, 6.12; 0x0990 and 0x09A0).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync0Configuration {
     /// Time between two events in ns of system time; 0 is a single event.
@@ -120,15 +122,15 @@ pub struct Sync0Configuration {
 /// One rise of SYNC0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sync0Event {
-    /// When it happens on the simulation's own time.
+    /// Instant of the simulation's own time.
     pub now: Instant,
-    /// The SubDevice's system time in ns at which it was due.
+    /// System time of the SubDevice, in ns, at which it was due.
     pub system_time: u64,
 }
 
-/// Where an application puts the CoE messages it sends.
+/// Queue of CoE messages to send.
 ///
-/// They wait here until the MainDevice has read the ones before them.
+/// They wait here until the MainDevice has read the earlier ones.
 #[derive(Debug)]
 pub struct Replies<'a> {
     queue: &'a mut VecDeque<Vec<u8>>,
@@ -136,14 +138,14 @@ pub struct Replies<'a> {
 }
 
 impl<'a> Replies<'a> {
-    /// Collects messages in `queue`, each of at most `payload_limit` bytes.
+    /// A queue with messages of at most `payload_limit` bytes.
     #[must_use]
     pub fn new(queue: &'a mut VecDeque<Vec<u8>>, payload_limit: usize) -> Self {
         Self { queue, payload_limit }
     }
 
-    /// Longest message that fits, in bytes behind the mailbox header: the length of SyncManager 1 less
-    /// six. Also what a request may have had at most is known by its own length.
+    /// Longest message that fits, in bytes behind the mailbox header: the length of SyncManager 1 less six.
+    /// A request's own length shows the limit of the other direction.
     #[must_use]
     pub fn payload_limit(&self) -> usize {
         self.payload_limit
@@ -159,20 +161,20 @@ impl<'a> Replies<'a> {
         fits
     }
 
-    /// Messages that wait to be read.
+    /// Number of messages that wait to be read.
     #[must_use]
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether no message waits.
+    /// True if no message waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 }
 
-/// Messages that wait at most; a MainDevice that never reads must not make a SubDevice grow.
+/// Largest number of messages that wait; a MainDevice that never reads must not grow a SubDevice's memory.
 pub const QUEUE_LIMIT: usize = 64;
 
 /// An application without process data or mailbox services: a coupler or a junction.

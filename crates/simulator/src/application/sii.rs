@@ -1,4 +1,4 @@
-//! SII images for SubDevices that are described in code.
+//! SII images for SubDevices described in code.
 
 use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
 use ethercat::register::SyncManager;
@@ -7,25 +7,25 @@ use ethercat::sii::{
     SiiSyncManager, SyncManagerUse,
 };
 
-/// What an SII image is to say.
+/// Contents of an SII image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiiDescription {
-    /// Who the SubDevice is.
+    /// Identity of the SubDevice.
     pub identity: Identity,
-    /// Its name.
+    /// Name of the SubDevice.
     pub name: String,
     /// Configured station alias; 0 for none.
     pub alias: u16,
-    /// PDOs, those with a SyncManager assigned by default. With CoE outputs belong to SyncManager 2 and
-    /// inputs to 3, else to 0 and behind it: see [`SiiDescription::mapping`].
+    /// PDOs, those with a SyncManager assigned by default. With CoE, outputs belong to SyncManager 2 and
+    /// inputs to 3, else to 0 and the one after it: see [`SiiDescription::mapping`].
     pub mapping: PdoMapping,
     /// Bytes of each mailbox, at least 16, for a SubDevice with CoE.
     pub mailbox: Option<u16>,
-    /// Whether it has a distributed clock with SYNC0.
+    /// True if it has a distributed clock with SYNC0.
     pub distributed_clock: bool,
 }
 
-/// Bytes of each mailbox where nothing else is asked for.
+/// Default size of a mailbox, in bytes.
 pub const MAILBOX_SIZE: u16 = 128;
 
 /// Shortest mailbox (ETG.1000.6, 5.6: header, CoE header and SDO).
@@ -34,14 +34,14 @@ const SMALLEST_MAILBOX: u16 = 16;
 /// First address of the process data memory.
 const PROCESS_DATA_MEMORY: u16 = 0x1000;
 
-/// Bytes a process data SyncManager has room for at least, so that a mapping may grow.
+/// Least length of a process data SyncManager, in bytes, so that a mapping may grow.
 const PROCESS_DATA_ROOM: u16 = 128;
 
 /// DC activation: SYNC0 and the clock's cyclic operation (register 0x0980).
 const ASSIGN_ACTIVATE_SYNC0: u16 = 0x0300;
 
 impl SiiDescription {
-    /// The mapping with each assigned PDO at the SyncManager that the image gives its direction.
+    /// Mapping with each assigned PDO at the SyncManager of its direction in the image.
     #[must_use]
     pub fn mapping(&self) -> PdoMapping {
         let (outputs, inputs) = self.sync_managers();
@@ -52,7 +52,7 @@ impl SiiDescription {
         PdoMapping { outputs: at(&self.mapping.outputs, outputs), inputs: at(&self.mapping.inputs, inputs) }
     }
 
-    /// The image, with checksum.
+    /// Image, with checksum.
     #[must_use]
     pub fn image(&self) -> Image {
         let mapping = self.mapping();
@@ -83,7 +83,7 @@ impl SiiDescription {
                 ));
             address += 2 * size;
         }
-        // Both process data SyncManagers of a CoE SubDevice are always there: 2 and 3 are their numbers.
+        // A CoE SubDevice always has both process data SyncManagers: 2 and 3 are their numbers.
         let has_mailbox = self.mailbox.is_some();
         let output_bytes = assigned_bytes(&mapping.outputs);
         if has_mailbox || output_bytes > 0 {
@@ -164,7 +164,7 @@ pub fn with_coe(identity: Identity, name: &str, mapping: PdoMapping) -> SiiDescr
     }
 }
 
-/// Every PDO of `image`, assigned by default or not; those assigned in the order of their SyncManagers.
+/// All PDOs of `image`, assigned by default or not; those assigned in the order of their SyncManagers.
 #[must_use]
 pub fn pdos(image: &Image) -> PdoMapping {
     let ordered = |mut pdos: Vec<Pdo>| {

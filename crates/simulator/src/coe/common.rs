@@ -1,4 +1,4 @@
-//! The objects every SubDevice with CoE has (ETG.1000.6, 5.6.7.4): device type, error register, names,
+//! Common objects of every SubDevice with CoE (ETG.1000.6, 5.6.7.4): device type, error register, names,
 //! identity, SyncManager types, PDO assignment and synchronisation parameters.
 
 use ethercat::pdo::{Pdo, PdoMapping};
@@ -29,7 +29,7 @@ pub const OUTPUT_SYNCHRONISATION: u16 = 0x1C32;
 /// Synchronisation parameters of SyncManager 3, inputs.
 pub const INPUT_SYNCHRONISATION: u16 = 0x1C33;
 
-/// What a SubDevice says of itself.
+/// Identification objects of a SubDevice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceDescription {
     /// 0x1000: profile number in the low half, 402 for drives; 0 without a profile.
@@ -57,14 +57,14 @@ impl DeviceDescription {
         }
     }
 
-    /// What `image` says.
+    /// Description in `image`.
     #[must_use]
     pub fn from_sii(image: &Image) -> Self {
         Self::new(image.header.identity(), &image.name())
     }
 }
 
-/// A dictionary with the objects every SubDevice with CoE has, and nothing mapped.
+/// A dictionary with the common objects of a SubDevice with CoE, and nothing mapped.
 #[must_use]
 pub fn dictionary(description: &DeviceDescription) -> ObjectDictionary {
     let number = |sub, name, value: u32| {
@@ -107,8 +107,8 @@ pub fn dictionary(description: &DeviceDescription) -> ObjectDictionary {
 /// Adds mapping objects for `pdos` of one direction and the assignment object for those that have a
 /// SyncManager.
 ///
-/// A PDO that is not fixed has room for as many objects as `capacity` says, and then the assignment can be
-/// written too. The objects mapped must be added by the caller.
+/// A PDO that is not fixed has room for `capacity` objects, and then the assignment can be written too. The
+/// mapped objects must be added by the caller.
 pub fn add_pdos(dictionary: &mut ObjectDictionary, direction: Direction, pdos: &[Pdo], capacity: u8) {
     for pdo in pdos {
         dictionary.add(mapping_object(pdo, if pdo.fixed { 0 } else { capacity }));
@@ -136,11 +136,11 @@ const SYNCHRONISATION_TYPE: u16 = 0x0029;
 /// Synchronisation types (ETG.1020, 13.3): free run, with the SyncManager's event, with SYNC0.
 const SYNCHRONISATION_TYPES: [i64; 3] = [0, 1, 2];
 
-/// As [`SYNCHRONISATION_TYPES`], one bit each, as sub-index 4 shows them.
+/// Supported [`SYNCHRONISATION_TYPES`], one bit each, as in sub-index 4.
 const SUPPORTED_SYNCHRONISATION: i64 = 0b0000_0111;
 
-/// The basics of ETG.1020, 13.3. The type is taken and shown; what the application does follows the ESC's
-/// configuration.
+/// Basic synchronisation parameters of ETG.1020, 13.3. The type is accepted and shown; the application
+/// follows the configuration of the ESC.
 fn synchronisation(index: u16, name: &str) -> Object {
     let kind = Allowed::OneOf(SYNCHRONISATION_TYPES.to_vec());
     let settable = AccessRights::READ.with(AccessRights::WRITE_PRE_OP);

@@ -12,8 +12,8 @@ use super::mapping;
 use super::object::{Entry, Object};
 
 impl ObjectDictionary {
-    /// Answers an SDO upload with complete access from sub-index `first`, 0 or 1: the entries up to what
-    /// sub-index 0 holds.
+    /// Serves an SDO upload with complete access from sub-index `first`, 0 or 1: the entries up to the
+    /// number in sub-index 0.
     ///
     /// # Errors
     /// 0x06020000 without such an object, 0x06010000 for a single value or a `first` above 1, 0x06010004
@@ -40,10 +40,10 @@ impl ObjectDictionary {
         Ok(bytes)
     }
 
-    /// Carries out an SDO download with complete access from sub-index `first`, 0 or 1: all of it or none.
+    /// Executes an SDO download with complete access from sub-index `first`, 0 or 1: all of it or none.
     ///
-    /// A sub-index 0 that can be written is set last, as PDO mapping and assignment want it. Entries that
-    /// are read-only must hold what is already there.
+    /// A writable sub-index 0 is set last, as PDO mapping and assignment need it. Read-only entries must be
+    /// downloaded with their present values.
     ///
     /// # Errors
     /// As [`ObjectDictionary::upload_complete`] and [`ObjectDictionary::download`].
@@ -64,7 +64,7 @@ impl ObjectDictionary {
         result
     }
 
-    /// Most bytes a download with complete access takes.
+    /// Largest number of bytes of a download with complete access.
     ///
     /// # Errors
     /// As [`ObjectDictionary::upload_complete`]; 0x06010002 or 0x08000022 if no entry can be written.
@@ -132,7 +132,7 @@ fn aligned(bits: usize, entry: &Entry) -> usize {
     if entry.bit_length < 8 { bits } else { bits.next_multiple_of(8) }
 }
 
-/// Cuts `bytes` into the values of the object's entries. They may end behind the last entry that a
+/// Splits `bytes` into the values of the object's entries. They may end behind the last entry that a
 /// downloaded or present sub-index 0 counts.
 fn split(object: &Object, first: u8, bytes: &[u8]) -> Result<Vec<(u8, Vec<u8>)>, AbortCode> {
     let count = match first {

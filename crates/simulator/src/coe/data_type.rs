@@ -35,8 +35,8 @@ impl DataType {
     /// 32-bit signed.
     pub const I32: Self = Self::Integer(32);
 
-    /// Index of the type in the object dictionary, as entry descriptions show it; 0 for a number of bits
-    /// that has none.
+    /// Index of the type in the object dictionary, as in entry descriptions; 0 for a number of bits without
+    /// one.
     #[must_use]
     pub const fn code(self) -> u16 {
         match self {
@@ -78,7 +78,7 @@ impl DataType {
         }
     }
 
-    /// The plain type of a process data entry of which only the number of bits is known.
+    /// Plain type of a process data entry of which only the number of bits is known.
     #[must_use]
     pub const fn of_bit_length(bits: u8) -> Self {
         match bits {
@@ -89,13 +89,13 @@ impl DataType {
         }
     }
 
-    /// Whether values are two's complement.
+    /// True if values are two's complement.
     #[must_use]
     pub const fn is_signed(self) -> bool {
         matches!(self, Self::Integer(_))
     }
 
-    /// Whether a value may be shorter than the entry.
+    /// True if a value may be shorter than the entry.
     #[must_use]
     pub const fn is_string(self) -> bool {
         matches!(self, Self::VisibleString | Self::OctetString)

@@ -1,4 +1,4 @@
-//! The object dictionary: what SDOs read and write, PDOs copy, and the application works with.
+//! Object dictionary: shared by SDOs, PDOs and the application.
 
 use ethercat::al::AlState;
 use ethercat::sdo_abort::AbortCode;
@@ -15,28 +15,28 @@ use super::object::{Entry, Object, decode, reads_in, writes_in};
 #[derive(Clone, Debug, Default)]
 pub struct ObjectDictionary {
     objects: Vec<Object>,
-    /// Most bits of all PDOs of one direction together.
+    /// Largest number of bits of all PDOs of one direction together.
     process_data_limit: usize,
 }
 
-/// Where an entry stands in the dictionary that gave it; no meaning in any other.
+/// Handle of an entry, valid only in the dictionary that returned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryId {
     object: u16,
     entry: u16,
 }
 
-/// Most bytes of process data of one direction, unless set otherwise: what one datagram can carry.
+/// Default limit of process data of one direction, in bytes: the capacity of one datagram.
 pub const PROCESS_DATA_LIMIT: usize = 1486;
 
 impl ObjectDictionary {
-    /// Without objects.
+    /// A dictionary without objects.
     #[must_use]
     pub fn new() -> Self {
         Self { objects: Vec::new(), process_data_limit: 8 * PROCESS_DATA_LIMIT }
     }
 
-    /// Adds an object, in place of one with the same index. Handles given out before become stale.
+    /// Adds an object, in place of one with the same index. Earlier handles become stale.
     pub fn add(&mut self, object: Object) {
         match self.objects.binary_search_by_key(&object.index, |other| other.index) {
             Ok(position) => self.objects[position] = object,
@@ -44,13 +44,13 @@ impl ObjectDictionary {
         }
     }
 
-    /// The objects, ascending by index.
+    /// Objects, ascending by index.
     #[must_use]
     pub fn objects(&self) -> &[Object] {
         &self.objects
     }
 
-    /// The object at `index`.
+    /// Object at `index`.
     ///
     /// # Errors
     /// 0x06020000 if there is none.
@@ -58,7 +58,7 @@ impl ObjectDictionary {
         self.position(index).map(|position| &self.objects[position])
     }
 
-    /// Where entry `index`:`sub_index` stands.
+    /// Handle of entry `index`:`sub_index`.
     ///
     /// # Errors
     /// 0x06020000 without such an object, 0x06090011 without such a sub-index.
@@ -69,7 +69,7 @@ impl ObjectDictionary {
         Ok(EntryId { object: object as u16, entry: entry as u16 })
     }
 
-    /// The entry at `id`.
+    /// Entry of `id`.
     ///
     /// # Panics
     /// With an id of another dictionary.
@@ -78,7 +78,7 @@ impl ObjectDictionary {
         &self.objects[usize::from(id.object)].entries[usize::from(id.entry)]
     }
 
-    /// The object at `index`, to build on.
+    /// Object at `index`, for changes while the SubDevice is built.
     pub(crate) fn object_mut(&mut self, index: u16) -> Option<&mut Object> {
         self.position(index).ok().map(|position| &mut self.objects[position])
     }
@@ -87,24 +87,24 @@ impl ObjectDictionary {
         &mut self.objects[usize::from(id.object)].entries[usize::from(id.entry)]
     }
 
-    /// The value's first 64 bits, sign-extended for signed types.
+    /// First 64 bits of the value, sign-extended for signed types.
     #[must_use]
     pub fn get(&self, id: EntryId) -> i64 {
         self.entry(id).integer()
     }
 
-    /// Sets a value from inside the SubDevice: no access rights, no range; cut to the entry's bits.
+    /// Sets a value from inside the SubDevice: without access rights or range, cut to the entry's bits.
     pub fn set(&mut self, id: EntryId, value: i64) {
         self.entry_mut(id).set_integer(value);
     }
 
-    /// The value at `index`:`sub_index`, or `None` if there is no such entry.
+    /// Value at `index`:`sub_index`, or `None` if there is no such entry.
     #[must_use]
     pub fn value(&self, index: u16, sub_index: u8) -> Option<i64> {
         self.find(index, sub_index).ok().map(|id| self.get(id))
     }
 
-    /// Answers an SDO upload of one entry: the value's bytes.
+    /// Serves an SDO upload of one entry: returns the value's bytes.
     ///
     /// # Errors
     /// 0x06020000 and 0x06090011 if there is no such entry, 0x06010001 if it is write-only, 0x08000022 if
@@ -115,7 +115,7 @@ impl ObjectDictionary {
         Ok(entry.bytes())
     }
 
-    /// Carries out an SDO download of one entry.
+    /// Executes an SDO download of one entry.
     ///
     /// # Errors
     /// 0x06020000 and 0x06090011 if there is no such entry, 0x06010002 if it is read-only, 0x08000022 if
@@ -137,7 +137,7 @@ impl ObjectDictionary {
         Ok(())
     }
 
-    /// What a download to this entry must hold before its data comes: the most bytes it takes.
+    /// Checks a download to this entry before its data comes; returns the most bytes it takes.
     ///
     /// # Errors
     /// As [`ObjectDictionary::download`], as far as they do not depend on the value.
@@ -147,7 +147,7 @@ impl ObjectDictionary {
         Ok(entry.byte_length())
     }
 
-    /// Most bits of all PDOs of one direction together.
+    /// Largest number of bits of all PDOs of one direction together.
     #[must_use]
     pub fn process_data_limit(&self) -> usize {
         self.process_data_limit
@@ -164,7 +164,7 @@ impl ObjectDictionary {
             entry.value.clear();
             entry.value.extend_from_slice(bytes);
             if entry.data_type == DataType::OctetString {
-                // Process data may hold it, which has one length only.
+                // Process data may contain it, so it has only one length.
                 let length = entry.byte_length();
                 entry.value.resize(length, 0);
             }

@@ -1,5 +1,5 @@
-//! The server's side of the SDO information service (ETG.1000.6, 5.6.3): lists of objects, and
-//! descriptions of objects and entries, cut into fragments where the mailbox is small.
+//! Server of the SDO information service (ETG.1000.6, 5.6.3): lists of objects, and descriptions of objects
+//! and entries, split into fragments where the mailbox is small.
 //!
 //! Of the values that may follow an entry's description, minimum and maximum are given where the entry has
 //! a range; unit and default value are not.
@@ -14,7 +14,7 @@ use super::dictionary::ObjectDictionary;
 use super::object::{Allowed, Entry, Object};
 use crate::application::Replies;
 
-/// An answer on its way.
+/// Fragments of an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Fragments {
     kind: Kind,
@@ -34,12 +34,12 @@ enum Kind {
 const OVERHEAD: usize = 6;
 
 impl Fragments {
-    /// That a request cannot be answered.
+    /// Error answer to a request.
     pub(super) fn error(code: AbortCode) -> Self {
         Self { kind: Kind::Error(code), bytes: Vec::new(), sent: 0 }
     }
 
-    /// The answer to `request`; `None` to an error, as errors answered with errors would go on for ever.
+    /// Answer to `request`; `None` to an error, as errors in reply to errors would go on for ever.
     pub(super) fn answering(
         dictionary: &ObjectDictionary,
         request: &SdoInformationService<'_>,
@@ -62,9 +62,9 @@ impl Fragments {
         })
     }
 
-    /// Puts out as many fragments as there is room for. Returns whether the last one is out.
+    /// Sends as many fragments as there is room for. Returns `true` once the last one is sent.
     pub(super) fn push(&mut self, replies: &mut Replies<'_>, message: &mut Vec<u8>) -> bool {
-        // Indices in a list are not torn apart.
+        // Indices in a list are not split.
         let room = replies.payload_limit().saturating_sub(OVERHEAD) & !1;
         message.resize(replies.payload_limit(), 0);
         loop {
@@ -81,7 +81,7 @@ impl Fragments {
                     Kind::Error(code) => SdoInformationService::Error(code),
                 },
             };
-            // A mailbox with no room for any answer gets none.
+            // A mailbox without room for any answer gets none.
             let Ok(length) = information.emit(message) else { return true };
             if end == self.sent && left > 0 {
                 return true;
@@ -113,7 +113,7 @@ fn list(dictionary: &ObjectDictionary, list_type: ListType) -> Result<Vec<u8>, A
     Ok(bytes)
 }
 
-/// The five lists, in the order in which [`ListType::LENGTHS`] tells their lengths.
+/// The five lists, in the order of their lengths in [`ListType::LENGTHS`].
 const LISTS: [ListType; 5] = [
     ListType::ALL,
     ListType::RX_PDO_MAPPABLE,

@@ -1,9 +1,9 @@
-//! PDO mapping (0x1600 to 0x17FF, 0x1A00 to 0x1BFF) and PDO assignment (0x1C12, 0x1C13): which objects lie
-//! where in the process data (ETG.1000.6, 5.6.7.4.7 ff.; CiA 301, 7.5.2.35 ff.).
+//! PDO mapping (0x1600 to 0x17FF, 0x1A00 to 0x1BFF) and PDO assignment (0x1C12, 0x1C13): places of the
+//! objects in the process data (ETG.1000.6, 5.6.7.4.7 ff.; CiA 301, 7.5.2.35 ff.).
 //!
-//! Both are written the standard's way: sub-index 0 := 0, then the entries, then sub-index 0 := their
-//! number, which is when the whole is checked. A mapping cannot be written while its PDO is assigned, or outside PreOp:
-//! "device state" (0x08000022).
+//! Both are written in the order of the standard: sub-index 0 := 0, then the entries, then sub-index 0 :=
+//! their number, which triggers the check of the whole. A mapping cannot be written while its PDO is
+//! assigned, or outside PreOp: "device state" (0x08000022).
 
 use core::ops::RangeInclusive;
 
@@ -17,7 +17,7 @@ use super::data_type::DataType;
 use super::dictionary::{EntryId, ObjectDictionary};
 use super::object::{Entry, Object};
 
-/// Which way process data goes.
+/// Direction of process data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// MainDevice to SubDevice: RxPDOs, SyncManager 2.
@@ -45,7 +45,7 @@ impl Direction {
         }
     }
 
-    /// The right an entry must have to be mapped.
+    /// Right that an entry needs to be mapped.
     #[must_use]
     pub const fn mappable(self) -> AccessRights {
         match self {
@@ -57,7 +57,7 @@ impl Direction {
 
 const DIRECTIONS: [Direction; 2] = [Direction::Outputs, Direction::Inputs];
 
-/// The mapping object of `pdo`, with room for `capacity` entries; writable in PreOp unless it is fixed.
+/// Mapping object of `pdo`, with room for `capacity` entries; writable in PreOp unless it is fixed.
 #[must_use]
 pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
     let access =
@@ -74,8 +74,7 @@ pub fn mapping_object(pdo: &Pdo, capacity: u8) -> Object {
     Object::record(pdo.index, name, PDO_MAPPING_TYPE, entries).with_count(length(&pdo.entries), access)
 }
 
-/// The assignment object for one direction, with room for `capacity` PDOs; writable in PreOp unless
-/// `fixed`.
+/// Assignment object of one direction, with room for `capacity` PDOs; writable in PreOp unless `fixed`.
 #[must_use]
 pub fn assignment_object(direction: Direction, assigned: &[u16], capacity: u8, fixed: bool) -> Object {
     let access =
@@ -115,7 +114,7 @@ fn length<T>(items: &[T]) -> u8 {
     u8::try_from(items.len()).unwrap_or(u8::MAX)
 }
 
-/// What mapping and assignment demand of a write, besides what every entry demands.
+/// Checks of mapping and assignment on a write, beyond those of every entry.
 pub(super) fn check_write(
     dictionary: &ObjectDictionary,
     index: u16,
@@ -134,7 +133,7 @@ pub(super) fn check_write(
             if dictionary.value(index, 0) != Some(0) {
                 return Err(AbortCode::SUB_INDEX_0_NOT_ZERO);
             }
-            // Zero clears an entry; whether a counted one may be empty shows with the count.
+            // Zero clears an entry; the count shows if a counted one may be empty.
             return if value == 0 {
                 Ok(())
             } else {
@@ -164,12 +163,12 @@ pub(super) fn check_write(
     Ok(())
 }
 
-/// Whether one of the first `position` PDOs of an assignment is `pdo` already.
+/// True if one of the first `position` PDOs of an assignment is already `pdo`.
 fn is_earlier(assignment: &Object, position: usize, pdo: i64) -> bool {
     assignment.entries().iter().skip(1).take(position).any(|entry| entry.integer() == pdo)
 }
 
-/// Whether a mapping or assignment entry may have this value, and the bits it then takes.
+/// Checks the value of a mapping or assignment entry; returns the bits it then takes.
 fn check_entry(
     dictionary: &ObjectDictionary,
     direction: Direction,
@@ -195,7 +194,7 @@ fn check_entry(
     if fits { Ok(usize::from(mapped.bit_length)) } else { Err(AbortCode::NOT_MAPPABLE) }
 }
 
-/// The PDOs assigned, in their order.
+/// Assigned PDOs, in their order.
 fn assigned(dictionary: &ObjectDictionary, direction: Direction) -> impl Iterator<Item = u16> + '_ {
     let assignment = dictionary.object(direction.assignment()).ok();
     let count = assignment.and_then(|object| object.entry(0)).map_or(0, Entry::integer);
@@ -203,7 +202,7 @@ fn assigned(dictionary: &ObjectDictionary, direction: Direction) -> impl Iterato
     (1..=count).filter_map(entry).map(|entry| entry.integer() as u16)
 }
 
-/// The counted entries of a mapping object.
+/// Counted entries of a mapping object.
 fn mapped(mapping: &Object) -> impl Iterator<Item = PdoEntry> + '_ {
     let count = mapping.entry(0).map_or(0, Entry::integer);
     (1..=count)
@@ -211,8 +210,8 @@ fn mapped(mapping: &Object) -> impl Iterator<Item = PdoEntry> + '_ {
         .map(|entry| PdoEntry::from_mapping_value(entry.integer() as u32))
 }
 
-/// How process data of one direction and the dictionary correspond, worked out in advance so that a beat
-/// neither searches nor allocates.
+/// Prepared copies between process data of one direction and the dictionary, so that a cycle neither
+/// searches nor allocates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyPlan {
     steps: Vec<(usize, EntryId)>,
@@ -220,8 +219,7 @@ pub struct CopyPlan {
 }
 
 impl CopyPlan {
-    /// The plan for the present assignment and mappings. Objects that do not exist are left out, as
-    /// padding is.
+    /// Plan for the present assignment and mappings. Objects that do not exist are left out, like padding.
     #[must_use]
     pub fn new(dictionary: &ObjectDictionary, direction: Direction) -> Self {
         let mut plan = Self::default();
@@ -244,13 +242,13 @@ impl CopyPlan {
         self.bit_length.div_ceil(8)
     }
 
-    /// Whether the entry is mapped.
+    /// True if the entry is mapped.
     #[must_use]
     pub fn contains(&self, id: EntryId) -> bool {
         self.steps.iter().any(|(_, mapped)| *mapped == id)
     }
 
-    /// Takes outputs into the dictionary. Entries past the end of `process_data` stay as they are.
+    /// Copies outputs into the dictionary. Entries past the end of `process_data` keep their values.
     pub fn take(&self, dictionary: &mut ObjectDictionary, process_data: &[u8]) {
         for &(bit_offset, id) in &self.steps {
             let entry = dictionary.entry_mut(id);
@@ -259,7 +257,7 @@ impl CopyPlan {
         }
     }
 
-    /// Puts inputs from the dictionary into `process_data`. Padding stays as it is.
+    /// Copies inputs from the dictionary into `process_data`. Padding keeps its bits.
     pub fn put(&self, dictionary: &ObjectDictionary, process_data: &mut [u8]) {
         for &(bit_offset, id) in &self.steps {
             let entry = dictionary.entry(id);

@@ -1,17 +1,17 @@
-//! CANopen over EtherCAT as a SubDevice serves it (ETG.1000.6, 5.6): the object dictionary, SDOs, SDO
+//! CANopen over EtherCAT on the SubDevice's side (ETG.1000.6, 5.6): the object dictionary, SDOs, SDO
 //! information and emergencies.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`data_type`] | the basic data types and their codes |
 //! | [`object`] | objects, entries, access rights |
 //! | [`dictionary`] | the dictionary: look-up, SDO access with its abort codes |
 //! | [`complete_access`] | all sub-indices of an object at once |
 //! | [`mapping`] | PDO mapping and assignment, and the plan that copies process data |
-//! | [`common`] | the objects every CoE SubDevice has |
+//! | [`common`] | common objects of every CoE SubDevice |
 //! | [`server`] | SDO transfers and emergencies |
 //! | [`device`] | dictionary, server and process data together |
-//! | [`information`] | SDO information: the dictionary described |
+//! | [`information`] | SDO information: descriptions of the objects |
 
 pub mod common;
 pub mod complete_access;

@@ -1,20 +1,20 @@
-//! Objects and their entries, as the dictionary holds them (ETG.1000.6, 5.6.7).
+//! Objects of the dictionary and their entries (ETG.1000.6, 5.6.7).
 
 use ethercat::al::AlState;
 use ethercat::wire::coe::{AccessRights, ObjectCode};
 
 use super::data_type::DataType;
 
-/// Read and write in every state with a mailbox.
+/// Access to read and write in every state with a mailbox.
 pub const READ_WRITE: AccessRights = AccessRights::READ.with(AccessRights::WRITE);
 
-/// Whether `access` grants reading in `state`.
+/// True if `access` grants reading in `state`.
 #[must_use]
 pub const fn reads_in(access: AccessRights, state: AlState) -> bool {
     access.0 & state_bit(state) != 0
 }
 
-/// Whether `access` grants writing in `state`.
+/// True if `access` grants writing in `state`.
 #[must_use]
 pub const fn writes_in(access: AccessRights, state: AlState) -> bool {
     access.0 >> 3 & state_bit(state) != 0
@@ -29,20 +29,20 @@ const fn state_bit(state: AlState) -> u16 {
     }
 }
 
-/// Which values an entry takes.
+/// Values that an entry accepts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Allowed {
-    /// Whatever its type can hold.
+    /// Any value of its type.
     #[default]
     Any,
     /// From the first to the second, both included.
     Range(i64, i64),
-    /// These only.
+    /// Only these.
     OneOf(Vec<i64>),
 }
 
 impl Allowed {
-    /// Whether `value` may be written.
+    /// True if `value` may be written.
     #[must_use]
     pub fn permits(&self, value: i64) -> bool {
         match self {
@@ -60,13 +60,13 @@ pub struct Entry {
     pub sub_index: u8,
     /// Type.
     pub data_type: DataType,
-    /// Bits: of the type, or the longest a string may be.
+    /// Length in bits: of the type, or the longest of a string.
     pub bit_length: u16,
-    /// Who may do what.
+    /// Access rights.
     pub access: AccessRights,
     /// Name.
     pub name: String,
-    /// Which values it takes when written by SDO.
+    /// Values accepted in a write by SDO.
     pub allowed: Allowed,
     /// Value, little-endian; at most `byte_length` bytes.
     pub(super) value: Vec<u8>,
@@ -92,14 +92,14 @@ impl Entry {
         }
     }
 
-    /// With this value, cut to the entry's length.
+    /// Sets the value, cut to the entry's length.
     #[must_use]
     pub fn with_value(mut self, value: i64) -> Self {
         self.set_integer(value);
         self
     }
 
-    /// With this text, and as long as it.
+    /// Sets the text, and the length of the entry to its length.
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Self {
         self.value = text.as_bytes().to_vec();
@@ -108,7 +108,7 @@ impl Entry {
         self
     }
 
-    /// With this length, all zero.
+    /// Sets the length, with all bits zero.
     #[must_use]
     pub fn with_bit_length(mut self, bit_length: u16) -> Self {
         self.bit_length = bit_length;
@@ -116,26 +116,26 @@ impl Entry {
         self
     }
 
-    /// Taking these values only.
+    /// Accepts only these values.
     #[must_use]
     pub fn with_allowed(mut self, allowed: Allowed) -> Self {
         self.allowed = allowed;
         self
     }
 
-    /// Bytes of the longest value, as an SDO carries it.
+    /// Bytes of the longest value, as in an SDO.
     #[must_use]
     pub fn byte_length(&self) -> usize {
         usize::from(self.bit_length.div_ceil(8))
     }
 
-    /// The value's bytes, as an SDO carries them.
+    /// Bytes of the value, as in an SDO.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.value
     }
 
-    /// The first 64 bits of the value, sign-extended for signed types.
+    /// First 64 bits of the value, sign-extended for signed types.
     #[must_use]
     pub fn integer(&self) -> i64 {
         decode(&self.value, self.data_type)
@@ -154,7 +154,7 @@ impl Entry {
     }
 }
 
-/// The integer in `bytes`, sign-extended for signed types; bytes past the eighth do not count.
+/// Integer in `bytes`, sign-extended for signed types; bytes past the eighth are ignored.
 pub(super) fn decode(bytes: &[u8], data_type: DataType) -> i64 {
     let length = bytes.len().min(8);
     let mut raw = [0; 8];
@@ -185,7 +185,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// A single value.
+    /// An object of a single value.
     #[must_use]
     pub fn variable(index: u16, entry: Entry) -> Self {
         Self {
@@ -225,7 +225,7 @@ impl Object {
         Self { index, code, data_type_code, name: name.to_owned(), entries }
     }
 
-    /// With this access to sub-index 0.
+    /// Sets count and access of sub-index 0.
     #[must_use]
     pub fn with_count(mut self, count: u8, access: AccessRights) -> Self {
         if let Some(entry) = self.entries.first_mut() {
@@ -241,7 +241,7 @@ impl Object {
         &self.entries
     }
 
-    /// The entry at `sub_index`.
+    /// Entry at `sub_index`.
     #[must_use]
     pub fn entry(&self, sub_index: u8) -> Option<&Entry> {
         self.position(sub_index).map(|position| &self.entries[position])
@@ -257,7 +257,7 @@ impl Object {
         self.position(sub_index).map(|position| &mut self.entries[position])
     }
 
-    /// Adds an entry, in place of one with the same sub-index; a read-only sub-index 0 goes on counting.
+    /// Adds an entry, in place of one with the same sub-index; a read-only sub-index 0 is updated.
     pub(crate) fn add_entry(&mut self, entry: Entry) {
         match self.entries.binary_search_by_key(&entry.sub_index, |other| other.sub_index) {
             Ok(position) => self.entries[position] = entry,

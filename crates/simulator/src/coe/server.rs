@@ -1,6 +1,6 @@
-//! The SDO server (ETG.1000.6, 5.6.2) and the emergencies a SubDevice sends (5.6.4).
+//! SDO server (ETG.1000.6, 5.6.2) and emergencies of a SubDevice (5.6.4).
 //!
-//! One transfer at a time: a new initiating request ends the one before it, as a client that lost a reply
+//! One transfer at a time: a new initiating request ends the previous one, as a client that lost a reply
 //! starts again. Segments are as long as the mailbox allows.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use super::dictionary::ObjectDictionary;
 use super::information::Fragments;
 use crate::application::Replies;
 
-/// Serves an object dictionary.
+/// Server of an object dictionary.
 #[derive(Clone, Debug)]
 pub struct CoeServer {
     dictionary: ObjectDictionary,
@@ -28,7 +28,7 @@ pub struct CoeServer {
     message: Vec<u8>,
 }
 
-/// What an SDO addresses.
+/// Address of an SDO.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     index: u16,
@@ -36,7 +36,7 @@ struct Target {
     complete_access: bool,
 }
 
-/// The transfer whose next segment is awaited.
+/// Transfer whose next segment is awaited.
 #[derive(Clone, Debug)]
 enum Transfer {
     None,
@@ -44,14 +44,14 @@ enum Transfer {
     Download { target: Target, bytes: Vec<u8>, total: usize, toggle: bool },
 }
 
-/// Emergencies that wait at most; later ones are dropped.
+/// Largest number of emergencies that wait; later ones are dropped.
 const EMERGENCY_LIMIT: usize = 16;
 
 /// Bytes of CoE and SDO header before the data of a segment.
 const SEGMENT_OVERHEAD: usize = 3;
 
 impl CoeServer {
-    /// Serves `dictionary`, in Init.
+    /// A server of `dictionary`, in Init.
     #[must_use]
     pub fn new(dictionary: ObjectDictionary) -> Self {
         Self {
@@ -64,19 +64,19 @@ impl CoeServer {
         }
     }
 
-    /// The objects.
+    /// Object dictionary.
     #[must_use]
     pub fn dictionary(&self) -> &ObjectDictionary {
         &self.dictionary
     }
 
-    /// The objects, to change values from inside the SubDevice.
+    /// Object dictionary, to change values from inside the SubDevice.
     pub fn dictionary_mut(&mut self) -> &mut ObjectDictionary {
         &mut self.dictionary
     }
 
-    /// The AL state changes to `state`: access rights follow it, and in Init every transfer and message
-    /// is forgotten, as the mailbox is.
+    /// Follows the AL state: access rights depend on it, and in Init every transfer and message is dropped
+    /// with the mailbox.
     pub fn enter(&mut self, state: AlState) {
         self.state = state;
         if state == AlState::Init {
@@ -94,7 +94,7 @@ impl CoeServer {
         }
     }
 
-    /// Puts out what waits: emergencies and fragments of SDO information.
+    /// Sends waiting messages: emergencies and fragments of SDO information.
     pub fn poll(&mut self, replies: &mut Replies<'_>) {
         while let Some(emergency) = self.emergencies.front() {
             let mut message = [0; EMERGENCY_LENGTH];
@@ -111,11 +111,12 @@ impl CoeServer {
         }
     }
 
-    /// Takes a CoE message, starting with its CoE header, and answers it.
+    /// Serves a CoE message, starting with its CoE header.
     ///
     /// # Errors
-    /// The mailbox error to answer with (ETG.1000.4, 5.6, Table 29): "service not supported" for what only a MainDevice
-    /// serves, "invalid header" for numbers that are not defined, "size too short" for what ends in a header.
+    /// The mailbox error to answer with (ETG.1000.4, 5.6, Table 29): "service not supported" for services
+    /// of a MainDevice, "invalid header" for numbers that are not defined, "size too short" for a message
+    /// that ends in a header.
     pub fn handle(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
         let Ok((header, _)) = CoeHeader::parse(request) else { return Err(MailboxError::SIZE_TOO_SHORT) };
         match header.service {
@@ -221,7 +222,7 @@ impl CoeServer {
         let mut bytes = payload.data();
         let mut total = payload.total_size();
         if !size_is_indicated {
-            // All four bytes are there, and the object knows how many count.
+            // All four bytes are present, and the object gives the number that counts.
             bytes = &bytes[..bytes.len().min(limit)];
             total = bytes.len();
         }
@@ -270,7 +271,7 @@ impl CoeServer {
         }
     }
 
-    /// Answers an SDO request that is none.
+    /// Answers a malformed SDO request.
     fn refuse(&mut self, request: &[u8], error: CoeFormatError, replies: &mut Replies<'_>) {
         let target = Target {
             index: read_u16(request, 3).unwrap_or(0),
@@ -307,8 +308,8 @@ const NO_TARGET: Target = Target { index: 0, sub_index: 0, complete_access: fals
 /// Bytes of an emergency with its CoE header.
 const EMERGENCY_LENGTH: usize = 10;
 
-/// Whether an initiate download says how many bytes it has; only an expedited one may not
-/// (ETG.1000.6, 5.6.2.1, size indicator).
+/// True if an initiate download gives its number of bytes; only an expedited one may omit it (ETG.1000.6,
+/// 5.6.2.1, size indicator).
 fn size_is_indicated(request: &[u8]) -> bool {
     request.get(2).is_none_or(|command| command & 0b11 != 0b10)
 }

@@ -2,8 +2,8 @@
 //!
 //! A datagram counts where at least one of its bytes or bits was read or written.
 //!
-//! Simplification: of a logical read-write the outputs are taken before the inputs are given, so an
-//! FMMU of both directions reads back what it has just written.
+//! Simplification: a logical read-write takes the outputs before it returns the inputs, so an FMMU of both
+//! directions reads back the data it has just written.
 
 use core::ops::Range;
 
@@ -15,7 +15,7 @@ use super::sync_manager::Outcome;
 use super::{Combine, Esc, Passage};
 
 impl Esc {
-    /// Puts the memory from `address` on into `target`, and says whether any of it could be read.
+    /// Copies the memory from `address` on into `target`; returns `true` if any of it could be read.
     pub(crate) fn read(
         &mut self,
         passage: &Passage,
@@ -38,7 +38,7 @@ impl Esc {
         granted
     }
 
-    /// Stores `bytes` from `address` on, and says whether any of them could be written.
+    /// Stores `bytes` from `address` on; returns `true` if any of them could be written.
     pub(crate) fn write(&mut self, passage: &Passage, address: u16, bytes: &[u8]) -> bool {
         let registers = registers_of(address, bytes.len());
         let (low, high) = bytes.split_at(registers);
@@ -52,13 +52,13 @@ impl Esc {
         granted
     }
 
-    /// Whether any FMMU might care for `length` bytes at logical `address`.
+    /// True if any FMMU may map a part of `length` bytes at logical `address`.
     pub(crate) fn maps(&self, address: u32, length: usize) -> bool {
         let start = u64::from(address);
         start < self.logical_end && start + length as u64 > self.logical_start
     }
 
-    /// Takes what the FMMUs map for writing out of `data`.
+    /// Writes the parts of `data` that the FMMUs map for writing.
     pub(crate) fn logical_write(&mut self, passage: &Passage, address: u32, data: &[u8]) -> bool {
         let mut granted = false;
         for number in 0..self.fmmus.len() {
@@ -83,7 +83,7 @@ impl Esc {
         granted
     }
 
-    /// Puts what the FMMUs map for reading into `data`.
+    /// Fills the parts of `data` that the FMMUs map for reading.
     pub(crate) fn logical_read(&mut self, passage: &Passage, address: u32, data: &mut [u8]) -> bool {
         let mut granted = false;
         for number in 0..self.fmmus.len() {
@@ -234,7 +234,7 @@ impl Esc {
         }
     }
 
-    /// Brings registers that change by themselves up to date before they are read.
+    /// Updates registers that change by themselves before they are read.
     fn refresh(&mut self, passage: &Passage, access: &Range<u32>) {
         let touches = |start: u16, length: u32| {
             access.start < u32::from(start) + length && access.end > u32::from(start)
@@ -258,7 +258,7 @@ impl Esc {
         }
     }
 
-    /// Some events are cleared by reading what they announce (ESC data sheet, section II, 2.8).
+    /// Clears the events that reading their source clears (ESC data sheet, section II, 2.8).
     fn registers_read(&mut self, access: &Range<u32>) {
         let touches = |start: u16| access.start < u32::from(start) + 2 && access.end > u32::from(start);
         if touches(register::DL_STATUS) {
@@ -269,7 +269,7 @@ impl Esc {
         }
     }
 
-    /// The bytes that a write would replace, for those that change only some bits of them.
+    /// Bytes that a write would replace, for writes that change only some bits of them.
     fn bytes_to_be_written(&self, address: u16, bytes: &mut [u8]) {
         for (offset, byte) in bytes.iter_mut().enumerate() {
             let place = address.wrapping_add(offset as u16);
@@ -287,7 +287,7 @@ impl Esc {
         active.any(|unit| (u32::from(unit.start())..unit.end()).contains(&place))
     }
 
-    /// The byte behind process data memory.
+    /// First address after the process data memory.
     pub(crate) fn memory_end(&self) -> u32 {
         u32::from(register::PROCESS_DATA_MEMORY) + u32::from(self.description.ram_kib.min(60)) * 1024
     }
@@ -305,7 +305,7 @@ impl Esc {
 /// DL status bit 0: the EEPROM was loaded and the PDI works.
 const PDI_OPERATIONAL: u8 = 0x01;
 
-/// Longest stretch of memory that one FMMU maps bit by bit: what an Ethernet frame can carry.
+/// Longest memory range that one FMMU maps bit by bit: the capacity of an Ethernet frame.
 const LONGEST_BITWISE: usize = 1500;
 
 /// Memory addresses of an access; the end may lie behind the last one.
@@ -313,12 +313,12 @@ fn span(address: u16, length: usize) -> Range<u32> {
     u32::from(address)..u32::from(address) + length as u32
 }
 
-/// How many of `length` bytes from `address` on are registers no SyncManager can cover.
+/// Number of the `length` bytes from `address` on that are registers no SyncManager can cover.
 fn registers_of(address: u16, length: usize) -> usize {
     length.min(usize::from(FIRST_SHARED.saturating_sub(address)))
 }
 
-/// Where an access and a SyncManager's area meet: the first address, and the bytes of the access.
+/// Intersection of an access and a SyncManager's area: the first address, and the bytes of the access.
 fn overlap(access: &Range<u32>, start: u16, end: u32) -> Option<(u16, Range<usize>)> {
     let first = access.start.max(u32::from(start));
     let last = access.end.min(end);
@@ -358,7 +358,7 @@ mod tests {
         let mut esc = esc();
         assert!(!set(&mut esc, register::TYPE, &[0x77]));
         assert_eq!(get(&mut esc, register::TYPE), Some([0x11]));
-        // A write that also reaches a writable one counts, and leaves the others alone.
+        // A write that also reaches a writable register counts, and leaves the others alone.
         assert!(set(&mut esc, register::STATION_ADDRESS, &[1, 2, 3, 4]));
         assert_eq!(get(&mut esc, register::STATION_ADDRESS), Some([1, 2, 0, 0]));
         assert!(esc.has_station(0x0201));
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(get(&mut esc, 0x2FFF), Some([7]));
         assert!(!set(&mut esc, 0x3000, &[7]));
         assert_eq!(get::<1>(&mut esc, 0x3000), None);
-        // At the end of the address space nothing wraps.
+        // No wrap at the end of the address space.
         assert!(!set(&mut esc, 0xFFFF, &[1, 2, 3]));
         assert_eq!(get::<3>(&mut esc, 0xFFFF), None);
         assert_eq!(get(&mut esc, register::TYPE), Some([0x11]));

@@ -1,11 +1,11 @@
-//! The oscillator of one SubDevice: local time as a function of the simulation's time.
+//! Oscillator of one SubDevice: local time as a function of the simulation's time.
 
 use ethercat::time::Instant;
 
 /// A clock that counts nanoseconds at a rate of its own.
 ///
-/// Kept as a straight line through the last change of rate, in units of 2^-40 ns, so that nothing is
-/// rounded away however often it is read.
+/// Kept as a straight line through the last change of rate, in units of 2^-40 ns, so that frequent readings
+/// lose nothing by rounding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LocalClock {
     since: Instant,
@@ -17,7 +17,7 @@ const FRACTION_BITS: u32 = 40;
 const ONE: i128 = 1 << FRACTION_BITS;
 
 impl LocalClock {
-    /// Shows `local` ns at `now`, and gains `rate` seconds a second (1e-6 is one ppm).
+    /// A clock that shows `local` ns at `now`, and gains `rate` seconds per second (1e-6 is one ppm).
     pub(crate) fn new(now: Instant, local: u64, rate: f64) -> Self {
         Self { since: now, local: i128::from(local) << FRACTION_BITS, rate: fixed(rate) }
     }
@@ -34,12 +34,12 @@ impl LocalClock {
         self.rate = fixed(rate);
     }
 
-    /// Shows `by` ns more, or less, from now on.
+    /// Jumps by `by` ns from now on.
     pub(crate) fn jump(&mut self, by: i64) {
         self.local += i128::from(by) << FRACTION_BITS;
     }
 
-    /// The first instant at which it shows `local`, wrapping at 2^64 ns; never before `now`.
+    /// First instant at which it shows `local`, wrapping at 2^64 ns; never before `now`.
     pub(crate) fn instant_of(&self, local: u64, now: Instant) -> Instant {
         let now = now.max(self.since);
         let remaining = local.wrapping_sub(self.read(now));
@@ -57,7 +57,7 @@ impl LocalClock {
     }
 }
 
-/// Rates beyond one part in a thousand are no oscillator's.
+/// Fixed-point rate, limited to one part in a thousand, beyond that of any oscillator.
 fn fixed(rate: f64) -> i128 {
     let rate = if rate.is_nan() { 0.0 } else { rate.clamp(-2e-3, 2e-3) };
     (rate * ONE as f64).round() as i128

@@ -1,12 +1,12 @@
 //! Distributed clocks: receive times, system time, the loop that steers the clock, SYNC0
 //! (ETG.1000.4, 6.12; ESC data sheet, section I, 9 and section II, 2.22).
 //!
-//! Simplifications: the clock counts single nanoseconds rather than tens. How the ESC's loop filters is
-//! not published; this one is a proportional-integral controller over elapsed time with the published
-//! limits, whose bandwidth follows the speed counter start and which needs no fixed write period. The
-//! filter depth of the system time difference (0x0934) averages the shown difference only, that of the
-//! speed counter (0x0935) is kept and not used. SYNC1, latch inputs and SYNC acknowledge mode are not
-//! there.
+//! Simplifications: the clock counts single nanoseconds rather than tens. The filter of the ESC's control
+//! loop is not published; this one is a proportional-integral controller over elapsed time with the
+//! published limits, whose bandwidth follows the speed counter start and which needs no fixed write period.
+//! The filter depth of the system time difference (0x0934) averages the shown difference only, that of the
+//! speed counter (0x0935) is stored and not used. SYNC1, latch inputs and SYNC acknowledge mode are
+//! missing.
 
 use ethercat::register::dc;
 use ethercat::time::Instant;
@@ -15,12 +15,12 @@ use super::Passage;
 use super::clock::LocalClock;
 use super::memory::Memory;
 
-/// The oscillator of a SubDevice.
+/// Oscillator of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Oscillator {
-    /// What the local clock shows at power-on, in ns.
+    /// Local time at power-on, in ns.
     pub initial_time: u64,
-    /// By how much it runs fast, in parts per million; a real one's is within 100 or so.
+    /// Rate error, in parts per million, above 0 if it runs fast; that of a real one is within about 100.
     pub drift_ppm: f64,
 }
 
@@ -30,13 +30,13 @@ impl Default for Oscillator {
     }
 }
 
-/// One SubDevice's DC unit.
+/// DC unit of one SubDevice.
 #[derive(Clone, Debug)]
 pub(crate) struct DistributedClock {
     clock: LocalClock,
     drift: f64,
     counts_64_bits: bool,
-    /// Steering by the loop's integral part, in seconds a second.
+    /// Steering by the integral part of the loop, in seconds per second.
     integral: f64,
     mean_difference: f64,
     last_write: Option<Instant>,
@@ -45,13 +45,13 @@ pub(crate) struct DistributedClock {
 
 #[derive(Clone, Copy, Debug)]
 struct Sync0 {
-    /// System time of the next event, and when that is; `None` once no more will come.
+    /// System time of the next event, and its instant; `None` after the last one.
     next: Option<(u64, Instant)>,
     cycle: u32,
 }
 
 impl DistributedClock {
-    /// After power-on at `now`.
+    /// State after power-on at `now`.
     pub(crate) fn new(oscillator: Oscillator, counts_64_bits: bool, now: Instant) -> Self {
         let drift = oscillator.drift_ppm * 1e-6;
         Self {
@@ -65,13 +65,13 @@ impl DistributedClock {
         }
     }
 
-    /// The oscillator's counter jumps by so many ns, as it does when a device loses count.
+    /// Jumps by `by` ns of the oscillator's counter, as in a device that loses count.
     pub(crate) fn jump(&mut self, memory: &Memory, now: Instant, by: i64) {
         self.clock.jump(by);
         self.schedule(memory, now);
     }
 
-    /// Stores what the registers hold after power-on.
+    /// Stores the register values after power-on.
     pub(crate) fn reset_registers(memory: &mut Memory) {
         memory.store(dc::SPEED_COUNTER_START, &dc::SPEED_COUNTER_START_DEFAULT.to_le_bytes());
         memory.store(dc::FILTER_DEPTHS, &FILTER_DEPTHS_DEFAULT.to_le_bytes());
@@ -82,13 +82,13 @@ impl DistributedClock {
         self.visible(self.full_time(memory, now))
     }
 
-    /// System time with the bits a 32-bit clock does not show.
+    /// System time including the bits that a 32-bit clock does not show.
     fn full_time(&self, memory: &Memory, now: Instant) -> u64 {
         self.clock.read(now).wrapping_add(memory.quad_word(dc::SYSTEM_TIME_OFFSET))
     }
 
-    /// Latches the local times at which the frame passed the ports that are open, and the processing
-    /// unit behind port 0.
+    /// Latches the local times at which the frame passed the open ports, and the processing unit behind
+    /// port 0.
     pub(crate) fn latch(&self, memory: &mut Memory, passage: &Passage) {
         let processed = self.visible(self.clock.read(passage.now));
         memory.store(dc::RECEIVE_TIME_PROCESSING_UNIT, &processed.to_le_bytes());
@@ -99,7 +99,7 @@ impl DistributedClock {
         }
     }
 
-    /// Brings the registers that change by themselves up to date before they are read.
+    /// Updates the registers that change by themselves before they are read.
     pub(crate) fn refresh(&self, memory: &mut Memory, now: Instant) {
         memory.store(dc::SYSTEM_TIME, &self.system_time(memory, now).to_le_bytes());
         if let Some(Sync0 { next: Some((next, _)), .. }) = self.sync0 {
@@ -107,8 +107,8 @@ impl DistributedClock {
         }
     }
 
-    /// A system time was received: compares it with the local copy and steers the clock
-    /// (0x0910; ESC data sheet, section I, 9.1.3.2).
+    /// Compares a received system time with the local copy and steers the clock (0x0910; ESC data sheet,
+    /// section I, 9.1.3.2).
     pub(crate) fn system_time_written(&mut self, memory: &mut Memory, now: Instant, received: &[u8]) {
         let delay = u64::from(memory.double_word(dc::SYSTEM_TIME_DELAY));
         let here = self.system_time(memory, now).wrapping_sub(delay);
@@ -130,7 +130,7 @@ impl DistributedClock {
         self.steer(memory, now, difference);
     }
 
-    /// The speed counter start was written: the loop begins anew.
+    /// Restarts the loop, after a write of the speed counter start.
     pub(crate) fn reset_filters(&mut self, memory: &mut Memory, now: Instant) {
         self.integral = 0.0;
         self.clock.set_rate(now, self.drift);
@@ -138,7 +138,7 @@ impl DistributedClock {
         self.reset_difference(memory, now);
     }
 
-    /// Offset or delay were written: differences of before mean nothing any more.
+    /// Clears the difference, after a write of offset or delay: earlier differences mean nothing any more.
     pub(crate) fn reset_difference(&mut self, memory: &mut Memory, now: Instant) {
         self.mean_difference = 0.0;
         self.last_write = None;
@@ -146,14 +146,14 @@ impl DistributedClock {
         self.schedule(memory, now);
     }
 
-    /// The activation register was written.
+    /// Applies a write of the activation register.
     pub(crate) fn activation_written(&mut self, memory: &mut Memory, now: Instant) {
         let active = memory.byte(dc::ACTIVATION) & dc::ACTIVATE_SYNC0 == dc::ACTIVATE_SYNC0;
         match (&self.sync0, active) {
             (None, true) => {
                 let time = self.full_time(memory, now);
                 let start = memory.quad_word(dc::START_TIME);
-                // A start time that has passed comes again when the counter has wrapped.
+                // A start time in the past comes again when the counter has wrapped.
                 let first = if self.counts_64_bits {
                     (start > time).then_some(start)
                 } else {
@@ -169,17 +169,17 @@ impl DistributedClock {
         memory.set_byte(ACTIVATION_STATUS, u8::from(self.sync0.is_some()));
     }
 
-    /// The cycle time of SYNC0 in ns, if it is active.
+    /// Cycle time of SYNC0 in ns, if it is active.
     pub(crate) fn sync0_cycle(&self) -> Option<u32> {
         self.sync0.map(|sync0| sync0.cycle)
     }
 
-    /// When the next SYNC0 comes.
+    /// Instant of the next SYNC0.
     pub(crate) fn sync0_due(&self) -> Option<Instant> {
         self.sync0?.next.map(|(_, due)| due)
     }
 
-    /// The next SYNC0 has come: its system time; the one behind it is scheduled.
+    /// Takes the next SYNC0, which is due: returns its system time, and schedules the following one.
     pub(crate) fn take_sync0(&mut self, memory: &Memory) -> Option<u64> {
         let sync0 = self.sync0.as_mut()?;
         let (system_time, due) = sync0.next?;
@@ -191,7 +191,7 @@ impl DistributedClock {
         Some(self.visible(system_time))
     }
 
-    /// Leaves out the events before `now`, keeping their grid.
+    /// Skips the events before `now`, keeping their grid.
     pub(crate) fn skip_sync0(&mut self, memory: &Memory, now: Instant) {
         let time = self.full_time(memory, now);
         if let Some(Sync0 { next: Some((next, due)), cycle: cycle @ 1.. }) = &mut self.sync0 {
@@ -203,7 +203,7 @@ impl DistributedClock {
         }
     }
 
-    /// Works out when the next event is due. One that the clock was steered past comes at once; one that
+    /// Computes the instant of the next event. One that the clock was steered past comes at once; one that
     /// the system time has leapt over comes when the counter has wrapped.
     fn schedule(&mut self, memory: &Memory, now: Instant) {
         let time = self.full_time(memory, now);
@@ -230,7 +230,7 @@ impl DistributedClock {
         let limit = deviation(start, start - SPEED_COUNTER_MARGIN);
         let interval = self.last_write.map_or(0.0, |last| now.since(last).as_nanos() as f64);
         self.last_write = Some(now);
-        // The loop's time constant: a set number of ns, but never near the interval between two writes.
+        // Time constant of the loop: a fixed number of ns, but never near the interval between two writes.
         let bandwidth = start / f64::from(dc::SPEED_COUNTER_START_DEFAULT);
         let time_constant = bandwidth.max(0.1) * TIME_CONSTANT.max(interval * 8.0);
         let proportional = -difference / time_constant;
@@ -252,29 +252,29 @@ impl DistributedClock {
 /// Time constant of the loop in ns at the default speed counter start.
 const TIME_CONSTANT: f64 = 16e6;
 
-/// The speed counter difference stays this far from its start.
+/// Least distance of the speed counter difference from its start.
 const SPEED_COUNTER_MARGIN: f64 = 127.0;
 
-/// 4 for the difference, 12 for the speed counter.
+/// Default filter depths: 4 for the difference, 12 for the speed counter.
 const FILTER_DEPTHS_DEFAULT: u16 = 0x0C04;
 
-/// Activation status: bit 0, the first SYNC0 is pending or cyclic operation runs.
+/// Activation status: bit 0 is set while the first SYNC0 is pending or cyclic operation runs.
 const ACTIVATION_STATUS: u16 = 0x0984;
 
-/// An event is made up for by so many ns; steering moves the clock by far less.
+/// Latest SYNC0 that is still made up for, in ns; steering moves the clock by far less.
 const LATEST_SYNC0: u64 = 100_000;
 
-/// Ten microseconds of system time.
+/// Shortest SYNC0 cycle, in ns of system time.
 const SHORTEST_SYNC0: u64 = 10_000;
 
-/// Seconds a second by which a speed counter difference bends the clock (ESC data sheet, section II,
+/// Rate error, in seconds per second, that a speed counter difference causes (ESC data sheet, section II,
 /// 2.22.3: the clock adds a ns each `start - difference + 2` and drops one each `start + difference + 2`
 /// ticks of 10 ns).
 fn deviation(start: f64, difference: f64) -> f64 {
     difference / (5.0 * (start + difference + 2.0) * (start - difference + 2.0))
 }
 
-/// The speed counter difference that bends the clock by `rate`: the inverse of [`deviation`].
+/// Speed counter difference that causes the rate error `rate`: the inverse of [`deviation`].
 fn counter_of(start: f64, rate: f64) -> f64 {
     if rate.abs() < 1e-12 {
         return 0.0;
@@ -307,7 +307,7 @@ mod tests {
         assert!((deviation(4096.0, 3969.0) - 763e-6).abs() < 1e-6);
     }
 
-    /// Drives a clock with the true time every `interval` ns and returns the worst error in ns over the
+    /// Distributes the true time to a clock every `interval` ns and returns the worst error in ns over the
     /// last tenth.
     fn worst_error(drift_ppm: f64, interval: u64, writes: u64, bits_64: bool) -> u64 {
         let (mut clock, mut memory) = unit(drift_ppm, 123_456_789, bits_64);

@@ -1,5 +1,5 @@
-//! FMMUs: logical addresses onto physical memory, bit by bit (ETG.1000.4, 6.9; ESC data sheet, section I,
-//! 7).
+//! FMMUs: mapping of logical addresses to physical memory, bit by bit (ETG.1000.4, 6.9; ESC data sheet,
+//! section I, 7).
 
 use core::ops::Range;
 
@@ -9,15 +9,15 @@ use ethercat::register::fmmu::{Fmmu, FmmuDirection};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FmmuUnit {
     fmmu: Fmmu,
-    /// Logical bytes touched; empty if it is not active.
+    /// Logical bytes that it maps; empty if it is not active.
     start: u64,
     end: u64,
 }
 
-/// What an FMMU makes of one datagram.
+/// Part of a datagram that an FMMU maps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mapping {
-    /// Whole bytes: `datagram` bytes stand for memory from `physical` on.
+    /// Whole bytes: `datagram` bytes map to memory from `physical` on.
     Bytes { datagram: Range<usize>, physical: u16 },
     /// Single bits, from bit `datagram_bit` of the datagram's data and `physical_bit` of the memory from
     /// `physical` on.
@@ -27,7 +27,7 @@ pub(crate) enum Mapping {
 impl FmmuUnit {
     pub(crate) const OFF: Self = Self { fmmu: Fmmu::bytes(0, 0, 0, FmmuDirection::None), start: 0, end: 0 };
 
-    /// From the registers' bytes.
+    /// FMMU from the bytes of its registers.
     pub(crate) fn new(bytes: &[u8]) -> Self {
         match Fmmu::parse(bytes) {
             Some(fmmu) if fmmu.active && fmmu.bit_length() > 0 => {
@@ -38,7 +38,7 @@ impl FmmuUnit {
         }
     }
 
-    /// Logical bytes touched; empty if it is off.
+    /// Logical bytes that it maps; empty if it is off.
     pub(crate) fn span(&self) -> Range<u64> {
         self.start..self.end
     }
@@ -51,7 +51,7 @@ impl FmmuUnit {
         matches!(self.fmmu.direction, FmmuDirection::Write | FmmuDirection::ReadWrite)
     }
 
-    /// What it maps of a datagram with `length` bytes of data at logical address `address`.
+    /// Mapping of a datagram with `length` bytes of data at logical address `address`.
     pub(crate) fn map(&self, address: u32, length: usize) -> Option<Mapping> {
         let datagram_start = u64::from(address);
         let first = self.start.max(datagram_start);
@@ -65,7 +65,7 @@ impl FmmuUnit {
             let physical = fmmu.physical_address.wrapping_add((first - self.start) as u16);
             return Some(Mapping::Bytes { datagram, physical });
         }
-        // In bits from the start of the FMMU's first logical byte.
+        // Bits from the start of the FMMU's first logical byte.
         let start_bit = usize::from(fmmu.logical_start_bit);
         let mapped = start_bit..start_bit + fmmu.bit_length() as usize;
         let first_bit = mapped.start.max((first - self.start) as usize * 8);

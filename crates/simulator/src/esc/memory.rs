@@ -1,4 +1,4 @@
-//! An ESC's memory: 64 KiB of which the lowest four are registers (ETG.1000.4, 6.1).
+//! Memory of an ESC: 64 KiB of which the lowest four are registers (ETG.1000.4, 6.1).
 
 use ethercat::register::{self, dc, fmmu, sii_interface, sync_manager};
 
@@ -7,7 +7,7 @@ use super::sync_manager::SyncManagerUnit;
 /// First byte that SyncManagers may cover: the digital I/O output registers, 0x0F00.
 pub(crate) const FIRST_SHARED: u16 = 0x0F00;
 
-/// The bytes, and little-endian access to them. Addresses wrap at the end, as address lines do.
+/// Bytes with little-endian access. Addresses wrap at the end, like address lines.
 #[derive(Clone)]
 pub(crate) struct Memory {
     bytes: Box<[u8; SIZE]>,
@@ -63,7 +63,7 @@ impl Memory {
         self.transfer(address, target, Combine::Replace);
     }
 
-    /// Puts the bytes from `address` on into `target`.
+    /// Copies the bytes from `address` on into `target`.
     pub(crate) fn transfer(&self, address: u16, target: &mut [u8], combine: Combine) {
         let start = usize::from(address);
         match (self.bytes.get(start..start + target.len()), combine) {
@@ -80,26 +80,26 @@ impl Memory {
         }
     }
 
-    /// Adds one to a counter that stops at its end.
+    /// Increments a counter that saturates.
     pub(crate) fn count(&mut self, address: u16) {
         self.set_byte(address, self.byte(address).saturating_add(1));
     }
 }
 
-/// How a read enters the datagram: broadcast reads combine all SubDevices by OR.
+/// Combination of a read with the datagram: broadcast reads combine all SubDevices by OR.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Combine {
     Replace,
     Or,
 }
 
-/// Which registers the fieldbus may write: those of this ESC's units, by the "ECAT" column of the ESC
-/// data sheet's register tables (section II, 2).
+/// Registers that the fieldbus may write: those of this ESC's units, by the "ECAT" column of the ESC data
+/// sheet's register tables (section II, 2).
 pub(crate) struct WriteAccess<'a> {
     pub(crate) fmmus: usize,
     pub(crate) sync_managers: &'a [SyncManagerUnit],
     pub(crate) distributed_clocks: bool,
-    /// The cyclic unit belongs to the PDI (0x0980 bit 0).
+    /// True if the cyclic unit belongs to the PDI (0x0980 bit 0).
     pub(crate) cyclic_unit_taken: bool,
 }
 
@@ -122,7 +122,7 @@ impl WriteAccess<'_> {
         usize::from(offset / fmmu::LENGTH) < self.fmmus
     }
 
-    /// Address, length and control can be changed only while the SyncManager is off.
+    /// True for a SyncManager's address, length and control, which can be changed only while it is off.
     fn is_sync_manager(&self, offset: u16) -> bool {
         match self.sync_managers.get(usize::from(offset / sync_manager::LENGTH)) {
             Some(unit) => match offset % sync_manager::LENGTH {

@@ -1,10 +1,10 @@
-//! One EtherCAT SubDevice controller: its memory and what reads and writes of it set off.
+//! One EtherCAT SubDevice controller: its memory, and the effects of reads and writes.
 //!
-//! Nothing here allocates while frames pass. Times are those at which a frame reaches this ESC.
+//! No allocation while frames pass. Times are those at which a frame reaches this ESC.
 //!
-//! Simplifications: register write protection, physical read/write offset (0x0108), EEPROM emulation
-//! and the temporary loop control are not there. An AL control request that comes before the last one
-//! was served replaces it. The digital I/O registers below 0x1000 have one buffer.
+//! Simplifications: register write protection, physical read/write offset (0x0108), EEPROM emulation and
+//! the temporary loop control are missing. An AL control request that comes before the previous one was
+//! served replaces it. The digital I/O registers below 0x1000 have one buffer.
 
 mod access;
 mod clock;
@@ -41,7 +41,7 @@ pub(crate) struct Esc {
     description: EscDescription,
     memory: Memory,
     fmmus: Vec<FmmuUnit>,
-    /// First and last logical byte any FMMU touches, so that most datagrams are passed by at once.
+    /// First and last logical byte of any FMMU, so that most datagrams are passed on at once.
     logical_start: u64,
     logical_end: u64,
     sync_managers: Vec<SyncManagerUnit>,
@@ -49,18 +49,18 @@ pub(crate) struct Esc {
     clock: DistributedClock,
     process_data_watchdog: Watchdog,
     application_watchdog: Watchdog,
-    /// AL control was written and not yet served.
+    /// True if AL control was written and not yet served.
     state_requested: bool,
     sync_managers_switched: bool,
     dl_status_changed: bool,
-    /// Loop settings were written, or power came back: the segment looks at the links anew.
+    /// True if loop settings were written, or power came back: the segment then checks the links again.
     links_changed: bool,
     al_status_changed: bool,
     reset_progress: usize,
     reset_requested: bool,
 }
 
-/// A frame's way through this ESC: when it was processed, and when it came in at each port.
+/// Passage of a frame through this ESC: time of its processing, and of its arrival at each port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
     pub(crate) now: Instant,
@@ -98,7 +98,7 @@ impl Esc {
         esc
     }
 
-    /// The same ESC after losing and regaining power at `now`; what the EEPROM holds stays.
+    /// Same ESC after losing and regaining power at `now`; the EEPROM keeps its contents.
     pub(crate) fn restarted(&self, now: Instant) -> Self {
         Self::new(self.description.clone(), self.sii.image().to_vec(), now)
     }
@@ -149,7 +149,7 @@ impl Esc {
         &self.sync_managers
     }
 
-    /// SyncManager `number` together with the memory it guards.
+    /// SyncManager `number`, with the memory it guards.
     pub(crate) fn sync_manager_mut(
         &mut self,
         number: usize,
@@ -157,25 +157,25 @@ impl Esc {
         Some((self.sync_managers.get_mut(number)?, &mut self.memory))
     }
 
-    /// Whether FPxx commands to `station` mean this ESC.
+    /// True if FPxx commands to `station` address this ESC.
     pub(crate) fn has_station(&self, station: u16) -> bool {
         self.memory.word(register::STATION_ADDRESS) == station
             || self.memory.byte(register::DL_CONTROL_ALIAS) & 1 != 0
                 && self.memory.word(register::STATION_ALIAS) == station
     }
 
-    /// AL status follows AL control by itself: no application controller (0x0141 bit 0).
+    /// True if AL status follows AL control by itself: no application controller (0x0141 bit 0).
     pub(crate) fn emulates_device(&self) -> bool {
         self.memory.byte(register::ESC_CONFIGURATION) & 1 != 0
     }
 
-    /// The request in AL control, once.
+    /// Takes the request in AL control, once.
     pub(crate) fn take_state_request(&mut self) -> Option<AlControl> {
         let requested = core::mem::take(&mut self.state_requested);
         requested.then(|| AlControl::from_bits(self.memory.word(register::AL_CONTROL)))
     }
 
-    /// With device emulation AL status shows what was written to AL control, acknowledge bit included.
+    /// With device emulation copies AL control to AL status, acknowledge bit included.
     fn state_control_written(&mut self) {
         self.state_requested = true;
         if self.emulates_device() {
@@ -194,7 +194,7 @@ impl Esc {
         self.al_status_changed = true;
     }
 
-    /// Whether a SyncManager was switched on or off since this was last asked.
+    /// True if a SyncManager was switched on or off since the last call.
     pub(crate) fn take_sync_managers_switched(&mut self) -> bool {
         core::mem::take(&mut self.sync_managers_switched)
     }
@@ -203,7 +203,7 @@ impl Esc {
         core::mem::take(&mut self.reset_requested)
     }
 
-    /// Shows the links and loops of `status`; what concerns the PDI is looked after here.
+    /// Shows the links and loops of `status`; the ESC itself adds the bits of the PDI.
     pub(crate) fn set_dl_status(&mut self, status: register::DlStatus) {
         let shown = register::DlStatus::from_bits(self.memory.word(register::DL_STATUS));
         let status = register::DlStatus {
@@ -218,12 +218,12 @@ impl Esc {
         }
     }
 
-    /// Frames of other protocols end here (0x0100 bit 0).
+    /// True if frames of other protocols end here (0x0100 bit 0).
     pub(crate) fn destroys_others(&self) -> bool {
         self.memory.byte(register::DL_CONTROL) & 1 != 0
     }
 
-    /// The loop setting of `port`: 0 auto, 1 auto close, 2 open, 3 closed (0x0101).
+    /// Loop setting of `port`: 0 auto, 1 auto close, 2 open, 3 closed (0x0101).
     pub(crate) fn loop_control(&self, port: usize) -> u8 {
         self.memory.byte(register::DL_CONTROL + 1) >> (2 * port) & 3
     }
@@ -232,7 +232,7 @@ impl Esc {
         core::mem::take(&mut self.links_changed)
     }
 
-    /// Port in to port out, in ns.
+    /// Delay from port in to port out, in ns.
     pub(crate) fn forwarding_delay(&self) -> u64 {
         u64::from(self.description.forwarding_delay)
     }
@@ -249,7 +249,7 @@ impl Esc {
         self.memory.count(register::RECEIVE_ERROR_COUNTERS + 2 * port as u16);
     }
 
-    /// The events the fieldbus shall see in every datagram: ECAT event request under its mask.
+    /// Events that the fieldbus gets in every datagram: ECAT event request under its mask.
     pub(crate) fn interrupt(&self) -> u16 {
         match self.memory.word(register::ECAT_EVENT_MASK) {
             0 => 0,
@@ -275,7 +275,7 @@ impl Esc {
             | u32::from(watchdog) << 6
     }
 
-    /// SYNC0's cycle in ns where it is active.
+    /// SYNC0 cycle in ns while it is active.
     pub(crate) fn sync0_cycle(&self) -> Option<u32> {
         self.clock.sync0_cycle()
     }
@@ -300,7 +300,7 @@ impl Esc {
         self.sii.set_image(image);
     }
 
-    /// Leaves out the SYNC0 events before `now`: time has made a leap.
+    /// Skips the SYNC0 events before `now`, after a leap of time.
     pub(crate) fn skip_sync0(&mut self, now: Instant) {
         self.clock.skip_sync0(&self.memory, now);
     }
@@ -310,7 +310,7 @@ impl Esc {
         self.clock.system_time(&self.memory, now)
     }
 
-    /// Lets the SyncManager watchdog expire if it is time; `true` at the moment it does.
+    /// Checks the SyncManager watchdog; `true` at the moment it expires.
     pub(crate) fn process_data_watchdog_expires(&mut self, now: Instant) -> bool {
         let expired = self.process_data_watchdog.expires(now);
         if expired {
@@ -320,20 +320,20 @@ impl Esc {
         expired
     }
 
-    /// Outputs came in time, or nobody watches whether they do.
+    /// True if outputs arrived in time, or are not supervised.
     pub(crate) fn process_data_watchdog_ok(&self) -> bool {
         self.memory.byte(register::WATCHDOG_STATUS) & 1 != 0
             || self.watchdog_period(register::WATCHDOG_TIME_PROCESS_DATA).is_none()
     }
 
-    /// The application touched the ESC at `now`.
+    /// Registers an access by the application at `now`.
     pub(crate) fn application_alive(&mut self, now: Instant) {
         self.application_watchdog_expires(now);
         self.application_watchdog.trigger(now, self.watchdog_period(register::WATCHDOG_TIME_PDI));
         self.show_application_watchdog(true);
     }
 
-    /// Lets the PDI watchdog expire if it is time.
+    /// Checks the PDI watchdog.
     pub(crate) fn application_watchdog_expires(&mut self, now: Instant) {
         if self.application_watchdog.expires(now) {
             self.memory.count(register::WATCHDOG_COUNTER_PDI);
@@ -341,7 +341,7 @@ impl Esc {
         }
     }
 
-    /// DL status bit 1.
+    /// Shows the PDI watchdog in DL status bit 1.
     fn show_application_watchdog(&mut self, ok: bool) {
         let others = self.memory.byte(register::DL_STATUS) & !0x02;
         self.memory.set_byte(register::DL_STATUS, others | u8::from(ok) << 1);
@@ -361,7 +361,7 @@ impl Esc {
         self.set_watchdog_status(true);
     }
 
-    /// Takes over what was written to FMMU registers.
+    /// Applies the FMMU registers.
     fn configure_fmmus(&mut self) {
         for (number, unit) in self.fmmus.iter_mut().enumerate() {
             let address = register::FMMU + number as u16 * register::fmmu::LENGTH;
@@ -372,7 +372,7 @@ impl Esc {
         self.logical_end = spans().map(|span| span.end).max().unwrap_or(0);
     }
 
-    /// Three bytes in turn restart the ESC: 'R', 'E', 'S' (0x0040).
+    /// Restarts the ESC after three bytes in turn: 'R', 'E', 'S' (0x0040).
     fn reset_written(&mut self) {
         let byte = self.memory.byte(register::ESC_RESET);
         self.reset_progress = match (self.reset_progress, byte) {

@@ -1,6 +1,6 @@
 //! The EEPROM behind the ESC's SII interface (ESC data sheet, section II, 2.12; ETG.1000.4, 6.11).
 //!
-//! Simplification: an access takes a fixed time, whatever the address.
+//! Simplification: an access takes a fixed time, at any address.
 
 use core::time::Duration;
 
@@ -11,12 +11,12 @@ use ethercat::time::Instant;
 
 use super::memory::Memory;
 
-/// An eight-byte read takes about this long on the two-wire bus at 400 kHz.
+/// Time of an eight-byte read on the two-wire bus at 400 kHz.
 const READ_TIME: Duration = Duration::from_micros(300);
-/// An EEPROM's own write cycle.
+/// Write cycle of an EEPROM.
 const WRITE_TIME: Duration = Duration::from_millis(5);
 
-/// The EEPROM and what is going on with it.
+/// EEPROM and its present operation.
 #[derive(Clone, Debug)]
 pub(crate) struct SiiInterface {
     image: Vec<u8>,
@@ -40,7 +40,7 @@ impl SiiInterface {
         &self.image
     }
 
-    /// Another EEPROM in its place; what was loaded from the one before stays loaded.
+    /// Replaces the EEPROM; the configuration loaded from the previous one stays.
     pub(crate) fn set_image(&mut self, image: Vec<u8>) {
         self.image = image;
     }
@@ -61,7 +61,7 @@ impl SiiInterface {
         }
     }
 
-    /// Whether the configuration area was read and its checksum right.
+    /// True if the configuration area was read and its checksum is right.
     pub(crate) fn is_loaded(&self, memory: &Memory) -> bool {
         memory.word(register::CONTROL) & (register::STATUS_CHECKSUM_ERROR | register::STATUS_NOT_LOADED)
             == 0
@@ -73,7 +73,7 @@ impl SiiInterface {
         u16::from_le_bytes([byte(address * 2), byte(address * 2 + 1)])
     }
 
-    /// Ends what has ended by `now`.
+    /// Completes operations that end by `now`.
     pub(crate) fn settle(&mut self, memory: &mut Memory, now: Instant) {
         let Some((end, command)) = self.running else { return };
         if now < end {
@@ -103,12 +103,12 @@ impl SiiInterface {
         memory.store(register::CONTROL, &status.to_le_bytes());
     }
 
-    /// Whether its registers can be written at `now`; not while it is busy.
+    /// True while it is busy, when its registers cannot be written.
     pub(crate) fn is_busy(&self) -> bool {
         self.running.is_some()
     }
 
-    /// The fieldbus has written `request` to the control register; `before` is what stood there.
+    /// Applies a write of `request` to the control register; `before` is its previous value.
     pub(crate) fn control_written(&mut self, memory: &mut Memory, now: Instant, before: u16, request: u16) {
         const ERRORS: u16 = register::STATUS_MISSING_ACKNOWLEDGE | register::STATUS_WRITE_ENABLE_ERROR;
         let mut status = before & !(COMMANDS | register::CONTROL_WRITE_ENABLE);
@@ -117,7 +117,7 @@ impl SiiInterface {
         let outside = address.saturating_mul(2) >= self.image.len();
         let command = match request & COMMANDS {
             0 => {
-                // No command: acknowledges errors.
+                // Without a command: acknowledges errors.
                 memory.store(register::CONTROL, &(status & !ERRORS).to_le_bytes());
                 return;
             }
@@ -144,7 +144,7 @@ impl SiiInterface {
         memory.store(register::CONTROL, &status.to_le_bytes());
     }
 
-    /// Words 0 to 7 to their registers, unless the checksum is wrong (ETG.1000.6, 5.4, Table 16).
+    /// Copies words 0 to 7 to their registers, unless the checksum is wrong (ETG.1000.6, 5.4, Table 16).
     fn load_configuration(&mut self, memory: &mut Memory) -> bool {
         let status = memory.word(register::CONTROL)
             & !(register::STATUS_CHECKSUM_ERROR | register::STATUS_NOT_LOADED);
@@ -170,10 +170,10 @@ impl SiiInterface {
 
 const COMMANDS: u16 = register::COMMAND_READ | register::COMMAND_WRITE | register::COMMAND_RELOAD;
 
-/// 16 Kibit: EEPROMs up to this size are addressed with one byte and the device select code.
+/// Size of 16 Kibit: EEPROMs up to it are addressed with one byte and the device select code.
 const ONE_ADDRESS_BYTE_LIMIT: usize = 2048;
 
-/// Word addresses that two address bytes can hold.
+/// Word addresses of two address bytes.
 const ADDRESS_MASK: usize = 0xFFFF;
 
 /// Length of the SYNC pulses in 10 ns.
@@ -235,7 +235,7 @@ mod tests {
         sii.settle(&mut memory, start + READ_TIME);
         assert_eq!(memory.word(register::CONTROL), register::STATUS_READS_8_BYTES);
         assert_eq!(memory.array(register::DATA), [16, 17, 18, 19, 20, 21, 22, 23]);
-        // Behind the end an erased EEPROM answers.
+        // Beyond the end reads return an erased EEPROM.
         command(&mut sii, &mut memory, start, 31, register::COMMAND_READ);
         sii.settle(&mut memory, start + READ_TIME);
         assert_eq!(memory.array(register::DATA), [62, 63, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]);

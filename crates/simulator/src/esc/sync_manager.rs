@@ -1,5 +1,4 @@
-//! SyncManagers: who may touch which stretch of memory, and when (ETG.1000.4, 6.10; ESC data sheet,
-//! section I, 8).
+//! SyncManagers: access control to ranges of memory (ETG.1000.4, 6.10; ESC data sheet, section I, 8).
 //!
 //! Simplifications: accesses by the PDI are one step each, so it never holds a buffer while a frame passes. A
 //! SyncManager reads and writes in its own direction only.
@@ -14,32 +13,32 @@ use ethercat::register::{PROCESS_DATA_MEMORY, SYNC_MANAGER};
 
 use super::memory::{Combine, Memory};
 
-/// One SyncManager: its settings and what has happened to its memory.
+/// One SyncManager: its settings and the state of its memory.
 #[derive(Clone, Debug)]
 pub(crate) struct SyncManagerUnit {
     register: u16,
     start: u16,
     length: u16,
     kind: Kind,
-    /// The application lets it work: PDI control bit 0 is 0.
+    /// True if the application has enabled it: PDI control bit 0 is 0.
     enabled: bool,
     watchdog_trigger: bool,
-    /// The mailbox holds a message, or the buffers hold at least one complete set.
+    /// True if the mailbox holds a message, or the buffers hold at least one complete set.
     full: bool,
-    /// The fieldbus has begun an access at the first byte and not yet reached the last.
+    /// True if the fieldbus has begun an access at the first byte and not yet reached the last.
     open: bool,
-    /// The buffer the next write goes to.
+    /// Buffer of the next write.
     writing: u8,
-    /// The last buffer written completely.
+    /// Last buffer written completely.
     newest: u8,
-    /// The buffer the fieldbus reads, its own until it has read the last byte.
+    /// Buffer that the fieldbus reads, reserved for it until it has read the last byte.
     reading: Option<u8>,
     /// Latched when an access ends, cleared when the other side begins one (status bits 0 and 1).
     written: bool,
     read: bool,
 }
 
-/// What an active SyncManager does; `Off` also stands for settings the standard does not define.
+/// Function of an active SyncManager; `Off` also stands for settings that the standard does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Off,
@@ -56,12 +55,12 @@ impl Kind {
     }
 }
 
-/// What an access by the fieldbus came to.
+/// Result of an access by the fieldbus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Bytes were transferred; the working counter counts.
+    /// True if bytes were transferred; the working counter counts.
     pub(crate) granted: bool,
-    /// The last byte was reached: the message or buffer is handed over.
+    /// True if the last byte was reached: the message or buffer is handed over.
     pub(crate) complete: bool,
 }
 
@@ -84,7 +83,7 @@ impl SyncManagerUnit {
         }
     }
 
-    /// Takes over what was written to its registers, and says whether it was switched on or off.
+    /// Applies its registers; returns `true` if it was switched on or off.
     pub(crate) fn configure(&mut self, memory: &mut Memory) -> bool {
         let bytes: [u8; LENGTH as usize] = memory.array(self.register);
         let Some(settings) = SyncManager::parse(&bytes) else { return false };
@@ -108,8 +107,8 @@ impl SyncManagerUnit {
         switched
     }
 
-    /// The application switches it on or off (PDI control bit 0): off, it guards its memory from everybody, and what it
-    /// held is gone.
+    /// Switches it on or off by the application (PDI control bit 0): off, it denies access to its memory,
+    /// and its contents are lost.
     pub(crate) fn set_enabled(&mut self, memory: &mut Memory, enabled: bool) {
         if enabled == self.enabled {
             return;
@@ -127,12 +126,12 @@ impl SyncManagerUnit {
         ((self.register - SYNC_MANAGER) / LENGTH) as u8
     }
 
-    /// The MainDevice has switched it on: its memory is guarded.
+    /// True if the MainDevice has switched it on: its memory is guarded.
     pub(crate) fn is_active(&self) -> bool {
         self.kind != Kind::Off
     }
 
-    /// Switched on by both sides: data moves.
+    /// True if both sides have switched it on: data moves.
     pub(crate) fn is_open(&self) -> bool {
         self.is_active() && self.enabled
     }
@@ -153,14 +152,15 @@ impl SyncManagerUnit {
         u32::from(self.start) + u32::from(self.length)
     }
 
-    /// All the memory it takes, buffers included.
+    /// All memory it uses, buffers included.
     pub(crate) fn memory(&self) -> Range<u32> {
         let buffers = if self.is_tripled() { u32::from(BUFFERS) } else { 1 };
         let start = u32::from(self.start);
         start..start + u32::from(self.length) * buffers
     }
 
-    /// The MainDevice has switched it on with a mode or direction that the standard does not define.
+    /// True if the MainDevice has switched it on with a mode or direction that the standard does not
+    /// define.
     pub(crate) fn is_undefined(&self, memory: &Memory) -> bool {
         let settings = SyncManager::parse(&memory.array::<{ LENGTH as usize }>(self.register));
         settings.is_some_and(|it| it.active && (it.mode().is_none() || it.direction().is_none()))
@@ -174,7 +174,7 @@ impl SyncManagerUnit {
         self.full
     }
 
-    /// The repeat request bit, which the MainDevice toggles.
+    /// Repeat request bit, which the MainDevice toggles.
     pub(crate) fn repeat_request(&self, memory: &Memory) -> bool {
         memory.byte(self.register + sync_manager::ACTIVATE_OFFSET) & sync_manager::ACTIVATE_REPEAT != 0
     }
@@ -191,7 +191,7 @@ impl SyncManagerUnit {
         memory.set_byte(address, others | bit);
     }
 
-    /// Whether it asks the fieldbus for attention (ECAT event request bits 4 to 11).
+    /// True if it signals an event to the fieldbus (ECAT event request bits 4 to 11).
     pub(crate) fn fieldbus_event(&self) -> bool {
         match self.kind.direction() {
             None => false,
@@ -200,7 +200,7 @@ impl SyncManagerUnit {
         }
     }
 
-    /// Whether it asks the application for attention (AL event request bits 8 to 23).
+    /// True if it signals an event to the application (AL event request bits 8 to 23).
     pub(crate) fn application_event(&self) -> bool {
         match self.kind.direction() {
             None => false,
@@ -209,7 +209,7 @@ impl SyncManagerUnit {
         }
     }
 
-    /// The fieldbus reads `target.len()` bytes at `address`, all inside this SyncManager.
+    /// Reads `target.len()` bytes at `address`, all inside this SyncManager, for the fieldbus.
     pub(crate) fn fieldbus_read(
         &mut self,
         memory: &mut Memory,
@@ -241,7 +241,7 @@ impl SyncManagerUnit {
         Outcome { granted: true, complete }
     }
 
-    /// The fieldbus writes `bytes` at `address`, all inside this SyncManager.
+    /// Writes `bytes` at `address`, all inside this SyncManager, for the fieldbus.
     pub(crate) fn fieldbus_write(&mut self, memory: &mut Memory, address: u16, bytes: &[u8]) -> Outcome {
         let mailbox = matches!(self.kind, Kind::Mailbox(_));
         let writable = self.enabled && self.kind.direction() == Some(Write);
@@ -262,13 +262,13 @@ impl SyncManagerUnit {
         Outcome { granted: true, complete }
     }
 
-    /// The byte a fieldbus write at `address` would replace.
+    /// Byte that a fieldbus write at `address` would replace.
     pub(crate) fn byte_to_be_written(&self, memory: &Memory, address: u16) -> u8 {
         memory.byte(self.buffer_address(self.writing, address))
     }
 
-    /// The application takes the newest complete outputs, or the message in the mailbox, into `target`;
-    /// `false` if there is none. Outputs stay, messages are gone.
+    /// Copies the newest complete outputs, or the message in the mailbox, into `target` for the
+    /// application; `false` if there is none. Outputs stay, messages are removed.
     pub(crate) fn application_read(&mut self, memory: &mut Memory, target: &mut [u8]) -> bool {
         if !self.full {
             return false;
@@ -283,7 +283,7 @@ impl SyncManagerUnit {
         true
     }
 
-    /// The application hands over inputs or a message; `false` if the mailbox still holds one.
+    /// Hands over inputs or a message from the application; `false` if the mailbox still holds one.
     pub(crate) fn application_write(&mut self, memory: &mut Memory, bytes: &[u8]) -> bool {
         if !self.enabled || matches!(self.kind, Kind::Mailbox(_)) && self.full {
             return false;
@@ -296,7 +296,7 @@ impl SyncManagerUnit {
         true
     }
 
-    /// Puts back what the fieldbus read last, as a repeat request asks.
+    /// Restores the message that the fieldbus read last, for a repeat request.
     pub(crate) fn replace_message(&mut self, memory: &mut Memory, bytes: &[u8]) {
         self.full = false;
         self.open = false;
@@ -304,7 +304,7 @@ impl SyncManagerUnit {
         self.application_write(memory, bytes);
     }
 
-    /// The buffer just written becomes the newest; the writer goes on in one that nobody reads.
+    /// Makes the buffer just written the newest; the next write goes to one that is not being read.
     fn hand_over(&mut self) {
         self.newest = self.writing;
         self.full = true;
@@ -323,8 +323,8 @@ impl SyncManagerUnit {
         matches!(self.kind, Kind::Buffered(_)) && self.start >= PROCESS_DATA_MEMORY
     }
 
-    /// Where `address` lies in buffer `number`. The three buffers lie one behind the other; registers
-    /// (digital I/O) and mailboxes have one.
+    /// Address of `address` in buffer `number`. The three buffers are contiguous; registers (digital I/O)
+    /// and mailboxes have one.
     fn buffer_address(&self, number: u8, address: u16) -> u16 {
         if self.is_tripled() {
             address.wrapping_add(self.length.wrapping_mul(u16::from(number)))
@@ -333,7 +333,7 @@ impl SyncManagerUnit {
         }
     }
 
-    /// Brings the status register up to date.
+    /// Updates the status register.
     fn show(&self, memory: &mut Memory) {
         let status = match self.kind {
             Kind::Off => BUFFER_NONE,
@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn a_mailbox_is_written_once_and_then_full_until_the_application_took_it() {
         let (mut unit, mut memory) = active(SyncManager::CONTROL_MAILBOX_OUT, 4);
-        // Not from the middle, and in several strokes only from the start on.
+        // Not from the middle, and in several accesses only from the start on.
         assert!(!unit.fieldbus_write(&mut memory, START + 1, &[9]).granted);
         let first = unit.fieldbus_write(&mut memory, START, &[1, 2]);
         assert_eq!(first, Outcome { granted: true, complete: false });
@@ -436,7 +436,7 @@ mod tests {
         }
         assert_eq!(read(&mut unit, &mut memory, 2, 2), Some(vec![1, 1]));
         assert_eq!(read(&mut unit, &mut memory, 0, 4), Some(vec![6; 4]));
-        // Buffered data can be read again and again.
+        // Buffered data can be read repeatedly.
         assert_eq!(read(&mut unit, &mut memory, 0, 4), Some(vec![6; 4]));
         assert!(!unit.fieldbus_write(&mut memory, START, &[0; 4]).granted);
     }
@@ -460,7 +460,7 @@ mod tests {
         assert!(unit.is_active() && !unit.is_open());
         assert_eq!(read(&mut unit, &mut memory, 0, 4), None);
         assert!(!unit.application_write(&mut memory, &[2; 4]));
-        // The MainDevice's own switch does not overrule it.
+        // The MainDevice's own switch does not override it.
         memory.set_byte(REGISTER + sync_manager::ACTIVATE_OFFSET, 0);
         unit.configure(&mut memory);
         memory.set_byte(REGISTER + sync_manager::ACTIVATE_OFFSET, 1);

@@ -1,6 +1,6 @@
 //! Watchdogs (ETG.1000.4, 6.8; ESC data sheet, section II, 2.10).
 //!
-//! Simplification: a change of divider or time holds from the next trigger on.
+//! Simplification: a change of divider or time takes effect at the next trigger.
 
 use core::time::Duration;
 
@@ -14,17 +14,17 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// It was fed at `now` and runs for `period`; `None`: it is switched off.
+    /// Triggers it at `now` for `period`; `None` switches it off.
     pub(crate) fn trigger(&mut self, now: Instant, period: Option<Duration>) {
         self.deadline = period.map(|period| now + period);
     }
 
-    /// It expires when it is next looked at, fed or not.
+    /// Makes it expire at the next check, triggered or not.
     pub(crate) fn expire(&mut self) {
         self.forced = true;
     }
 
-    /// Whether it has expired by `now`, since it was last fed; says so once.
+    /// True once if it has expired by `now`, since it was last triggered.
     pub(crate) fn expires(&mut self, now: Instant) -> bool {
         let forced = core::mem::take(&mut self.forced);
         let expired = forced || self.deadline.is_some_and(|deadline| deadline <= now);

@@ -1,5 +1,4 @@
-//! One datagram on its way through the SubDevices: who is meant, and how the working counter counts
-//! (ETG.1000.4, 5.4).
+//! Dispatch of one datagram to the addressed SubDevices, with its working counter (ETG.1000.4, 5.4).
 
 use ethercat::time::Instant;
 use ethercat::wire::{Command, DatagramHeader};
@@ -65,7 +64,7 @@ impl Segment {
         &self.devices[self.route.hops[place].device]
     }
 
-    /// A physical command that means the SubDevice at `place` of the way.
+    /// Executes a physical command at `place` on the path; the SubDevice there is addressed.
     fn physical(
         &mut self,
         now: Instant,
@@ -84,7 +83,7 @@ impl Segment {
             (false, true) => READ * u16::from(esc.write(&passage, register, data)),
             _ if esc.features().refuses_physical_read_write() => 0,
             _ => {
-                // What came in is written, what stood there goes out.
+                // Writes the data of the datagram, and returns the previous contents.
                 let written = &mut self.scratch[..data.len()];
                 written.copy_from_slice(data);
                 let read = esc.read(&passage, register, data, combine);
@@ -93,7 +92,7 @@ impl Segment {
         }
     }
 
-    /// One SubDevice gives the data, all others take it.
+    /// One SubDevice provides the data, all others take it.
     fn read_multiple_write(&mut self, now: Instant, header: &DatagramHeader, data: &mut [u8]) -> u16 {
         let register = header.ado();
         let mut counted = 0_u16;
@@ -137,12 +136,12 @@ impl Segment {
     }
 }
 
-/// What a read adds to the working counter; a write of a command that only writes adds the same.
+/// Increment of the working counter for a read; also for the write of a command that only writes.
 const READ: u16 = 1;
-/// What the write of a read-write command adds (ETG.1000.4, 5.4, Table 14).
+/// Increment for the write of a read-write command (ETG.1000.4, 5.4, Table 14).
 const WRITE: u16 = 2;
 
-/// The address behind `hops` SubDevices, each of which has added one to the position.
+/// Address after `hops` SubDevices, each of which has added one to the position.
 fn advanced(header: &DatagramHeader, hops: usize) -> u32 {
     u32::from(header.adp().wrapping_add(hops as u16)) | u32::from(header.ado()) << 16
 }

@@ -1,11 +1,11 @@
-//! The segment: SubDevices joined by cables, answering frames.
+//! Segment: SubDevices joined by cables, which answer frames.
 //!
-//! Every frame is forwarded, whatever it holds; what an ESC can make out of it is processed, up to the first datagram that
-//! reaches past the end (ESC data sheet, section I, 3). Its EtherCAT header's length is not looked at.
+//! Every frame is forwarded, with any contents; the valid part is processed, up to the first datagram that
+//! reaches past the end (ESC data sheet, section I, 3). The length in its EtherCAT header is ignored.
 //!
-//! Simplifications: all datagrams of a frame carry the events as they were when the frame came in. The
-//! circulating bit of a frame that comes in is not looked at. There is no frame check sequence: what has
-//! passed of a broken frame has had its effect. EtherCAT in UDP and behind VLAN tags counts as another protocol.
+//! Simplifications: all datagrams of a frame carry the events at the arrival of the frame. The circulating
+//! bit of an arriving frame is ignored. There is no frame check sequence: the part of a broken frame that
+//! has passed takes effect. EtherCAT in UDP and behind VLAN tags counts as another protocol.
 
 mod dispatch;
 mod topology;
@@ -26,9 +26,9 @@ use topology::{Loop, Route, Topology};
 
 /// SubDevices and the cables between them.
 ///
-/// Time is handed in: it begins with the first call, at which all SubDevices get their power. It never
-/// goes back; an earlier instant counts as the latest one so far. Applications are stepped every
-/// [`STEP`](crate::sub_device::STEP), whether or not frames come.
+/// Time is a parameter: it begins with the first call, at which all SubDevices get power. It never goes
+/// back; an earlier instant counts as the latest one so far. Applications are stepped every
+/// [`STEP`](crate::sub_device::STEP), with or without frames.
 pub struct Segment {
     devices: Vec<SubDevice>,
     topology: Topology,
@@ -57,12 +57,12 @@ impl Segment {
 
     /// A tree: `attachments` of all SubDevices but the first.
     ///
-    /// Auto-increment positions follow the frame's way (ports 3, 1, 2), not the order of the list; the
-    /// two agree where SubDevices are listed in that order.
+    /// Auto-increment positions follow the path of the frame (ports 3, 1, 2), not the order of the list;
+    /// the two agree where SubDevices are listed in that order.
     ///
     /// # Errors
-    /// [`TopologyError`]: a number of attachments that does not fit, a parent behind its child, a port
-    /// that is none or is taken.
+    /// [`TopologyError`]: a wrong number of attachments, a parent behind its child, a port that does not
+    /// exist or is in use.
     pub fn with_topology(
         devices: Vec<SubDevice>,
         attachments: &[Attachment],
@@ -70,11 +70,11 @@ impl Segment {
         Self::entered_at(0, devices, attachments)
     }
 
-    /// The same with the MainDevice's cable in port `entry` of the first SubDevice, as where its IN and OUT are
-    /// swapped.
+    /// A tree with the MainDevice's cable in port `entry` of the first SubDevice, as where its IN and OUT
+    /// are swapped.
     ///
     /// # Errors
-    /// As [`Self::with_topology`], and an `entry` that is no port.
+    /// As [`Self::with_topology`], and an `entry` that is not a port.
     pub fn entered_at(
         entry: usize,
         devices: Vec<SubDevice>,
@@ -91,19 +91,19 @@ impl Segment {
         segment
     }
 
-    /// The SubDevices, in the order of the list they were given in.
+    /// SubDevices, in the order of their list.
     #[must_use]
     pub fn sub_devices(&self) -> &[SubDevice] {
         &self.devices
     }
 
-    /// The SubDevice at `position` of that list, to do something to it.
+    /// SubDevice at `position` of that list, for changes.
     pub fn sub_device_mut(&mut self, position: usize) -> Option<&mut SubDevice> {
         self.devices.get_mut(position)
     }
 
-    /// Pulls the cable out of `port` of the SubDevice at `position`; the port the first one is entered
-    /// at is the MainDevice's. Returns whether one was plugged in.
+    /// Disconnects the cable from `port` of the SubDevice at `position`; at the entry port of the first one
+    /// that is the MainDevice's cable. Returns `true` if there was one.
     pub fn disconnect(&mut self, position: usize, port: usize) -> bool {
         let pulled = self.plug(position, port, false);
         if pulled {
@@ -112,8 +112,8 @@ impl Segment {
         pulled
     }
 
-    /// Plugs the cable that was there before into `port` of the SubDevice at `position` again. Returns
-    /// whether one had been pulled.
+    /// Connects the disconnected cable to `port` of the SubDevice at `position` again. Returns `true` if
+    /// there was one.
     pub fn connect(&mut self, position: usize, port: usize) -> bool {
         let plugged = self.plug(position, port, true);
         if plugged {
@@ -122,15 +122,16 @@ impl Segment {
         plugged
     }
 
-    /// Takes the power from the SubDevice at `position` and gives it back at once: it is in Init, with
-    /// no station address. Returns whether there is one.
+    /// Switches the power of the SubDevice at `position` off and on at once: it is in Init, without a
+    /// station address. Returns `true` if there is such a SubDevice.
     pub fn power_cycle(&mut self, position: usize) -> bool {
         self.power_off(position);
         self.power_on(position)
     }
 
-    /// Takes the power from the SubDevice at `position`: its neighbours lose their links to it, no frame passes it,
-    /// and nothing of it moves on until [`power_on`](Self::power_on). Returns whether it had power.
+    /// Switches off the power of the SubDevice at `position`: its neighbours lose their links to it, no
+    /// frame passes it, and its time stands still until [`power_on`](Self::power_on). Returns `true` if it
+    /// had power.
     pub fn power_off(&mut self, position: usize) -> bool {
         if !self.topology.powered.get(position).is_some_and(|powered| *powered) {
             return false;
@@ -145,8 +146,9 @@ impl Segment {
         true
     }
 
-    /// Gives the SubDevice at `position` its power back: it is in Init, and station address, SyncManagers, FMMUs,
-    /// clocks and what was written to its objects are as they were at first. Returns whether it had none.
+    /// Switches on the power of the SubDevice at `position`: it is in Init, and station address,
+    /// SyncManagers, FMMUs, clocks and objects have their initial values. Returns `true` if it had no
+    /// power.
     pub fn power_on(&mut self, position: usize) -> bool {
         if self.topology.powered.get(position) != Some(&false) {
             return false;
@@ -157,14 +159,14 @@ impl Segment {
         true
     }
 
-    /// True if the SubDevice at `position` has power. What one without shows is what it showed last.
+    /// True if the SubDevice at `position` has power. One without power keeps its last state for display.
     #[must_use]
     pub fn is_powered(&self, position: usize) -> bool {
         self.topology.powered.get(position) == Some(&true)
     }
 
-    /// Lets the local clock of the SubDevice at `position` jump by so many ns, forward or back. Returns whether there
-    /// is one.
+    /// Jumps the local clock of the SubDevice at `position` by `by` ns, forward or back. Returns `true` if
+    /// there is such a SubDevice.
     pub fn jump_clock(&mut self, position: usize, by: i64) -> bool {
         let now = self.now.unwrap_or(Instant::EPOCH);
         let Some(device) = self.devices.get_mut(position) else { return false };
@@ -172,8 +174,8 @@ impl Segment {
         true
     }
 
-    /// Counts a receive error at `port` of the SubDevice at `position`, as a disturbance on the cable
-    /// there makes it.
+    /// Counts a receive error at `port` of the SubDevice at `position`, as a disturbance on the cable there
+    /// causes.
     pub fn disturb(&mut self, position: usize, port: usize) {
         if let Some(device) = self.devices.get_mut(position).filter(|_| port < PORTS) {
             device.esc_mut().count_receive_error(port);
@@ -206,7 +208,7 @@ impl Segment {
         true
     }
 
-    /// Links or loop settings have changed: DL status follows, and so does the frames' way.
+    /// Updates DL status and the path of frames after a change of links or loop settings.
     fn links_changed(&mut self) {
         let mut loops = Vec::with_capacity(self.devices.len());
         for (number, device) in self.devices.iter_mut().enumerate() {
@@ -228,7 +230,7 @@ impl Segment {
         self.route = Route::trace(&self.topology, &loops, &delays);
     }
 
-    /// Time passes to `now`; returns the latest instant so far.
+    /// Advances time to `now`; returns the latest instant so far.
     fn pass_time(&mut self, now: Instant) -> Instant {
         let begins = self.now.is_none();
         let now = now.min(END_OF_TIME);
@@ -287,8 +289,8 @@ impl Segment {
     }
 }
 
-/// 292 years after the epoch: time stands still from there on, so that sums of times never reach their
-/// end.
+/// Latest time, 292 years after the epoch: time stands still from there on, so that sums of times do not
+/// overflow.
 const END_OF_TIME: Instant = Instant::from_nanos(u64::MAX / 2);
 
 impl link::Segment for Segment {
@@ -296,7 +298,7 @@ impl link::Segment for Segment {
         let now = self.pass_time(now);
         let Some(first) = self.route.hops.first() else { return false };
         if !(ethernet::HEADER_LENGTH..=link::MAXIMUM_FRAME_LENGTH).contains(&frame.len()) {
-            // No Ethernet frame: its receiver gives it up.
+            // Not an Ethernet frame: its receiver drops it.
             self.devices[first.device].esc_mut().count_receive_error(0);
             return false;
         }
@@ -308,7 +310,7 @@ impl link::Segment for Segment {
             _ if self.process_datagrams(now, frame).is_err() => self.count_processing_unit_errors(),
             _ => {}
         }
-        // What a frame wrote to the loop settings holds from the next frame on.
+        // Loop settings written by a frame take effect from the next frame on.
         let returns = self.route.returns;
         let mut links_changed = false;
         for device in &mut self.devices {

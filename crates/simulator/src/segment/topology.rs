@@ -1,50 +1,50 @@
-//! How the SubDevices hang together, and the way a frame takes through them.
+//! Topology of the SubDevices, and the path of a frame through them.
 
 use core::time::Duration;
 
 use ethercat::register::dl::{FORWARDING_ORDER, PORTS};
 use thiserror::Error;
 
-/// Where a SubDevice is plugged in.
+/// Attachment of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// The SubDevice before it, by its place in the list; less than its own.
+    /// Index of the SubDevice before it in the list; less than its own.
     pub parent: usize,
-    /// That SubDevice's port.
+    /// Port of that SubDevice.
     pub port: usize,
-    /// Its own port at the other end of the cable: 0, unless IN and OUT are swapped.
+    /// Own port at the other end of the cable: 0, unless IN and OUT are swapped.
     pub entry: usize,
     /// Propagation delay of the cable between them, one way.
     pub delay: Duration,
 }
 
 impl Attachment {
-    /// At `port` of `parent`, with a cable of 20 m.
+    /// Attaches to `port` of `parent`, with a cable of 20 m.
     #[must_use]
     pub const fn new(parent: usize, port: usize) -> Self {
         Self { parent, port, entry: 0, delay: CABLE_DELAY }
     }
 
-    /// The same, plugged into the SubDevice's port `entry`.
+    /// Attaches by the SubDevice's port `entry` instead.
     #[must_use]
     pub const fn entered_at(self, entry: usize) -> Self {
         Self { entry, ..self }
     }
 
-    /// The same with another cable.
+    /// Changes the delay of the cable.
     #[must_use]
     pub const fn with_delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 }
 
-/// About 20 m at 5 ns a metre.
+/// Delay of a cable of 20 m, at 5 ns per metre.
 pub const CABLE_DELAY: Duration = Duration::from_nanos(100);
 
-/// Why SubDevices cannot be joined as asked.
+/// Reason for which SubDevices cannot be joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TopologyError {
-    /// There is one attachment for each SubDevice but the first.
+    /// The number of attachments differs from one for each SubDevice but the first.
     #[error("{found} attachments, expected {expected}: one for each SubDevice but the first")]
     Count {
         /// Attachments needed.
@@ -52,33 +52,33 @@ pub enum TopologyError {
         /// Attachments given.
         found: usize,
     },
-    /// A SubDevice hangs on one that stands behind it in the list.
+    /// A SubDevice is attached to one that comes after it in the list.
     #[error("SubDevice {child} is attached to SubDevice {parent}, expected one before it")]
     Parent {
-        /// The SubDevice.
+        /// Index of the SubDevice.
         child: usize,
-        /// What it should be attached to.
+        /// Index of its parent.
         parent: usize,
     },
-    /// The first SubDevice is entered at a port that is none.
+    /// The entry port of the first SubDevice does not exist.
     #[error("the first SubDevice is entered at port {port}, expected 0 to 3")]
     Entry {
         /// The port.
         port: usize,
     },
-    /// A port that is none, or that leads to the SubDevice's own parent.
+    /// A port that does not exist, or that leads to the SubDevice's own parent.
     #[error(
         "SubDevice {child} is attached with port {entry} to port {port} of SubDevice {parent}, expected ports 0 to 3 \
          and not that SubDevice's own way in"
     )]
     Port {
-        /// The SubDevice.
+        /// Index of the SubDevice.
         child: usize,
-        /// What it should be attached to.
+        /// Index of its parent.
         parent: usize,
-        /// The port.
+        /// Port of the parent.
         port: usize,
-        /// Its own.
+        /// Own port.
         entry: usize,
     },
     /// Two cables in one port.
@@ -86,39 +86,40 @@ pub enum TopologyError {
         "port {port} of SubDevice {parent} is taken by SubDevice {first}, found SubDevice {second} there too"
     )]
     Taken {
-        /// The SubDevice with the port.
+        /// Index of the SubDevice with the port.
         parent: usize,
         /// The port.
         port: usize,
-        /// Who is plugged in.
+        /// Index of the SubDevice already connected.
         first: usize,
-        /// Who should be as well.
+        /// Index of the second SubDevice.
         second: usize,
     },
 }
 
-/// What is plugged into a port.
+/// Cable in a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cable {
-    /// The SubDevice at the other end; `None`: the MainDevice.
+    /// SubDevice at the other end; `None` is the MainDevice.
     pub(super) neighbour: Option<usize>,
-    /// The port there.
+    /// Port at the other end.
     pub(super) port: usize,
-    /// One way, in ns.
+    /// Delay one way, in ns.
     pub(super) delay: u64,
     pub(super) plugged: bool,
 }
 
-/// All cables, by SubDevice and port.
+/// Cables, by SubDevice and port.
 #[derive(Clone, Debug)]
 pub(super) struct Topology {
     pub(super) cables: Vec<[Option<Cable>; PORTS]>,
-    /// SubDevices that have power.
+    /// Power of each SubDevice.
     pub(super) powered: Vec<bool>,
 }
 
 impl Topology {
-    /// `attachments` of all SubDevices but the first, which hangs on the MainDevice with its port `first_entry`.
+    /// Topology of `attachments` of all SubDevices but the first, which is attached to the MainDevice by
+    /// its port `first_entry`.
     pub(super) fn new(
         count: usize,
         first_entry: usize,
@@ -156,12 +157,12 @@ impl Topology {
         Ok(Self { cables, powered: vec![true; count] })
     }
 
-    /// Whether there is a link at `port` of `device`.
+    /// True if there is a link at `port` of `device`.
     pub(super) fn has_link(&self, device: usize, port: usize) -> bool {
         self.link(device, port).is_some()
     }
 
-    /// The cable at `port` of `device`, if it is plugged in and both ends have power.
+    /// Cable at `port` of `device`, if both ends are connected and have power.
     fn link(&self, device: usize, port: usize) -> Option<Cable> {
         let powered = |device: usize| self.powered[device];
         self.cables[device][port]
@@ -169,8 +170,8 @@ impl Topology {
     }
 }
 
-/// One SubDevice on a frame's way: when the frame is processed, and when it comes in at each port, in ns after
-/// it came in at the first SubDevice.
+/// One SubDevice on the path of a frame: time of its processing, and of its arrival at each port, in ns
+/// after its arrival at the first SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) device: usize,
@@ -178,29 +179,29 @@ pub(super) struct Hop {
     pub(super) ports: [Option<u64>; PORTS],
 }
 
-/// A frame's way through the segment.
+/// Path of a frame through the segment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Route {
-    /// In the order of processing, which is that of auto-increment addresses.
+    /// Hops in the order of processing, which is that of auto-increment addresses.
     pub(super) hops: Vec<Hop>,
-    /// Whether the frame comes back at all.
+    /// True if the frame comes back at all.
     pub(super) returns: bool,
-    /// The frame was processed behind a port 0 without a link, which marks it as circulating; a second such
-    /// ESC destroys it (ESC data sheet, section I, 3.5).
+    /// True if the frame was processed behind a port 0 without a link, which marks it as circulating; a
+    /// second such ESC destroys it (ESC data sheet, section I, 3.5).
     pub(super) circulates: bool,
 }
 
-/// How a port treats frames that want to go out there.
+/// Treatment of frames that leave by a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loop {
-    /// They turn back inside the ESC.
+    /// Returned inside the ESC.
     Closed,
-    /// They go out, and are lost if nothing is there.
+    /// Sent, and lost if there is no link.
     Open,
 }
 
 impl Route {
-    /// Walks `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
+    /// Traces a frame through `topology`; `loops` and `forwarding_delays` (ns) by SubDevice.
     pub(super) fn trace(topology: &Topology, loops: &[[Loop; PORTS]], forwarding_delays: &[u64]) -> Self {
         let mut route = Self::default();
         let leads_out =
@@ -212,7 +213,7 @@ impl Route {
         let mut arrivals = vec![[None; PORTS]; topology.cables.len()];
         let (mut device, mut port, mut time) = (0, first_entry, 0);
         loop {
-            // The frame comes in at `port` of `device`.
+            // The frame arrives at `port` of `device`.
             arrivals[device][port] = Some(time);
             let (out, is_processed) = next_port(&loops[device], port);
             if is_processed {
@@ -240,9 +241,9 @@ impl Route {
     }
 }
 
-/// The port at which a frame that came in at `port` goes out: the next one that is open, in the order
-/// 0, 3, 1, 2 and round again (ESC data sheet, section I, 3.2); and whether it is processed on its way, behind port
-/// 0. With all others closed it goes back where it came from.
+/// Port by which a frame that arrived at `port` leaves: the next open one, in the order 0, 3, 1, 2 and
+/// round again (ESC data sheet, section I, 3.2); and `true` if it is processed on its way, behind port 0.
+/// With all others closed it goes back by the same port.
 fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     let place = FORWARDING_ORDER.iter().position(|&it| it == port).unwrap_or(0);
     let mut is_processed = port == 0;
@@ -256,7 +257,7 @@ fn next_port(loops: &[Loop; PORTS], port: usize) -> (usize, bool) {
     (port, is_processed)
 }
 
-/// A second would be a cable around the world.
+/// Longest delay of a cable, one second: more than that of a cable around the world.
 const LONGEST_DELAY: u64 = 1_000_000_000;
 
 #[cfg(test)]
@@ -287,7 +288,7 @@ mod tests {
         let route = trace(&Topology::new(4, 0, &attachments).unwrap());
         let order: Vec<_> = route.hops.iter().map(|hop| hop.device).collect();
         assert_eq!(order, [0, 3, 1, 2]);
-        // Each branch takes two cables and two ways through an ESC.
+        // Each branch takes two cables and two passages of an ESC.
         assert_eq!(route.hops[0].ports, [Some(0), Some(440), Some(660), Some(220)]);
     }
 

@@ -1,5 +1,4 @@
-//! The mailbox as the application's side sees it: requests in, replies and repeats out (ETG.1000.4, 5.6
-//! and 6.10).
+//! Mailbox on the side of the application: requests in, replies and repeats out (ETG.1000.4, 5.6 and 6.10).
 
 use std::collections::VecDeque;
 
@@ -12,25 +11,25 @@ use crate::esc::Esc;
 pub(crate) const OUT: usize = 0;
 pub(crate) const IN: usize = 1;
 
-/// Serves the mailbox of one SubDevice.
+/// Server of the mailbox of one SubDevice.
 #[derive(Debug, Default)]
 pub(crate) struct MailboxServer {
     coe: VecDeque<Vec<u8>>,
     errors: VecDeque<MailboxError>,
-    /// Counter of the last request taken, by which a repeated one is known.
+    /// Counter of the last request taken, to recognise a repeated one.
     request_counter: u8,
     reply_counter: u8,
-    /// The message that stands in the mailbox.
+    /// Message in the mailbox.
     standing: Option<Vec<u8>>,
-    /// The message read before, which a repeat request asks for.
+    /// Message that was read last, for a repeat request.
     last_read: Option<Vec<u8>>,
-    /// A message that had to make room for a repeated one.
+    /// Message displaced by a repeated one.
     held_back: Option<Vec<u8>>,
     repeating: bool,
 }
 
 impl MailboxServer {
-    /// Serves whatever there is to serve; the SubDevice is in PreOp or above.
+    /// Serves requests and replies; the SubDevice is in PreOp or above.
     pub(crate) fn serve(&mut self, esc: &mut Esc, application: &mut dyn Application) {
         let Some(payload_limit) = payload_limit(esc) else { return };
         self.notice_read(esc);
@@ -40,12 +39,12 @@ impl MailboxServer {
         self.put_next(esc);
     }
 
-    /// The mailbox was closed: everything waiting is gone.
+    /// Drops all messages, after the mailbox was closed.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether the message that stood in the mailbox was read.
+    /// Registers that the message in the mailbox was read.
     fn notice_read(&mut self, esc: &Esc) {
         if self.standing.is_some() && !esc.sync_managers()[IN].is_full() {
             self.last_read = self.standing.take();
@@ -53,7 +52,8 @@ impl MailboxServer {
         }
     }
 
-    /// The MainDevice lost a reply: the message read last is put back, then the acknowledge follows.
+    /// Serves a repeat request, after the MainDevice lost a reply: the message read last is restored, then
+    /// the acknowledge follows.
     fn serve_repeat_request(&mut self, esc: &mut Esc) {
         let Some((unit, memory)) = esc.sync_manager_mut(IN) else { return };
         let request = unit.repeat_request(memory);
@@ -69,7 +69,7 @@ impl MailboxServer {
     }
 
     fn take_request(&mut self, esc: &mut Esc, application: &mut dyn Application, payload_limit: usize) {
-        // Replies of the request before are read first, else they would pile up.
+        // Replies to earlier requests are read first, or they would pile up.
         if self.coe.len() + self.errors.len() >= QUEUE_LIMIT / 2 {
             return;
         }
@@ -112,7 +112,7 @@ impl MailboxServer {
         }
         let Some(message) = self.held_back.take().or_else(|| self.next_message()) else { return };
         let Some((unit, memory)) = esc.sync_manager_mut(IN) else { return };
-        // The last byte of the mailbox is always there, so all of it is handed over.
+        // The last byte of the mailbox is always included, so that all of it is handed over.
         if unit.application_write(memory, &message) {
             self.standing = Some(message);
         }
@@ -131,7 +131,7 @@ impl MailboxServer {
     }
 }
 
-/// Bytes a reply may have behind its header, if the mailbox is open in both directions.
+/// Largest payload of a reply, if the mailbox is open in both directions.
 fn payload_limit(esc: &Esc) -> Option<usize> {
     let [out, reply, ..] = esc.sync_managers() else { return None };
     let open = out.is_open() && reply.is_open();

@@ -1,7 +1,7 @@
-//! A SubDevice: an ESC, the state machine behind it, and an application.
+//! SubDevice: an ESC, the state machine behind it, and an application.
 //!
-//! Simplifications: the device identification value (AL control bit 5) is not answered. In Bootstrap no
-//! protocol is served.
+//! Simplifications: the device identification value (AL control bit 5) is not answered. Bootstrap serves no
+//! protocol.
 
 mod mailbox;
 mod setup;
@@ -25,10 +25,11 @@ use state_machine::Decision;
 /// Time between two steps of an application.
 pub const STEP: Duration = Duration::from_micros(250);
 
-/// How long a change to Op waits for outputs before it is refused.
+/// Time for which a change to Op waits for outputs before it is refused.
 pub const OUTPUTS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Steps further back than this are left out: the simulation was stopped, or its clock leapt.
+/// Longest time that is caught up in steps; earlier steps are skipped, after the simulation was stopped or
+/// its clock leapt.
 const LONGEST_CATCH_UP: Duration = Duration::from_secs(1);
 
 /// One simulated SubDevice.
@@ -44,18 +45,18 @@ pub struct SubDevice {
     lengths: ProcessDataLengths,
     outputs: Vec<u8>,
     inputs: Vec<u8>,
-    /// Until when a change to Op waits for outputs.
+    /// Deadline of a change to Op that waits for outputs.
     awaits_outputs: Option<Instant>,
-    /// Output SyncManagers work: in Op, and in SafeOp until Op was left.
+    /// True while output SyncManagers work: in Op, and in SafeOp until Op was left.
     takes_outputs: bool,
     next_step: Instant,
 }
 
 impl SubDevice {
-    /// An ESC as `description` says, with the EEPROM contents `sii`, in front of `application`.
+    /// A SubDevice with an ESC of `description`, the EEPROM contents `sii`, and `application`.
     ///
-    /// `sii` may be cut short or have a wrong checksum: like a real ESC, it then shows so in its SII
-    /// status and does not take over the configuration area.
+    /// `sii` may be cut short or have a wrong checksum: like a real ESC, it then reports this in its SII
+    /// status and does not load the configuration area.
     #[must_use]
     pub fn new(description: EscDescription, sii: Vec<u8>, application: Box<dyn Application>) -> Self {
         let esc = Esc::new(description, sii, Instant::EPOCH);
@@ -77,44 +78,44 @@ impl SubDevice {
         }
     }
 
-    /// An ordinary ESC with the EEPROM contents `sii`.
+    /// A SubDevice with a default ESC and the EEPROM contents `sii`.
     #[must_use]
     pub fn from_sii(sii: &[u8], application: Box<dyn Application>) -> Self {
         Self::new(EscDescription::default(), sii.to_vec(), application)
     }
 
-    /// Lets it accept Bootstrap.
+    /// Makes it accept Bootstrap.
     #[must_use]
     pub fn with_bootstrap(mut self) -> Self {
         self.bootstrap = true;
         self
     }
 
-    /// The AL status register.
+    /// AL status register.
     #[must_use]
     pub fn al_status(&self) -> AlStatus {
         self.esc.al_status()
     }
 
-    /// The AL status code register.
+    /// AL status code register.
     #[must_use]
     pub fn al_status_code(&self) -> AlStatusCode {
         AlStatusCode(self.esc.memory().word(register::AL_STATUS_CODE))
     }
 
-    /// Its copy of the system time at `now`, in ns.
+    /// Local copy of the system time at `now`, in ns.
     #[must_use]
     pub fn system_time(&self, now: Instant) -> u64 {
         self.esc.system_time(now)
     }
 
-    /// Copies memory and registers from `address` on into `target`, as they stand, with no effect on the
-    /// ESC. Addresses wrap behind 0xFFFF.
+    /// Copies memory and registers from `address` on into `target`, without effect on the ESC. Addresses
+    /// wrap behind 0xFFFF.
     pub fn peek(&self, address: u16, target: &mut [u8]) {
         self.esc.memory().copy_to(address, target);
     }
 
-    /// The EEPROM's contents.
+    /// Contents of the EEPROM.
     #[must_use]
     pub fn sii(&self) -> &[u8] {
         self.esc.sii().image()
@@ -125,30 +126,31 @@ impl SubDevice {
         self.application.servo_mut()
     }
 
-    /// Stops the application, as a crashed microcontroller does, or lets it go on: while it stands still
-    /// no state request or mailbox message is served and the PDI watchdog expires.
+    /// Stops the application, like a crashed microcontroller, or lets it go on: while it is stopped no
+    /// state request or mailbox message is served and the PDI watchdog expires.
     pub fn set_application_runs(&mut self, runs: bool) {
         self.application_runs = runs;
     }
 
-    /// Stops the mailbox, as firmware does that hangs in a request, or lets it go on: while it stands still a request
-    /// stays in its SyncManager and is not answered; states and process data go on.
+    /// Stops the mailbox, like firmware that hangs in a request, or lets it go on: while it is stopped a
+    /// request stays in its SyncManager without an answer; states and process data go on.
     pub fn set_mailbox_runs(&mut self, runs: bool) {
         self.mailbox_runs = runs;
     }
 
-    /// Refuses every change to a state with this AL status code, or none any more. Init cannot be refused.
+    /// Refuses every change to a state with this AL status code; `None` refuses none. Init cannot be
+    /// refused.
     pub fn refuse_state(&mut self, refused: Option<(AlState, AlStatusCode)>) {
         self.refused = refused.filter(|(state, _)| *state != AlState::Init);
     }
 
-    /// Puts another EEPROM in its place: blank, cut short, with a wrong checksum. What is read shows it at once; the
-    /// ESC's own configuration is loaded from it when power comes or a reload is asked for.
+    /// Replaces the EEPROM: blank, cut short, with a wrong checksum. Reads show it at once; the ESC loads
+    /// its own configuration from it at power-on or on a reload.
     pub fn set_sii(&mut self, image: Vec<u8>) {
         self.esc.set_sii(image);
     }
 
-    /// Lets the process data watchdog expire at the next step, whether outputs come or not.
+    /// Makes the process data watchdog expire at the next step, with or without outputs.
     pub fn expire_watchdog(&mut self) {
         self.esc.expire_process_data_watchdog();
     }
@@ -161,7 +163,7 @@ impl SubDevice {
         &mut self.esc
     }
 
-    /// Power comes (back) at `now`.
+    /// Powers on at `now`.
     pub(crate) fn power_on(&mut self, now: Instant) {
         self.esc = self.esc.restarted(now);
         if self.state != AlState::Init {
@@ -171,7 +173,7 @@ impl SubDevice {
         self.next_step = now;
     }
 
-    /// Does everything that is due up to `now`, in the order of time.
+    /// Executes all events due up to `now`, in the order of time.
     pub(crate) fn advance(&mut self, now: Instant) {
         if now.since(self.next_step) > LONGEST_CATCH_UP {
             let steps = now.since(self.next_step).as_nanos() / STEP.as_nanos();
@@ -237,7 +239,7 @@ impl SubDevice {
             return;
         }
         let switched = self.esc.take_sync_managers_switched();
-        // A request comes first: whoever asks for Init may clear SyncManagers before and after.
+        // A request comes first: a MainDevice that requests Init may clear SyncManagers before and after.
         if let Some(control) = request {
             let shown = self.esc.al_status();
             self.awaits_outputs = None;
@@ -251,7 +253,7 @@ impl SubDevice {
         if switched {
             self.check_setup_again();
         }
-        // Outputs that are waited for must be able to come.
+        // SyncManagers must be open for the outputs that are awaited.
         self.switch_sync_managers();
         self.await_outputs(now);
         self.switch_sync_managers();
@@ -262,7 +264,7 @@ impl SubDevice {
         setup::switch_sync_managers(&mut self.esc, self.state, outputs);
     }
 
-    /// Checks what must be right in `to`, and goes there or shows why not.
+    /// Checks the conditions of `to`, and enters it or shows the error.
     fn enter(&mut self, to: AlState, now: Instant) {
         if let Some((_, code)) = self.refused.filter(|(refused, _)| *refused == to) {
             return self.show(code);
@@ -280,7 +282,7 @@ impl SubDevice {
             }
         }
         if to == AlState::Op && setup::watches_outputs(&self.esc) {
-            // The application is asked once outputs flow; an error was acknowledged.
+            // The application is called once outputs flow; an error was acknowledged.
             self.show(AlStatusCode::NO_ERROR);
             self.awaits_outputs = Some(now + OUTPUTS_TIMEOUT);
             return;
@@ -300,7 +302,7 @@ impl SubDevice {
         }
     }
 
-    /// A change to Op waits until outputs have come, or refuses it.
+    /// Completes a change to Op once outputs have come, or refuses it after the timeout.
     fn await_outputs(&mut self, now: Instant) {
         let Some(deadline) = self.awaits_outputs else { return };
         if setup::outputs_came(&self.esc) && self.esc.process_data_watchdog_ok() {
@@ -312,7 +314,7 @@ impl SubDevice {
         }
     }
 
-    /// A SyncManager was switched while it was in use: the highest state it still allows.
+    /// Falls to the highest state still allowed, after a SyncManager was switched while in use.
     fn check_setup_again(&mut self) {
         if matches!(self.state, AlState::PreOp | AlState::SafeOp | AlState::Op) {
             if let Err(code) = setup::check_mailbox(&self.esc, self.state) {
@@ -327,7 +329,7 @@ impl SubDevice {
         }
     }
 
-    /// Goes to `to`, if that is below, without being asked to, and shows why.
+    /// Falls to `to`, if that is below, without a request, and shows the reason.
     fn fall(&mut self, to: AlState, code: AlStatusCode) {
         if to != self.state {
             self.go(to);
@@ -353,7 +355,7 @@ impl SubDevice {
         self.awaits_outputs = None;
         self.takes_outputs = match to {
             AlState::Op => true,
-            // After Op they stay off until Op is asked for again.
+            // After Op they stay off until the next request for Op.
             AlState::SafeOp if self.state == AlState::Op => false,
             AlState::SafeOp => self.state != AlState::SafeOp || self.takes_outputs,
             _ => false,
@@ -376,7 +378,7 @@ impl SubDevice {
         self.esc.set_al_status(AlStatus { error, ..AlStatus::in_state(self.state) }, code);
     }
 
-    /// Takes the newest outputs; `false` if they are not to be used.
+    /// Takes the newest outputs; `false` if they must not be used.
     fn take_outputs(&mut self) -> bool {
         let safe = self.state != AlState::Op
             || self.esc.emulates_device()

@@ -1,5 +1,5 @@
-//! What an application controller checks of the SyncManagers, and how it moves process data through them
-//! (ETG.1000.6, 6.4.1; ETG.1020, 5).
+//! Checks of the SyncManagers by the application controller, and process data through them (ETG.1000.6,
+//! 6.4.1; ETG.1020, 5).
 
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
@@ -13,7 +13,7 @@ use crate::esc::{Esc, Kind, SyncManagerUnit};
 /// Shortest mailbox: header, CoE header and an expedited SDO.
 const SHORTEST_MAILBOX: usize = 16;
 
-/// Whether the mailbox SyncManagers are as this SubDevice needs them in `state`.
+/// Checks the mailbox SyncManagers that this SubDevice needs in `state`.
 pub(super) fn check_mailbox(esc: &Esc, state: AlState) -> Result<(), AlStatusCode> {
     let header = sii::Header::parse(esc.sii().image());
     let has_mailbox = esc.sii_loaded() && header.is_ok_and(|header| header.mailbox().is_some());
@@ -51,7 +51,8 @@ fn are_apart(one: &SyncManagerUnit, other: &SyncManagerUnit) -> bool {
     one.end <= other.start || other.end <= one.start
 }
 
-/// Process data as the SyncManagers are set up, if that is what the application expects and each has memory of its own.
+/// Lengths of process data in the SyncManagers, if they are those of the application and each has memory of
+/// its own.
 pub(super) fn check_process_data(
     esc: &Esc,
     expected: ProcessDataLengths,
@@ -85,8 +86,8 @@ fn check_places(esc: &Esc) -> Result<(), AlStatusCode> {
     Ok(())
 }
 
-/// Switches SyncManagers on and off as slave stacks do: mailboxes work from PreOp on, inputs from SafeOp on, outputs
-/// where `outputs` says so; all others are off.
+/// Switches SyncManagers on and off like slave stacks: mailboxes from PreOp on, inputs from SafeOp on,
+/// outputs by `outputs`; all others off.
 pub(super) fn switch_sync_managers(esc: &mut Esc, state: AlState, outputs: bool) {
     for number in 0..esc.sync_managers().len() {
         let Some((unit, memory)) = esc.sync_manager_mut(number) else { break };
@@ -113,19 +114,19 @@ pub(super) fn lengths(esc: &Esc) -> ProcessDataLengths {
     }
 }
 
-/// Whether any outputs feed the watchdog.
+/// True if the watchdog supervises any outputs.
 pub(super) fn watches_outputs(esc: &Esc) -> bool {
     let outputs = |kind| kind == Kind::Buffered(SyncManagerDirection::Write);
     esc.sync_managers().iter().any(|unit| outputs(unit.kind()) && unit.triggers_watchdog())
 }
 
-/// Whether every output SyncManager was written since it was switched on.
+/// True if every output SyncManager was written since it was switched on.
 pub(super) fn outputs_came(esc: &Esc) -> bool {
     let outputs = |kind| kind == Kind::Buffered(SyncManagerDirection::Write);
     esc.sync_managers().iter().filter(|unit| outputs(unit.kind())).all(|unit| unit.is_full())
 }
 
-/// Copies the newest outputs, SyncManager by SyncManager; `false` if some never came.
+/// Copies the newest outputs, SyncManager by SyncManager; `false` if some never arrived.
 pub(super) fn take_outputs(esc: &mut Esc, outputs: &mut [u8]) -> bool {
     let (mut offset, mut complete) = (0, true);
     for number in 0..esc.sync_managers().len() {

@@ -1,26 +1,27 @@
-//! The EtherCAT state machine as a pure step: what a request in AL control leads to (ETG.1000.6, 6.4.1,
-//! Tables 102 ff.; ETG.1020, 4).
+//! EtherCAT state machine as a pure step: decision on a request in AL control (ETG.1000.6, 6.4.1, Tables
+//! 102 ff.; ETG.1020, 4).
 
 use ethercat::al::{AlControl, AlState};
 use ethercat::al_status_code::AlStatusCode;
 
-/// What a request leads to.
+/// Decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// An error is shown and was not acknowledged: nothing happens.
+    /// Do nothing: a shown error was not acknowledged.
     Ignore,
-    /// It is in that state already; a shown error is cleared.
+    /// Stay: the state is that of the request; a shown error is cleared.
     Stay,
-    /// Go there, if the entry actions agree; a shown error is cleared.
+    /// Enter the state, if the entry actions agree; a shown error is cleared.
     Enter(AlState),
-    /// Keep the state, show the error.
+    /// Keep the state, and show the error.
     Refuse(AlStatusCode),
 }
 
-/// Decides on `control` in `state`; `error`: an error is being shown.
+/// Decides on `control` in `state`; `error` is true while an error is shown.
 pub(crate) fn decide(state: AlState, error: bool, control: AlControl, bootstrap: bool) -> Decision {
     use AlState::{Bootstrap, Init, Op, PreOp, SafeOp};
-    // Init is always accepted, and clears an error by itself. A lower state can be requested without acknowledging too.
+    // Init is always accepted, and clears an error by itself. A lower state can be requested without
+    // acknowledging too.
     let init = control.state == Init.number();
     if error && !init && !control.acknowledge && control.state >= state.number() {
         return Decision::Ignore;
@@ -47,7 +48,7 @@ mod tests {
 
     const STATES: [AlState; 5] = [Init, PreOp, Bootstrap, SafeOp, Op];
 
-    /// One row a state, one column a requested state number 0 to 15. A dot: it stays; I, P, B, S, O: it
+    /// One row per state, one column per requested state number 0 to 15. A dot: it stays; I, P, B, S, O: it
     /// goes there; 1: invalid change (0x0011), 2: unknown state (0x0012).
     const ROWS: [(AlState, &str); 5] = [
         (Init, "2.PB122212222222"),
@@ -83,7 +84,7 @@ mod tests {
                     let found = decide(state, false, control(number, acknowledge), true);
                     assert_eq!(found, cell(state, number), "{state}, request {number}");
                 }
-                // With an error shown the rows hold again once it is acknowledged.
+                // With an error shown the rows apply again once it is acknowledged.
                 let found = decide(state, true, control(number, true), true);
                 assert_eq!(found, cell(state, number), "{state} with error, request {number} + ack");
             }

@@ -1,4 +1,4 @@
-//! A MainDevice of a few lines: one datagram a frame, in virtual time.
+//! Minimal MainDevice: one datagram a frame, in virtual time.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -18,7 +18,7 @@ pub struct Bus {
     pub now: Instant,
 }
 
-/// What came back of a datagram.
+/// Reply to a datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     pub header: DatagramHeader,
@@ -41,7 +41,7 @@ impl Bus {
         Self::new(Segment::new(devices))
     }
 
-    /// Lets `milliseconds` pass with no frame.
+    /// Advances `milliseconds` without a frame.
     pub fn wait(&mut self, milliseconds: u64) {
         self.now = self.now + Duration::from_millis(milliseconds);
         self.segment.advance(self.now);
@@ -117,7 +117,7 @@ impl Bus {
     }
 }
 
-/// Gives back each output byte plus one; in safe state it gives zeros.
+/// Returns each output byte plus one; in safe state it returns zeros.
 #[derive(Default)]
 pub struct Echo {
     pub lengths: ProcessDataLengths,

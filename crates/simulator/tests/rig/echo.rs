@@ -29,7 +29,7 @@ pub(crate) fn echo_image(words: usize) -> Image {
     with_coe(identity, "echo", stamped_mapping(words, words)).image()
 }
 
-/// So many times 8 bytes, there and back.
+/// A SubDevice with `words` times 8 bytes each way.
 pub(crate) fn echo(words: usize) -> SubDevice {
     echo_on(EscDescription::default(), words)
 }

@@ -25,23 +25,23 @@ use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 use wire::{Direction, Wire};
 
-/// How long the process data of a beat is waited for, where it is waited for in the same beat.
+/// Time for which the process data of a cycle is waited for, if its reply is taken in the same cycle.
 const RECEIVING: Duration = Duration::from_micros(600);
 
-/// One beat.
+/// Period of the cycle.
 pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 
-/// When the replies of a beat are taken.
+/// Time at which the replies of a cycle are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replies {
     SameBeat,
     NextBeat,
 }
 
-/// What is done to the bytes of a reply.
+/// Change of the bytes of a reply.
 pub(crate) type Tamper = Box<dyn FnMut(&mut [u8])>;
 
-/// Both ends and the time.
+/// MainDevice, segment and time.
 pub(crate) struct Rig {
     pub(crate) main_device: MainDevice,
     pub(crate) segment: Segment,
@@ -49,7 +49,7 @@ pub(crate) struct Rig {
     pub(crate) events: Vec<Event>,
     pub(crate) wire: Wire,
     pub(crate) replies: Replies,
-    /// Beats so far.
+    /// Cycles so far.
     pub(crate) beats: u64,
     /// Changes replies on their way back.
     pub(crate) tamper: Option<Tamper>,
@@ -76,7 +76,7 @@ impl Rig {
         }
     }
 
-    /// Sends and receives without beats until `stage`, a failure, or 30 seconds have gone by.
+    /// Sends and receives without cycles until `stage`, a failure, or 30 seconds have passed.
     pub(crate) fn pump_to(&mut self, stage: Stage) {
         let end = self.now + Duration::from_secs(30);
         while self.main_device.stage() != stage && self.now < end {
@@ -87,7 +87,7 @@ impl Rig {
         }
     }
 
-    /// Sends and receives without beats until the next thing happens, and for at least `time`.
+    /// Sends and receives without cycles until the next event, and for at least `time`.
     pub(crate) fn pump(&mut self, time: Duration) {
         let end = self.now + time;
         loop {
@@ -102,7 +102,7 @@ impl Rig {
         }
     }
 
-    /// One beat, and its report; with [`Replies::NextBeat`] the report of the beat before.
+    /// Runs one cycle, and returns its report; with [`Replies::NextBeat`] the report of the previous cycle.
     pub(crate) fn beat(&mut self) -> BeatReport {
         match self.replies {
             Replies::SameBeat => {
@@ -126,19 +126,19 @@ impl Rig {
         }
     }
 
-    /// First half of a beat with [`Replies::NextBeat`]: the replies to the one before.
+    /// First half of a cycle with [`Replies::NextBeat`]: takes the replies to the previous one.
     pub(crate) fn take_replies(&mut self) -> BeatReport {
         self.receive();
         self.main_device.end_beat(self.now)
     }
 
-    /// Second half of a beat with [`Replies::NextBeat`]: sends this one and waits for the next.
+    /// Second half of a cycle with [`Replies::NextBeat`]: sends this one and waits for the next.
     pub(crate) fn send_beat(&mut self) {
         self.begin_beat();
         self.pass_to(self.now + PERIOD, false);
     }
 
-    /// Beats until `stage`; panics with what happened if it takes more than `beats`.
+    /// Runs cycles until `stage`; panics with the last event if it takes more than `beats`.
     pub(crate) fn beat_to(&mut self, stage: Stage, beats: usize) {
         for _ in 0..beats {
             if self.main_device.stage() == stage {
@@ -164,7 +164,7 @@ impl Rig {
         self.events.extend(std::iter::from_fn(|| self.main_device.poll_event()));
     }
 
-    /// Takes the replies that have come, and sends what they led to.
+    /// Takes the replies that have arrived, and sends the resulting frames.
     pub(crate) fn receive(&mut self) {
         while let Some(bytes) = self.ring.pop_front() {
             self.main_device.handle_frame(self.now, &bytes);
@@ -173,7 +173,7 @@ impl Rig {
         }
     }
 
-    /// Time passes up to `end`; frames arrive. The MainDevice takes its replies at once if it `receives`.
+    /// Advances time to `end`; frames arrive. The MainDevice takes its replies at once if it `receives`.
     pub(crate) fn pass_to(&mut self, end: Instant, receives: bool) {
         while let Some(arrival) = self.wire.next_arrival().filter(|&arrival| arrival <= end) {
             self.now = self.now.max(arrival);
@@ -197,7 +197,7 @@ impl Rig {
         self.segment.advance(self.now);
     }
 
-    /// Whether any frame is on its way or waits to be taken.
+    /// True if no frame is in transit or waits to be taken.
     pub(crate) fn is_quiet(&self) -> bool {
         self.wire.next_arrival().is_none() && self.ring.is_empty()
     }
@@ -209,7 +209,7 @@ impl Rig {
         })
     }
 
-    /// To Op with beats, or panic.
+    /// Brings the bus to Op with cycles, or panics.
     pub(crate) fn run_up(&mut self) {
         self.pump_to(Stage::PreOp);
         assert_eq!(self.main_device.stage(), Stage::PreOp, "{:?}", self.events);
@@ -217,7 +217,7 @@ impl Rig {
     }
 }
 
-/// A configuration that takes what is there, to Op.
+/// A configuration that accepts any SubDevices, with target Op.
 pub(crate) fn to_op() -> Configuration {
     Configuration { target: AlState::Op, ..Configuration::default() }
 }
@@ -230,7 +230,7 @@ pub(crate) fn described(sub_devices: Vec<SubDeviceConfiguration>) -> Configurati
 pub(crate) const DRIVE: Identity =
     Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
 
-/// A servo drive with the default mapping, its crystal off by some ppm.
+/// A servo drive with the default mapping and a crystal that is off by some ppm.
 pub(crate) fn drive(number: u32) -> SubDevice {
     let identity = Identity { serial: number, ..DRIVE };
     let image = with_coe(identity, &format!("drive {number}"), default_mapping()).image();

@@ -1,4 +1,4 @@
-//! A SubDevice whose inputs tell when they were made, by whom, and which outputs it got last.
+//! SubDevice whose inputs contain their time, its number, and the outputs it took last.
 
 use ethercat::link::Segment as _;
 use ethercat::register;
@@ -56,7 +56,7 @@ pub(crate) fn is_of(inputs: &[u8], number: usize, sent: Instant, received: Insta
     uniform && word(inputs, 1) == number as u64 && made + STEP > sent && made <= received
 }
 
-/// The outputs that it had got when it made `inputs`.
+/// Outputs that it had taken when it made `inputs`.
 pub(crate) fn taken(inputs: &[u8]) -> u64 {
     word(inputs, 2)
 }
@@ -74,7 +74,7 @@ pub(crate) fn take_part(rig: &mut Rig, position: usize, outputs: bool, inputs: b
     }
 }
 
-/// Writes to a register past the MainDevice.
+/// Writes to a register without the MainDevice.
 pub(crate) fn write(rig: &mut Rig, position: usize, register: u16, data: &[u8]) {
     let station = rig.main_device.sub_devices()[position].station_address;
     let mut buffer = [0; 64];

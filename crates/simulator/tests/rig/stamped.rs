@@ -1,4 +1,4 @@
-//! A SubDevice whose inputs tell when they were made.
+//! SubDevice whose inputs contain their time.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Application for Stamped {
     }
 }
 
-/// A mapping of so many 8-byte outputs and inputs, 32 a PDO.
+/// A mapping of this many 8-byte outputs and inputs, 32 a PDO.
 pub(crate) fn stamped_mapping(outputs: usize, inputs: usize) -> PdoMapping {
     let pdos = |first: u16, sync_manager, object: u32, count: usize| {
         let entry = |number: usize| PdoEntry::from_mapping_value((object + number as u32) << 16 | 64);
@@ -53,7 +53,7 @@ pub(crate) fn stamped_image(outputs: usize, inputs: usize) -> Image {
     with_coe(STAMPED, "stamped", stamped_mapping(outputs, inputs)).image()
 }
 
-/// A SubDevice with so many 8-byte outputs and inputs.
+/// A SubDevice with this many 8-byte outputs and inputs.
 pub(crate) fn stamped(outputs: usize, inputs: usize) -> SubDevice {
     stamped_on(EscDescription::default(), outputs, inputs)
 }
@@ -65,7 +65,7 @@ pub(crate) fn stamped_on(esc: EscDescription, outputs: usize, inputs: usize) -> 
     SubDevice::new(esc, image, Box::new(Stamped { lengths }))
 }
 
-/// The one instant that all of `inputs` were made at, or `None` if they are of several.
+/// Instant at which all of `inputs` were made, or `None` if they differ.
 pub(crate) fn stamp_of(inputs: &[u8]) -> Option<Instant> {
     let mut stamps = inputs.chunks_exact(STAMP);
     let first = stamps.next()?;
@@ -73,5 +73,5 @@ pub(crate) fn stamp_of(inputs: &[u8]) -> Option<Instant> {
     whole.then(|| Instant::from_nanos(u64::from_le_bytes(first.try_into().expect("eight bytes"))))
 }
 
-/// How old a stamp is at most when a frame takes it: the time between two steps.
+/// Largest age of a stamp at the passage of a frame: the time between two steps.
 pub(crate) const STEP: Duration = onbeat_simulator::sub_device::STEP;

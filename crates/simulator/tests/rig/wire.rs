@@ -1,4 +1,4 @@
-//! The wire between both ends: takes its time, and loses, delays, doubles and reorders frames as asked.
+//! Wire between both ends: delays frames, and loses, holds back, duplicates and reorders them on demand.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame};
 
-/// One way, either way.
+/// Delay one way, in either direction.
 const TRAVEL: Duration = Duration::from_micros(10);
 
-/// What goes wrong, each as a share of all frames in one direction.
+/// Faults, each as a share of all frames in one direction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub(crate) lost: f64,
@@ -18,9 +18,9 @@ pub(crate) struct Faults {
     pub(crate) overtaken: f64,
     pub(crate) delayed: f64,
     pub(crate) delay: Duration,
-    /// With one byte changed, and a frame check sequence that nobody looks at.
+    /// One byte changed; the frame check sequence is not checked.
     pub(crate) corrupted: f64,
-    /// Cut off somewhere.
+    /// Cut off at a random place.
     pub(crate) truncated: f64,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum Direction {
     Reply,
 }
 
-/// A frame on its way.
+/// A frame in transit.
 #[derive(Debug)]
 pub(crate) struct Travelling {
     pub(crate) arrival: Instant,
@@ -39,7 +39,7 @@ pub(crate) struct Travelling {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What became of one frame the MainDevice sent, as the wire saw it.
+/// Fate of one frame of the MainDevice on the wire.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fate {
     answered_in_time: bool,
@@ -48,7 +48,7 @@ struct Fate {
     beat: u64,
 }
 
-/// What a MainDevice must have counted.
+/// Counts that a MainDevice must have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expected {
     pub(crate) sent: u64,
@@ -61,24 +61,24 @@ pub(crate) struct Expected {
 #[derive(Debug)]
 pub(crate) struct Wire {
     pub(crate) faults: Faults,
-    /// What goes wrong with replies, where that is something else.
+    /// Faults of replies, if they differ.
     pub(crate) reply_faults: Option<Faults>,
     random: Random,
     travelling: Vec<Travelling>,
     frames: u64,
-    /// By generation number, which makes every frame its own.
+    /// Fates by generation number, which identifies every frame.
     fates: HashMap<u32, Fate>,
 }
 
 impl Wire {
-    /// A wire without faults; `seed` decides on those it is given later.
+    /// A wire without faults; `seed` determines those it is given later.
     pub(crate) fn new(seed: u64) -> Self {
         let (travelling, fates) = (Vec::new(), HashMap::new());
         let (faults, reply_faults) = (Faults::default(), None);
         Self { faults, reply_faults, random: Random(seed), travelling, frames: 0, fates }
     }
 
-    /// The MainDevice sends, in beat `beat`.
+    /// Takes a frame of the MainDevice, in cycle `beat`.
     pub(crate) fn request(&mut self, now: Instant, beat: u64, bytes: Vec<u8>) {
         let is_process_data = is_process_data(&bytes);
         let fate = Fate { is_process_data, beat, ..Fate::default() };
@@ -86,34 +86,34 @@ impl Wire {
         self.put(now, Direction::Request, bytes);
     }
 
-    /// The segment answers.
+    /// Takes a reply of the segment.
     pub(crate) fn reply(&mut self, now: Instant, bytes: Vec<u8>) {
         self.put(now, Direction::Reply, bytes);
     }
 
-    /// The MainDevice gets this reply, in beat `beat`.
+    /// Registers the delivery of this reply in cycle `beat`.
     pub(crate) fn delivered(&mut self, beat: u64, bytes: &[u8]) {
         let Some(fate) = generation(bytes).and_then(|it| self.fates.get_mut(&it)) else { return };
         fate.replies += 1;
-        // Bring-up and mailbox frames have longer than any delay here.
+        // Bring-up and mailbox frames have a longer timeout than any delay here.
         if fate.replies == 1 && (!fate.is_process_data || fate.beat == beat) {
             fate.answered_in_time = true;
         }
     }
 
-    /// When the next frame arrives.
+    /// Arrival of the next frame.
     pub(crate) fn next_arrival(&self) -> Option<Instant> {
         self.travelling.iter().map(|it| it.arrival).min()
     }
 
-    /// The next frame that arrives up to `now`.
+    /// Next frame that arrives up to `now`.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Travelling> {
         let arrived = self.travelling.iter().enumerate().filter(|(_, it)| it.arrival <= now);
         let (place, _) = arrived.min_by_key(|(_, it)| (it.arrival, it.number))?;
         Some(self.travelling.swap_remove(place))
     }
 
-    /// What must be counted once nothing is on its way.
+    /// Expected counts once no frame is in transit.
     pub(crate) fn expected(&self) -> Expected {
         let mut expected = Expected { sent: self.fates.len() as u64, ..Expected::default() };
         for fate in self.fates.values() {
@@ -158,7 +158,7 @@ impl Wire {
     }
 }
 
-/// The number in a frame's first datagram, a NOP.
+/// Generation number in a frame's first datagram, a NOP.
 fn generation(bytes: &[u8]) -> Option<u32> {
     let frame = Frame::parse(bytes).ok()?;
     let first = frame.datagrams().next()?;

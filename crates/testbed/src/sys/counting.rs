@@ -1,4 +1,4 @@
-//! An allocator that tells of its calls.
+//! Allocator that reports its calls.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 

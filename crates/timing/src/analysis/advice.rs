@@ -1,4 +1,4 @@
-//! Why tasks miss their deadlines, and what would help.
+//! Causes of missed deadlines, and changes that would meet them.
 
 use super::assignment::{audsley, deadline_monotonic};
 use super::earliest_deadline::Feasibility;
@@ -11,28 +11,28 @@ use super::verdict::{Analysis, meets_deadlines};
 /// A task that is not proven to meet its deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// Place of the task.
+    /// Index of the task in its set.
     pub place: usize,
-    /// How much too late it may be, ns; `None` if there is no bound.
+    /// Largest lateness, ns; `None` without a bound on the response.
     pub late_ns: Option<u64>,
-    /// What its response is made of, the largest first. Empty where there is no first late job to look at.
+    /// Parts of its response, the largest first. Empty where no late job was found to take apart.
     pub causes: Vec<(Cause, u64)>,
 }
 
 /// A part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Its own execution; with its earlier jobs, if these still ran when it was released.
+    /// Its own execution, including earlier jobs of it that still ran at its release.
     Own,
     /// Its release jitter.
     Jitter,
-    /// Lower-priority work that held something.
+    /// Work of lower priority that holds a lock or the processor.
     Blocking,
-    /// Jobs of the task at this place, so many.
+    /// Jobs of another task.
     Task {
-        /// Place of the task.
+        /// Index of that task.
         place: usize,
-        /// Jobs.
+        /// Number of its jobs.
         jobs: u64,
     },
 }
@@ -40,32 +40,32 @@ pub enum Cause {
 /// A change after which all tasks of a processor meet their deadlines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Other priorities: of each task of the set, in their order.
+    /// New priorities, one for each task of the set in its order.
     Priorities(Vec<u32>),
     /// A shorter execution time.
     Wcet {
-        /// Place of the task.
+        /// Index of the task.
         place: usize,
-        /// The longest that helps, ns.
+        /// Largest sufficient execution time, ns.
         wcet_ns: u64,
     },
-    /// A punctual release.
+    /// Less release jitter.
     Jitter {
-        /// Place of the task.
+        /// Index of the task.
         place: usize,
-        /// The most that helps, ns.
+        /// Largest sufficient jitter, ns.
         jitter_ns: u64,
     },
     /// A later deadline.
     Deadline {
-        /// Place of the task.
+        /// Index of the task.
         place: usize,
-        /// The earliest that helps, ns.
+        /// Earliest sufficient deadline, ns.
         deadline_ns: u64,
     },
 }
 
-/// The tasks of a processor that are not proven to meet their deadlines.
+/// Tasks of a processor that are not proven to meet their deadlines.
 #[must_use]
 pub fn misses(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Miss> {
     let effort = Effort::new(STEPS);
@@ -81,8 +81,8 @@ pub fn misses(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Miss> {
         .collect()
 }
 
-/// Changes that each help alone, the smallest first: priorities cost nothing, then the shortest cut of an execution
-/// time, then a punctual release, then a later deadline. Empty if none of these helps.
+/// Changes that each suffice alone, the smallest first: priorities cost nothing, then the shortest cut
+/// of an execution time, then less jitter, then a later deadline. Empty if none of these suffices.
 #[must_use]
 pub fn changes(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Change> {
     let effort = Effort::new(STEPS);
@@ -119,7 +119,7 @@ pub fn changes(set: &TaskSet, found: &Analysis, cpu: usize) -> Vec<Change> {
     changes
 }
 
-/// Why an interval is too short under earliest deadline first: its length and what must be done in it, ns.
+/// Interval that is too short under earliest deadline first: its length and the demand in it, both ns.
 #[must_use]
 pub fn overfull_interval(found: &Analysis, cpu: usize) -> Option<(u64, u64)> {
     let processor = found.processors.iter().find(|processor| processor.cpu == cpu)?;
@@ -160,7 +160,7 @@ fn causes(set: &TaskSet, place: usize, effort: &Effort) -> Vec<(Cause, u64)> {
     causes
 }
 
-/// Steps that looking for changes may take.
+/// Steps that the search for changes may take.
 const STEPS: u64 = 100_000_000;
 
 #[cfg(test)]

@@ -1,30 +1,32 @@
-//! Who should have which priority, and which processor.
+//! Assignment of priorities and processors to tasks.
 
 use super::effort::Effort;
 use super::fixed_priority::response_time;
 use super::task::{Policy, Task, TaskSet};
 use super::verdict::meets_deadlines;
 
-/// Gives priorities so that the shorter the period, the higher (Liu and Layland 1973): the best there is when
-/// deadlines are the periods, without jitter and blocking.
+/// Gives higher priorities to shorter periods (Liu and Layland 1973): optimal when deadlines equal
+/// periods, without jitter and blocking.
 pub fn rate_monotonic(set: &mut TaskSet) {
     by_key(set, |task| task.period_ns);
 }
 
-/// Gives priorities so that the shorter the deadline less the jitter, the higher (Leung and Whitehead 1982; with
-/// jitter Zuhily and Burns 2007): the best there is when deadlines are within the periods, without blocking.
+/// Gives higher priorities to shorter deadlines less jitter (Leung and Whitehead 1982; with jitter
+/// Zuhily and Burns 2007): optimal when deadlines are within the periods, without blocking.
 pub fn deadline_monotonic(set: &mut TaskSet) {
     by_key(set, |task| task.deadline_ns.saturating_sub(task.jitter_ns));
 }
 
-/// Gives priorities that meet all deadlines if any priorities do and the effort suffices (Audsley 1991): the lowest to a task that can bear it,
-/// and so on upwards. `false` if there are none; the set is then as it was.
+/// Finds priorities that meet all deadlines, if there are any and the effort suffices (Audsley 1991):
+/// the lowest goes to a task that meets its deadline with it, and so on upwards. Returns `false` if
+/// there are none; the set is then unchanged.
 #[must_use]
 pub fn audsley(set: &mut TaskSet, effort: &Effort) -> bool {
     let before: Vec<u32> = set.tasks.iter().map(|task| task.priority).collect();
     let highest = set.tasks.len() as u32;
     let mut open: Vec<usize> = (0..set.tasks.len()).collect();
-    // Of tasks that could bear a level, the one with the latest deadline: it leaves the most to the others.
+    // Of the tasks feasible at a level, the one with the latest deadline: it leaves the most to the
+    // others.
     open.sort_by_key(|&place| std::cmp::Reverse(set.tasks[place].deadline_ns));
     for &place in &open {
         set.tasks[place].priority = highest + 1;
@@ -49,19 +51,19 @@ pub fn audsley(set: &mut TaskSet, effort: &Effort) -> bool {
     true
 }
 
-/// How tasks are spread over processors.
+/// Strategy for spreading tasks over processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// The first processor where all deadlines are met: leaves processors free.
+    /// First fit, the first processor that meets all deadlines: leaves processors free.
     First,
-    /// The one with the least load among those where all deadlines are met: leaves each some room.
+    /// Worst fit, the least loaded of the processors that meet all deadlines: leaves each some room.
     Worst,
 }
 
 /// Spreads the tasks over `cpus` processors, the heaviest first, keeping priorities.
 ///
 /// # Errors
-/// The first task that fits nowhere; the set is then as it was.
+/// The first task that fits on no processor; the set is then unchanged.
 pub fn partition(set: &mut TaskSet, cpus: usize, fit: Fit, effort: &Effort) -> Result<(), String> {
     let share = |task: &Task| task.wcet_ns as f64 / task.period_ns as f64;
     let mut order: Vec<usize> = (0..set.tasks.len()).collect();

@@ -1,18 +1,19 @@
-//! How long work of lower priority can hold a task up.
+//! Longest delay of a task by work of lower priority.
 
 use super::task::{Protocol, Section, Task};
 
-/// Blocking of `task` by tasks of lower priority on its processor, ns; beyond it, under [`Protocol::None`], there are
-/// the tasks of middle priority, see below.
+/// Blocking of `task` by tasks of lower priority on its processor, ns; under [`Protocol::None`] tasks
+/// of middle priority add to it, see below.
 ///
 /// * Inheritance: each lower task blocks once at most, and each resource once at most; the smaller of the two sums
 ///   (Sha, Rajkumar and Lehoczky 1990).
 /// * Ceiling: one section of one lower task (the same paper; Baker 1991).
-/// * None: one section of a lower task each time the task itself wants the resource. Tasks of middle priority come
-///   before it too, and what it does after it slept comes to others like a job released up to a period later; that
-///   holds while such tasks end within their periods, and otherwise there is no bound.
+/// * None: one section of a lower task each time the task itself wants the resource. Tasks of middle
+///   priority run before it too, and the work it does after waiting reaches others like a job released
+///   up to a period later; that holds while such tasks end within their periods, and otherwise there is
+///   no bound.
 ///
-/// A section that cannot be preempted counts as a resource everyone uses.
+/// A section that cannot be preempted counts as a resource that every task uses.
 #[must_use]
 pub fn blocking(task: &Task, all: &[Task], protocol: Protocol) -> u64 {
     let computed = match protocol {
@@ -25,8 +26,9 @@ pub fn blocking(task: &Task, all: &[Task], protocol: Protocol) -> u64 {
     task.blocking_ns.saturating_add(computed)
 }
 
-/// Tasks of middle priority that run while `task` waits for a lock whose holder has a lower priority still. Only
-/// without a protocol: this is the unbounded priority inversion, bounded only by how much they run.
+/// Tasks of middle priority that run while `task` waits for a lock whose holder has a lower priority
+/// still. Only without a protocol: the unbounded priority inversion, limited only by the execution of
+/// these tasks.
 pub(crate) fn inverting<'a>(task: &Task, all: &'a [Task], protocol: Protocol) -> Vec<&'a Task> {
     if protocol != Protocol::None {
         return Vec::new();
@@ -37,8 +39,8 @@ pub(crate) fn inverting<'a>(task: &Task, all: &'a [Task], protocol: Protocol) ->
     lower(task, all).filter(|middle| middle.priority > lowest).collect()
 }
 
-/// Whether a task may have to sleep until a lower one lets go of a lock, and then runs later than its release says.
-/// Only without a protocol: with one, the holder runs in its stead.
+/// True if a task may sleep until a lower one releases a lock, and then runs later than its release
+/// says. Only without a protocol: with one, the holder inherits its priority.
 pub(crate) fn is_deferred(task: &Task, all: &[Task], protocol: Protocol) -> bool {
     let waits_for = |holder: &Task| holder.sections.iter().any(|section| wants(task, section));
     protocol == Protocol::None && lower(task, all).any(waits_for)
@@ -77,7 +79,7 @@ fn harmful(task: &Task, lower: &Task, all: &[Task]) -> impl Iterator<Item = u64>
     harmful_sections(task, lower, all).into_iter().map(|(_, length)| length)
 }
 
-/// Sections of a lower task that can block `task`: those whose resource it or someone above it uses too.
+/// Sections of a lower task that can block `task`: those whose resource it or a task above it uses too.
 fn harmful_sections<'a>(task: &Task, lower: &'a Task, all: &[Task]) -> Vec<(Option<&'a str>, u64)> {
     let used_above = |resource: &str| {
         let above = all.iter().filter(|other| other.cpu == task.cpu && other.priority >= task.priority);
@@ -86,7 +88,7 @@ fn harmful_sections<'a>(task: &Task, lower: &'a Task, all: &[Task]) -> Vec<(Opti
     sections(lower).filter(|(resource, _)| resource.is_none_or(used_above)).collect()
 }
 
-/// Resource and length of each; the whole task, if it cannot be preempted.
+/// Resource and length of each section; the whole task, if it cannot be preempted.
 fn sections(task: &Task) -> impl Iterator<Item = (Option<&str>, u64)> {
     let whole = (!task.preemptive).then_some((None, task.wcet_ns));
     task.sections.iter().map(|section| (section.resource.as_deref(), section.length_ns)).chain(whole)

@@ -1,46 +1,48 @@
 //! Earliest deadline first on one processor: the demand of every interval, and worst response times.
 //!
-//! Tasks are schedulable if and only if no interval of length `t` asks for more than `t`, where the demand is that of
-//! jobs released and due inside (Baruah, Mok and Rosier 1990), plus one section of a job due later (Baker 1991):
+//! Tasks are schedulable if and only if no interval of length `t` has a demand above `t`, where the
+//! demand is that of jobs released and due inside (Baruah, Mok and Rosier 1990), plus one section of a
+//! job due later (Baker 1991):
 //!
 //! ```text
 //! B(t) + sum over D_i - J_i <= t of (floor((t - D_i + J_i) / P_i) + 1) C_i  <=  t
 //! ```
 //!
-//! Only deadlines up to the longest busy period need looking at, and of these few: from the last one, step back to
-//! the demand found (quick processor-demand analysis, Zhang and Burns 2009). Blocking changes only at the tasks' own
-//! deadlines, so the interval is searched piece by piece with constant blocking.
+//! Only deadlines up to the longest busy period need checking, and few of these: from the last one,
+//! step back to the demand found (quick processor-demand analysis, Zhang and Burns 2009). Blocking
+//! changes only at the tasks' own deadlines, so the interval is searched piece by piece with constant
+//! blocking.
 
 use super::effort::Effort;
 use super::fixed_priority::{ResponseTime, Scale};
 use super::task::{Task, TaskSet};
 use super::utilisation::compare_with_one;
 
-/// What the demand test found on one processor.
+/// Result of the demand test on one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feasibility {
     /// Every deadline is met.
     Schedulable,
-    /// More is asked for than there is, in the long run.
+    /// Utilisation above 1.
     Overloaded,
-    /// In an interval of this length more is asked for than its length, both ns.
+    /// An interval whose demand exceeds its length.
     Misses {
-        /// The interval.
+        /// Length of the interval, ns.
         interval_ns: u64,
-        /// What must be done in it.
+        /// Demand in it, ns.
         demand_ns: u64,
     },
-    /// Not found with the effort allowed.
+    /// Undecided within the effort allowed.
     Unknown,
 }
 
-/// Whether the tasks of processor `cpu` meet their deadlines.
+/// Result of the demand test for the tasks of processor `cpu`.
 #[must_use]
 pub fn feasibility(set: &TaskSet, cpu: usize, effort: &Effort) -> Feasibility {
     Demand::of(set, cpu, &|_| Scale::ONE).feasibility(effort)
 }
 
-/// The same, with execution times scaled.
+/// True if the tasks of `cpu` meet their deadlines with execution times scaled.
 pub(crate) fn meets(set: &TaskSet, cpu: usize, scale: &impl Fn(usize) -> Scale, effort: &Effort) -> bool {
     if !effort.take(set.tasks.len()) {
         return false;
@@ -49,8 +51,8 @@ pub(crate) fn meets(set: &TaskSet, cpu: usize, scale: &impl Fn(usize) -> Scale, 
     effort.spend(|effort| demand.feasibility(effort)) == Feasibility::Schedulable
 }
 
-/// The worst response time of one task (Spuri 1996): of all instants a job of it may come within a busy period, those
-/// where its deadline coincides with another's are looked at.
+/// Worst response time of one task (Spuri 1996): of all instants at which a job of it may be released
+/// within a busy period, those where its deadline coincides with another's are examined.
 #[must_use]
 pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTime {
     if !effort.take(set.tasks.len()) {
@@ -61,7 +63,7 @@ pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTi
     own.map_or(ResponseTime::AtLeast(0), |own| effort.spend(|effort| demand.response_time(own, effort)))
 }
 
-/// How long jobs due later can hold a job of this task up, ns.
+/// Longest delay of a job of this task by jobs due later, ns.
 #[must_use]
 pub fn blocking(set: &TaskSet, place: usize) -> u64 {
     let demand = Demand::of(set, set.tasks[place].cpu, &|_| Scale::ONE);
@@ -69,25 +71,27 @@ pub fn blocking(set: &TaskSet, place: usize) -> u64 {
     own.map_or(0, |task| u64::try_from(demand.blocking(task.due)).unwrap_or(u64::MAX))
 }
 
-/// One task, times in units of 1 ns over the denominator.
+/// One task, with times in units of 1 ns over the denominator.
 #[derive(Clone, Debug)]
 struct Asking {
     place: usize,
     period: u128,
     jitter: u128,
     cost: u128,
-    /// Deadline less jitter: what is left of it in the worst case.
+    /// Deadline less jitter: the time that remains in the worst case.
     due: u128,
-    /// Given, beyond the sections of others.
+    /// Given blocking, beyond the sections of others.
     blocking: u128,
-    /// Lengths of its sections, each with the shortest `due` among the users of what it holds; 0 for the processor.
+    /// Lengths of its sections, each with the shortest `due` among the users of its resource; 0 for the
+    /// processor.
     sections: Vec<(u128, u128)>,
 }
 
 #[derive(Clone, Debug)]
 struct Demand {
     tasks: Vec<Asking>,
-    /// A task has no time at all between its latest release and its deadline: what is `due` is then not exact.
+    /// True if a task has no time at all between its latest release and its deadline: `due` is then not
+    /// exact.
     hopeless: bool,
     farthest: u128,
 }
@@ -156,7 +160,7 @@ impl Demand {
         Feasibility::Schedulable
     }
 
-    /// That demand and blocking fit at every deadline from `low` on and before `high`.
+    /// Checks that demand and blocking fit at every deadline in `low..high`.
     fn check_piece(&self, low: u128, high: u128, effort: &Effort) -> Feasibility {
         let blocking = self.blocking(low);
         let mut next = self.last_deadline_before(high);
@@ -186,7 +190,8 @@ impl Demand {
         each.map(|task| task.due + (time - 1 - task.due) / task.period * task.period).max()
     }
 
-    /// The longest section of a job due after `time` that can delay one due at `time` or before, or what is given.
+    /// Longest section of a job due after `time` that can delay one due at `time` or before, or the given
+    /// blocking.
     fn blocking(&self, time: u128) -> u128 {
         let later = self.tasks.iter().filter(|task| task.due > time);
         let harmful = later.flat_map(|task| &task.sections).filter(|&&(_, ceiling)| ceiling <= time);
@@ -194,8 +199,8 @@ impl Demand {
         harmful.map(|&(length, _)| length).chain(given).max().unwrap_or(0)
     }
 
-    /// A time from which on no deadline can be the first one missed: one more than the longest busy period, or, if
-    /// that is shorter, what the demand's straight upper bound gives.
+    /// Time from which on no deadline can be the first one missed: one more than the longest busy period,
+    /// or the bound of the demand's straight upper limit, if that is shorter.
     fn horizon(&self, effort: &Effort) -> Option<u128> {
         let latest = self.tasks.iter().map(|task| task.due).max().unwrap_or(0);
         let by_busy = self.busy_period(effort);
@@ -207,7 +212,7 @@ impl Demand {
         (end < self.farthest).then_some(end + 1)
     }
 
-    /// The longest time the processor can be busy.
+    /// Longest busy period of the processor.
     fn busy_period(&self, effort: &Effort) -> Option<u128> {
         let blocking = self.longest_blocking();
         let mut time = 1;
@@ -231,8 +236,8 @@ impl Demand {
         sections.chain(self.tasks.iter().map(|task| task.blocking)).max().unwrap_or(0)
     }
 
-    /// `t < h(t) + B <= U t + B + sum (P_i - due_i) U_i` can hold only for `t` below
-    /// `(B + sum (P_i - due_i) U_i) / (1 - U)`, rounded up; `None` when the processor is as good as full.
+    /// Bound from `t < h(t) + B <= U t + B + sum (P_i - due_i) U_i`, which can hold only for `t` below
+    /// `(B + sum (P_i - due_i) U_i) / (1 - U)`, rounded up; `None` when the processor is practically full.
     fn slope_bound(&self) -> Option<u128> {
         const BITS: u32 = 40;
         let (mut used, mut early) = (0_u128, self.longest_blocking().checked_mul(1 << BITS)?);
@@ -273,7 +278,7 @@ impl Demand {
         bounded(worst).map_or(ResponseTime::AtLeast(u64::MAX), ResponseTime::Bounded)
     }
 
-    /// When the busy period of jobs due no later than one that arrives at `arrival` ends.
+    /// End of the busy period of jobs due no later than one that arrives at `arrival`.
     fn end_of_job(&self, own: usize, arrival: u128, busy: u128, effort: &Effort) -> Option<u128> {
         let task = &self.tasks[own];
         let deadline = arrival + task.due;

@@ -5,14 +5,14 @@ use super::effort::Effort;
 use super::level::{Level, Load, Worst};
 use super::task::{Protocol, Task, TaskSet};
 
-/// The longest time from a release to the end of its job.
+/// Longest time from a release to the end of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseTime {
-    /// Never longer than this, ns.
+    /// Upper bound, ns.
     Bounded(u64),
-    /// The processor is asked for more than there is: it grows for ever.
+    /// Grows for ever: the utilisation exceeds the processor.
     Unbounded,
-    /// At least this, ns; more was not found with the effort allowed.
+    /// Lower bound, ns; the effort allowed gave no upper one.
     AtLeast(u64),
 }
 
@@ -26,14 +26,15 @@ impl ResponseTime {
         }
     }
 
-    /// Whether it is proven to be at most `deadline_ns`.
+    /// True if the response is proven to be at most `deadline_ns`.
     #[must_use]
     pub const fn meets(self, deadline_ns: u64) -> bool {
         matches!(self, Self::Bounded(ns) if ns <= deadline_ns)
     }
 }
 
-/// The worst response time of each task, in their order, from their priorities, one processor at a time.
+/// Worst response time of each task in the order of the set, from the priorities, one processor at a
+/// time.
 ///
 /// ```
 /// use onbeat_timing::analysis::{ResponseTime, Task, TaskSet, fixed_priority};
@@ -48,7 +49,7 @@ pub fn response_times(set: &TaskSet) -> Vec<ResponseTime> {
     (0..set.tasks.len()).map(|place| response_time(set, place, &effort)).collect()
 }
 
-/// The worst response time of one task.
+/// Worst response time of one task.
 #[must_use]
 pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTime {
     match worst(set, place, &|_| Scale::ONE, None, effort) {
@@ -60,24 +61,24 @@ pub fn response_time(set: &TaskSet, place: usize, effort: &Effort) -> ResponseTi
     }
 }
 
-/// Whether a task is proven to meet its deadline when the execution time of each task is scaled.
+/// True if a task is proven to meet its deadline with the execution time of each task scaled.
 pub(crate) fn meets(set: &TaskSet, place: usize, scale: &impl Fn(usize) -> Scale, effort: &Effort) -> bool {
     let unit = scale(place);
     let deadline = u128::from(set.tasks[place].deadline_ns) * unit.denominator;
     matches!(worst(set, place, scale, Some(deadline), effort), Worst::Bounded(time) if time <= deadline)
 }
 
-/// The first job of a busy period that is late, and what runs until its deadline has passed.
+/// First late job of a busy period, and the jobs that run until its deadline has passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LateWindow {
-    /// Its number, from 0.
+    /// Number of the job, from 0.
     pub(crate) job: u64,
     pub(crate) blocking_ns: u64,
-    /// Places of other tasks, and how many jobs of each go before it.
+    /// Indices of other tasks, with the number of jobs of each that run before it.
     pub(crate) others: Vec<(usize, u64)>,
 }
 
-/// What the first late job of a task waits for; `None` if none is late, or none was found.
+/// Jobs that the first late job of a task waits for; `None` if none is late, or none was found.
 pub(crate) fn late_window(set: &TaskSet, place: usize, effort: &Effort) -> Option<LateWindow> {
     let task = &set.tasks[place];
     let level = level(set, place, Scale::ONE, &|_| Scale::ONE);
@@ -88,7 +89,7 @@ pub(crate) fn late_window(set: &TaskSet, place: usize, effort: &Effort) -> Optio
     Some(LateWindow { job: short(job), blocking_ns: short(level.blocking), others: others.collect() })
 }
 
-/// A factor on execution times, as a fraction. All factors of one question share a denominator.
+/// A factor on execution times, as a fraction. All factors of one analysis share a denominator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
     pub(crate) numerator: u128,
@@ -106,11 +107,12 @@ fn worst(
     enough: Option<u128>,
     effort: &Effort,
 ) -> Worst {
-    // Looking through the set for who delays whom takes time, too.
+    // The search for the tasks that delay each other takes time, too.
     if !effort.take(set.tasks.len()) {
         return Worst::AtLeast(0);
     }
-    // Jobs that sleep for a lock are counted as released up to a period late: so they must end within it.
+    // Jobs that sleep for a lock count as released up to a period late, so they must end within the
+    // period.
     let deferred = |&other: &usize| is_deferred(&set.tasks[other], &set.tasks, set.protocol);
     let ends_in_its_period = |other: usize| {
         let level = level(set, other, scale(other), scale);
@@ -145,7 +147,7 @@ fn level(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usize) -> Sca
     }
 }
 
-/// Places of the tasks whose jobs go before those of the one at `place`.
+/// Indices of the tasks whose jobs run before those of the task at `place`.
 fn others(set: &TaskSet, place: usize) -> Vec<usize> {
     let task = &set.tasks[place];
     let middle = inverting(task, &set.tasks, set.protocol);
@@ -161,7 +163,8 @@ fn scaled_blocking(set: &TaskSet, place: usize, unit: Scale, scale: &impl Fn(usi
     let task = &set.tasks[place];
     let given = u128::from(task.blocking_ns);
     let computed = u128::from(blocking(task, &set.tasks, set.protocol)) - given;
-    // Sections are part of execution times and grow with those of the tasks below; the largest factor is safe.
+    // Sections are part of execution times and grow with those of the lower tasks; the largest factor is
+    // safe.
     let below = set.tasks.iter().enumerate();
     let below = below.filter(|(_, other)| other.cpu == task.cpu && other.priority < task.priority);
     let largest = below.map(|(other, _)| scale(other).numerator).max().unwrap_or(unit.denominator);

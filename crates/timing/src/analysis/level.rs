@@ -6,18 +6,20 @@
 //! W(q) = B + (q + 1) C + sum ceil((W(q) + J_j) / P_j) C_j        R = max over q of W(q) + J - q P
 //! ```
 //!
-//! (Joseph and Pandya 1986, Audsley et al. 1993, Tindell et al. 1994; several jobs: Lehoczky 1990.) A job that cannot
-//! be preempted only waits for what comes until it starts (George et al. 1996, Davis et al. 2007):
+//! (Joseph and Pandya 1986, Audsley et al. 1993, Tindell et al. 1994; several jobs: Lehoczky 1990.) A
+//! job that cannot be preempted waits only for jobs released until it starts (George et al. 1996, Davis
+//! et al. 2007):
 //!
 //! ```text
 //! S(q) = B + q C + sum (floor((S(q) + J_j) / P_j) + 1) C_j        R = max over q of S(q) + C + J - q P
 //! ```
 //!
-//! Times are whole numbers of a unit the caller chooses, so that scaled execution times stay exact.
+//! Times are whole numbers of a unit that the caller chooses, so that scaled execution times stay
+//! exact.
 
 use super::effort::Effort;
 
-/// What a task asks of its processor.
+/// Demand of a task on its processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) period: u128,
@@ -31,23 +33,23 @@ pub(crate) struct Level {
     pub(crate) own: Load,
     pub(crate) blocking: u128,
     pub(crate) preemptive: bool,
-    /// Longer than this nothing is searched for.
+    /// Longest time that is searched.
     pub(crate) farthest: u128,
-    /// All that goes before it.
+    /// Tasks that run before it.
     pub(crate) others: Vec<Load>,
 }
 
-/// The longest response, or what is known of it.
+/// Worst response, or the part of it that is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worst {
     Bounded(u128),
     Unbounded,
-    /// Found so far, when the search was cut short.
+    /// Largest response found before the search was cut short.
     AtLeast(u128),
 }
 
 impl Level {
-    /// The worst response. The search ends as soon as one above `enough` is seen.
+    /// Worst response. The search ends as soon as one above `enough` is found.
     pub(crate) fn worst(&self, enough: Option<u128>, effort: &Effort) -> Worst {
         if self.is_overloaded(effort) == Some(true) {
             return Worst::Unbounded;
@@ -56,7 +58,7 @@ impl Level {
         effort.spend(|effort| self.walk(enough, effort, |_, _| {}))
     }
 
-    /// The first job later than `enough`, and the time from the start of the busy period to its end.
+    /// First job later than `enough`, and the time from the start of the busy period to its end.
     pub(crate) fn first_late(&self, enough: u128, effort: &Effort) -> Option<(u128, u128)> {
         let mut late = None;
         self.walk(u128::MAX, effort, |job, end| {
@@ -67,7 +69,8 @@ impl Level {
         late
     }
 
-    /// How many jobs of the task that is `other`th before this one run until one of ours, that needs until `end`, ends.
+    /// Number of jobs of the `other`th task before this one that run until a job of this task ends that
+    /// needs until `end`.
     pub(crate) fn jobs_before(&self, other: usize, end: u128) -> u128 {
         let Load { period, jitter, .. } = self.others[other];
         if self.preemptive {
@@ -81,7 +84,7 @@ impl Level {
         (end + self.own.jitter).saturating_sub(job * self.own.period)
     }
 
-    /// Goes through the jobs of the busy period until it is over or one is later than `enough`.
+    /// Visits the jobs of the busy period until it is over or one is later than `enough`.
     fn walk(&self, enough: u128, effort: &Effort, mut each: impl FnMut(u128, u128)) -> Worst {
         let jobs = if self.preemptive {
             None
@@ -99,7 +102,7 @@ impl Level {
                 return Worst::AtLeast(worst);
             }
             job += 1;
-            // Where jobs can be preempted nothing of higher priority is left at `end`: only ours can go on.
+            // With preemption no work of higher priority is left at `end`: only this task can go on.
             let over = if self.preemptive {
                 self.released_in(end) <= job
             } else {
@@ -115,12 +118,13 @@ impl Level {
         }
     }
 
-    /// Jobs of this task released within a time from the start of the busy period on.
+    /// Number of jobs of this task released within `time` of the start of the busy period.
     fn released_in(&self, time: u128) -> u128 {
         (time + self.own.jitter).div_ceil(self.own.period)
     }
 
-    /// When a job ends, counted from the start of the busy period; and whether that was found at or below `bound`.
+    /// End of a job, counted from the start of the busy period; and `true` if it was found at or below
+    /// `bound`.
     fn end_of(&self, job: u128, from: u128, bound: u128, effort: &Effort) -> (u128, bool) {
         let before = self.blocking + self.own.cost * job;
         if self.preemptive {
@@ -131,7 +135,7 @@ impl Level {
         (start + self.own.cost, settled)
     }
 
-    /// How long the processor can be busy with this level at most; `None` if that was not found.
+    /// Longest busy period of the processor at this level; `None` if it was not found.
     fn busy_period(&self, effort: &Effort) -> Option<u128> {
         let mut all = self.clone();
         all.others.push(self.own);
@@ -140,8 +144,8 @@ impl Level {
         settled.then_some(length)
     }
 
-    /// The smallest solution of `time = base + what others ask for until then`, from `time` on, which must not lie
-    /// behind it; and whether it was reached at or below `bound`.
+    /// Smallest solution of `time = base + demand of the others until then`, from `time` on, which must not
+    /// lie behind it; and `true` if it was reached at or below `bound`.
     fn settle(
         &self,
         base: u128,
@@ -163,7 +167,7 @@ impl Level {
         }
     }
 
-    /// What the others ask for in a window, with so many releases of a period in a time.
+    /// Demand of the others in a window; `releases` gives the number of releases of a period in a time.
     fn asked(&self, window: u128, releases: impl Fn(u128, u128) -> u128) -> u128 {
         let each = self.others.iter().map(|other| {
             releases(window.saturating_add(other.jitter), other.period).saturating_mul(other.cost)
@@ -171,7 +175,7 @@ impl Level {
         each.fold(0, u128::saturating_add)
     }
 
-    /// A time before which `cost`, and all that goes before it, surely is not done.
+    /// Time before which `cost`, and all that precedes it, is certainly not done.
     ///
     /// `W >= B + C + sum (W + J_j) C_j / P_j` gives `W >= (B + C + sum U_j J_j) / (1 - sum U_j)`: much closer to the
     /// solution than 0 when the processor is nearly full (Sjödin and Hansson 1998). Rounded down.
@@ -191,7 +195,7 @@ impl Level {
         ((work << SHARE_BITS) / free).min(self.farthest)
     }
 
-    /// Whether more is asked for in the long run than there is; `None` if the sum is too fine to tell.
+    /// True if the utilisation exceeds 1; `None` if the sum is too fine to decide.
     fn is_overloaded(&self, effort: &Effort) -> Option<bool> {
         effort.take(self.others.len() + 1);
         let all = self.others.iter().chain([&self.own]).map(|load| (load.cost, load.period));

@@ -1,21 +1,22 @@
-//! Whether tasks meet their deadlines, proven from their times.
+//! Schedulability analysis: proof from their times that tasks meet their deadlines.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | [`task`] | [`Task`], [`TaskSet`]: what is analysed |
+//! | [`task`] | [`Task`], [`TaskSet`]: the input |
 //! | [`fixed_priority`] | worst response times under fixed priorities |
 //! | [`earliest_deadline`], [`reservation`] | the same for earliest deadline first and `SCHED_DEADLINE` |
-//! | [`verdict`] | [`analyse`]: the whole answer |
-//! | [`advice`] | why tasks are late, and what would help |
-//! | [`timeline`] | the critical instant, played |
-//! | [`sensitivity`] | slack: how far execution times may grow |
+//! | [`verdict`] | [`analyse`]: the complete analysis |
+//! | [`advice`] | causes of missed deadlines, and changes that would meet them |
+//! | [`timeline`] | the schedule from the critical instant |
+//! | [`sensitivity`] | slack: possible growth of execution times |
 //! | [`assignment`] | priorities and processors for tasks |
-//! | [`blocking`] | how long lower priorities can hold a task up, by lock protocol |
-//! | [`utilisation`] | the share of the processor asked for, and the bounds on it |
-//! | [`effort`] | how much work an analysis may take |
+//! | [`blocking`] | delay by lower priorities, by lock protocol |
+//! | [`utilisation`] | utilisation, and the bounds on it |
+//! | [`effort`] | bound on the work of an analysis |
 //!
-//! All of it is exact: whole nanoseconds and fractions of whole numbers, never floating point where a verdict hangs
-//! on it. Every search has an end: where the effort runs out, the answer is "not proven", never a guess.
+//! The analysis is exact: whole nanoseconds and fractions of whole numbers, never floating point where
+//! a verdict depends on it. Every search ends: where the effort runs out, the answer is "not proven",
+//! never a guess.
 
 pub mod advice;
 pub mod assignment;

@@ -1,7 +1,8 @@
-//! How far execution times may grow: of one task, or of all together.
+//! Slack: possible growth of execution times, of one task or of all together.
 //!
-//! The sections of a task grow with it; a given `blocking` does not. Slack is the growth in per cent: 25 means that
-//! everything still holds at 1.25 times the execution time. Below 0 it says how much must go.
+//! The sections of a task grow with it; a given `blocking` does not. Slack is the growth in per cent:
+//! at 25 all deadlines are still met at 1.25 times the execution time. Below 0 it is the cut that is
+//! needed.
 
 use super::effort::Effort;
 use super::fixed_priority::Scale;
@@ -9,34 +10,34 @@ use super::task::TaskSet;
 use super::utilisation::compare_with_one;
 use super::verdict;
 
-/// What grows.
+/// Tasks whose execution times grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growing {
-    /// The task at this place, judged with all tasks on its processor.
+    /// The task at this index, judged with all tasks on its processor.
     Task(usize),
     /// All tasks of all processors, by one factor.
     System,
 }
 
-/// How far it may grow.
+/// Possible growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Slack {
-    /// To this factor, and not above.
+    /// Largest factor.
     Factor(f64),
-    /// As far as you like: it takes no time.
+    /// Unlimited growth: the task takes no time.
     Unlimited,
     /// Not even a factor of 0 meets all deadlines.
     Hopeless,
-    /// Not found with the effort allowed.
+    /// Not found within the effort allowed.
     Unknown,
 }
 
 impl Slack {
-    /// In per cent, below 0 if something must go.
+    /// Growth in per cent; below 0 if execution times must shrink.
     #[must_use]
     pub fn percent(self) -> Option<f64> {
         match self {
-            // Rounded where the subtraction has left nothing but noise.
+            // Rounded where the subtraction leaves nothing but noise.
             Self::Factor(factor) => Some(((factor - 1.0) * 1e11).round() / 1e9),
             Self::Unlimited | Self::Hopeless | Self::Unknown => None,
         }
@@ -44,12 +45,12 @@ impl Slack {
 }
 
 impl std::fmt::Display for Slack {
-    /// In per cent with two decimals, halves away from zero.
+    /// Prints per cent with two decimals, halves away from zero.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Factor(_) => {
                 let percent = self.percent().unwrap_or_default();
-                // Adding 0 makes 0 of -0.
+                // Adding 0 turns -0 into 0.
                 write!(f, "{:.2} %", (percent * 100.0).round() / 100.0 + 0.0)
             }
             Self::Unlimited => f.write_str("unlimited"),
@@ -59,10 +60,11 @@ impl std::fmt::Display for Slack {
     }
 }
 
-/// The largest execution time of one task at which all tasks on its processor meet their deadlines, exact, ns.
+/// Largest execution time of one task at which all tasks on its processor meet their deadlines, exact,
+/// ns.
 ///
 /// # Errors
-/// The slack that is no number.
+/// The slack, if it is not a number.
 pub fn largest_wcet(set: &TaskSet, place: usize, effort: &Effort) -> Result<u64, Slack> {
     let task = &set.tasks[place];
     let longest = task.deadline_ns.max(task.wcet_ns);
@@ -90,8 +92,8 @@ pub fn largest_wcet(set: &TaskSet, place: usize, effort: &Effort) -> Result<u64,
     if effort.exhausted() { Err(Slack::Unknown) } else { Ok(good) }
 }
 
-/// The largest factor at which all deadlines are met: for one task exact to the nanosecond, for the system to 2^-32,
-/// rounded down.
+/// Largest factor at which all deadlines are met: for one task exact to the nanosecond, for the system
+/// to 2^-32, rounded down.
 #[must_use]
 pub fn slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
     if let Growing::Task(place) = growing {
@@ -107,8 +109,9 @@ pub fn slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
     if effort.exhausted() { Slack::Unknown } else { found }
 }
 
-/// Slack as MAST, the University of Cantabria's tool, finds it: the factor is doubled until deadlines are missed and then
-/// bisected to 1/256, and accepted only while the utilisation of every processor is below 0.9975.
+/// Slack by the method of MAST, the tool of the University of Cantabria: the factor is doubled until
+/// deadlines are missed and then bisected to 1/256, and accepted only while the utilisation of every
+/// processor is below 0.9975.
 #[must_use]
 pub fn mast_slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
     let holds = |factor: u128| {
@@ -135,7 +138,7 @@ pub fn mast_slack(set: &TaskSet, growing: Growing, effort: &Effort) -> Slack {
     if effort.exhausted() { Slack::Unknown } else { found }
 }
 
-/// The largest multiple of `1 / one` that holds.
+/// Largest multiple of `1 / one` for which `holds` is true.
 fn search(set: &TaskSet, growing: Growing, one: u128, holds: impl Fn(u128) -> bool) -> Slack {
     let grows = match growing {
         Growing::Task(place) => set.tasks[place].wcet_ns > 0,
@@ -176,7 +179,7 @@ fn meets_when_scaled(
     cpus.all(|cpu| verdict::meets_when_scaled(set, cpu, scale, effort))
 }
 
-/// The processors that matter when something grows.
+/// Processors whose tasks grow.
 pub(crate) fn affected_processors(set: &TaskSet, growing: Growing) -> Vec<usize> {
     let mut cpus = match growing {
         Growing::Task(place) => vec![set.tasks[place].cpu],
@@ -187,13 +190,13 @@ pub(crate) fn affected_processors(set: &TaskSet, growing: Growing) -> Vec<usize>
     cpus
 }
 
-/// Steps of a factor of 1 in the search for the system's slack.
+/// Steps per factor of 1 in the search for the system's slack.
 const EXACT: u128 = 1 << 32;
 
-/// Steps of a factor of 1 in MAST's search.
+/// Steps per factor of 1 in MAST's search.
 const STEPS: u128 = 256;
 
-/// Where MAST stops looking, as a fraction.
+/// Utilisation at which MAST stops, as a fraction.
 const MAST_LIMIT: (u128, u128) = (9_975, 10_000);
 
 #[cfg(test)]

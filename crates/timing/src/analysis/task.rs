@@ -1,4 +1,4 @@
-//! What is analysed: tasks, and how they share a processor.
+//! Input of the analysis: tasks, and the rules by which they share a processor.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,25 +7,26 @@ use thiserror::Error;
 /// A task that is released again and again. All times are ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// What people call it; no two tasks of a set share one.
+    /// Name; unique in its set.
     pub name: String,
-    /// Higher wins, as with `SCHED_FIFO`. Of tasks with the same priority each is taken to come after all others.
+    /// Priority; higher wins, as with `SCHED_FIFO`. A task is taken to run after all others of its
+    /// priority.
     pub priority: u32,
     /// Shortest time between two releases; above 0.
     pub period_ns: u64,
     /// Longest execution time of one job, alone on its processor.
     pub wcet_ns: u64,
-    /// From the release to the latest end; above 0, and may exceed the period.
+    /// Deadline, from the release to the latest end; above 0, and may exceed the period.
     pub deadline_ns: u64,
-    /// Release jitter: how much later than on its grid a job may become ready.
+    /// Release jitter: latest time after its grid point at which a job becomes ready.
     pub jitter_ns: u64,
-    /// Longest time that lower-priority work may hold it up, beyond what [`Task::sections`] tell.
+    /// Longest time that lower-priority work may block it, beyond [`Task::sections`].
     pub blocking_ns: u64,
-    /// The processor it runs on.
+    /// Processor it runs on.
     pub cpu: usize,
-    /// Whether its jobs can be preempted at all, outside of [`Task::sections`].
+    /// True if its jobs can be preempted outside of [`Task::sections`].
     pub preemptive: bool,
-    /// Its critical sections, one entry for each time a job enters one. They do not nest.
+    /// Critical sections, one entry for each time a job enters one. They do not nest.
     pub sections: Vec<Section>,
 }
 
@@ -48,61 +49,64 @@ impl Task {
     }
 }
 
-/// A piece of a job during which it holds something. Part of the task's execution time.
+/// Critical section: a part of a job that holds a lock or the processor. Part of the task's execution
+/// time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// The lock it holds; `None` for the processor itself: it cannot be preempted.
+    /// Lock it holds; `None` for the processor itself: it cannot be preempted.
     pub resource: Option<String>,
-    /// How long at most, ns, at most the task's execution time.
+    /// Longest duration, ns; at most the task's execution time.
     pub length_ns: u64,
 }
 
-/// Who runs first.
+/// Scheduling policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// The highest priority: `SCHED_FIFO`.
+    /// Highest priority first: `SCHED_FIFO`.
     #[default]
     FixedPriority,
-    /// The earliest deadline.
+    /// Earliest deadline first.
     EarliestDeadline,
-    /// Reservations of `SCHED_DEADLINE`: earliest deadline, admitted by the kernel's own test.
+    /// Reservations of `SCHED_DEADLINE`: earliest deadline first, admitted by the kernel's own test.
     Reservation,
 }
 
-/// What a lock does to the one who holds it.
+/// Lock protocol: effect of a lock on the priority of its holder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// The holder runs with the highest priority among those who wait: `PTHREAD_PRIO_INHERIT`.
+    /// Priority inheritance: the holder runs with the highest priority among the tasks that wait:
+    /// `PTHREAD_PRIO_INHERIT`.
     #[default]
     Inheritance,
-    /// The holder runs at once with the highest priority among all users: `PTHREAD_PRIO_PROTECT`.
+    /// Priority ceiling: the holder runs at once with the highest priority among all users:
+    /// `PTHREAD_PRIO_PROTECT`.
     Ceiling,
-    /// Nothing: tasks of middle priority can keep the holder from going on.
+    /// No protocol: tasks of middle priority can delay the holder.
     None,
 }
 
-/// Tasks and the rules they share processors by.
+/// Tasks, and the rules by which they share processors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskSet {
-    /// In any order.
+    /// The tasks, in any order.
     pub tasks: Vec<Task>,
-    /// Who runs first.
+    /// Scheduling policy.
     pub policy: Policy,
-    /// What locks do.
+    /// Lock protocol.
     pub protocol: Protocol,
 }
 
 impl TaskSet {
-    /// Preemptive tasks under fixed priorities.
+    /// A set of preemptive tasks under fixed priorities.
     #[must_use]
     pub fn new(tasks: Vec<Task>) -> Self {
         Self { tasks, ..Self::default() }
     }
 
-    /// That it can be analysed.
+    /// Checks that the set can be analysed.
     ///
     /// # Errors
-    /// The first task that cannot be, and why.
+    /// The first task that cannot be, with the reason.
     pub fn check(&self) -> Result<(), TaskError> {
         let mut names = BTreeSet::new();
         let mut homes = BTreeMap::new();
@@ -154,15 +158,15 @@ impl TaskSet {
     }
 }
 
-/// The longest time there may be in a task: about 31 years.
+/// Longest time in a task: about 31 years.
 pub const LONGEST_NS: u64 = 1_000_000_000_000_000_000;
 
-/// Why a set cannot be analysed.
+/// Reason for which a set cannot be analysed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("task \"{task}\": {why}")]
 pub struct TaskError {
-    /// The task.
+    /// Name of the task.
     pub task: String,
-    /// What was found and what was expected.
+    /// Value found and value expected.
     pub why: String,
 }

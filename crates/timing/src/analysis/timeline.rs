@@ -1,48 +1,50 @@
-//! The critical instant, played: who runs when, if all are released together and as late as their jitter allows.
+//! Schedule from the critical instant: all tasks are released together and as late as their jitter
+//! allows.
 
 use super::blocking::blocking;
 use super::task::{Policy, TaskSet};
 
-/// Who runs when on one processor, from the critical instant on. All times are ns.
+/// Schedule of one processor from the critical instant on. All times are ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// Place of the task the instant is critical for: the lowest priority, or the latest deadline.
+    /// Index of the task the instant is critical for: the lowest priority, or the latest deadline.
     pub critical: usize,
-    /// How long lower-priority work holds that task up before all else.
+    /// Initial blocking of that task by lower-priority work.
     pub held_ns: u64,
-    /// One for each task of the processor, the one that goes first at the top.
+    /// One row for each task of the processor, the one that runs first at the top.
     pub rows: Vec<Row>,
-    /// Where it ends.
+    /// End of the schedule.
     pub end_ns: u64,
 }
 
-/// What one task does.
+/// Jobs and execution of one task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Place of the task.
+    /// Index of the task.
     pub place: usize,
-    /// Its jobs, in order.
+    /// Jobs, in order.
     pub jobs: Vec<Job>,
-    /// When it runs: starts and ends, in order.
+    /// Start and end of each time it runs, in order.
     pub slices: Vec<(u64, u64)>,
 }
 
 /// One job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// When it may run.
+    /// Release, from which on it may run.
     pub release_ns: u64,
-    /// When it should have ended.
+    /// Deadline.
     pub deadline_ns: u64,
-    /// When it ended, if it did.
+    /// End, if it ended.
     pub end_ns: Option<u64>,
 }
 
 impl Timeline {
-    /// Plays a processor until every first job has ended and its deadline has passed, or `longest` slices have gone by.
+    /// Simulates a processor until every first job has ended and its deadline has passed, or `longest`
+    /// slices are over.
     ///
-    /// `None` if the processor has no task. `critical` is the task that blocking is played for; without it the one that
-    /// goes last.
+    /// Returns `None` if the processor has no task. `critical` is the task whose blocking is simulated; by
+    /// default the task that runs last.
     #[must_use]
     pub fn of(set: &TaskSet, cpu: usize, critical: Option<usize>, longest: usize) -> Option<Self> {
         let mut order: Vec<usize> =
@@ -139,7 +141,7 @@ impl Player {
         }
     }
 
-    /// Releases what comes until `now`: job k at k P - J, the first ones together at 0.
+    /// Releases the jobs due until `now`: job k at k P - J, the first ones together at 0.
     fn release_until(&mut self, now: u64, jobs: &mut Vec<Job>) {
         while self.next_release <= now && jobs.len() < MOST_JOBS {
             jobs.push(Job {
@@ -186,7 +188,7 @@ fn choose(policy: Policy, players: &[Player]) -> Option<usize> {
     .map(|(place, _)| place)
 }
 
-/// Jobs of one task that are played.
+/// Largest number of jobs of one task.
 const MOST_JOBS: usize = 10_000;
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! The share of the processor that tasks ask for, compared exactly, and the bounds on it.
+//! Utilisation of a processor, compared exactly, and the bounds on it.
 
 use std::cmp::Ordering;
 
 use super::task::Task;
 
-/// Execution time over period, summed. For people; comparisons are made with [`compare`].
+/// Sum of execution time over period, for display; comparisons use [`compare`].
 #[must_use]
 pub fn utilisation<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> f64 {
     tasks.into_iter().map(|task| task.wcet_ns as f64 / task.period_ns as f64).sum()
 }
 
-/// How the utilisation stands to `numerator / denominator`, exactly.
+/// Order of the utilisation and `numerator / denominator`, exact.
 ///
-/// `None` if the periods have no common multiple below 2^120 and the sum is closer than 10^-20 or so: no machine is.
+/// `None` if the periods have no common multiple below 2^120 and the sum is closer than about 10^-20.
 #[must_use]
 pub fn compare<'a>(
     tasks: impl IntoIterator<Item = &'a Task>,
@@ -31,27 +31,27 @@ pub fn compare<'a>(
     compare_with_one(each.collect::<Vec<_>>().iter().copied())
 }
 
-/// Liu and Layland 1973: rate-monotonic `n` tasks with deadlines at their periods are schedulable up to
-/// `n (2^(1/n) - 1)`.
+/// Bound of Liu and Layland 1973: rate-monotonic `n` tasks with deadlines equal to their periods are
+/// schedulable up to `n (2^(1/n) - 1)`.
 #[must_use]
 pub fn liu_layland_bound(tasks: usize) -> f64 {
     let n = tasks.max(1) as f64;
     n * ((std::f64::consts::LN_2 / n).exp_m1())
 }
 
-/// Bini, Buttazzo and Buttazzo 2003: rate-monotonic tasks with deadlines at their periods are schedulable while the
-/// product of `U + 1` is at most 2. This is the product.
+/// Product of `U + 1` over the tasks. Rate-monotonic tasks with deadlines equal to their periods are
+/// schedulable while it is at most 2 (Bini, Buttazzo and Buttazzo 2003).
 #[must_use]
 pub fn hyperbolic_product<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> f64 {
     tasks.into_iter().map(|task| task.wcet_ns as f64 / task.period_ns as f64 + 1.0).product()
 }
 
-/// How a sum of fractions stands to 1.
+/// Order of a sum of fractions and 1.
 pub(crate) fn compare_with_one(fractions: impl Iterator<Item = (u128, u128)> + Clone) -> Option<Ordering> {
     by_bounds(fractions.clone()).or_else(|| exactly(fractions))
 }
 
-/// By the sum rounded down and rounded up, where that decides.
+/// Order by the sum rounded down and rounded up, where that decides.
 fn by_bounds(fractions: impl Iterator<Item = (u128, u128)>) -> Option<Ordering> {
     let one = 1_u128 << PLACES;
     let (mut low, mut high) = (0_u128, 0_u128);
@@ -65,7 +65,7 @@ fn by_bounds(fractions: impl Iterator<Item = (u128, u128)>) -> Option<Ordering> 
             high += one;
             continue;
         }
-        // Keep the rest small enough to be shifted; what is cut off only widens the bounds.
+        // Keeps the remainder small enough to be shifted; the bits cut off only widen the bounds.
         let cut = (u128::BITS - rest.leading_zeros()).saturating_sub(u128::BITS - PLACES - 1);
         let (rest_low, rest_high) = (rest >> cut, (rest >> cut) + u128::from(cut > 0));
         let (below, above) = (denominator >> cut, (denominator >> cut) + u128::from(cut > 0));
@@ -78,7 +78,7 @@ fn by_bounds(fractions: impl Iterator<Item = (u128, u128)>) -> Option<Ordering> 
     (high < one).then_some(Ordering::Less)
 }
 
-/// By the sum as one fraction.
+/// Order by the sum as one fraction.
 fn exactly(fractions: impl Iterator<Item = (u128, u128)>) -> Option<Ordering> {
     let (mut sum, mut common) = (0_u128, 1_u128);
     for (numerator, denominator) in fractions {

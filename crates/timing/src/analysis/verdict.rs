@@ -1,4 +1,4 @@
-//! The whole answer for a task set: [`analyse`].
+//! Complete analysis of a task set: [`analyse`].
 
 use super::blocking::blocking;
 use super::earliest_deadline;
@@ -9,48 +9,48 @@ use super::sensitivity::{self, Growing, Slack, affected_processors};
 use super::task::{Policy, TaskError, TaskSet};
 use super::utilisation::{compare_with_one, utilisation};
 
-/// What an analysis found.
+/// Result of an analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
-    /// Of each task, in their order.
+    /// Results of the tasks, in the order of the set.
     pub tasks: Vec<TaskVerdict>,
-    /// Of each processor that has tasks, in rising order.
+    /// Results of the processors that have tasks, in rising order.
     pub processors: Vec<Processor>,
-    /// Whether every task of every processor is proven to meet its deadlines.
+    /// True if every task of every processor is proven to meet its deadlines.
     pub schedulable: bool,
-    /// How far all execution times may grow together, exact.
+    /// Possible growth of all execution times together, exact.
     pub slack: Slack,
-    /// The same as MAST finds it.
+    /// Possible growth by MAST's method.
     pub mast_slack: Slack,
 }
 
-/// What was found of one task.
+/// Result for one task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskVerdict {
-    /// The longest response.
+    /// Worst response time.
     pub response: ResponseTime,
-    /// Whether it is proven to meet every deadline.
+    /// True if the task is proven to meet every deadline.
     pub schedulable: bool,
-    /// How long lower-priority work can hold it up, ns.
+    /// Longest blocking by lower-priority work, ns.
     pub blocking_ns: u64,
-    /// How far its execution time may grow, exact.
+    /// Possible growth of its execution time, exact.
     pub slack: Slack,
-    /// The same as MAST finds it.
+    /// Possible growth by MAST's method.
     pub mast_slack: Slack,
 }
 
-/// What was found of one processor.
+/// Result for one processor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Processor {
-    /// Its number.
+    /// Number of the processor.
     pub cpu: usize,
-    /// The share of it that is asked for; above 1 is too much.
+    /// Utilisation; above 1 is too much.
     pub utilisation: f64,
-    /// How many tasks it has.
+    /// Number of its tasks.
     pub tasks: usize,
-    /// Under earliest deadline first: what the demand test says.
+    /// Result of the demand test, under earliest deadline first.
     pub feasibility: Option<earliest_deadline::Feasibility>,
-    /// Under reservations: whether the kernel admits them.
+    /// True if the kernel admits its reservations, under `SCHED_DEADLINE`.
     pub admitted: Option<bool>,
 }
 
@@ -67,7 +67,7 @@ pub struct Processor {
 /// ```
 ///
 /// # Errors
-/// [`TaskSet::check`]'s.
+/// Those of [`TaskSet::check`].
 pub fn analyse(set: &TaskSet) -> Result<Analysis, TaskError> {
     set.check()?;
     let effort = Effort::default();
@@ -78,7 +78,7 @@ pub fn analyse(set: &TaskSet) -> Result<Analysis, TaskError> {
     let mut tasks: Vec<_> =
         (0..set.tasks.len()).map(|place| task(set, place, &processors, &effort)).collect();
     let schedulable = tasks.iter().all(|task| task.schedulable);
-    // Slack comes last, with an effort of its own: whatever it costs, the verdict is there.
+    // Slack comes last, with an effort of its own: the verdict is complete whatever the slack costs.
     let effort = Effort::new(SLACK_STEPS);
     let slack = sensitivity::slack(set, Growing::System, &effort);
     let mast_slack = sensitivity::mast_slack(set, Growing::System, &effort);
@@ -114,7 +114,8 @@ fn task(set: &TaskSet, place: usize, processors: &[Processor], effort: &Effort) 
             processor.feasibility == Some(earliest_deadline::Feasibility::Schedulable)
                 && processor.admitted != Some(false)
         });
-        // Where the demand does not fit, those whose own bound fits are still safe, unless admission is refused.
+        // Where the demand does not fit, tasks whose own bound fits are still safe, unless admission is
+        // refused.
         let admitted = processor.is_none_or(|processor| processor.admitted != Some(false));
         (
             response,
@@ -125,13 +126,13 @@ fn task(set: &TaskSet, place: usize, processors: &[Processor], effort: &Effort) 
     TaskVerdict { response, schedulable, blocking_ns, slack: Slack::Unknown, mast_slack: Slack::Unknown }
 }
 
-/// Whether all tasks of a processor are proven to meet their deadlines.
+/// True if all tasks of a processor are proven to meet their deadlines.
 #[must_use]
 pub fn meets_deadlines(set: &TaskSet, cpu: usize, effort: &Effort) -> bool {
     meets_when_scaled(set, cpu, &|_| Scale::ONE, effort)
 }
 
-/// The same, with execution times scaled.
+/// True if they are proven to meet them with execution times scaled.
 pub(crate) fn meets_when_scaled(
     set: &TaskSet,
     cpu: usize,
@@ -157,5 +158,5 @@ pub(crate) fn meets_when_scaled(
     }
 }
 
-/// Steps that all the searches for slack may take together.
+/// Steps that all searches for slack may take together.
 const SLACK_STEPS: u64 = 300_000_000;

@@ -1,20 +1,20 @@
-//! A series of any length, drawn in constant memory: the extremes of each stretch.
+//! Series of any length for a plot, in constant memory: the extremes of each stretch.
 
-/// Stretches kept at most; when there are more, neighbours become one.
+/// Largest number of stretches; beyond it, neighbours are merged.
 const STRETCHES: usize = 2_000;
 
 /// The extremes of one stretch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
-    /// Number of the first beat in it.
+    /// Number of the first cycle in it.
     pub beat: u64,
-    /// The smallest.
+    /// Smallest value.
     pub minimum: f64,
-    /// The largest.
+    /// Largest value.
     pub maximum: f64,
 }
 
-/// The smallest and the largest of every stretch of a series: what a plot of it shows, however long it is.
+/// Smallest and largest value of every stretch of a series, of any length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Envelope {
     stretches: Vec<Extremes>,
@@ -31,7 +31,7 @@ impl Default for Envelope {
 }
 
 impl Envelope {
-    /// The next sample.
+    /// Adds the next sample.
     pub fn record(&mut self, beat: u64, value: f64) {
         if let Some(last) = self.stretches.last_mut().filter(|_| self.filled < self.length) {
             last.minimum = last.minimum.min(value);
@@ -52,7 +52,7 @@ impl Envelope {
         self.filled = 1;
     }
 
-    /// The stretches, in order.
+    /// Stretches, in order.
     #[must_use]
     pub fn stretches(&self) -> &[Extremes] {
         &self.stretches

@@ -1,9 +1,9 @@
-//! How often each deviation came, of either sign, in constant memory.
+//! Histogram of deviations of either sign, in constant memory.
 
 use hdrhistogram::Histogram;
 
-/// Deviations from a wanted value, ns, each known to 0.1 %; the extremes exactly. Those of more than 68.7 s count as
-/// that. Takes about half a mebibyte, however many there are.
+/// Deviations from a nominal value, ns, each resolved to 0.1 %; the extremes exactly. Deviations of
+/// more than 68.7 s count as 68.7 s. Takes about half a mebibyte.
 #[derive(Clone, Debug)]
 pub struct DeviationHistogram {
     below: Histogram<u64>,
@@ -23,7 +23,7 @@ impl Default for DeviationHistogram {
 }
 
 impl DeviationHistogram {
-    /// One more, ns.
+    /// Adds a deviation, ns.
     pub fn record(&mut self, deviation_ns: i64) {
         let side = if deviation_ns < 0 { &mut self.below } else { &mut self.above };
         side.saturating_record(deviation_ns.unsigned_abs());
@@ -31,19 +31,19 @@ impl DeviationHistogram {
         self.maximum = self.maximum.max(deviation_ns);
     }
 
-    /// How many.
+    /// Number of deviations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.below.len() + self.above.len()
     }
 
-    /// The smallest and the largest, ns.
+    /// Smallest and largest deviation, ns.
     #[must_use]
     pub fn extremes(&self) -> Option<(i64, i64)> {
         (self.count() > 0).then_some((self.minimum, self.maximum))
     }
 
-    /// The size (without its sign) that `share` (0 to 1) of the deviations do not exceed, ns; at most 0.1 % too high.
+    /// Magnitude that `share` (0 to 1) of the deviations do not exceed, ns; at most 0.1 % too high.
     #[must_use]
     pub fn size_at(&self, share: f64) -> Option<u64> {
         let (minimum, maximum) = self.extremes()?;
@@ -51,15 +51,15 @@ impl DeviationHistogram {
         Some(self.sizes().value_at_quantile(share).min(largest))
     }
 
-    /// All of them without their signs.
+    /// Magnitudes of all deviations.
     fn sizes(&self) -> Histogram<u64> {
         let mut sizes = self.below.clone();
         sizes.add(&self.above).expect("both sides have the same bounds");
         sizes
     }
 
-    /// `bins` bins of equal width from `low_ns` to `high_ns`: the lower edge of each, ns, and how many fell in. The
-    /// outermost bins hold those beyond.
+    /// Counts of `bins` bins of equal width from `low_ns` to `high_ns`: lower edge of each, ns, and count.
+    /// The outermost bins include the values beyond.
     #[must_use]
     pub fn bins(&self, (low_ns, high_ns): (f64, f64), bins: usize) -> Vec<(f64, u64)> {
         if self.count() == 0 || bins == 0 {
@@ -77,7 +77,8 @@ impl DeviationHistogram {
         counts
     }
 
-    /// Every deviation that came, to 0.1 %, and how often; of one sign from the smallest size to the largest.
+    /// Deviations, to 0.1 %, and their counts; those of one sign from the smallest magnitude to the
+    /// largest.
     pub fn entries(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let side = |histogram: &Histogram<u64>, value: u64| {
             i64::try_from(histogram.median_equivalent(value)).unwrap_or(i64::MAX)
@@ -88,8 +89,9 @@ impl DeviationHistogram {
         below.chain(above.map(move |it| (side(&self.above, it.value_iterated_to()), it.count_at_value())))
     }
 
-    /// The share of deviations whose size is above each of `points` sizes, evenly apart on a logarithmic scale from what a
-    /// tenth of them do not exceed to the largest: size, ns, and share.
+    /// Share of deviations whose magnitude is above each of `points` values, evenly spaced on a logarithmic
+    /// scale from the magnitude that a tenth of them do not exceed to the largest: magnitude, ns, and
+    /// share.
     #[must_use]
     pub fn tail(&self, points: usize) -> Vec<(f64, f64)> {
         let (Some((minimum, maximum)), Some(small)) = (self.extremes(), self.size_at(0.1)) else {

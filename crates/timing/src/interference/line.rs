@@ -1,4 +1,4 @@
-//! A straight line through points, in one pass.
+//! Straight line through points, in one pass.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 pub struct Line {
     /// y at x = 0.
     pub intercept: f64,
-    /// Change of y for each x.
+    /// Change of y per x.
     pub slope: f64,
 }
 
@@ -19,10 +19,10 @@ impl Line {
     }
 }
 
-/// Least squares, point by point, in constant memory.
+/// Least-squares fit, point by point, in constant memory.
 ///
-/// Means and sums of squares about them are updated with each point (Welford's recurrence for two variables), so that
-/// neither long series nor large offsets cost digits.
+/// Means and sums of squares about them are updated with each point (Welford's recurrence for two
+/// variables), so that neither long series nor large offsets lose digits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LineFit {
     count: u64,
@@ -33,7 +33,7 @@ pub struct LineFit {
 }
 
 impl LineFit {
-    /// One more point.
+    /// Adds a point.
     pub fn record(&mut self, x: f64, y: f64) {
         self.count += 1;
         let count = self.count as f64;
@@ -44,13 +44,13 @@ impl LineFit {
         self.products += away_x * (y - self.mean_y);
     }
 
-    /// Points.
+    /// Number of points.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The line with the least squares of vertical distances; `None` unless there are two different x.
+    /// Line with the least squares of vertical distances; `None` unless there are two different x.
     #[must_use]
     pub fn line(&self) -> Option<Line> {
         let slope = (self.squares_x > 0.0).then(|| self.products / self.squares_x)?;
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_day_of_beats_far_from_the_origin_costs_no_digits() {
         let mut fit = LineFit::default();
-        // Every thousandth beat of a day at 1 kHz, with 20 ppm, alternately 5 us early and late.
+        // Every thousandth cycle of a day at 1 kHz, with 20 ppm, alternately 5 us early and late.
         for number in 0..86_400_u32 {
             let x = f64::from(number) * 1000.0 + 1e9;
             let noise = if number % 2 == 0 { 5_000.0 } else { -5_000.0 };

@@ -1,20 +1,22 @@
-//! Period jitter of a bus, as somebody sees it who only stamps the frames that come by.
+//! Period jitter of a bus, as seen by an observer that only timestamps passing frames.
 //!
 //! The definitions of the master-performance paper (EtherCAT MainDevice under Linux, loads beside it):
 //!
-//! * `a_i`, *arrival*: when the frame of beat `i` came, by the observer's own clock. Beats have numbers; one whose
-//!   frame never came has no arrival and is counted as *missing*.
-//! * `S_i = a_i - a_(i-1)`, *measured period*: only where both beats have an arrival.
-//! * *Regression*: `a_i = alpha + beta i` by least squares. `beta` is the mean period on the observer's clock; what it
-//!   differs from the nominal period by is the difference of the two oscillators (and what either is steered by).
-//! * *Moving average*: `m_i`, the mean of the regression's residuals over the 16 000 samples about `i`. It takes away
-//!   what is slower: oscillators that warm up, a clock that is being slewed. At both ends of the series the window
-//!   stops at the end and keeps its length; a series shorter than that has one window, its whole.
-//! * `J_i`, *period jitter*: the residual of beat `i`, less `m_i`. How far the frame came from where an even grid would
-//!   have it, both ways.
-//! * *Identity*: `S_i` less the mean period is `J_i - J_(i-1)` (but for what `m` moves in one beat), and so
-//!   `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`. Only where the covariance is nothing can the jitter be told from the
-//!   periods alone. [`Identity`] has both sides.
+//! * `a_i`, *arrival*: time at which the frame of cycle `i` arrived, by the observer's own clock.
+//!   Cycles have numbers; one whose frame never arrived has no arrival and is counted as *missing*.
+//! * `S_i = a_i - a_(i-1)`, *measured period*: only where both cycles have an arrival.
+//! * *Regression*: `a_i = alpha + beta i` by least squares. `beta` is the mean period on the observer's
+//!   clock; its difference from the nominal period is the difference of the two oscillators (and of any
+//!   steering of either).
+//! * *Moving average*: `m_i`, the mean of the regression's residuals over the 16 000 samples about `i`.
+//!   It removes slower changes: oscillators that warm up, a clock that is being slewed. At both ends of
+//!   the series the window stops at the end and keeps its length; a shorter series has one window, its
+//!   whole.
+//! * `J_i`, *period jitter*: the residual of cycle `i`, less `m_i`: distance of the frame from its
+//!   place on an even grid, in both directions.
+//! * *Identity*: `S_i` less the mean period is `J_i - J_(i-1)` (but for the change of `m` in one
+//!   cycle), and so `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`. Only where the covariance is zero does
+//!   the jitter follow from the periods alone. [`Identity`] has both sides.
 //!
 //! Variances and standard deviations are those of the samples (divided by their count). Everything but
 //! [`jitter_of`]'s slice takes constant memory, for runs of any length.
@@ -34,60 +36,62 @@ pub use numbering::{ByCounter, ByTime, Unnumbered};
 
 use moving_average::{Detrended, MovingAverage};
 
-/// Samples of the moving average, as the paper has it.
+/// Samples of the moving average, as in the paper.
 pub const WINDOW: usize = 16_000;
 
-/// The frame of a beat has come.
+/// Arrival of the frame of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Number of the beat.
+    /// Number of the cycle.
     pub beat: u64,
-    /// When it came, by the observer's clock, ns.
+    /// Time of arrival by the observer's clock, ns.
     pub at_ns: i64,
 }
 
-/// What an observer found.
+/// Result of an observer.
 #[derive(Clone, Debug)]
 pub struct BusJitter {
     /// Nominal period, ns.
     pub period_ns: u64,
-    /// Arrivals.
+    /// Number of arrivals.
     pub arrivals: u64,
-    /// Beats between the first and the last that have no arrival.
+    /// Cycles between the first and the last that have no arrival.
     pub missing: u64,
-    /// The first beat after the longest row of missing ones, and how many they are.
+    /// First cycle after the longest run of missing ones, and the length of that run.
     pub longest_gap: Option<(u64, u64)>,
-    /// The regression over the whole series; `None` for fewer than two arrivals.
+    /// Regression over the whole series; `None` for fewer than two arrivals.
     pub line: Option<Line>,
-    /// The measured periods S, ns.
+    /// Measured periods S, ns.
     pub periods: Moments,
-    /// How far S is from the nominal period.
+    /// Deviations of S from the nominal period.
     pub period_histogram: DeviationHistogram,
-    /// The period jitter J, ns.
+    /// Period jitter J, ns.
     pub jitter: Moments,
-    /// J, as a histogram.
+    /// Histogram of J.
     pub jitter_histogram: DeviationHistogram,
-    /// J over the beats.
+    /// J over the cycles.
     pub trace: Envelope,
-    /// Both sides of the covariance identity; `None` without two arrivals of beats next to each other.
+    /// Both sides of the covariance identity; `None` without two arrivals of consecutive cycles.
     pub identity: Option<Identity>,
 }
 
 impl BusJitter {
-    /// Mean period on the observer's clock, ns: the regression's slope.
+    /// Mean period on the observer's clock, ns: the slope of the regression.
     #[must_use]
     pub fn mean_period_ns(&self) -> Option<f64> {
         self.line.map(|line| self.period_ns as f64 + line.slope)
     }
 
-    /// By how much the beats come slower than nominal on the observer's clock, in millionths.
+    /// Relative difference of the mean period from the nominal one on the observer's clock, ppm; above 0 if
+    /// it is longer.
     #[must_use]
     pub fn oscillator_difference_ppm(&self) -> Option<f64> {
         self.line.map(|line| line.slope / self.period_ns as f64 * 1e6)
     }
 }
 
-/// Both sides of `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`, over all beats whose beat before has an arrival too.
+/// Both sides of `var(J) = var(S) / 2 + cov(J_i, J_(i-1))`, over all cycles whose preceding cycle has
+/// an arrival too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Identity {
     /// `var(J)`, ns²: the mean of the variances of all `J_i` and of all `J_(i-1)`.
@@ -99,31 +103,32 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The right side, ns².
+    /// Right side, ns².
     #[must_use]
     pub fn right(&self) -> f64 {
         self.half_period_variance + self.covariance
     }
 
-    /// By how much the two sides differ, as a share of the larger of their terms; 0 where all are nothing.
+    /// Difference of the two sides, as a share of the larger of their terms; 0 where all are zero.
     #[must_use]
     pub fn relative_difference(&self) -> f64 {
         let size = self.jitter_variance.max(self.half_period_variance).max(self.covariance.abs());
         if size > 0.0 { (self.jitter_variance - self.right()).abs() / size } else { 0.0 }
     }
 
-    /// `cov(J_i, J_(i-1)) / var(J)`: near 1 where lateness lasts over many beats, near 0 where each beat is late by itself,
-    /// below 0 where a late beat is followed by an early one.
+    /// Correlation `cov(J_i, J_(i-1)) / var(J)`: near 1 where lateness lasts over many cycles, near 0 where
+    /// each cycle is late by itself, below 0 where a late cycle is followed by an early one.
     #[must_use]
     pub fn correlation(&self) -> Option<f64> {
         (self.jitter_variance > 0.0).then(|| self.covariance / self.jitter_variance)
     }
 }
 
-/// Judges arrivals as they come, in constant memory.
+/// Evaluates arrivals as they come, in constant memory.
 ///
-/// The line that the residuals are taken from is fitted to the first window of samples; the moving average takes away
-/// what it misses of the whole. Only at the very ends that makes a difference to [`jitter_of`].
+/// Residuals are taken from a line fitted to the first window of samples; the moving average removes
+/// the difference from the line of the whole. The result differs from that of [`jitter_of`] only at the
+/// very ends.
 #[derive(Debug)]
 pub struct BusObserver {
     period_ns: u64,
@@ -133,7 +138,7 @@ pub struct BusObserver {
     missing: u64,
     longest_gap: Option<(u64, u64)>,
     fit: LineFit,
-    /// The line residuals are taken from, once it is known; until then arrivals wait.
+    /// Line that residuals are taken from, once it is known; until then arrivals wait.
     line: Option<Line>,
     waiting: Vec<Arrival>,
     average: MovingAverage,
@@ -142,7 +147,7 @@ pub struct BusObserver {
     residue: Residue,
 }
 
-/// What is known of J.
+/// Statistics of J.
 #[derive(Debug, Default)]
 struct Residue {
     jitter: Moments,
@@ -177,7 +182,8 @@ impl BusObserver {
         }
     }
 
-    /// Takes the next arrival. One whose beat is not after the last one's is not counted: it returns `false`.
+    /// Takes the next arrival. Returns `false`, without counting it, if its cycle is not after the previous
+    /// one's.
     pub fn arrive(&mut self, arrival: Arrival) -> bool {
         if self.last.is_some_and(|last| arrival.beat <= last.beat) {
             return false;
@@ -216,13 +222,13 @@ impl BusObserver {
         self.period_ns
     }
 
-    /// How far the measured periods so far are from the nominal one.
+    /// Deviations of the measured periods so far from the nominal one.
     #[must_use]
     pub const fn period_histogram(&self) -> &DeviationHistogram {
         &self.period_histogram
     }
 
-    /// What was found.
+    /// Result.
     #[must_use]
     pub fn finish(mut self) -> BusJitter {
         if let Some(origin) = self.origin {
@@ -246,8 +252,8 @@ impl BusObserver {
         }
     }
 
-    /// Beats since the first, and ns since the first less the nominal time of that many periods: small numbers, and
-    /// exact ones.
+    /// Cycles since the first, and ns since the first less the nominal time of that many periods: small
+    /// numbers, and exact ones.
     fn place(&self, origin: Arrival, arrival: Arrival) -> (f64, f64) {
         let beats = arrival.beat - origin.beat;
         let nominal = i128::from(beats) * i128::from(self.period_ns);
@@ -290,7 +296,8 @@ impl Residue {
     }
 }
 
-/// Judges a whole series: the regression is over all of it before J is taken. Arrivals out of order are left out.
+/// Evaluates a whole series: the regression covers all of it before J is taken. Arrivals out of order
+/// are left out.
 #[must_use]
 pub fn jitter_of(period_ns: u64, window: usize, arrivals: &[Arrival]) -> BusJitter {
     let mut observer = BusObserver::new(period_ns, window);

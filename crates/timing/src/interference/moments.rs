@@ -1,4 +1,4 @@
-//! Mean, deviation and extremes of numbers with a sign, one by one and in pairs.
+//! Mean, deviation and extremes of signed numbers, single and in pairs.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// One more.
+    /// Adds a value.
     pub fn record(&mut self, value: f64) {
         if self.count == 0 {
             (self.minimum, self.maximum) = (value, value);
@@ -26,37 +26,37 @@ impl Moments {
         self.squares += away * (value - self.mean);
     }
 
-    /// How many.
+    /// Number of values.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Mean; 0 of none.
+    /// Mean; 0 without values.
     #[must_use]
     pub const fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The smallest; 0 of none.
+    /// Smallest value; 0 without values.
     #[must_use]
     pub const fn minimum(&self) -> f64 {
         self.minimum
     }
 
-    /// The largest; 0 of none.
+    /// Largest value; 0 without values.
     #[must_use]
     pub const fn maximum(&self) -> f64 {
         self.maximum
     }
 
-    /// Variance of the samples; 0 of none.
+    /// Variance of the samples; 0 without values.
     #[must_use]
     pub fn variance(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.squares / self.count as f64 }
     }
 
-    /// Standard deviation of the samples; 0 of none.
+    /// Standard deviation of the samples; 0 without values.
     #[must_use]
     pub fn standard_deviation(&self) -> f64 {
         self.variance().sqrt()
@@ -72,7 +72,7 @@ pub struct PairMoments {
 }
 
 impl PairMoments {
-    /// One more pair.
+    /// Adds a pair.
     pub fn record(&mut self, first: f64, second: f64) {
         let away = first - self.first.mean;
         self.first.record(first);
@@ -80,25 +80,25 @@ impl PairMoments {
         self.products += away * (second - self.second.mean);
     }
 
-    /// How many.
+    /// Number of pairs.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.first.count
     }
 
-    /// Variance of the firsts.
+    /// Variance of the first values.
     #[must_use]
     pub fn first_variance(&self) -> f64 {
         self.first.variance()
     }
 
-    /// Variance of the seconds.
+    /// Variance of the second values.
     #[must_use]
     pub fn second_variance(&self) -> f64 {
         self.second.variance()
     }
 
-    /// Covariance of the samples; 0 of none.
+    /// Covariance of the samples; 0 without pairs.
     #[must_use]
     pub fn covariance(&self) -> f64 {
         if self.count() == 0 { 0.0 } else { self.products / self.count() as f64 }

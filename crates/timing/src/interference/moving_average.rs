@@ -1,27 +1,27 @@
-//! A moving average about each sample, taken away from it.
+//! Moving average about each sample, subtracted from it.
 
 use std::collections::VecDeque;
 
 use super::Arrival;
 
-/// A sample without what moves slowly.
+/// A sample without its slow changes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Detrended {
     pub(super) arrival: Arrival,
     pub(super) jitter_ns: f64,
 }
 
-/// Takes from each sample the mean of the `window` samples about it: as many before it as after it, but at the ends of
-/// the series, where the window stops and keeps its length.
+/// Subtracts from each sample the mean of the `window` samples about it: as many before it as after it,
+/// except at the ends of the series, where the window stops and keeps its length.
 ///
 /// Holds one window. Sums are whole picoseconds, so that the last sample's is as exact as the first's.
 #[derive(Debug)]
 pub(super) struct MovingAverage {
     window: usize,
-    /// The newest samples, at most `window`, in ps.
+    /// Newest samples, at most `window`, in ps.
     samples: VecDeque<(Arrival, i64)>,
     sum: i128,
-    /// How many of them have been given out already, counted from the oldest.
+    /// Number of them already returned, counted from the oldest.
     given: usize,
 }
 
@@ -30,7 +30,7 @@ impl MovingAverage {
         Self { window, samples: VecDeque::with_capacity(window), sum: 0, given: 0 }
     }
 
-    /// Takes the next sample, and gives out those whose window is now known.
+    /// Takes the next sample, and returns those whose window is now known.
     pub(super) fn push(&mut self, arrival: Arrival, value_ns: f64, mut give: impl FnMut(Detrended)) {
         if self.samples.len() == self.window {
             if let Some((_, oldest)) = self.samples.pop_front() {
@@ -47,7 +47,7 @@ impl MovingAverage {
         }
     }
 
-    /// Gives out the rest.
+    /// Returns the rest.
     pub(super) fn finish(&mut self, mut give: impl FnMut(Detrended)) {
         if let Some(last) = self.samples.len().checked_sub(1) {
             self.give_up_to(last, &mut give);
@@ -58,7 +58,7 @@ impl MovingAverage {
         let count = self.samples.len() as f64;
         while self.given <= place {
             let (arrival, value) = self.samples[self.given];
-            // The mean of differences, not the difference of means: no digits are lost to a common offset.
+            // Mean of differences, not difference of means: no digits are lost to a common offset.
             let away = i128::from(value) * self.samples.len() as i128 - self.sum;
             give(Detrended { arrival, jitter_ns: away as f64 / count / 1e3 });
             self.given += 1;

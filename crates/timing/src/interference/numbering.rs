@@ -1,18 +1,18 @@
-//! Which beat a frame belongs to.
+//! Assignment of frames to cycles.
 
 use super::Arrival;
 
-/// A frame that gets no number.
+/// Reason for which a frame gets no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unnumbered {
-    /// It carries the number of the frame before it.
+    /// It carries the number of the previous frame.
     Repeated,
 }
 
-/// Numbers beats by a counter that the frames carry and that begins anew after `modulus`.
+/// Numbers cycles by a counter that the frames carry and that wraps after `modulus`.
 ///
-/// How often it began anew since the frame before is told by the time that passed, so that it is right as long as a frame
-/// is not late by half of `modulus` periods.
+/// The time that passed since the previous frame gives the number of wraps, which is right as long as
+/// no frame is late by half of `modulus` periods.
 #[derive(Clone, Copy, Debug)]
 pub struct ByCounter {
     period_ns: u64,
@@ -29,10 +29,11 @@ impl ByCounter {
         Self { period_ns, modulus, last: None }
     }
 
-    /// The number of the frame that came at `at_ns` and carries `counter`. Numbers begin with the first one's counter.
+    /// Number of the frame that arrived at `at_ns` with `counter`. Numbers begin with the first frame's
+    /// counter.
     ///
     /// # Errors
-    /// [`Unnumbered::Repeated`]: the counter is that of the frame before, and not a whole round later.
+    /// [`Unnumbered::Repeated`]: the counter is that of the previous frame, and not a whole round later.
     pub fn number(&mut self, counter: u64, at_ns: i64) -> Result<Arrival, Unnumbered> {
         let counter = counter % self.modulus;
         let beat = match self.last {
@@ -41,7 +42,7 @@ impl ByCounter {
                 let step = (counter + self.modulus - before) % self.modulus;
                 let elapsed = at_ns.saturating_sub(last.at_ns).max(0).unsigned_abs();
                 let periods = elapsed.saturating_add(self.period_ns / 2) / self.period_ns;
-                // The whole rounds that bring the step nearest to the time that passed.
+                // Number of wraps that brings the step nearest to the time that passed.
                 let rounds = (periods.saturating_sub(step) + self.modulus / 2) / self.modulus;
                 match step + rounds * self.modulus {
                     0 => return Err(Unnumbered::Repeated),
@@ -55,15 +56,16 @@ impl ByCounter {
     }
 }
 
-/// Numbers beats by their time alone, for frames that carry no number: each belongs to the nearest point of a grid that
-/// follows them.
+/// Numbers cycles by time alone, for frames without a number: each belongs to the nearest point of a
+/// grid that follows them.
 ///
-/// A frame late by more than half a period is first taken for one of the next beat; when that beat's own frame comes, the
-/// late one gets its number back. So a frame's number is known when the next has come.
+/// A frame late by more than half a period is first taken for one of the next cycle; when that cycle's
+/// own frame arrives, the late one gets its number back. So a frame's number is known when the next has
+/// arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct ByTime {
     period_ns: i64,
-    /// When the frame of `pending` would have come on the grid.
+    /// Expected arrival of the frame of `pending` on the grid.
     grid_ns: i64,
     before: Option<u64>,
     pending: Option<Arrival>,
@@ -77,7 +79,7 @@ impl ByTime {
         Self { period_ns, grid_ns: 0, before: None, pending: None }
     }
 
-    /// Takes the next frame; the one before it now has its number.
+    /// Takes the next frame; returns the previous one with its number.
     pub fn push(&mut self, at_ns: i64) -> Option<Arrival> {
         let Some(mut last) = self.pending else {
             self.grid_ns = at_ns;
@@ -87,7 +89,7 @@ impl ByTime {
         let away = at_ns.saturating_sub(self.grid_ns);
         let mut periods = (away.saturating_add(self.period_ns / 2)).div_euclid(self.period_ns);
         if periods < 1 && last.beat > self.before.map_or(0, |before| before + 1) {
-            // The frame before was a late one, not one of a later beat.
+            // The previous frame was a late one, not one of a later cycle.
             last.beat -= 1;
             self.grid_ns -= self.period_ns;
             periods += 1;
@@ -103,7 +105,7 @@ impl ByTime {
         Some(last)
     }
 
-    /// The last frame.
+    /// Last frame.
     #[must_use]
     pub fn finish(self) -> Option<Arrival> {
         self.pending

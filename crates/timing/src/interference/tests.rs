@@ -6,7 +6,7 @@ use super::*;
 
 const PERIOD: u64 = 1_000_000;
 
-/// Numbers without a pattern, the same every time: SplitMix64.
+/// Reproducible pseudo-random numbers: SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// Arrivals with this drift and uniform jitter of this amplitude, from 1970 plus a lot.
+/// Arrivals with this drift and uniform jitter of this amplitude, with timestamps since 1970.
 fn series(count: u64, drift_ppm: f64, amplitude_ns: f64) -> Vec<Arrival> {
     let mut random = Random(7);
     let at = |beat: u64, random: &mut Random| {
@@ -58,7 +58,7 @@ fn known_drift_and_jitter_come_out() {
 
 #[test]
 fn jitter_that_lasts_does_not_show_in_the_periods() {
-    // Lateness swings slowly: S hardly sees it, J does, and the covariance is the difference.
+    // Slowly varying lateness: S hardly shows it, J does, and the covariance is the difference.
     let arrivals: Vec<_> = (0..200_000_u64)
         .map(|beat| {
             let late = 20_000.0 * (beat as f64 * 0.01).sin();
@@ -98,7 +98,7 @@ fn lost_frames_are_missing_beats_and_spoil_no_period() {
     assert!(found.periods.maximum() < PERIOD as f64 + 2_100.0, "{:?}", found.periods);
     assert!(close(found.oscillator_difference_ppm().unwrap(), -12.0, 1e-3));
     assert!(found.jitter.maximum() < 1_100.0 && found.identity.unwrap().relative_difference() < 1e-3);
-    // The same without their numbers.
+    // The same arrivals without their numbers.
     let mut numbering = ByTime::new(PERIOD);
     let mut by_time: Vec<_> = arrivals.iter().filter_map(|it| numbering.push(it.at_ns)).collect();
     by_time.extend(numbering.finish());
@@ -108,7 +108,7 @@ fn lost_frames_are_missing_beats_and_spoil_no_period() {
 
 #[test]
 fn a_day_takes_the_memory_of_a_minute() {
-    // 24 h at 1 kHz, every 40th beat, as a stream.
+    // 24 h at 1 kHz, every 40th cycle, as a stream.
     let mut observer = BusObserver::new(PERIOD, WINDOW);
     let mut random = Random(3);
     for step in 0..2_160_000_u64 {
@@ -121,7 +121,7 @@ fn a_day_takes_the_memory_of_a_minute() {
     let found = observer.finish();
     assert!(close(found.oscillator_difference_ppm().unwrap(), 20.0, 1e-4));
     assert!(close(found.jitter.maximum(), 400_000.0, 100.0), "{:?}", found.jitter);
-    // The one late beat weighs as much as it does in any mean of squares.
+    // The one late cycle has its weight in the mean of squares.
     let variance = 2_000.0_f64.powi(2) / 3.0 + 400_000.0_f64.powi(2) / 2_160_000.0;
     assert!(close(found.jitter.standard_deviation(), variance.sqrt(), 5.0), "{:?}", found.jitter);
     assert_eq!(found.arrivals, 2_160_000);
@@ -153,7 +153,7 @@ fn few_arrivals_are_no_error() {
 }
 
 proptest! {
-    /// Whatever the arrivals: with the regression alone (one window) the identity is exact.
+    /// With the regression alone (one window) the identity is exact for any arrivals.
     #[test]
     fn the_identity_holds_for_any_series(
         steps in prop::collection::vec((1..4_u64, -2_000_000..2_000_000_i64), 2..400),
@@ -175,7 +175,7 @@ proptest! {
         prop_assert!(found.jitter.mean().abs() < 1e-2);
     }
 
-    /// With the moving average too, within what the average moves in a beat.
+    /// With the moving average the identity holds within the change of the average in a cycle.
     #[test]
     fn the_identity_holds_with_a_moving_average(
         lates in prop::collection::vec(-10_000..10_000_i64, 3_000..4_000),

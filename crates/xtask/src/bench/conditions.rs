@@ -1,8 +1,8 @@
-//! Under which conditions a measurement was made.
+//! Conditions of a measurement.
 
 use std::fs;
 
-/// Kernel, processor, governor, load and how much FIFO tasks may use, one per line.
+/// Kernel, processor, governor, load and the CPU share of FIFO tasks, one per line.
 pub(crate) fn describe() -> String {
     let first = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let cpuinfo = first("/proc/cpuinfo");
@@ -22,7 +22,7 @@ pub(crate) fn describe() -> String {
     )
 }
 
-/// What makes this machine's numbers doubtful, with the remedy.
+/// Reasons to doubt this machine's numbers, each with its remedy.
 pub(crate) fn doubts() -> Vec<String> {
     let mut doubts = Vec::new();
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();

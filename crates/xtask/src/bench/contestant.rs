@@ -1,4 +1,4 @@
-//! One program that is measured: it gets ready on a cable of its own, then answers rounds.
+//! Program under measurement: it starts on a cable of its own, then runs rounds on request.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -10,12 +10,12 @@ use super::reflector::Reflector;
 use super::wire::Load;
 use crate::judges::simulate::Simulate;
 
-/// A measured program on its own cable: its packets wake nobody else's socket.
+/// Program under measurement on its own cable, so that its packets wake no other program's socket.
 #[derive(Debug)]
 pub(crate) struct Contestant {
-    /// How the table calls it.
+    /// Name in the table.
     pub(crate) name: &'static str,
-    /// Bytes of the frame it sends each cycle, as it says.
+    /// Bytes of the frame it sends each cycle, as it reports.
     pub(crate) frame_bytes: usize,
     process: Child,
     input: ChildStdin,
@@ -23,21 +23,21 @@ pub(crate) struct Contestant {
     _testbed: Testbed,
 }
 
-/// What one round took, in nanoseconds.
+/// Times of one round, in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Round {
     /// CPU time of the whole process over the round.
     pub(crate) cpu: u64,
-    /// Each cycle.
+    /// Times of the cycles.
     pub(crate) cycles: Vec<u64>,
 }
 
 impl Contestant {
-    /// Starts `program`, which is told the interface and the load. One that needs a bus to start is first
-    /// brought up against `onbeat simulate`; then the far end becomes the reflector.
+    /// Starts `program`, which gets interface and load as arguments. A program that needs a bus to start is
+    /// first brought up against `onbeat simulate`; then the reflector takes over the far end.
     ///
     /// # Errors
-    /// What is missing, or what it said instead of `ready`.
+    /// The missing part, or the program's answer instead of `ready`.
     pub(crate) fn start(
         name: &'static str,
         program: Command,
@@ -74,7 +74,7 @@ impl Contestant {
     /// Runs `cycles` cycles.
     ///
     /// # Errors
-    /// That it ended, or what it said instead of numbers.
+    /// It ended, or answered with anything but numbers.
     pub(crate) fn round(&mut self, cycles: usize) -> Result<Round, String> {
         writeln!(self.input, "{cycles}").map_err(|error| format!("{}: {error}", self.name))?;
         let answer = self.answer()?;

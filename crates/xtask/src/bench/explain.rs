@@ -1,7 +1,7 @@
-//! `cargo xtask bench explain`: what `onbeat run --explain` costs the cycle.
+//! `cargo xtask bench explain`: cost of `onbeat run --explain` for the cycle.
 //!
-//! Short runs without and with it take turns, so that what disturbs the machine disturbs both alike. Compare the
-//! medians: the tails are the machine's.
+//! Short runs with and without it alternate, so that disturbances of the machine affect both alike. Compare
+//! the medians: the tails are the machine's.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,10 +14,10 @@ use super::statistics::Sorted;
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// Cycles of a run: with one a millisecond, three seconds.
+/// Cycles of a run: three seconds at one a millisecond.
 const CYCLES: &str = "3000";
 
-/// Measures so many turns of both.
+/// Measures this many rounds of both.
 pub(crate) fn measure(root: &Path, rounds: usize, report: &mut Report) {
     report.step("bench explain", || match compare(root, rounds) {
         Ok(table) => {
@@ -37,7 +37,7 @@ fn compare(root: &Path, rounds: usize) -> Result<String, String> {
     let mut sides = [Side::new("without"), Side::new("--explain")];
     for round in 0..rounds {
         for turn in 0..2 {
-            // Who goes first changes, too.
+            // The order alternates, too.
             let side = (round + turn) % 2;
             let recording = folder.join(format!("{side}-{round}.recording"));
             run(root, side == 1, &recording)?;
@@ -60,7 +60,7 @@ fn compare(root: &Path, rounds: usize) -> Result<String, String> {
     Ok(table)
 }
 
-/// What is compared.
+/// Quantities compared.
 const WHATS: [&str; 3] = ["wakeup latency", "T_exec", "response time"];
 
 struct Side {
@@ -73,7 +73,7 @@ impl Side {
         Self { name, durations: Default::default() }
     }
 
-    /// Reads the beats of a recording.
+    /// Reads the cycles of a recording.
     fn take(&mut self, recording: &Path) -> Result<(), String> {
         let text = fs::read_to_string(recording).map_err(|error| format!("{}: {error}", self.name))?;
         let header = text.lines().nth(1).and_then(|line| line.strip_prefix("# ")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Measurements. None of them asserts a time: they print what was found, under which conditions, and leave
-//! every single number in `bench-results/`.
+//! Measurements. None of them asserts a time: they print the result and its conditions, and save every
+//! single number in `bench-results/`.
 
 mod conditions;
 mod contestant;
@@ -14,10 +14,10 @@ use std::path::Path;
 
 use crate::report::Report;
 
-/// Runs the measurement that the words name.
+/// Runs the measurement named by the arguments.
 ///
 /// # Errors
-/// One sentence about what was expected.
+/// The expected arguments, in one sentence.
 pub(crate) fn run(root: &Path, words: &[&str], report: &mut Report) -> Result<(), String> {
     match words {
         ["clone"] => start::fresh_clone(root, report),

@@ -1,4 +1,4 @@
-//! The far end of the cable: an XDP program that answers inside the kernel.
+//! Far end of the cable: an XDP program that answers inside the kernel.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,24 +7,25 @@ use testbed::{Side, Testbed};
 
 use crate::{command, setup};
 
-/// A compiled reflector for one number of SubDevices.
+/// Compiled reflector for one number of SubDevices.
 #[derive(Debug)]
 pub(crate) struct Reflector {
     object: PathBuf,
 }
 
 impl Reflector {
-    /// Compiles it into `folder`.
+    /// Compiles the reflector into `folder`.
     ///
     /// # Errors
-    /// What is missing, or what the compiler says.
+    /// The missing part, or the compiler's error.
     pub(crate) fn compile(root: &Path, folder: &Path, sub_devices: usize) -> Result<Self, String> {
         setup::bench_packages()?;
         let clang = setup::clang().ok_or("no clang after installing it")?;
         let object = folder.join(format!("reflector-{sub_devices}.o"));
         let mut compile = Command::new(clang);
         compile.args(["-O2", "-g", "-Wall", "-Werror", "-target", "bpf"]);
-        // Debian keeps <asm/types.h> in the machine's own folder, which `-target bpf` does not look into.
+        // Debian keeps <asm/types.h> in an architecture-specific folder, which `-target bpf` does not
+        // search.
         compile.arg(format!("-I/usr/include/{}-linux-gnu", std::env::consts::ARCH));
         compile.arg(format!("-DSUB_DEVICES={sub_devices}"));
         compile.arg("-c").arg(root.join("peers/wire/reflector.bpf.c")).arg("-o").arg(&object);
@@ -32,10 +33,11 @@ impl Reflector {
         Ok(Self { object })
     }
 
-    /// Puts it on the far end of `testbed`, in native mode, with its counterpart on the near end.
+    /// Attaches the reflector to the far end of `testbed`, in native mode, and its counterpart to the near
+    /// end.
     ///
     /// # Errors
-    /// What `ip` says.
+    /// The error of `ip`.
     pub(crate) fn attach(&self, testbed: &Testbed) -> Result<(), String> {
         for (side, section) in [(Side::Far, "xdp.reflect"), (Side::Near, "xdp.pass")] {
             let namespace = testbed.namespace(side);

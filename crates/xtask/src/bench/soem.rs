@@ -1,4 +1,4 @@
-//! SOEM's own loop, compiled here from the sources that pysoem brings along.
+//! SOEM's own loop, compiled from the sources included in pysoem.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use crate::{command, setup};
 
-/// Fetches and compiles SOEM with our loop around it, once.
+/// Fetches SOEM and compiles it with our loop around it, once.
 ///
 /// # Errors
-/// Why it cannot be fetched or compiled.
+/// Fetching or compiling failed.
 pub(crate) fn build(root: &Path) -> Result<PathBuf, String> {
     let folder = root.join("peers/soem/target");
     let program = folder.join("soem-wire");

@@ -1,4 +1,4 @@
-//! How soon a simulated bus runs, how much memory that takes, and how soon a fresh clone does.
+//! Start-up time and memory of a simulated bus, and time from a fresh clone.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,12 +10,12 @@ use super::statistics::Sorted;
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// Buses measured, by their number of SubDevices.
+/// Numbers of SubDevices of the buses measured.
 const COUNTS: [usize; 3] = [6, 59, 200];
 /// Starts of each.
 const STARTS: usize = 9;
 
-/// From the start of the program to its end: bring-up to Op, one cycle, and back to Init.
+/// Measures from the start of the program to its end: bring-up to Op, one cycle, and back to Init.
 pub(crate) fn bring_up(root: &Path, folder: &Path, report: &mut Report) {
     report.step("bench bring-up", || match measure(root, folder) {
         Ok(table) => {
@@ -26,7 +26,8 @@ pub(crate) fn bring_up(root: &Path, folder: &Path, report: &mut Report) {
     });
 }
 
-/// From `git clone` to the first cycle, with a build folder of its own; downloaded crates are kept.
+/// Measures from `git clone` to the first cycle, with a target folder of its own; downloaded crates are
+/// kept.
 pub(crate) fn fresh_clone(root: &Path, report: &mut Report) {
     report.step("bench clone", || {
         let clone = root.join("target/bench-clone");
@@ -88,7 +89,7 @@ fn measure(root: &Path, folder: &Path) -> Result<String, String> {
     Ok(table)
 }
 
-/// How long a program runs, and its peak resident memory (VmHWM) in KiB.
+/// Run time of a program, and its peak resident memory (VmHWM) in KiB.
 fn run_to_end(command: &mut Command) -> Result<(Duration, u64), String> {
     let start = Instant::now();
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();

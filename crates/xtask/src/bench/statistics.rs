@@ -1,6 +1,6 @@
 //! Order statistics of measured durations.
 
-/// Durations in nanoseconds, sorted.
+/// Sorted durations in nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Sorted(Vec<u64>);
 
@@ -11,13 +11,13 @@ impl Sorted {
         Self(durations)
     }
 
-    /// How many there are.
+    /// Number of durations.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The smallest duration that at least `share` (0 to 1) of all do not exceed (nearest rank); 0 if there
-    /// are none.
+    /// Smallest duration not exceeded by at least `share` (0 to 1) of all (nearest rank); 0 without
+    /// durations.
     pub(crate) fn quantile(&self, share: f64) -> u64 {
         let rank = (share * self.0.len() as f64).ceil() as usize;
         self.0.get(rank.clamp(1, self.0.len().max(1)) - 1).copied().unwrap_or(0)

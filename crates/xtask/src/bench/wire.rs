@@ -1,9 +1,9 @@
 //! `cargo xtask bench wire`: round trips over a veth pair whose far end reflects in the kernel.
 //!
-//! Every contestant has a cable of its own, runs at SCHED_FIFO 80 on the same core, and takes turns with the
-//! others in short rounds, so that what disturbs the machine disturbs all of them alike. The reply is there
-//! when the send returns (the kernel runs both ends of the cable on the sender's core), so what is measured is
-//! what a program adds: system calls, copies, building, matching and checking.
+//! Each contestant has a cable of its own and runs at SCHED_FIFO 80 on the same core. Contestants alternate
+//! in short rounds, so that disturbances of the machine affect all of them alike. The reply is available
+//! when the send returns (the kernel runs both ends of the cable on the sender's core), so that the
+//! measurement is of the program's own cost: system calls, copies, building, matching and checking.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -18,12 +18,12 @@ use super::{conditions, soem, start};
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// How long to measure.
+/// Length of the measurement.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Turns each contestant gets.
+    /// Rounds of each contestant.
     pub(crate) rounds: usize,
-    /// Cycles in a turn.
+    /// Cycles in a round.
     pub(crate) cycles: usize,
 }
 
@@ -33,14 +33,14 @@ impl Default for Options {
     }
 }
 
-/// What the frames carry.
+/// Contents of the frames.
 #[derive(Debug)]
 pub(crate) struct Load {
     /// Length of a frame with one LRW datagram over all process data.
     pub(crate) frame_bytes: usize,
     /// SubDevices on the cable.
     pub(crate) sub_devices: usize,
-    /// Bytes of outputs of each, and as many of inputs.
+    /// Bytes of outputs of each, equal to its inputs.
     pub(crate) bytes_each: usize,
 }
 
@@ -122,7 +122,8 @@ fn measure_load(root: &Path, folder: &Path, load: &Load, options: &Options) -> R
     Ok(table)
 }
 
-/// Name, command and whether it needs a bus to start. The floor comes first: the others are measured by it.
+/// Name, command, and true if it needs a bus to start. The raw socket comes first: the others are compared
+/// to it.
 fn programs(root: &Path) -> Vec<(&'static str, Result<Command, String>, bool)> {
     let program = |path: &str, first: &str| {
         let mut command = Command::new(root.join(path));
@@ -153,7 +154,7 @@ fn build(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// One line per round: CPU time, then each cycle, in nanoseconds.
+/// Saves one line per round: CPU time, then each cycle, in nanoseconds.
 fn save(folder: &Path, contestant: &Contestant, load: &Load, rounds: &[Round]) -> Result<(), String> {
     let name = format!("{}-{}.csv", contestant.name.replace(' ', "-"), load.frame_bytes);
     let mut text = String::from("cpu_ns,cycle_ns...\n");
@@ -172,14 +173,14 @@ fn results_folder(root: &Path) -> PathBuf {
     root.join(format!("bench-results/wire-{now}"))
 }
 
-/// A robot file of drives whose frames are as long as the load's.
+/// Writes a robot file of drives whose frames are as long as the load's.
 fn robot(folder: &Path, load: &Load) -> Result<PathBuf, String> {
     let path = folder.join(format!("robot-{}.toml", load.frame_bytes));
     fs::write(&path, drives(load.sub_devices)).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }
 
-/// A robot file of `count` drives.
+/// Robot file of `count` drives.
 pub(crate) fn drives(count: usize) -> String {
     ROBOT.replace("COUNT", &count.to_string())
 }

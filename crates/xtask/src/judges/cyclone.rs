@@ -1,5 +1,5 @@
-//! Eclipse Cyclone DDS, the DDS of ROS 2, watches and commands simulated robots through `onbeat-ros2`; and ROS 2's own
-//! definitions judge the messages that both speak.
+//! Eclipse Cyclone DDS, a DDS of ROS 2, watches and commands simulated robots through `onbeat-ros2`; and
+//! ROS 2's own definitions check the messages.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// One step: a base that drives, its sensors, and an arm, each down to simulated drives and devices.
+/// Runs one step: a mobile base with its sensors, and an arm, each down to simulated drives and devices.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     report.step("judge cyclonedds", || {
         let python = match setup::python_with_cyclone(root) {
@@ -22,7 +22,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     });
 }
 
-/// The messages of the golden file, read and written with the definitions that `rosbags` carries.
+/// Decodes and encodes the messages of the golden file with the definitions included in `rosbags`.
 pub(super) fn definitions(root: &Path, report: &mut Report) {
     report.step("judge ROS 2's definitions", || {
         let python = match setup::python_with_cyclone(root) {
@@ -36,8 +36,8 @@ pub(super) fn definitions(root: &Path, report: &mut Report) {
     });
 }
 
-/// Whoever else speaks DDS on this machine is not heard there. Without root the judge shares the loopback interface, and
-/// has only a domain of its own.
+/// Isolates the judge from other DDS participants of this machine by a network namespace. Without root it
+/// shares the loopback interface and only has a domain of its own.
 pub(super) fn in_a_network_of_its_own() -> Command {
     let unshare = [
         "--net",
@@ -55,5 +55,5 @@ pub(super) fn in_a_network_of_its_own() -> Command {
     Command::new("env")
 }
 
-/// It takes about a minute.
+/// Time limit; the run takes about a minute.
 const LONGEST: Duration = Duration::from_secs(420);

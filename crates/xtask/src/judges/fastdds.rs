@@ -1,4 +1,4 @@
-//! Fast DDS, the other DDS of ROS 2: a small program around Debian's library, beside the same base.
+//! Fast DDS, the other DDS of ROS 2: a small program with Debian's library, attached to the same base.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use super::cyclone::in_a_network_of_its_own;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// One step; skipped where Debian has no Fast DDS 2, whose library is named after its first protocol.
+/// Runs one step; skipped without Debian's Fast DDS 2, whose library is named after its first protocol.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     report.step("judge fastdds", || {
         if !Path::new(setup::FAST_DDS).exists() {
@@ -31,5 +31,5 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     });
 }
 
-/// It takes some seconds.
+/// Time limit; the run takes some seconds.
 const LONGEST: Duration = Duration::from_secs(120);

@@ -1,5 +1,5 @@
-//! Other people's programs judging ours: three MainDevices, a dissector, a scheduling simulator, both DDS of ROS 2
-//! and its definitions.
+//! Independent programs that check ours: three MainDevices, a dissector, a scheduling simulator, both DDS
+//! of ROS 2 and its definitions.
 
 mod cyclone;
 mod fastdds;
@@ -13,7 +13,7 @@ use std::path::Path;
 use crate::command;
 use crate::report::{Outcome, Report};
 
-/// All judges, each a step of its own. The program they judge is the one the tests were built with.
+/// Runs all judges, each as a step. They check the program that the tests were built with.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     let mut built = false;
     report.step("build onbeat, onbeat-ros2", || {

@@ -10,7 +10,7 @@ use super::simulate::Simulate;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// Each peer a step of its own.
+/// Runs each peer as a step.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     for (peer, script) in [("pysoem", "pysoem_judge.py"), ("kickcat", "kickcat_judge.py")] {
         report.step(&format!("judge {peer}"), || {
@@ -34,7 +34,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     });
 }
 
-/// Runs one peer, which is told its interface, again and again.
+/// Runs one peer repeatedly on its interface.
 fn judge(root: &Path, onbeat: &Path, mut peer: Command) -> Outcome {
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
@@ -46,7 +46,7 @@ fn judge(root: &Path, onbeat: &Path, mut peer: Command) -> Outcome {
     };
     peer.arg(Side::Near.interface());
     let mut peer = testbed.run_in(Side::Near, peer);
-    // A bus that was up before comes up again as a fresh one does.
+    // A bus that was up before comes up again like a fresh one.
     for time in 1..=BRING_UPS {
         if let Err(why) = command::run_within(&mut peer, LONGEST) {
             return Outcome::Failed(format!("bring-up {time} of {BRING_UPS}: {why}"));
@@ -55,8 +55,8 @@ fn judge(root: &Path, onbeat: &Path, mut peer: Command) -> Outcome {
     simulate.still_running().map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
 
-/// Times each peer brings the same simulation up.
+/// Number of times each peer brings the same simulation up.
 const BRING_UPS: u32 = 3;
 
-/// Bring-up and 2 000 cycles at 1 kHz take some 5 s.
+/// Time limit; bring-up and 2 000 cycles at 1 kHz take some 5 s.
 const LONGEST: Duration = Duration::from_secs(60);

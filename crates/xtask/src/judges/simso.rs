@@ -1,4 +1,4 @@
-//! SimSo, a simulator of real-time scheduling, plays the task sets that `onbeat analyse` judges.
+//! SimSo, a simulator of real-time scheduling, simulates the task sets that `onbeat analyse` analyses.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::report::{Outcome, Report};
 use crate::{command, setup};
 
-/// One step: random task sets, fixed priorities and earliest deadline first.
+/// Runs one step: random task sets, fixed priorities and earliest deadline first.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     report.step("judge simso", || {
         let python = match setup::python_with_simso(root) {
@@ -20,5 +20,5 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     });
 }
 
-/// It takes some seconds.
+/// Time limit; the run takes some seconds.
 const LONGEST: Duration = Duration::from_secs(300);

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use testbed::{Side, Testbed};
 
-/// A running `onbeat simulate`; dropping it ends it.
+/// Running `onbeat simulate`; dropping it ends it.
 #[derive(Debug)]
 pub(crate) struct Simulate {
     process: Child,
@@ -15,7 +15,7 @@ impl Simulate {
     /// Starts `onbeat simulate ROBOT --iface far`.
     ///
     /// # Errors
-    /// That the program does not start.
+    /// The program does not start.
     pub(crate) fn start(testbed: &Testbed, onbeat: &Path, robot: &Path) -> Result<Self, String> {
         let mut command = Command::new(onbeat);
         command.arg("simulate").arg(robot).args(["--iface", Side::Far.interface()]);
@@ -25,10 +25,10 @@ impl Simulate {
         Ok(Self { process })
     }
 
-    /// That it has not ended by itself.
+    /// Checks that it has not ended by itself.
     ///
     /// # Errors
-    /// How it ended.
+    /// Its exit status.
     pub(crate) fn still_running(&mut self) -> Result<(), String> {
         match self.process.try_wait() {
             Ok(None) => Ok(()),

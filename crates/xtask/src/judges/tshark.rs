@@ -1,4 +1,4 @@
-//! tshark reads a capture of the whole bring-up and 1 000 cycles.
+//! tshark dissects a capture of the whole bring-up and 1 000 cycles.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::report::{Outcome, Report};
 /// Cycles of the captured run.
 const CYCLES: usize = 1000;
 
-/// Captures a run of the six-axis robot and has tshark read it.
+/// Captures a run of the six-axis robot and checks it with tshark.
 pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     report.step("judge tshark", || {
         if !command::works("tshark", &["--version"]) {
@@ -27,7 +27,7 @@ pub(crate) fn all(root: &Path, onbeat: &Path, report: &mut Report) {
     });
 }
 
-/// Whether tshark finds anything wrong in a capture.
+/// Checks a capture for anything tshark reports as wrong.
 pub(crate) fn file(capture: &Path, report: &mut Report) {
     report.step("dissect", || match dissect(capture) {
         Ok(found) => {
@@ -45,11 +45,11 @@ fn captured_run(root: &Path, onbeat: &Path, capture: &Path) -> Result<(), String
     command::run(&mut run)
 }
 
-/// What tshark saw.
+/// Counts of a capture by tshark.
 #[derive(Debug)]
 struct Found {
     frames: usize,
-    /// Frames that come back with an LRW, LRD or LWR whose working counter rose.
+    /// Frames that return with an LRW, LRD or LWR whose working counter rose.
     answered_process_data: usize,
     sdo_requests: usize,
     sdo_responses: usize,
@@ -67,7 +67,7 @@ impl std::fmt::Display for Found {
 }
 
 impl Found {
-    /// That the capture holds what such a run sends.
+    /// Checks that the capture contains the frames of such a run.
     fn cover_a_run(&self, cycles: usize) -> Result<(), String> {
         let wanted = [
             ("answers to process data", self.answered_process_data, cycles),
@@ -101,14 +101,15 @@ fn dissect(capture: &Path) -> Result<Found, String> {
     })
 }
 
-/// Numbers of the frames that a display filter picks.
+/// Numbers of the frames selected by a display filter.
 fn frames(capture: &Path, filter: &str) -> Result<Vec<String>, String> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(capture).args(["-Y", filter, "-T", "fields", "-e", "frame.number"]);
     Ok(command::output(&mut tshark)?.lines().map(str::to_owned).collect())
 }
 
-/// What must not be in a capture of ours. Severities: 0x600000 is a warning, 0x800000 an error.
+/// Filters for frames that must not be in a capture of ours. Severities: 0x600000 is a warning, 0x800000 an
+/// error.
 const WRONG: &[(&str, &str)] = &[
     ("another protocol than EtherCAT", "not ecat"),
     ("a malformed part", "_ws.malformed"),
@@ -119,6 +120,6 @@ const WRONG: &[(&str, &str)] = &[
     ),
 ];
 
-/// A first ESC sets bit 1 of the source address: such frames are on their way back.
+/// Filter for returned frames: the first ESC sets bit 1 of the source address.
 const ANSWERED: &str =
     "(ecat.cmd == 10 or ecat.cmd == 11 or ecat.cmd == 12) and ecat.cnt > 0 and eth.src[0] & 02";

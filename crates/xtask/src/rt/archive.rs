@@ -1,11 +1,11 @@
-//! A cpio archive of the kind the kernel unpacks as its first root ("newc", Documentation/driver-api/
-//! early-userspace/buffer-format.rst of Linux).
+//! cpio archive in the format the kernel unpacks as its initial root: "newc" of
+//! Documentation/driver-api/early-userspace/buffer-format.rst.
 
-/// Regular file, directory: the bits of `st_mode`.
+/// Bits of `st_mode`: regular file, directory.
 const FILE: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
 
-/// An archive being written.
+/// Archive under construction.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
     bytes: Vec<u8>,
@@ -13,33 +13,34 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// A directory; its parent must have come before.
+    /// Adds a directory; its parent must have been added before.
     pub(super) fn directory(&mut self, path: &str) {
         self.entry(path, DIRECTORY | 0o755, &[]);
     }
 
-    /// A file that may be read and run.
+    /// Adds a file that may be read and executed.
     pub(super) fn program(&mut self, path: &str, content: &[u8]) {
         self.entry(path, FILE | 0o755, content);
     }
 
-    /// A file.
+    /// Adds a file.
     pub(super) fn file(&mut self, path: &str, content: &[u8]) {
         self.entry(path, FILE | 0o644, content);
     }
 
-    /// The whole archive.
+    /// Completes the archive and returns it.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.entry("TRAILER!!!", 0, &[]);
         self.bytes
     }
 
-    /// A header of magic and thirteen hexadecimal fields, the name with its zero, the content; each padded to
-    /// four bytes.
+    /// Adds an entry: a header of magic and thirteen hexadecimal fields, the name with its zero, the
+    /// content; each padded to four bytes.
     fn entry(&mut self, path: &str, mode: u32, content: &[u8]) {
         self.entries += 1;
         let (size, name_size) = (content.len() as u32, path.len() as u32 + 1);
-        // inode, mode, owner, group, links, time, size, device (two), special device (two), name, checksum
+        // Fields: inode, mode, owner, group, links, time, size, device (two), special device (two), name,
+        // checksum.
         let fields = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, name_size, 0];
         self.bytes.extend_from_slice(b"070701");
         for field in fields {

@@ -1,4 +1,4 @@
-//! Whether explanations name the culprit: it wrote down itself when it had the CPU.
+//! Check of explanations against the culprit's own record of its CPU time.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde_json::Value;
 
 use super::guest::Results;
 
-/// What `--late-above` was, ns.
+/// Value of `--late-above`, ns.
 const LATE_ABOVE: u64 = 200_000;
 
-/// How many beats the culprit delayed, and how many of them are put down to it.
+/// Numbers of cycles delayed by the culprit, and attributed to it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// Beats released while it had the CPU, and would keep it for longer than late begins.
+    /// Cycles released while it had the CPU and would keep it for longer than the limit.
     pub(super) delayed: usize,
-    /// Of these, beats among whose causes it is.
+    /// Cycles among these with the culprit among their causes.
     pub(super) named: usize,
-    /// What is said of the first of the others.
+    /// Explanation of the first of the others.
     pub(super) first_unnamed: String,
 }
 
@@ -30,10 +30,10 @@ impl fmt::Display for Judged {
     }
 }
 
-/// Reads the sections `run`, `hits` and `record`.
+/// Evaluates the sections `run`, `hits` and `record`.
 ///
 /// # Errors
-/// What of them is missing or no number.
+/// The missing or invalid part.
 pub(super) fn judge(results: &Results) -> Result<Judged, String> {
     let run = results.json("run")?;
     let late = run["late"].as_array().ok_or("the run's JSON has no `late`")?;
@@ -45,7 +45,7 @@ pub(super) fn judge(results: &Results) -> Result<Judged, String> {
     Ok(compare(late, &hits, &beats))
 }
 
-/// `hits` are begin and end; `beats` are cycle, release and start.
+/// Compares: `hits` are begin and end; `beats` are cycle, release and start.
 fn compare(late: &[Value], hits: &[Vec<u64>], beats: &[Vec<u64>]) -> Judged {
     let mut judged = Judged::default();
     for beat in beats {
@@ -56,8 +56,8 @@ fn compare(late: &[Value], hits: &[Vec<u64>], beats: &[Vec<u64>]) -> Judged {
         }
         judged.delayed += 1;
         let explained = late.iter().find(|it| it["cycle"] == cycle);
-        // An emulated timer interrupt can come so late that who ran meanwhile may have kept it off: the culprit is
-        // named then, too, with that doubt.
+        // An emulated timer interrupt can be so late that the running thread may have delayed it: the
+        // culprit is named then, too, as a possible cause.
         let names = |cause: &Value| cause["name"].as_str().is_some_and(|name| name.starts_with("culprit"));
         if explained.and_then(|it| it["causes"].as_array()).is_some_and(|causes| causes.iter().any(names)) {
             judged.named += 1;

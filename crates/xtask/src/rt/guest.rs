@@ -1,7 +1,7 @@
-//! A machine that boots, does what a script says, and hands its results back.
+//! Guest machine that boots, runs a script, and returns its results.
 //!
-//! The serial port is the kernel's console and goes to a log. A virtio port carries the results: what the script
-//! writes, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
+//! The serial port is the kernel's console and goes to a log. A virtio port carries the results: the output
+//! of the script, in sections that begin with a line `@ NAME`. Both files stay below `target/rt`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,26 +15,26 @@ use super::kernel::Kernel;
 pub(super) const QEMU: &str = "qemu-system-x86_64";
 pub(super) const BUSYBOX: &str = "/bin/busybox";
 
-/// What a guest runs.
+/// Contents of a guest.
 #[derive(Debug)]
 pub(super) struct Image {
-    /// Where logs and results go.
+    /// Folder of logs and results.
     pub(super) folder: PathBuf,
     pub(super) kernel: Kernel,
-    /// Our program.
+    /// Path of our program.
     pub(super) onbeat: PathBuf,
 }
 
-/// One boot.
+/// Settings of one boot.
 #[derive(Debug)]
 pub(super) struct Boot<'a> {
-    /// Names the log and the results.
+    /// Name of the log and the results.
     pub(super) name: &'a str,
-    /// CPUs, and how their time passes.
+    /// CPUs, and the passing of their time, as options of qemu.
     pub(super) machine: &'a [&'a str],
     /// Kernel parameters besides the console.
     pub(super) parameters: &'a str,
-    /// What the shell does once everything is mounted.
+    /// Shell script, run once everything is mounted.
     pub(super) script: &'a str,
     /// Files by path, besides the programs.
     pub(super) files: &'a [(&'a str, &'a [u8])],
@@ -42,15 +42,15 @@ pub(super) struct Boot<'a> {
     pub(super) longest: Duration,
 }
 
-/// What a guest said, by section.
+/// Results of a guest, by section.
 #[derive(Debug)]
 pub(super) struct Results(BTreeMap<String, String>);
 
 impl Results {
-    /// The text of a section, trimmed.
+    /// Text of a section, trimmed.
     ///
     /// # Errors
-    /// That there is no such section.
+    /// There is no such section.
     pub(super) fn section(&self, name: &str) -> Result<&str, String> {
         self.0
             .get(name)
@@ -58,10 +58,10 @@ impl Results {
             .ok_or_else(|| format!("the guest's results have no `{name}`"))
     }
 
-    /// The JSON of a section.
+    /// JSON of a section.
     ///
     /// # Errors
-    /// That there is no such section, or what is wrong with it.
+    /// There is no such section, or it is not valid JSON.
     pub(super) fn json(&self, name: &str) -> Result<serde_json::Value, String> {
         let text = self.section(name)?;
         serde_json::from_str(text).map_err(|error| format!("the guest's `{name}`: {error}: {text}"))
@@ -87,10 +87,10 @@ impl Results {
 }
 
 impl Image {
-    /// Boots, waits for the end, and returns what was said.
+    /// Boots, waits for the end, and returns the results.
     ///
     /// # Errors
-    /// That it did not start, or did not end in time or in order; with the kernel's last lines.
+    /// It did not start, or did not end in time or in order; with the kernel's last lines.
     pub(super) fn boot(&self, boot: &Boot<'_>) -> Result<Results, String> {
         let file = |ending: &str| self.folder.join(format!("{}.{ending}", boot.name));
         let (initramfs, log, results) = (file("cpio"), file("log"), file("out"));
@@ -129,7 +129,7 @@ impl Image {
         archive.program("bin/onbeat", &read(&self.onbeat)?);
         archive.file("script", boot.script.as_bytes());
         for (number, module) in self.kernel.modules.iter().enumerate() {
-            // In the order in which `init` finds them.
+            // Numbered in the order in which `init` loads them.
             archive.file(&format!("lib/{number:02}.ko"), &read(module)?);
         }
         for (path, content) in boot.files {
@@ -141,7 +141,7 @@ impl Image {
 
 const INIT: &str = include_str!("init.sh");
 
-/// Runs qemu for `longest` at most.
+/// Runs qemu for at most `longest`.
 fn run_until(qemu: &mut Command, longest: Duration) -> Result<(), String> {
     println!("$ {}", crate::command::words(qemu));
     let child = qemu.stdin(Stdio::null()).spawn();
@@ -158,7 +158,7 @@ fn run_until(qemu: &mut Command, longest: Duration) -> Result<(), String> {
     }
 }
 
-/// A running qemu, ended when dropped.
+/// Running qemu, ended when dropped.
 struct Machine(Child);
 
 impl Drop for Machine {
@@ -168,7 +168,7 @@ impl Drop for Machine {
     }
 }
 
-/// The last lines of both.
+/// Last lines of both files.
 fn tail(log: &Path, results: &Path) -> String {
     let mut said = String::new();
     for (what, path) in [("results", results), ("kernel log", log)] {

@@ -1,4 +1,4 @@
-//! Our drivers on I2C, SPI and GPIO as the kernel has them: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
+//! Drivers on the kernel's I2C, SPI and GPIO: `crates/devices/tests/linux_interfaces.rs`, inside the guest.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::guest::{Boot, Image};
 use super::program;
 
-/// Tests that must have run there.
+/// Tests that must have run.
 const TESTS: [&str; 4] = [
     "an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again",
     "an_address_nobody_answers_at_is_named_with_its_bus",
@@ -15,15 +15,16 @@ const TESTS: [&str; 4] = [
     "a_strip_behind_the_kernels_spi_takes_frame_after_frame",
 ];
 
-/// Modules behind each interface, by the name that the script loads them by; `i2c-stub` it loads itself, for it needs to
-/// be told its chip. Debian's kernel has neither `gpio-sim` nor `gpio-mockup`: the test itself is a chip behind USB.
+/// Modules of each interface, by the name under which the script loads them. The script itself loads
+/// `i2c-stub`, which needs its chip as a parameter. Debian's kernel has neither `gpio-sim` nor
+/// `gpio-mockup`: the test itself is a chip on USB.
 const MODULES: [(&str, &[&str]); 3] =
     [("i2c", &["i2c-dev"]), ("spi", &["parport_pc", "spi-lm70llp"]), ("gpio", &["uhid", "hid-cp2112"])];
 
-/// Boots, runs the tests, and judges what came out.
+/// Boots, runs the tests, and evaluates the results.
 ///
 /// # Errors
-/// What was expected and what was found.
+/// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let tests = program::build_test(root, &image.folder, "onbeat-devices", "linux_interfaces")?;
     let mut files = vec![("root/interfaces".to_owned(), read(&tests)?)];
@@ -38,7 +39,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let files: Vec<(&str, &[u8])> = files.iter().map(|(path, it)| (path.as_str(), it.as_slice())).collect();
     let results = image.boot(&Boot {
         name: "interfaces",
-        // The parallel port is there, and nobody at its other end.
+        // The parallel port exists, with nothing at its other end.
         machine: &["-smp", "2", "-accel", "tcg,thread=multi", "-parallel", "null"],
         parameters: super::PARAMETERS,
         script: include_str!("interfaces.sh"),
@@ -56,7 +57,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     Ok(())
 }
 
-/// No test was left out, and none skipped itself.
+/// Checks that no test was left out or skipped itself.
 fn all_ran(said: &str) -> Result<(), String> {
     if let Some(skipped) = said.lines().find(|line| line.contains("skipped: ")) {
         return Err(format!("expected no test to be skipped, found: {skipped}"));

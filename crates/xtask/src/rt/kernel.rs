@@ -6,39 +6,39 @@ use std::process::Command;
 
 use crate::command;
 
-/// Depends on the newest real-time kernel, whatever that is called at the time.
+/// Package that depends on the newest real-time kernel, whatever its version.
 const META_PACKAGE: &str = "linux-image-rt-amd64";
 
-/// What every guest loads; others only if one of these depends on them.
+/// Modules every guest loads; others only if one of these depends on them.
 const MODULES: &[&str] = &["veth", "virtio_pci", "virtio_console"];
 
-/// A kernel and what belongs to it.
+/// Kernel with its modules.
 #[derive(Debug)]
 pub(super) struct Kernel {
     /// Name of the package.
     pub(super) package: String,
-    /// The image qemu boots.
+    /// Image for qemu to boot.
     pub(super) image: PathBuf,
-    /// Modules in the order they are loaded in.
+    /// Modules in loading order.
     pub(super) modules: Vec<PathBuf>,
-    /// Where there are others.
+    /// Folders of other modules.
     libraries: [PathBuf; 2],
 }
 
 impl Kernel {
-    /// These modules and what they depend on, in the order they are loaded in.
+    /// These modules and their dependencies, in loading order.
     ///
     /// # Errors
-    /// Which one this kernel does not have.
+    /// The module that this kernel lacks.
     pub(super) fn modules_of(&self, names: &[&str]) -> Result<Vec<PathBuf>, String> {
         modules_of(names, &self.libraries)
     }
 }
 
-/// Fetches the kernel of today into `folder`, unless it is there.
+/// Fetches the current kernel into `folder`, unless it is there.
 ///
 /// # Errors
-/// Why it cannot be had.
+/// The kernel cannot be fetched.
 pub(super) fn fetch(folder: &Path) -> Result<Kernel, String> {
     let package = resolve()?;
     let unpacked = folder.join(&package);
@@ -67,7 +67,7 @@ fn modules_of(names: &[&str], libraries: &[PathBuf]) -> Result<Vec<PathBuf>, Str
     Ok(modules)
 }
 
-/// The package that the meta-package depends on.
+/// Package that the meta-package depends on.
 fn resolve() -> Result<String, String> {
     let depends = || command::output(Command::new("apt-cache").args(["depends", META_PACKAGE]));
     let name = |text: &str| {
@@ -81,11 +81,11 @@ fn resolve() -> Result<String, String> {
     name(&depends()?).ok_or_else(|| format!("apt knows no kernel behind {META_PACKAGE}"))
 }
 
-/// Puts a module's dependencies before it. The package has no `modules.dep` (that is made when it is
-/// installed), but every module names what it needs.
+/// Puts a module's dependencies before it. The package has no `modules.dep`, which is made at installation,
+/// but every module names its dependencies.
 fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBuf>) -> Result<(), String> {
     let file = format!("{module}.ko");
-    // In file names and in lists of dependencies `-` and `_` are the same.
+    // In file names and in lists of dependencies `-` and `_` are equivalent.
     let is_it = |name: &str| name.replace('-', "_") == file.replace('-', "_");
     let path = libraries.iter().find_map(|library| find(library, &is_it));
     let path =
@@ -101,7 +101,7 @@ fn with_dependencies(module: &str, libraries: &[PathBuf], found: &mut Vec<PathBu
     Ok(())
 }
 
-/// The names behind `depends=` in a module's information, which is text that zeroes end.
+/// Names after `depends=` in a module's information, which is text separated by zeros.
 fn dependencies(module: &[u8]) -> Vec<String> {
     const KEY: &[u8] = b"\0depends=";
     let start = module.windows(KEY.len()).position(|window| window == KEY);

@@ -1,14 +1,14 @@
 //! Debian's PREEMPT_RT kernel, booted in qemu without hardware support (TCG), with our program in it.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
 //! | [`program`] | our program, linked statically |
 //! | [`archive`] | the initramfs, a cpio archive |
-//! | [`guest`] | a machine that boots, does what a script says, and hands its results back |
-//! | [`interfaces`] | our drivers on the kernel's I2C and SPI |
-//! | [`two_cpus`] | the robot on a cable between two CPUs |
-//! | [`culprit`] | whether explanations name the culprit |
+//! | [`guest`] | guest machine that boots, runs a script, and returns its results |
+//! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |
+//! | [`two_cpus`] | robot on a cable between two CPUs |
+//! | [`culprit`] | check of explanations against the culprit's record |
 //! | [`virtual_time`] | latencies on one CPU whose clock counts instructions |
 
 mod archive;
@@ -26,7 +26,7 @@ use crate::command;
 use crate::report::{Outcome, Report};
 use guest::Image;
 
-/// All machines, each a step of its own.
+/// Runs all guests, each as a step.
 pub(crate) fn all(root: &Path, report: &mut Report) {
     let mut image = None;
     report.step("rt prepare", || {
@@ -53,19 +53,20 @@ pub(crate) fn all(root: &Path, report: &mut Report) {
     report.step("rt virtual time", || twice(|| virtual_time::judge(root, &image)));
 }
 
-/// For all guests: no time of theirs goes by in self-tests of a time stamp counter that is emulated anyway, nor in
-/// defences against attacks on caches that are not there.
+/// Kernel parameters of all guests: they skip self-tests of the emulated time stamp counter, and
+/// mitigations of cache attacks that do not apply.
 const PARAMETERS: &str = "tsc=reliable mitigations=off";
 
-/// The six-axis robot with another period.
+/// The six-axis robot's file with another period.
 fn robot(root: &Path, period: &str) -> Result<String, String> {
     let path = root.join("examples/six-axis.toml");
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(text.replace("period = \"1ms\"", &format!("period = \"{period}\"")))
 }
 
-/// The host's timing gets into an emulated machine: into all of it without `-icount`, and even with it into the instants at
-/// which devices answer. What fails once is shown and tried again; what fails twice has failed.
+/// Runs a judge, and once more if it fails. The host's timing affects an emulated machine: all of it
+/// without `-icount`, and even with it the instants at which devices answer. A first failure is shown; a
+/// second one counts.
 fn twice(judge: impl Fn() -> Result<(), String>) -> Outcome {
     let second = judge().or_else(|first| {
         println!("not so the first time, tried again: {first}");
@@ -74,7 +75,7 @@ fn twice(judge: impl Fn() -> Result<(), String>) -> Outcome {
     second.map_or_else(Outcome::Failed, |()| Outcome::Passed)
 }
 
-/// What of it this machine can do at all.
+/// Checks that this machine can run the guests at all.
 fn possible() -> Result<(), String> {
     if std::env::consts::ARCH != "x86_64" {
         return Err(format!("the booted kernel is x86_64's, this machine is {}", std::env::consts::ARCH));

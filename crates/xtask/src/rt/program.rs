@@ -9,20 +9,20 @@ use crate::command;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds it, optimised: the guest's CPU is emulated. It has a target folder of its own, as other flags would have
-/// everything built anew each time.
+/// Builds the program, optimised because the guest's CPU is emulated. It has a target folder of its own,
+/// because other flags would cause a full rebuild each time.
 ///
 /// # Errors
-/// That it does not build.
+/// The build failed.
 pub(super) fn build(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     command::run(&mut cargo(root, folder, &["build", "--package=onbeat", "--quiet"]))?;
     Ok(folder.join(TARGET).join("guest/onbeat"))
 }
 
-/// Builds one test program of `package` in the same way.
+/// Builds one test program of `package` likewise.
 ///
 /// # Errors
-/// That it does not build.
+/// The build failed.
 pub(super) fn build_test(root: &Path, folder: &Path, package: &str, test: &str) -> Result<PathBuf, String> {
     let words =
         ["test", "--package", package, "--test", test, "--no-run", "--quiet", "--message-format=json"];

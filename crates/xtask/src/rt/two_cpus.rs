@@ -1,4 +1,4 @@
-//! Two emulated CPUs: the robot on a cable, its cycle alone on one of them, and a culprit that breaks in.
+//! Two emulated CPUs: the robot on a cable, its cycle alone on one of them, and a culprit that disturbs it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::culprit::{self, Judged};
 use super::guest::{Boot, Image, Results};
 
-/// An emulated CPU is some twenty times slower than a real one, and stands still whenever the host's does.
+/// Period: an emulated CPU is some twenty times slower than a real one, and stops whenever the host's does.
 const PERIOD: &str = "10ms";
 
-/// Boots, runs, and judges what came out.
+/// Boots, runs, and evaluates the results.
 ///
 /// # Errors
-/// What was expected and what was found.
+/// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let robot = super::robot(root, PERIOD)?;
     let results = image.boot(&Boot {
@@ -34,7 +34,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     judged.names_the_culprit()
 }
 
-/// `onbeat doctor` sees what kernel it is on.
+/// Checks that `onbeat doctor` recognises its kernel.
 fn doctor(results: &Results) -> Result<(), String> {
     let report = results.json("doctor")?;
     let checks = report["checks"].as_array().ok_or("the doctor's JSON has no `checks`")?;
@@ -54,11 +54,12 @@ fn doctor(results: &Results) -> Result<(), String> {
     }
 }
 
-/// The robot ran in Op, with all four letters granted.
+/// Checks that the robot ran in Op, with all four letters granted.
 fn run(results: &Results) -> Result<(), String> {
     let said = results.section("run-said")?;
     let exit = results.section("run-exit")?;
-    // The emulated wire is late now and then, for longer than an axis goes on blind: it stops then, as it must.
+    // The emulated wire is sometimes late, for longer than an axis may go without inputs: it then stops, as
+    // it must.
     let held = matches!(exit, "3" | "4") && said.contains("(outage)");
     if exit != "0" && !held {
         return Err(format!("exit code of the run: expected 0, found {exit}: {said}"));
@@ -84,7 +85,7 @@ fn run(results: &Results) -> Result<(), String> {
     }
 }
 
-/// The partition was there, kept everybody else out, and nothing of it is left.
+/// Checks that the partition existed, kept all other threads out, and was removed.
 fn partition(results: &Results) -> Result<(), String> {
     equal("partition and its CPUs", results.section("partition")?, "isolated\n1")?;
     equal("CPUs of everybody else", results.section("outside")?, "0")?;
@@ -97,7 +98,7 @@ fn partition(results: &Results) -> Result<(), String> {
     Err(format!("the machine is not as it was before the run:\n{}", differences.join("\n")))
 }
 
-/// Lines that only one of two texts has.
+/// Lines in only one of two texts.
 fn difference(before: &str, after: &str) -> Vec<String> {
     let only = |sign: char, these: &str, those: &str| -> Vec<String> {
         let missing = these.lines().filter(|line| !those.lines().any(|other| other == *line));

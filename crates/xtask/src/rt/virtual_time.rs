@@ -1,5 +1,6 @@
-//! One emulated CPU whose clock counts its instructions (`-icount`): however busy the host is, a latency is the
-//! number of instructions in the way. What a tuning is worth can be asserted there, in microseconds.
+//! One emulated CPU whose clock counts its instructions (`-icount`): independent of the host's load, a
+//! latency is the number of instructions executed. Effects of tuning can be asserted there, in
+//! microseconds.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,41 +9,41 @@ use serde_json::Value;
 
 use super::guest::{Boot, Image};
 
-/// The paper's.
+/// Period of the paper.
 const PERIOD: &str = "1ms";
 
-/// How long a cycle with S spins, less than by default: on an emulated CPU a turn of the loop costs a thousand times
-/// what it costs the virtual clock. Longer than the wake-up takes at worst with P and M.
+/// Spin time of a cycle with S, shorter than the default: on an emulated CPU a turn of the loop costs a
+/// thousand times its virtual time. Longer than the worst wake-up with P and M.
 const SPIN_MARGIN: &str = "20us";
 
-/// Worst wake-ups of each column: what must hold.
+/// Bounds of the worst wake-up of each column.
 const BOUNDS: [(&str, Bound); 3] = [
     ("none", Bound::Above(Duration::from_micros(500))),
     ("PM", Bound::Below(Duration::from_micros(50))),
     ("PMS", Bound::Below(Duration::from_micros(5))),
 ];
 
-/// Beats a column must have at least to be judged.
+/// Fewest cycles of a column.
 const BEATS: u64 = 100;
 
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// Worse than this.
+    /// Must be above this.
     Above(Duration),
-    /// Never worse than this.
+    /// Must be below this.
     Below(Duration),
 }
 
-/// Boots, runs, and judges what came out.
+/// Boots, runs, and evaluates the results.
 ///
 /// # Errors
-/// What was expected and what was found.
+/// The expected and the found result.
 pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     let robot = super::robot(root, PERIOD)?;
     let robot = robot.replacen("[cycle]\n", &format!("[cycle]\nspin_margin = \"{SPIN_MARGIN}\"\n"), 1);
     let results = image.boot(&Boot {
         name: "virtual-time",
-        // Two nanoseconds an instruction; a CPU that sleeps jumps to its next timer.
+        // Two nanoseconds an instruction; a sleeping CPU jumps to its next timer.
         machine: &["-icount", "shift=1,sleep=off"],
         parameters: super::PARAMETERS,
         script: include_str!("virtual_time.sh"),
@@ -58,7 +59,7 @@ pub(super) fn judge(root: &Path, image: &Image) -> Result<(), String> {
     hold(&results.json("report")?["values"]["cells"])
 }
 
-/// Every bound, of the cells of `onbeat measure tuning`.
+/// Checks every bound on the cells of `onbeat measure tuning`.
 fn hold(cells: &Value) -> Result<(), String> {
     let cells = cells.as_array().ok_or("the report has no cells")?;
     for (column, bound) in BOUNDS {

@@ -12,16 +12,16 @@ const SHAPE: Shape = match Shape::new(4, 2) {
     None => panic!("4 slots of 2 words"),
 };
 
-/// What happens at the door, in the processes that have or had a lease, and in the cycle.
+/// Step of the server, of a process that has or had a lease, or of the cycle.
 #[derive(Clone, Debug)]
 enum Step {
-    /// The next holder.
+    /// Grants the lease to the next holder.
     Grant,
     /// The holder hangs up.
     End,
-    /// One of them writes so many commands, whether it holds the lease or not.
+    /// A holder, current or former, writes this many commands.
     Write(usize, u64),
-    /// One of them says that this number is its newest.
+    /// A holder stores this number as its newest.
     Scribble(usize, u64),
     /// The cycle looks.
     Look,
@@ -37,14 +37,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A holder, with the mapping that it keeps.
+/// Holder with the mapping it keeps.
 struct Holder {
     writer: Writer<Memory>,
-    /// It wrote as its own code does, all the time.
+    /// True if it has only written as its own code does.
     honest: bool,
-    /// Its newest command when its lease was over.
+    /// Number of its newest command when its lease ended.
     last: Option<u64>,
-    /// The cycle has looked since.
+    /// True if the cycle has looked since.
     is_past: bool,
 }
 
@@ -52,7 +52,7 @@ struct Bench {
     leases: Leases<Memory>,
     hearing: Hearing<Memory>,
     holders: Vec<Holder>,
-    /// The last that was taken: whose, and its number.
+    /// Holder and number of the last command taken.
     taken: (u64, u64),
 }
 
@@ -89,7 +89,7 @@ impl Bench {
         }
     }
 
-    /// A look of the cycle, and all that must hold for it.
+    /// Looks as the cycle does, and checks all that must hold.
     fn look(&mut self) {
         let mut heard = Vec::new();
         let read = self.hearing.newest(&mut [0; 2], |words| {
@@ -106,7 +106,7 @@ impl Bench {
             }
             self.taken = (who, number);
         }
-        // Nobody keeps out who holds the lease.
+        // The current holder is never blocked.
         if let Some((who, holder)) = self.holders.iter().enumerate().next_back() {
             if holder.honest && holder.last.is_none() && holder.writer.newest() > 0 {
                 assert_eq!(self.taken, (who as u64, holder.writer.newest()));
@@ -156,7 +156,7 @@ fn a_cycle_that_does_not_look_is_waited_for_and_one_that_looks_never_is() {
     assert_eq!(granted, WAITING);
     for _ in 0..10 {
         bench.look();
-        // The one that is held stays out.
+        // The current lease stays out.
         for _ in 1..WAITING {
             assert!(bench.grant());
             bench.write(bench.holders.len() - 1, 1);

@@ -1,11 +1,12 @@
-//! Port `trajectory`: motions of several axes through points, as ROS 2's action FollowJointTrajectory knows them.
+//! Port `trajectory`: motions of several axes through points, as in ROS 2's action FollowJointTrajectory.
 //!
-//! A client sends [`Begin`], then every [`Point`] in order, then [`Order::Commit`], all with one id that it has not used
-//! before. The answers are [`Report`]s: *accepted* or *rejected* once, and after *accepted* one of *succeeded*, *aborted*
-//! and *canceled*. A trajectory that is accepted while another runs takes its place without a step; the other is aborted
-//! as replaced. [`Order::Cancel`] brings the axes to rest.
+//! A client sends [`Begin`], then every [`Point`] in order, then [`Order::Commit`], all with one id that it
+//! has not used before. The answers are [`Report`]s: *accepted* or *rejected* once, and after *accepted*
+//! one of *succeeded*, *aborted* and *canceled*. A trajectory accepted while another runs replaces it
+//! without a step; the other is reported as aborted, replaced. [`Order::Cancel`] brings the axes to rest.
 //!
-//! Codes for the result of FollowJointTrajectory are [`Rejection::result_code`] and [`Abort::result_code`].
+//! The codes for the result of FollowJointTrajectory are [`Rejection::result_code`] and
+//! [`Abort::result_code`].
 
 use super::codec::{self, HEAD, Head, Reader, Rows, axes, no_number, unknown_kind};
 use super::{DecodeError, Found, MOST_AXES, NoRoom};
@@ -17,33 +18,32 @@ pub use report::{Abort, Outcome, REPORT_SIZE, Rejection, Report};
 /// Name of the port.
 pub const PORT: &str = "trajectory";
 
-/// Bytes of the longest message that speaks of `axes` axes, [`MOST_AXES`] at most: what the port's messages need room
-/// for.
+/// Bytes of the longest message for `axes` axes, at most [`MOST_AXES`]: the message size the port needs.
 #[must_use]
 pub const fn size(axes: usize) -> usize {
     let axes = if axes > MOST_AXES { MOST_AXES } else { axes };
     BEGIN + axes * BEGIN_AXIS
 }
 
-/// Messages from a client.
+/// Message of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(
     clippy::large_enum_variant,
     reason = "they are decoded on the stack and not kept: a box would allocate"
 )]
 pub enum Order {
-    /// A trajectory follows.
+    /// Announces a trajectory.
     Begin(Begin),
-    /// One of its points.
+    /// A point of the trajectory.
     Point(Point),
-    /// All points were sent: check it, and go. Kind 3, number 0.
+    /// All points were sent: check the trajectory and start it. Kind 3, number 0.
     Commit {
-        /// That of its begin.
+        /// Identifier of its begin.
         id: u64,
     },
-    /// Come to rest. Kind 4, number 0. An id of 0 cancels whatever runs.
+    /// Brings the axes to rest. Kind 4, number 0. An id of 0 cancels any trajectory.
     Cancel {
-        /// That of its begin.
+        /// Identifier of its begin.
         id: u64,
     },
 }
@@ -55,8 +55,8 @@ pub enum Order {
 /// | 0..16 | head: kind 1, number of axes (1 to 64), id (not 0) |
 /// | 16..20 | number of points, u32 |
 /// | 20..24 | 0 |
-/// | 24..32 | when time 0 is, ns of CLOCK_MONOTONIC, u64; 0 for as soon as it is committed |
-/// | 32..40 | how much later than its last point the goal may be reached, ns, u64; 0 and u64::MAX as for a [`Tolerance`] |
+/// | 24..32 | instant of time 0, ns of CLOCK_MONOTONIC, u64; 0 for the commit |
+/// | 32..40 | time after the last point within which the goal must be reached, ns, u64; 0 and u64::MAX as for a [`Tolerance`] |
 /// | then of each axis | |
 /// | +0..4 | its index, u32 |
 /// | +4..8 | 0 |
@@ -66,87 +66,87 @@ pub enum Order {
 /// | +32..40 | tolerance of velocity at the goal, f64 |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Begin {
-    /// Chosen by the client; not 0, and higher than that of every trajectory before it.
+    /// Identifier chosen by the client; not 0, and higher than that of every earlier trajectory.
     pub id: u64,
-    /// Points that follow.
+    /// Number of points that follow.
     pub points: u32,
-    /// When time 0 is, CLOCK_MONOTONIC; `None` for as soon as it is committed.
+    /// Instant of time 0, CLOCK_MONOTONIC; `None` for the commit.
     pub start_ns: Option<u64>,
-    /// How much later than its last point the goal may be reached, in ns.
+    /// Time after the last point within which the goal must be reached.
     pub goal_time: GoalTime,
-    /// The axes, in the order of the points' rows.
+    /// Axes, in the order of the points' rows.
     pub axes: Rows<AxisTolerances>,
 }
 
-/// How much later than the last point the goal may be reached.
+/// Time after the last point within which the goal must be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GoalTime {
-    /// As the robot file says.
+    /// Value of the robot file.
     #[default]
     Default,
-    /// No matter how much.
+    /// No bound.
     Unlimited,
-    /// This much, ns.
+    /// This time, ns.
     Within(u64),
 }
 
-/// An axis of a trajectory, and how well it has to follow.
+/// Tolerances of an axis of a trajectory.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AxisTolerances {
     /// Index of the axis in the description.
     pub axis: u32,
-    /// Of position on the way, rad.
+    /// Tolerance of position on the way, rad.
     pub path_position: Tolerance,
-    /// Of velocity on the way, rad/s.
+    /// Tolerance of velocity on the way, rad/s.
     pub path_velocity: Tolerance,
-    /// Of position at the goal, rad.
+    /// Tolerance of position at the goal, rad.
     pub goal_position: Tolerance,
-    /// Of velocity at the goal, rad/s.
+    /// Tolerance of velocity at the goal, rad/s.
     pub goal_velocity: Tolerance,
 }
 
-/// How far off is not too far. On the wire as ROS writes it: 0 the default, -1 unlimited, above 0 the tolerance.
+/// Tolerance of a value. On the wire as in ROS: 0 for the default, -1 for unlimited, above 0 the tolerance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Tolerance {
-    /// As the robot file says.
+    /// Value of the robot file.
     #[default]
     Default,
-    /// Anything goes.
+    /// No bound.
     Unlimited,
-    /// This much either way; above 0.
+    /// This deviation in either direction; above 0.
     Within(f64),
 }
 
-/// One point.
+/// Point of a trajectory.
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 0..16 | head: kind 2, index from 0, id |
 /// | 16..20 | number of axes, u32: as the begin said |
-/// | 20..24 | u32: bit 0 velocities are there, bit 1 accelerations are there (only beside velocities) |
+/// | 20..24 | u32: bit 0 set with velocities, bit 1 set with accelerations (only with velocities) |
 /// | 24..32 | time from the start, ns, u64 |
-/// | then | of each axis the position, f64; then of each the velocity; then of each the acceleration |
+/// | then | position of each axis, f64; then velocity of each; then acceleration of each |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// That of the begin.
+    /// Identifier of the begin.
     pub id: u64,
-    /// From 0, without gaps.
+    /// Index, from 0, without gaps.
     pub index: u32,
-    /// ns.
+    /// Time from the start of the trajectory, ns.
     pub time_from_start_ns: u64,
-    /// rad, one for each axis of the begin.
+    /// Positions, rad, one for each axis of the begin.
     pub positions: Rows<f64>,
-    /// rad/s, one for each axis, or none at all.
+    /// Velocities, rad/s, one for each axis, or none at all.
     pub velocities: Rows<f64>,
-    /// rad/s^2, one for each axis, or none at all; only beside velocities.
+    /// Accelerations, rad/s^2, one for each axis, or none at all; only with velocities.
     pub accelerations: Rows<f64>,
 }
 
 impl Order {
-    /// Writes it; gives its length.
+    /// Encodes the message; returns its length.
     ///
     /// # Errors
-    /// Less room than it takes; [`size`] is enough for each.
+    /// The buffer is too short; [`size`] bytes are enough for any message.
     pub fn encode(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         match self {
             Self::Begin(begin) => begin.encode(buffer),
@@ -156,10 +156,10 @@ impl Order {
         }
     }
 
-    /// Reads it.
+    /// Decodes a message.
     ///
     /// # Errors
-    /// The first field that is not as it should be.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (reader, head) = Reader::begin(bytes)?;
         match head.kind {
@@ -220,7 +220,7 @@ impl Begin {
                 goal_position: tolerance("goal tolerance of position")?,
                 goal_velocity: tolerance("goal tolerance of velocity")?,
             };
-            // There is room for as many as `axes` allows.
+            // `axes` has bounded the number: a row has room for all.
             let _ = rows.push(axis);
         }
         reader.finish()?;
@@ -235,7 +235,7 @@ impl AxisTolerances {
 }
 
 impl Tolerance {
-    /// The tolerance in numbers, where `default` is the robot file's; `None` where there is no bound.
+    /// Tolerance as a number, with the robot file's `default`; `None` for no bound.
     #[must_use]
     pub fn or(self, default: Option<f64>) -> Option<f64> {
         match self {
@@ -314,7 +314,7 @@ fn zero(found: u32) -> Result<(), DecodeError> {
     if found == 0 { Ok(()) } else { Err(wrong) }
 }
 
-/// Bytes of a begin before its axes, and of each of them.
+/// Bytes of a begin before its axes, and of each axis.
 const BEGIN: usize = 40;
 const BEGIN_AXIS: usize = 40;
 /// Bytes of a point before its rows.

@@ -1,4 +1,4 @@
-//! What becomes of a trajectory.
+//! Reports on a trajectory.
 
 use std::fmt;
 
@@ -6,46 +6,46 @@ use super::head;
 use crate::message::codec::{self, Reader, no_number, unknown_kind};
 use crate::message::{DecodeError, Found, NoRoom};
 
-/// What becomes of a trajectory.
+/// Report on a trajectory.
 ///
 /// | bytes | what |
 /// |---|---|
 /// | 0..16 | head: kind 17 accepted, 18 rejected, 19 succeeded, 20 aborted, 21 canceled; the code of [`Rejection`] or [`Abort`], else 0; id |
-/// | 16..20 | axis it concerns, u32; u32::MAX for none |
-/// | 20..24 | point it concerns, u32; u32::MAX for none |
-/// | 24..32 | what was found there, f64; 0 where nothing is to be told |
-/// | 32..40 | what was allowed there, f64; 0 where nothing is to be told |
+/// | 16..20 | axis concerned, u32; u32::MAX for none |
+/// | 20..24 | point concerned, u32; u32::MAX for none |
+/// | 24..32 | value found there, f64; 0 for none |
+/// | 32..40 | value allowed there, f64; 0 for none |
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
-    /// That of the trajectory.
+    /// Identifier of the trajectory.
     pub id: u64,
-    /// What became of it.
+    /// Outcome.
     pub outcome: Outcome,
-    /// Index of the axis it concerns.
+    /// Index of the axis concerned.
     pub axis: Option<u32>,
-    /// Index of the point it concerns.
+    /// Index of the point concerned.
     pub point: Option<u32>,
-    /// What was found there.
+    /// Value found there.
     pub found: f64,
-    /// What was allowed there.
+    /// Value allowed there.
     pub allowed: f64,
 }
 
 /// Bytes of every [`Report`].
 pub const REPORT_SIZE: usize = 40;
 
-/// What became of a trajectory.
+/// Outcome of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is well-formed and will be followed from its start on.
+    /// The trajectory is valid and will be followed from its start.
     Accepted,
-    /// It was never begun.
+    /// The trajectory was never started.
     Rejected(Rejection),
     /// The goal was reached within its tolerances.
     Succeeded,
-    /// It was given up on the way; the axes come to rest.
+    /// The trajectory was aborted; the axes come to rest.
     Aborted(Abort),
-    /// It was called off; the axes come to rest.
+    /// The trajectory was canceled; the axes come to rest.
     Canceled,
 }
 
@@ -59,10 +59,10 @@ macro_rules! codes {
         }
 
         impl $name {
-            /// Every code.
+            /// All codes.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// For people.
+            /// Text for people.
             #[must_use]
             pub const fn text(self) -> &'static str {
                 match self {
@@ -88,74 +88,74 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Why a trajectory was not begun.
+    /// Reason for a rejected trajectory.
     Rejection {
-        /// A message that cannot be read.
+        /// A message cannot be read.
         Malformed = 1, -1, "a message that cannot be read";
         /// No points, or more than there is room for. `found` of `allowed`.
         Points = 2, -1, "no points, or more than there is room for";
         /// A point missing, twice, or of another number of axes.
         Incomplete = 3, -1, "a point is missing, comes twice, or has another number of axes";
-        /// Times that do not rise from point to point.
+        /// Times do not increase from point to point.
         Times = 4, -1, "times do not rise from point to point";
-        /// A position behind the limits of its axis.
+        /// A position is beyond the limits of its axis.
         PositionLimit = 5, -1, "a position behind the limits of its axis";
-        /// Faster than its axis may be, at a point or between two.
+        /// A velocity is above its axis's limit, at a point or between two.
         VelocityLimit = 6, -1, "faster than its axis may be";
-        /// Harder accelerated than its axis may be, at a point or between two.
+        /// An acceleration is above its axis's limit, at a point or between two.
         AccelerationLimit = 7, -1, "harder accelerated than its axis may be";
         /// The last point has a velocity.
         EndsMoving = 8, -1, "the last point has a velocity";
-        /// An axis there is none of, or one named twice.
+        /// An axis does not exist, or is named twice.
         NoSuchAxis = 9, -2, "an axis there is none of, or one named twice";
-        /// An axis that the active controller does not move.
+        /// An axis is not moved by the active controller.
         OtherAxis = 10, -2, "an axis that the active controller does not move";
-        /// All of it lies in the past.
+        /// The whole trajectory lies in the past.
         Past = 11, -3, "all of it lies in the past";
         /// The active controller follows no trajectories.
         NotActive = 12, -1, "the active controller follows no trajectories";
         /// A drive is not enabled, or in fault.
         NotEnabled = 13, -1, "a drive is not enabled";
-        /// The cycle is being stopped, or the controller comes to rest.
+        /// The cycle is being stopped, or the controller is coming to rest.
         Stopping = 14, -1, "the axes are being stopped";
-        /// An id that is not higher than those before it.
+        /// The id is not higher than all former ones.
         Id = 15, -1, "an id that is not higher than those before it";
-        /// Another begin came before its commit, or it was called off.
+        /// Another begin came before its commit, or it was canceled.
         Interrupted = 16, -1, "another begin came before its commit, or it was called off";
-        /// The first point cannot be reached from where the axes are in the time given.
+        /// The first point cannot be reached from the current positions in the time given.
         Start = 17, -1, "the first point cannot be reached from where the axes are in the time given";
     }
 }
 
 codes! {
-    /// Why a trajectory was given up.
+    /// Reason for an aborted trajectory.
     Abort {
-        /// An axis was too far off on the way.
+        /// An axis left its tolerance on the way.
         PathTolerance = 1, -4, "an axis was too far off on the way";
-        /// An axis was still too far off when the time for reaching the goal was over.
+        /// An axis was outside its goal tolerance when the goal time was over.
         GoalTolerance = 2, -5, "an axis was still too far off when the time for reaching the goal was over";
-        /// Another trajectory took its place.
+        /// Another trajectory replaced it.
         Replaced = 3, 0, "another trajectory took its place";
-        /// A drive fell out, or supervision stopped an axis.
+        /// A drive failed, or supervision stopped an axis.
         Fault = 4, -4, "a drive fell out or an axis was stopped";
-        /// Stopped, disabled, or switched away from.
+        /// The axes were stopped or disabled, or the controller was switched.
         Stopped = 5, 0, "the axes were stopped";
-        /// When its start came, its first point could not be reached from where the axes were in the time given.
+        /// At its start, the first point could not be reached from the current positions in the time given.
         Unreachable = 6, -1, "its first point could not be reached from where the axes were";
     }
 }
 
 impl Report {
-    /// A report that concerns no axis and no point.
+    /// Creates a report without axis and point.
     #[must_use]
     pub const fn new(id: u64, outcome: Outcome) -> Self {
         Self { id, outcome, axis: None, point: None, found: 0.0, allowed: 0.0 }
     }
 
-    /// Writes it; gives its length.
+    /// Encodes the report; returns its length.
     ///
     /// # Errors
-    /// Less room than [`REPORT_SIZE`].
+    /// The buffer is shorter than [`REPORT_SIZE`].
     pub fn encode(&self, buffer: &mut [u8]) -> Result<usize, NoRoom> {
         let (kind, number) = match self.outcome {
             Outcome::Accepted => (17, 0),
@@ -172,10 +172,10 @@ impl Report {
         Ok(writer.finish())
     }
 
-    /// Reads it.
+    /// Decodes a report.
     ///
     /// # Errors
-    /// The first field that is not as it should be.
+    /// The first field that is not valid.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let (mut reader, head) = Reader::begin(bytes)?;
         let unknown =
@@ -211,7 +211,7 @@ impl Report {
     }
 }
 
-/// The outcome in words, with axis, point, what was found and what was allowed where they say something.
+/// Outcome in words, with axis, point, found and allowed value where they are set.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.outcome {

@@ -80,7 +80,7 @@ fn what_is_no_message_is_named() {
         "message's length: expected nothing after its last field, found 120 bytes"
     );
     assert_eq!(changed(8, &[0; 8]), "message's id: expected any but 0, found 0");
-    // Of the begin, and of each of its two axes.
+    // Reserved bytes of the begin, and of each of its two axes.
     for reserved in [20, 44, 84] {
         let sentence = changed(reserved, &[1]);
         assert_eq!(sentence, "message's reserved bytes: expected 0, found 1", "byte {reserved}");
@@ -138,7 +138,7 @@ fn a_report_is_a_sentence() {
     );
 }
 
-/// Any bytes are a message that says the same when written again, or an error.
+/// Any bytes either decode to a message that encodes to the same bytes, or are an error.
 #[test]
 fn whatever_the_bytes_there_is_a_message_or_an_error() {
     let mut random = 0x0000_0B0E_A7B0_0715_u64;

@@ -2,25 +2,21 @@
 
 use std::time::Duration;
 
-use ethercat::cia402::State;
+use ethercat::al::{AlState, AlStatus};
+use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
 use robot::{Interlock, InterlockKind, Robot};
 use runtime::observer::{CycleEvent, Happening};
 use runtime::status::Status;
+use runtime::verdict::{ENABLED_AFTER, LOST_AFTER};
 
+use super::interface::Interface;
 use super::trouble;
 use crate::words;
 use crate::words::live_line::Voice;
 use crate::words::moment::{Moment, span};
-
-/// Time without process data after which somebody is told to be lost: a lost frame is not worth a word, and a drive's
-/// watchdog has expired by then.
-pub(super) const LOST_AFTER: Duration = Duration::from_millis(100);
-
-/// Time in Op after which a drive that waits for its main power is named: a power stage needs a moment.
-const POWER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Tells what happens, until the measurement ends.
 pub(super) struct Chronicle {
@@ -28,6 +24,7 @@ pub(super) struct Chronicle {
     sub_devices: Vec<SubDevice>,
     axes: Vec<Axis>,
     interlocks: Vec<Interlock>,
+    interface: Interface,
     period: Duration,
     op_since: Option<Instant>,
     /// What follows is the stop.
@@ -51,8 +48,7 @@ struct Axis {
     name: String,
     /// Place of its drive, from 0.
     sub_device: usize,
-    /// Since when it waits in Ready to switch on, which it was asked to leave.
-    waits_since: Option<Instant>,
+    /// It was told that its drive does not switch on.
     told: bool,
 }
 
@@ -63,12 +59,11 @@ impl Lost {
 }
 
 impl Chronicle {
-    pub(super) fn new(robot: &Robot, voice: Voice) -> Self {
+    pub(super) fn new(robot: &Robot, interface: Option<String>, voice: Voice) -> Self {
         let sub_devices = robot.bus.sub_devices.iter();
         let axes = robot.axes.iter().map(|axis| Axis {
             name: axis.name.clone(),
             sub_device: axis.sub_device,
-            waits_since: None,
             told: false,
         });
         Self {
@@ -76,6 +71,7 @@ impl Chronicle {
             sub_devices: sub_devices.map(|it| SubDevice { name: it.name.clone(), lost: None }).collect(),
             axes: axes.collect(),
             interlocks: robot.interlocks.clone(),
+            interface: Interface::new(interface),
             period: robot.cycle.period,
             op_since: None,
             closed: false,
@@ -103,15 +99,9 @@ impl Chronicle {
         self.sub_devices.iter().filter(|it| it.lost.is_some_and(|lost| lost.told)).count()
     }
 
-    /// For how many cycles each SubDevice was lost in this one; 0 for those who were not, or only for a moment.
-    pub(super) fn lost_for(&self, cycle: u64) -> Vec<u64> {
-        let least =
-            u64::try_from(LOST_AFTER.as_nanos() / self.period.as_nanos().max(1)).unwrap_or(u64::MAX);
-        let lost_for = |it: &SubDevice| it.lost.map_or(0, |lost| cycle.saturating_sub(lost.cycle));
-        self.sub_devices
-            .iter()
-            .map(|it| Some(lost_for(it)).filter(|&it| it >= least).unwrap_or(0))
-            .collect()
+    /// Why the network interface carries no frames, if it is known to be at fault.
+    pub(super) fn link_trouble(&self) -> Option<&str> {
+        self.interface.trouble()
     }
 
     /// Takes what the cycle tells, in order.
@@ -130,6 +120,21 @@ impl Chronicle {
                         positions.push(position);
                     }
                     self.tell_back(at, cycle, after, &positions);
+                }
+                Happening::LinkFailed { code } => {
+                    if let Some(words) = self.interface.look(Some(code)).map(str::to_owned) {
+                        self.say(at, cycle, &words);
+                    }
+                }
+                Happening::LinkWorks { after } => {
+                    self.interface.works();
+                    let lasted = span(self.period.saturating_mul(u32::try_from(after).unwrap_or(u32::MAX)));
+                    let name = self.interface.name();
+                    self.say(
+                        at,
+                        cycle,
+                        &format!("interface {name}: it takes frames again after {after} cycles, {lasted}"),
+                    );
                 }
                 Happening::Bus(Event::Stage { stage: Stage::Op, at }) => self.op_since = Some(at),
                 what if self.closed => drop(what),
@@ -213,47 +218,60 @@ impl Chronicle {
         if self.closed {
             return;
         }
-        self.tell_lost(now);
-        if self.op_since.is_some_and(|since| now.since(since) >= POWER_PATIENCE) {
+        self.tell_lost(status, now);
+        if self.op_since.is_some_and(|since| now.since(since) >= ENABLED_AFTER) {
             self.tell_powerless(status, now);
         }
     }
 
-    /// Names those who are newly lost, in one line: a cable cut takes many.
-    fn tell_lost(&mut self, now: Instant) {
+    /// Names those who are newly lost, in one line for each cause: a cable cut takes many.
+    fn tell_lost(&mut self, status: &Status, now: Instant) {
         let newly = |it: &SubDevice| it.lost.is_some_and(|lost| !lost.told && lost.is_long(now));
-        let positions: Vec<usize> =
+        let mut positions: Vec<usize> =
             (0..self.sub_devices.len()).filter(|&position| newly(&self.sub_devices[position])).collect();
+        while let Some(&first) = positions.first() {
+            let state = |position: usize| {
+                status.sub_devices.get(position).map(|it| (it.al_status, it.al_status_code))
+            };
+            let (alike, others): (Vec<_>, Vec<_>) =
+                positions.into_iter().partition(|&position| state(position) == state(first));
+            self.tell_lost_for(&alike, state(first));
+            positions = others;
+        }
+    }
+
+    /// Names some who are in the same state.
+    fn tell_lost_for(&mut self, positions: &[usize], state: Option<(AlStatus, AlStatusCode)>) {
         let Some(first) = positions.first().and_then(|&first| self.sub_devices[first].lost) else { return };
-        let who = self.places(&positions);
-        for &position in &positions {
+        let who = self.places(positions);
+        for &position in positions {
             if let Some(lost) = &mut self.sub_devices[position].lost {
                 lost.told = true;
             }
         }
-        self.say(first.since, first.cycle, &format!("no process data of {who}: check power and cables"));
+        let why = match state {
+            Some((state, code)) if state != AlStatus::in_state(AlState::Op) => {
+                format!("left Op for {state}, AL status code {code}")
+            }
+            _ => self.interface.look(None).unwrap_or("check power and cables").to_owned(),
+        };
+        self.say(first.since, first.cycle, &format!("no process data of {who}: {why}"));
     }
 
     /// Names the drives that were asked to switch on and do not.
     fn tell_powerless(&mut self, status: &Status, now: Instant) {
         for (number, report) in status.axes.iter().enumerate().take(self.axes.len()) {
             let axis = &mut self.axes[number];
-            if report.state != Some(State::ReadyToSwitchOn) {
-                (axis.waits_since, axis.told) = (None, false);
+            let waits = self.period.saturating_mul(report.waits) >= ENABLED_AFTER && report.stop.is_none();
+            let told = std::mem::replace(&mut axis.told, waits);
+            let (true, false, Some(why), Some(state)) =
+                (waits, told, report.kept_off(self.period), report.state)
+            else {
                 continue;
-            }
-            let waits = now.since(*axis.waits_since.get_or_insert(now)) >= POWER_PATIENCE;
-            if !waits || axis.told {
-                continue;
-            }
-            axis.told = true;
-            let (name, drive) = (axis.name.clone(), axis.sub_device);
-            let why = match report.statusword.voltage_enabled() {
-                false => "its drive has no main power (statusword bit 4): switch that on",
-                true => "its drive does not switch on: check its enable input, and what it says",
             };
-            let words =
-                format!("axis \"{name}\" at {} stays in Ready to switch on: {why}", self.place(drive));
+            let (name, drive) = (axis.name.clone(), axis.sub_device);
+            let why = trouble::kept_off_words(why);
+            let words = format!("axis \"{name}\" at {} stays in {state}: {why}", self.place(drive));
             self.say(now, status.cycle, &words);
         }
     }
@@ -349,8 +367,9 @@ mod tests {
     fn a_cut_of_the_cable_is_one_line_with_its_begin_and_one_with_how_long_it_was() {
         let robot = robot_file::robot(None, None).unwrap();
         let (voice, mut heard) = Voice::overheard();
-        let mut chronicle = Chronicle::new(&robot, voice);
-        let status = Status::initial(6, 6);
+        let mut chronicle = Chronicle::new(&robot, None, voice);
+        let mut status = Status::initial(6, 6);
+        status.sub_devices.iter_mut().for_each(|it| it.al_status = AlStatus::in_state(AlState::Op));
         let lost = |position| event(500, Happening::SubDeviceLost { position });
         chronicle.take((4..6).map(lost));
         chronicle.look(&status, at(599));
@@ -359,19 +378,19 @@ mod tests {
         chronicle.look(&status, at(700));
         let expected = "cycle 500: no process data of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\": check power and cables";
         assert_eq!(said(&mut heard), [expected]);
-        assert_eq!((chronicle.lost(), chronicle.lost_for(700)), (2, vec![0, 0, 0, 0, 200, 200]));
+        assert_eq!(chronicle.lost(), 2);
         chronicle
             .take((4..6).map(|position| event(750, Happening::SubDeviceBack { position, after: 252 })));
         let expected = "cycle 750: process data again of SubDevice 4 \"drive-5\", SubDevice 5 \"drive-6\" after 252 cycles, 250 ms";
         assert_eq!(said(&mut heard), [expected]);
-        assert_eq!((chronicle.lost(), chronicle.lost_for(800)), (0, vec![0; 6]));
+        assert_eq!(chronicle.lost(), 0);
     }
 
     #[test]
     fn what_happens_to_all_axes_in_a_cycle_is_one_line_and_nothing_is_said_of_the_stop() {
         let robot = robot_file::robot(None, None).unwrap();
         let (voice, mut heard) = Voice::overheard();
-        let mut chronicle = Chronicle::new(&robot, voice);
+        let mut chronicle = Chronicle::new(&robot, None, voice);
         let stopped = |axis, reason| event(9, Happening::AxisStopped { axis, reason });
         let events = (0..6).map(|axis| stopped(axis, StopReason::Outage));
         chronicle.take(events.chain([stopped(2, StopReason::Fault)]));

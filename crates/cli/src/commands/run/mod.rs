@@ -5,6 +5,7 @@ mod chronicle;
 mod door;
 mod explain;
 mod hold;
+mod interface;
 mod name;
 mod outcome;
 mod prepare;
@@ -20,8 +21,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ethercat::al::AlState;
-use robot::Robot;
+use robot::{AfterOutage, Robot};
 use runtime::controller::Controller;
+use runtime::verdict::{COULD_NOT_RUN, Circumstances};
 
 use crate::arguments::{Wire, time};
 use crate::compose::{configuration, link, robot_file, seam};
@@ -32,7 +34,7 @@ use crate::words::live_line::LiveLine;
 use hold::{Hold, OverrunOutcome};
 use outcome::Outcome;
 use running::Ran;
-use trouble::{How, Standing};
+use trouble::Standing;
 
 /// Behind the options in the help.
 pub(crate) const HOW_IT_ENDS: &str = "\
@@ -42,7 +44,7 @@ Exit codes; of several the highest:
   0    all went well
   1    it could not run, was ended by overrun \"stop\", or a file asked for is not whole
   2    the command line cannot be read
-  3    an axis ended in fault, or stopped by supervision
+  3    an axis ended in fault, stopped by supervision, or not as it was asked: enabled, or disabled
   4    the bus ended lost, or a SubDevice outside Op
   130  ended by force";
 
@@ -149,25 +151,19 @@ impl Run {
 
     /// Puts in words what a run came to. What was measured is shown, even if the bus failed or a file is not whole.
     fn conclude(&self, robot: &Robot, ran: Ran, hurried: bool) -> Result<Finished, Failure> {
-        let Ran { measured, conditions, granted, recorded, lost_for, ended } = ran;
-        let captured = ended.link.finish();
-        let standing = Standing { robot, status: &ended.before_stop, lost_for: &lost_for };
-        let how = How {
-            lost: ended.lost,
+        let Ran { measured, conditions, granted, recorded, link_trouble, ended } = ran;
+        let findings = ended.findings(Circumstances {
+            period: robot.cycle.period,
             hurried,
-            before_init: ended.before_init,
-            axes: ended.status.axes,
-            interface: self.wire.iface.clone(),
-        };
-        let mut verdict = stopped_by_overrun(ended.stopped_by_overrun);
-        if let Some(error) = ended.failure {
-            let failure = Failure::new(error);
-            if measured.summary.cycles() == 0 {
-                return Err(failure);
-            }
-            verdict = Failure::both(verdict, Err(failure.or_code(trouble::BUS)));
+            resumes: robot.cycle.after_outage == AfterOutage::Resume,
+        });
+        let captured = ended.link.finish();
+        let standing =
+            Standing { robot, status: &ended.before_stop, link_trouble: link_trouble.as_deref() };
+        let verdict = standing.verdict(&findings);
+        if ended.failure.is_some() && measured.summary.cycles() == 0 {
+            return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
         }
-        verdict = Failure::both(verdict, standing.verdict(&how));
         let overrun = OverrunOutcome::of(robot.cycle.overrun, ended.overruns, ended.stopped_by_overrun);
         let outcome = Outcome::new(&standing, &measured, conditions, &granted, overrun);
         let (table, json) = (outcome.table(), outcome.json()?);
@@ -243,13 +239,4 @@ impl Written {
             }
         }
     }
-}
-
-fn stopped_by_overrun(cycle: Option<u64>) -> Result<(), Failure> {
-    cycle.map_or(Ok(()), |cycle| {
-        Err(Failure::new(format!(
-            "cycle {cycle} ran past the next release, and overrun is \"stop\": the axes were brought to rest; \
-             --explain names what held it up, skip and catch-up go on"
-        )))
-    })
 }

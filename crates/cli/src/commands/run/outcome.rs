@@ -53,6 +53,8 @@ struct AxisOutcome<'a> {
     state: String,
     /// Why supervision has the axis.
     stop: Option<&'static str>,
+    /// Why it is not enabled though its controller wants it to be.
+    not_enabled: Option<String>,
     /// Error code of a drive in fault, object 0x603F.
     #[serde(skip_serializing_if = "Option::is_none")]
     error_code: Option<u16>,
@@ -91,6 +93,8 @@ struct Frames {
     other_main_device: u64,
     truncated: u64,
     mismatched: u64,
+    /// Those the operating system did not take or give.
+    link_errors: u64,
 }
 
 impl<'a> Outcome<'a> {
@@ -107,8 +111,9 @@ impl<'a> Outcome<'a> {
             AxisOutcome {
                 name: &axis.name,
                 mode: robot::short_name(axis.mode),
-                state: if standing.answers(number) { state(report) } else { "no answer".to_owned() },
+                state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
                 stop: report.stop.map(trouble::stop_words),
+                not_enabled: standing.not_enabled(number),
                 error_code: in_fault.then_some(report.error_code),
                 error: in_fault.then(|| trouble::error_code(report.error_code)),
                 position: report.feedback.position.0,
@@ -119,7 +124,7 @@ impl<'a> Outcome<'a> {
         let sub_devices = robot.bus.sub_devices.iter().zip(&status.sub_devices).enumerate();
         let sub_devices = sub_devices.map(|(position, (described, it))| SubDeviceOutcome {
             name: &described.name,
-            answers: standing.silent_for(position).is_none(),
+            answers: standing.answers(position),
             state: it.al_status.to_string(),
             al_status_code: it.al_status_code.0,
         });
@@ -127,7 +132,7 @@ impl<'a> Outcome<'a> {
             summary: &measured.summary,
             axes: axes.collect(),
             sub_devices: sub_devices.collect(),
-            frames: Frames::new(&status.reception),
+            frames: Frames::new(&status.reception, status.link_errors),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
             conditions,
             profile: ProfileOutcome::of(granted),
@@ -144,12 +149,17 @@ impl<'a> Outcome<'a> {
 
     pub(super) fn table(&self) -> String {
         let table = RunTable { conditions: &self.conditions, summary: self.summary };
-        let mut text = format!("{table}{}\n", self.overrun);
+        let table = format!("{table}{}\n", self.overrun);
+        let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
+        let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
         if let Some(others) = words::owner::frames_of_others(self.frames.other_main_device) {
             let _ = writeln!(text, "{others}\n");
         }
         if self.summary.lost_frames.count > 0 && self.conditions.link == SIMULATED {
             text += LATE_REPLIES;
+        }
+        if self.frames.link_errors > 0 {
+            let _ = writeln!(text, "{:<24}{}\n", "frames refused by link", self.frames.link_errors);
         }
         text += &self.axes_table();
         text += &self.troubles();
@@ -162,11 +172,12 @@ impl<'a> Outcome<'a> {
 
     fn axes_table(&self) -> String {
         let mut text = String::new();
+        let states = self.axes.iter().map(|axis| axis.state.chars().count()).max().unwrap_or(0);
         let width = self.axes.iter().map(|axis| axis.name.chars().count()).max().unwrap_or(0).max(4);
         if !self.axes.is_empty() {
             let _ = writeln!(
                 text,
-                "{:<width$}  mode  {:<22}{:>14}{:>18}{:>14}",
+                "{:<width$}  mode  {:<states$}{:>15}{:>17}{:>13}",
                 "axis", "state", "position (rad)", "velocity (rad/s)", "torque (N m)"
             );
         }
@@ -174,7 +185,7 @@ impl<'a> Outcome<'a> {
             let AxisOutcome { name, mode, state, position, velocity, torque, .. } = axis;
             let _ = writeln!(
                 text,
-                "{name:<width$}  {mode:<4}  {state:<22}{position:>14.4}{velocity:>18.4}{torque:>14.4}"
+                "{name:<width$}  {mode:<4}  {state:<states$}{position:>15.4}{velocity:>17.4}{torque:>13.4}"
             );
         }
         text
@@ -184,7 +195,8 @@ impl<'a> Outcome<'a> {
     fn troubles(&self) -> String {
         let mut text = String::new();
         for axis in &self.axes {
-            let why = [axis.error.as_deref(), axis.stop];
+            let not_enabled = axis.not_enabled.as_ref().map(|why| format!("not enabled: {why}"));
+            let why = [axis.error.as_deref(), axis.stop, not_enabled.as_deref()];
             let why: Vec<&str> = why.into_iter().flatten().collect();
             if !why.is_empty() {
                 let _ = writeln!(text, "{}: {}", axis.name, why.join("; "));
@@ -202,8 +214,21 @@ impl<'a> Outcome<'a> {
                 true => Ok(()),
             };
         }
-        if text.is_empty() { text } else { format!("\n{text}") }
+        if text.is_empty() { text } else { format!("\n{}", wrapped(&text, "    ")) }
     }
+}
+
+/// Letters of a line that every terminal has.
+const COLUMNS: usize = 80;
+
+/// Where the conditions begin, behind their labels.
+const BEHIND_LABEL: &str = "             ";
+
+/// The same in lines of that many letters, where no word is longer.
+fn wrapped(text: &str, indent: &str) -> String {
+    let options = textwrap::Options::new(COLUMNS).subsequent_indent(indent).break_words(false);
+    let options = options.word_splitter(textwrap::WordSplitter::NoHyphenation);
+    text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
 }
 
 /// The link of a run whose SubDevices are in this program.
@@ -211,11 +236,11 @@ pub(super) const SIMULATED: &str = "simulated";
 
 /// So that nobody looks for a cable.
 const LATE_REPLIES: &str = "\
-a frame counts as lost when its reply is not there in time: on a simulated bus this machine held up the thread
-that answers; `onbeat doctor` says what to change\n\n";
+a frame counts as lost when its reply is not there in time: on a simulated bus
+this machine held up the thread that answers; `onbeat doctor` says what to do\n\n";
 
 impl Frames {
-    fn new(counters: &ReceptionCounters) -> Self {
+    fn new(counters: &ReceptionCounters, link_errors: u64) -> Self {
         let ReceptionCounters {
             sent,
             accepted,
@@ -227,7 +252,18 @@ impl Frames {
             truncated,
             mismatched,
         } = *counters;
-        Self { sent, accepted, lost, late, duplicate, foreign, other_main_device, truncated, mismatched }
+        Self {
+            sent,
+            accepted,
+            lost,
+            late,
+            duplicate,
+            foreign,
+            other_main_device,
+            truncated,
+            mismatched,
+            link_errors,
+        }
     }
 }
 
@@ -316,4 +352,18 @@ fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
         warnings.push(format!("the CPU frequency governor is {governor}; set it to performance"));
     }
     warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_column_goes_on_under_itself_and_no_line_is_longer_than_a_terminals() {
+        let line = "measured     start to start (T_period), how far that is off the period (T_jitter), work without waiting";
+        let expected = "measured     start to start (T_period), how far that is off the period\n             (T_jitter), work without waiting\n";
+        assert_eq!(wrapped(line, BEHIND_LABEL), expected);
+        assert_eq!(wrapped("axis-1: not enabled", "    "), "axis-1: not enabled\n");
+        assert!(wrapped(&"word ".repeat(90), "    ").lines().all(|line| line.len() <= COLUMNS));
+    }
 }

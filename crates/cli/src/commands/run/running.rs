@@ -35,8 +35,8 @@ pub(super) struct Ran {
     pub(super) granted: Grants,
     /// The recording, if one was asked for: a sentence on it, or why it is not whole.
     pub(super) recorded: Option<Result<String, Failure>>,
-    /// For how many cycles each SubDevice was lost when the stop began.
-    pub(super) lost_for: Vec<u64>,
+    /// Why the link carried no frames at the end, if that is known.
+    pub(super) link_trouble: Option<String>,
     pub(super) ended: Ended<RobotLink>,
 }
 
@@ -62,7 +62,7 @@ impl Run {
             let beside_it = beside.as_ref().map(Beside::tasks).unwrap_or_default();
             let watch = Watch {
                 observer,
-                chronicle: Chronicle::new(robot, live.voice()),
+                chronicle: Chronicle::new(robot, self.wire.iface.clone(), live.voice()),
                 limit: self.limit(robot),
                 overrun_ends: robot.cycle.overrun == Overrun::Stop,
                 summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
@@ -78,8 +78,8 @@ impl Run {
             not_put_back.iter().for_each(|failure| live.say(failure));
             tell_disturbances(&measured.disturbances, live);
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
-            let lost_for = chronicle.lost_for(ended.before_stop.cycle);
-            Ok(Ran { measured, conditions, granted, recorded, lost_for, ended })
+            let link_trouble = chronicle.link_trouble().map(str::to_owned);
+            Ok(Ran { measured, conditions, granted, recorded, link_trouble, ended })
         })
     }
 

@@ -1,28 +1,18 @@
-//! How a run ended: who was lost, which drives are in fault, which axes were stopped, and what that means for the exit code.
+//! How a run ended, in words: who was lost, which drives are in fault, which axes were stopped.
+
+use std::time::Duration;
 
 use bridge::state::Stop;
-use ethercat::al::{AlState, AlStatus};
-use ethercat::cia402::{ErrorCode, State};
+use ethercat::cia402::ErrorCode;
 use ethercat::main_device::Stage;
-use motion::AxisPhase;
 use motion::supervision::StopReason;
-use robot::{AfterOutage, Robot};
-use runtime::controller::AxisReport;
+use robot::{InterlockKind, Robot};
 use runtime::cycle::Lost;
-use runtime::status::{Status, SubDeviceStatus};
+use runtime::status::Status;
+use runtime::verdict::{Finding, KeptOff};
 
-use super::outcome::state as outcome_state;
 use crate::failure::Failure;
 use crate::words::moment::span;
-
-/// An axis ended in fault, or stopped by supervision.
-const AXIS: u8 = 3;
-
-/// The bus ended lost, or a SubDevice outside Op.
-pub(super) const BUS: u8 = 4;
-
-/// Cycles without an answer during the stop that are no lost frame.
-const LOST_IN_THE_STOP: u16 = 3;
 
 /// Axes and SubDevices named one by one.
 const MOST_NAMED: usize = 3;
@@ -32,86 +22,114 @@ pub(super) struct Standing<'a> {
     pub(super) robot: &'a Robot,
     /// Before the stop.
     pub(super) status: &'a Status,
-    /// Whose process data did not come and go at the end, for so many cycles; in the order of positions.
-    pub(super) lost_for: &'a [u64],
+    /// Cause for which the link carried no frames at the end, if that is known.
+    pub(super) link_trouble: Option<&'a str>,
 }
 
 impl Standing<'_> {
     /// True if the drive of this axis answered.
-    pub(super) fn answers(&self, axis: usize) -> bool {
-        self.silent_for(self.robot.axes[axis].sub_device).is_none()
+    pub(super) fn drive_answers(&self, axis: usize) -> bool {
+        self.answers(self.robot.axes[axis].sub_device)
     }
 
-    /// For how many cycles this SubDevice did not answer. One that was thrown out of Op exchanges no process data either, but
-    /// tells its state.
-    pub(super) fn silent_for(&self, position: usize) -> Option<u64> {
-        let in_op = self.status.sub_devices.get(position)?.al_status == AlStatus::in_state(AlState::Op);
-        self.lost_for.get(position).copied().filter(|&cycles| in_op && cycles > 0)
+    /// True if this SubDevice did.
+    pub(super) fn answers(&self, position: usize) -> bool {
+        let it = self.status.sub_devices.get(position);
+        it.is_none_or(|it| it.silent_for(self.robot.cycle.period).is_none())
     }
 
     /// What is wrong, each a sentence with its exit code.
-    pub(super) fn verdict(&self, ended: &How) -> Result<(), Failure> {
-        let axes = (0..self.status.axes.len()).filter_map(|axis| self.axis(axis, ended)).collect();
-        let axes = few(axes, "axes ended so").map(|sentence| Err(Failure::new(sentence).or_code(AXIS)));
-        let devices = (0..self.status.sub_devices.len()).filter_map(|position| {
-            self.sub_device(position).or_else(|| self.lost_in_the_stop(position, ended))
-        });
-        let devices = few(devices.collect(), "SubDevices ended so");
-        let bus = ended.lost.map(|lost| self.bus_lost(lost, ended)).into_iter().chain(devices);
-        let bus = bus.map(|sentence| Err(Failure::new(sentence).or_code(BUS)));
-        axes.chain(bus).fold(Ok(()), Failure::both)
-    }
-
-    fn axis(&self, axis: usize, ended: &How) -> Option<String> {
-        let (name, report) = (&self.robot.axes[axis].name, &self.status.axes[axis]);
-        let at_the_end = &ended.axes[axis];
-        if let Some(fault) = [report, at_the_end].into_iter().find(|report| is_fault(report)) {
-            let code = error_code(fault.error_code.max(at_the_end.error_code));
-            return Some(format!(
-                "axis \"{name}\" ended in {}: {code}; mend its cause, then reset the axis",
-                outcome_state(fault)
-            ));
+    pub(super) fn verdict(&self, findings: &[Finding]) -> Result<(), Failure> {
+        let mut verdict = Ok(());
+        let mut rest = findings;
+        while let Some(first) = rest.first() {
+            let (alike, others) =
+                rest.split_at(rest.iter().take_while(|it| kind(it) == kind(first)).count());
+            let sentences = alike.iter().map(|finding| self.sentence(finding)).collect();
+            let code = first.exit_code();
+            for sentence in few(sentences, kind(first)) {
+                verdict = Failure::both(verdict, Err(Failure::new(sentence).or_code(code)));
+            }
+            rest = others;
         }
-        let stopped = [report, ended.before_init.axes.get(axis).unwrap_or(report)];
-        let stop = stopped.into_iter().find_map(|report| self.stopped(report, ended))?;
-        Some(format!("supervision stopped axis \"{name}\": {}", stop_words(stop)))
+        verdict
     }
 
-    /// Why supervision has stopped an axis, where that is a failure.
-    fn stopped(&self, report: &AxisReport, ended: &How) -> Option<StopReason> {
-        let held_back = report.feedback.phase == AxisPhase::Following;
-        let told_to = ended.hurried && report.stop == Some(StopReason::Ending);
-        report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !self.goes_on(report))
-    }
-
-    /// An axis that is heard of again after an outage, and was about to go on by itself.
-    fn goes_on(&self, report: &AxisReport) -> bool {
-        let resumes = self.robot.cycle.after_outage == AfterOutage::Resume;
-        resumes && report.stop == Some(StopReason::Outage) && report.missed == 0
-    }
-
-    /// Who answered until the stop, and not while the axes were brought to rest.
-    fn lost_in_the_stop(&self, position: usize, ended: &How) -> Option<String> {
-        let it = ended.before_init.sub_devices.get(position).filter(|it| it.missed >= LOST_IN_THE_STOP)?;
-        let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
-        Some(format!(
-            "SubDevice {position} \"{name}\" did not answer for {} cycles while all was brought to rest: its drive was left to its watchdog",
-            it.missed
-        ))
-    }
-
-    fn bus_lost(&self, lost: Lost, ended: &How) -> String {
-        let out = |it: &SubDeviceStatus| it.al_status != AlStatus::in_state(AlState::Op);
-        if lost.interface_gone {
-            let name = ended.interface.as_deref().map_or(String::new(), |name| format!(" {name}"));
-            return format!(
-                "the network interface{name} is gone: the bus ended lost; plug it in again, or name another"
-            );
+    /// One finding in words: where, what was expected, what was found, and what to do.
+    fn sentence(&self, finding: &Finding) -> String {
+        match *finding {
+            Finding::Overrun { cycle } => format!(
+                "cycle {cycle} ran past the next release, and overrun is \"stop\": the axes were brought to rest; \
+                 --explain names what held it up, skip and catch-up go on"
+            ),
+            Finding::BusFailed { ref error, .. } => error.to_string(),
+            Finding::AxisInFault { axis, state, error_code: code } => format!(
+                "axis \"{}\" ended in {state}: {}; mend its cause, then reset the axis",
+                self.robot.axes[axis].name,
+                error_code(code)
+            ),
+            Finding::AxisStopped { axis, reason } => {
+                format!(
+                    "supervision stopped axis \"{}\": {}",
+                    self.robot.axes[axis].name,
+                    stop_words(reason)
+                )
+            }
+            Finding::NotEnabled { axis, why } => format!(
+                "axis \"{}\" was asked to be enabled and was not: {}",
+                self.robot.axes[axis].name,
+                self.kept_off(axis, why)
+            ),
+            Finding::NotDisabled { axis, state } => format!(
+                "axis \"{}\" was left in {state}: its drive does not obey, and was left to its watchdog",
+                self.robot.axes[axis].name
+            ),
+            Finding::BusLost { lost, all_out } => self.bus_lost(lost, all_out),
+            Finding::Silent { position, cycles } => {
+                let lasted = span(self.time_of(cycles));
+                format!(
+                    "{} did not answer in the last {cycles} cycles, {lasted}: {}",
+                    self.place(position),
+                    self.link_trouble.unwrap_or("check its power and the cable to it")
+                )
+            }
+            Finding::OutsideOp { position, status, code } => format!(
+                "{} ended in {status}, expected Op: AL status code {code}; a restart brings it back",
+                self.place(position)
+            ),
+            Finding::LostInTheStop { position, cycles } => format!(
+                "{} did not answer for {cycles} cycles while all was brought to rest: its drive was left to its watchdog",
+                self.place(position)
+            ),
         }
+    }
+
+    /// Why an axis is not enabled that its controller wants to be, with what to do.
+    pub(super) fn not_enabled(&self, axis: usize) -> Option<String> {
+        let why = self.status.axes[axis].kept_off(self.robot.cycle.period)?;
+        (self.status.stage == Stage::Op).then(|| self.kept_off(axis, why))
+    }
+
+    fn kept_off(&self, axis: usize, why: KeptOff) -> String {
+        let KeptOff::NotPermitted = why else { return kept_off_words(why).to_owned() };
+        let for_it = self.robot.interlocks.iter();
+        let for_it = for_it.filter(|it| it.kind == InterlockKind::Enable && it.axes.contains(&axis));
+        let names: Vec<String> = for_it.map(|it| format!("\"{}\"", it.name)).collect();
+        format!("{}: interlock {}", kept_off_words(why), names.join(", "))
+    }
+
+    fn bus_lost(&self, lost: Lost, all_out: bool) -> String {
         let lasted = span(lost.lasted);
-        if self.status.sub_devices.iter().all(out) {
+        if let Some(trouble) = self.link_trouble {
+            return format!("the bus ended lost after {lasted} without process data: {trouble}");
+        }
+        if lost.interface_gone {
+            return "the network interface is gone: the bus ended lost; plug it in again, or name another"
+                .to_owned();
+        }
+        if all_out {
             return format!(
-                "all SubDevices were out of Op for {lasted}: the bus ended lost; a restart brings them back"
+                "all SubDevices with process data were out of Op for {lasted}: the bus ended lost; a restart brings them back"
             );
         }
         format!(
@@ -119,53 +137,48 @@ impl Standing<'_> {
         )
     }
 
-    fn sub_device(&self, position: usize) -> Option<String> {
-        let it = &self.status.sub_devices[position];
+    fn place(&self, position: usize) -> String {
         let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
-        let place = format!("SubDevice {position} \"{name}\"");
-        if let Some(cycles) = self.silent_for(position) {
-            let lasted =
-                span(self.robot.cycle.period.saturating_mul(u32::try_from(cycles).unwrap_or(u32::MAX)));
-            return Some(format!(
-                "{place} did not answer in the last {cycles} cycles, {lasted}: check its power and the cable to it"
-            ));
-        }
-        let outside = self.status.stage == Stage::Op && it.al_status != AlStatus::in_state(AlState::Op);
-        outside.then(|| {
-            format!(
-                "{place} ended in {}, expected Op: AL status code {}; a restart brings it back",
-                it.al_status, it.al_status_code
-            )
-        })
+        format!("SubDevice {position} \"{name}\"")
+    }
+
+    fn time_of(&self, cycles: u32) -> Duration {
+        self.robot.cycle.period.saturating_mul(cycles)
     }
 }
 
-/// How the cycle came to its end.
-pub(super) struct How {
-    /// The bus stayed lost.
-    pub(super) lost: Option<Lost>,
-    /// Somebody was in a hurry: supervision braked because it was told to.
-    pub(super) hurried: bool,
-    /// When Init was asked for.
-    pub(super) before_init: Status,
-    /// The axes when all was over.
-    pub(super) axes: Vec<AxisReport>,
-    /// The network interface, if there is one.
-    pub(super) interface: Option<String>,
+/// What several findings of its kind are called together.
+fn kind(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::Overrun { .. } | Finding::BusFailed { .. } | Finding::BusLost { .. } => "",
+        Finding::AxisInFault { .. }
+        | Finding::AxisStopped { .. }
+        | Finding::NotEnabled { .. }
+        | Finding::NotDisabled { .. } => "axes",
+        Finding::Silent { .. } | Finding::OutsideOp { .. } | Finding::LostInTheStop { .. } => "SubDevices",
+    }
 }
 
 /// The first of them, and how many more there are.
-fn few(mut sentences: Vec<String>, more_did: &str) -> impl Iterator<Item = String> {
+fn few(mut sentences: Vec<String>, of: &str) -> Vec<String> {
     let more = sentences.len().saturating_sub(MOST_NAMED);
     if more > 0 {
         sentences.truncate(MOST_NAMED);
-        sentences.push(format!("{more} more {more_did}: the table has them"));
+        sentences.push(format!("{more} more {of} ended so: the table has them"));
     }
-    sentences.into_iter()
+    sentences
 }
 
-fn is_fault(report: &AxisReport) -> bool {
-    matches!(report.state, Some(State::Fault | State::FaultReactionActive))
+/// Cause that keeps an axis from being enabled, with what to do.
+pub(super) fn kept_off_words(why: KeptOff) -> &'static str {
+    match why {
+        KeptOff::NoMainPower => "its drive has no main power (statusword bit 4): switch that on",
+        KeptOff::NotPermitted => "its permission is missing",
+        KeptOff::DriveRefuses => {
+            "its drive does not switch on: check its enable input, its safe torque off (STO), what it says, and that no \
+             other MainDevice commands it"
+        }
+    }
 }
 
 /// Why supervision has an axis, in words.

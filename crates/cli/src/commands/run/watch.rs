@@ -98,7 +98,7 @@ impl Watch {
         live.show(|| self.line(&status));
     }
 
-    /// What it came to, the recording, and what the cycle told.
+    /// Result of the measurement, the recording, and the chronicle.
     pub(super) fn measured(mut self) -> (Measured, Option<Recorder>, Chronicle) {
         let disturbances = self.tasks.found();
         let tasks = self.frozen.take().unwrap_or_else(|| self.tasks.told(&self.summary));

@@ -1,9 +1,11 @@
 //! `onbeat simulate --record`: every process data frame that comes, with the kernel's time stamp.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ethercat::wire::Command;
@@ -13,8 +15,11 @@ use machine::usage::Usage;
 use robot::{Application, Robot};
 use rtrb::{Consumer, Producer, RingBuffer};
 use runtime::clock::{Clock, MonotonicClock};
+use runtime::output::{OutputThread, Taken, Unfinished};
 use runtime::serve::{Arrival, Served};
 use runtime::stop::StopHandle;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde_json::{Value, json};
 use simulator::Segment;
 use simulator::output_probe::OutputProbe;
@@ -22,6 +27,7 @@ use timing::recording::Header;
 use timing::{Facts, RecordingWriter};
 
 use crate::failure::Failure;
+use crate::output::LAST_PATIENCE;
 
 /// What a recording of arrivals is of.
 const WHAT: &str = "bus";
@@ -50,7 +56,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(super) struct FrameRecorder {
     path: PathBuf,
     ring: Producer<Row>,
-    writer: JoinHandle<io::Result<RecordingWriter<BufWriter<File>>>>,
+    writer: OutputThread<io::Result<()>>,
+    /// What is known only at the end.
+    end: Sender<Facts>,
     probe: Option<OutputProbe>,
     rows: u64,
     dropped: u64,
@@ -75,12 +83,13 @@ impl FrameRecorder {
             columns: COLUMNS.map(str::to_owned).into(),
             facts: facts(robot, interface, watched),
         };
-        let file = BufWriter::with_capacity(1 << 16, File::create(path).map_err(fail)?);
+        let file = BufWriter::with_capacity(1 << 16, create_at_once(path).map_err(fail)?);
         let mut file = RecordingWriter::begin(file, &header).map_err(fail)?;
         file.flush().map_err(fail)?;
         let (ring, rows) = RingBuffer::new(ROWS);
-        let writer = thread::Builder::new().name("record".into()).spawn(move || {
-            let result = write(file, rows);
+        let (end, bottom) = mpsc::channel();
+        let writer = OutputThread::start("record", move |taken| {
+            let result = write(file, rows, &bottom, taken);
             if result.is_err() {
                 // Nobody needs SubDevices whose record is lost: end and say so.
                 stop.stop();
@@ -91,6 +100,7 @@ impl FrameRecorder {
             path: path.to_owned(),
             ring,
             writer: writer.map_err(fail)?,
+            end,
             probe: watched.map(|watched| OutputProbe::new(watched.position, watched.channels)),
             rows: 0,
             dropped: 0,
@@ -121,12 +131,12 @@ impl FrameRecorder {
 
     /// Writes what is left and how it went.
     pub(super) fn finish(self, served: Served) -> Result<String, Failure> {
-        let Self { path, ring, writer, rows, dropped, kernel_dropped, usage, offset_ns, .. } = self;
+        let Self {
+            path, ring, writer, end: bottom, rows, dropped, kernel_dropped, usage, offset_ns, ..
+        } = self;
         // The writer ends when the ring is empty and nobody can fill it any more.
         drop(ring);
         let fail = |error: io::Error| cannot_write(&path, &error);
-        let file =
-            writer.join().map_err(|_| Failure::new("the recording's writer panicked"))?.map_err(fail)?;
         let moved_ns = clock_offset_ns() - offset_ns;
         let mut end = match json!({
             "frames_received": served.received,
@@ -143,7 +153,19 @@ impl FrameRecorder {
         if let (Some(before), Ok(now)) = (usage, Usage::now()) {
             end.insert("machine".into(), serde_json::to_value(now.since(&before))?);
         }
-        file.finish(&end).map_err(fail)?;
+        // A writer that is gone has its failure to tell.
+        let _ = bottom.send(end);
+        match writer.finish(LAST_PATIENCE) {
+            Ok(outcome) => outcome.map_err(fail)?,
+            Err(Unfinished::Panicked) => return Err(Failure::new("the recording's writer panicked")),
+            Err(Unfinished::Hangs) => {
+                return Err(Failure::new(format!(
+                    "{}: it takes nothing any more; {} of {rows} process data frames are in it: record elsewhere",
+                    path.display(),
+                    writer.taken()
+                )));
+            }
+        }
         let lost = match dropped + u64::from(kernel_dropped) {
             0 => String::new(),
             lost => format!("; {lost} more came too fast to be recorded"),
@@ -152,25 +174,42 @@ impl FrameRecorder {
     }
 }
 
-/// Empties the ring into the file until nobody fills it any more.
+/// Makes the file. A FIFO that nobody reads is refused: nothing waits for a reader.
+fn create_at_once(path: &Path) -> io::Result<File> {
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nonblocking).open(path);
+    let file = file.map_err(|error| match Errno::from_io_error(&error) {
+        Some(Errno::NXIO) => io::Error::new(error.kind(), "a FIFO that nobody reads"),
+        _ => error,
+    })?;
+    // From here on its own thread waits.
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
+}
+
+/// Empties the ring into the file until nobody fills it any more, then writes the end.
 fn write<W: Write>(
     mut file: RecordingWriter<W>,
     mut rows: Consumer<Row>,
-) -> io::Result<RecordingWriter<W>> {
+    end: &Receiver<Facts>,
+    taken: &Taken,
+) -> io::Result<()> {
     loop {
         // Asked before emptying: what was stored before it is found below.
         let last = rows.is_abandoned();
-        let mut written = false;
+        let mut written = 0;
         while let Ok(row) = rows.pop() {
             file.row(&row)?;
-            written = true;
+            written += 1;
         }
-        if last {
-            return Ok(file);
-        }
-        if written {
+        if written > 0 {
             // A process killed at any time leaves what came up to now.
             file.flush()?;
+            taken.add(written);
+        }
+        if last {
+            return end.recv().map_or(Ok(()), |end| file.finish(&end).map(drop));
         }
         thread::sleep(LOOK_EVERY);
     }

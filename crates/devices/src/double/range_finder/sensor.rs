@@ -1,16 +1,16 @@
-//! The sensor itself.
+//! Protocol and measurements of the simulated laser range finder.
 
 use super::Settings;
 
-/// The sensor itself: bytes and time in, bytes out. Its encoder is written from the specification and shares nothing with
-/// the decoder it is read by.
+/// Simulated sensor: bytes and time in, bytes out. Its encoder is written from the specification and shares
+/// nothing with the decoder under test.
 #[derive(Debug)]
 pub struct Sensor {
     pub(super) settings: Settings,
     speaks_2_0: bool,
     laser: bool,
     tells_time: bool,
-    /// Power-on, host's clock.
+    /// Instant of power-on, host's clock.
     began_ns: u64,
     line: Vec<u8>,
     stream: Option<Stream>,
@@ -31,7 +31,7 @@ struct Stream {
 }
 
 impl Sensor {
-    /// Powers it on.
+    /// Creates a sensor that is powered on now.
     #[must_use]
     pub fn new(settings: Settings, now_ns: u64) -> Self {
         let mut sensor = Self {
@@ -53,7 +53,7 @@ impl Sensor {
         sensor
     }
 
-    /// Bytes came.
+    /// Handles bytes received from the host.
     pub fn handle_bytes(&mut self, bytes: &[u8], now_ns: u64) {
         for &byte in bytes {
             if byte == b'\n' || byte == b'\r' {
@@ -67,10 +67,10 @@ impl Sensor {
         }
     }
 
-    /// What it has to say by now.
+    /// Bytes the sensor has to send by now.
     pub fn poll_transmit(&mut self, now_ns: u64) -> Vec<u8> {
         if let Some(mut stream) = self.stream.clone().filter(|it| it.next_ns <= now_ns) {
-            // Turns that passed while it was still sending are left out.
+            // Scans due while it was still sending are left out.
             let turn_ns = self.settings.turn.as_nanos() as u64;
             stream.next_ns += (now_ns - stream.next_ns) / turn_ns.max(1) * turn_ns;
             self.scan_of(stream);
@@ -87,7 +87,7 @@ impl Sensor {
 
     fn command(&mut self, line: &str, now_ns: u64) {
         if !self.speaks_2_0 {
-            // SCIP 1.1 knows nothing of all this but the way out of it.
+            // In SCIP 1.1 the only command it knows is the one to leave it.
             let known = line == "SCIP2.0";
             self.speaks_2_0 = known;
             let answer = if known { "SCIP2.0\n0\n\n".to_owned() } else { format!("{line}\nE\n\n") };
@@ -107,7 +107,7 @@ impl Sensor {
                 self.answer(line, "00", &[]);
             }
             ("TM", 1) => self.time(line, parameters, now_ns),
-            // In this mode it does nothing else (8.6).
+            // In time mode it accepts no other command (8.6).
             _ if self.tells_time => self.answer(line, "0B", &[]),
             ("BM", 0) => {
                 let status = match (self.settings.faults.broken_laser, self.laser) {
@@ -181,7 +181,7 @@ impl Sensor {
         }
     }
 
-    /// First step, last step and cluster of a command, or why there is no such range.
+    /// First step, last step and cluster of a command; otherwise the status for a bad one.
     fn range(&self, parameters: &str) -> Result<[u16; 3], &'static str> {
         let number = |text: &str, status| text.parse::<u16>().map_err(|_| status);
         let first = number(&parameters[..4], "01")?;
@@ -222,7 +222,7 @@ impl Sensor {
         self.laser &= self.stream.is_some();
     }
 
-    /// Time and ranges, as lines without sums.
+    /// Time stamp and ranges of a scan, as lines without sums.
     fn scan(&self, [first, last, cluster]: [u16; 3], width: usize, now_ns: u64) -> Vec<String> {
         let [_, _, front] = self.settings.sector;
         let [shortest, longest] = self.settings.reach;
@@ -234,7 +234,7 @@ impl Sensor {
             let noise =
                 f64::from(fastrand::u32(0..=2 * self.settings.noise)) - f64::from(self.settings.noise);
             let millimetres = metres * 1_000.0 + noise;
-            // Out of reach is 0, too near an error code.
+            // Beyond the longest range: 0; below the shortest: an error code.
             if millimetres > f64::from(longest) {
                 0
             } else if millimetres < f64::from(shortest) {
@@ -244,7 +244,7 @@ impl Sensor {
             }
         };
         let steps: Vec<u32> = (first..=last).map(measured).collect();
-        // Of a cluster the nearest that is no error (8.1).
+        // Nearest range of a cluster that is no error (8.1).
         let nearest = |cluster: &[u32]| {
             cluster.iter().copied().filter(|&it| it >= shortest).min().unwrap_or(cluster[0])
         };
@@ -279,7 +279,7 @@ impl Sensor {
         self.out.push(b'\n');
     }
 
-    /// A number as so many characters: its digits to the base of 64, highest first, from '0' on (6).
+    /// Encodes a number in `count` characters: base-64 digits, highest first, starting at '0' (6).
     fn characters(&self, number: u32, count: usize) -> String {
         let digit = |place: usize| number / 64_u32.pow((count - 1 - place) as u32) % 64;
         (0..count).filter_map(|place| char::from_u32(48 + digit(place))).collect()
@@ -317,7 +317,7 @@ fn version() -> Vec<String> {
         .into()
 }
 
-/// The character that ends a line: the sum of all others modulo 64, from '0' on (7).
+/// Check character of a line: the sum of its bytes modulo 64, starting at '0' (7).
 fn check(line: &str) -> char {
     let total: u32 = line.bytes().map(u32::from).sum();
     char::from_u32(48 + total % 64).unwrap_or('0')

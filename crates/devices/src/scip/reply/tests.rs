@@ -1,8 +1,9 @@
 use super::*;
 use crate::scip::command::{Encoding, Sector};
 
-/// What sensors really said: a GD scan of a URG-04LX; VV of a URG-04LX-UG01, PP and II of a URG-04LX as their maker's
-/// pages show them; and an MD scan of a UTM-30LX one character of which was lost on its way through a web page.
+/// Recorded replies of real sensors: a GD scan of a URG-04LX; VV of a URG-04LX-UG01, PP and II of a
+/// URG-04LX as shown on their maker's pages; and an MD scan of a UTM-30LX that lost one character on its
+/// way through a web page.
 const GD: &[u8] = include_bytes!("../recorded/gd-urg-04lx.txt");
 const VV: &[u8] = include_bytes!("../recorded/vv-urg-04lx-ug01.txt");
 const PP: &[u8] = include_bytes!("../recorded/pp-urg-04lx.txt");
@@ -13,7 +14,7 @@ fn parse(reply: &[u8]) -> Result<Reply, ReplyError> {
     Reply::parse(reply.strip_suffix(b"\n\n").unwrap())
 }
 
-/// The same with one byte changed.
+/// A reply with one byte changed.
 fn with(reply: &[u8], place: usize, byte: u8) -> Vec<u8> {
     let mut reply = reply.to_vec();
     reply[place] = byte;
@@ -52,7 +53,7 @@ fn a_recorded_scan_that_was_damaged_is_refused_with_the_line() {
     assert_eq!(error.to_string(), "MD: expected the sum '2' in line 5, found '1'");
 }
 
-/// A check character of six bits lets every change of one byte show that changes its lowest six bits.
+/// The six-bit check character reveals every change of one byte that alters its lowest six bits.
 #[test]
 fn every_changed_byte_of_a_scan_is_noticed() {
     for (place, byte) in GD.iter().enumerate().take(GD.len() - 2).skip(13) {
@@ -77,7 +78,7 @@ fn what_is_wrong_is_said_with_what_was_expected() {
     assert_eq!(error(b"VV\n00Q\nVEND:x;0"), status);
     assert_eq!(error(b"BM\n00P\nmore"), "BM: expected a line of nothing more, found 4 bytes in line 3");
     assert_eq!(error(b"PP\n00P"), "PP: expected DMIN:NUMBER, found nothing");
-    // Two ranges asked for, three sent.
+    // Two ranges requested, three sent.
     let points = "GS: expected 4 characters of ranges, found 6";
     assert_eq!(error(b"GS0000000101\n00P\n00000\n000000P"), points);
     assert_eq!(
@@ -94,7 +95,7 @@ fn refusals_are_read_and_have_a_meaning() {
     assert_eq!(reply.status.meaning(reply.echo.symbol), "the last step is out of range");
     let laser = Reply::parse(b"BM\n02R").unwrap();
     assert_eq!(laser.status.meaning(Symbol::LaserOn), "its laser is on already");
-    // A sensor that woke up in SCIP 1.1, and one that never knew it.
+    // A sensor that started in SCIP 1.1, and one that never supported it.
     assert_eq!(Reply::parse(b"SCIP2.0\n0").unwrap().status, Status::DONE);
     let unknown = Reply::parse(b"SCIP2.0\n0Ee").unwrap();
     assert_eq!(unknown.status.meaning(Symbol::Scip2), "it does not know the command");

@@ -1,15 +1,15 @@
-//! A session and a sensor in virtual time.
+//! Tests of a session with a simulated sensor in virtual time.
 
 use super::*;
 use crate::double::range_finder::{Faults, Sensor, Settings};
 
 const MS: u64 = 1_000_000;
 
-/// Events of a conversation, and how it stands at its end.
+/// Events of a session, and its final state.
 struct Talk {
     events: Vec<Event>,
     session: Session,
-    /// When each event came, ms.
+    /// Time of each event, ms.
     at: Vec<u64>,
 }
 
@@ -64,7 +64,7 @@ fn a_sensor_is_asked_who_it_is_and_streams() {
     let Some(Event::Ready(told)) = talk.events.first() else { panic!("{:?}", talk.events) };
     assert_eq!((told.1.first, told.1.last, told.1.longest), (44, 725, 5_600));
     let Some(Event::Scan(scan)) = talk.events.get(3) else { panic!() };
-    // Ahead, at step 384, is a wall 3 m away; stamps are those of virtual time.
+    // Ahead, at step 384, is a wall at 3 m; stamps are those of virtual time.
     assert_eq!(scan.ranges[384 - 44], 3_000);
     assert!(scan.stamp_ns % (100 * MS) < 20 * MS, "{}", scan.stamp_ns);
     assert_eq!(talk.session.counters().wrong, 0);
@@ -84,7 +84,7 @@ fn scans_with_wrong_sums_or_cut_short_cost_no_others() {
     let talk = talk(faults, 4_000);
     assert_eq!(talk.failure(), None);
     let wrong = talk.events.iter().filter(|event| matches!(event, Event::Wrong(_))).count();
-    // Of 40 scans every fifth has a wrong sum, every seventh has no end and is found in front of the next.
+    // Of 40 scans every fifth has a wrong sum; every seventh has no end and is found in front of the next.
     assert!(talk.scans() >= 25 && wrong >= 6, "{} scans, {wrong} wrong", talk.scans());
     assert!(talk.session.counters().lost_bytes > 0);
     assert!(talk.events.iter().all(|event| match event {

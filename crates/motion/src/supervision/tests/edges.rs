@@ -244,13 +244,43 @@ fn spoil(distance: f64, patience: f64) -> FollowingErrorLimit {
 
 /// An axis in position mode that moved at 3 rad/s and was not heard of for so many cycles.
 fn after_an_outage(cycles: u64) -> Bench {
+    let mut bench = in_an_outage(cycles);
+    lost(&mut bench, cycles, true);
+    bench
+}
+
+/// The same, still not heard of.
+fn in_an_outage(cycles: u64) -> Bench {
     let mut bench = Bench::position(OnStale::Hold);
     bench.cruise(3.0, 100);
     for missed in 1..=cycles {
         lost(&mut bench, missed, false);
     }
-    lost(&mut bench, cycles, true);
     bench
+}
+
+/// Places sent once such an axis is found at a place and a velocity, until long after it rests; the first one is where it was held.
+fn way_back(place: f64, velocity: f64) -> Vec<f64> {
+    let mut bench = in_an_outage(5);
+    let held = bench.feedback.position.0;
+    bench.feedback.position = Radians(place);
+    bench.feedback.velocity = RadiansPerSecond(velocity);
+    let first = lost(&mut bench, 5, true).setpoint;
+    let mut places = vec![held, first.position.0];
+    places.extend((0..1_500).map(|_| bench.ask(0.0).setpoint.position.0));
+    assert_eq!(bench.supervisor.stopped(), Some(StopReason::Outage), "nobody asked it on");
+    places
+}
+
+#[test]
+fn the_wall_is_as_hard_on_the_way_back() {
+    // 4 rad/s take 0.9 rad to rest.
+    for (place, velocity) in [(1.9, 4.0), (1.5, 4.0), (1.99, 1.0), (2.5, 0.0)] {
+        let places = way_back(place, velocity);
+        let highest = places.iter().copied().fold(f64::MIN, f64::max);
+        assert!(highest <= 2.0 + SLACK, "{highest} from {place} at {velocity} rad/s");
+        assert_eq!(places[1_000], places[1_500], "it rests");
+    }
 }
 
 /// One cycle of an outage, or the one in which it ends.
@@ -306,6 +336,31 @@ fn a_host_that_stands_still_in_every_cycle_comes_to_rest_and_hears_interlocks_an
 }
 
 proptest! {
+    /// Also from farther away than a step, and from beyond the limit of velocity.
+    #[test]
+    fn a_way_back_begins_at_the_axis_and_comes_to_rest_where_it_would_within_every_limit(
+        away in prop_oneof![-0.02..0.02_f64, -0.1..0.5_f64], velocity in -6.0..6.0_f64,
+    ) {
+        let jerk = DECELERATION / 0.25;
+        let place = 0.3 + away;
+        let places = way_back(place, velocity);
+        let limited = velocity.clamp(-VELOCITY, VELOCITY);
+        let begin = (place + limited * PERIOD.0).clamp(places[0] - STEP, places[0] + STEP);
+        prop_assert!((places[1] - begin).abs() < SLACK, "it begins at {}, not at {begin}", places[1]);
+        let differences = |of: &[f64]| of.windows(2).map(|it| (it[1] - it[0]) / PERIOD.0).collect::<Vec<_>>();
+        let velocities = differences(&places[1..]);
+        prop_assert!((velocities[0] - limited).abs() <= DECELERATION * PERIOD.0, "{velocities:?}");
+        let accelerations = differences(&velocities);
+        let jerks = differences(&accelerations);
+        for (numbers, limit) in [(&velocities, VELOCITY), (&accelerations, DECELERATION), (&jerks, jerk)] {
+            let most = numbers.iter().fold(0.0, |most: f64, it| most.max(it.abs()));
+            prop_assert!(most <= limit * 1.001 + SLACK, "{most} of {limit}");
+        }
+        // Its jerk rises and falls: 4 rad/s are too few for its highest deceleration.
+        let rest = place + limited * (PERIOD.0 + (limited.abs() / jerk).sqrt());
+        prop_assert!((places[1_500] - rest).abs() < SLACK, "it rests at {}, not at {rest}", places[1_500]);
+    }
+
     /// The wall is as hard for an axis that is stopped.
     #[test]
     fn no_stop_takes_a_velocity_axis_past_its_limit(

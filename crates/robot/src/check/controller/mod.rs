@@ -1,4 +1,4 @@
-//! What moves the axes, and whether the axes can follow.
+//! Checks of the controllers, and of their axes' ability to follow.
 
 mod sinusoid;
 
@@ -16,7 +16,7 @@ use crate::error::Problem;
 use crate::file::{self, ControllerKind as Kind};
 use crate::nearest::nearest;
 
-/// The controllers of the file; `hold` where it names none.
+/// Controllers of the file; `hold` where it names none.
 pub(super) fn controllers(
     entries: &[file::Controller],
     axes: &[Axis],
@@ -152,7 +152,7 @@ fn wheels(entry: &file::Controller, base: Option<&Base>) -> Checked<Vec<usize>> 
     }
 }
 
-/// Place of the axis that is called so.
+/// Index of the axis with this name.
 pub(super) fn axis_called(name: &Spanned<String>, axes: &[Axis], where_: &str) -> Checked<usize> {
     axes.iter().position(|axis| axis.name == *name.get_ref()).ok_or_else(|| {
         let remedy = nearest(name.get_ref(), axes.iter().map(|axis| axis.name.as_str()))
@@ -172,7 +172,7 @@ fn check_axis_names(controller: &file::Controller, axes: &[Axis]) -> Checked<()>
     })
 }
 
-/// Whether every key belongs to the kind.
+/// Checks that every key belongs to the kind.
 fn check_keys(entry: &file::Controller) -> Checked<()> {
     fn place<T>(key: &'static str, value: &Option<Spanned<T>>) -> Option<(&'static str, Range<usize>)> {
         value.as_ref().map(|value| (key, value.span()))
@@ -219,10 +219,10 @@ fn joint_trajectory(entry: &file::Controller) -> Checked<JointTrajectory> {
     })
 }
 
-/// Modes of axes that a kind can move.
+/// Modes of the axes that a kind can move.
 const fn modes(kind: Kind) -> &'static [CyclicMode] {
     match kind {
-        // Which of them can swing is for the sinusoid to say.
+        // The check of the sinusoid selects those that can swing.
         Kind::Hold | Kind::Sinusoid => &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque],
         Kind::JointTrajectory | Kind::JointPosition => &[CyclicMode::Position],
         Kind::JointVelocity | Kind::DiffDrive | Kind::OmniDrive => &[CyclicMode::Velocity],
@@ -248,6 +248,6 @@ const fn name_of(kind: Kind) -> &'static str {
     }
 }
 
-/// Points of a trajectory, where the file does not say, and at most: memory is set aside for twice as many.
+/// Default number of points of a trajectory, and the largest: memory is reserved for twice as many.
 const USUAL_POINTS: usize = 1000;
 const MOST_POINTS: i64 = 100_000;

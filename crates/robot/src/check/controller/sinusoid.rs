@@ -1,4 +1,4 @@
-//! How axes swing, and whether they can follow.
+//! Checks of the swing of axes, and of their ability to follow it.
 
 use ethercat::cia402::CyclicMode;
 use toml::Spanned;
@@ -8,7 +8,7 @@ use crate::description::{Axis, Cycle, Sinusoid, short_name};
 use crate::error::Problem;
 use crate::file;
 
-/// How `axis`, the `number`th that swings, does it.
+/// Swing of `axis`, the `number`th that swings.
 pub(super) fn sinusoid(
     controller: &file::Controller,
     axis: &Axis,
@@ -48,7 +48,7 @@ pub(super) fn sinusoid(
     Ok(sinusoid)
 }
 
-/// A torque is no position: what torque makes an axis swing is its load's affair.
+/// Refuses torque mode: the torque that makes an axis swing depends on its load.
 fn check_mode(controller: &file::Controller, axis: &Axis) -> Checked<()> {
     if axis.mode != CyclicMode::Torque {
         return Ok(());
@@ -58,7 +58,7 @@ fn check_mode(controller: &file::Controller, axis: &Axis) -> Checked<()> {
     Err(Problem::new(controller.kind.span(), found, "mode csp or csv", remedy))
 }
 
-/// Whether the axis may move as fast as the sinusoid swings.
+/// Checks that the sinusoid does not exceed the velocity limit of the axis.
 fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: &Spanned<f64>) -> Checked<()> {
     let speed = sinusoid.trajectory().maximum_velocity().0;
     if speed <= axis.limits.velocity {

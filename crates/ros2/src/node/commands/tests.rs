@@ -141,6 +141,6 @@ fn the_lease_is_given_back_a_while_after_the_last_command_went_stale() {
         assert!(begin.elapsed() < std::time::Duration::from_secs(40), "it is never given back");
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    // Who comes back takes it again.
+    // A writer that returns takes over again.
     assert!(bench.act(|moment| drive(&velocity(0.25), moment)).is_ok());
 }

@@ -1,4 +1,4 @@
-//! One action server of FollowJointTrajectory.
+//! Action server of FollowJointTrajectory.
 
 use bridge::message::trajectory::{Outcome, Report};
 
@@ -87,7 +87,7 @@ impl Action {
         Ok(())
     }
 
-    /// What became of a goal.
+    /// Applies a report to its goal.
     pub(crate) fn hear(&mut self, report: &Report, text: &str, now: Time) {
         let result = |error_code| FollowResult { error_code, error_string: text.to_owned() };
         let (status, result) = match report.outcome {
@@ -111,7 +111,7 @@ impl Action {
         self.tell_result(&waiting, status, result);
     }
 
-    /// The cycle has ended: what was not accepted is refused, what was is given up.
+    /// Ends the goals, after the end of the cycle: those not accepted are refused, the others are aborted.
     pub(crate) fn lost(&mut self) {
         let orders: Vec<u64> = self.goals.active().map(|goal| goal.order).collect();
         for order in orders {
@@ -130,7 +130,7 @@ impl Action {
         self.goals.active().next().is_some()
     }
 
-    /// Feedback of the goals that execute.
+    /// Publishes feedback of the executing goals.
     pub(crate) fn give_feedback(&self, robot: &mut Robot) {
         if !self.is_active() || !robot.refresh() {
             return;
@@ -161,7 +161,7 @@ impl Action {
         }
     }
 
-    /// The status topic, if a status changed.
+    /// Publishes the status topic, if a status changed.
     pub(crate) fn tell_status(&mut self) {
         if let Some(status) = self.goals.changed_status() {
             self.status.send(&status);

@@ -1,4 +1,4 @@
-//! The port `trajectory`: orders on their way, and who hears what becomes of them.
+//! Port `trajectory`: outgoing orders, and the recipients of their reports.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
@@ -11,39 +11,39 @@ use super::Moment;
 use crate::clock::monotonic_ns;
 use crate::robot::Robot;
 
-/// What was given and is not done.
+/// Orders of trajectories that are not done.
 #[derive(Default)]
 pub(crate) struct Orders {
-    /// Open while something is not done: others may give trajectories, too.
+    /// Open while a trajectory is not done: others may need the port, too.
     channel: Option<Channel>,
     outgoing: VecDeque<Vec<u8>>,
     running: HashMap<u64, Running>,
-    /// What this side has to tell itself: the port broke, or nobody answered.
+    /// Reports made on this side: the port broke, or a reply timed out.
     own: VecDeque<(Option<usize>, Report)>,
     last_id: u64,
 }
 
 struct Running {
-    /// The action that hears of it; none for the topic.
+    /// Action that gets the reports; `None` for the topic.
     action: Option<usize>,
     accepted: bool,
     given_ns: u64,
 }
 
-/// A trajectory is accepted or refused within a few beats after its last point.
+/// Timeout of acceptance: it takes a few cycles after the last point.
 const LONGEST_NS: u64 = 10_000_000_000;
 
-/// Messages that may wait for room: a longer trajectory than that no port holds.
+/// Messages that may wait for room: no port holds a longer trajectory.
 const MOST_WAITING: usize = 20_000;
 
 impl Orders {
-    /// A number no trajectory has had, whoever gave it.
+    /// A number that no trajectory of any client has had.
     pub(crate) fn next_id(&mut self) -> u64 {
         self.last_id = monotonic_ns().max(self.last_id + 1);
         self.last_id
     }
 
-    /// Puts the orders of one trajectory on their way.
+    /// Sends the orders of one trajectory.
     ///
     /// # Errors
     /// The port cannot be opened, or has no room for them.
@@ -68,14 +68,14 @@ impl Orders {
         Ok(())
     }
 
-    /// Calls one off.
+    /// Cancels a trajectory.
     pub(crate) fn cancel(&mut self, id: u64) {
         if self.channel.is_some() && self.push(&Order::Cancel { id }).is_ok() {
             self.flush();
         }
     }
 
-    /// What became of a trajectory, and which action hears of it.
+    /// Next report on a trajectory, and the action it belongs to.
     pub(crate) fn next(&mut self, moment: &Moment<'_>) -> Option<(Option<usize>, Report)> {
         self.flush();
         loop {
@@ -111,17 +111,17 @@ impl Orders {
         }
     }
 
-    /// The cycle has ended: who gave trajectories is told elsewhere.
+    /// Forgets all, after the end of the cycle: the clients are informed elsewhere.
     pub(crate) fn clear(&mut self) {
         *self = Self { last_id: self.last_id, ..Self::default() };
     }
 
-    /// The port, while it is open.
+    /// Port, while it is open.
     pub(crate) fn channel(&self) -> Option<&Channel> {
         self.channel.as_ref()
     }
 
-    /// Whether orders wait for room.
+    /// True if orders wait for room.
     pub(crate) fn is_pressed(&self) -> bool {
         !self.outgoing.is_empty()
     }
@@ -134,7 +134,7 @@ impl Orders {
         Ok(())
     }
 
-    /// Writes what finds room.
+    /// Writes as many messages as have room.
     fn flush(&mut self) {
         while let (Some(channel), Some(bytes)) = (&mut self.channel, self.outgoing.front()) {
             match channel.write(bytes) {
@@ -143,13 +143,13 @@ impl Orders {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                // Reading says why, and to whom.
+                // Reading gives the reason, and the clients it concerns.
                 Err(_) => return self.broken(),
             }
         }
     }
 
-    /// Who hears a report; none if nobody does.
+    /// Recipient of a report; `None` if its trajectory is unknown.
     fn note(&mut self, report: &Report) -> Option<Option<usize>> {
         let running = self.running.get_mut(&report.id)?;
         let action = running.action;
@@ -169,7 +169,7 @@ impl Orders {
         }
     }
 
-    /// Gives up what was neither accepted nor refused.
+    /// Gives up trajectories that were neither accepted nor refused in time.
     fn give_up_late(&mut self) {
         let now = monotonic_ns();
         let late =

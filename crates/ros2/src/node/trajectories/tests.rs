@@ -13,7 +13,7 @@ fn goal() -> FollowGoal {
     orders::bare(JointTrajectory { joint_names, points: vec![point], ..JointTrajectory::default() })
 }
 
-/// What becomes of a goal for `addressee` while controller `active` is.
+/// Result of a goal for `addressee` while controller `active` is active.
 fn given(active: u16, addressee: Addressee) -> Result<Vec<usize>, String> {
     let mut bench = Bench::new(active);
     let Bench { robot, settings, voice, node, .. } = &mut bench;

@@ -1,14 +1,14 @@
-//! The drive's own control loops: from set-points to torque.
+//! Control loops of the drive: from set-points to torque.
 
 use core::time::Duration;
 
-/// What the loops are to follow, in rad, rad/s and N m.
+/// Demand of the loops, in rad, rad/s and N m.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Demand {
     /// `None` where only the velocity counts.
     pub(super) position: Option<f64>,
     pub(super) velocity: f64,
-    /// Added to what the loops ask for.
+    /// Feed-forward torque, added to the loops' torque.
     pub(super) torque: f64,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Cascade {
     integral: f64,
 }
 
-/// Torque, and whether it is less than the loops asked for.
+/// Torque, and `true` if the limit reduced it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LimitedTorque {
     pub(super) torque: f64,
@@ -35,12 +35,12 @@ const VELOCITY_GAIN: f64 = 800.0;
 const RESET_RATE: f64 = 60.0;
 
 impl Cascade {
-    /// Forgets the integral, as when the power stage is switched on.
+    /// Clears the integral, as when the power stage is switched on.
     pub(super) fn reset(&mut self) {
         self.integral = 0.0;
     }
 
-    /// The torque for this control period.
+    /// Torque for this control period.
     pub(super) fn step(
         &mut self,
         demand: Demand,
@@ -55,7 +55,7 @@ impl Cascade {
         let proportional = inertia * VELOCITY_GAIN * error;
         let wanted = proportional + self.integral + demand.torque;
         let torque = limited(wanted, limit);
-        // The integral stands still in the limit, or it would have to unwind afterwards.
+        // The integral is held at the limit, or it would have to unwind afterwards.
         if !torque.limited {
             self.integral += inertia * VELOCITY_GAIN * RESET_RATE * error * time.as_secs_f64();
         }
@@ -63,7 +63,7 @@ impl Cascade {
     }
 }
 
-/// `wanted` within `limit` either way.
+/// `wanted`, clamped to `limit` in either direction.
 pub(super) fn limited(wanted: f64, limit: f64) -> LimitedTorque {
     let torque = wanted.clamp(-limit, limit);
     LimitedTorque { torque, limited: torque != wanted }

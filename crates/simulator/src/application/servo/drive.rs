@@ -1,4 +1,4 @@
-//! The drive at work: state machine, what the power stage does, and the world running on.
+//! Running drive: state machine, power stage, and the plant in time.
 
 mod show;
 
@@ -29,7 +29,7 @@ use crate::application::description::{DescriptionError, not_negative, positive};
 use crate::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
 use crate::coe::{CoeDevice, ObjectDictionary};
 
-/// A servo drive at work.
+/// A running servo drive.
 #[derive(Clone, Debug)]
 pub struct ServoDrive {
     coe: CoeDevice,
@@ -41,15 +41,15 @@ pub struct ServoDrive {
     settings: Settings,
     scale: Scale,
     transition_time: Duration,
-    /// Until the power stage is ready for the next step.
+    /// Time until the power stage is ready for the next step.
     settling: Duration,
     time: Option<Instant>,
     operational: bool,
-    /// SYNC0's cycle, where the drive is synchronised to it, and whether an event has come.
+    /// Cycle of SYNC0, where the drive is synchronised to it, and `true` if an event has come.
     sync0: Option<Sync0>,
     mode: ModeOfOperation,
     limit_switches: Option<(f64, f64)>,
-    /// Counts of the encoder where positions are 0, whole: homing moves it.
+    /// Encoder counts at position 0, whole: homing moves it.
     origin: f64,
     homed: bool,
     fault: Option<u16>,
@@ -65,30 +65,30 @@ struct Sync0 {
     running: bool,
 }
 
-/// What the power stage does.
+/// Activity of the power stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Activity {
     /// No torque.
     Off,
     /// Follows set-points.
     Follow(Interpolation),
-    /// Finds its home by itself.
+    /// Homing by the drive itself.
     Home(Homing),
-    /// Slows down and then holds.
+    /// Slows down, then holds.
     Brake(Braking),
 }
 
-/// Below this speed the shaft rests, in rad/s.
+/// Speed below which the shaft rests, in rad/s.
 const REST: f64 = 0.05;
 
-/// A fault reaction that has not stopped the shaft by then ends all the same.
+/// Longest fault reaction: it ends then even if the shaft still turns.
 const FAULT_REACTION_LIMIT: Duration = Duration::from_secs(2);
 
 impl ServoDrive {
-    /// At rest, powered up in Not ready to switch on.
+    /// A drive at rest, powered up in Not ready to switch on.
     ///
     /// # Errors
-    /// [`DescriptionError`] names the number or the mapped object that cannot be.
+    /// [`DescriptionError`] with the number or the mapped object that is invalid.
     pub fn new(description: &ServoDescription) -> Result<Self, DescriptionError> {
         positive("encoder_counts", f64::from(description.encoder_counts))?;
         positive("rated_torque", description.rated_torque)?;
@@ -135,13 +135,13 @@ impl ServoDrive {
         Ok(drive)
     }
 
-    /// The objects.
+    /// Object dictionary.
     #[must_use]
     pub fn dictionary(&self) -> &ObjectDictionary {
         self.coe.dictionary()
     }
 
-    /// The objects, to change what the drive starts with.
+    /// Object dictionary, to change initial values.
     pub fn dictionary_mut(&mut self) -> &mut ObjectDictionary {
         self.coe.dictionary_mut()
     }
@@ -152,18 +152,18 @@ impl ServoDrive {
         &self.plant
     }
 
-    /// The state of the drive's own state machine.
+    /// State of the CiA 402 state machine.
     #[must_use]
     pub fn state(&self) -> State {
         self.machine.state()
     }
 
-    /// Records from now on what the drive takes, without end; a second call gives the same record.
+    /// Records the inputs of the drive from now on, without end; a second call returns the same record.
     pub fn record(&mut self) -> ServoRecord {
         self.record.get_or_insert_default().clone()
     }
 
-    /// Lets the world run up to `now`.
+    /// Runs the plant and the loops up to `now`.
     fn run_until(&mut self, now: Instant) {
         let mut time = *self.time.get_or_insert(now);
         let gap = now.since(time).max(time.since(now));
@@ -177,7 +177,7 @@ impl ServoDrive {
         self.time = Some(time);
     }
 
-    /// One control period.
+    /// Runs one control period.
     fn control(&mut self) {
         self.settling = self.settling.saturating_sub(CONTROL_PERIOD);
         self.step_machine();
@@ -221,7 +221,7 @@ impl ServoDrive {
         }
     }
 
-    /// Shows an error, or that there is none any more, in 0x603F and 0x1001, and sends the emergency.
+    /// Shows an error, or its end, in 0x603F and 0x1001, and sends the emergency.
     fn report(&mut self, error_code: u16, error_register: u8) {
         let entries = &self.entries;
         let (code, register) = (entries.error_code, entries.error_register);
@@ -248,7 +248,7 @@ impl ServoDrive {
             State::OperationEnabled if !halt => {}
             State::OperationEnabled | State::QuickStopActive | State::FaultReactionActive => {
                 if self.activity == Activity::Off && self.machine.state() != State::OperationEnabled {
-                    // What was not driven before is not driven now.
+                    // A shaft that was not driven before is not driven now.
                 } else if !brakes {
                     let (position, velocity) = (self.measured(), self.plant.velocity());
                     self.activity = Activity::Brake(Braking { position, velocity });
@@ -261,13 +261,13 @@ impl ServoDrive {
         }
     }
 
-    /// Starts to follow set-points from where the shaft is.
+    /// Starts to follow set-points from the present position.
     fn follow(&mut self) {
         let position = self.counts();
         let mut line = Interpolation::at(position);
         let target = self.target_position();
         if self.mode == ModeOfOperation::CyclicSynchronousPosition {
-            // A drive takes no target that it would have to jump to.
+            // Refuses a target that would need a jump.
             let distance = nearest(target, position) - position;
             if self.settings.following_error_window.is_some_and(|window| distance.abs() > window) {
                 self.fault.get_or_insert(FOLLOWING_ERROR);
@@ -280,7 +280,7 @@ impl ServoDrive {
         self.activity = Activity::Follow(line);
     }
 
-    /// The torque for this control period.
+    /// Torque for this control period.
     fn act(&mut self) -> LimitedTorque {
         let limit = self.settings.torque_limit;
         let demand = match &mut self.activity {
@@ -304,7 +304,7 @@ impl ServoDrive {
                 let settings = &self.settings.homing;
                 let home = homing.step(start, settings, position, self.limit_switches, CONTROL_PERIOD);
                 if let Some(home) = home {
-                    // The home is called what the home offset says; drives differ in its sign.
+                    // The home offset is the position of the home; drives differ in its sign.
                     let counts = (home * self.scale.counts_per_radian).floor();
                     self.origin = counts - self.settings.home_offset;
                 }
@@ -372,12 +372,12 @@ impl ServoDrive {
         braked && self.plant.velocity().abs() < REST
     }
 
-    /// The position as it is shown, in counts, before it is cut to whole ones and wraps.
+    /// Position to be shown, in counts, before it is cut to whole ones and wraps.
     fn counts(&self) -> f64 {
         self.plant.position() * self.scale.counts_per_radian - self.origin
     }
 
-    /// The position as the encoder gives it, in rad.
+    /// Position from the encoder, in rad.
     fn measured(&self) -> f64 {
         (self.plant.position() * self.scale.counts_per_radian).floor() / self.scale.counts_per_radian
     }
@@ -386,7 +386,7 @@ impl ServoDrive {
         self.coe.dictionary().get(self.entries.target_position) as i32
     }
 
-    /// A set-point is due: at SYNC0, or when a new one has come.
+    /// Takes a set-point: at SYNC0, or when a new one has come.
     fn sample_target(&mut self) {
         let target = self.target_position();
         let (synchronised, period) = (self.sync0.is_some(), self.settings.set_point_period);
@@ -399,7 +399,7 @@ impl ServoDrive {
         }
     }
 
-    /// Takes what is commanded and set from the dictionary.
+    /// Reads commands and settings from the dictionary.
     fn read_settings(&mut self) {
         let sync0_cycle = self.sync0.map(|sync0| sync0.cycle);
         self.settings = Settings::read(self.coe.dictionary(), &self.entries, &self.scale, sync0_cycle);
@@ -408,7 +408,7 @@ impl ServoDrive {
         }
         if let Some(mode) = self.settings.mode.filter(|mode| *mode != self.mode) {
             self.mode = mode;
-            // The set-points of another mode begin from where the shaft is.
+            // The set-points of another mode start at the present position.
             self.activity = Activity::Off;
         }
         if self.settings.raised_fault != 0 {
@@ -423,7 +423,8 @@ impl Application for ServoDrive {
         self.coe.lengths()
     }
 
-    /// The motor has coasted meanwhile, and the encoder knows where it is: origin and home are stored.
+    /// Restores origin and home, which are stored; the motor has coasted meanwhile, and the encoder knows
+    /// the position.
     fn power_on(&mut self) {
         self.coe.power_on();
         self.machine = StateMachine::new();
@@ -445,7 +446,7 @@ impl Application for ServoDrive {
             if matches!(self.machine.state(), State::OperationEnabled | State::QuickStopActive) {
                 self.fault.get_or_insert(COMMUNICATION_LOSS);
             }
-            // What comes after does not begin with what was commanded before.
+            // Commands of Op do not outlive it.
             for entry in
                 [self.entries.controlword, self.entries.target_velocity, self.entries.target_torque]
             {
@@ -489,7 +490,7 @@ impl Application for ServoDrive {
 }
 
 impl ServoDrive {
-    /// Takes what is commanded now, and shows what is.
+    /// Takes the present commands, and updates the inputs.
     fn exchange(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         if let Some(outputs) = outputs {
             self.coe.take_outputs(outputs);
@@ -524,7 +525,7 @@ fn earlier(now: Instant, by: Duration) -> Instant {
     Instant::from_nanos(now.as_nanos().saturating_sub(by.as_nanos() as u64))
 }
 
-/// Whether the command leads towards Operation enabled, for which the power stage takes its time.
+/// True if the command leads towards Operation enabled, for which the power stage takes its time.
 fn leads_upwards(state: State, controlword: Controlword) -> bool {
     let below = matches!(state, State::SwitchOnDisabled | State::ReadyToSwitchOn | State::SwitchedOn);
     let command = Command::from_controlword(controlword, controlword);

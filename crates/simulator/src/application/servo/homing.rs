@@ -2,63 +2,63 @@
 //!
 //! | method | home |
 //! |---|---|
-//! | 17, 18 | where the negative, the positive limit switch lets go of the shaft |
+//! | 17, 18 | the edge at which the negative, the positive limit switch releases the shaft |
 //! | 33, 34 | the next index pulse in the negative, in the positive direction: one each revolution, where the shaft's angle is 0 |
-//! | 35, 37 | where the shaft stands |
+//! | 35, 37 | the present position of the shaft |
 //!
-//! A limit switch that is not there is searched for until somebody takes the start bit back. The others that the standard
-//! has need a home switch, or an index pulse beside a switch, and are refused.
+//! A missing limit switch is searched for until the start bit is cleared. The other methods of the standard
+//! need a home switch, or an index pulse beside a switch, and are refused.
 
 use core::f64::consts::TAU;
 use core::time::Duration;
 
 use ethercat::cia402::Statusword;
 
-/// Homing methods (0x6098) this drive knows.
+/// Homing methods (0x6098) of this drive.
 pub(super) const METHODS: [i8; 6] = [17, 18, 33, 34, 35, 37];
 
-/// What the objects say of homing, in rad and seconds.
+/// Homing objects, in rad and seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HomingSettings {
     pub(super) method: i8,
-    /// Towards a switch.
+    /// Speed towards a switch.
     pub(super) switch_speed: f64,
-    /// Towards the home itself.
+    /// Speed towards the home itself.
     pub(super) zero_speed: f64,
     pub(super) acceleration: f64,
 }
 
-/// The shaft in homing mode.
+/// State of homing mode.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Homing {
     stage: Stage,
-    /// Demand, in rad and rad/s, and the acceleration that leads to it.
+    /// Demand, in rad and rad/s, and the acceleration towards it.
     position: f64,
     velocity: f64,
     acceleration: f64,
-    /// The shaft's angle when it was last looked at.
+    /// Angle of the shaft in the previous period.
     before: f64,
-    /// A home was found, now or earlier.
+    /// True if a home was found, now or earlier.
     attained: bool,
     failed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// For the start bit.
+    /// Waits for the start bit.
     Waiting,
-    /// In this direction, to the limit switch there.
+    /// Moves in this direction, to the limit switch there.
     ToSwitch(f64),
-    /// In this direction, off the limit switch behind.
+    /// Moves in this direction, off the limit switch behind.
     OffSwitch(f64),
-    /// In this direction, to the next index pulse.
+    /// Moves in this direction, to the next index pulse.
     ToIndex(f64),
-    /// It is over, until the start bit is taken back.
+    /// Done, until the start bit is cleared.
     Over,
 }
 
 impl Homing {
-    /// Of a shaft at this angle and speed, in rad and rad/s. `attained`: it has been homed before.
+    /// Homing of a shaft at this angle and speed, in rad and rad/s. `attained`: it has been homed before.
     pub(super) fn at(position: f64, velocity: f64, attained: bool) -> Self {
         Self {
             stage: Stage::Waiting,
@@ -71,7 +71,7 @@ impl Homing {
         }
     }
 
-    /// What is demanded of the shaft: rad, rad/s, rad/s^2.
+    /// Demand: rad, rad/s, rad/s^2.
     pub(super) fn demand(&self) -> (f64, f64, f64) {
         (self.position, self.velocity, self.acceleration)
     }
@@ -89,8 +89,8 @@ impl Homing {
             | bit(Statusword::HOMING_ERROR, self.failed)
     }
 
-    /// One control period of `time`, with the shaft at `position`: the angle of the home, once it is found. `switches`:
-    /// where the limit switches are.
+    /// Runs one control period of `time`, with the shaft at `position`; returns the angle of the home, once
+    /// it is found. `switches` are the angles of the limit switches.
     pub(super) fn step(
         &mut self,
         start: bool,
@@ -130,7 +130,7 @@ impl Homing {
             }
             Stage::ToIndex(direction) => {
                 home = index_pulse(self.before, position, direction);
-                // A limit switch in the way of a method that knows none.
+                // A limit switch in the path of a method without switches.
                 self.failed = home.is_none() && pressed(direction);
                 if home.is_some() || self.failed { Stage::Over } else { self.stage }
             }
@@ -155,7 +155,7 @@ impl Homing {
     }
 }
 
-/// The angle of the index pulse that the shaft has passed in this direction from `before` to `now`.
+/// Angle of the index pulse that the shaft has passed in this direction from `before` to `now`.
 fn index_pulse(before: f64, now: f64, direction: f64) -> Option<f64> {
     let (from, to) = ((before / TAU).floor(), (now / TAU).floor());
     if direction > 0.0 { (to > from).then_some(to * TAU) } else { (to < from).then_some(from * TAU) }

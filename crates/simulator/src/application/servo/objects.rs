@@ -1,4 +1,4 @@
-//! The drive's part of the object dictionary (IEC 61800-7-201), and where its entries stand.
+//! Drive objects of the dictionary (IEC 61800-7-201), and handles of their entries.
 
 use core::f64::consts::TAU;
 
@@ -14,15 +14,15 @@ use crate::application::description::{DescriptionError, add_mapping};
 use crate::coe::common;
 use crate::coe::{Allowed, DataType, Entry, EntryId, Object, ObjectDictionary, READ_WRITE};
 
-/// What a master may do to the simulated world, in the range of manufacturer-specific objects:
-/// sub-index 1 load torque (INTEGER32, mN m), 2 raises a fault with this error code (UNSIGNED16), 3 main
-/// power is present (BOOLEAN).
+/// Access of a master to the simulated world, in the range of manufacturer-specific objects: sub-index 1
+/// load torque (INTEGER32, mN m), 2 raises a fault with this error code (UNSIGNED16), 3 presence of main
+/// power (BOOLEAN).
 pub const SIMULATION: u16 = 0x2F00;
 
 /// Position actual internal value, INTEGER32, encoder counts: here the same as 0x6064.
 const POSITION_ACTUAL_INTERNAL_VALUE: u16 = 0x6063;
 
-/// Modes this drive works in; all others are refused.
+/// Modes of this drive; all others are refused.
 pub(super) const MODES: [ModeOfOperation; 4] = [
     ModeOfOperation::Homing,
     ModeOfOperation::CyclicSynchronousPosition,
@@ -30,13 +30,13 @@ pub(super) const MODES: [ModeOfOperation; 4] = [
     ModeOfOperation::CyclicSynchronousTorque,
 ];
 
-/// Objects a PDO has room for.
+/// Capacity of a PDO, in objects.
 const MAPPING_CAPACITY: u8 = 16;
 
-/// PDOs a direction has at least, so that a MainDevice finds spare ones to map into.
+/// Least number of PDOs of a direction, so that a MainDevice finds spare ones to map into.
 const PDO_COUNT: u16 = 4;
 
-/// Where the entries stand that the drive works with.
+/// Handles of the entries that the drive uses.
 #[derive(Clone, Debug)]
 pub(super) struct Entries {
     pub(super) error_register: EntryId,
@@ -121,7 +121,7 @@ impl Entries {
     }
 }
 
-/// The dictionary of the drive `description` describes.
+/// Dictionary of the drive in `description`.
 ///
 /// # Errors
 /// [`DescriptionError::MappedLength`], [`DescriptionError::PdoIndex`].
@@ -211,18 +211,18 @@ pub(super) fn dictionary(description: &ServoDescription) -> Result<ObjectDiction
     Ok(dictionary)
 }
 
-/// Deceleration until it is written, in rad/s^2; a quick stop takes twice as much.
+/// Default deceleration, in rad/s^2; a quick stop takes twice as much.
 const DECELERATION: f64 = 500.0;
 
-/// Homing speeds of a drive as it is delivered, in rad/s.
+/// Default homing speeds, in rad/s.
 const SWITCH_SPEED: f64 = 10.0;
 const ZERO_SPEED: f64 = 1.0;
 
-/// Following error window until it is written, in revolutions.
+/// Default following error window, in revolutions.
 const FOLLOWING_ERROR_REVOLUTIONS: f64 = 0.05;
 
-/// Option codes this drive knows: slow-down ramp and quick-stop ramp, each to end in Switch on disabled (1, 2)
-/// or to stay in Quick stop active (5, 6).
+/// Supported option codes: slow-down ramp and quick-stop ramp, each to end in Switch on disabled (1, 2) or
+/// to stay in Quick stop active (5, 6).
 const QUICK_STOPS: OneOf = OneOf(&[1, 2, 5, 6]);
 
 /// Slow-down ramp or quick-stop ramp, both staying in Operation enabled.
@@ -238,7 +238,7 @@ impl From<OneOf> for Allowed {
     }
 }
 
-/// Value and power of ten in seconds (CiA 402, 0x60C2); 1 ms until written.
+/// Interpolation time period: value and power of ten in seconds (CiA 402, 0x60C2); 1 ms by default.
 fn interpolation_time_period() -> Object {
     let entries = vec![
         Entry::new(1, "Interpolation time period value", DataType::U8, READ_WRITE)
@@ -251,7 +251,7 @@ fn interpolation_time_period() -> Object {
     Object::record(INTERPOLATION_TIME_PERIOD, "Interpolation time period", 0, entries)
 }
 
-/// As a drive is delivered: slow enough for any axis.
+/// Default homing speeds: slow enough for any axis.
 fn homing_speeds(counts: f64) -> Object {
     let speed = |radians: f64| ((radians / TAU * counts) as i64).clamp(1, i64::from(u32::MAX));
     let entry = |sub_index, name, value| {
@@ -273,7 +273,7 @@ fn simulation() -> Object {
     Object::record(SIMULATION, "Simulation", 0, entries)
 }
 
-/// `mapping` with spare, unassigned PDOs behind those it has.
+/// `mapping` with spare, unassigned PDOs after its own.
 fn with_spare_pdos(mapping: &PdoMapping) -> PdoMapping {
     let spare = |pdos: &[Pdo], first: u16, name: &str| {
         let mut pdos = pdos.to_vec();
@@ -291,8 +291,8 @@ fn with_spare_pdos(mapping: &PdoMapping) -> PdoMapping {
     }
 }
 
-/// The mapping of a drive fresh from the shelf, 12 bytes each way: controlword, target position, target
-/// velocity, target torque; statusword and the actual values of position, velocity and torque.
+/// Default mapping, 12 bytes each way: controlword, target position, target velocity, target torque;
+/// statusword and the actual values of position, velocity and torque.
 #[must_use]
 pub fn default_mapping() -> PdoMapping {
     let entry = |(index, bit_length, name): (u16, u8, &str)| PdoEntry {

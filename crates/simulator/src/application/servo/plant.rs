@@ -1,8 +1,8 @@
-//! What the drive moves: a motor with its load, turning against friction.
+//! Plant of the drive: a motor with its load, turning against friction.
 
 use core::time::Duration;
 
-/// The motor and its load, at the motor shaft.
+/// Parameters of the motor and its load, at the motor shaft.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlantParameters {
     /// Inertia of rotor and load, in kg m^2; above 0.
@@ -11,7 +11,7 @@ pub struct PlantParameters {
     pub viscous_friction: f64,
     /// Coulomb friction, in N m; 0 or more.
     pub coulomb_friction: f64,
-    /// Torque the motor cannot exceed either way, in N m; above 0.
+    /// Largest torque of the motor in either direction, in N m; above 0.
     pub torque_limit: f64,
 }
 
@@ -22,7 +22,7 @@ impl Default for PlantParameters {
     }
 }
 
-/// The moving parts.
+/// State of the moving parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plant {
     parameters: PlantParameters,
@@ -31,13 +31,13 @@ pub struct Plant {
 }
 
 impl Plant {
-    /// At rest at `position` (rad).
+    /// A plant at rest at `position` (rad).
     #[must_use]
     pub const fn new(parameters: PlantParameters, position: f64) -> Self {
         Self { parameters, position, velocity: 0.0 }
     }
 
-    /// What it was built with.
+    /// Parameters of the plant.
     #[must_use]
     pub const fn parameters(&self) -> &PlantParameters {
         &self.parameters
@@ -55,11 +55,12 @@ impl Plant {
         self.velocity
     }
 
-    /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; the load's sign is that
-    /// of the motion it brakes when positive).
+    /// Turns for `time` under the motor's `torque` against `load_torque` (both N m; a positive load brakes
+    /// positive motion).
     ///
     /// Symplectic Euler: the new velocity moves the position. Viscous friction is taken implicitly, and
-    /// Coulomb friction stops the shaft but never reverses it, so that no step is too long to be stable.
+    /// Coulomb friction stops the shaft but never reverses it, so that the integration is stable at any
+    /// step.
     pub fn advance(&mut self, torque: f64, load_torque: f64, time: Duration) {
         let PlantParameters { inertia, viscous_friction, coulomb_friction, torque_limit } = self.parameters;
         let time = time.as_secs_f64();

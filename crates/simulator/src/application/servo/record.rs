@@ -1,20 +1,20 @@
-//! What a servo drive took, step by step: the judge of what a MainDevice made an axis do.
+//! Record of a servo drive's inputs and motion, step by step, for the judgement of a MainDevice.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ethercat::cia402::{Controlword, ModeOfOperation, State};
 use ethercat::time::Instant;
 
-/// What a drive took at one application step: in Op from its outputs, in other states what its objects hold.
+/// Values of a drive at one application step: in Op from its outputs, in other states from its objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Taken {
-    /// The step: every [`STEP`](crate::sub_device::STEP), or each SYNC0 where it runs.
+    /// Instant of the step: every [`STEP`](crate::sub_device::STEP), or each SYNC0 where it runs.
     pub now: Instant,
-    /// In Op: the rest came from process data.
+    /// True in Op: the set-points came from process data.
     pub operational: bool,
-    /// The controlword it obeys; 0 outside Op.
+    /// Controlword in effect; 0 outside Op.
     pub controlword: Controlword,
-    /// The mode it is in.
+    /// Mode of operation in effect.
     pub mode: ModeOfOperation,
     /// 0x607A, in counts.
     pub target_position: i32,
@@ -22,11 +22,11 @@ pub struct Taken {
     pub target_velocity: i32,
     /// 0x6071, in thousandths of the rated torque.
     pub target_torque: i16,
-    /// The state of its own state machine by then.
+    /// State of the CiA 402 state machine after the step.
     pub state: State,
-    /// Where the shaft is, as 0x6064 shows it, in counts.
+    /// Position of the shaft, as in 0x6064, in counts.
     pub position: i32,
-    /// How fast the shaft turns, in counts per second.
+    /// Speed of the shaft, in counts per second.
     pub velocity: f64,
 }
 
@@ -38,20 +38,20 @@ impl Taken {
     }
 }
 
-/// All that one drive took since recording began; clones are the same record, whichever thread the drive runs on.
+/// Record of one drive since recording began; clones share it, on any thread.
 #[derive(Clone, Debug, Default)]
 pub struct ServoRecord {
     steps: Arc<Mutex<Vec<Taken>>>,
 }
 
 impl ServoRecord {
-    /// The steps so far, oldest first.
+    /// Steps so far, oldest first.
     #[must_use]
     pub fn taken(&self) -> Vec<Taken> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The newest step.
+    /// Newest step.
     #[must_use]
     pub fn last(&self) -> Option<Taken> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner).last().copied()

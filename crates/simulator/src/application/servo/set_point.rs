@@ -1,4 +1,4 @@
-//! From set-points that come once a cycle to a demand for every control period.
+//! Interpolation: from set-points once a cycle to a demand for every control period.
 
 use core::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) struct Interpolation {
 }
 
 impl Interpolation {
-    /// At rest at `position`.
+    /// Interpolation at rest at `position`.
     pub(super) fn at(position: f64) -> Self {
         Self {
             target: wrapped(position),
@@ -29,12 +29,12 @@ impl Interpolation {
         }
     }
 
-    /// The last target.
+    /// Last target.
     pub(super) fn target(&self) -> i32 {
         self.target
     }
 
-    /// A new target, to be reached in `period` from where the demand is now.
+    /// Sets a new target, to be reached in `period` from the present demand.
     pub(super) fn aim(&mut self, target: i32, period: Duration) {
         let position = self.position();
         self.start = position;
@@ -46,7 +46,7 @@ impl Interpolation {
         self.velocity = if seconds > 0.0 { (self.end - self.start) / seconds } else { 0.0 };
     }
 
-    /// Lets `time` pass.
+    /// Advances by `time`.
     pub(super) fn advance(&mut self, time: Duration) {
         self.elapsed = self.elapsed.saturating_add(time);
     }
@@ -59,14 +59,14 @@ impl Interpolation {
         self.start + self.velocity * self.elapsed.as_secs_f64()
     }
 
-    /// Velocity to feed forward, in counts per second. It outlives the line by a period, so that a target
-    /// that comes a little late does not look like a stop.
+    /// Velocity to feed forward, in counts per second. It continues for a period after the end of the line,
+    /// so that a target that comes a little late does not look like a stop.
     pub(super) fn velocity(&self) -> f64 {
         if self.elapsed < self.period.saturating_mul(2) { self.velocity } else { 0.0 }
     }
 }
 
-/// A velocity that goes to zero at a steady rate, and the position it leads to.
+/// Velocity that falls to zero at a steady rate, with the position it leads to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Braking {
     /// Demand, in rad.
@@ -89,12 +89,12 @@ impl Braking {
     }
 }
 
-/// The 32-bit value of a position, as 0x6064 shows it.
+/// 32-bit value of a position, as in 0x6064.
 pub(super) fn wrapped(position: f64) -> i32 {
     position.floor() as i64 as i32
 }
 
-/// The position of value `target` that is nearest to `position`.
+/// Position of value `target` that is nearest to `position`.
 pub(super) fn nearest(target: i32, position: f64) -> f64 {
     let floor = position.floor();
     let distance = target.wrapping_sub(wrapped(position));

@@ -1,4 +1,4 @@
-//! What is commanded and set, in the units the drive calculates in: rad, N m, seconds.
+//! Commands and settings in the drive's units: rad, N m, seconds.
 
 use core::time::Duration;
 
@@ -8,17 +8,17 @@ use super::homing::HomingSettings;
 use super::objects::{Entries, MODES};
 use crate::coe::{EntryId, ObjectDictionary};
 
-/// From the dictionary's units to the drive's.
+/// Conversion from the dictionary's units to the drive's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub(super) counts_per_radian: f64,
-    /// Torque that 1000 per mille stand for, in N m.
+    /// Torque of 1000 per mille, in N m.
     pub(super) rated_torque: f64,
     /// Torque of the motor, in N m.
     pub(super) torque_limit: f64,
 }
 
-/// What the dictionary says, read once a step.
+/// Settings of the dictionary, read once a step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Settings {
     pub(super) controlword: Controlword,
@@ -36,17 +36,18 @@ pub(super) struct Settings {
     pub(super) torque_offset: f64,
     pub(super) load_torque: f64,
     pub(super) power: bool,
-    /// `None` for a mode the drive does not work in.
+    /// Mode of operation; `None` for one that the drive does not support.
     pub(super) mode: Option<ModeOfOperation>,
     pub(super) homing: HomingSettings,
-    /// What the home is called, in counts.
+    /// Position of the home, in counts.
     pub(super) home_offset: f64,
     /// Error code of a fault to simulate; 0 for none.
     pub(super) raised_fault: u16,
 }
 
 impl Settings {
-    /// `sync0_cycle` is the time from set-point to set-point where the drive is synchronised.
+    /// Reads the settings. `sync0_cycle` is the time from set-point to set-point where the drive is
+    /// synchronised.
     pub(super) fn read(
         dictionary: &ObjectDictionary,
         entries: &Entries,

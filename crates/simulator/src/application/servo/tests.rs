@@ -78,7 +78,7 @@ fn description() -> ServoDescription {
 }
 
 impl Bench {
-    /// In Op, with all outputs zero.
+    /// A bench in Op, with all outputs zero.
     fn new(description: &ServoDescription) -> Self {
         let drive = ServoDrive::new(description).expect("a drive that can be built");
         let (now, state) = (Instant::from_nanos(1_000_000_000), AlState::Init);
@@ -96,7 +96,7 @@ impl Bench {
         self.state = to;
     }
 
-    /// One cycle of a millisecond, the drive stepped four times.
+    /// Runs one cycle of a millisecond, with four steps of the drive.
     fn cycle(&mut self) -> Inputs {
         let mut bytes = [0; 12];
         let outputs = self.outputs.emit();
@@ -188,12 +188,12 @@ fn csp_follows_a_sine_within_bounds() {
     let mut wanted = start;
     for cycle in 0..2000 {
         let time = f64::from(cycle) * 1e-3;
-        // Two rad/s at most, as a command starts: with a ramp, from rest.
+        // At most two rad/s, with a ramp from rest.
         let amplitude = COUNTS / TAU * (time / 0.5).min(1.0);
         let next = start + (amplitude * (TAU * 0.5 * time).sin()) as i32;
         bench.outputs.position = next;
         let inputs = bench.cycle();
-        // The position at the end of this cycle is that of the target that came at its start, less the lag.
+        // The position at the end of this cycle is that of the target at its start, less the lag.
         worst = worst.max((inputs.position - wanted).abs());
         farthest = farthest.max((inputs.position - start).abs());
         assert_eq!(inputs.state(), Some(State::OperationEnabled), "cycle {cycle}");
@@ -458,8 +458,7 @@ fn a_description_that_cannot_be_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Whatever is commanded and however time jumps, numbers stay finite and the shaft within what the
-    /// motor can do.
+    /// For any command and any jump of time, numbers stay finite and the shaft within the motor's limits.
     #[test]
     fn no_command_and_no_jump_in_time_makes_the_plant_unstable(
         cycles in proptest::collection::vec(
@@ -474,7 +473,7 @@ proptest! {
         bench.now = Instant::from_nanos(seed);
         let top = description.plant.torque_limit / description.plant.viscous_friction;
         for (controlword, position, velocity, torque, gap, mode) in cycles {
-            // Half of the controlwords lead upwards, or nothing much would happen.
+            // Half of the controlwords lead upwards, or little would happen.
             let controlword = if controlword & 0x100 == 0 { 0x0F } else { controlword };
             let mut bytes = Outputs { controlword, position, velocity, torque }.emit();
             bytes.push(mode);

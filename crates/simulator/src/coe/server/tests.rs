@@ -188,7 +188,7 @@ fn block_transfer_is_an_unknown_command() {
     assert_eq!(response(&replies[0]), Err(AbortCode::UNKNOWN_COMMAND));
 }
 
-/// All fragments of an answer joined, or the abort code.
+/// Joined fragments of an answer, or the abort code.
 fn ask(server: &mut CoeServer, request: Information<'_>, limit: usize) -> Result<Vec<u8>, AbortCode> {
     let mut message = [0; 16];
     let length = SdoInformation::whole(request).emit(&mut message).expect("16 bytes hold any request");

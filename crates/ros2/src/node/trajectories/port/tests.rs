@@ -23,7 +23,7 @@ fn trajectory(id: u64, points: u32) -> Vec<Order> {
     orders
 }
 
-/// What the cycle reads, until it has read so many orders.
+/// Reads this many orders at the cycle's end.
 fn read(bench: &mut Bench, orders: &mut Orders, count: usize) -> Vec<Order> {
     let mut found = Vec::new();
     let mut bytes = [0; LARGEST];
@@ -43,7 +43,7 @@ fn heard(bench: &mut Bench, orders: &mut Orders) -> Option<(Option<usize>, Repor
     orders.next(&Moment { robot: Some(robot), settings, voice, node })
 }
 
-/// The next that is heard.
+/// Next report.
 fn next(bench: &mut Bench, orders: &mut Orders) -> (Option<usize>, Report) {
     let begin = std::time::Instant::now();
     loop {

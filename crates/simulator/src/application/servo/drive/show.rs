@@ -1,4 +1,4 @@
-//! What the drive shows of itself: statusword and actual values.
+//! Statusword and actual values of the drive.
 
 use ethercat::cia402::Statusword;
 

@@ -1,4 +1,4 @@
-//! Homing: every method, what stops it, and what positions are called afterwards.
+//! Homing: every method, its interruptions, and the positions afterwards.
 
 use super::*;
 
@@ -30,7 +30,7 @@ fn homing(method: i8, limit_switches: Option<(f64, f64)>) -> Bench {
     bench
 }
 
-/// Cycles until these bits show; ten seconds at most.
+/// Runs cycles until these bits show; ten seconds at most.
 fn until(bench: &mut Bench, wanted: u16) -> Inputs {
     for _ in 0..10_000 {
         let inputs = bench.cycle();
@@ -45,7 +45,7 @@ fn until(bench: &mut Bench, wanted: u16) -> Inputs {
 fn every_method_finds_its_home_and_positions_count_from_there() {
     let homes = [(17, -1.0), (18, 5.0), (33, 0.0), (34, TAU), (35, 3.0), (37, 3.0)];
     for (method, home) in homes {
-        // Method 34 must not meet a switch on its way.
+        // Method 34 must not meet a switch in its path.
         let switches = if method == 34 { (-1.0, 50.0) } else { (-1.0, 5.0) };
         let mut bench = homing(method, Some(switches));
         bench.outputs.controlword = START;
@@ -58,7 +58,7 @@ fn every_method_finds_its_home_and_positions_count_from_there() {
         assert!(off <= 1.25e-4 * COUNTS / TAU + 2.0, "method {method}: {off} counts off");
         assert!(inputs.velocity.abs() < 1_000, "method {method}: {inputs:?}");
 
-        // Back to CSP where it stands: nothing moves, until the target does.
+        // Back to CSP at the same position: nothing moves until the target does.
         bench.outputs = Outputs { controlword: 0x0F, position: inputs.position, ..Outputs::default() };
         bench.write(object::MODES_OF_OPERATION, 0, &[CSP]);
         for _ in 0..100 {
@@ -95,7 +95,7 @@ fn a_limit_switch_in_the_way_is_a_homing_error_and_the_next_start_begins_anew() 
 #[test]
 fn taking_the_start_bit_back_or_halting_stops_it_where_it_is() {
     for controlword in [0x0F, START | Controlword::HALT_BIT] {
-        // No switch: it would search for ever.
+        // Without a switch: it would search for ever.
         let mut bench = homing(17, None);
         bench.outputs.controlword = START;
         let moving = bench.cycles(500);

@@ -1,0 +1,60 @@
+//! The network interface of a run: why it carries no frames, in words.
+
+use std::io;
+
+use runtime::link::{OpenError, PacketLink};
+use rustix::io::Errno;
+
+/// Asked where frames stay away; a simulated bus has none.
+#[derive(Default)]
+pub(super) struct Interface {
+    name: Option<String>,
+    trouble: Option<String>,
+}
+
+impl Interface {
+    pub(super) fn new(name: Option<String>) -> Self {
+        Self { name, trouble: None }
+    }
+
+    /// Why it carries no frames now, with what to do; kept until it carries some. `code` is what the operating system said
+    /// of one that it did not take or give.
+    pub(super) fn look(&mut self, code: Option<i32>) -> Option<&str> {
+        let name = self.name.as_deref()?;
+        if let Some(trouble) = trouble(name, code) {
+            self.trouble = Some(trouble);
+        }
+        self.trouble.as_deref()
+    }
+
+    /// Frames come and go again.
+    pub(super) fn works(&mut self) {
+        self.trouble = None;
+    }
+
+    /// What the last look found.
+    pub(super) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// As people call it.
+    pub(super) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("of the simulation")
+    }
+}
+
+fn trouble(name: &str, code: Option<i32>) -> Option<String> {
+    let gone = || format!("interface {name}: it is gone; plug it in again, or name another");
+    // packet(7): of these an interface that was removed, even if another has its name by now.
+    let removed = [Errno::NXIO, Errno::NODEV].map(Errno::raw_os_error);
+    if code.is_some_and(|code| removed.contains(&code)) {
+        return Some(gone());
+    }
+    match PacketLink::check(name) {
+        Err(OpenError::NoSuchInterface { .. }) => Some(gone()),
+        Err(error @ (OpenError::InterfaceDown { .. } | OpenError::NoCarrier { .. })) => {
+            Some(error.to_string())
+        }
+        _ => code.map(|code| format!("interface {name}: {}", io::Error::from_raw_os_error(code))),
+    }
+}

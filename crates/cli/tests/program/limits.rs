@@ -1,0 +1,94 @@
+//! Small limits of the process (`ulimit`): a run goes on with less, and says so, or is refused in a sentence; nothing panics.
+
+use std::process::{Command, Stdio};
+
+use crate::common::{Ran, Running, alone, onbeat};
+
+/// A run under these limits.
+fn run_under(limits: &str, arguments: &[&str]) -> Ran {
+    let _alone = alone();
+    let program = onbeat();
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit {limits} && exec \"$@\""), "sh"]).arg(program.get_program());
+    command.current_dir(program.get_current_dir().expect("a folder")).stdin(Stdio::null());
+    command.args(["run", "--cycles", "200", "--json"]).args(arguments);
+    let ran = Running::start(command).finish();
+    assert!(ran.code.is_some(), "{limits}: ended by a signal: {}", ran.stderr);
+    for word in ["panicked", "overflowed", "allocation of"] {
+        assert!(!ran.stderr.contains(word), "{limits}: {}", ran.stderr);
+    }
+    ran
+}
+
+/// It ran, perhaps held up by a busy machine.
+fn ran_to_its_end(ran: &Ran) {
+    assert!(matches!(ran.code, Some(0 | 3)), "{:?} {}", ran.code, ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    assert_eq!(end["cycles"], 200, "{end}");
+}
+
+fn refused(ran: &Ran, words: &str) {
+    assert!(ran.code == Some(1) && ran.stdout.is_empty(), "{:?} {}", ran.code, ran.stdout);
+    assert!(ran.stderr.starts_with("onbeat: ") && ran.stderr.contains(words), "{}", ran.stderr);
+}
+
+#[test]
+fn few_descriptors_cost_the_seam_and_too_few_are_a_sentence() {
+    let seam = ["--seam", "few-descriptors"];
+    refused(&run_under("-n 4", &seam), "Too many open files");
+    for limit in ["-n 6", "-n 8"] {
+        let ran = run_under(limit, &seam);
+        ran_to_its_end(&ran);
+        let told = ran.stderr.contains("no other program can attach: ");
+        assert!(told && ran.stderr.contains("Too many open files"), "{limit}: {}", ran.stderr);
+    }
+    // Wherever else they run out.
+    for limit in 5..24 {
+        let ran = run_under(&format!("-n {limit}"), &seam);
+        assert!(matches!(ran.code, Some(0 | 1 | 3)), "{limit}: {:?} {}", ran.code, ran.stderr);
+        assert!(
+            ran.code != Some(1) || ran.stderr.contains("Too many open files"),
+            "{limit}: {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
+    refused(
+        &run_under("-s 64", &[]),
+        "64 KiB of stack, expected 1024 KiB or more: raise it with `ulimit -s 1024`",
+    );
+    refused(&run_under("-v 60000", &[]), "60000 KiB of address space, expected 262144 KiB or more: ");
+    ran_to_its_end(&run_under("-s 1024; ulimit -v 262144", &["--no-seam"]));
+}
+
+#[test]
+fn a_memory_that_may_not_be_locked_is_told() {
+    let program = onbeat();
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--bounding-set=-ipc_lock",
+        "--inh-caps=-ipc_lock",
+        "sh",
+        "-c",
+        "ulimit -l 0; exec \"$@\"",
+        "sh",
+    ]);
+    command.arg(program.get_program()).current_dir(program.get_current_dir().expect("a folder"));
+    command.args(["run", "--cycles", "200", "--json", "--no-seam"]).stdin(Stdio::null());
+    let _alone = alone();
+    let ran = Running::start(command).finish();
+    ran_to_its_end(&ran);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    let refusals = end["profile"]["refusals"].to_string();
+    assert!(refusals.contains("the memory lock was refused"), "{refusals}");
+}
+
+#[test]
+fn files_that_may_not_have_a_byte_cost_the_seam_and_not_the_run() {
+    // The seam is in shared memory, which is a file.
+    let ran = run_under("-f 0", &["--seam", "no-files"]);
+    ran_to_its_end(&ran);
+}

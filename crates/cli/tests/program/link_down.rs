@@ -1,0 +1,128 @@
+//! An interface that goes down, loses its carrier, or is deleted under a run: told with when, where, why and what to do.
+
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use testbed::Side;
+
+use crate::common::{Ran, Running, await_beats, number, onbeat, six_axis_with};
+use crate::wire::{SIX_AXIS, Wire};
+
+/// Cycles that take longer than it takes to Op.
+const IN_OP: u64 = 2500;
+
+fn ip(wire: &Wire, side: Side, arguments: &[&str]) {
+    let mut command = Command::new("ip");
+    let status = command.args(["-n", &wire.testbed.namespace(side), "link"]).args(arguments).status();
+    assert!(status.expect("ip").success(), "{arguments:?}");
+}
+
+fn set(wire: &Wire, side: Side, state: &str) {
+    ip(wire, side, &["set", side.interface(), state]);
+}
+
+/// A run, to which this happens once it is in Op.
+fn run(wire: &Wire, arguments: &[&str], happens: impl FnOnce(u32)) -> Ran {
+    let mut run = onbeat();
+    run.arg("run").args(arguments).args(["--no-seam", "--json", "--iface", Side::Near.interface()]);
+    let running = Running::start(wire.testbed.run_in(Side::Near, run));
+    await_beats(running.id(), IN_OP);
+    happens(running.id());
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
+    ran
+}
+
+/// The same with a robot that gives a lost bus 300 ms.
+fn run_to_the_loss(wire: &Wire, happens: impl FnOnce(u32)) -> Ran {
+    let robot =
+        six_axis_with("down-loss.toml", "period = \"1ms\"", "period = \"1ms\"\nloss_time = \"300ms\"");
+    run(wire, &[robot.to_str().expect("UTF-8")], happens)
+}
+
+/// The line with these words, which begins with its time and its cycle.
+fn line<'a>(ran: &'a Ran, words: &str) -> &'a str {
+    let line = ran.stderr.lines().find(|line| line.contains(words) && line.contains("Z cycle "));
+    line.unwrap_or_else(|| panic!("no line with {words:?}: {}", ran.stderr))
+}
+
+fn link_errors(ran: &Ran) -> u64 {
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
+    number(&end["frames"], "link_errors")
+}
+
+const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link set near up`";
+
+#[test]
+fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let ran = run(&wire, &[SIX_AXIS, "--cycles", "5000"], |_| {
+        set(&wire, Side::Near, "down");
+        std::thread::sleep(Duration::from_millis(600));
+        set(&wire, Side::Near, "up");
+    });
+    line(&ran, DOWN);
+    let lost = line(&ran, "no process data of all 6 SubDevices: ");
+    assert!(lost.ends_with(DOWN), "{lost}");
+    let again = line(&ran, "interface near: it takes frames again after ");
+    let (_, cycles) = again.split_once("again after ").expect("how many");
+    let cycles: u64 = cycles.split(' ').next().and_then(|it| it.parse().ok()).expect("cycles");
+    assert!(cycles > 100 && link_errors(&ran) >= cycles, "{cycles} {}", link_errors(&ran));
+    // It is over: what is wrong at the end is another thing.
+    assert!(ran.stderr.contains("ended in SafeOp + error, expected Op"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("onbeat: the bus ended lost"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_interface_that_stays_down_ends_the_run_and_is_named() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let ran = run_to_the_loss(&wire, |_| set(&wire, Side::Near, "down"));
+    line(&ran, DOWN);
+    let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
+    assert!(sentence.is_some_and(|sentence| sentence.ends_with(DOWN)), "{}", ran.stderr);
+    assert!(link_errors(&ran) > 100, "{}", ran.stdout);
+    assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_cable_without_carrier_is_named() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let ran = run_to_the_loss(&wire, |_| set(&wire, Side::Far, "down"));
+    let lost = line(&ran, "no process data of all 6 SubDevices: ");
+    assert!(lost.contains("interface near: no carrier; plug the cable"), "{lost}");
+    let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
+    assert!(sentence.is_some_and(|it| it.contains(": interface near: no carrier; ")), "{}", ran.stderr);
+}
+
+#[test]
+fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    // A lost bus would be given 10 s.
+    let ran = run(&wire, &[SIX_AXIS], |_| ip(&wire, Side::Near, &["delete", "near"]));
+    line(&ran, "interface near: it is gone; ");
+    let sentence = ran.stderr.lines().find(|line| line.starts_with("onbeat: the bus ended lost after "));
+    let sentence = sentence.unwrap_or_else(|| panic!("{}", ran.stderr));
+    assert!(
+        sentence.ends_with("interface near: it is gone; plug it in again, or name another"),
+        "{sentence}"
+    );
+    let after = sentence.split_once("after ").expect("a time").1;
+    assert!(after.split(' ').nth(1) == Some("ms"), "{sentence}");
+}
+
+#[test]
+fn drives_that_left_op_are_told_so_and_nobody_is_sent_to_the_cables() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let ran = run(&wire, &[SIX_AXIS, "--cycles", "5000"], |process| {
+        // Their watchdogs expire meanwhile.
+        let process = Pid::from_raw(process as i32).expect("a process");
+        kill_process(process, Signal::STOP).expect("a signal");
+        std::thread::sleep(Duration::from_millis(500));
+        kill_process(process, Signal::CONT).expect("a signal");
+    });
+    let lost = line(&ran, "no process data of all 6 SubDevices: ");
+    let why = "left Op for SafeOp + error, AL status code 0x001b: SyncManager watchdog expired";
+    assert!(lost.contains(why), "{lost}");
+    assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
+}

@@ -1,0 +1,63 @@
+//! Signals to a run whose axes need long to come to rest: the second one ends it within two seconds.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ethercat::wire::frame::places;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::brake::frames;
+use crate::common::{Ran, Running, alone, onbeat, six_axis_with};
+
+/// A run of a cycle every 10 ms, and where its frames are.
+struct Slow {
+    running: Running,
+    capture: PathBuf,
+}
+
+impl Slow {
+    fn start(robot: &str, name: &str) -> Self {
+        let capture = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mut command = onbeat();
+        command.args(["run", robot, "--period", "10ms", "--json", "--no-seam", "--capture"]).arg(&capture);
+        Self { running: Running::start(command), capture }
+    }
+
+    /// Sends a signal; when.
+    fn signal(&self) -> u64 {
+        let process = Pid::from_raw(self.running.id() as i32).expect("a process");
+        kill_process(process, Signal::INT).expect("it has not ended");
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        u64::try_from(now.as_nanos()).expect("this century")
+    }
+
+    /// Cycles with process data from this time to the end. A machine that stands still leaves cycles out: they are fewer then.
+    fn cycles_since(self, time: u64) -> usize {
+        let Ran { code, stdout, stderr } = self.running.finish();
+        assert_eq!(code, Some(0), "{stdout}{stderr}");
+        let capture = std::fs::read(&self.capture).expect("the capture");
+        let logical = |frame: &[u8]| places(frame).any(|place| place.header.command.is_logical());
+        let sent = frames(&capture).filter(|(_, came_back, _)| !came_back);
+        sent.filter(|(at, _, frame)| *at > time && logical(frame)).count()
+    }
+}
+
+#[test]
+fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_seconds() {
+    // From the fastest point of these swings it takes 1 / (2 pi 0.05 Hz) to rest as hard as they swing, 3.2 s.
+    let robot = six_axis_with("slow-swings.toml", "amplitude = 1.0 ", "amplitude = 8.0 ");
+    let text = std::fs::read_to_string(&robot).expect("it was just written");
+    std::fs::write(&robot, text.replace("frequency = 0.5 ", "frequency = 0.05 ")).expect("a file");
+    let robot = robot.to_str().expect("UTF-8");
+    let _alone = alone();
+    let (one, two) = (Slow::start(robot, "one-signal.pcapng"), Slow::start(robot, "two-signals.pcapng"));
+    // A swing begins gently.
+    std::thread::sleep(Duration::from_secs(20));
+    let asked = one.signal();
+    two.signal();
+    std::thread::sleep(Duration::from_millis(500));
+    let hurried = two.signal();
+    let (one, two) = (one.cycles_since(asked), two.cycles_since(hurried));
+    assert!(one > 260, "{one} cycles: its ramp is too short to tell");
+    assert!(two <= 200, "{two} cycles after the second signal; {one} after only one");
+}

@@ -1,0 +1,270 @@
+//! What is wrong about a run that is over, and the exit code that tells.
+//!
+//! Pure: from what a cycle left behind to [`Finding`]s. The program puts them in words; tests compare their codes with what
+//! simulated drives went through.
+
+use std::time::Duration;
+
+use ethercat::al::{AlState, AlStatus};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::cia402::State;
+use ethercat::main_device::{BusError, Stage};
+use motion::AxisPhase;
+use motion::supervision::StopReason;
+
+use crate::controller::AxisReport;
+use crate::cycle::{Ended, Lost};
+use crate::status::{Status, SubDeviceStatus};
+
+/// Exit code: it could not run, or was ended by an overrun.
+pub const COULD_NOT_RUN: u8 = 1;
+
+/// Exit code: an axis ended in fault, or stopped by supervision.
+pub const AXIS: u8 = 3;
+
+/// Exit code: the bus ended lost, or a SubDevice outside Op.
+pub const BUS: u8 = 4;
+
+/// Time without process data after which a SubDevice counts as lost: a lost frame is not worth a word, and a drive's
+/// watchdog has expired by then.
+pub const LOST_AFTER: Duration = Duration::from_millis(100);
+
+/// Time in Op after which a drive that was asked to be enabled should be: a power stage needs a moment.
+pub const ENABLED_AFTER: Duration = Duration::from_secs(1);
+
+/// Cycles without an answer during the stop that are no lost frame.
+const LOST_IN_THE_STOP: u32 = 3;
+
+/// One thing that went wrong. SubDevices are named by their places in the segment, axes by theirs among the axes, from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// A beat ran past the next release, under [`crate::pacer::OverrunPolicy::Stop`].
+    Overrun {
+        /// The beat.
+        cycle: u64,
+    },
+    /// The bus failed.
+    BusFailed {
+        /// Why.
+        error: BusError,
+        /// It had been in Op.
+        in_op: bool,
+    },
+    /// The drive of an axis is in fault.
+    AxisInFault {
+        /// Which.
+        axis: usize,
+        /// [`State::Fault`], or on its way there.
+        state: State,
+        /// Object 0x603F; 0 for none known.
+        error_code: u16,
+    },
+    /// Supervision has stopped an axis.
+    AxisStopped {
+        /// Which.
+        axis: usize,
+        /// Why.
+        reason: StopReason,
+    },
+    /// An axis was asked to be enabled, answered, and was not enabled.
+    NotEnabled {
+        /// Place of the axis.
+        axis: usize,
+        /// Cause.
+        why: KeptOff,
+    },
+    /// An axis answered, and its drive did not give up its torque: it obeys no more.
+    NotDisabled {
+        /// Which.
+        axis: usize,
+        /// Where its drive is.
+        state: State,
+    },
+    /// The bus stayed lost, and that ended the run.
+    BusLost {
+        /// For how long, and whether its interface is gone.
+        lost: Lost,
+        /// All SubDevices with process data are out of Op; else they did not answer.
+        all_out: bool,
+    },
+    /// A SubDevice did not answer at the end.
+    Silent {
+        /// Which.
+        position: usize,
+        /// For so many cycles.
+        cycles: u32,
+    },
+    /// A SubDevice has left Op.
+    OutsideOp {
+        /// Which.
+        position: usize,
+        /// Where it is.
+        status: AlStatus,
+        /// Why.
+        code: AlStatusCode,
+    },
+    /// A SubDevice that answered until the stop did not while the axes were brought to rest.
+    LostInTheStop {
+        /// Which.
+        position: usize,
+        /// For so many cycles.
+        cycles: u32,
+    },
+}
+
+/// Cause that keeps an axis, which its controller wants enabled, from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeptOff {
+    /// Its drive has no main power (statusword bit 4).
+    NoMainPower,
+    /// The permission of an interlock never came.
+    NotPermitted,
+    /// Its drive does not switch on: its enable input, its safe torque off, or commands of another MainDevice.
+    DriveRefuses,
+}
+
+impl AxisReport {
+    /// Cause for which the axis is not enabled though its controller wants it to be; `None` of one that answers no more,
+    /// that only lives on a stale command, or that may still be on its way.
+    #[must_use]
+    pub fn kept_off(&self, period: Duration) -> Option<KeptOff> {
+        if self.waits == 0 || self.missed != 0 {
+            return None;
+        }
+        match self.stop {
+            // A permission that came and went did its work.
+            Some(StopReason::NotPermitted) if !self.was_enabled => Some(KeptOff::NotPermitted),
+            Some(_) => None,
+            None if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() => None,
+            None if !self.statusword.voltage_enabled() => Some(KeptOff::NoMainPower),
+            None => at_least(self.waits, ENABLED_AFTER, period).then_some(KeptOff::DriveRefuses),
+        }
+    }
+}
+
+impl Finding {
+    /// The exit code it makes; of several findings the highest counts.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Overrun { .. } | Self::BusFailed { in_op: false, .. } => COULD_NOT_RUN,
+            Self::AxisInFault { .. }
+            | Self::AxisStopped { .. }
+            | Self::NotEnabled { .. }
+            | Self::NotDisabled { .. } => AXIS,
+            Self::BusFailed { .. }
+            | Self::BusLost { .. }
+            | Self::Silent { .. }
+            | Self::OutsideOp { .. }
+            | Self::LostInTheStop { .. } => BUS,
+        }
+    }
+}
+
+/// What a verdict depends on besides what the cycle left behind.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances {
+    /// The cycle's period.
+    pub period: Duration,
+    /// Somebody was in a hurry: supervision braked because it was told to.
+    pub hurried: bool,
+    /// Axes go on by themselves once they are heard of again ([`motion::supervision::AfterOutage::Resume`]).
+    pub resumes: bool,
+}
+
+impl<L> Ended<L> {
+    /// All that went wrong: axes first, then the bus. Of a bus that failed on its way to Op that is all.
+    #[must_use]
+    pub fn findings(&self, circumstances: Circumstances) -> Vec<Finding> {
+        let in_op = self.beats_in_op > 0;
+        let overrun = self.stopped_by_overrun.map(|cycle| Finding::Overrun { cycle });
+        let failed = self.failure.clone().map(|error| Finding::BusFailed { error, in_op });
+        if !in_op && failed.is_some() {
+            return failed.into_iter().collect();
+        }
+        let axes = (0..self.before_stop.axes.len()).filter_map(|axis| self.axis(axis, circumstances));
+        // Those without process data stay in Op.
+        let silent = self.before_stop.sub_devices.iter().filter(|it| !it.exchanges);
+        let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceStatus::is_outside_op);
+        let lost = self.lost.map(|lost| Finding::BusLost { lost, all_out });
+        let sub_devices = (0..self.before_stop.sub_devices.len()).filter_map(|position| {
+            sub_device(&self.before_stop, position, circumstances.period)
+                .or_else(|| self.lost_in_the_stop(position))
+        });
+        overrun.into_iter().chain(failed).chain(axes).chain(lost).chain(sub_devices).collect()
+    }
+
+    fn axis(&self, axis: usize, circumstances: Circumstances) -> Option<Finding> {
+        let [before_stop, before_init, last] =
+            [&self.before_stop, &self.before_init, &self.status].map(|status| &status.axes[axis]);
+        if let Some((report, state)) =
+            [before_stop, last].into_iter().find_map(|it| Some((it, in_fault(it)?)))
+        {
+            let error_code = report.error_code.max(last.error_code);
+            return Some(Finding::AxisInFault { axis, state, error_code });
+        }
+        if let Some(reason) =
+            [before_stop, before_init].into_iter().find_map(|it| stopped(it, circumstances))
+        {
+            return Some(Finding::AxisStopped { axis, reason });
+        }
+        let in_op = self.before_stop.stage == Stage::Op;
+        if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
+            return Some(Finding::NotEnabled { axis, why });
+        }
+        let powered = |state| matches!(state, State::OperationEnabled | State::QuickStopActive);
+        let state = last.state.filter(|&state| powered(state) && before_init.missed == 0)?;
+        Some(Finding::NotDisabled { axis, state })
+    }
+
+    /// Whoever answered until the stop, and not while the axes were brought to rest.
+    fn lost_in_the_stop(&self, position: usize) -> Option<Finding> {
+        let it = &self.before_init.sub_devices[position];
+        (it.missed >= LOST_IN_THE_STOP).then(|| match it.is_outside_op() {
+            true => Finding::OutsideOp { position, status: it.al_status, code: it.al_status_code },
+            false => Finding::LostInTheStop { position, cycles: it.missed },
+        })
+    }
+}
+
+/// State of a drive in fault.
+fn in_fault(report: &AxisReport) -> Option<State> {
+    report.state.filter(|state| matches!(state, State::Fault | State::FaultReactionActive))
+}
+
+/// True if so many cycles take at least this time.
+fn at_least(cycles: u32, time: Duration, period: Duration) -> bool {
+    cycles > 0 && period.saturating_mul(cycles) >= time
+}
+
+/// Why supervision has stopped an axis, where that is a failure.
+fn stopped(report: &AxisReport, circumstances: Circumstances) -> Option<StopReason> {
+    let held_back = report.feedback.phase == AxisPhase::Following;
+    let told_to = circumstances.hurried && report.stop == Some(StopReason::Ending);
+    // Heard of again, and about to go on by itself.
+    let goes_on = circumstances.resumes && report.stop == Some(StopReason::Outage) && report.missed == 0;
+    report.stop.filter(|stop| stop.is_latched() && !held_back && !told_to && !goes_on)
+}
+
+fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option<Finding> {
+    let it = &before_stop.sub_devices[position];
+    if let Some(cycles) = it.silent_for(period) {
+        return Some(Finding::Silent { position, cycles });
+    }
+    let outside = before_stop.stage == Stage::Op && it.is_outside_op();
+    outside.then_some(Finding::OutsideOp { position, status: it.al_status, code: it.al_status_code })
+}
+
+impl SubDeviceStatus {
+    /// Cycles for which it did not answer, where that took longer than [`LOST_AFTER`]. One that was thrown out of Op
+    /// exchanges no process data either, but tells its state.
+    #[must_use]
+    pub fn silent_for(&self, period: Duration) -> Option<u32> {
+        let long = at_least(self.missed, LOST_AFTER, period);
+        Some(self.missed).filter(|_| long && !self.is_outside_op())
+    }
+
+    fn is_outside_op(&self) -> bool {
+        self.al_status != AlStatus::in_state(AlState::Op)
+    }
+}

@@ -1,0 +1,115 @@
+//! The cells of the matrix: which fault, from when on.
+
+/// One cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    pub(crate) phase: Phase,
+    pub(crate) fault: Fault,
+    pub(crate) seed: u64,
+}
+
+/// When the fault begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// With the first frame.
+    Scan,
+    /// With the first message to a mailbox: the start-up objects are written in PreOp.
+    MailboxTransfer,
+    /// Once a SYNC0 is running.
+    DcStart,
+    /// Once a SubDevice is in SafeOp.
+    BringUp,
+    /// In Op, with the axes in motion.
+    Op,
+    /// In Op, while a drive looks for its home.
+    Homing,
+    /// Once the cycle was asked to stop.
+    Shutdown,
+}
+
+impl Phase {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Scan,
+        Self::MailboxTransfer,
+        Self::DcStart,
+        Self::BringUp,
+        Self::Op,
+        Self::Homing,
+        Self::Shutdown,
+    ];
+}
+
+/// What goes wrong from there on: for a while, or for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// No frame comes through for a while, either way.
+    Loss,
+    /// Replies come 5 ms late for a while.
+    Delay,
+    /// Every reply comes twice for a while.
+    Duplicate,
+    /// Before every reply comes the one of 64 frames ago, for a while: the same index, another generation.
+    Replay,
+    /// Replies overtake each other for a while.
+    Reorder,
+    /// One bit of every fifth reply and of every seventh request is another one: their frame check sequences are wrong, and
+    /// whoever receives such a frame drops it.
+    Corrupt,
+    /// One bit of every fifth reply is another one, and its check sequence is right all the same: changed in a switch or in
+    /// the host. A changed bit of process data is what nobody can tell.
+    Altered,
+    /// Frames of other programs and other MainDevices come in between for a while.
+    Foreign,
+    /// Replies are cut for a while.
+    Truncated,
+    /// The last SubDevice loses its power for good.
+    PowerLoss,
+    /// The cable behind the first SubDevice breaks for good.
+    CableBreak,
+    /// The last two SubDevices have changed places.
+    Swapped,
+    /// The second SubDevice answers in its mailbox no more.
+    StuckMailbox,
+    /// The second SubDevice refuses Op.
+    RefusedState,
+    /// The EEPROM of the second SubDevice is blank.
+    SiiGarbage,
+    /// The process data watchdog of the second SubDevice expires.
+    WatchdogExpiry,
+    /// The clock of the second SubDevice jumps by 5 ms.
+    ClockJump,
+    /// The interface is down for a while.
+    LinkDown,
+    /// The interface is removed.
+    InterfaceGone,
+    /// The host stands still for 50 ms with its frame on the way.
+    HostStall,
+    /// Another MainDevice brings the same SubDevices up and runs its own cycle, for good. In the scan it already does.
+    SecondMaster,
+}
+
+impl Fault {
+    pub(crate) const ALL: [Self; 21] = [
+        Self::Loss,
+        Self::Delay,
+        Self::Duplicate,
+        Self::Replay,
+        Self::Reorder,
+        Self::Corrupt,
+        Self::Altered,
+        Self::Foreign,
+        Self::Truncated,
+        Self::PowerLoss,
+        Self::CableBreak,
+        Self::Swapped,
+        Self::StuckMailbox,
+        Self::RefusedState,
+        Self::SiiGarbage,
+        Self::WatchdogExpiry,
+        Self::ClockJump,
+        Self::LinkDown,
+        Self::InterfaceGone,
+        Self::HostStall,
+        Self::SecondMaster,
+    ];
+}

@@ -1,0 +1,97 @@
+//! Another MainDevice on the same wire: ours, with another source address and a cycle of its own.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
+use ethercat::main_device::{Configuration, Event, MainDevice, Stage};
+use ethercat::time::Instant;
+use ethercat::wire::MacAddress;
+use simulator::Segment;
+
+use crate::robot::configuration;
+use crate::support::PERIOD;
+use crate::wire::ROUND_TRIP;
+
+/// Its source address, as it sends it.
+pub(crate) const SOURCE: MacAddress = MacAddress([0x20; 6]);
+
+/// Once the bus is in PreOp it beats, with outputs of zeros. What goes wrong it takes down, as the program does.
+pub(crate) struct SecondMaster {
+    main_device: MainDevice,
+    beat: Option<Instant>,
+    replies: VecDeque<(Instant, Vec<u8>)>,
+    now: Instant,
+    came_to: Stage,
+}
+
+impl SecondMaster {
+    /// About to send its first frame.
+    pub(crate) fn new(now: Instant, seed: u64) -> Self {
+        let first_generation = fastrand::Rng::with_seed(seed).u32(..);
+        let configuration = Configuration { source: SOURCE, first_generation, ..configuration() };
+        Self {
+            main_device: MainDevice::new(configuration).unwrap(),
+            beat: None,
+            replies: VecDeque::new(),
+            now,
+            came_to: Stage::Scan,
+        }
+    }
+
+    pub(crate) fn stage(&self) -> Stage {
+        self.main_device.stage()
+    }
+
+    /// The farthest it came on the way up.
+    pub(crate) fn came_to(&self) -> Stage {
+        self.came_to
+    }
+
+    /// When it acts next.
+    pub(crate) fn due(&self) -> Instant {
+        let reply = self.replies.front().map(|(due, _)| *due);
+        let service = self.main_device.poll_timeout().unwrap_or(self.now + PERIOD);
+        let due = [reply, self.beat].into_iter().flatten().fold(service, Instant::min);
+        due.max(self.now + Duration::from_micros(10))
+    }
+
+    /// A reply to somebody else's frame passes it too.
+    pub(crate) fn hear(&mut self, due: Instant, bytes: &[u8]) {
+        self.replies.push_back((due, bytes.to_vec()));
+    }
+
+    /// Does what is due; `reply` is told of each reply, and when it comes.
+    pub(crate) fn act(&mut self, segment: &mut Segment, mut reply: impl FnMut(Instant, &[u8])) {
+        self.now = self.due();
+        while self.replies.front().is_some_and(|(due, _)| *due <= self.now) {
+            self.replies.pop_front().map(|(_, bytes)| self.main_device.handle_frame(self.now, &bytes));
+        }
+        self.begin_beat();
+        let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
+        while let Some(length) = self.main_device.poll_transmit(self.now, &mut buffer) {
+            let frame = &mut buffer[..length];
+            if segment.process_frame(self.now, frame) {
+                self.hear(self.now + ROUND_TRIP, &buffer[..length]);
+                reply(self.now + ROUND_TRIP, &buffer[..length]);
+            }
+        }
+        if self.stage() <= Stage::Op {
+            self.came_to = self.came_to.max(self.stage());
+        }
+        while let Some(event) = self.main_device.poll_event() {
+            if let Event::Failed(_) = event {
+                self.main_device.request_state(ethercat::al::AlState::Init);
+            }
+        }
+    }
+
+    fn begin_beat(&mut self) {
+        let beats = (Stage::PreOp..Stage::Down).contains(&self.main_device.stage());
+        if beats && self.beat.is_none_or(|due| due <= self.now) {
+            self.main_device.end_beat(self.now);
+            self.main_device.begin_beat(self.now);
+            self.beat = Some(self.now + PERIOD);
+        }
+    }
+}

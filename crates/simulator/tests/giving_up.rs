@@ -1,0 +1,140 @@
+//! Replies that are right now and then, so that no limit of one kind is ever reached: with the time-outs that everybody gets the
+//! bring-up is given up below ten seconds after it got further last, and says at whom and at what.
+
+mod rig;
+
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use ethercat::main_device::{
+    BusError, Configuration, Stage, SubDeviceConfiguration, SubDeviceError, Sync0,
+};
+use ethercat::register::{self, dc};
+use ethercat::wire::{Command, frame};
+
+use rig::{Rig, Tamper, described, drives, to_op};
+
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Changes datagrams, each with its working counter behind its data; `false` loses the frame.
+fn change(mut change: impl FnMut(Command, u16, &mut [u8]) -> bool + 'static) -> Option<Tamper> {
+    Some(Box::new(move |bytes| {
+        for place in frame::places(bytes).collect::<Vec<_>>() {
+            let header = place.header;
+            let kept = change(header.command, header.ado(), &mut bytes[place.data().start..place.end()]);
+            if !kept {
+                return bytes[12..14].fill(0);
+            }
+        }
+    }))
+}
+
+/// Why it is given up, with beats from PreOp on.
+fn failure(mut rig: Rig) -> BusError {
+    let since = rig.now;
+    while rig.failure().is_none() {
+        let in_pre_op = rig.main_device.stage() >= Stage::PreOp;
+        if in_pre_op {
+            _ = rig.beat()
+        } else {
+            rig.pump(Duration::ZERO)
+        }
+        assert!(
+            rig.now.since(since) < LONGEST,
+            "{:?}: {:?}",
+            rig.main_device.stage(),
+            rig.main_device.awaited()
+        );
+    }
+    rig.failure().cloned().expect("it was seen")
+}
+
+/// Losses would be borne for a second and more, wrong answers for half a second; in turn each ends the other's row.
+#[test]
+fn losses_and_missing_answers_in_turn() {
+    let mut rig = Rig::new(to_op(), drives(2));
+    let mut turn = 0;
+    rig.tamper = change(move |command, _, datagram| {
+        if !matches!(command, Command::Apwr | Command::Fprd) {
+            return true;
+        }
+        datagram.fill(0);
+        turn += 1;
+        turn % 63 > 60
+    });
+    let failure = failure(rig);
+    let BusError::SubDevice { position: 0, error: SubDeviceError::Stuck { after, .. }, .. } = &failure
+    else {
+        panic!("{failure}")
+    };
+    assert!(*after < LONGEST, "{after:?}");
+    for told in ["SubDevice 0 ", "no progress for 9.5", "its station address, register 0x0010"] {
+        assert!(failure.to_string().contains(told), "{failure}");
+    }
+}
+
+#[test]
+fn ports_that_are_opened_for_ever() {
+    let mut rig = Rig::new(to_op(), drives(2));
+    let mut count = 0_u16;
+    rig.tamper = change(move |command, register, datagram| {
+        if (command, register) == (Command::Brd, register::TYPE) {
+            count = count.saturating_add(1);
+            datagram[1..].copy_from_slice(&(count / 2).to_le_bytes());
+            return count.is_multiple_of(2);
+        }
+        true
+    });
+    let failure = failure(rig);
+    assert!(matches!(failure, BusError::Unsettled { after, .. } if after < LONGEST), "{failure}");
+}
+
+fn with_pulses() -> Configuration {
+    let pulse = Sync0 { cycle: Duration::from_millis(1), shift: Duration::from_micros(250) };
+    described(vec![SubDeviceConfiguration { sync0: Some(pulse), ..SubDeviceConfiguration::default() }])
+}
+
+/// The start time is written anew before each attempt, and that goes well.
+#[test]
+fn pulses_that_cannot_be_started() {
+    let mut rig = Rig::new(with_pulses(), drives(1));
+    rig.pump_to(Stage::PreOp);
+    rig.tamper = change(|_, register, datagram| {
+        register != dc::CYCLIC_UNIT_CONTROL || datagram[1] != dc::ACTIVATE_SYNC0
+    });
+    let failure = failure(rig);
+    let told = "SubDevice 0 \"drive 0\": no progress for 9.5";
+    assert!(failure.to_string().contains(told), "{failure}");
+    assert!(failure.to_string().contains("the start of SYNC0"), "{failure}");
+}
+
+#[test]
+fn pulses_that_wait_for_the_time_of_the_reference_clock() {
+    let mut rig = Rig::new(with_pulses(), drives(1));
+    rig.pump_to(Stage::PreOp);
+    rig.tamper = change(|command, _, datagram| {
+        if command == Command::Frmw {
+            datagram.fill(0);
+        }
+        true
+    });
+    let failure = failure(rig);
+    assert!(matches!(failure, BusError::IncompleteProcessData { .. }), "{failure}");
+}
+
+#[test]
+fn a_state_that_is_never_reached() {
+    let mut rig = Rig::new(to_op(), drives(2));
+    rig.pump_to(Stage::PreOp);
+    rig.tamper = Some(Box::new(|bytes| {
+        for place in frame::places(bytes).collect::<Vec<_>>() {
+            if (place.header.command, place.header.ado()) == (Command::Fprd, register::AL_STATUS) {
+                bytes[place.data()].fill(0);
+                bytes[place.data().start] = AlState::PreOp.number();
+            }
+        }
+    }));
+    let failure = failure(rig);
+    let told = "does not reach SafeOp within 9s";
+    assert!(failure.to_string().contains(told), "{failure}");
+}

@@ -1,0 +1,78 @@
+//! What counts as getting further, judged by the frames alone: the MainDevice asks for something that it has not asked for in
+//! this stage. Whatever it only repeats, it waits for.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use core::time::Duration;
+use ethercat::main_device::Stage;
+use ethercat::register::dc;
+use ethercat::time::Instant;
+use ethercat::wire::{Command, Frame};
+
+#[derive(Debug)]
+pub(crate) struct Progress {
+    stage: Stage,
+    since: Instant,
+    /// Requests of this stage.
+    asked: BTreeSet<u64>,
+    /// Frames since then that asked for nothing new.
+    repeated: u32,
+    /// The longest time since then that the host stood still: nothing can be given up meanwhile.
+    stall: Duration,
+}
+
+impl Progress {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { stage: Stage::Scan, since: now, asked: BTreeSet::new(), repeated: 0, stall: Duration::ZERO }
+    }
+
+    /// The MainDevice is there.
+    pub(crate) fn at(&mut self, stage: Stage, now: Instant) {
+        if stage != self.stage {
+            (self.stage, self.asked) = (stage, BTreeSet::new());
+            self.made(now);
+        }
+    }
+
+    /// The MainDevice sends this.
+    pub(crate) fn sent(&mut self, bytes: &[u8], now: Instant) {
+        let frame = Frame::parse(bytes).expect("a frame of ours is whole");
+        self.repeated += 1;
+        for datagram in frame.datagrams() {
+            let header = datagram.header;
+            if header.command == Command::Nop || header.command.is_logical() {
+                continue;
+            }
+            // When SYNC0 is to start is another time with each attempt.
+            let tells = header.command.writes() && header.ado() != dc::START_TIME;
+            let written = if tells { datagram.data } else { &[] };
+            let mut request = DefaultHasher::new();
+            (header.command, header.address, header.length, written).hash(&mut request);
+            if self.asked.insert(request.finish()) {
+                self.made(now);
+            }
+        }
+    }
+
+    pub(crate) fn stalled(&mut self, time: Duration) {
+        self.stall = self.stall.max(time);
+    }
+
+    /// Time without any, unless the host stood still.
+    pub(crate) fn missing_for(&self, now: Instant) -> Duration {
+        now.since(self.since).saturating_sub(self.stall)
+    }
+
+    /// True if it has waited for long already.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.repeated > MANY_FRAMES
+    }
+
+    fn made(&mut self, now: Instant) {
+        (self.since, self.repeated, self.stall) = (now, 0, Duration::ZERO);
+    }
+}
+
+/// Frames that ask for nothing new, after which time passes faster: what takes long is to take few of them.
+const MANY_FRAMES: u32 = 100;
