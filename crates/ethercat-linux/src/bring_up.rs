@@ -190,7 +190,7 @@ pub enum BringUpError {
     /// Another MainDevice uses this wire.
     #[error(
         "another MainDevice is on this wire: {frames} replies in {time:.0?}, {} a second, that are not ours, from \
-         {address}; end it, or take the SubDevices from it with --take-over",
+         {address}; end it, or take the SubDevices from it",
         per_second(*frames, *time)
     )]
     OtherMainDevice {

@@ -83,7 +83,7 @@ fn a_cycle_is_heard_with_its_address_and_rate() {
     assert_eq!(
         heard.unwrap_err().to_string(),
         "another MainDevice is on this wire: 51 replies in 50ms, 1020 a second, that are not ours, from \
-         02:10:10:10:10:10; end it, or take the SubDevices from it with --take-over"
+         02:10:10:10:10:10; end it, or take the SubDevices from it"
     );
     assert!(took < Duration::from_millis(60), "{took:?}");
 }

@@ -111,16 +111,19 @@ pub(crate) fn bring_up<L: Link, C: Clock>(
     pump: &mut Pump<'_, L, C>,
     wire: &Wire,
     mut tell: impl FnMut(&str),
-) -> Result<(), BringUpError> {
+) -> Result<(), Failure> {
     // Nobody else can reach a simulated bus.
     if wire.iface.is_some() && !wire.take_over {
-        pump.listen()?;
+        pump.listen().map_err(|error| match error {
+            BringUpError::OtherMainDevice { .. } => Failure::new(format!("{error} with --take-over")),
+            other => other.into(),
+        })?;
     }
-    pump.bring_up(BRING_UP_PATIENCE, |event| {
+    Ok(pump.bring_up(BRING_UP_PATIENCE, |event| {
         if let Event::OtherMainDevice { source, frames } = event {
             tell(&words::owner::other_main_device(*source, *frames));
         }
-    })
+    })?)
 }
 
 /// Names shown where another was expected.
