@@ -208,7 +208,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     fn begin(&mut self, release: Release) {
-        let now = self.now();
+        let now = self.pacer.clock().now();
         self.record = CycleRecord::begin(release.cycle, release.instant.as_nanos(), now.as_nanos());
         self.record.skipped = u32::try_from(release.skipped).unwrap_or(u32::MAX);
         // An overrun on the way to Op moves nothing: it is counted only.
@@ -244,8 +244,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             }
             match received {
                 Ok(Some(length)) => {
-                    let now = self.now();
-                    self.main_device.handle_frame(now, &self.frame[..length]);
+                    self.main_device.handle_frame(self.now(), &self.frame[..length]);
                 }
                 Ok(None) if timeout.is_zero() => break,
                 Ok(None) => {}
@@ -255,8 +254,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                 }
             }
         }
-        let now = self.now();
-        self.status.beat = self.main_device.end_beat(now);
+        self.status.beat = self.main_device.end_beat(self.now());
         self.finish(Phase::Receive);
     }
 
@@ -459,12 +457,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     fn finish(&mut self, phase: Phase) {
-        let now = self.now();
+        let now = self.pacer.clock().now();
         self.record.finish(phase, now.as_nanos());
     }
 
+    /// The clock as it was read last, at the end of the phase before.
     fn now(&self) -> Instant {
-        self.pacer.clock().now()
+        Instant::from_nanos(self.record.end_ns)
     }
 }
 

@@ -14,7 +14,7 @@ use super::patience::{InVain, Patience};
 use super::plan::{self, Action};
 use super::report::{Event, Stage};
 use super::sub_device::SubDevice;
-use super::worker::{Limits, Worker};
+use super::worker::{Limits, Worker, Workers};
 
 /// Beats in a row that must be whole before Op is asked for.
 const WHOLE_BEATS: u32 = 10;
@@ -223,6 +223,10 @@ impl MainDevice {
             }
             Phase::WholeBeats => self.await_whole_beats(now),
             Phase::Op => {
+                // Who has no SII stays in Init.
+                if self.sub_devices.iter().any(|it| it.sii_problem.is_some()) {
+                    self.status_in_op.state |= AlState::Init.number();
+                }
                 self.phase = Phase::Running;
                 Ok(())
             }
@@ -253,7 +257,7 @@ impl MainDevice {
         {
             sub_device.name.clone_from(name);
         }
-        for worker in &mut self.workers {
+        for worker in self.workers.iter_mut() {
             worker.start(&mut plan::identify());
         }
         self.phase = Phase::Identify;
@@ -268,7 +272,8 @@ impl MainDevice {
             transfer: self.configuration.transfer_timeout,
             period: self.configuration.period,
         };
-        self.workers = self.sub_devices.iter().map(|it| Worker::new(it, limits)).collect();
+        let workers = self.sub_devices.iter().map(|it| Worker::new(it, limits));
+        self.workers = Workers::new(workers.collect());
         self.plans =
             self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
     }
@@ -424,7 +429,7 @@ impl MainDevice {
         if self.phase.is_going_down() {
             return;
         }
-        for worker in &mut self.workers {
+        for worker in self.workers.iter_mut() {
             worker.start(&mut Vec::new());
         }
         self.beat.running = false;
@@ -435,7 +440,8 @@ impl MainDevice {
     /// Everything but process data: broadcasts, then the workers in turn.
     pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
-        let nothing_due = self.broadcasts.due().is_none() && !self.workers.iter().any(is_due);
+        let nothing_due = self.broadcasts.due().is_none()
+            && (self.workers.are_at_rest() || !self.workers.iter().any(is_due));
         if nothing_due || (self.beat.running && self.beat.services == 0) {
             return None;
         }
@@ -477,6 +483,9 @@ impl MainDevice {
                 }
             }
             self.exchange.put_back(index, sent);
+        }
+        if self.workers.are_at_rest() {
+            return;
         }
         for position in 0..self.workers.len() {
             let sub_device = &mut self.sub_devices[position];
@@ -568,11 +577,7 @@ impl MainDevice {
     /// In Op: has everybody looked at when somebody is missing or shows another state.
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
         let settled = matches!(self.phase, Phase::Running);
-        let mut expected = AlStatus::in_state(AlState::Op);
-        if self.sub_devices.iter().any(|it| it.sii_problem.is_some()) {
-            expected.state |= AlState::Init.number();
-        }
-        let fine = combined == expected && usize::from(working_counter) == self.workers.len();
+        let fine = combined == self.status_in_op && usize::from(working_counter) == self.workers.len();
         if settled && !fine && now.since(self.phase_since) >= LOOK_PAUSE {
             self.phase_since = now;
             self.workers.iter_mut().for_each(Worker::look_at_status);
