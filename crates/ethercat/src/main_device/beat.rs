@@ -24,6 +24,10 @@ pub(super) struct Beat {
     spread_next: bool,
     /// What came back of each chunk: with one LRW the first, else of LWR and LRD.
     received: Vec<[Option<u16>; 2]>,
+    /// Datagrams of a beat, in the one layout and spread.
+    datagrams: [usize; 2],
+    /// Datagrams that came back in this beat with everybody's part in them.
+    whole_datagrams: usize,
     /// Everybody's part in this beat, by position, unless it is the same for all.
     members: Vec<Member>,
     /// Everybody's inputs are fresh and outputs taken, or nobody's.
@@ -99,6 +103,7 @@ impl Beat {
             member.has_inputs |= !is_output;
             member.is_cut |= !is_output && share.bits > CHUNK_CAPACITY * 8;
         }
+        self.datagrams = [&layout.chunks, &layout.spread].map(|it| it.iter().flat_map(parts).count());
         self.has_cut = self.members.iter().any(|it| it.is_cut);
         self.groups = vec![[false; 2]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
@@ -113,7 +118,11 @@ impl Beat {
         if chunk.is_cut {
             self.cut.newest = number as u16;
         }
-        if part == ChunkPart::Outputs || working_counter != expected(chunk, part) {
+        if working_counter != expected(chunk, part) {
+            return;
+        }
+        self.whole_datagrams += 1;
+        if part == ChunkPart::Outputs {
             return;
         }
         let start = if part == ChunkPart::Both { chunk.outputs.len() } else { 0 };
@@ -162,6 +171,7 @@ impl Beat {
         self.frames_sent = 0;
         self.services = SERVICES_A_BEAT;
         self.all = Some(false);
+        self.whole_datagrams = 0;
         for member in self.members.iter_mut().filter(|_| self.has_cut) {
             member.closed_before = member.is_complete && !self.cut.disturbed;
             member.is_complete = false;
@@ -174,7 +184,7 @@ impl Beat {
     fn end(&mut self, report: &mut BeatReport, may_spread: bool) {
         report.spread = self.spread;
         // What most beats are, told without looking at anybody. Cut inputs are another matter.
-        let is_whole = !self.has_cut && self.working_counters().all(WorkingCounter::is_complete);
+        let is_whole = !self.has_cut && self.whole_datagrams == self.datagrams[usize::from(self.spread)];
         self.all = is_whole.then_some(true);
         let all = is_whole || self.end_of_each(report);
         report.all_fresh = all && report.frames_lost == 0;

@@ -2,7 +2,8 @@
 //!
 //! Every frame starts with a NOP datagram that carries a 32-bit generation number, which SubDevices pass
 //! on unchanged. A reply belongs to a frame when index and generation match and every datagram has the
-//! command, address and length that were sent. Eight bits of index alone come round again too soon: after
+//! command, address and length that were sent. Each slot keeps its frame for that comparison, and for the next frame
+//! in it, which is mostly the same. Eight bits of index alone come round again too soon: after
 //! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
 
 use core::time::Duration;
@@ -106,15 +107,23 @@ struct Slot {
     datagrams: Vec<Sent>,
 }
 
+/// Generation numbers, and what became of them.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// The newest.
+    generation: u32,
+    /// Which of the newest were answered; the newest is the lowest bit.
+    answered: u64,
+    /// Frames on their way, by purpose.
+    in_flight: [usize; 2],
+}
+
 /// The frames on their way.
 #[derive(Debug)]
 pub(super) struct Exchange {
     source: MacAddress,
     slots: Vec<Slot>,
-    generation: u32,
-    /// Which of the newest generations were answered; the newest is the lowest bit.
-    answered: u64,
-    in_flight: [usize; 2],
+    numbers: Numbers,
     /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
     pub(super) takes_circulating: bool,
     /// Replies from our own source address count, if a SubDevice has touched them.
@@ -171,9 +180,7 @@ impl Exchange {
         Self {
             source,
             slots: (0..SLOTS).map(|index| Slot::new(index, source)).collect(),
-            generation: 0,
-            answered: 0,
-            in_flight: [0; 2],
+            numbers: Numbers::default(),
             takes_circulating: true,
             takes_unchanged_source: false,
             unchanged_source: 0,
@@ -184,12 +191,12 @@ impl Exchange {
 
     /// The same, with generation numbers that go on from this one.
     pub(super) fn starting_at(self, generation: u32) -> Self {
-        Self { generation, ..self }
+        Self { numbers: Numbers { generation, ..self.numbers }, ..self }
     }
 
     /// Frames of this purpose that are on their way.
     pub(super) fn in_flight(&self, purpose: Purpose) -> usize {
-        self.in_flight[purpose as usize]
+        self.numbers.in_flight[purpose as usize]
     }
 
     /// Starts a frame for `buffer`, or `None` while all slots are on their way.
@@ -206,7 +213,17 @@ impl Exchange {
                 index
             }
         };
-        Some(Outgoing { exchange: self, buffer, index, purpose, count: 0, is_new: false })
+        let Self { slots, numbers, counters, .. } = self;
+        Some(Outgoing {
+            slot: slots.get_mut(index)?,
+            numbers,
+            counters,
+            buffer,
+            index,
+            purpose,
+            count: 0,
+            is_new: false,
+        })
     }
 
     /// Finds the frame that `bytes` answer. Counts and refuses everything else.
@@ -219,8 +236,9 @@ impl Exchange {
             Ok((index, purpose)) => {
                 let slot = &mut self.slots[index];
                 slot.state = SlotState::Over;
-                self.answered |= 1 << (self.generation.wrapping_sub(slot.generation) % 64);
-                self.in_flight[purpose as usize] -= 1;
+                let age = self.numbers.generation.wrapping_sub(slot.generation);
+                self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
+                self.numbers.in_flight[purpose as usize] -= 1;
                 self.counters.accepted += 1;
             }
             Err(reception) => self.counters.count(reception),
@@ -286,13 +304,13 @@ impl Exchange {
 
     /// True if the frame of this generation was answered, as long as that is remembered.
     fn was_answered(&self, generation: u32) -> bool {
-        let age = self.generation.wrapping_sub(generation);
-        self.answered.checked_shr(age).is_some_and(|answered| answered & 1 == 1)
+        let age = self.numbers.generation.wrapping_sub(generation);
+        self.numbers.answered.checked_shr(age).is_some_and(|answered| answered & 1 == 1)
     }
 
     /// True if one of our newest frames had this generation number.
     fn is_ours(&self, generation: u32) -> bool {
-        u64::from(self.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
+        u64::from(self.numbers.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
 
     /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
@@ -306,14 +324,14 @@ impl Exchange {
 
     /// The next frame of `purpose` that was sent at least `age` before `now`; it is lost from here on.
     pub(super) fn expire(&mut self, purpose: Purpose, now: Instant, age: Duration) -> Option<usize> {
-        if self.in_flight[purpose as usize] == 0 {
+        if self.numbers.in_flight[purpose as usize] == 0 {
             return None;
         }
         let is_expired =
             |slot: &Slot| slot.state == SlotState::InFlight(purpose) && now.since(slot.sent_at) >= age;
         let index = self.slots.iter().position(is_expired)?;
         self.slots[index].state = SlotState::Over;
-        self.in_flight[purpose as usize] -= 1;
+        self.numbers.in_flight[purpose as usize] -= 1;
         self.counters.lost += 1;
         Some(index)
     }
@@ -378,7 +396,9 @@ fn head(bytes: &[u8], offset: usize) -> u64 {
 
 /// A frame being filled.
 pub(super) struct Outgoing<'a> {
-    exchange: &'a mut Exchange,
+    slot: &'a mut Slot,
+    numbers: &'a mut Numbers,
+    counters: &'a mut ReceptionCounters,
     buffer: &'a mut [u8],
     index: usize,
     purpose: Purpose,
@@ -398,53 +418,49 @@ impl Outgoing<'_> {
         length: usize,
         owner: Owner,
     ) -> Option<&mut [u8]> {
-        let length = u16::try_from(length).ok()?;
-        let header = DatagramHeader::new(command, self.index as u8, address, length);
-        if !self.stands_already(&header, owner) {
-            self.build(header, owner)?;
+        if !self.stands_already(command, address, length, owner) {
+            self.build(command, address, length, owner)?;
         }
-        let slot = &mut self.exchange.slots[self.index];
-        let sent = slot.datagrams[self.count];
+        let sent = self.slot.datagrams[self.count];
         self.count += 1;
-        slot.frame.get_mut(usize::from(sent.offset) + datagram::HEADER_LENGTH..sent.working_counter())
+        self.slot.frame.get_mut(usize::from(sent.offset) + datagram::HEADER_LENGTH..sent.working_counter())
     }
 
     /// True if such a datagram stands in its place; all that it then takes is the address.
-    fn stands_already(&mut self, header: &DatagramHeader, owner: Owner) -> bool {
-        let slot = &mut self.exchange.slots[self.index];
-        let Some(sent) = slot.datagrams.get_mut(self.count) else { return false };
+    fn stands_already(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
+        let Some(sent) = self.slot.datagrams.get_mut(self.count) else { return false };
         let at = usize::from(sent.offset);
-        let Some(there) = slot.frame.get_mut(at..at + 6) else { return false };
-        let is_alike = there[0] == header.command.number() && sent.length == header.length;
+        let Some(there) = self.slot.frame.get_mut(at..at + datagram::HEADER_LENGTH) else { return false };
+        let is_alike = there[0] == command.number() && usize::from(sent.length) == length;
         // What one wrote is no other's.
-        if !is_alike || header.command.writes() && sent.owner != owner {
+        if !is_alike || command.writes() && sent.owner != owner {
             return false;
         }
-        there[ADDRESS_OFFSET..].copy_from_slice(&header.address.to_le_bytes());
+        there[ADDRESS_OFFSET..ADDRESS_OFFSET + 4].copy_from_slice(&address.raw().to_le_bytes());
         sent.owner = owner;
         true
     }
 
     /// Puts a new datagram in the place of all that follow.
-    fn build(&mut self, header: DatagramHeader, owner: Owner) -> Option<()> {
-        let slot = &mut self.exchange.slots[self.index];
+    #[cold]
+    fn build(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> Option<()> {
+        let (slot, length) = (&mut *self.slot, u16::try_from(length).ok()?);
         if self.count == slot.datagrams.capacity() {
             return None;
         }
+        let header = DatagramHeader::new(command, self.index as u8, address, length);
         let last = slot.last_of(self.count);
         let room = self.buffer.len().min(slot.frame.len());
         let place = FrameBuilder::resume(&mut slot.frame[..room], last)?.push(header)?;
         slot.datagrams.truncate(self.count);
-        let (fixed, length, offset) = (fixed(header.command), header.length, place.offset as u16);
-        slot.datagrams.push(Sent { fixed, length, offset, owner });
+        slot.datagrams.push(Sent { fixed: fixed(command), length, offset: place.offset as u16, owner });
         self.is_new = true;
         Some(())
     }
 
     /// Puts the frame on its way and returns its length, or `None` if no datagram was appended.
     pub(super) fn send(self, now: Instant) -> Option<usize> {
-        let exchange = self.exchange;
-        let slot = &mut exchange.slots[self.index];
+        let Self { slot, numbers, .. } = self;
         if self.count == 0 {
             return None;
         }
@@ -453,16 +469,17 @@ impl Outgoing<'_> {
             slot.datagrams.truncate(self.count);
             slot.length = FrameBuilder::resume(&mut slot.frame, last)?.finish();
         }
-        exchange.generation = exchange.generation.wrapping_add(1);
-        exchange.answered <<= 1;
-        slot.generation = exchange.generation;
+        let out = self.buffer.get_mut(..slot.length)?;
+        numbers.generation = numbers.generation.wrapping_add(1);
+        numbers.answered <<= 1;
+        numbers.in_flight[self.purpose as usize] += 1;
+        slot.generation = numbers.generation;
         slot.state = SlotState::InFlight(self.purpose);
         slot.sent_at = now;
-        exchange.in_flight[self.purpose as usize] += 1;
-        exchange.counters.sent += 1;
+        self.counters.sent += 1;
         let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
         slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());
-        self.buffer.get_mut(..slot.length)?.copy_from_slice(&slot.frame[..slot.length]);
+        out.copy_from_slice(&slot.frame[..slot.length]);
         Some(slot.length)
     }
 }
@@ -495,6 +512,69 @@ mod tests {
         assert_eq!(exchange.accept(&frame), Err(Reception::Duplicate));
         assert_eq!(exchange.in_flight(Purpose::ProcessData), 0);
         assert_eq!((exchange.counters.accepted, exchange.counters.duplicate), (1, 1));
+    }
+
+    #[test]
+    fn a_duplicate_is_known_when_its_slot_has_long_been_in_use_again() {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        let lost = sent_frame(&mut exchange);
+        assert!(exchange.expire(Purpose::ProcessData, Instant::EPOCH, Duration::ZERO).is_some());
+        let answered = sent_frame(&mut exchange);
+        assert!(exchange.accept(&answered).is_ok());
+        for _ in 0..60 {
+            let newest = sent_frame(&mut exchange);
+            assert_eq!(exchange.accept(&answered), Err(Reception::Duplicate));
+            assert_eq!(exchange.accept(&lost), Err(Reception::Late));
+            assert_eq!(exchange.accept(&newest), Ok((0, Purpose::ProcessData)), "it has the same slot");
+        }
+    }
+
+    /// Bytes of a frame of these datagrams. Writers leave half of what they may write as it is.
+    fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]) -> Vec<u8> {
+        let mut buffer = vec![0xEE; 1514];
+        let mut outgoing = exchange.open(Purpose::ProcessData, &mut buffer).unwrap();
+        for &(command, address, length, owner) in datagrams {
+            let data = outgoing.push(command, address, length, owner).unwrap();
+            if let Owner::Chunk(chunk, _) = owner {
+                data[..length / 2 >> chunk].fill(0xA5);
+            }
+        }
+        let length = outgoing.send(Instant::EPOCH).unwrap();
+        buffer.truncate(length);
+        buffer
+    }
+
+    #[test]
+    fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
+        let lrw = |length, chunk| {
+            let owner = Owner::Chunk(chunk, ChunkPart::Both);
+            (Command::Lrw, Address::Logical(0x1_0000 + u32::from(chunk)), length, owner)
+        };
+        let status = (Command::Brd, Address::Broadcast { register: 0x130 }, 2, Owner::BusStatus);
+        let mail = |station| {
+            let address = Address::Station { station, register: 0x80D };
+            (Command::Fprd, address, 1, Owner::MailboxStatus(station))
+        };
+        let frames = [
+            vec![status, mail(1), lrw(8, 0)],
+            vec![status, mail(2), lrw(8, 0)],
+            vec![status, lrw(8, 0)],
+            vec![status, mail(1), lrw(80, 0), lrw(8, 1)],
+            vec![status, mail(1), lrw(80, 1)],
+            vec![status],
+            vec![lrw(8, 1), status, mail(1)],
+            vec![lrw(8, 0), status],
+        ];
+        let mut kept = Exchange::new(MacAddress::MAIN_DEVICE);
+        let each_behind_each =
+            frames.iter().flat_map(|first| frames.iter().flat_map(move |it| [first, it]));
+        for (number, datagrams) in each_behind_each.enumerate() {
+            let mut fresh = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(number as u32);
+            let mut frame = built(&mut kept, datagrams);
+            assert_eq!(frame, built(&mut fresh, datagrams), "frame {number}");
+            frame[SOURCE_OFFSET] |= PROCESSED_BIT;
+            assert_eq!(kept.accept(&frame), Ok((0, Purpose::ProcessData)), "frame {number}");
+        }
     }
 
     #[test]

@@ -138,6 +138,9 @@ impl MainDevice {
         if let Some(length) = self.transmit_process_data(now, buffer) {
             return Some(length);
         }
+        if self.is_quiet() {
+            return None;
+        }
         self.expire_services(now);
         self.advance(now);
         self.transmit_service(now, buffer)
@@ -167,7 +170,9 @@ impl MainDevice {
             self.deliver(now, sent.owner, data, working_counter);
         }
         self.exchange.put_back(index, sent);
-        self.advance(now);
+        if !self.is_quiet() {
+            self.advance(now);
+        }
         Reception::Accepted
     }
 

@@ -143,6 +143,15 @@ impl Broadcasts {
 }
 
 impl MainDevice {
+    /// True in Op while there is nothing but process data: nothing to send, to wait for or to go on to.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        self.phase == Phase::Running
+            && self.requests.is_empty()
+            && self.exchange.in_flight(Purpose::Service) == 0
+            && self.broadcasts.is_done()
+            && self.workers.are_at_rest()
+    }
+
     /// Goes on to the next phase while everybody is done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
         self.serve_requests(now);
@@ -440,8 +449,7 @@ impl MainDevice {
     /// Everything but process data: broadcasts, then the workers in turn.
     pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
-        let nothing_due = self.broadcasts.due().is_none()
-            && (self.workers.are_at_rest() || !self.workers.iter().any(is_due));
+        let nothing_due = self.broadcasts.due().is_none() && !self.workers.iter().any(is_due);
         if nothing_due || (self.beat.running && self.beat.services == 0) {
             return None;
         }
@@ -483,9 +491,6 @@ impl MainDevice {
                 }
             }
             self.exchange.put_back(index, sent);
-        }
-        if self.workers.are_at_rest() {
-            return;
         }
         for position in 0..self.workers.len() {
             let sub_device = &mut self.sub_devices[position];
