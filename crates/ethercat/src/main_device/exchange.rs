@@ -536,7 +536,7 @@ mod tests {
         for &(command, address, length, owner) in datagrams {
             let data = outgoing.push(command, address, length, owner).unwrap();
             if let Owner::Chunk(chunk, _) = owner {
-                data[..length / 2 >> chunk].fill(0xA5);
+                data[..(length / 2) >> chunk].fill(0xA5);
             }
         }
         let length = outgoing.send(Instant::EPOCH).unwrap();
