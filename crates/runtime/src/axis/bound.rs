@@ -13,7 +13,7 @@ use ethercat::cia402::{
 };
 use ethercat::main_device::MainDevice;
 use motion::homing::Home;
-use motion::supervision::{Ending, Interlock, StopReason};
+use motion::supervision::{BLIND_CYCLES, Ending, Interlock, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::guard::{BrakeOutput, Guard, Sight};
@@ -50,6 +50,8 @@ pub(super) struct Axis {
     interlock: Interlock,
     /// Since its inputs came in last.
     unheard: Duration,
+    /// Longest time between two positions that tell a velocity: over a longer one it is no more than a mean.
+    longest_step: Duration,
 }
 
 #[derive(Debug)]
@@ -147,6 +149,7 @@ impl Axis {
             heard: true,
             interlock: Interlock::Clear,
             unheard: Duration::ZERO,
+            longest_step: Duration::from_secs_f64(period.0 * (BLIND_CYCLES as f64 + 1.5)),
         })
     }
 
@@ -157,11 +160,13 @@ impl Axis {
         let fresh = main_device.inputs_fresh(self.sub_device) && !moment.outdated;
         self.count_missed(moment, fresh && main_device.outputs_taken(self.sub_device));
         self.input = None;
+        let mut knows_velocity = true;
         if fresh {
             let elapsed = std::mem::take(&mut self.unheard);
+            knows_velocity = self.inputs.velocity.is_some() || elapsed <= self.longest_step;
             self.take_input(main_device.inputs(self.sub_device), elapsed, report);
         }
-        self.feedback.fresh = self.heard;
+        self.feedback.fresh = self.heard && knows_velocity;
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
         let phase = self.guard.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);

@@ -47,12 +47,14 @@ pub(crate) struct Case {
     pub(crate) time: Option<Seconds>,
     /// It drives so much that it cannot stand where its set-point does: it overshoots by more than a step.
     pub(crate) heavy: bool,
+    /// It maps 0x606C, velocity actual value.
+    pub(crate) tells_velocity: bool,
 }
 
 impl Case {
     pub(crate) fn new(mode: CyclicMode, fault: Fault, outage: u64) -> Self {
         let (order, after) = (FrameOrder::ReplyOfLastBeat, AfterOutage::Stay);
-        Self { mode, fault, outage, order, after, time: None, heavy: false }
+        Self { mode, fault, outage, order, after, time: None, heavy: false, tells_velocity: true }
     }
 }
 
@@ -157,12 +159,16 @@ fn prepare(axis: &mut AxisConfiguration, case: Case) {
 
 pub(crate) fn segment(case: Case) -> (Segment, ServoRecord) {
     let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
-    let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+    let mut mapping = default_mapping();
+    if !case.tells_velocity {
+        mapping.inputs.iter_mut().for_each(|pdo| pdo.entries.retain(|entry| entry.index != 0x606C));
+    }
+    let sii = with_coe(identity, "Servo", mapping.clone()).image().emit();
     let usual = ServoDescription::new(DeviceDescription::new(identity, "Servo"));
     // At most 36 rad/s^2, of which a swing takes 25.
     let inertia = if case.heavy { 0.2 } else { usual.plant.inertia };
     let plant = PlantParameters { inertia, ..usual.plant };
-    let description = ServoDescription { mode: case.mode, plant, ..usual };
+    let description = ServoDescription { mode: case.mode, plant, mapping, ..usual };
     let mut drive = ServoDrive::new(&description).unwrap();
     let record = drive.record();
     (Segment::new(vec![SubDevice::new(EscDescription::default(), sii, Box::new(drive))]), record)

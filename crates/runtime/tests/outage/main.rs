@@ -29,8 +29,9 @@ fn any_case() -> impl Strategy<Value = Case> {
     let order = prop::sample::select(vec![FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply]);
     let after = prop::sample::select(vec![AfterOutage::Stay, AfterOutage::Resume]);
     let time = prop::sample::select(vec![None, Some(Seconds(1.0))]);
-    (mode, fault, outage, order, after, time, any::<bool>()).prop_map(
-        |(mode, fault, outage, order, after, time, heavy)| Case {
+    (mode, fault, outage, order, after, time, any::<bool>(), any::<bool>()).prop_map(
+        |(mode, fault, outage, order, after, time, heavy, tells_velocity)| Case {
+            tells_velocity,
             order,
             after,
             time,
@@ -45,6 +46,20 @@ proptest! {
     #[test]
     fn no_outage_makes_an_axis_jump(case in any_case()) {
         check(case);
+    }
+}
+
+/// Its mean velocity over the outage is not the velocity it has.
+#[test]
+fn an_axis_that_came_to_rest_is_not_moved_where_its_drive_tells_no_velocity() {
+    for mode in [CyclicMode::Velocity, CyclicMode::Position] {
+        for outage in [4, 8, 12, 15, 17, 40, 100, 300] {
+            let time = Some(Seconds(1.0));
+            for fault in [Fault::Back, Fault::Both, Fault::Stall] {
+                let case = Case { time, tells_velocity: false, ..Case::new(mode, fault, outage) };
+                check(case);
+            }
+        }
     }
 }
 
