@@ -194,7 +194,7 @@ mod tests {
             found.dedup();
             assert_eq!(found.len(), codes.count());
         };
-        all(&|code| stop(code).unwrap(), 1..=8);
+        all(&|code| stop(code).unwrap(), 1..=14);
         all(&|code| refusal(code).unwrap(), 1..=9);
         all(&stage, 0..=10);
         all(&drive_state, 0..=9);

@@ -4,12 +4,26 @@ use super::{Ending, Interlock};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::Seconds;
 
-/// Why an axis was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopReason {
+/// The reasons, and all of them, from one list.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Why an axis was stopped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum StopReason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl StopReason {
+            /// All of them.
+            pub const ALL: [Self; [$(Self::$name),*].len()] = [$(Self::$name),*];
+        }
+    };
+}
+
+reasons! {
     /// The command went stale.
     Stale,
-    /// The controller asked beyond the limits of position.
+    /// The controller asked beyond the limits of position; in torque mode the axis is too fast to stop before one.
     PositionLimit,
     /// Beyond the limit of velocity; in torque mode the axis moves that fast.
     VelocityLimit,
@@ -36,23 +50,6 @@ pub enum StopReason {
 }
 
 impl StopReason {
-    /// All of them, in the order of their numbers from 1 in shared memory.
-    pub const ALL: [Self; 13] = [
-        Self::Stale,
-        Self::PositionLimit,
-        Self::VelocityLimit,
-        Self::Step,
-        Self::FollowingError,
-        Self::Fault,
-        Self::NotFinite,
-        Self::HomingError,
-        Self::HomingTimedOut,
-        Self::Outage,
-        Self::Interlock,
-        Self::NotPermitted,
-        Self::Ending,
-    ];
-
     /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`](super::AfterOutage::Resume) says otherwise.
     #[must_use]
     pub const fn is_latched(self) -> bool {
