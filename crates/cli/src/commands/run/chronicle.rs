@@ -88,8 +88,8 @@ impl Chronicle {
         self.closed = true;
         if self.lost() > 0 {
             self.voice.say(
-                "not all SubDevices exchange process data: those that do are brought to rest; all ends within 10 s, a second signal ends it \
-                 within 2 s",
+                "not all SubDevices exchange process data: those that do are brought to rest; a second signal ends it within 2 s, or \
+                 when the slowest brake holds",
             );
         }
     }
