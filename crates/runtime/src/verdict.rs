@@ -137,8 +137,14 @@ impl AxisReport {
             Some(_) => None,
             None if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() => None,
             None if !self.statusword.voltage_enabled() => Some(KeptOff::NoMainPower),
-            None => at_least(self.waits, ENABLED_AFTER, period).then_some(KeptOff::DriveRefuses),
+            None => self.has_waited(period).then_some(KeptOff::DriveRefuses),
         }
+    }
+
+    /// True if its drive was asked to be enabled for longer than a power stage needs.
+    #[must_use]
+    pub fn has_waited(&self, period: Duration) -> bool {
+        at_least(self.waits, ENABLED_AFTER, period)
     }
 }
 
@@ -230,7 +236,7 @@ impl<L> Ended<L> {
 
 /// State of a drive in fault.
 fn in_fault(report: &AxisReport) -> Option<State> {
-    report.state.filter(|state| matches!(state, State::Fault | State::FaultReactionActive))
+    report.state.filter(|state| state.is_faulted())
 }
 
 /// True if so many cycles take at least this time.

@@ -202,7 +202,7 @@ impl Axis {
         report.statusword = input.statusword;
         if let Some(code) = self.inputs.error_code {
             report.error_code = code.unsigned(image) as u16;
-        } else if !matches!(report.state, Some(State::Fault | State::FaultReactionActive)) {
+        } else if !report.state.is_some_and(State::is_faulted) {
             report.error_code = 0;
         }
         self.feedback = AxisFeedback {

@@ -114,7 +114,7 @@ impl Guard {
                     _ => {}
                 }
             }
-            let fault = matches!(state, Some(State::Fault | State::FaultReactionActive));
+            let fault = state.is_some_and(State::is_faulted);
             let feedback = AxisFeedback { phase, ..feedback };
             let seen = Seen { feedback, fault, stale, missed, homing, interlock, ending };
             let supervised = supervisor.step(elapsed, command.setpoint, &seen);

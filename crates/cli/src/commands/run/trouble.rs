@@ -12,9 +12,10 @@ use runtime::verdict::{Finding, KeptOff};
 
 use crate::failure::Failure;
 use crate::words::moment::span;
+use crate::words::sub_devices::place;
 
 /// Axes and SubDevices named one by one.
-const MOST_NAMED: usize = 3;
+pub(super) const MOST_NAMED: usize = 3;
 
 /// How the SubDevices and the axes stood when the run came to its end.
 pub(super) struct Standing<'a> {
@@ -138,7 +139,7 @@ impl Standing<'_> {
 
     fn place(&self, position: usize) -> String {
         let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
-        format!("SubDevice {position} \"{name}\"")
+        place(position, name)
     }
 
     fn time_of(&self, cycles: u32) -> Duration {
