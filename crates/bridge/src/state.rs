@@ -211,9 +211,9 @@ pub struct Axis {
 pub enum Stop {
     /// The command became stale.
     Stale = 1,
-    /// The controller's set-point was beyond the position limits.
+    /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
     PositionLimit = 2,
-    /// The set-point was above the velocity limit.
+    /// The set-point was above the velocity limit; in torque mode the axis was.
     VelocityLimit = 3,
     /// A set-point stepped farther than allowed.
     Step = 4,
@@ -221,13 +221,13 @@ pub enum Stop {
     FollowingError = 5,
     /// The drive is in fault.
     Fault = 6,
-    /// A set-point was NaN or infinite.
+    /// A set-point, or what the axis reports, was NaN or infinite.
     NotFinite = 7,
     /// Homing failed: the drive reported a homing error.
     HomingError = 8,
     /// Homing failed: the drive did not finish in time.
     HomingTimedOut = 9,
-    /// The axis sent no inputs for too long.
+    /// The axis was not heard of for too long: no inputs came, its outputs were not taken, or the host stood still.
     Outage = 10,
     /// A stop signal is set.
     Interlock = 11,

@@ -97,12 +97,16 @@ impl Stop {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Stale => "the command went stale",
-            Self::PositionLimit => "a set-point beyond the limits of position",
-            Self::VelocityLimit => "a set-point beyond the limit of velocity",
+            Self::PositionLimit => {
+                "a set-point beyond the limits of position, or (in cst) an axis too fast to stop before them"
+            }
+            Self::VelocityLimit => {
+                "a set-point beyond the limit of velocity, or (in cst) an axis that moves faster"
+            }
             Self::Step => "a set-point stepped farther than it may",
             Self::FollowingError => "the axis did not follow",
             Self::Fault => "the drive is in fault",
-            Self::NotFinite => "a set-point was no number",
+            Self::NotFinite => "a set-point, or what the axis reports, was no number",
             Self::HomingError => "the drive did not find its home: it shows a homing error",
             Self::HomingTimedOut => "the drive did not find its home in time",
             Self::Outage => "the axis was not heard of (outage)",
@@ -194,7 +198,7 @@ mod tests {
             found.dedup();
             assert_eq!(found.len(), codes.count());
         };
-        all(&|code| stop(code).unwrap(), 1..=8);
+        all(&|code| stop(code).unwrap(), 1..=14);
         all(&|code| refusal(code).unwrap(), 1..=9);
         all(&stage, 0..=10);
         all(&drive_state, 0..=9);

@@ -1,12 +1,12 @@
-//! Objects of drives in the process image: numbers of up to 32 bits, whatever width a drive maps them with.
+//! Fields of up to 32 bits in the process image: numbers, whatever width a SubDevice maps them with.
 
 use ethercat::pdo::PdoField;
 
 /// Where a value of up to 32 bits lies among a SubDevice's inputs or outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Field(PdoField);
+pub(crate) struct Field32(PdoField);
 
-impl Field {
+impl Field32 {
     /// The field, if it holds a number of 1 to 32 bits and lies within `bytes` bytes.
     pub(crate) fn new(field: PdoField, bytes: usize) -> Option<Self> {
         let PdoField { bit_offset, bit_length } = field;
@@ -34,8 +34,8 @@ impl Field {
 mod tests {
     use super::*;
 
-    fn field(bit_offset: usize, bit_length: usize) -> Field {
-        Field::new(PdoField { bit_offset, bit_length }, 16).unwrap()
+    fn field(bit_offset: usize, bit_length: usize) -> Field32 {
+        Field32::new(PdoField { bit_offset, bit_length }, 16).unwrap()
     }
 
     #[test]
@@ -48,9 +48,9 @@ mod tests {
 
     #[test]
     fn a_field_outside_the_image_is_none() {
-        assert_eq!(Field::new(PdoField { bit_offset: 120, bit_length: 9 }, 16), None);
-        assert_eq!(Field::new(PdoField { bit_offset: 0, bit_length: 33 }, 16), None);
-        assert_eq!(Field::new(PdoField { bit_offset: 0, bit_length: 0 }, 16), None);
+        assert_eq!(Field32::new(PdoField { bit_offset: 120, bit_length: 9 }, 16), None);
+        assert_eq!(Field32::new(PdoField { bit_offset: 0, bit_length: 33 }, 16), None);
+        assert_eq!(Field32::new(PdoField { bit_offset: 0, bit_length: 0 }, 16), None);
         assert_eq!(field(0, 16).unsigned(&[1]), 0);
     }
 }

@@ -9,7 +9,7 @@ use motion::supervision::{BLIND_CYCLES, Interlock};
 use thiserror::Error;
 
 use crate::axis::{Axes, Moment};
-use crate::field::Field;
+use crate::field::Field32;
 
 /// One interlock.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub(crate) struct Interlocks {
 #[derive(Debug)]
 struct Bound {
     sub_device: usize,
-    field: Field,
+    field: Field32,
     inverted: bool,
     kind: InterlockKind,
     axes: Vec<usize>,
@@ -76,7 +76,7 @@ impl Interlocks {
             let sub_device = main_device.sub_devices().get(it.sub_device);
             let field = sub_device.and_then(|found| {
                 let field = found.mapping.digital_inputs().nth(it.channel.checked_sub(1)?)?;
-                Field::new(field, found.input_bytes())
+                Field32::new(field, found.input_bytes())
             });
             let missing = || InterlockError {
                 name: it.name.clone(),

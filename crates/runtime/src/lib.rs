@@ -1,4 +1,4 @@
-//! The real-time cycle on Linux: clock, scheduling, links.
+//! The real-time cycle and the real-time tasks on Linux.
 //!
 //! | module | what it holds |
 //! |---|---|

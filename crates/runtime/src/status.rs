@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bridge::state::Stop;
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::{State, Statusword};
@@ -144,7 +145,7 @@ impl Status {
                     | u64::from(axis.was_enabled) << 3
                     | phase << 8
                     | state.map_or(0, |state| state as u64 + 1) << 16
-                    | axis.stop.map_or(0, |stop| stop_number(stop).into()) << 24
+                    | axis.stop.map_or(0, |stop| stop_code(stop) as u64) << 24
                     | u64::from(axis.waits) << 32,
                 position.0.to_bits(),
                 velocity.0.to_bits(),
@@ -174,7 +175,7 @@ impl Status {
             },
             homed: words[0] & 2 != 0,
             homing: words[0] & 4 != 0,
-            stop: StopReason::ALL.get(byte(words[0], 24).wrapping_sub(1)).copied(),
+            stop: stop_reason((words[0] >> 24) as u8),
             error_code: words[5] as u16,
             statusword: Statusword((words[5] >> 16) as u16),
             missed: (words[5] >> 32) as u32,
@@ -216,9 +217,28 @@ pub(crate) fn stage_number(stage: Stage) -> u8 {
     STAGES.iter().position(|&other| other == stage).unwrap_or(0) as u8
 }
 
-/// Why an axis was stopped as [`bridge::state::Stop`] counts it, from 1.
-pub(crate) fn stop_number(stop: StopReason) -> u8 {
-    StopReason::ALL.iter().position(|&other| other == stop).map_or(0, |index| index as u8 + 1)
+/// Why an axis was stopped, for other processes.
+#[must_use]
+pub const fn stop_code(reason: StopReason) -> Stop {
+    match reason {
+        StopReason::Stale => Stop::Stale,
+        StopReason::PositionLimit => Stop::PositionLimit,
+        StopReason::VelocityLimit => Stop::VelocityLimit,
+        StopReason::Step => Stop::Step,
+        StopReason::FollowingError => Stop::FollowingError,
+        StopReason::Fault => Stop::Fault,
+        StopReason::NotFinite => Stop::NotFinite,
+        StopReason::HomingError => Stop::HomingError,
+        StopReason::HomingTimedOut => Stop::HomingTimedOut,
+        StopReason::Outage => Stop::Outage,
+        StopReason::Interlock => Stop::Interlock,
+        StopReason::NotPermitted => Stop::NotPermitted,
+        StopReason::Ending => Stop::Ending,
+    }
+}
+
+fn stop_reason(code: u8) -> Option<StopReason> {
+    StopReason::ALL.into_iter().find(|&reason| stop_code(reason) as u8 == code)
 }
 
 const BUS_WORDS: usize = 14;
@@ -297,7 +317,7 @@ mod tests {
             },
             homed: number % 5 == 0,
             homing: number % 7 == 0,
-            stop: StopReason::ALL.get(number as usize % 14).copied(),
+            stop: StopReason::ALL.get(number as usize % (StopReason::ALL.len() + 1)).copied(),
             statusword: Statusword(number as u16),
             error_code: !number as u16,
             missed: number as u32,
@@ -348,6 +368,20 @@ mod tests {
             writer.publish(&status(number));
             assert_eq!(reader.read(), status(number));
         }
+    }
+
+    /// Every reason is published by its own name, and there is no other code.
+    #[test]
+    fn a_stop_goes_to_other_processes_and_back_by_its_name() {
+        for reason in StopReason::ALL {
+            let code = stop_code(reason) as u8;
+            let shown = Stop::from_code(code).map(|stop| format!("{stop:?}"));
+            assert_eq!(shown, Some(format!("{reason:?}")), "code {code}");
+            assert_eq!(stop_reason(code), Some(reason), "code {code}");
+        }
+        let codes = (0..=u8::MAX).filter(|&code| Stop::from_code(code).is_some());
+        assert_eq!(codes.count(), StopReason::ALL.len());
+        assert_eq!(stop_reason(0), None);
     }
 
     #[test]

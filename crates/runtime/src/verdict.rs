@@ -137,8 +137,14 @@ impl AxisReport {
             Some(_) => None,
             None if matches!(self.state, Some(State::OperationEnabled)) || in_fault(self).is_some() => None,
             None if !self.statusword.voltage_enabled() => Some(KeptOff::NoMainPower),
-            None => at_least(self.waits, ENABLED_AFTER, period).then_some(KeptOff::DriveRefuses),
+            None => self.has_waited(period).then_some(KeptOff::DriveRefuses),
         }
+    }
+
+    /// True if its drive was asked to be enabled for longer than a power stage needs.
+    #[must_use]
+    pub fn has_waited(&self, period: Duration) -> bool {
+        at_least(self.waits, ENABLED_AFTER, period)
     }
 }
 
@@ -200,7 +206,8 @@ impl<L> Ended<L> {
         if let Some((report, state)) =
             [before_stop, last].into_iter().find_map(|it| Some((it, in_fault(it)?)))
         {
-            let error_code = report.error_code.max(last.error_code);
+            // The drive may tell its code later than its state.
+            let error_code = if report.error_code == 0 { last.error_code } else { report.error_code };
             return Some(Finding::AxisInFault { axis, state, error_code });
         }
         if let Some(reason) =
@@ -229,7 +236,7 @@ impl<L> Ended<L> {
 
 /// State of a drive in fault.
 fn in_fault(report: &AxisReport) -> Option<State> {
-    report.state.filter(|state| matches!(state, State::Fault | State::FaultReactionActive))
+    report.state.filter(|state| state.is_faulted())
 }
 
 /// True if so many cycles take at least this time.
@@ -266,5 +273,47 @@ impl SubDeviceStatus {
 
     fn is_outside_op(&self) -> bool {
         self.al_status != AlStatus::in_state(AlState::Op)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ethercat::main_device::{Configuration, MainDevice};
+    use rt::pacer::Overruns;
+
+    use super::*;
+
+    /// A cycle whose only drive is in fault before the stop, and after it.
+    fn in_fault_with(before_stop: u16, last: u16) -> Ended<()> {
+        let status = |error_code| {
+            let mut status = Status::initial(0, 1);
+            status.axes[0] = AxisReport { state: Some(State::Fault), error_code, ..AxisReport::default() };
+            status
+        };
+        Ended {
+            failure: None,
+            stopped_by_overrun: None,
+            lost: None,
+            overruns: Overruns::default(),
+            beats_in_op: 1,
+            status: status(last),
+            before_stop: status(before_stop),
+            before_init: status(last),
+            main_device: MainDevice::new(Configuration::default()).unwrap(),
+            link: (),
+        }
+    }
+
+    #[test]
+    fn the_error_code_told_is_that_of_the_fault_and_a_later_one_only_where_it_has_none() {
+        let circumstances =
+            Circumstances { period: Duration::from_millis(1), hurried: false, resumes: false };
+        for (before_stop, last, told) in
+            [(0x2310, 0x8611, 0x2310), (0, 0x8611, 0x8611), (0x2310, 0, 0x2310)]
+        {
+            let findings = in_fault_with(before_stop, last).findings(circumstances);
+            let fault = Finding::AxisInFault { axis: 0, state: State::Fault, error_code: told };
+            assert_eq!(findings, [fault], "{before_stop:#06x} {last:#06x}");
+        }
     }
 }

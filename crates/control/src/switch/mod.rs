@@ -339,7 +339,7 @@ impl std::fmt::Debug for Switch {
 }
 
 fn is_in_fault(report: &AxisReport) -> bool {
-    matches!(report.state, Some(State::Fault | State::FaultReactionActive))
+    report.state.is_some_and(State::is_faulted)
 }
 
 /// True if supervision has stopped it until that is acknowledged.

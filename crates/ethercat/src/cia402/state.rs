@@ -73,6 +73,12 @@ impl State {
         })
     }
 
+    /// True if the drive is in fault, or on its way there.
+    #[must_use]
+    pub const fn is_faulted(self) -> bool {
+        matches!(self, Self::FaultReactionActive | Self::Fault)
+    }
+
     /// Whether the power stage may drive the motor in this state.
     #[must_use]
     pub const fn is_powered(self) -> bool {

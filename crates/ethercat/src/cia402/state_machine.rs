@@ -88,10 +88,9 @@ impl StateMachine {
 }
 
 fn next(state: State, command: Option<Command>, around: Surroundings) -> Option<Transition> {
-    let faulted = matches!(state, State::FaultReactionActive | State::Fault);
     let power_lost = !around.power
         && matches!(state, State::SwitchedOn | State::OperationEnabled | State::QuickStopActive);
-    if !faulted && (around.fault || power_lost) {
+    if !state.is_faulted() && (around.fault || power_lost) {
         return Some(Transition::FAULT);
     }
     match state {

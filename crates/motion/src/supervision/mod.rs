@@ -26,6 +26,7 @@ mod ending;
 mod interlock;
 mod limits;
 mod outage;
+mod seen;
 mod wall;
 
 #[cfg(test)]
@@ -44,6 +45,7 @@ pub use limits::{
     AfterOutage, BLIND_CYCLES, FollowingErrorLimit, Limits, Mode, OUTAGE_CYCLES, OnStale, Outage, Settings,
     SettingsError,
 };
+pub use seen::{Intervention, Seen, StopReason, Supervised};
 
 /// Watches over one axis.
 #[derive(Clone, Debug)]
@@ -85,105 +87,6 @@ enum Braking {
     Blind { velocity: RadiansPerSecond },
     /// Heard of again: from where it is to rest, along [`Supervisor::way_back`]. It `begins` with the next set-point.
     Return { begins: bool },
-}
-
-/// Why an axis was stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopReason {
-    /// The command went stale.
-    Stale,
-    /// The controller asked beyond the limits of position.
-    PositionLimit,
-    /// Beyond the limit of velocity; in torque mode the axis moves that fast.
-    VelocityLimit,
-    /// A set-point stepped farther than it may.
-    Step,
-    /// The axis did not follow.
-    FollowingError,
-    /// The drive is in fault.
-    Fault,
-    /// A set-point, or what the axis reports, is no finite number.
-    NotFinite,
-    /// The drive did not find its home: it showed a homing error.
-    HomingError,
-    /// The drive did not find its home in time.
-    HomingTimedOut,
-    /// The axis was not heard of.
-    Outage,
-    /// A stop signal.
-    Interlock,
-    /// The permission to enable is missing.
-    NotPermitted,
-    /// The cycle ends, and the controller did not bring the axis to rest by itself.
-    Ending,
-}
-
-impl StopReason {
-    /// All of them, in the order of their numbers from 1 in shared memory.
-    pub const ALL: [Self; 13] = [
-        Self::Stale,
-        Self::PositionLimit,
-        Self::VelocityLimit,
-        Self::Step,
-        Self::FollowingError,
-        Self::Fault,
-        Self::NotFinite,
-        Self::HomingError,
-        Self::HomingTimedOut,
-        Self::Outage,
-        Self::Interlock,
-        Self::NotPermitted,
-        Self::Ending,
-    ];
-
-    /// True if it stays until it is acknowledged; an outage does unless [`AfterOutage::Resume`] says otherwise.
-    #[must_use]
-    pub const fn is_latched(self) -> bool {
-        !matches!(self, Self::Stale | Self::NotPermitted)
-    }
-}
-
-/// What an axis's drive shall do instead of what the controller asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Intervention {
-    /// Stand still with torque.
-    Halt,
-    /// Brake along its own ramp, then no torque.
-    QuickStop,
-    /// No torque.
-    Disable,
-}
-
-/// What supervision looks at on a beat.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Seen {
-    /// What the axis reports.
-    pub feedback: AxisFeedback,
-    /// The drive is in fault, or on its way there.
-    pub fault: bool,
-    /// The command the controller lives on is stale: the longest [`Supervisor::ramp_time`] of all axes when it became
-    /// so. `None` while it is fresh, and for a controller that lives on no command.
-    pub stale: Option<Seconds>,
-    /// Cycles in a row up to this one in which the axis was not heard of: no trusted input came, its outputs were not taken, or the host
-    /// stood still. With a fresh [`Seen::feedback`] they have just ended.
-    pub missed: u64,
-    /// The drive has the axis, to find its home.
-    pub homing: bool,
-    /// What the machine around it allows.
-    pub interlock: Interlock,
-    /// True if the cycle ends.
-    pub ending: Ending,
-}
-
-/// What becomes of a set-point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Supervised {
-    /// What the drive gets.
-    pub setpoint: AxisSetpoint,
-    /// What it shall do; `None`: what the controller asked.
-    pub intervention: Option<Intervention>,
-    /// Why the axis is stopped or held back.
-    pub reason: Option<StopReason>,
 }
 
 impl Supervisor {

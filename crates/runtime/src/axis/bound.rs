@@ -19,7 +19,7 @@ use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansP
 use super::guard::{BrakeOutput, Guard, Sight};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
-use crate::field::Field;
+use crate::field::Field32;
 
 /// One axis, bound.
 #[derive(Debug)]
@@ -56,21 +56,21 @@ pub(super) struct Axis {
 
 #[derive(Debug)]
 struct InputFields {
-    statusword: Field,
-    position: Field,
-    velocity: Option<Field>,
-    torque: Option<Field>,
-    mode: Option<Field>,
-    error_code: Option<Field>,
+    statusword: Field32,
+    position: Field32,
+    velocity: Option<Field32>,
+    torque: Option<Field32>,
+    mode: Option<Field32>,
+    error_code: Option<Field32>,
 }
 
 #[derive(Debug)]
 struct OutputFields {
-    controlword: Field,
-    position: Option<Field>,
-    velocity: Option<Field>,
-    torque: Option<Field>,
-    mode: Option<Field>,
+    controlword: Field32,
+    position: Option<Field32>,
+    velocity: Option<Field32>,
+    torque: Option<Field32>,
+    mode: Option<Field32>,
 }
 
 impl Axis {
@@ -88,8 +88,8 @@ impl Axis {
         })?;
         let (mapping, inputs, outputs) =
             (&sub_device.mapping, sub_device.input_bytes(), sub_device.output_bytes());
-        let input = |index| mapping.input(index, 0).and_then(|field| Field::new(field, inputs));
-        let output = |index| mapping.output(index, 0).and_then(|field| Field::new(field, outputs));
+        let input = |index| mapping.input(index, 0).and_then(|field| Field32::new(field, inputs));
+        let output = |index| mapping.output(index, 0).and_then(|field| Field32::new(field, outputs));
         let missing = |(index, object), direction| AxisError::NotMapped {
             axis: name.clone(),
             sub_device: sub_device.name.clone(),
@@ -207,7 +207,7 @@ impl Axis {
         report.statusword = input.statusword;
         if let Some(code) = self.inputs.error_code {
             report.error_code = code.unsigned(image) as u16;
-        } else if !matches!(report.state, Some(State::Fault | State::FaultReactionActive)) {
+        } else if !report.state.is_some_and(State::is_faulted) {
             report.error_code = 0;
         }
         self.feedback = AxisFeedback {
@@ -321,7 +321,7 @@ impl Axis {
             && output.target_velocity == 0
             && output.target_torque == 0;
         let image = main_device.outputs_mut(self.sub_device);
-        let mut write = |field: Option<Field>, value: u32| {
+        let mut write = |field: Option<Field32>, value: u32| {
             if let Some(field) = field {
                 field.write(image, value);
             }

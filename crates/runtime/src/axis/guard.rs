@@ -11,7 +11,7 @@ use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, S
 
 use super::{AxisConfiguration, AxisError, DigitalOutput};
 use crate::controller::AxisCommand;
-use crate::field::Field;
+use crate::field::Field32;
 
 /// Supervision and brake of one axis.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ impl Guard {
                     _ => {}
                 }
             }
-            let fault = matches!(state, Some(State::Fault | State::FaultReactionActive));
+            let fault = state.is_some_and(State::is_faulted);
             let feedback = AxisFeedback { phase, ..feedback };
             let seen = Seen { feedback, fault, stale, missed, homing, interlock, ending };
             let supervised = supervisor.step(elapsed, command.setpoint, &seen);
@@ -238,7 +238,7 @@ fn overruled(request: Request, intervention: Option<Intervention>) -> Request {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BrakeOutput {
     sub_device: usize,
-    field: Field,
+    field: Field32,
 }
 
 impl BrakeOutput {
@@ -251,7 +251,7 @@ impl BrakeOutput {
         let sub_device = main_device.sub_devices().get(position);
         let field = sub_device.and_then(|it| {
             let field = it.mapping.digital_outputs().nth(channel.checked_sub(1)?)?;
-            Field::new(field, it.output_bytes())
+            Field32::new(field, it.output_bytes())
         });
         let missing = || AxisError::NoBrakeOutput {
             axis: configuration.name.clone(),

@@ -19,7 +19,7 @@ use motion::{AxisPhase, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, Ra
 use timing::CycleRecord;
 
 use crate::controller::{Asked, AxisReport, AxisTarget, Freshness, Told};
-use crate::status::{Status, stop_number};
+use crate::status::{Status, stop_code};
 use figures::Figures;
 use rules::Refused;
 
@@ -162,7 +162,7 @@ fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
         },
         fresh: report.feedback.fresh,
         homed: report.homed,
-        stop: report.stop.map_or(0, stop_number),
+        stop: report.stop.map_or(0, |stop| stop_code(stop) as u8),
         position: report.feedback.position.0,
         velocity: report.feedback.velocity.0,
         effort: report.feedback.torque.0,

@@ -66,7 +66,7 @@ pub(crate) enum Fault {
     PowerLoss,
     /// The cable behind the first SubDevice breaks for good.
     CableBreak,
-    /// The last two SubDevices have changed places.
+    /// The last two SubDevices have changed places, before power-on: the bus does not come up, so its phases are one.
     Swapped,
     /// The second SubDevice answers in its mailbox no more.
     StuckMailbox,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::cia402::{ModeOfOperation, State};
-use ethercat::main_device::Stage;
+use ethercat::main_device::{ReceptionCounters, Stage};
 use ethercat::time::Instant;
 use onbeat_runtime::bring_up::BringUpError;
 use onbeat_runtime::cycle::Ended;
@@ -65,6 +65,7 @@ impl Outcome {
         took: Duration,
     ) -> Self {
         assert!(took < LONGEST, "{took:?} {cell:?}");
+        assert!(wire.went_wrong(), "nothing went wrong {cell:?}");
         let refused = matches!(error, BringUpError::OtherMainDevice { .. });
         check_that_others_are_told(cell, told || refused);
         check_that_the_refused_change_nothing(cell, refused, wire);
@@ -76,6 +77,8 @@ impl Outcome {
     pub(crate) fn of(cell: Cell, run: &Run<'_>) -> Self {
         let Run { ended, records, reports, told, took } = run;
         assert!(*took < LONGEST, "{took:?} {cell:?}");
+        assert!(ended.link.went_wrong(), "nothing went wrong {cell:?}");
+        check_that_it_was_counted(cell, &ended.status.reception);
         let taken: Vec<_> = records.iter().map(ServoRecord::taken).collect();
         check_set_points(cell, &taken, reports);
         exchange::check(cell, reports);
@@ -117,6 +120,25 @@ fn check_exit_code(cell: Cell, exit_code: u8, run: &Run<'_>, taken: &[Vec<Taken>
         })
         .collect();
     assert!(exit_code != 0 || hurt.is_empty(), "exit code {exit_code}, {hurt:?} {cell:?}");
+}
+
+/// What goes wrong with replies of the cycle is counted, even where nothing else comes of it. On the way up a reply has the time
+/// to be late.
+fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
+    let ReceptionCounters { lost, late, duplicate, foreign, truncated, mismatched, .. } = *reception;
+    let counted = match cell.fault {
+        Fault::Loss | Fault::Corrupt => lost,
+        Fault::Delay | Fault::Reorder => late,
+        Fault::Duplicate => duplicate,
+        Fault::Replay => late + duplicate,
+        Fault::Foreign => foreign,
+        Fault::Truncated => truncated,
+        // Which of them depends on the bit.
+        Fault::Altered => lost + foreign + truncated + mismatched,
+        _ => return,
+    };
+    let in_the_cycle = matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown);
+    assert!(counted > 0 || !in_the_cycle, "{reception:?} {cell:?}");
 }
 
 /// Where a drive went that it should not have.

@@ -8,6 +8,8 @@
 //! * inputs called fresh are, bit by bit, what the drive put into the frame of the cycle before (`exchange.rs`). A bit of process
 //!   data that was altered behind a right check sequence is all that EtherCAT cannot tell; altered headers, generation numbers
 //!   and working counters are told;
+//! * the fault took place, and where it is one of replies, who received them has counted it: *all well* is not the outcome of a
+//!   fault that never was;
 //! * the exit code is not 0 where drives or SubDevices were hurt, judged by what these went through;
 //! * other MainDevices are told of, and refused where they were first; nobody is told of where nobody is;
 //! * the run ends in bounded time.

@@ -64,6 +64,8 @@ pub(crate) struct Wire {
     /// Replies of before, the oldest first.
     history: VecDeque<Vec<u8>>,
     frames: u64,
+    /// What went wrong: frames lost or changed on their way, and what happened once.
+    spoilt: u64,
     second: Option<SecondMaster>,
 }
 
@@ -90,6 +92,8 @@ impl Wire {
             replies,
             history: VecDeque::new(),
             frames: 0,
+            // These change places before they have power.
+            spoilt: u64::from(cell.fault == Fault::Swapped),
             second: None,
         };
         if cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster {
@@ -103,6 +107,11 @@ impl Wire {
 
     pub(crate) fn segment(&self) -> &Segment {
         &self.segment
+    }
+
+    /// True if the fault took place: what comes of it is an outcome of the fault.
+    pub(crate) fn went_wrong(&self) -> bool {
+        self.spoilt > 0
     }
 
     /// The other MainDevice, if there is one.
@@ -158,8 +167,22 @@ impl Wire {
             Fault::SecondMaster => {
                 self.second = Some(SecondMaster::new(self.clock.now(), self.cell.seed));
             }
-            _ => {}
+            Fault::Swapped => {}
+            // Those go wrong frame by frame.
+            Fault::Loss
+            | Fault::Delay
+            | Fault::Duplicate
+            | Fault::Replay
+            | Fault::Reorder
+            | Fault::Corrupt
+            | Fault::Altered
+            | Fault::Foreign
+            | Fault::Truncated
+            | Fault::LinkDown
+            | Fault::InterfaceGone
+            | Fault::HostStall => return,
         }
+        self.spoilt += 1;
     }
 
     /// Those of whom a frame that leaves now gets inputs, if it gets to them.
@@ -196,53 +219,81 @@ impl Wire {
         }
     }
 
-    fn put(&mut self, due: Instant, bytes: Vec<u8>) {
-        self.replies.push_back((due, bytes));
-    }
-
     /// A reply on its way back.
-    fn reply(&mut self, mut bytes: Vec<u8>) {
+    fn reply(&mut self, bytes: Vec<u8>) {
         let due = self.clock.now() + ROUND_TRIP;
         if !self.is_on() {
-            return self.put(due, bytes);
+            return self.replies.push_back((due, bytes));
         }
+        let come = self.come_of(due, bytes.clone());
+        self.spoilt += u64::from(come != [(due, bytes)]);
+        self.replies.extend(come);
+    }
+
+    /// What comes of a reply while the passing fault is on, and when.
+    fn come_of(&mut self, due: Instant, mut bytes: Vec<u8>) -> Vec<(Instant, Vec<u8>)> {
         match self.cell.fault {
-            Fault::Delay => self.put(due + Duration::from_millis(5), bytes),
-            Fault::Duplicate => {
-                self.put(due, bytes.clone());
-                self.put(due, bytes);
-            }
+            Fault::Delay => vec![(due + Duration::from_millis(5), bytes)],
+            Fault::Duplicate => vec![(due, bytes.clone()), (due, bytes)],
             Fault::Replay => {
-                if let Some(old) = self.history.front().filter(|_| self.history.len() == INDICES).cloned() {
-                    self.put(due, old);
-                }
-                self.put(due, bytes);
+                let old = self.history.front().filter(|_| self.history.len() == INDICES).cloned();
+                old.into_iter().chain([bytes]).map(|bytes| (due, bytes)).collect()
             }
-            Fault::Reorder if self.frames % 2 == 0 => self.put(due + Duration::from_micros(1_100), bytes),
-            Fault::Corrupt if self.frames % 5 == 0 => {}
+            Fault::Reorder => {
+                let late = if self.frames % 2 == 0 { 1_100 } else { 0 };
+                vec![(due + Duration::from_micros(late), bytes)]
+            }
+            Fault::Corrupt if self.frames % 5 == 0 => Vec::new(),
             Fault::Altered if self.frames % 5 == 0 => {
                 let bit = self.random.usize(14 * 8..bytes.len() * 8);
                 self.newest.is_altered(&bytes, bit);
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                self.put(due, bytes);
+                vec![(due, bytes)]
             }
             Fault::Truncated => {
                 bytes.truncate(self.random.usize(14..bytes.len()));
-                self.put(due, bytes);
+                vec![(due, bytes)]
             }
             Fault::Foreign => {
-                for number in 0..5_u8 {
+                let foreign = (0..5_u8).map(|number| {
                     let mut foreign = al_control_for_all(AlControl::request(AlState::Op));
                     // Processed by an ESC, from another source; and no EtherCAT at all.
                     foreign[6..12].copy_from_slice(&[0x06, 0, 0, 0, 0, number]);
                     if number % 2 == 0 {
                         foreign[12] = 0x08;
                     }
-                    self.put(due, foreign);
-                }
-                self.put(due, bytes);
+                    foreign
+                });
+                foreign.chain([bytes]).map(|bytes| (due, bytes)).collect()
             }
-            _ => self.put(due, bytes),
+            Fault::Corrupt
+            | Fault::Altered
+            | Fault::Loss
+            | Fault::PowerLoss
+            | Fault::CableBreak
+            | Fault::Swapped
+            | Fault::StuckMailbox
+            | Fault::RefusedState
+            | Fault::SiiGarbage
+            | Fault::WatchdogExpiry
+            | Fault::ClockJump
+            | Fault::LinkDown
+            | Fault::InterfaceGone
+            | Fault::HostStall
+            | Fault::SecondMaster => vec![(due, bytes)],
+        }
+    }
+
+    /// What a transmit returns whose frame does not get to the segment; `None` for one that does.
+    fn lost_on_the_way(&self) -> Option<io::Result<()>> {
+        match self.cell.fault {
+            Fault::Loss if self.is_on() => Some(Ok(())),
+            Fault::Corrupt if self.is_on() && self.frames % 7 == 0 => Some(Ok(())),
+            Fault::LinkDown if self.is_on() => Some(Err(io::Error::from_raw_os_error(libc::ENETDOWN))),
+            Fault::InterfaceGone if self.began.is_some() => {
+                Some(Err(io::Error::from_raw_os_error(libc::ENXIO)))
+            }
+            _ => None,
         }
     }
 }
@@ -255,14 +306,9 @@ impl Link for Wire {
         let now = self.clock.now();
         self.segment.advance(now);
         self.newest.leaves(frame, now, [None; 3]);
-        match self.cell.fault {
-            Fault::Loss if self.is_on() => return Ok(()),
-            Fault::Corrupt if self.is_on() && self.frames % 7 == 0 => return Ok(()),
-            Fault::LinkDown if self.is_on() => return Err(io::Error::from_raw_os_error(libc::ENETDOWN)),
-            Fault::InterfaceGone if self.began.is_some() => {
-                return Err(io::Error::from_raw_os_error(libc::ENXIO));
-            }
-            _ => {}
+        if let Some(result) = self.lost_on_the_way() {
+            self.spoilt += 1;
+            return result;
         }
         self.newest.leaves(frame, now, self.readable());
         let mut bytes = frame.to_vec();
@@ -278,6 +324,7 @@ impl Link for Wire {
         }
         if self.cell.fault == Fault::HostStall && self.began == Some(now) {
             self.clock.advance(Duration::from_millis(50));
+            self.spoilt += 1;
         }
         Ok(())
     }

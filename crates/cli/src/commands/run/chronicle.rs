@@ -13,10 +13,11 @@ use runtime::status::Status;
 use runtime::verdict::{ENABLED_AFTER, LOST_AFTER};
 
 use super::interface::Interface;
-use super::trouble;
+use super::trouble::{self, MOST_NAMED};
 use crate::words;
 use crate::words::live_line::Voice;
 use crate::words::moment::{Moment, span};
+use crate::words::sub_devices::place;
 
 /// Tells what happens, until the measurement ends.
 pub(super) struct Chronicle {
@@ -88,8 +89,8 @@ impl Chronicle {
         self.closed = true;
         if self.lost() > 0 {
             self.voice.say(
-                "not all SubDevices exchange process data: those that do are brought to rest; all ends within 10 s, a second signal ends it \
-                 within 2 s",
+                "not all SubDevices exchange process data: those that do are brought to rest; a second signal ends it within 2 s, or \
+                 when the slowest brake holds",
             );
         }
     }
@@ -262,7 +263,8 @@ impl Chronicle {
     fn tell_powerless(&mut self, status: &Status, now: Instant) {
         for (number, report) in status.axes.iter().enumerate().take(self.axes.len()) {
             let axis = &mut self.axes[number];
-            let waits = self.period.saturating_mul(report.waits) >= ENABLED_AFTER && report.stop.is_none();
+            // A missing permission is told as what holds the axis.
+            let waits = report.has_waited(self.period) && report.stop.is_none();
             let told = std::mem::replace(&mut axis.told, waits);
             let (true, false, Some(why), Some(state)) =
                 (waits, told, report.kept_off(self.period), report.state)
@@ -286,8 +288,7 @@ impl Chronicle {
 
     /// A SubDevice, as people find it.
     fn place(&self, position: usize) -> String {
-        let name = self.sub_devices.get(position).map_or("?", |it| it.name.as_str());
-        format!("SubDevice {position} \"{name}\"")
+        place(position, self.sub_devices.get(position).map_or("?", |it| it.name.as_str()))
     }
 
     /// Several of them: a cable cut takes many.
@@ -338,9 +339,6 @@ fn is_stopped_too(next: &CycleEvent, cycle: u64, reason: StopReason) -> bool {
 fn is_freed_too(next: &CycleEvent, cycle: u64) -> bool {
     next.cycle == cycle && matches!(next.what, Happening::AxisFreed { .. })
 }
-
-/// SubDevices and axes named in one line.
-const MOST_NAMED: usize = 3;
 
 /// Cycles that did not take place, in a row, that are worth a line.
 const STALL: u64 = 20;

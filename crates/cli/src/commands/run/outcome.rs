@@ -107,7 +107,7 @@ impl<'a> Outcome<'a> {
     ) -> Self {
         let Standing { robot, status, .. } = *standing;
         let axes = robot.axes.iter().zip(&status.axes).enumerate().map(|(number, (axis, report))| {
-            let in_fault = matches!(report.state, Some(State::Fault | State::FaultReactionActive));
+            let in_fault = report.state.is_some_and(State::is_faulted);
             AxisOutcome {
                 name: &axis.name,
                 mode: robot::short_name(axis.mode),
@@ -204,7 +204,7 @@ impl<'a> Outcome<'a> {
         }
         let op = AlState::Op.to_string();
         for (position, it) in self.sub_devices.iter().enumerate() {
-            let place = format!("SubDevice {position} \"{}\"", it.name);
+            let place = words::sub_devices::place(position, it.name);
             let _ = match it.answers {
                 false => writeln!(text, "{place}: no answer"),
                 true if it.state != op => {

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use bridge::state::Stop;
 use ethercat::cia402::ErrorCode;
 use ethercat::main_device::Stage;
 use motion::supervision::StopReason;
 use robot::{InterlockKind, Robot};
 use runtime::cycle::Lost;
-use runtime::status::Status;
+use runtime::status::{Status, stop_code};
 use runtime::verdict::{Finding, KeptOff};
 
 use crate::failure::Failure;
 use crate::words::moment::span;
+use crate::words::sub_devices::place;
 
 /// Axes and SubDevices named one by one.
-const MOST_NAMED: usize = 3;
+pub(super) const MOST_NAMED: usize = 3;
 
 /// How the SubDevices and the axes stood when the run came to its end.
 pub(super) struct Standing<'a> {
@@ -139,7 +139,7 @@ impl Standing<'_> {
 
     fn place(&self, position: usize) -> String {
         let name = self.robot.bus.sub_devices.get(position).map_or("?", |it| it.name.as_str());
-        format!("SubDevice {position} \"{name}\"")
+        place(position, name)
     }
 
     fn time_of(&self, cycles: u32) -> Duration {
@@ -183,8 +183,7 @@ pub(super) fn kept_off_words(why: KeptOff) -> &'static str {
 
 /// Why supervision has an axis, in words.
 pub(super) fn stop_words(reason: StopReason) -> &'static str {
-    let number = StopReason::ALL.iter().position(|&it| it == reason).map_or(0, |index| index as u8 + 1);
-    Stop::from_code(number).map_or("for a reason unknown here", Stop::words)
+    stop_code(reason).words()
 }
 
 /// A drive's error code, object 0x603F, in words, with what to do.
