@@ -22,6 +22,7 @@ pub const DATAGRAM_OVERHEAD: usize = datagram::HEADER_LENGTH + WORKING_COUNTER_L
 pub const TYPE_DATAGRAMS: u8 = 1;
 
 /// Why bytes are not an EtherCAT frame of datagrams.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// Another protocol's frame.
