@@ -14,6 +14,7 @@ use rt::clock::{Clock, MonotonicClock};
 use rt::pacer::{Overruns, Pacer, Release};
 
 use super::{Bus, Error};
+use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, TAKE_DOWN_PATIENCE};
 use crate::cyclic;
 
 impl Bus {
@@ -177,10 +178,10 @@ impl<'a> Running<'a> {
                 if io.stop {
                     return Ok(());
                 }
-            } else if MonotonicClock.now().since(begun) > super::BRING_UP_PATIENCE {
+            } else if MonotonicClock.now().since(begun) > BRING_UP_PATIENCE {
                 let (stage, awaited) = (main_device.stage(), main_device.awaited());
-                let patience = super::BRING_UP_PATIENCE;
-                return Err(crate::bring_up::BringUpError::TimedOut { stage, patience, awaited }.into());
+                let patience = BRING_UP_PATIENCE;
+                return Err(BringUpError::TimedOut { stage, patience, awaited }.into());
             }
             self.transmit();
             self.check_lost(beat)?;
@@ -258,7 +259,7 @@ impl<'a> Running<'a> {
     fn take_down(&mut self) {
         let Some(main_device) = &mut self.bus.main_device else { return };
         main_device.request_state(AlState::Init);
-        let end = MonotonicClock.now() + DOWN_PATIENCE;
+        let end = MonotonicClock.now() + TAKE_DOWN_PATIENCE;
         while MonotonicClock.now() < end {
             self.transmit();
             let release = self.pacer.wait();
@@ -289,6 +290,3 @@ const LOST: Duration = Duration::from_secs(1);
 
 /// Cycles with safe outputs at most.
 const SAFE_CYCLES: u32 = 10;
-
-/// Time a bus may take to Init.
-const DOWN_PATIENCE: Duration = Duration::from_secs(2);
