@@ -170,6 +170,7 @@ impl<'a> Running<'a> {
                 if !std::mem::replace(&mut in_op, true) {
                     // On the way up there is time for everything.
                     self.report = RunReport::default();
+                    self.pacer.forget_overruns();
                 }
                 self.report.cycles += 1;
                 let events = &mut self.events;
