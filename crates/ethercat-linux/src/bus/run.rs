@@ -20,7 +20,8 @@ use crate::cyclic;
 impl Bus {
     /// Takes the bus to Op and calls `control` in each cycle there, until [`Io::stop`] or a [`super::StopHandle`] ends it. Then,
     /// and also where this returns an error, `control` panics or the program unwinds: outputs are safe ([`Bus::set_safe`]),
-    /// and the bus goes to Init. Where the process is killed, the SubDevices' watchdogs do that.
+    /// and the bus goes to Init. Where the process is killed, the SubDevices' watchdogs do that. Only a period that cannot be
+    /// run is refused beforehand: the bus stays in PreOp.
     ///
     /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never waits for the wire beyond its
     /// release. A SubDevice that falls out is told by [`Io::is_fresh`] and [`Io::event`], and the others go on. From Op on
