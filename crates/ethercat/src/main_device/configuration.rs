@@ -11,6 +11,8 @@ use crate::al::AlState;
 use crate::pdo::{Pdo, PdoMapping};
 use crate::wire::MacAddress;
 
+use super::limits;
+
 /// What the bus should be, and how far to bring it.
 #[derive(Clone, Debug)]
 pub struct Configuration {
@@ -59,10 +61,10 @@ impl Default for Configuration {
             replies: Replies::ProcessedSource,
             system_time_at_epoch: 0,
             first_generation: 0,
-            reply_timeout: Duration::from_millis(20),
-            state_timeout: Duration::from_secs(9),
-            mailbox_timeout: Duration::from_secs(2),
-            transfer_timeout: Duration::from_secs(5),
+            reply_timeout: limits::REPLY,
+            state_timeout: limits::STATE,
+            mailbox_timeout: limits::MAILBOX,
+            transfer_timeout: limits::TRANSFER,
         }
     }
 }
