@@ -211,7 +211,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     fn begin(&mut self, release: Release) {
-        let now = self.now();
+        let now = self.pacer.clock().now();
         self.record = CycleRecord::begin(release.cycle, release.instant.as_nanos(), now.as_nanos());
         self.record.skipped = u32::try_from(release.skipped).unwrap_or(u32::MAX);
         // An overrun on the way to Op moves nothing: it is counted only.
@@ -239,8 +239,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if let Err(error) = cyclic::receive(main_device, link, pacer.clock(), frame, end, waited) {
             self.note_link_error(&error);
         }
-        let now = self.now();
-        self.status.beat = self.main_device.end_beat(now);
+        self.status.beat = self.main_device.end_beat(self.now());
         self.finish(Phase::Receive);
     }
 
@@ -454,12 +453,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     }
 
     fn finish(&mut self, phase: Phase) {
-        let now = self.now();
+        let now = self.pacer.clock().now();
         self.record.finish(phase, now.as_nanos());
     }
 
+    /// The clock as it was read last, at the end of the phase before.
     fn now(&self) -> Instant {
-        self.pacer.clock().now()
+        Instant::from_nanos(self.record.end_ns)
     }
 }
 

@@ -62,6 +62,7 @@ impl Onbeat {
 
     fn beat(&mut self) -> Result<BeatReport, String> {
         let failed = |error: std::io::Error| error.to_string();
+        // One reading for the whole beat, as the cycle takes none besides those that end its phases.
         let now = self.clock.now();
         self.main_device.begin_beat(now);
         self.bytes_sent = 0;
@@ -71,9 +72,9 @@ impl Onbeat {
         }
         while self.main_device.awaiting() > 0 {
             let Some(length) = self.link.receive(&mut self.buffer, REPLY).map_err(failed)? else { break };
-            self.main_device.handle_frame(self.clock.now(), &self.buffer[..length]);
+            self.main_device.handle_frame(now, &self.buffer[..length]);
         }
-        Ok(self.main_device.end_beat(self.clock.now()))
+        Ok(self.main_device.end_beat(now))
     }
 
     fn reach_op(&mut self) -> Result<(), String> {

@@ -26,8 +26,16 @@ pub(super) struct Beat {
     spread_next: bool,
     /// What came back of each chunk: with one LRW the first, else of LWR and LRD.
     received: Vec<[Option<u16>; 2]>,
-    /// Everybody's part in this beat, by position.
+    /// Datagrams of a beat, in the one layout and spread.
+    datagrams: [usize; 2],
+    /// Datagrams that came back in this beat with everybody's part in them.
+    whole_datagrams: usize,
+    /// Everybody's part in this beat, by position, unless it is the same for all.
     members: Vec<Member>,
+    /// Everybody's inputs are fresh and outputs taken, or nobody's.
+    all: Option<bool>,
+    /// Some inputs take more than one datagram.
+    has_cut: bool,
     /// Of each group: inputs of all fresh, outputs of all taken.
     groups: Vec<[bool; 2]>,
     /// Beats are being made.
@@ -97,6 +105,8 @@ impl Beat {
             member.has_inputs |= !is_output;
             member.is_cut |= !is_output && share.bits > CHUNK_CAPACITY * 8;
         }
+        self.datagrams = [&layout.chunks, &layout.spread].map(|it| it.iter().flat_map(parts).count());
+        self.has_cut = self.members.iter().any(|it| it.is_cut);
         self.groups = vec![[false; 2]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
         self.layout = layout;
     }
@@ -110,7 +120,11 @@ impl Beat {
         if chunk.is_cut {
             self.cut.newest = number as u16;
         }
-        if part == ChunkPart::Outputs || working_counter != expected(chunk, part) {
+        if working_counter != expected(chunk, part) {
+            return;
+        }
+        self.whole_datagrams += 1;
+        if part == ChunkPart::Outputs {
             return;
         }
         let start = if part == ChunkPart::Both { chunk.outputs.len() } else { 0 };
@@ -119,12 +133,12 @@ impl Beat {
 
     /// True if the inputs of the SubDevice at `position` came in with the beat that has ended, and its group's.
     pub(super) fn is_fresh(&self, position: usize) -> bool {
-        self.running && self.members.get(position).is_some_and(|it| it.fresh)
+        self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.fresh))
     }
 
     /// True if the outputs of the SubDevice at `position` were taken in the beat that has ended, and its group's.
     pub(super) fn is_taken(&self, position: usize) -> bool {
-        self.running && self.members.get(position).is_some_and(|it| it.taken)
+        self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.taken))
     }
 
     /// A reply came that is late or a duplicate: its request may have opened buffers.
@@ -158,9 +172,11 @@ impl Beat {
         self.next_datagram = (0, ChunkPart::Both);
         self.frames_sent = 0;
         self.services = SERVICES_A_BEAT;
-        for member in &mut self.members {
+        self.all = Some(false);
+        self.whole_datagrams = 0;
+        for member in self.members.iter_mut().filter(|_| self.has_cut) {
             member.closed_before = member.is_complete && !self.cut.disturbed;
-            (member.is_complete, member.fresh, member.taken) = (false, false, false);
+            member.is_complete = false;
         }
         self.cut = CutInputs::default();
         self.received.fill([None; 2]);
@@ -168,6 +184,24 @@ impl Beat {
 
     /// What has come back is all there will be: whose it is, and how the next beat is laid out.
     fn end(&mut self, report: &mut BeatReport, may_spread: bool) {
+        report.spread = self.spread;
+        // What most beats are, told without looking at anybody. Cut inputs are another matter.
+        let is_whole = !self.has_cut && self.whole_datagrams == self.datagrams[usize::from(self.spread)];
+        self.all = is_whole.then_some(true);
+        let all = is_whole || self.end_of_each(report);
+        report.all_fresh = all && report.frames_lost == 0;
+        self.whole_beats = if report.all_fresh { self.whole_beats.saturating_add(1) } else { 0 };
+        self.spread_next = match self.spread {
+            true => self.whole_beats < WHOLE_AGAIN,
+            false => may_spread && report.working_counter_errors > 0,
+        };
+        if self.spread_next != self.spread {
+            self.whole_beats = 0;
+        }
+    }
+
+    /// Finds out whose part the beat was, and counts datagrams that somebody is missing in. True if it was everybody's.
+    fn end_of_each(&mut self, report: &mut BeatReport) -> bool {
         let undisturbed = !self.cut.disturbed;
         for member in &mut self.members {
             (member.is_complete, member.taken) = (true, true);
@@ -194,22 +228,14 @@ impl Beat {
                 (*fresh, *taken) = (*fresh && it.fresh, *taken && it.taken);
             }
         }
-        report.spread = self.spread;
-        report.all_fresh = report.frames_lost == 0;
+        let mut all = true;
         for it in &mut self.members {
             if let Some(group) = it.group {
                 [it.fresh, it.taken] = self.groups[usize::from(group)];
             }
-            report.all_fresh &= it.fresh && it.taken;
+            all &= it.fresh && it.taken;
         }
-        self.whole_beats = if report.all_fresh { self.whole_beats.saturating_add(1) } else { 0 };
-        self.spread_next = match self.spread {
-            true => self.whole_beats < WHOLE_AGAIN,
-            false => may_spread && report.working_counter_errors > 0,
-        };
-        if self.spread_next != self.spread {
-            self.whole_beats = 0;
-        }
+        all
     }
 
     fn is_due(&self) -> bool {
@@ -314,7 +340,8 @@ impl MainDevice {
                     let address = at(SyncManager::register(1) + sync_manager::STATUS_OFFSET);
                     outgoing.push(Command::Fprd, address, 1, Owner::MailboxStatus(position));
                 }
-                self.beat.diagnosed = (position + 1) % self.sub_devices.len().max(1) as u16;
+                let is_last = usize::from(position) + 1 >= self.sub_devices.len();
+                self.beat.diagnosed = if is_last { 0 } else { position + 1 };
             }
         }
         self.beat.emit(&mut outgoing);

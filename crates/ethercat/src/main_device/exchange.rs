@@ -2,17 +2,20 @@
 //!
 //! Every frame starts with a NOP datagram that carries a 32-bit generation number, which SubDevices pass
 //! on unchanged. A reply belongs to a frame when index and generation match and every datagram has the
-//! command, address and length that were sent. Eight bits of index alone come round again too soon: after
+//! command, address and length that were sent. Each slot keeps its frame for that comparison, and for the next frame
+//! in it, which is mostly the same. Eight bits of index alone come round again too soon: after
 //! a long stall a MainDevice that trusts them takes old replies for new ones, for ever.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use crate::link::MAXIMUM_FRAME_LENGTH;
 use crate::time::Instant;
 use crate::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use crate::wire::frame::{self, FrameError};
 use crate::wire::{
-    Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16, read_u32,
+    Address, Command, DatagramHeader, FrameBuilder, MacAddress, datagram, read_u16, read_u32, read_u64,
 };
 
 use super::report::{Reception, ReceptionCounters};
@@ -73,11 +76,11 @@ pub(super) enum Purpose {
     Service,
 }
 
-/// A datagram that was sent.
+/// A datagram of a frame that was built.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    command: Command,
-    address: u32,
+    /// What of its header's first eight bytes SubDevices leave as it was sent.
+    fixed: u64,
     length: u16,
     /// Where its header stands in the frame: SubDevices change nothing about that.
     offset: u16,
@@ -89,16 +92,32 @@ pub(super) struct Sent {
 enum SlotState {
     Unused,
     InFlight(Purpose),
-    Answered,
-    Lost,
+    /// Answered or lost.
+    Over,
 }
 
+/// A frame, kept as it was sent: the next one in this slot is mostly the same, and its reply is compared with it.
 #[derive(Debug)]
 struct Slot {
     state: SlotState,
     generation: u32,
     sent_at: Instant,
+    /// Bytes of the frame.
+    length: usize,
+    frame: Vec<u8>,
+    /// Those behind the generation number.
     datagrams: Vec<Sent>,
+}
+
+/// Generation numbers, and what became of them.
+#[derive(Debug, Default)]
+struct Numbers {
+    /// The newest.
+    generation: u32,
+    /// Which of the newest were answered; the newest is the lowest bit.
+    answered: u64,
+    /// Frames on their way, by purpose.
+    in_flight: [usize; 2],
 }
 
 /// The frames on their way.
@@ -106,9 +125,7 @@ struct Slot {
 pub(super) struct Exchange {
     source: MacAddress,
     slots: Vec<Slot>,
-    next: usize,
-    generation: u32,
-    in_flight: [usize; 2],
+    numbers: Numbers,
     /// Replies marked as circulating count: who sits behind a port 0 without a link marks them.
     pub(super) takes_circulating: bool,
     /// Replies from our own source address count, if a SubDevice has touched them.
@@ -119,20 +136,53 @@ pub(super) struct Exchange {
     pub(super) counters: ReceptionCounters,
 }
 
-impl Exchange {
-    pub(super) fn new(source: MacAddress) -> Self {
-        let slot = || Slot {
+impl Slot {
+    /// A frame of a generation number and nothing else.
+    fn new(index: usize, source: MacAddress) -> Self {
+        let mut frame = vec![0; MAXIMUM_FRAME_LENGTH];
+        let nop = DatagramHeader::new(Command::Nop, index as u8, Address::Logical(0), GENERATION_LENGTH);
+        FrameBuilder::new(&mut frame, source).push(nop);
+        Self {
             state: SlotState::Unused,
             generation: 0,
             sent_at: Instant::EPOCH,
+            length: 0,
+            frame,
             datagrams: Vec::with_capacity(DATAGRAMS),
-        };
+        }
+    }
+
+    /// Where the header of the last of the first `count` datagrams stands; without one, the generation number's.
+    fn last_of(&self, count: usize) -> usize {
+        self.datagrams[..count].last().map_or(frame::DATAGRAMS_OFFSET, |sent| sent.offset.into())
+    }
+
+    /// Compares `reply`, whose datagrams end at `end`, with what was sent, in one pass.
+    fn compare(&self, reply: &[u8], end: usize, circulating: u64) -> Result<(), Reception> {
+        if head(reply, frame::DATAGRAMS_OFFSET) & MORE_FOLLOWS == 0 {
+            return Err(Reception::Truncated);
+        }
+        for sent in &self.datagrams {
+            let at = usize::from(sent.offset);
+            if sent.working_counter() + datagram::WORKING_COUNTER_LENGTH > end {
+                return Err(Reception::Truncated);
+            }
+            let differs = (head(reply, at) ^ head(&self.frame, at)) & (sent.fixed | circulating);
+            if differs != 0 {
+                let ends = differs == MORE_FOLLOWS && head(reply, at) & MORE_FOLLOWS == 0;
+                return Err(if ends { Reception::Truncated } else { Reception::Mismatched });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Exchange {
+    pub(super) fn new(source: MacAddress) -> Self {
         Self {
             source,
-            slots: (0..SLOTS).map(|_| slot()).collect(),
-            next: 0,
-            generation: 0,
-            in_flight: [0; 2],
+            slots: (0..SLOTS).map(|index| Slot::new(index, source)).collect(),
+            numbers: Numbers::default(),
             takes_circulating: true,
             takes_unchanged_source: false,
             unchanged_source: 0,
@@ -143,24 +193,39 @@ impl Exchange {
 
     /// The same, with generation numbers that go on from this one.
     pub(super) fn starting_at(self, generation: u32) -> Self {
-        Self { generation, ..self }
+        Self { numbers: Numbers { generation, ..self.numbers }, ..self }
     }
 
     /// Frames of this purpose that are on their way.
     pub(super) fn in_flight(&self, purpose: Purpose) -> usize {
-        self.in_flight[purpose as usize]
+        self.numbers.in_flight[purpose as usize]
     }
 
-    /// Starts a frame in `buffer`, or `None` while all slots are on their way.
+    /// Starts a frame for `buffer`, or `None` while all slots are on their way.
+    ///
+    /// Process data takes the first slot that is free, so that the frames of a beat are found where the last beat left
+    /// them; all else takes the last.
     pub(super) fn open<'a>(&'a mut self, purpose: Purpose, buffer: &'a mut [u8]) -> Option<Outgoing<'a>> {
-        let index = (0..SLOTS)
-            .map(|ahead| (self.next + ahead) % SLOTS)
-            .find(|&index| !matches!(self.slots[index].state, SlotState::InFlight(_)))?;
-        let mut builder = FrameBuilder::new(buffer, self.source);
-        let nop = DatagramHeader::new(Command::Nop, index as u8, Address::Logical(0), GENERATION_LENGTH);
-        builder.push_data(nop, &self.generation.wrapping_add(1).to_le_bytes())?;
-        self.slots[index].datagrams.clear();
-        Some(Outgoing { exchange: self, builder, index, purpose })
+        let is_free = |&index: &usize| !matches!(self.slots[index].state, SlotState::InFlight(_));
+        let index = match purpose {
+            Purpose::ProcessData => (0..SLOTS).find(is_free)?,
+            Purpose::Service => {
+                let index = (0..SLOTS).rfind(is_free)?;
+                self.slots[index].datagrams.clear();
+                index
+            }
+        };
+        let Self { slots, numbers, counters, .. } = self;
+        Some(Outgoing {
+            slot: slots.get_mut(index)?,
+            numbers,
+            counters,
+            buffer,
+            index,
+            purpose,
+            count: 0,
+            is_new: false,
+        })
     }
 
     /// Finds the frame that `bytes` answer. Counts and refuses everything else.
@@ -171,8 +236,11 @@ impl Exchange {
         }
         match outcome {
             Ok((index, purpose)) => {
-                self.slots[index].state = SlotState::Answered;
-                self.in_flight[purpose as usize] -= 1;
+                let slot = &mut self.slots[index];
+                slot.state = SlotState::Over;
+                let age = self.numbers.generation.wrapping_sub(slot.generation);
+                self.numbers.answered |= 1_u64.checked_shl(age).unwrap_or(0);
+                self.numbers.in_flight[purpose as usize] -= 1;
                 self.counters.accepted += 1;
             }
             Err(reception) => self.counters.count(reception),
@@ -193,7 +261,8 @@ impl Exchange {
             Err(reception) if self.takes_unchanged_source => return Err(reception),
             _ => return Err(Reception::Foreign),
         };
-        if !self.slots[index].datagrams.iter().any(|sent| sent.is_touched(bytes)) {
+        if !self.slots[index].datagrams.iter().any(|sent| sent.is_touched(&self.slots[index].frame, bytes))
+        {
             self.reflected += 1;
             return Err(Reception::Foreign);
         }
@@ -209,46 +278,41 @@ impl Exchange {
             }
             Err(_) => return Err(Reception::Truncated),
         };
-        let place =
-            frame::place_at(bytes, frame::DATAGRAMS_OFFSET, end).map_err(|_| Reception::Truncated)?;
-        let first = place.header;
-        let generation = <[u8; 4]>::try_from(&bytes[place.data()])
-            .map(u32::from_le_bytes)
-            .ok()
-            .filter(|&it| first.command == Command::Nop && first.address == 0 && self.is_ours(it))
-            .ok_or(Reception::OtherMainDevice)?;
-        let slot = self.slots.get(usize::from(first.index)).ok_or(Reception::Mismatched)?;
-        let purpose = match slot.state {
-            SlotState::Unused => return Err(Reception::Mismatched),
-            // An older frame of this slot: long lost, or answered and now here again.
-            _ if slot.generation != generation => return Err(Reception::Late),
-            SlotState::InFlight(purpose) => purpose,
-            SlotState::Answered => return Err(Reception::Duplicate),
-            SlotState::Lost => return Err(Reception::Late),
-        };
-        let mut before = place;
-        for sent in &slot.datagrams {
-            if !before.header.more_follows {
-                return Err(Reception::Truncated);
-            }
-            let place = frame::place_at(bytes, before.end(), end).map_err(|_| Reception::Truncated)?;
-            let received = &place.header;
-            let circulates = received.circulating && !self.takes_circulating;
-            if circulates || received.index != first.index || !sent.is_echoed_by(received) {
-                return Err(Reception::Mismatched);
-            }
-            before = place;
+        let first = frame::DATAGRAMS_OFFSET;
+        if (head(bytes, first) ^ GENERATION_HEAD) & GENERATION_FIXED != 0 {
+            let cut = frame::place_at(bytes, first, end).is_err();
+            return Err(if cut { Reception::Truncated } else { Reception::OtherMainDevice });
         }
-        if before.header.more_follows {
-            Err(Reception::Mismatched)
-        } else {
-            Ok((first.index.into(), purpose))
+        if end < first + GENERATION_END {
+            return Err(Reception::Truncated);
         }
+        let generation = read_u32(bytes, first + datagram::HEADER_LENGTH).unwrap_or(0);
+        if !self.is_ours(generation) {
+            return Err(Reception::OtherMainDevice);
+        }
+        let index = usize::from(bytes[first + 1]);
+        let slot = self.slots.get(index).ok_or(Reception::Mismatched)?;
+        match slot.state {
+            SlotState::Unused => Err(Reception::Mismatched),
+            SlotState::InFlight(purpose) if slot.generation == generation => {
+                let circulating = if self.takes_circulating { 0 } else { CIRCULATING };
+                slot.compare(bytes, end, circulating).map(|()| (index, purpose))
+            }
+            // Of an older frame, or of one that is over.
+            _ if self.was_answered(generation) => Err(Reception::Duplicate),
+            _ => Err(Reception::Late),
+        }
+    }
+
+    /// True if the frame of this generation was answered, as long as that is remembered.
+    fn was_answered(&self, generation: u32) -> bool {
+        let age = self.numbers.generation.wrapping_sub(generation);
+        self.numbers.answered.checked_shr(age).is_some_and(|answered| answered & 1 == 1)
     }
 
     /// True if one of our newest frames had this generation number.
     fn is_ours(&self, generation: u32) -> bool {
-        u64::from(self.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
+        u64::from(self.numbers.generation.wrapping_sub(generation)) < self.counters.sent.min(REMEMBERED)
     }
 
     /// The datagrams of a slot, taken out so that their owners can be served; [`Exchange::put_back`] them.
@@ -262,14 +326,14 @@ impl Exchange {
 
     /// The next frame of `purpose` that was sent at least `age` before `now`; it is lost from here on.
     pub(super) fn expire(&mut self, purpose: Purpose, now: Instant, age: Duration) -> Option<usize> {
-        if self.in_flight[purpose as usize] == 0 {
+        if self.numbers.in_flight[purpose as usize] == 0 {
             return None;
         }
         let is_expired =
             |slot: &Slot| slot.state == SlotState::InFlight(purpose) && now.since(slot.sent_at) >= age;
         let index = self.slots.iter().position(is_expired)?;
-        self.slots[index].state = SlotState::Lost;
-        self.in_flight[purpose as usize] -= 1;
+        self.slots[index].state = SlotState::Over;
+        self.numbers.in_flight[purpose as usize] -= 1;
         self.counters.lost += 1;
         Some(index)
     }
@@ -285,47 +349,70 @@ impl Sent {
     /// Data and working counter in an accepted reply.
     pub(super) fn answer<'a>(&self, reply: &'a [u8]) -> (&'a [u8], u16) {
         let start = usize::from(self.offset) + datagram::HEADER_LENGTH;
-        let end = start + usize::from(self.length);
+        let end = self.working_counter();
         // Accepted means that every datagram stands where it was sent.
         (reply.get(start..end).unwrap_or_default(), read_u16(reply, end).unwrap_or(0))
     }
 
-    /// True if an accepted reply shows that a SubDevice was passed: its working counter counts, or its position.
-    fn is_touched(&self, reply: &[u8]) -> bool {
-        let address = read_u32(reply, usize::from(self.offset) + ADDRESS_OFFSET);
-        self.answer(reply).1 != 0 || address != Some(self.address)
+    fn working_counter(&self) -> usize {
+        usize::from(self.offset) + datagram::HEADER_LENGTH + usize::from(self.length)
     }
 
-    /// Whether `received` is what SubDevices make of this datagram. They count the position up in
-    /// auto-increment and broadcast commands; station and logical addresses come back as sent.
-    fn is_echoed_by(&self, received: &DatagramHeader) -> bool {
-        let position_counts = matches!(
-            self.command,
-            Command::Aprd
-                | Command::Apwr
-                | Command::Aprw
-                | Command::Armw
-                | Command::Brd
-                | Command::Bwr
-                | Command::Brw
-        );
-        let fixed: u32 = if position_counts { 0xFFFF_0000 } else { 0xFFFF_FFFF };
-        received.command == self.command
-            && received.length == self.length
-            && received.address & fixed == self.address & fixed
+    /// True if an accepted reply to `frame` shows that a SubDevice was passed: its working counter counts, or its
+    /// position.
+    fn is_touched(&self, frame: &[u8], reply: &[u8]) -> bool {
+        let at = usize::from(self.offset);
+        self.answer(reply).1 != 0 || (head(frame, at) ^ head(reply, at)) & ADDRESS != 0
     }
+}
+
+/// Parts of the first eight bytes of a datagram's header, read as one little-endian number (ETG.1000.4, 5.4.1).
+const COMMAND: u64 = 0xFF;
+const INDEX: u64 = 0xFF << 8;
+const POSITION: u64 = 0xFFFF << 16;
+const ADDRESS: u64 = 0xFFFF_FFFF << 16;
+const LENGTH: u64 = 0x07FF << 48;
+const CIRCULATING: u64 = 1 << 62;
+const MORE_FOLLOWS: u64 = 1 << 63;
+
+/// What of a datagram of `command` SubDevices leave as it was sent. They count the position up in auto-increment and
+/// broadcast commands; station and logical addresses come back as sent.
+const fn fixed(command: Command) -> u64 {
+    use Command::{Aprd, Aprw, Apwr, Armw, Brd, Brw, Bwr};
+    let all = COMMAND | INDEX | ADDRESS | LENGTH | MORE_FOLLOWS;
+    match command {
+        Aprd | Apwr | Aprw | Armw | Brd | Bwr | Brw => all & !POSITION,
+        _ => all,
+    }
+}
+
+/// The generation number's datagram: command NOP, address 0, four bytes.
+const GENERATION_HEAD: u64 = (GENERATION_LENGTH as u64) << 48;
+const GENERATION_FIXED: u64 = COMMAND | ADDRESS | LENGTH;
+const GENERATION_END: usize = frame::DATAGRAM_OVERHEAD + GENERATION_LENGTH as usize;
+
+/// The first eight bytes of the header at `offset`; 0 past the end.
+fn head(bytes: &[u8], offset: usize) -> u64 {
+    read_u64(bytes, offset).unwrap_or(0)
 }
 
 /// A frame being filled.
 pub(super) struct Outgoing<'a> {
-    exchange: &'a mut Exchange,
-    builder: FrameBuilder<'a>,
+    slot: &'a mut Slot,
+    numbers: &'a mut Numbers,
+    counters: &'a mut ReceptionCounters,
+    buffer: &'a mut [u8],
     index: usize,
     purpose: Purpose,
+    /// Datagrams so far, of those that stand in the slot.
+    count: usize,
+    /// The last of them was not there before: none stands behind it.
+    is_new: bool,
 }
 
 impl Outgoing<'_> {
-    /// Appends a datagram of `length` zeroed bytes and returns them, or `None` if it does not fit.
+    /// Appends a datagram of `length` bytes and returns them, or `None` if it does not fit. They are zeroed, or where
+    /// `owner` wrote to them before, as he left them.
     pub(super) fn push(
         &mut self,
         command: Command,
@@ -333,37 +420,69 @@ impl Outgoing<'_> {
         length: usize,
         owner: Owner,
     ) -> Option<&mut [u8]> {
-        let datagrams = &mut self.exchange.slots[self.index].datagrams;
-        if datagrams.len() == datagrams.capacity() {
+        if !self.stands_already(command, address, length, owner) {
+            self.build(command, address, length, owner)?;
+        }
+        let sent = self.slot.datagrams[self.count];
+        self.count += 1;
+        self.slot.frame.get_mut(usize::from(sent.offset) + datagram::HEADER_LENGTH..sent.working_counter())
+    }
+
+    /// True if such a datagram stands in its place; all that it then takes is the address.
+    fn stands_already(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> bool {
+        let Some(sent) = self.slot.datagrams.get_mut(self.count) else { return false };
+        let at = usize::from(sent.offset);
+        let Some(there) = self.slot.frame.get_mut(at..at + datagram::HEADER_LENGTH) else { return false };
+        let is_alike = there[0] == command.number() && usize::from(sent.length) == length;
+        // What one wrote is no other's.
+        if !is_alike || command.writes() && sent.owner != owner {
+            return false;
+        }
+        there[ADDRESS_OFFSET..ADDRESS_OFFSET + 4].copy_from_slice(&address.raw().to_le_bytes());
+        sent.owner = owner;
+        true
+    }
+
+    /// Puts a new datagram in the place of all that follow.
+    #[cold]
+    fn build(&mut self, command: Command, address: Address, length: usize, owner: Owner) -> Option<()> {
+        let (slot, length) = (&mut *self.slot, u16::try_from(length).ok()?);
+        if self.count == slot.datagrams.capacity() {
             return None;
         }
-        let length = u16::try_from(length).ok()?;
         let header = DatagramHeader::new(command, self.index as u8, address, length);
-        let place = self.builder.push(header)?;
-        datagrams.push(Sent {
-            command,
-            address: address.raw(),
-            length,
-            offset: place.offset as u16,
-            owner,
-        });
-        Some(self.builder.data_mut(&place))
+        let last = slot.last_of(self.count);
+        let room = self.buffer.len().min(slot.frame.len());
+        let place = FrameBuilder::resume(&mut slot.frame[..room], last)?.push(header)?;
+        slot.datagrams.truncate(self.count);
+        slot.datagrams.push(Sent { fixed: fixed(command), length, offset: place.offset as u16, owner });
+        self.is_new = true;
+        Some(())
     }
 
     /// Puts the frame on its way and returns its length, or `None` if no datagram was appended.
     pub(super) fn send(self, now: Instant) -> Option<usize> {
-        let slot = &mut self.exchange.slots[self.index];
-        if slot.datagrams.is_empty() {
+        let Self { slot, numbers, .. } = self;
+        if self.count == 0 {
             return None;
         }
-        self.exchange.generation = self.exchange.generation.wrapping_add(1);
-        slot.generation = self.exchange.generation;
+        if self.is_new || self.count < slot.datagrams.len() {
+            let last = slot.last_of(self.count);
+            slot.datagrams.truncate(self.count);
+            slot.length = FrameBuilder::resume(&mut slot.frame, last)?.finish();
+        }
+        let out = self.buffer.get_mut(..slot.length)?;
+        numbers.generation = numbers.generation.wrapping_add(1);
+        numbers.answered <<= 1;
+        numbers.in_flight[self.purpose as usize] += 1;
+        slot.generation = numbers.generation;
         slot.state = SlotState::InFlight(self.purpose);
         slot.sent_at = now;
-        self.exchange.in_flight[self.purpose as usize] += 1;
-        self.exchange.next = (self.index + 1) % SLOTS;
-        self.exchange.counters.sent += 1;
-        Some(self.builder.finish())
+        self.counters.sent += 1;
+        let at = frame::DATAGRAMS_OFFSET + datagram::HEADER_LENGTH;
+        slot.frame[at..at + 4].copy_from_slice(&slot.generation.to_le_bytes());
+        out.copy_from_slice(&slot.frame[..slot.length]);
+        Some(slot.length)
     }
 }
 
@@ -395,6 +514,69 @@ mod tests {
         assert_eq!(exchange.accept(&frame), Err(Reception::Duplicate));
         assert_eq!(exchange.in_flight(Purpose::ProcessData), 0);
         assert_eq!((exchange.counters.accepted, exchange.counters.duplicate), (1, 1));
+    }
+
+    #[test]
+    fn a_duplicate_is_known_when_its_slot_has_long_been_in_use_again() {
+        let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
+        let lost = sent_frame(&mut exchange);
+        assert!(exchange.expire(Purpose::ProcessData, Instant::EPOCH, Duration::ZERO).is_some());
+        let answered = sent_frame(&mut exchange);
+        assert!(exchange.accept(&answered).is_ok());
+        for _ in 0..60 {
+            let newest = sent_frame(&mut exchange);
+            assert_eq!(exchange.accept(&answered), Err(Reception::Duplicate));
+            assert_eq!(exchange.accept(&lost), Err(Reception::Late));
+            assert_eq!(exchange.accept(&newest), Ok((0, Purpose::ProcessData)), "it has the same slot");
+        }
+    }
+
+    /// Bytes of a frame of these datagrams. Writers leave half of what they may write as it is.
+    fn built(exchange: &mut Exchange, datagrams: &[(Command, Address, usize, Owner)]) -> Vec<u8> {
+        let mut buffer = vec![0xEE; 1514];
+        let mut outgoing = exchange.open(Purpose::ProcessData, &mut buffer).unwrap();
+        for &(command, address, length, owner) in datagrams {
+            let data = outgoing.push(command, address, length, owner).unwrap();
+            if let Owner::Chunk(chunk, _) = owner {
+                data[..(length / 2) >> chunk].fill(0xA5);
+            }
+        }
+        let length = outgoing.send(Instant::EPOCH).unwrap();
+        buffer.truncate(length);
+        buffer
+    }
+
+    #[test]
+    fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
+        let lrw = |length, chunk| {
+            let owner = Owner::Chunk(chunk, ChunkPart::Both);
+            (Command::Lrw, Address::Logical(0x1_0000 + u32::from(chunk)), length, owner)
+        };
+        let status = (Command::Brd, Address::Broadcast { register: 0x130 }, 2, Owner::BusStatus);
+        let mail = |station| {
+            let address = Address::Station { station, register: 0x80D };
+            (Command::Fprd, address, 1, Owner::MailboxStatus(station))
+        };
+        let frames = [
+            vec![status, mail(1), lrw(8, 0)],
+            vec![status, mail(2), lrw(8, 0)],
+            vec![status, lrw(8, 0)],
+            vec![status, mail(1), lrw(80, 0), lrw(8, 1)],
+            vec![status, mail(1), lrw(80, 1)],
+            vec![status],
+            vec![lrw(8, 1), status, mail(1)],
+            vec![lrw(8, 0), status],
+        ];
+        let mut kept = Exchange::new(MacAddress::MAIN_DEVICE);
+        let each_behind_each =
+            frames.iter().flat_map(|first| frames.iter().flat_map(move |it| [first, it]));
+        for (number, datagrams) in each_behind_each.enumerate() {
+            let mut fresh = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(number as u32);
+            let mut frame = built(&mut kept, datagrams);
+            assert_eq!(frame, built(&mut fresh, datagrams), "frame {number}");
+            frame[SOURCE_OFFSET] |= PROCESSED_BIT;
+            assert_eq!(kept.accept(&frame), Ok((0, Purpose::ProcessData)), "frame {number}");
+        }
     }
 
     #[test]

@@ -61,7 +61,7 @@ use beat::Beat;
 use exchange::{Exchange, Owner, Purpose};
 use others::Others;
 use phase::{Broadcasts, Phase, Plans};
-use worker::{Outcome, Worker};
+use worker::{Outcome, Worker, Workers};
 
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};
 pub use configuration::{
@@ -93,11 +93,13 @@ pub struct MainDevice {
     phase_since: Instant,
     broadcasts: Broadcasts,
     sub_devices: Vec<SubDevice>,
-    workers: Vec<Worker>,
+    workers: Workers,
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.
     next_worker: usize,
     beat: Beat,
+    /// AL status of all SubDevices together where each is as it was brought up.
+    status_in_op: AlStatus,
     reference: Option<u16>,
     /// System time read last, and when it came.
     reference_time: Option<(u64, Instant)>,
@@ -123,10 +125,11 @@ impl MainDevice {
             phase_since: Instant::EPOCH,
             broadcasts: Broadcasts::new(&bring_up::OPEN_PORTS),
             sub_devices: Vec::new(),
-            workers: Vec::new(),
+            workers: Workers::default(),
             plans: Vec::new(),
             next_worker: 0,
             beat: Beat::default(),
+            status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,
             reference_time: None,
             requests: VecDeque::with_capacity(REQUESTS),
@@ -141,6 +144,9 @@ impl MainDevice {
         // Process data first: nothing that can wait stands before it.
         if let Some(length) = self.transmit_process_data(now, buffer) {
             return Some(length);
+        }
+        if self.is_quiet() {
+            return None;
         }
         self.expire_services(now);
         self.advance(now);
@@ -171,7 +177,9 @@ impl MainDevice {
             self.deliver(now, sent.owner, data, working_counter);
         }
         self.exchange.put_back(index, sent);
-        self.advance(now);
+        if !self.is_quiet() {
+            self.advance(now);
+        }
         Reception::Accepted
     }
 
@@ -300,7 +308,7 @@ impl MainDevice {
         };
         let all =
             self.broadcasts.awaited().map(|register| format!("all SubDevices: register {register:#06x}"));
-        all.into_iter().chain(self.sub_devices.iter().zip(&self.workers).filter_map(named)).collect()
+        all.into_iter().chain(self.sub_devices.iter().zip(self.workers.iter()).filter_map(named)).collect()
     }
 
     /// Frames sent and received since the start.
@@ -374,10 +382,10 @@ impl MainDevice {
                     Some(crate::register::dc::difference_nanoseconds(register));
             }
             Owner::MailboxStatus(position) if working_counter == 1 => {
-                let worker = &mut self.workers[usize::from(position)];
-                if data[0] & crate::register::sync_manager::STATUS_MAILBOX_FULL != 0 && worker.takes_mail()
-                {
-                    worker.mailbox.fetch_mail(now);
+                let place = usize::from(position);
+                let is_full = data[0] & crate::register::sync_manager::STATUS_MAILBOX_FULL != 0;
+                if is_full && self.workers[place].takes_mail() {
+                    self.workers[place].mailbox.fetch_mail(now);
                 }
             }
             Owner::ClockDifference(_) | Owner::MailboxStatus(_) => {}

@@ -15,7 +15,7 @@ use super::patience::InVain;
 use super::plan::{self, Action};
 use super::report::{Event, Stage};
 use super::sub_device::SubDevice;
-use super::worker::Worker;
+use super::worker::{Worker, Workers};
 
 /// What all SubDevices are at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +132,15 @@ impl Broadcasts {
 }
 
 impl MainDevice {
+    /// True in Op while there is nothing but process data: nothing to send, to wait for or to go on to.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        self.phase == Phase::Running
+            && self.requests.is_empty()
+            && self.exchange.in_flight(Purpose::Service) == 0
+            && self.broadcasts.is_done()
+            && self.workers.are_at_rest()
+    }
+
     /// Goes on to the next phase while everybody is done with this one.
     pub(super) fn advance(&mut self, now: Instant) {
         self.serve_requests(now);
@@ -213,6 +222,10 @@ impl MainDevice {
             }
             Phase::WholeBeats => self.await_whole_beats(now),
             Phase::Op => {
+                // Who has no SII stays in Init.
+                if self.sub_devices.iter().any(|it| it.sii_problem.is_some()) {
+                    self.status_in_op.state |= AlState::Init.number();
+                }
                 self.phase = Phase::Running;
                 Ok(())
             }
@@ -243,7 +256,7 @@ impl MainDevice {
         {
             sub_device.name.clone_from(name);
         }
-        for worker in &mut self.workers {
+        for worker in self.workers.iter_mut() {
             worker.start(&mut plan::identify());
         }
         self.phase = Phase::Identify;
@@ -253,7 +266,8 @@ impl MainDevice {
     /// A worker without a plan for every SubDevice.
     fn make_workers(&mut self) {
         let limits = Limits::of(&self.configuration);
-        self.workers = self.sub_devices.iter().map(|it| Worker::new(it, limits)).collect();
+        let workers = self.sub_devices.iter().map(|it| Worker::new(it, limits));
+        self.workers = Workers::new(workers.collect());
         self.plans =
             self.sub_devices.iter().map(|_| Plans { init: plan::init(None), ..Plans::default() }).collect();
     }
@@ -409,7 +423,7 @@ impl MainDevice {
         if self.phase.is_going_down() {
             return;
         }
-        for worker in &mut self.workers {
+        for worker in self.workers.iter_mut() {
             worker.start(&mut Vec::new());
         }
         self.beat.running = false;
@@ -569,11 +583,7 @@ impl MainDevice {
     /// In Op: has everybody looked at when somebody is missing or shows another state.
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
         let settled = matches!(self.phase, Phase::Running);
-        let mut expected = AlStatus::in_state(AlState::Op);
-        if self.sub_devices.iter().any(|it| it.sii_problem.is_some()) {
-            expected.state |= AlState::Init.number();
-        }
-        let fine = combined == expected && usize::from(working_counter) == self.workers.len();
+        let fine = combined == self.status_in_op && usize::from(working_counter) == self.workers.len();
         if settled && !fine && now.since(self.phase_since) >= limits::LOOK_PAUSE {
             self.phase_since = now;
             self.workers.iter_mut().for_each(Worker::look_at_status);

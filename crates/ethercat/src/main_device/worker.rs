@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::{Deref, DerefMut};
 use core::time::Duration;
 
 use crate::al::AlStatus;
@@ -91,6 +92,41 @@ pub(super) struct Worker {
     pub(super) mailbox: MailboxClient,
     /// The AL status shall be read once.
     look_at_status: bool,
+}
+
+/// The workers of all SubDevices, by position.
+#[derive(Debug, Default)]
+pub(super) struct Workers {
+    all: Vec<Worker>,
+    /// None has anything to send or to wait for, until somebody turns to one.
+    at_rest: bool,
+}
+
+impl Workers {
+    pub(super) fn new(all: Vec<Worker>) -> Self {
+        Self { all, at_rest: false }
+    }
+
+    /// True if none has anything to send or to wait for: looked up once, and known until one is turned to.
+    pub(super) fn are_at_rest(&mut self) -> bool {
+        self.at_rest = self.at_rest || self.all.iter().all(|it| it.due().is_none() && it.mailbox.is_idle());
+        self.at_rest
+    }
+}
+
+impl Deref for Workers {
+    type Target = [Worker];
+
+    fn deref(&self) -> &[Worker] {
+        &self.all
+    }
+}
+
+impl DerefMut for Workers {
+    fn deref_mut(&mut self) -> &mut [Worker] {
+        self.at_rest = false;
+        &mut self.all
+    }
 }
 
 impl Worker {

@@ -21,6 +21,9 @@ pub const DATAGRAM_OVERHEAD: usize = datagram::HEADER_LENGTH + WORKING_COUNTER_L
 /// Type of EtherCAT frames that carry datagrams (ETG.1000.4, 5.3.3: type 1).
 pub const TYPE_DATAGRAMS: u8 = 1;
 
+/// "More follows" in byte 7 of a datagram header.
+const MORE_FOLLOWS: u8 = 0x80;
+
 /// Why bytes are not an EtherCAT frame of datagrams.
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -256,6 +259,14 @@ impl<'a> FrameBuilder<'a> {
         Self { buffer, length: DATAGRAMS_OFFSET, last: None }
     }
 
+    /// Goes on in a frame of this builder's, behind the datagram whose header starts at `last`; what stood there is
+    /// dropped. `None` if there is no datagram.
+    pub(crate) fn resume(buffer: &'a mut [u8], last: usize) -> Option<Self> {
+        let length = place_at(buffer, last, buffer.len()).ok()?.end();
+        buffer[last + 7] &= !MORE_FOLLOWS;
+        Some(Self { buffer, length, last: Some(last) })
+    }
+
     /// Bytes of data that still fit into one more datagram, or `None` if no datagram fits.
     #[must_use]
     pub fn room(&self) -> Option<usize> {
@@ -276,8 +287,7 @@ impl<'a> FrameBuilder<'a> {
         }
         header.more_follows = false;
         if let Some(last) = self.last {
-            // Byte 7 of a datagram header carries the "more follows" bit at the top.
-            self.buffer[last + 7] |= 0x80;
+            self.buffer[last + 7] |= MORE_FOLLOWS;
         }
         let place = DatagramPlace { offset: self.length, header };
         self.buffer[place.offset..place.data().start].copy_from_slice(&header.emit());
