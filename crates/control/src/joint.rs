@@ -182,7 +182,8 @@ impl Controller for JointEffort {
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
                 continue;
             };
-            command.request = Request::Enable;
+            // Without torque a load would fall: its drive brakes and holds the axis.
+            command.request = if beat.stopping { Request::Halt } else { Request::Enable };
             let torque = match (target, report.feedback.phase) {
                 (Some(AxisTarget::Effort(torque)), AxisPhase::Following | AxisPhase::HoldingAt(_))
                     if !beat.stopping =>

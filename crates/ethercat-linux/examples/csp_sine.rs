@@ -9,7 +9,7 @@ use onbeat_ethercat_linux::ethercat::cia402::object::{
 use onbeat_ethercat_linux::ethercat::cia402::{
     CyclicMode, Drive, DriveCommand, DriveInput, ModeOfOperation, Phase, Request, State, Statusword,
 };
-use onbeat_ethercat_linux::{Bus, Configuration, Error, RunReport};
+use onbeat_ethercat_linux::{Bus, Configuration, RunReport};
 
 const PERIOD: Duration = Duration::from_millis(1);
 /// Counts to each side, and seconds for a swing.
@@ -23,8 +23,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// Cycles without inputs after which the drive has left Op: its watchdog waits for 100 ms.
+const LOST: u32 = 100;
+
 /// Enables the drive where it stands, swings it so many times, and disables it.
-pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Error> {
+pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Box<dyn std::error::Error>> {
     bus.bring_up(&Configuration::scan())?;
     let mode = ModeOfOperation::from(CyclicMode::Position).number();
     bus.subdevice(0).sdo_write(MODES_OF_OPERATION, 0, mode)?;
@@ -37,7 +40,8 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Error> {
     let largest_step = (AMPLITUDE * TAU / SWING * PERIOD.as_secs_f64()) as u32 + 2;
     let mut drive = Drive::new(CyclicMode::Position, largest_step);
     let (mut start, mut time) = (0, 0.0);
-    bus.run(PERIOD, |io| {
+    let mut unheard = 0;
+    let report = bus.run(PERIOD, |io| {
         let input = DriveInput {
             statusword: Statusword(io.get(statusword)),
             position: io.get(position),
@@ -58,8 +62,14 @@ pub(crate) fn csp_sine(bus: &mut Bus, swings: f64) -> Result<RunReport, Error> {
         let output = drive.update(io.is_fresh(position).then_some(input), command);
         io.set(controlword, output.controlword.0);
         io.set(target, output.target_position);
-        if done && drive.state() != Some(State::OperationEnabled) {
+        unheard = if io.is_fresh(position) { 0 } else { unheard + 1 };
+        let lost = unheard > LOST || drive.state().is_some_and(State::is_faulted);
+        if lost || done && drive.state() != Some(State::OperationEnabled) {
             io.stop();
         }
-    })
+    })?;
+    match drive.state() {
+        Some(state) if unheard <= LOST && !state.is_faulted() => Ok(report),
+        state => Err(format!("the drive ended in {state:?}, {unheard} cycles without its inputs").into()),
+    }
 }

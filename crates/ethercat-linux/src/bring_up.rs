@@ -178,7 +178,11 @@ const QUIET_AGAIN: Duration = Duration::from_millis(250);
 /// What a dead process has left has come by then, SubDevices simulated on a busy machine included.
 const KEEPS_COMING: Duration = Duration::from_millis(50);
 
-const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
+/// Time the whole bus may take to PreOp, or on to Op; each step has its own shorter time-out and its own error.
+pub const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
+
+/// Time a bus may take to Init.
+pub(crate) const TAKE_DOWN_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why a bus did not come up.
 #[non_exhaustive]

@@ -14,7 +14,7 @@ use ethercat::main_device::{Configuration, MainDevice, Output, SubDevice};
 use ethercat::pdo::ProcessValue;
 use rt::clock::MonotonicClock;
 
-use crate::bring_up::{BringUpError, Pump};
+use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, Pump};
 use crate::link::{Link, PacketLink, SimulatedLink};
 
 pub use error::{Error, SdoError};
@@ -187,6 +187,3 @@ impl StopHandle {
 
 /// Time a network card just brought up may take to see the far end.
 const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Time the whole bus may take to PreOp; each step has its own shorter time-out and its own error.
-const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);

@@ -43,5 +43,7 @@ pub mod serve;
 mod sys;
 
 pub use bus::{Bus, Error, Io, RunReport, SdoError, StopHandle, SubDeviceOnBus};
-pub use ethercat::main_device::{Configuration, Input, Output};
+pub use ethercat::main_device::{Configuration, Event, Input, MailboxRequest, Output};
+pub use ethercat::pdo::ProcessValue;
+pub use ethercat::sdo::SdoValue;
 pub use {ethercat, rt};

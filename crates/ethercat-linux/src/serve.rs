@@ -27,6 +27,7 @@ pub struct Served {
 }
 
 /// Why serving ended.
+#[non_exhaustive]
 #[derive(Debug, Error)]
 pub enum ServeError {
     /// The interface could not be opened.

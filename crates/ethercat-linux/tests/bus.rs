@@ -254,6 +254,43 @@ fn a_refused_state_is_told_with_its_subdevice_its_code_and_its_text() {
     bus.run(PERIOD, cycles(3)).unwrap();
 }
 
+/// A link that is held up at the first frame with this flag.
+struct HeldUp<L>(L, Arc<AtomicBool>);
+
+impl<L: Link> Link for HeldUp<L> {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        if self.1.swap(false, Ordering::Relaxed) {
+            thread::sleep(3 * PERIOD);
+        }
+        self.0.transmit(frame)
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.0.receive(buffer, timeout)
+    }
+}
+
+#[test]
+fn overruns_on_the_way_to_op_are_not_those_of_the_run() {
+    let hold_up = Arc::new(AtomicBool::new(false));
+    let link = SimulatedLink::new(segment(station(&Wires::new(), &Wires::new())));
+    let mut bus = Bus::on(HeldUp(link, Arc::clone(&hold_up)));
+    bus.bring_up(&Configuration::scan()).unwrap();
+    hold_up.store(true, Ordering::Relaxed);
+    let (mut first, mut left) = (None, 20);
+    let report = bus.run(PERIOD, |io| {
+        first.get_or_insert(io.cycle());
+        left -= 1;
+        if left == 0 {
+            io.stop();
+        }
+    });
+    assert!(!hold_up.load(Ordering::Relaxed));
+    // A busy machine may overrun in Op too, never before it.
+    let overruns = report.unwrap().overruns;
+    assert!(overruns.first.is_none_or(|cycle| Some(cycle) >= first), "{overruns:?}, Op from {first:?}");
+}
+
 /// A link that can be cut.
 struct Cable<L>(L, Arc<AtomicBool>);
 

@@ -223,6 +223,11 @@ impl<C: Clock> Pacer<C> {
         self.grid
     }
 
+    /// Counts overruns from now on: the releases go on as they were.
+    pub fn forget_overruns(&mut self) {
+        self.overruns = Overruns::default();
+    }
+
     /// The overruns so far.
     pub fn overruns(&self) -> Overruns {
         self.overruns

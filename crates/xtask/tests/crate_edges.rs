@@ -48,7 +48,10 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     (
         "onbeat-measure",
         &[
+            "onbeat-types",
             "onbeat-ethercat",
+            "onbeat-rt",
+            "onbeat-ethercat-linux",
             "onbeat-simulator",
             "onbeat-timing",
             "onbeat-report",
@@ -65,7 +68,10 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     (
         "onbeat",
         &[
+            "onbeat-types",
             "onbeat-ethercat",
+            "onbeat-rt",
+            "onbeat-ethercat-linux",
             "onbeat-motion",
             "onbeat-timing",
             "onbeat-report",

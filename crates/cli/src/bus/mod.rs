@@ -4,11 +4,10 @@ mod listing;
 mod objects;
 
 use std::path::Path;
-use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, Event, MainDevice};
-use runtime::bring_up::{BringUpError, Pump};
+use runtime::bring_up::{BRING_UP_PATIENCE, BringUpError, Pump};
 use runtime::clock::{Clock, MonotonicClock};
 use runtime::link::Link;
 
@@ -20,17 +19,14 @@ use crate::output;
 use crate::stop::Stop;
 use crate::words;
 
-/// How long the whole bus may take to PreOp; each step has its own shorter time-out and its own error.
-pub(crate) const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
-
 /// A bus in PreOp.
-pub(crate) struct Bus {
+pub(crate) struct ToolBus {
     main_device: MainDevice,
     link: RobotLink,
     stop: Stop,
 }
 
-impl Bus {
+impl ToolBus {
     /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well or
     /// not. The bus is what `robot` describes; without it the built-in robot, or whatever is there where
     /// `wire` says where to look. Others who want the interface are told that it is for `doing` this.
@@ -133,6 +129,7 @@ const NAMES_LISTED: usize = 12;
 mod tests {
     use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     use runtime::link::Link;
 
@@ -156,14 +153,14 @@ mod tests {
     }
 
     /// The built-in robot's bus in PreOp, with its own flag to cut the cable.
-    fn bus(cut: &'static AtomicBool) -> Bus {
+    fn bus(cut: &'static AtomicBool) -> ToolBus {
         let robot = robot_file::robot(None, None).unwrap();
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::PreOp)).unwrap();
         let RobotLink::Plain(link) = link::open(&robot, &Wire::default(), "test").unwrap() else {
             panic!("no capture")
         };
         let link = RobotLink::Plain(Box::new(Cut(link, cut)));
-        let mut bus = Bus { main_device, link, stop: Stop::listen().unwrap() };
+        let mut bus = ToolBus { main_device, link, stop: Stop::listen().unwrap() };
         bus.pump().bring_up(BRING_UP_PATIENCE, |_| ()).unwrap();
         bus
     }

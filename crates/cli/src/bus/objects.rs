@@ -3,10 +3,10 @@
 use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService};
 use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
 use robot::object::ObjectType;
-use runtime::bring_up::BringUpError;
+use runtime::bring_up::{BRING_UP_PATIENCE, BringUpError};
 
+use super::ToolBus;
 use super::listing::{Ended, Listing};
-use super::{BRING_UP_PATIENCE, Bus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
 
@@ -51,7 +51,7 @@ pub(super) fn entry_service(object: ObjectAddress) -> MailboxService {
     MailboxService::DescribeEntry { index, sub_index, value_info: ValueInfo::default() }
 }
 
-impl Bus {
+impl ToolBus {
     /// The bytes of an object (SDO upload).
     pub(crate) fn upload(&mut self, position: u16, object: ObjectAddress) -> Result<Vec<u8>, Failure> {
         let ObjectAddress { index, sub_index } = object;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::arguments::Wire;
-use crate::bus::Bus;
+use crate::bus::ToolBus;
 use crate::failure::Failure;
 use crate::output;
 use crate::words::sub_devices::{SubDeviceObject, drawing};
@@ -32,7 +32,7 @@ pub(crate) struct Scan {
 
 impl Scan {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let text = Bus::with("scan", self.robot.as_deref(), &self.wire, |bus| {
+        let text = ToolBus::with("scan", self.robot.as_deref(), &self.wire, |bus| {
             let found = bus.main_device().sub_devices();
             if !self.json {
                 return Ok(drawing(found, self.verbose));

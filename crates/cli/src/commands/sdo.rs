@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use robot::object::{ObjectType, ObjectValue};
 
 use crate::arguments::Wire;
-use crate::bus::Bus;
+use crate::bus::ToolBus;
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
 use crate::output;
@@ -75,8 +75,8 @@ struct Place {
 
 impl Place {
     /// Does `work` with the SubDevice.
-    fn with<T>(&self, work: impl FnOnce(&mut Bus, u16) -> Result<T, Failure>) -> Result<T, Failure> {
-        Bus::with("sdo", self.robot.as_deref(), &self.wire, |bus| {
+    fn with<T>(&self, work: impl FnOnce(&mut ToolBus, u16) -> Result<T, Failure>) -> Result<T, Failure> {
+        ToolBus::with("sdo", self.robot.as_deref(), &self.wire, |bus| {
             let position = bus.position_of(&self.sub_device)?;
             work(bus, position)
         })
@@ -149,7 +149,7 @@ impl List {
 
 /// The type the SubDevice's own object dictionary gives, if it has one.
 fn dictionary_type(
-    bus: &mut Bus,
+    bus: &mut ToolBus,
     position: u16,
     object: ObjectAddress,
 ) -> Result<Option<ObjectType>, Failure> {

@@ -36,3 +36,32 @@ pub(crate) fn simulated(robot: &Robot) -> Option<Scheduling> {
     let below = |priority: u8| priority.saturating_sub(1).max(1);
     robot.cycle.fifo_priority().map(|priority| Scheduling::Fifo { priority: below(priority) })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use runtime::cycle::{CycleConfiguration, USUAL_LOSS};
+    use runtime::profile::SPIN_MARGIN;
+
+    use super::*;
+
+    /// The crates `robot` and `runtime` do not know each other: each has these.
+    #[test]
+    fn a_cycle_of_which_the_file_says_only_the_period_is_the_usual_one() {
+        let file = r#"
+            name = "one"
+            [cycle]
+            period = "1ms"
+            [bus]
+            [[bus.sub_device]]
+            name = "one"
+        "#;
+        let cycle = Robot::parse(file, "one.toml").unwrap().cycle;
+        assert_eq!((cycle.loss_time, cycle.spin_margin), (Some(USUAL_LOSS), SPIN_MARGIN));
+        let fifo = Some(Scheduling::Fifo { priority: cycle.priority });
+        assert_eq!(RealTimeProfile::default().scheduling, fifo);
+        let usual = CycleConfiguration::every(Duration::from_millis(1));
+        assert_eq!((cycle.loss_time, overrun(&cycle)), (usual.loss, usual.overrun));
+    }
+}

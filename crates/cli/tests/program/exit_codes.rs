@@ -46,6 +46,9 @@ fn an_axis_that_supervision_stopped_is_3_and_says_why() {
     assert!(ran.stderr.contains("supervision stopped axis \"axis-1\": "), "{}", ran.stderr);
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
     assert!(end["axes"][0]["stop"].is_string() && end["axes"][4]["stop"].is_null(), "{end}");
+    let first = &end["findings"][0];
+    let said = format!("onbeat: {}", first["sentence"].as_str().expect("a sentence"));
+    assert!(first["code"] == 3 && ran.stderr.contains(&said), "{end}{}", ran.stderr);
     assert_eq!(end["sub_devices"][5]["state"], "Op", "{end}");
 }
 
@@ -80,7 +83,8 @@ fn a_drive_without_main_power_is_named() {
     let expected = "axis \"axis-4\" at SubDevice 3 \"drive-4\" stays in Ready to switch on: its drive has no main power";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
-    let expected = "onbeat: axis \"axis-4\" ended in Ready to switch on, asked to be enabled for ";
+    let expected =
+        "onbeat: axis \"axis-4\" was asked to be enabled and was not: its drive has no main power";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
 
@@ -121,6 +125,11 @@ fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
     assert_eq!(end["sub_devices"][5]["answers"], false, "{end}");
     assert_eq!(end["axes"][5]["state"], "no answer", "{end}");
+    // The bus and each of its SubDevices, also those that standard error only names.
+    let findings = end["findings"].as_array().expect("a list");
+    assert_eq!(findings.iter().filter(|it| it["code"] == 4).count(), 7, "{end}");
+    let named = "onbeat: nor did 3 more end well: SubDevice 3 \"drive-4\", SubDevice 4 ";
+    assert!(ran.stderr.contains(named), "{}", ran.stderr);
 }
 
 #[test]

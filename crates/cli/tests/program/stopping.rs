@@ -42,6 +42,28 @@ impl Slow {
     }
 }
 
+/// Cycles after one signal, and after the second of two, where the one takes long: a host that stood still may have stopped the axes
+/// before.
+fn one_signal_and_two(robot: &str) -> (usize, usize) {
+    let mut short = Vec::new();
+    for _ in 0..4 {
+        let (one, two) =
+            (Slow::start(robot, "one-signal.pcapng"), Slow::start(robot, "two-signals.pcapng"));
+        // A swing begins gently.
+        std::thread::sleep(Duration::from_secs(20));
+        let asked = one.signal();
+        two.signal();
+        std::thread::sleep(Duration::from_millis(500));
+        let hurried = two.signal();
+        let (one, two) = (one.cycles_since(asked), two.cycles_since(hurried));
+        if one > 260 {
+            return (one, two);
+        }
+        short.push(one);
+    }
+    panic!("{short:?} cycles: the ramp of one signal is too short to tell");
+}
+
 #[test]
 fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_seconds() {
     // From the fastest point of these swings it takes 1 / (2 pi 0.05 Hz) to rest as hard as they swing, 3.2 s.
@@ -50,14 +72,6 @@ fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_sec
     std::fs::write(&robot, text.replace("frequency = 0.5 ", "frequency = 0.05 ")).expect("a file");
     let robot = robot.to_str().expect("UTF-8");
     let _alone = alone();
-    let (one, two) = (Slow::start(robot, "one-signal.pcapng"), Slow::start(robot, "two-signals.pcapng"));
-    // A swing begins gently.
-    std::thread::sleep(Duration::from_secs(20));
-    let asked = one.signal();
-    two.signal();
-    std::thread::sleep(Duration::from_millis(500));
-    let hurried = two.signal();
-    let (one, two) = (one.cycles_since(asked), two.cycles_since(hurried));
-    assert!(one > 260, "{one} cycles: its ramp is too short to tell");
+    let (one, two) = one_signal_and_two(robot);
     assert!(two <= 200, "{two} cycles after the second signal; {one} after only one");
 }

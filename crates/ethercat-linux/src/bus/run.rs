@@ -14,12 +14,14 @@ use rt::clock::{Clock, MonotonicClock};
 use rt::pacer::{Overruns, Pacer, Release};
 
 use super::{Bus, Error};
+use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, TAKE_DOWN_PATIENCE};
 use crate::cyclic;
 
 impl Bus {
     /// Takes the bus to Op and calls `control` in each cycle there, until [`Io::stop`] or a [`super::StopHandle`] ends it. Then,
     /// and also where this returns an error, `control` panics or the program unwinds: outputs are safe ([`Bus::set_safe`]),
-    /// and the bus goes to Init. Where the process is killed, the SubDevices' watchdogs do that.
+    /// and the bus goes to Init. Where the process is killed, the SubDevices' watchdogs do that. Only a period that cannot be
+    /// run is refused beforehand: the bus stays in PreOp.
     ///
     /// A cycle takes the replies to the last one's frames, calls `control`, and sends; it never waits for the wire beyond its
     /// release. A SubDevice that falls out is told by [`Io::is_fresh`] and [`Io::event`], and the others go on. From Op on
@@ -169,6 +171,7 @@ impl<'a> Running<'a> {
                 if !std::mem::replace(&mut in_op, true) {
                     // On the way up there is time for everything.
                     self.report = RunReport::default();
+                    self.pacer.forget_overruns();
                 }
                 self.report.cycles += 1;
                 let events = &mut self.events;
@@ -177,10 +180,10 @@ impl<'a> Running<'a> {
                 if io.stop {
                     return Ok(());
                 }
-            } else if MonotonicClock.now().since(begun) > super::BRING_UP_PATIENCE {
+            } else if MonotonicClock.now().since(begun) > BRING_UP_PATIENCE {
                 let (stage, awaited) = (main_device.stage(), main_device.awaited());
-                let patience = super::BRING_UP_PATIENCE;
-                return Err(crate::bring_up::BringUpError::TimedOut { stage, patience, awaited }.into());
+                let patience = BRING_UP_PATIENCE;
+                return Err(BringUpError::TimedOut { stage, patience, awaited }.into());
             }
             self.transmit();
             self.check_lost(beat)?;
@@ -258,7 +261,7 @@ impl<'a> Running<'a> {
     fn take_down(&mut self) {
         let Some(main_device) = &mut self.bus.main_device else { return };
         main_device.request_state(AlState::Init);
-        let end = MonotonicClock.now() + DOWN_PATIENCE;
+        let end = MonotonicClock.now() + TAKE_DOWN_PATIENCE;
         while MonotonicClock.now() < end {
             self.transmit();
             let release = self.pacer.wait();
@@ -289,6 +292,3 @@ const LOST: Duration = Duration::from_secs(1);
 
 /// Cycles with safe outputs at most.
 const SAFE_CYCLES: u32 = 10;
-
-/// Time a bus may take to Init.
-const DOWN_PATIENCE: Duration = Duration::from_secs(2);

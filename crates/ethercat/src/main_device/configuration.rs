@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -11,6 +12,8 @@ use crate::al::AlState;
 use crate::pdo::{Pdo, PdoMapping};
 use crate::wire::MacAddress;
 
+use super::limits;
+
 /// What the bus should be, and how far to bring it.
 #[derive(Clone, Debug)]
 pub struct Configuration {
@@ -18,7 +21,7 @@ pub struct Configuration {
     pub sub_devices: Option<Vec<SubDeviceConfiguration>>,
     /// The state to bring all of them to: [`AlState::PreOp`] for tools, [`AlState::Op`] to run.
     pub target: AlState,
-    /// Time between two beats; 50 us to 1 s.
+    /// Time between two beats, one of [`Configuration::PERIODS`].
     pub period: Duration,
     /// Whether clocks are measured, set and kept together where SubDevices have them.
     pub distributed_clocks: bool,
@@ -59,10 +62,10 @@ impl Default for Configuration {
             replies: Replies::ProcessedSource,
             system_time_at_epoch: 0,
             first_generation: 0,
-            reply_timeout: Duration::from_millis(20),
-            state_timeout: Duration::from_secs(9),
-            mailbox_timeout: Duration::from_secs(2),
-            transfer_timeout: Duration::from_secs(5),
+            reply_timeout: limits::REPLY,
+            state_timeout: limits::STATE,
+            mailbox_timeout: limits::MAILBOX,
+            transfer_timeout: limits::TRANSFER,
         }
     }
 }
@@ -249,6 +252,9 @@ pub const MAXIMUM_SUB_DEVICES: usize = 4096;
 const MAXIMUM_PDO_BITS: usize = 1024 * 8;
 
 impl Configuration {
+    /// Periods that a bus is run at.
+    pub const PERIODS: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_secs(1);
+
     /// Whatever is there, to PreOp: for tools, and for who looks before they run it.
     #[must_use]
     pub fn scan() -> Self {
@@ -275,8 +281,8 @@ impl Configuration {
 
 /// Refuses periods that no bus is run at.
 pub(super) fn check_period(found: Duration) -> Result<(), ConfigurationError> {
-    let possible = Duration::from_micros(50)..=Duration::from_secs(1);
-    if possible.contains(&found) { Ok(()) } else { Err(ConfigurationError::Period { found }) }
+    let possible = Configuration::PERIODS.contains(&found);
+    if possible { Ok(()) } else { Err(ConfigurationError::Period { found }) }
 }
 
 impl Configuration {

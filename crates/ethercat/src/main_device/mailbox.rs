@@ -17,6 +17,7 @@ use crate::wire::{Address, Command};
 
 use super::dialogue::{Dialogue, Reaction};
 use super::exchange::{Outgoing, Owner};
+use super::limits;
 use super::request::{MailboxError, MailboxOutcome, MailboxRequest};
 use super::sub_device::Mailbox;
 
@@ -80,9 +81,6 @@ pub(super) struct MailboxClient {
     /// Answers that took the request further.
     answers: u32,
 }
-
-/// What each byte transferred adds to the time a transfer may take.
-const TIME_PER_BYTE: Duration = Duration::from_millis(2);
 
 impl MailboxClient {
     pub(super) fn new(timeout: Duration, transfer_timeout: Duration) -> Self {
@@ -344,7 +342,7 @@ impl MailboxClient {
     /// When the request is given up, whatever answers still come.
     fn last_moment(&self) -> Instant {
         let bytes = u32::try_from(self.transferred()).unwrap_or(u32::MAX);
-        let in_all = self.started + self.transfer_timeout + TIME_PER_BYTE * bytes;
+        let in_all = self.started + self.transfer_timeout + limits::TRANSFER_PER_BYTE * bytes;
         in_all.min(self.progressed.0 + self.transfer_timeout)
     }
 

@@ -14,7 +14,7 @@
 //! | module | part |
 //! |---|---|
 //! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
-//! | `patience` | when one who does not answer is given up |
+//! | `limits`, `patience` | when one who does not answer is given up |
 //! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
@@ -30,6 +30,7 @@ mod dialogue;
 mod error;
 mod exchange;
 mod layout;
+mod limits;
 mod mailbox;
 mod others;
 mod patience;

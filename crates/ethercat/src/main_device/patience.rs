@@ -7,7 +7,7 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
-/// What is borne in a row.
+/// Retry budget: failures in a row, and the time they take.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     /// Tries that may fail.

@@ -1,7 +1,6 @@
 //! The way up and the way down: phases that all SubDevices go through together.
 
 use alloc::vec::Vec;
-use core::time::Duration;
 
 use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
@@ -11,26 +10,12 @@ use super::bring_up::{self, Broadcast};
 use super::error::{BusError, SubDeviceError};
 use super::exchange::{Owner, Purpose, SLOTS};
 use super::layout::Layout;
-use super::patience::{InVain, Patience};
+use super::limits::{self, Limits};
+use super::patience::InVain;
 use super::plan::{self, Action};
 use super::report::{Event, Stage};
 use super::sub_device::SubDevice;
-use super::worker::{Limits, Worker, Workers};
-
-/// Beats in a row that must be whole before Op is asked for.
-const WHOLE_BEATS: u32 = 10;
-
-/// Broadcasts in a row that may be lost before nobody is there.
-const LOST_BROADCASTS: Patience = Patience { tries: 25, time: Duration::from_secs(1) };
-
-/// The same on the way down, where nobody may be there any more.
-const LOST_BROADCASTS_DOWN: Patience = Patience { tries: 5, time: Duration::from_millis(250) };
-
-/// Rounds in a row that must open no further port.
-const ROUNDS_WITHOUT_MORE: u32 = 2;
-
-/// Pause between two looks at SubDevices that left their state.
-const LOOK_PAUSE: Duration = Duration::from_millis(20);
+use super::worker::{Worker, Workers};
 
 /// What all SubDevices are at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,7 +149,7 @@ impl MainDevice {
         }
         // SYNC0 waits for the reference clock's time, and that for a beat that comes back.
         let waits_for_time = self.phase == Phase::SafeOp && self.reference_time.is_none();
-        if waits_for_time && now.since(self.phase_since) >= self.configuration.state_timeout {
+        if waits_for_time && self.is_late(now) {
             let error = self.incomplete_process_data(now);
             self.fail(error);
         }
@@ -187,7 +172,7 @@ impl MainDevice {
 
     fn leave_phase(&mut self, now: Instant) -> Result<(), BusError> {
         match self.phase {
-            Phase::OpenPorts if self.broadcasts.without_more < ROUNDS_WITHOUT_MORE => {
+            Phase::OpenPorts if self.broadcasts.without_more < limits::ROUNDS_WITHOUT_MORE => {
                 self.broadcasts.start(&bring_up::OPEN_PORTS);
                 Ok(())
             }
@@ -393,16 +378,17 @@ impl MainDevice {
         if self.configuration.target < AlState::Op {
             return Ok(());
         }
-        if self.beat.has_been_whole(WHOLE_BEATS) {
+        if self.beat.has_been_whole(limits::WHOLE_BEATS) {
             self.start_plans(|plans| &mut plans.op);
             self.phase = Phase::Op;
             return Ok(());
         }
-        let after = now.since(self.phase_since);
-        if after < self.configuration.state_timeout {
-            return Ok(());
-        }
-        Err(self.incomplete_process_data(now))
+        if self.is_late(now) { Err(self.incomplete_process_data(now)) } else { Ok(()) }
+    }
+
+    /// True if this phase has taken the time of a change of state.
+    fn is_late(&self, now: Instant) -> bool {
+        now.since(self.phase_since) >= self.configuration.state_timeout
     }
 
     fn incomplete_process_data(&self, now: Instant) -> BusError {
@@ -551,11 +537,11 @@ impl MainDevice {
         }
         self.broadcasts.lost.count(now);
         if self.phase.is_going_down() {
-            if self.broadcasts.lost.exhausts(LOST_BROADCASTS_DOWN) {
+            if self.broadcasts.lost.exhausts(limits::LOST_BROADCASTS_DOWN) {
                 self.broadcasts.next = self.broadcasts.list.len();
                 self.phase = Phase::Down;
             }
-        } else if self.broadcasts.lost.exhausts(LOST_BROADCASTS) {
+        } else if self.broadcasts.lost.exhausts(limits::LOST_BROADCASTS) {
             self.fail(self.nobody());
         }
     }
@@ -598,7 +584,7 @@ impl MainDevice {
     pub(super) fn watch_states(&mut self, now: Instant, combined: AlStatus, working_counter: u16) {
         let settled = matches!(self.phase, Phase::Running);
         let fine = combined == self.status_in_op && usize::from(working_counter) == self.workers.len();
-        if settled && !fine && now.since(self.phase_since) >= LOOK_PAUSE {
+        if settled && !fine && now.since(self.phase_since) >= limits::LOOK_PAUSE {
             self.phase_since = now;
             self.workers.iter_mut().for_each(Worker::look_at_status);
         }

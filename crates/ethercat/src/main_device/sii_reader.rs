@@ -10,15 +10,7 @@ use crate::time::Instant;
 use crate::wire::{read_u16, read_u32};
 
 use super::error::SubDeviceError;
-
-/// A missing acknowledge may be a passing fault: so many are borne in a row.
-const ATTEMPTS: u8 = 3;
-
-/// Time an EEPROM may be busy with one read, which takes well below a millisecond.
-const BUSY: Duration = Duration::from_secs(1);
-
-/// Time it may be busy with all of them.
-const BUSY_IN_ALL: Duration = Duration::from_secs(5);
+use super::limits;
 
 /// What to send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +75,7 @@ impl SiiReader {
         let word_address = self.word_address();
         if status & STATUS_BUSY != 0 {
             let within = self.commanded.map_or(Duration::ZERO, |since| now.since(since));
-            let is_stuck = within >= BUSY || self.was_busy + within >= BUSY_IN_ALL;
+            let is_stuck = within >= limits::SII_BUSY || self.was_busy + within >= limits::SII_BUSY_IN_ALL;
             let stuck = SubDeviceError::SiiBusy { word_address, within: self.was_busy + within };
             self.busy_at = now;
             return if is_stuck { Err(stuck) } else { Ok(SiiProgress::Busy) };
@@ -95,7 +87,7 @@ impl SiiReader {
         if status & STATUS_MISSING_ACKNOWLEDGE != 0 || !is_ours {
             self.attempts += 1;
             let silent = Err(SubDeviceError::SiiSilent { word_address });
-            return if self.attempts < ATTEMPTS { Ok(SiiProgress::More) } else { silent };
+            return if self.attempts < limits::SII_ATTEMPTS { Ok(SiiProgress::More) } else { silent };
         }
         self.attempts = 0;
         let length = if status & STATUS_READS_8_BYTES != 0 { 8 } else { 4 };
@@ -179,9 +171,9 @@ mod tests {
         let since = Instant::from_nanos(77);
         reader.commanded(since);
         let busy = answer(&reader, STATUS_BUSY);
-        assert!(reader.fetched(since + (BUSY - Duration::from_nanos(1)), &busy).is_ok());
-        let stuck = SubDeviceError::SiiBusy { word_address: 0, within: BUSY };
-        assert_eq!(reader.fetched(since + BUSY, &busy).unwrap_err(), stuck);
+        assert!(reader.fetched(since + (limits::SII_BUSY - Duration::from_nanos(1)), &busy).is_ok());
+        let stuck = SubDeviceError::SiiBusy { word_address: 0, within: limits::SII_BUSY };
+        assert_eq!(reader.fetched(since + limits::SII_BUSY, &busy).unwrap_err(), stuck);
     }
 
     #[test]
@@ -189,13 +181,13 @@ mod tests {
         let (mut reader, mut now) = (SiiReader::default(), Instant::EPOCH);
         for _ in 0..8 {
             reader.commanded(now);
-            now = now + BUSY * 2 / 3;
+            now = now + limits::SII_BUSY * 2 / 3;
             let (busy, ready) = (answer(&reader, STATUS_BUSY), answer(&reader, 0));
             match reader.fetched(now, &busy) {
                 Ok(_) => drop(reader.fetched(now, &ready).unwrap()),
                 Err(error) => {
                     let SubDeviceError::SiiBusy { within, .. } = error else { panic!("{error}") };
-                    assert!(within >= BUSY_IN_ALL, "{within:?}");
+                    assert!(within >= limits::SII_BUSY_IN_ALL, "{within:?}");
                     return;
                 }
             }

@@ -9,9 +9,7 @@ use crate::al_status_code::AlStatusCode;
 use crate::time::Instant;
 
 use super::error::SubDeviceError;
-
-/// Looks, a pause apart, at an error that was acknowledged and does not go.
-const ACKNOWLEDGE_LOOKS: u32 = 20;
+use super::limits;
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,7 +121,7 @@ impl StateChange {
         self.looks += 1;
         self.phase = match found.error {
             true if self.looks == 1 => Phase::Acknowledge,
-            true if self.looks <= ACKNOWLEDGE_LOOKS => Phase::Look,
+            true if self.looks <= limits::ACKNOWLEDGE_LOOKS => Phase::Look,
             _ => Phase::Request,
         };
         if self.phase == Phase::Look { StateProgress::Wait } else { StateProgress::Continue }

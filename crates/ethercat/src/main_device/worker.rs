@@ -19,11 +19,12 @@ use crate::wire::{Address, Command, read_u16, read_u32, read_u64};
 
 use super::clock::LatchedTimes;
 use super::coe_mapping::{self, MappingReader};
-use super::configuration::{Configuration, StartupSdo};
+use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
 use super::exchange::{Outgoing, Owner};
+use super::limits::{self, Limits};
 use super::mailbox::{MailboxClient, Progress};
-use super::patience::{InVain, Patience};
+use super::patience::InVain;
 use super::plan::{Action, Reading};
 use super::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
@@ -36,48 +37,6 @@ const LONGEST_MAPPING_VALUE: usize = 64;
 
 /// Bytes read to see a state: AL status, two reserved, AL status code.
 const AL_STATUS_LENGTH: usize = 6;
-
-/// Pause before something is asked again that is not ready yet.
-const PAUSE: Duration = Duration::from_micros(500);
-
-/// Attempts at a register that does not answer, a pause apart, before it is told in Op.
-const ATTEMPTS: u32 = 20;
-
-/// The same on the way up, where it ends the bring-up.
-const UNANSWERED: Patience = Patience { tries: ATTEMPTS - 1, time: Duration::from_millis(500) };
-
-/// Frames in a row that may be lost on the way up. Shorter than a mailbox is waited for by default, so that
-/// a dead cable is called one.
-const LOSSES: Patience = Patience { tries: 50, time: Duration::from_millis(1500) };
-
-/// Limits a worker keeps to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    pub(super) state: Duration,
-    pub(super) mailbox: Duration,
-    pub(super) transfer: Duration,
-    /// The time between two beats, of which each sends one datagram of a worker.
-    pub(super) period: Duration,
-}
-
-/// Beyond the time of a change of state, so that this is told where it is late.
-const BEYOND_STATE: Duration = Duration::from_millis(500);
-
-impl Limits {
-    pub(super) fn of(configuration: &Configuration) -> Self {
-        Self {
-            state: configuration.state_timeout,
-            mailbox: configuration.mailbox_timeout,
-            transfer: configuration.transfer_timeout,
-            period: configuration.period,
-        }
-    }
-
-    /// Time without progress, of SubDevices one by one and of all, after which the way up or down is given up.
-    pub(super) fn stuck(&self) -> Duration {
-        self.state + BEYOND_STATE
-    }
-}
 
 /// What a reply led to, besides the next datagram.
 #[derive(Debug)]
@@ -408,7 +367,7 @@ impl Worker {
         if matches!(self.plan.get(self.next), Some(Action::StartSync0)) {
             self.next = 0;
         }
-        if self.losses.exhausts(LOSSES) && !self.is_done() {
+        if self.losses.exhausts(limits::LOSSES) && !self.is_done() {
             return Outcome::Failed(SubDeviceError::Lost {
                 register: self.register(),
                 lost: self.losses.tries,
@@ -453,13 +412,13 @@ impl Worker {
 
     fn unanswered(&mut self, now: Instant) -> Outcome {
         self.unanswered.count(now);
-        self.not_before = now + PAUSE;
+        self.not_before = now + limits::PAUSE;
         if self.is_done() {
-            self.look_at_status = self.unanswered.tries < ATTEMPTS;
-            let newly = self.unanswered.tries == ATTEMPTS;
+            self.look_at_status = self.unanswered.tries < limits::ATTEMPTS;
+            let newly = self.unanswered.tries == limits::ATTEMPTS;
             return if newly { Outcome::Unreachable } else { Outcome::Nothing };
         }
-        if !self.unanswered.exhausts(UNANSWERED) {
+        if !self.unanswered.exhausts(limits::UNANSWERED) {
             return Outcome::Nothing;
         }
         Outcome::Failed(SubDeviceError::NoAnswer {
@@ -507,7 +466,7 @@ impl Worker {
         }
         match change.answered(now, sub_device.al_status, sub_device.al_status_code)? {
             StateProgress::Continue => {}
-            StateProgress::Wait => self.not_before = now + PAUSE,
+            StateProgress::Wait => self.not_before = now + limits::PAUSE,
             StateProgress::Reached => self.action_done(),
         }
         Ok(())
@@ -520,7 +479,7 @@ impl Worker {
             return;
         }
         let image = match reader.fetched(now, data) {
-            Ok(SiiProgress::Busy) => return self.not_before = now + PAUSE / 4,
+            Ok(SiiProgress::Busy) => return self.not_before = now + limits::PAUSE / 4,
             Ok(SiiProgress::More) => return self.stuck_since = None,
             Ok(SiiProgress::Complete) => core::mem::take(&mut **reader).finish(),
             Err(error) => Err(error),
@@ -545,7 +504,7 @@ impl Worker {
         match progress {
             Progress::Continue | Progress::Idle => Outcome::Nothing,
             Progress::Wait => {
-                self.not_before = now + PAUSE;
+                self.not_before = now + limits::PAUSE;
                 Outcome::Nothing
             }
             Progress::Emergency(emergency) => Outcome::Emergency(emergency),

@@ -25,6 +25,7 @@ pub const TYPE_DATAGRAMS: u8 = 1;
 const MORE_FOLLOWS: u8 = 0x80;
 
 /// Why bytes are not an EtherCAT frame of datagrams.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// Another protocol's frame.

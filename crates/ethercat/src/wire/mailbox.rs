@@ -16,6 +16,7 @@ pub const ERROR_LENGTH: usize = 4;
 pub const MAXIMUM_COUNTER: u8 = 7;
 
 /// Why bytes are not a mailbox message, or a message does not fit.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MailboxFormatError {
     /// The bytes end before a field does.

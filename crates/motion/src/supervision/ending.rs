@@ -25,23 +25,34 @@ impl Supervisor {
         let now = self.motion(seen.feedback.velocity);
         let (since, before) = self.ending.get_or_insert((Seconds::ZERO, now));
         *since += elapsed;
-        let heeds = now <= SLOWED * *before || *since < HEED_TIME;
+        let (since, before) = (*since, *before);
+        let heeds = seen.braking || now <= SLOWED * before || since < HEED_TIME;
         // Who approaches rest for ever is as good as there.
         let moves = now > STANDS;
         let sent = self.sent.velocity.0 != 0.0 || self.sent.torque.0 != 0.0;
-        ((sent || moves) && seen.ending == Ending::Hurried) || (moves && (!heeds || *since >= END_TIME))
+        let free = self.settings.mode == Mode::Torque && !seen.braking && moves && {
+            // A load falls, or an axis turns on that nothing brakes.
+            now > before + STANDS
+                || (self.sent.torque.0 == 0.0 && now > SLOWED * before && since >= FREE_TIME)
+        };
+        ((sent || moves) && seen.ending == Ending::Hurried)
+            || free
+            || (moves && (!heeds || since >= END_TIME))
     }
 
-    /// How much the axis moves, as a share of the most it may; one in torque mode may turn fast with hardly any torque.
+    /// Speed of the axis as a share of the most it may. In torque mode it is the one it has: it may turn fast with hardly any torque,
+    /// and one that is held takes torque and stands.
     fn motion(&self, velocity: RadiansPerSecond) -> f64 {
-        let limits = &self.settings.limits;
-        let share = |velocity: RadiansPerSecond| velocity.0.abs() / limits.velocity.0;
-        match self.settings.mode {
-            Mode::Torque => (self.sent.torque.0.abs() / limits.torque.0).max(share(velocity)),
-            _ => share(self.sent.velocity),
-        }
+        let velocity = match self.settings.mode {
+            Mode::Torque => velocity,
+            _ => self.sent.velocity,
+        };
+        velocity.0.abs() / self.settings.limits.velocity.0
     }
 }
+
+/// Time after which an axis in torque mode that gets no torque any more has slowed down, or is braked.
+pub const FREE_TIME: Seconds = Seconds(0.1);
 
 /// Time after the cycle's end was asked for within which a controller has to slow its axes down.
 pub const HEED_TIME: Seconds = Seconds(1.0);

@@ -39,7 +39,7 @@ use crate::online::OnlineMotion;
 use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
-pub use ending::{END_TIME, Ending, HEED_TIME};
+pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
 pub use interlock::Interlock;
 pub use limits::{
     AfterOutage, BLIND_CYCLES, FollowingErrorLimit, Limits, Mode, OUTAGE_CYCLES, OnStale, Outage, Settings,

@@ -87,6 +87,8 @@ pub struct Seen {
     pub interlock: Interlock,
     /// True if the cycle ends.
     pub ending: Ending,
+    /// The controller asks its drive to brake by itself: a halt or a quick stop.
+    pub braking: bool,
 }
 
 /// What becomes of a set-point.

@@ -273,6 +273,54 @@ fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted()
     assert!(torques.windows(2).all(|pair| pair[1] <= pair[0]) && torques[299] == 0.0, "{torques:?}");
 }
 
+/// A shaft of 1 kg m^2 in torque mode: pulled by `gravity`, N m, braked by `friction`, N m s/rad. Its controller holds it or lets it
+/// turn, and gives no torque once the cycle ends. How fast it turned at most until supervision had it, and after how long.
+fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, Seconds)> {
+    let mut supervisor = Supervisor::new(settings(Mode::Torque, OnStale::Hold), PERIOD).unwrap();
+    let (mut position, mut velocity, mut fastest) = (0.0_f64, turning, 0.0_f64);
+    for beat in 0..7_000 {
+        let ends = beat >= 200;
+        let torque = NewtonMetres(if ends { 0.0 } else { gravity + friction * turning });
+        let feedback = AxisFeedback {
+            position: Radians(position),
+            velocity: RadiansPerSecond(velocity),
+            phase: AxisPhase::Following,
+            fresh: true,
+            ..AxisFeedback::default()
+        };
+        let asked = AxisSetpoint { position: Radians(position), torque, ..AxisSetpoint::default() };
+        let ending = if ends { Ending::Asked } else { Ending::No };
+        let taken = supervisor.step(PERIOD, asked, &Seen { feedback, ending, ..Seen::default() });
+        if taken.reason.is_some() {
+            assert_eq!(
+                (taken.reason, taken.intervention),
+                (Some(StopReason::Ending), Some(Intervention::Halt))
+            );
+            return Some((fastest, PERIOD * f64::from(beat - 200)));
+        }
+        velocity += (taken.setpoint.torque.0 - gravity - friction * velocity) * PERIOD.0;
+        position += velocity * PERIOD.0;
+        if ends {
+            fastest = fastest.max(velocity.abs());
+        }
+    }
+    None
+}
+
+#[test]
+fn a_load_that_its_controller_lets_go_at_the_end_is_halted_before_it_falls() {
+    for (gravity, friction) in [(1.0, 0.3), (1.0, 1.0), (-1.5, 0.5)] {
+        let (fastest, after) = torque_taken_away(gravity, friction, 0.0).expect("it is taken");
+        assert!(fastest <= VELOCITY * 0.03, "{gravity} {friction}: {fastest} rad/s");
+        assert!(after <= Seconds(0.2), "{gravity} {friction}: {after}");
+    }
+    // Turning freely, without a torque and without friction.
+    let (_, after) = torque_taken_away(0.0, 0.0, 0.3 * VELOCITY).expect("it is taken");
+    assert!(after <= FREE_TIME * 1.1, "{after}");
+    // One that friction brakes comes to rest by itself.
+    assert_eq!(torque_taken_away(0.0, 8.0, 0.3 * VELOCITY), None);
+}
+
 /// What a wild controller asks: now a small step, now a large one, now no number.
 fn wild() -> impl Strategy<Value = Vec<f64>> {
     let value = prop_oneof![

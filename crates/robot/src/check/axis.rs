@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, ModeOfOperation, object::MODES_OF_OPERATION};
-use motion::{AxisScale, NewtonMetres};
+use motion::supervision::Limits;
+use motion::{AxisScale, NewtonMetres, RadiansPerSecond, RadiansPerSecondSquared};
 use toml::Spanned;
 
 use super::brake::Brakes;
@@ -112,8 +113,9 @@ fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
     let or = |key, value: &Option<Spanned<f64>>, usual| {
         value.as_ref().map_or(Ok(usual), |value| number::positive(key, value))
     };
-    let acceleration = or("acceleration", acceleration, velocity / USUAL_RISE)?;
-    let jerk = or("jerk", jerk, acceleration / USUAL_RISE)?;
+    let usual = Limits::usual_deceleration(RadiansPerSecond(velocity));
+    let acceleration = or("acceleration", acceleration, usual.0)?;
+    let jerk = or("jerk", jerk, Limits::usual_jerk(RadiansPerSecondSquared(acceleration)).0)?;
     let torque = number::positive("torque", torque)?;
     let position = match position {
         None => None,
@@ -163,9 +165,6 @@ pub(super) fn short(key: &str, length: &Spanned<file::Length>) -> Checked<Durati
     )?;
     Ok(length.get_ref().0)
 }
-
-/// Default rise time, s: full speed, and full acceleration, within a quarter of a second.
-const USUAL_RISE: f64 = 0.25;
 
 /// Default time of a following error.
 const USUAL_PATIENCE: Duration = Duration::from_millis(50);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ethercat::main_device::Configuration;
 use toml::Spanned;
 
 use super::{Checked, number};
@@ -131,7 +132,7 @@ pub(super) fn within<T>(
 }
 
 /// Shortest and longest period a cycle may have.
-const PERIODS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_secs(1));
+const PERIODS: (Duration, Duration) = (*Configuration::PERIODS.start(), *Configuration::PERIODS.end());
 
 /// Shortest and longest margin of a spinning sleep.
 const SPIN_MARGINS: (Duration, Duration) = (Duration::from_micros(1), Duration::from_secs(1));

@@ -116,7 +116,8 @@ impl Guard {
             }
             let fault = state.is_some_and(State::is_faulted);
             let feedback = AxisFeedback { phase, ..feedback };
-            let seen = Seen { feedback, fault, stale, missed, homing, interlock, ending };
+            let braking = matches!(command.request, Request::Halt | Request::QuickStop);
+            let seen = Seen { feedback, fault, stale, missed, homing, interlock, ending, braking };
             let supervised = supervisor.step(elapsed, command.setpoint, &seen);
             command.setpoint = supervised.setpoint;
             command.request = overruled(command.request, supervised.intervention);

@@ -13,7 +13,7 @@ use runtime::status::Status;
 use runtime::verdict::{ENABLED_AFTER, LOST_AFTER};
 
 use super::interface::Interface;
-use super::trouble::{self, MOST_NAMED};
+use super::trouble::{self, MOST_TOLD};
 use crate::words;
 use crate::words::live_line::Voice;
 use crate::words::moment::{Moment, span};
@@ -294,8 +294,8 @@ impl Chronicle {
     /// Several of them: a cable cut takes many.
     fn places(&self, positions: &[usize]) -> String {
         match positions.len() {
-            all if all > MOST_NAMED && all == self.sub_devices.len() => format!("all {all} SubDevices"),
-            many if many > MOST_NAMED => {
+            all if all > MOST_TOLD && all == self.sub_devices.len() => format!("all {all} SubDevices"),
+            many if many > MOST_TOLD => {
                 format!("{many} SubDevices, the first {}", self.place(positions[0]))
             }
             _ => {
@@ -310,10 +310,10 @@ impl Chronicle {
         let name = |&axis: &usize| self.axes.get(axis).map_or("?", |it| it.name.as_str());
         match axes {
             [one] => format!("axis \"{}\" is", name(one)),
-            all if all.len() > MOST_NAMED && all.len() == self.axes.len() => {
+            all if all.len() > MOST_TOLD && all.len() == self.axes.len() => {
                 format!("all {} axes are", all.len())
             }
-            many if many.len() > MOST_NAMED => {
+            many if many.len() > MOST_TOLD => {
                 format!("{} axes, the first \"{}\", are", many.len(), name(&many[0]))
             }
             few => format!(

@@ -12,6 +12,7 @@ use machine::conditions::Conditions;
 use robot::Robot;
 use runtime::controller::AxisReport;
 use runtime::profile::{Grants, Scheduling};
+use runtime::verdict::Finding;
 use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
 
@@ -29,6 +30,8 @@ pub(super) struct Outcome<'a> {
     axes: Vec<AxisOutcome<'a>>,
     sub_devices: Vec<SubDeviceOutcome<'a>>,
     frames: Frames,
+    /// What was wrong, each with its exit code; the highest counts, of these and of files that are not whole.
+    findings: Vec<FindingOutcome>,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
     conditions: RunConditions,
@@ -81,6 +84,15 @@ struct SubDeviceOutcome<'a> {
     al_status_code: u16,
 }
 
+/// One thing that went wrong.
+#[derive(Serialize)]
+struct FindingOutcome {
+    /// Exit code it makes.
+    code: u8,
+    /// As on standard error.
+    sentence: String,
+}
+
 /// Frames since the start of the bring-up.
 #[derive(Serialize)]
 struct Frames {
@@ -100,6 +112,7 @@ struct Frames {
 impl<'a> Outcome<'a> {
     pub(super) fn new(
         standing: &Standing<'a>,
+        findings: &[Finding],
         measured: &'a Measured,
         conditions: RunConditions,
         granted: &Grants,
@@ -128,11 +141,15 @@ impl<'a> Outcome<'a> {
             state: it.al_status.to_string(),
             al_status_code: it.al_status_code.0,
         });
+        let findings = findings
+            .iter()
+            .map(|it| FindingOutcome { code: it.exit_code(), sentence: standing.sentence(it) });
         Self {
             summary: &measured.summary,
             axes: axes.collect(),
             sub_devices: sub_devices.collect(),
             frames: Frames::new(&status.reception, status.link_errors),
+            findings: findings.collect(),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
             conditions,
             profile: ProfileOutcome::of(granted),

@@ -14,8 +14,11 @@ use crate::failure::Failure;
 use crate::words::moment::span;
 use crate::words::sub_devices::place;
 
-/// Axes and SubDevices named one by one.
-pub(super) const MOST_NAMED: usize = 3;
+/// Axes and SubDevices with a sentence of their own.
+pub(super) const MOST_TOLD: usize = 3;
+
+/// Those named behind them.
+const MOST_NAMED: usize = 12;
 
 /// How the SubDevices and the axes stood when the run came to its end.
 pub(super) struct Standing<'a> {
@@ -38,25 +41,50 @@ impl Standing<'_> {
         it.is_none_or(|it| it.silent_for(self.robot.cycle.period).is_none())
     }
 
-    /// What is wrong, each a sentence with its exit code.
+    /// What is wrong, each a sentence with its exit code; of many alike the first, and the names of the rest.
     pub(super) fn verdict(&self, findings: &[Finding]) -> Result<(), Failure> {
         let mut verdict = Ok(());
-        let mut rest = findings;
-        while let Some(first) = rest.first() {
-            let (alike, others) =
-                rest.split_at(rest.iter().take_while(|it| kind(it) == kind(first)).count());
-            let sentences = alike.iter().map(|finding| self.sentence(finding)).collect();
-            let code = first.exit_code();
-            for sentence in few(sentences, kind(first)) {
-                verdict = Failure::both(verdict, Err(Failure::new(sentence).or_code(code)));
+        for alike in findings.chunk_by(|one, next| kind(one) == kind(next)) {
+            let (told, rest) = alike.split_at(alike.len().min(MOST_TOLD));
+            let rest =
+                (!rest.is_empty()).then(|| Failure::new(self.names(rest)).or_code(rest[0].exit_code()));
+            for failure in told.iter().map(|it| self.failure(it)).chain(rest) {
+                verdict = Failure::both(verdict, Err(failure));
             }
-            rest = others;
         }
         verdict
     }
 
+    fn failure(&self, finding: &Finding) -> Failure {
+        Failure::new(self.sentence(finding)).or_code(finding.exit_code())
+    }
+
+    /// Places of those that are not told one by one.
+    fn names(&self, rest: &[Finding]) -> String {
+        let names: Vec<String> = rest.iter().filter_map(|it| self.place_of(it)).take(MOST_NAMED).collect();
+        let more = match rest.len() - names.len() {
+            0 => String::new(),
+            more => format!("; and {more} more, which --json has in its findings"),
+        };
+        format!("nor did {} more end well: {}{more}", rest.len(), names.join(", "))
+    }
+
+    /// The axis or SubDevice that a finding is about.
+    fn place_of(&self, finding: &Finding) -> Option<String> {
+        match *finding {
+            Finding::Overrun { .. } | Finding::BusFailed { .. } | Finding::BusLost { .. } => None,
+            Finding::AxisInFault { axis, .. }
+            | Finding::AxisStopped { axis, .. }
+            | Finding::NotEnabled { axis, .. }
+            | Finding::NotDisabled { axis, .. } => Some(format!("axis \"{}\"", self.robot.axes[axis].name)),
+            Finding::Silent { position, .. }
+            | Finding::OutsideOp { position, .. }
+            | Finding::LostInTheStop { position, .. } => Some(self.place(position)),
+        }
+    }
+
     /// One finding in words: where, what was expected, what was found, and what to do.
-    fn sentence(&self, finding: &Finding) -> String {
+    pub(super) fn sentence(&self, finding: &Finding) -> String {
         match *finding {
             Finding::Overrun { cycle } => format!(
                 "cycle {cycle} ran past the next release, and overrun is \"stop\": the axes were brought to rest; \
@@ -147,7 +175,7 @@ impl Standing<'_> {
     }
 }
 
-/// What several findings of its kind are called together.
+/// Those of one kind are told together.
 fn kind(finding: &Finding) -> &'static str {
     match finding {
         Finding::Overrun { .. } | Finding::BusFailed { .. } | Finding::BusLost { .. } => "",
@@ -157,16 +185,6 @@ fn kind(finding: &Finding) -> &'static str {
         | Finding::NotDisabled { .. } => "axes",
         Finding::Silent { .. } | Finding::OutsideOp { .. } | Finding::LostInTheStop { .. } => "SubDevices",
     }
-}
-
-/// The first of them, and how many more there are.
-fn few(mut sentences: Vec<String>, of: &str) -> Vec<String> {
-    let more = sentences.len().saturating_sub(MOST_NAMED);
-    if more > 0 {
-        sentences.truncate(MOST_NAMED);
-        sentences.push(format!("{more} more {of} ended so: the table has them"));
-    }
-    sentences
 }
 
 /// Cause that keeps an axis from being enabled, with what to do.
@@ -194,5 +212,34 @@ pub(super) fn error_code(code: u16) -> String {
             "" => ErrorCode(code).to_string(),
             remedy => format!("{} ({remedy})", ErrorCode(code)),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compose::robot_file;
+
+    fn told(findings: &[Finding]) -> Vec<String> {
+        let robot = robot_file::robot(None, None).unwrap();
+        let status = Status::initial(6, 6);
+        let standing = Standing { robot: &robot, status: &status, link_trouble: None };
+        let verdict = standing.verdict(findings).unwrap_err().to_string();
+        verdict.split("\nonbeat: ").map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn of_many_that_did_not_end_well_the_rest_is_named() {
+        let lost = |position| Finding::LostInTheStop { position, cycles: 7 };
+        let stopped = |axis| Finding::AxisStopped { axis, reason: StopReason::Stale };
+        let findings: Vec<Finding> = (0..4).map(stopped).chain((0..5).map(lost)).collect();
+        let few = told(&findings);
+        assert_eq!(few.len(), 8, "{few:#?}");
+        assert_eq!(few[3], "nor did 1 more end well: axis \"axis-4\"");
+        assert!(few[4].starts_with("SubDevice 0 \"drive-1\" did not answer for 7 cycles"), "{few:#?}");
+        assert_eq!(few[7], "nor did 2 more end well: SubDevice 3 \"drive-4\", SubDevice 4 \"drive-5\"");
+        let last = told(&(0..20).map(lost).collect::<Vec<_>>()).pop().unwrap();
+        assert!(last.starts_with("nor did 17 more end well: SubDevice 3 "), "{last}");
+        assert!(last.ends_with("; and 5 more, which --json has in its findings"), "{last}");
     }
 }

@@ -174,3 +174,22 @@ fn an_image_that_ends_early_reads_as_zero_and_is_not_written() {
     field.set(&mut image, 0);
     assert_eq!((field.get(&image), image), (0, [0xFF; 5]));
 }
+
+#[test]
+fn the_types_told_for_a_width_are_those_that_take_it() {
+    macro_rules! widths {
+        ($($name:ty)*) => { [$((stringify!($name), <$name as ProcessElement>::WIDTHS)),*] };
+    }
+    let widths = widths! { bool u8 i8 u16 i16 u32 i32 f32 u64 i64 f64 };
+    for bits in 1..=64 {
+        let mut told: Vec<&str> = fitting(bits).split(", ").flat_map(|it| it.split(" or ")).collect();
+        let takes = widths.iter().filter(|(_, widths)| widths.contains(&bits));
+        // A bit has no sign.
+        let mut expected: Vec<&str> =
+            takes.map(|(name, _)| *name).filter(|&name| (bits, name) != (1, "i8")).collect();
+        told.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(told, expected, "{bits} bits");
+    }
+    assert_eq!(fitting(65), "an array");
+}

@@ -28,6 +28,7 @@ pub const HEADER_LENGTH: usize = 2;
 pub const SDO_LENGTH: usize = 10;
 
 /// Why a mailbox payload is not a CoE message, or a message does not fit.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CoeFormatError {
     /// The payload ends before the message does.

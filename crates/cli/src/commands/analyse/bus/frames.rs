@@ -8,7 +8,7 @@ use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{MainDevice, Stage};
 use ethercat::wire::Frame;
 use robot::Robot;
-use runtime::bring_up::Pump;
+use runtime::bring_up::{BRING_UP_PATIENCE, Pump};
 use runtime::clock::{Clock as _, VirtualClock};
 use runtime::link::DirectLink;
 use runtime::link::Link as _;
@@ -97,8 +97,5 @@ fn beat<S: ethercat::link::Segment>(
     while main_device.poll_event().is_some() {}
     Ok((frames, report.spread))
 }
-
-/// In virtual time.
-const BRING_UP_PATIENCE: Duration = Duration::from_secs(60);
 
 const MOST_BEATS: usize = 20_000;

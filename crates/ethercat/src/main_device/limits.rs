@@ -1,0 +1,90 @@
+//! Limits of the way up and down: time, tries and pauses. `docs/run.md`, "Time to give up", tells them to users.
+
+use core::time::Duration;
+
+use super::configuration::Configuration;
+use super::patience::Patience;
+
+/// Time a bring-up or mailbox datagram may take before it is sent again, by default.
+pub(super) const REPLY: Duration = Duration::from_millis(20);
+
+/// Time of a change of state, by default (ETG.1020: 3 s to PreOp, 10 s to SafeOp and Op): a second below.
+pub(super) const STATE: Duration = Duration::from_secs(9);
+
+/// Time beyond that of a change of state, so that this is told where it is late.
+const BEYOND_STATE: Duration = Duration::from_millis(500);
+
+/// Time of a mailbox answer, by default (ETG.1020).
+pub(super) const MAILBOX: Duration = Duration::from_secs(2);
+
+/// Time of a mailbox transfer, and in it without a further byte, by default.
+pub(super) const TRANSFER: Duration = Duration::from_secs(5);
+
+/// Time that each byte transferred adds to it.
+pub(super) const TRANSFER_PER_BYTE: Duration = Duration::from_millis(2);
+
+/// Broadcasts in a row that may be lost before nobody is there.
+pub(super) const LOST_BROADCASTS: Patience = Patience { tries: 25, time: Duration::from_secs(1) };
+
+/// The same on the way down, where nobody may be there any more.
+pub(super) const LOST_BROADCASTS_DOWN: Patience = Patience { tries: 5, time: Duration::from_millis(250) };
+
+/// Frames in a row that may be lost on the way up. Shorter than a mailbox is waited for by default, so that
+/// a dead cable is called one.
+pub(super) const LOSSES: Patience = Patience { tries: 50, time: Duration::from_millis(1500) };
+
+/// Attempts at a register that does not answer, a pause apart, before it is told in Op.
+pub(super) const ATTEMPTS: u32 = 20;
+
+/// The same on the way up, where it ends the bring-up.
+pub(super) const UNANSWERED: Patience = Patience { tries: ATTEMPTS - 1, time: Duration::from_millis(500) };
+
+/// Pause before something is asked again that is not ready yet.
+pub(super) const PAUSE: Duration = Duration::from_micros(500);
+
+/// Pause between two looks at SubDevices that left their state.
+pub(super) const LOOK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks, a pause apart, at an error that was acknowledged and does not go.
+pub(super) const ACKNOWLEDGE_LOOKS: u32 = 20;
+
+/// Missing acknowledges of an EEPROM in a row: one may be a passing fault.
+pub(super) const SII_ATTEMPTS: u8 = 3;
+
+/// Time an EEPROM may be busy with one read, which takes well below a millisecond.
+pub(super) const SII_BUSY: Duration = Duration::from_secs(1);
+
+/// Time it may be busy with all of them.
+pub(super) const SII_BUSY_IN_ALL: Duration = Duration::from_secs(5);
+
+/// Rounds in a row that must open no further port.
+pub(super) const ROUNDS_WITHOUT_MORE: u32 = 2;
+
+/// Beats in a row that must be whole before Op is asked for.
+pub(super) const WHOLE_BEATS: u32 = 10;
+
+/// Limits a worker keeps to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) state: Duration,
+    pub(super) mailbox: Duration,
+    pub(super) transfer: Duration,
+    /// The time between two beats, of which each sends one datagram of a worker.
+    pub(super) period: Duration,
+}
+
+impl Limits {
+    pub(super) fn of(configuration: &Configuration) -> Self {
+        Self {
+            state: configuration.state_timeout,
+            mailbox: configuration.mailbox_timeout,
+            transfer: configuration.transfer_timeout,
+            period: configuration.period,
+        }
+    }
+
+    /// Time without progress, of SubDevices one by one and of all, after which the way up or down is given up.
+    pub(super) fn stuck(&self) -> Duration {
+        self.state + BEYOND_STATE
+    }
+}
