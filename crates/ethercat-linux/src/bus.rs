@@ -102,7 +102,9 @@ impl Bus {
         });
         if let Err(error) = reached {
             self.main_device = None;
-            self.stop.forget();
+            if matches!(error, Error::BringUp(BringUpError::Stopped)) {
+                self.stop.forget();
+            }
             return Err(error);
         }
         self.safe = self.sub_devices().iter().map(|it| vec![0; it.output_bytes()]).collect();
@@ -170,7 +172,8 @@ pub struct StopHandle {
 }
 
 impl StopHandle {
-    /// Ends the run that goes on, or else the next one. Each run takes one request.
+    /// Ends the bring-up or run that goes on, or else the next one. Each takes one request, and only where that ended it: one that
+    /// comes as it ends or fails for another reason is left to the next.
     pub fn stop(&self) {
         // Relaxed here and below: nothing but the flag itself is passed through it.
         self.asked.store(true, Ordering::Relaxed);

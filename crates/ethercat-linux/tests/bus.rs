@@ -10,12 +10,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use onbeat_ethercat_linux::bring_up::BringUpError;
 use onbeat_ethercat_linux::ethercat::al::{AlState, AlStatus};
 use onbeat_ethercat_linux::ethercat::al_status_code::AlStatusCode;
 use onbeat_ethercat_linux::ethercat::main_device::{Event, MailboxError, Stage};
 use onbeat_ethercat_linux::ethercat::pdo::FieldError;
 use onbeat_ethercat_linux::link::{Link, SegmentControl, SimulatedLink};
-use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, SdoError};
+use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, SdoError, StopHandle};
 use simulator::application::Wires;
 use simulator::{Segment, SubDevice};
 use support::{Outputs, recorder, segment, servo, station};
@@ -77,6 +78,59 @@ fn a_bus_runs_again_and_again_and_each_run_takes_one_request_to_stop() {
     assert_eq!(bus.run(PERIOD, |_| ()).unwrap().cycles, 0);
     bus.bring_up(&Configuration::scan()).unwrap();
     assert!(bus.run(PERIOD, cycles(5)).unwrap().cycles == 5);
+}
+
+/// A link that asks to stop and fails, once for each handle it is given.
+struct Asking(SimulatedLink<Segment>, Arc<Mutex<Option<StopHandle>>>);
+
+impl Link for Asking {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        let Some(stop) = self.1.lock().unwrap().take() else { return self.0.transmit(frame) };
+        stop.stop();
+        Err(io::Error::other("as the test wants it"))
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.0.receive(buffer, timeout)
+    }
+}
+
+/// The next bring-up is stopped, the one after it is not.
+fn assert_one_request_is_left(bus: &mut Bus) {
+    let stopped = bus.bring_up(&Configuration::scan());
+    assert!(matches!(stopped, Err(Error::BringUp(BringUpError::Stopped))), "{stopped:?}");
+    bus.bring_up(&Configuration::scan()).unwrap();
+}
+
+#[test]
+fn a_request_to_stop_outlives_a_bring_up_that_fails_for_another_reason() {
+    let asks = Arc::new(Mutex::new(None));
+    let link = SimulatedLink::new(segment(station(&Wires::new(), &Wires::new())));
+    let mut bus = Bus::on(Asking(link, Arc::clone(&asks)));
+    *asks.lock().unwrap() = Some(bus.stop_handle());
+    assert!(matches!(bus.bring_up(&Configuration::scan()), Err(Error::Link(_))));
+    assert_one_request_is_left(&mut bus);
+}
+
+#[test]
+fn a_request_to_stop_outlives_a_run_that_ends_for_another_reason() {
+    let (mut bus, _) = bus(station(&Wires::new(), &Wires::new()));
+    let stop = bus.stop_handle();
+    bus.bring_up(&Configuration::scan()).unwrap();
+    let run = AssertUnwindSafe(|| {
+        bus.run(PERIOD, |_| {
+            stop.stop();
+            resume_unwind(Box::new("as the test wants it"));
+        })
+    });
+    assert!(catch_unwind(run).is_err());
+    assert_one_request_is_left(&mut bus);
+    let run = bus.run(PERIOD, |io| {
+        stop.stop();
+        io.stop();
+    });
+    assert_eq!(run.unwrap().cycles, 1);
+    assert_one_request_is_left(&mut bus);
 }
 
 #[test]
