@@ -19,7 +19,7 @@ use onbeat_ethercat_linux::link::{Link, SegmentControl, SimulatedLink};
 use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, SdoError, StopHandle};
 use simulator::application::Wires;
 use simulator::{Segment, SubDevice};
-use support::{Outputs, recorder, segment, servo, station};
+use support::{Outputs, recorder, recorder_of, segment, servo, station};
 
 const PERIOD: Duration = Duration::from_millis(2);
 
@@ -209,6 +209,36 @@ fn outputs_are_safe_before_init_when_it_is_stopped() {
     });
     run.unwrap();
     assert_made_safe(&seen);
+}
+
+#[test]
+fn safe_values_stay_from_run_to_run_on_the_same_bus() {
+    let (mut bus, seen, mut control) = with_safe_outputs();
+    for _ in 0..2 {
+        let mut stop = cycles(20);
+        let run = bus.run(PERIOD, |io| {
+            control(io);
+            stop(io);
+        });
+        run.unwrap();
+        assert_made_safe(&seen);
+        bus.bring_up(&Configuration::scan()).unwrap();
+    }
+}
+
+#[test]
+fn safe_values_are_zero_again_where_another_subdevice_or_mapping_comes_up() {
+    for (product_code, outputs) in [(5, 4), (6, 8)] {
+        let (mut bus, control) = bus(vec![recorder().0]);
+        bus.bring_up(&Configuration::scan()).unwrap();
+        let four = bus.subdevice(0).output::<[bool; 4]>(0x7000, 1).unwrap();
+        bus.set_safe(four, [true; 4]);
+        let (device, seen) = recorder_of(product_code, outputs);
+        control.run(|it| *it = segment(vec![device]));
+        bus.bring_up(&Configuration::scan()).unwrap();
+        bus.run(PERIOD, cycles(5)).unwrap();
+        assert!(seen.lock().unwrap().iter().flatten().all(|&it| it == 0), "{seen:?}");
+    }
 }
 
 #[test]
