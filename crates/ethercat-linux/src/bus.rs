@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use ethercat::link::Segment;
 use ethercat::main_device::{Configuration, MainDevice, Output, SubDevice};
-use ethercat::pdo::ProcessValue;
+use ethercat::pdo::{Pdo, ProcessValue};
+use ethercat::sii::Identity;
 use rt::clock::MonotonicClock;
 
 use crate::bring_up::{BRING_UP_PATIENCE, BringUpError, Pump};
@@ -46,6 +47,8 @@ pub struct Bus {
     main_device: Option<MainDevice>,
     /// Outputs of each SubDevice for the time after the last cycle.
     safe: Vec<Vec<u8>>,
+    /// The SubDevices and outputs that `safe` is for.
+    safe_for: Vec<(Identity, Vec<Pdo>)>,
     stop: StopHandle,
 }
 
@@ -72,8 +75,15 @@ impl Bus {
     /// listened for; so it can take an interface's SubDevices from them, which [`Bus::open`] leaves to them.
     #[must_use]
     pub fn on(link: impl Link + Send + 'static) -> Self {
-        let (main_device, safe, stop) = (None, Vec::new(), StopHandle::default());
-        Self { link: Box::new(link), public: false, main_device, safe, stop }
+        let (main_device, stop) = (None, StopHandle::default());
+        Self {
+            link: Box::new(link),
+            public: false,
+            main_device,
+            safe: Vec::new(),
+            safe_for: Vec::new(),
+            stop,
+        }
     }
 
     /// Brings the bus to PreOp: counts and identifies the SubDevices, configures them, resolves their process data. One that is
@@ -102,10 +112,12 @@ impl Bus {
         });
         if let Err(error) = reached {
             self.main_device = None;
-            self.stop.forget();
+            if matches!(error, Error::BringUp(BringUpError::Stopped)) {
+                self.stop.forget();
+            }
             return Err(error);
         }
-        self.safe = self.sub_devices().iter().map(|it| vec![0; it.output_bytes()]).collect();
+        self.keep_safe();
         Ok(())
     }
 
@@ -121,9 +133,23 @@ impl Bus {
     }
 
     /// The value that an output has when a run ends, until Init takes it away. Zero unless it is set.
+    ///
+    /// It stays from run to run, as long as [`Bus::bring_up`] finds the same SubDevices (serial numbers included) in the same places,
+    /// with the same outputs. Where one of them is another, all safe values of the bus are zero again: set them after each
+    /// [`Bus::bring_up`] that may find another bus.
     pub fn set_safe<T: ProcessValue>(&mut self, output: Output<T>, value: T) {
         if let Some(image) = self.safe.get_mut(output.position()) {
             output.field().set(image, value);
+        }
+    }
+
+    /// Keeps the safe values on the same bus; on another one they are zero.
+    fn keep_safe(&mut self) {
+        let outputs = |it: &SubDevice| (it.identity, it.mapping.outputs.clone());
+        let found: Vec<_> = self.sub_devices().iter().map(outputs).collect();
+        if found != self.safe_for {
+            self.safe = self.sub_devices().iter().map(|it| vec![0; it.output_bytes()]).collect();
+            self.safe_for = found;
         }
     }
 
@@ -170,7 +196,8 @@ pub struct StopHandle {
 }
 
 impl StopHandle {
-    /// Ends the run that goes on, or else the next one. Each run takes one request.
+    /// Ends the bring-up or run that goes on, or else the next one. Each takes one request, and only where that ended it: one that
+    /// comes as it ends or fails for another reason is left to the next.
     pub fn stop(&self) {
         // Relaxed here and below: nothing but the flag itself is passed through it.
         self.asked.store(true, Ordering::Relaxed);

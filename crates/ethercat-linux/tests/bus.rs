@@ -10,15 +10,16 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use onbeat_ethercat_linux::bring_up::BringUpError;
 use onbeat_ethercat_linux::ethercat::al::{AlState, AlStatus};
 use onbeat_ethercat_linux::ethercat::al_status_code::AlStatusCode;
 use onbeat_ethercat_linux::ethercat::main_device::{Event, MailboxError, Stage};
 use onbeat_ethercat_linux::ethercat::pdo::FieldError;
 use onbeat_ethercat_linux::link::{Link, SegmentControl, SimulatedLink};
-use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, SdoError};
+use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, SdoError, StopHandle};
 use simulator::application::Wires;
 use simulator::{Segment, SubDevice};
-use support::{Outputs, recorder, segment, servo, station};
+use support::{Outputs, recorder, recorder_of, segment, servo, station};
 
 const PERIOD: Duration = Duration::from_millis(2);
 
@@ -77,6 +78,59 @@ fn a_bus_runs_again_and_again_and_each_run_takes_one_request_to_stop() {
     assert_eq!(bus.run(PERIOD, |_| ()).unwrap().cycles, 0);
     bus.bring_up(&Configuration::scan()).unwrap();
     assert!(bus.run(PERIOD, cycles(5)).unwrap().cycles == 5);
+}
+
+/// A link that asks to stop and fails, once for each handle it is given.
+struct Asking(SimulatedLink<Segment>, Arc<Mutex<Option<StopHandle>>>);
+
+impl Link for Asking {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        let Some(stop) = self.1.lock().unwrap().take() else { return self.0.transmit(frame) };
+        stop.stop();
+        Err(io::Error::other("as the test wants it"))
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.0.receive(buffer, timeout)
+    }
+}
+
+/// The next bring-up is stopped, the one after it is not.
+fn assert_one_request_is_left(bus: &mut Bus) {
+    let stopped = bus.bring_up(&Configuration::scan());
+    assert!(matches!(stopped, Err(Error::BringUp(BringUpError::Stopped))), "{stopped:?}");
+    bus.bring_up(&Configuration::scan()).unwrap();
+}
+
+#[test]
+fn a_request_to_stop_outlives_a_bring_up_that_fails_for_another_reason() {
+    let asks = Arc::new(Mutex::new(None));
+    let link = SimulatedLink::new(segment(station(&Wires::new(), &Wires::new())));
+    let mut bus = Bus::on(Asking(link, Arc::clone(&asks)));
+    *asks.lock().unwrap() = Some(bus.stop_handle());
+    assert!(matches!(bus.bring_up(&Configuration::scan()), Err(Error::Link(_))));
+    assert_one_request_is_left(&mut bus);
+}
+
+#[test]
+fn a_request_to_stop_outlives_a_run_that_ends_for_another_reason() {
+    let (mut bus, _) = bus(station(&Wires::new(), &Wires::new()));
+    let stop = bus.stop_handle();
+    bus.bring_up(&Configuration::scan()).unwrap();
+    let run = AssertUnwindSafe(|| {
+        bus.run(PERIOD, |_| {
+            stop.stop();
+            resume_unwind(Box::new("as the test wants it"));
+        })
+    });
+    assert!(catch_unwind(run).is_err());
+    assert_one_request_is_left(&mut bus);
+    let run = bus.run(PERIOD, |io| {
+        stop.stop();
+        io.stop();
+    });
+    assert_eq!(run.unwrap().cycles, 1);
+    assert_one_request_is_left(&mut bus);
 }
 
 #[test]
@@ -155,6 +209,36 @@ fn outputs_are_safe_before_init_when_it_is_stopped() {
     });
     run.unwrap();
     assert_made_safe(&seen);
+}
+
+#[test]
+fn safe_values_stay_from_run_to_run_on_the_same_bus() {
+    let (mut bus, seen, mut control) = with_safe_outputs();
+    for _ in 0..2 {
+        let mut stop = cycles(20);
+        let run = bus.run(PERIOD, |io| {
+            control(io);
+            stop(io);
+        });
+        run.unwrap();
+        assert_made_safe(&seen);
+        bus.bring_up(&Configuration::scan()).unwrap();
+    }
+}
+
+#[test]
+fn safe_values_are_zero_again_where_another_subdevice_or_mapping_comes_up() {
+    for (product_code, outputs) in [(5, 4), (6, 8)] {
+        let (mut bus, control) = bus(vec![recorder().0]);
+        bus.bring_up(&Configuration::scan()).unwrap();
+        let four = bus.subdevice(0).output::<[bool; 4]>(0x7000, 1).unwrap();
+        bus.set_safe(four, [true; 4]);
+        let (device, seen) = recorder_of(product_code, outputs);
+        control.run(|it| *it = segment(vec![device]));
+        bus.bring_up(&Configuration::scan()).unwrap();
+        bus.run(PERIOD, cycles(5)).unwrap();
+        assert!(seen.lock().unwrap().iter().flatten().all(|&it| it == 0), "{seen:?}");
+    }
 }
 
 #[test]

@@ -81,6 +81,19 @@ impl Robot {
         }
     }
 
+    /// The same, again while it is not possible: a host that stood still is an outage, and the axis comes to rest first.
+    fn ask_in_time(&mut self, what: Action) -> Result<(), Refusal> {
+        let started = Instant::now();
+        loop {
+            match self.ask(what.clone()) {
+                Err(Refusal::NotPossible) if started.elapsed() < Duration::from_secs(20) => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// What becomes of this.
     fn ask(&mut self, what: Action) -> Result<(), Refusal> {
         self.requests += 1;
@@ -117,7 +130,7 @@ fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
     let mut robot = Robot::start("homing", ROBOT);
     let before = robot.until("any", |_| true).axes[0];
     assert!(!before.homed && before.position.abs() < 0.01, "{before:?}");
-    assert_eq!(robot.ask(Action::Home(0)), Ok(()));
+    assert_eq!(robot.ask_in_time(Action::Home(0)), Ok(()));
     let state = robot.until("homed", |state| state.axes[0].homed);
     // Off the switch at 0.5 rad/s, and to rest at 200 rad/s^2.
     let at = state.axes[0];
@@ -126,7 +139,7 @@ fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
     let later = robot.until("later", |later| later.beat > state.beat + 200).axes[0];
     assert!((later.position - at.position).abs() < 1e-3, "{at:?} {later:?}");
     // Once more: it knows the way.
-    assert_eq!(robot.ask(Action::Home(0)), Ok(()));
+    assert_eq!(robot.ask_in_time(Action::Home(0)), Ok(()));
     let again = robot.until("homed", |state| state.axes[0].homed).axes[0];
     assert!((again.position - 1.25).abs() < 0.01, "{again:?}");
     // Disabled drives home nobody.

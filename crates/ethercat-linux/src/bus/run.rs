@@ -140,6 +140,8 @@ struct Running<'a> {
     period: Duration,
     events: VecDeque<Event>,
     report: RunReport,
+    /// True if a [`super::StopHandle`] ended it.
+    stopped: bool,
     /// When a reply came last.
     answered: Instant,
     frame: [u8; MAXIMUM_FRAME_LENGTH],
@@ -154,6 +156,7 @@ impl<'a> Running<'a> {
             period,
             events: VecDeque::with_capacity(EVENTS),
             report: RunReport::default(),
+            stopped: false,
             answered: MonotonicClock.now(),
             frame: [0; MAXIMUM_FRAME_LENGTH],
         }
@@ -188,6 +191,7 @@ impl<'a> Running<'a> {
             self.transmit();
             self.check_lost(beat)?;
         }
+        self.stopped = true;
         Ok(())
     }
 
@@ -280,7 +284,9 @@ impl Drop for Running<'_> {
         }
         self.take_down();
         self.bus.main_device = None;
-        self.bus.stop.forget();
+        if self.stopped {
+            self.bus.stop.forget();
+        }
     }
 }
 

@@ -64,8 +64,13 @@ impl Application for Recorder {
 
 /// A terminal with eight outputs that remembers them.
 pub(crate) fn recorder() -> (SubDevice, Outputs) {
+    recorder_of(5, 8)
+}
+
+/// The like of another product, or with fewer outputs.
+pub(crate) fn recorder_of(product_code: u32, count: u8) -> (SubDevice, Outputs) {
     let outputs = Outputs::default();
-    let image = digital_outputs(identity(5), "recorder", 8).image().emit();
+    let image = digital_outputs(identity(product_code), "recorder", count).image().emit();
     (SubDevice::new(EscDescription::default(), image, Box::new(Recorder(outputs.clone()))), outputs)
 }
 
