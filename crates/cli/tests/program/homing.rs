@@ -85,7 +85,7 @@ impl Robot {
     fn ask_in_time(&mut self, what: Action) -> Result<(), Refusal> {
         let started = Instant::now();
         loop {
-            match self.ask(what.clone()) {
+            match self.ask(what) {
                 Err(Refusal::NotPossible) if started.elapsed() < Duration::from_secs(20) => {
                     std::thread::sleep(Duration::from_millis(20));
                 }
