@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM ask for an orderly stop; asked again and again, the program ends at once.
+//! Ctrl-C, SIGTERM and their like ask for an orderly stop; asked again and again, the program ends at once.
 
 use std::process::exit;
 use std::sync::Arc;
@@ -7,11 +7,30 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use runtime::stop::StopHandle;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGXFSZ};
+use rustix::process::Signal;
+use signal_hook::consts::{
+    SIGALRM, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    SIGXFSZ,
+};
 use signal_hook::iterator::{Handle, Signals};
 
 use crate::failure::Failure;
 use crate::words::live_line::Voice;
+
+/// Signals that ask for a stop: by default each of them ends a program at once, whatever moves.
+const ASKING: [i32; 11] = [
+    SIGINT,
+    SIGTERM,
+    SIGHUP,
+    SIGQUIT,
+    SIGXCPU,
+    SIGUSR1,
+    SIGUSR2,
+    SIGALRM,
+    SIGVTALRM,
+    SIGPROF,
+    Signal::POWER.as_raw(),
+];
 
 /// Signals this close together are one wish: `timeout` and process managers send theirs twice, and a key may be held.
 const ONE_WISH: Duration = Duration::from_millis(300);
@@ -33,7 +52,7 @@ impl Stop {
     pub(crate) fn listen() -> Result<Self, Failure> {
         let handle = StopHandle::new();
         let asked = handle.clone();
-        let signals = hear(&[SIGINT, SIGTERM, SIGHUP], Wishes::default(), move |wish| {
+        let signals = hear(&ASKING, Wishes::default(), move |wish| {
             asked.stop();
             if wish.number > 1 {
                 end_by_force();
@@ -47,7 +66,8 @@ impl Stop {
     pub(crate) fn listen_for_a_run(voice: Voice) -> Result<Self, Failure> {
         let handle = StopHandle::new();
         let asked = handle.clone();
-        let signals = hear(&[SIGINT, SIGTERM, SIGHUP, SIGTSTP], Wishes::default(), move |wish| {
+        let heard = [&ASKING[..], &[SIGTSTP]].concat();
+        let signals = hear(&heard, Wishes::default(), move |wish| {
             if wish.signal == SIGTSTP {
                 return voice.say(SUSPENDING);
             }

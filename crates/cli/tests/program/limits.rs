@@ -92,3 +92,12 @@ fn files_that_may_not_have_a_byte_cost_the_seam_and_not_the_run() {
     let ran = run_under("-f 0", &["--seam", "no-files"]);
     ran_to_its_end(&ran);
 }
+
+#[test]
+fn a_limit_of_processor_time_is_refused_with_what_to_do() {
+    let words = "3600 s of processor time, and the system would end it then, its axes at speed: lift the limit with \
+                 `ulimit -t unlimited`";
+    for limit in ["-t 3600", "-S -t 3600"] {
+        refused(&run_under(limit, &["--no-seam"]), words);
+    }
+}

@@ -96,6 +96,22 @@ fn a_cable_without_carrier_is_named() {
 }
 
 #[test]
+fn an_interface_that_was_renamed_is_told_by_its_new_name() {
+    let Some(wire) = Wire::with(SIX_AXIS) else { return };
+    let ran = run_to_the_loss(&wire, |_| {
+        // Older kernels rename only what is down.
+        for arguments in [["near", "down", "name", "later"].as_slice(), &["later", "up"]] {
+            ip(&wire, Side::Near, &[&["set"], arguments].concat());
+        }
+        set(&wire, Side::Far, "down");
+    });
+    line(&ran, "interface later: no carrier; plug the cable");
+    let sentence = ran.stderr.lines().find(|line| line.contains("the bus ended lost after "));
+    assert!(sentence.is_some_and(|it| it.contains(": interface later: no carrier; ")), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("it is gone"), "{}", ran.stderr);
+}
+
+#[test]
 fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     // A lost bus would be given 10 s.

@@ -7,7 +7,8 @@ use ethercat::wire::frame::places;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::brake::frames;
-use crate::common::{Ran, Running, alone, onbeat, six_axis_with};
+use crate::common::{Ran, Running, alone, await_beats, onbeat, six_axis_with};
+use crate::wire::SIX_AXIS;
 
 /// A run of a cycle every 10 ms, and where its frames are.
 struct Slow {
@@ -23,12 +24,16 @@ impl Slow {
         Self { running: Running::start(command), capture }
     }
 
-    /// Sends a signal; when.
+    /// Sends SIGINT; when.
     fn signal(&self) -> u64 {
-        let process = Pid::from_raw(self.running.id() as i32).expect("a process");
-        kill_process(process, Signal::INT).expect("it has not ended");
+        self.send(Signal::INT);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
         u64::try_from(now.as_nanos()).expect("this century")
+    }
+
+    fn send(&self, signal: Signal) {
+        let process = Pid::from_raw(self.running.id() as i32).expect("a process");
+        kill_process(process, signal).expect("it has not ended");
     }
 
     /// Cycles with process data from this time to the end. A machine that stands still leaves cycles out: they are fewer then.
@@ -74,4 +79,32 @@ fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_sec
     let _alone = alone();
     let (one, two) = one_signal_and_two(robot);
     assert!(two <= 200, "{two} cycles after the second signal; {one} after only one");
+}
+
+#[test]
+fn signals_that_end_programs_bring_the_axes_to_rest_first() {
+    let signals = [
+        Signal::QUIT,
+        Signal::XCPU,
+        Signal::USR1,
+        Signal::USR2,
+        Signal::ALARM,
+        Signal::VTALARM,
+        Signal::PROF,
+        Signal::POWER,
+        Signal::TERM,
+    ];
+    let _alone = alone();
+    let start = |signal: &Signal| Slow::start(SIX_AXIS, &format!("signal-{}.pcapng", signal.as_raw()));
+    let runs: Vec<_> = signals.iter().map(start).collect();
+    for (run, signal) in runs.iter().zip(signals) {
+        await_beats(run.running.id(), 300);
+        run.send(signal);
+    }
+    for (run, signal) in runs.into_iter().zip(signals) {
+        // An axis that does not come to rest, or keeps its torque, ends it with 3.
+        let Ran { code, stdout, stderr } = run.running.finish();
+        assert_eq!(code, Some(0), "{signal:?}: {stdout}{stderr}");
+        assert!(stderr.contains("stopping: the axes come to rest"), "{signal:?}: {stderr}");
+    }
 }

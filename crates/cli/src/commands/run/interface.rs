@@ -4,23 +4,32 @@ use std::io;
 
 use runtime::link::{OpenError, PacketLink};
 use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 
 /// Asked where frames stay away; a simulated bus has none.
 #[derive(Default)]
 pub(super) struct Interface {
     name: Option<String>,
+    /// Its number, which stays whatever it is called.
+    index: Option<u32>,
     trouble: Option<String>,
 }
 
 impl Interface {
     pub(super) fn new(name: Option<String>) -> Self {
-        Self { name, trouble: None }
+        let index = name.as_deref().and_then(|name| index(name).ok());
+        Self { name, index, trouble: None }
     }
 
     /// Why it carries no frames now, with what to do; kept until it carries some. `code` is what the operating system said
     /// of one that it did not take or give.
-    pub(super) fn look(&mut self, code: Option<i32>) -> Option<&str> {
-        let name = self.name.as_deref()?;
+    pub(super) fn look(&mut self, mut code: Option<i32>) -> Option<&str> {
+        let name = self.name.as_mut()?;
+        match self.index.map(name_of) {
+            Some(Ok(now)) => *name = now,
+            Some(Err(Errno::NODEV)) => code = Some(Errno::NODEV.raw_os_error()),
+            _ => {}
+        }
         if let Some(trouble) = trouble(name, code) {
             self.trouble = Some(trouble);
         }
@@ -41,6 +50,15 @@ impl Interface {
     pub(super) fn name(&self) -> &str {
         self.name.as_deref().unwrap_or("of the simulation")
     }
+}
+
+fn index(name: &str) -> Result<u32, Errno> {
+    netdevice::name_to_index(socket(AddressFamily::UNIX, SocketType::DGRAM, None)?, name)
+}
+
+/// As it is called now.
+fn name_of(index: u32) -> Result<String, Errno> {
+    netdevice::index_to_name(socket(AddressFamily::UNIX, SocketType::DGRAM, None)?, index)
 }
 
 fn trouble(name: &str, code: Option<i32>) -> Option<String> {

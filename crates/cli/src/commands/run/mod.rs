@@ -28,6 +28,7 @@ use runtime::verdict::{COULD_NOT_RUN, Circumstances};
 use crate::arguments::{Wire, time};
 use crate::compose::{configuration, link, robot_file, seam};
 use crate::failure::Failure;
+use crate::limits;
 use crate::output;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
@@ -38,7 +39,7 @@ use trouble::Standing;
 
 /// Behind the options in the help.
 pub(crate) const HOW_IT_ENDS: &str = "\
-Ctrl-C (or SIGTERM, SIGHUP) brings the axes to rest and the bus to Init; a second one within 2 s, a third ends at once.
+Ctrl-C (or SIGTERM, SIGHUP, SIGQUIT, ...) brings the axes to rest and the bus to Init; a second one within 2 s, a third ends at once.
 
 Exit codes; of several the highest:
   0    all went well
@@ -138,6 +139,7 @@ impl Run {
         if self.with_parent {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
+        limits::check_for_a_run()?;
         let robot = self.robot()?;
         hold::restore_crashed(live);
         let file = self.record.as_deref().map(|path| recorder::create(path, live)).transpose()?;
