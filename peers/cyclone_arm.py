@@ -119,7 +119,8 @@ def describes_itself(arm):
 
 def succeeds(arm):
     """a goal is accepted, executed with feedback, and succeeds where it should be"""
-    names, targets = arm.names[:2], [0.3, -0.2]
+    names, here = arm.names[:2], arm.positions()
+    targets = [here[name] + far for name, far in zip(names, [0.3, -0.2])]
     goal = ros.FollowGoal(arm.motion(names, targets, 1.5))
     goal_id = arm.action.accepted(goal)
     number = arm.action.result.send(goal_id=goal_id)

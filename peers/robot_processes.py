@@ -45,7 +45,8 @@ class Robot:
 
     def __init__(self, onbeat, bridge, robot, folder):
         self.commands = {
-            "onbeat": [onbeat, "run", robot, "--seam", f"judge-{os.getpid()}"],
+            # An ordinary machine stands still for some milliseconds now and then: two cycles of 5 ms are no outage yet.
+            "onbeat": [onbeat, "run", robot, "--period", "5ms", "--seam", f"judge-{os.getpid()}"],
             "onbeat-ros2": [bridge, "--seam", f"judge-{os.getpid()}"],
         }
         self.folder = folder
@@ -65,16 +66,18 @@ class Robot:
             process.check()
 
     def judge(self, name, checks, subject):
-        """Runs every check, and again, once, one in which the machine stood still so long that the cycle held its axes."""
+        """Runs every check, and again one in which the machine stood still so long that the cycle held its axes."""
         for check in checks:
-            start, outages = time.monotonic(), self.outages()
-            try:
-                check(subject)
-            except Judged as error:
-                if self.outages() == outages:
-                    raise
-                print(f"{name}: once more, after an outage: {error}", flush=True)
-                check(subject)
+            start = time.monotonic()
+            for more in reversed(range(4)):
+                outages = self.outages()
+                try:
+                    check(subject)
+                    break
+                except Judged as error:
+                    if self.outages() == outages or more == 0:
+                        raise
+                    print(f"{name}: once more, after an outage: {error}", flush=True)
             self.check()
             print(f"{name}: {check.__doc__.splitlines()[0]} ({time.monotonic() - start:.1f} s)", flush=True)
 
