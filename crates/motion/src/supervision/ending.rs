@@ -23,17 +23,22 @@ impl Supervisor {
             return false;
         }
         let now = self.motion(seen.feedback.velocity);
-        let (since, before) = self.ending.get_or_insert((Seconds::ZERO, now));
+        let Ended { since, before, free_for, let_go_at } =
+            self.ending.get_or_insert(Ended { before: now, let_go_at: now, ..Ended::default() });
         *since += elapsed;
-        let (since, before) = (*since, *before);
+        (*free_for, *let_go_at) = match self.sent.torque.0 == 0.0 {
+            true => (*free_for + elapsed, *let_go_at),
+            false => (Seconds::ZERO, now),
+        };
+        let (since, before, freely) =
+            (*since, *before, *free_for >= FREE_TIME && now > COASTS * *let_go_at);
         let heeds = seen.braking || now <= SLOWED * before || since < HEED_TIME;
         // Who approaches rest for ever is as good as there.
         let moves = now > STANDS;
         let sent = self.sent.velocity.0 != 0.0 || self.sent.torque.0 != 0.0;
         let free = self.settings.mode == Mode::Torque && !seen.braking && moves && {
             // A load falls, or an axis turns on that nothing brakes.
-            now > before + STANDS
-                || (self.sent.torque.0 == 0.0 && now > SLOWED * before && since >= FREE_TIME)
+            now > before + STANDS || freely
         };
         ((sent || moves) && seen.ending == Ending::Hurried)
             || free
@@ -50,6 +55,22 @@ impl Supervisor {
         velocity.0.abs() / self.settings.limits.velocity.0
     }
 }
+
+/// The end of the cycle so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ended {
+    /// Time since it was asked for.
+    since: Seconds,
+    /// Share of the highest speed that the axis had then.
+    before: f64,
+    /// Time without torque.
+    free_for: Seconds,
+    /// Share of the highest speed that it had with its last torque.
+    let_go_at: f64,
+}
+
+/// Share of its speed that an axis without torque still has after [`FREE_TIME`] if nothing brakes it.
+const COASTS: f64 = 0.98;
 
 /// Time after which an axis in torque mode that gets no torque any more has slowed down, or is braked.
 pub const FREE_TIME: Seconds = Seconds(0.1);

@@ -60,8 +60,8 @@ pub struct Supervisor {
     /// How long the axis has been too far away.
     away: Seconds,
     acknowledged: bool,
-    /// Since the cycle ends: for how long, and what the axis was sent then.
-    ending: Option<(Seconds, f64)>,
+    /// Since the cycle ends.
+    ending: Option<ending::Ended>,
     /// To rest, after an outage.
     way_back: OnlineMotion,
 }
