@@ -17,7 +17,7 @@ const FRAMES_A_CYCLE: usize = 256;
 /// after each wait. `frame` is the place for one.
 ///
 /// # Errors
-/// What the link says; the frames are then still out.
+/// The link's error; the frames are then still out.
 pub fn receive<L: Link + ?Sized, C: Clock>(
     main_device: &mut MainDevice,
     link: &mut L,

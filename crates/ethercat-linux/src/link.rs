@@ -25,14 +25,14 @@ pub trait Link {
     /// Sends one frame.
     ///
     /// # Errors
-    /// What the operating system says; the frame is then not on the wire.
+    /// The operating system's error; the frame is then not on the wire.
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()>;
 
     /// Takes the next received frame into `buffer` and returns its length, or `None` if none came
     /// within `timeout`. [`Duration::ZERO`] never waits.
     ///
     /// # Errors
-    /// What the operating system says; an expired timeout is not an error.
+    /// The operating system's error; an expired timeout is not an error.
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>>;
 }
 

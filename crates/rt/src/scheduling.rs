@@ -1,4 +1,4 @@
-//! How a thread is scheduled: policy, CPU, timer slack.
+//! Scheduling of a thread: policy, CPU, timer slack.
 
 use std::fmt;
 use std::io;
@@ -20,11 +20,11 @@ pub enum Scheduling {
     /// `SCHED_DEADLINE`: `runtime` in every `period`, before `deadline`, guaranteed by the kernel's admission test. A
     /// beat that uses more is stopped until the next period.
     Deadline {
-        /// What is reserved, spinning included; 1024 ns or more.
+        /// Processor time reserved, spinning included; 1024 ns or more.
         runtime: Duration,
         /// By when, from the release; `period` or less.
         deadline: Duration,
-        /// How often.
+        /// Time between two reservations.
         period: Duration,
     },
 }

@@ -428,7 +428,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch.look_at_sub_devices(at, &self.main_device, &mut self.status.sub_devices, &mut tell);
     }
 
-    /// What has changed about the link.
+    /// Tells of changes of the link.
     fn watch_link(&mut self, cycle: u64) {
         let at = self.now();
         let publisher = &mut self.publisher;

@@ -1,4 +1,4 @@
-//! What is wrong about a run that is over, and the exit code that tells.
+//! Findings about a run that is over, and their exit codes.
 //!
 //! Pure: from what a cycle left behind to [`Finding`]s. The program puts them in words; tests compare their codes with what
 //! simulated drives went through.
@@ -167,7 +167,7 @@ impl Finding {
     }
 }
 
-/// What a verdict depends on besides what the cycle left behind.
+/// Conditions of a verdict besides the state that the cycle left behind.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances {
     /// The cycle's period.
@@ -224,7 +224,7 @@ impl<L> Ended<L> {
         Some(Finding::NotDisabled { axis, state })
     }
 
-    /// Whoever answered until the stop, and not while the axes were brought to rest.
+    /// A SubDevice that answered until the stop, and not while the axes were brought to rest.
     fn lost_in_the_stop(&self, position: usize) -> Option<Finding> {
         let it = &self.before_init.sub_devices[position];
         (it.missed >= LOST_IN_THE_STOP).then(|| match it.is_outside_op() {

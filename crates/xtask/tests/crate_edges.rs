@@ -183,7 +183,7 @@ fn unsafe_code_stands_below_sys(source: &Path) {
     assert!(outside.is_empty(), "unsafe code outside src/sys: {outside:#?}");
 }
 
-/// What a program with a bus of its own compiles besides this project.
+/// Crates that a program with a bus of its own compiles besides this project.
 #[test]
 fn the_bus_brings_a_dozen_other_crates_at_most() {
     let mut tree = Command::new(env!("CARGO"));

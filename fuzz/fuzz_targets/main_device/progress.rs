@@ -1,4 +1,4 @@
-//! What counts as getting further, judged by the frames alone: the MainDevice asks for something that it has not asked for in
+//! Progress of the bring-up, judged by the frames alone: the MainDevice asks for something that it has not asked for in
 //! this stage. Whatever it only repeats, it waits for.
 
 use std::collections::BTreeSet;

@@ -31,7 +31,7 @@ pub enum Error {
     /// The bus does not come up for another reason: another MainDevice, time, a request to stop.
     #[error(transparent)]
     BringUp(BringUpError),
-    /// Nobody answers any more.
+    /// No SubDevice answers any more.
     #[error("no SubDevice has answered for {after:?}: check cables and power")]
     Lost {
         /// Time without any reply.
@@ -59,7 +59,7 @@ pub enum Error {
         index: u16,
         /// Sub-index.
         sub_index: u8,
-        /// What failed.
+        /// Cause.
         error: SdoError,
     },
     /// An object is not the process data it is taken for.
@@ -69,7 +69,7 @@ pub enum Error {
         position: usize,
         /// Its name.
         name: String,
-        /// What is wrong.
+        /// Reason.
         error: FieldError,
     },
 }

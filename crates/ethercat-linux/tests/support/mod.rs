@@ -43,7 +43,7 @@ pub(crate) fn servo() -> (SubDevice, simulator::application::servo::ServoRecord)
     (SubDevice::new(EscDescription::default(), image.emit(), Box::new(drive)), record)
 }
 
-/// What a terminal with eight outputs is told: each change, `None` outside Op.
+/// Outputs received by a terminal with eight of them: each change, `None` outside Op.
 pub(crate) type Outputs = Arc<Mutex<Vec<Option<u8>>>>;
 
 struct Recorder(Outputs);

@@ -255,7 +255,7 @@ impl Configuration {
     /// Periods that a bus is run at.
     pub const PERIODS: RangeInclusive<Duration> = Duration::from_micros(50)..=Duration::from_secs(1);
 
-    /// Whatever is there, to PreOp: for tools, and for who looks before they run it.
+    /// Brings all SubDevices found to PreOp: for tools, and to look at a bus before it is run.
     #[must_use]
     pub fn scan() -> Self {
         Self::default()

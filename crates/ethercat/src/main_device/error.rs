@@ -122,7 +122,7 @@ pub enum BusError {
     Unsettled {
         /// The one not through yet.
         register: u16,
-        /// How long.
+        /// Time waited.
         after: Duration,
         /// SubDevices counted last.
         found: u16,
@@ -142,7 +142,7 @@ pub enum BusError {
         received.map_or("none".to_owned(), |it| it.to_string())
     )]
     IncompleteProcessData {
-        /// How long.
+        /// Time waited.
         after: Duration,
         /// The first datagram with a wrong one.
         datagram: usize,
@@ -215,7 +215,7 @@ pub enum SubDeviceError {
         "no progress for {after:?}, waiting for {awaited}: check its power, the cable to it and what else is on the wire"
     )]
     Stuck {
-        /// What it was at.
+        /// Action at which it stood.
         awaited: String,
         /// Time since it got further last.
         after: Duration,

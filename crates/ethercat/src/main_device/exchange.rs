@@ -79,7 +79,7 @@ pub(super) enum Purpose {
 /// A datagram of a frame that was built.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
-    /// What of its header's first eight bytes SubDevices leave as it was sent.
+    /// Mask of the bits of its header's first eight bytes that SubDevices leave unchanged.
     fixed: u64,
     length: u16,
     /// Where its header stands in the frame: SubDevices change nothing about that.
@@ -375,7 +375,7 @@ const LENGTH: u64 = 0x07FF << 48;
 const CIRCULATING: u64 = 1 << 62;
 const MORE_FOLLOWS: u64 = 1 << 63;
 
-/// What of a datagram of `command` SubDevices leave as it was sent. They count the position up in auto-increment and
+/// Mask of the header bits that SubDevices leave unchanged in a datagram of `command`. They count the position up in auto-increment and
 /// broadcast commands; station and logical addresses come back as sent.
 const fn fixed(command: Command) -> u64 {
     use Command::{Aprd, Aprw, Apwr, Armw, Brd, Brw, Bwr};

@@ -4,7 +4,7 @@ use super::STANDS;
 use super::{BLIND_CYCLES, Braking, Course, Intervention, Seen, StopReason, Supervisor};
 use crate::axis::AxisPhase;
 
-/// What the machine around an axis allows, from the most to the least.
+/// Permission of the machine around an axis, from the most to the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interlock {
     /// Anything.

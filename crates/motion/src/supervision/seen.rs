@@ -1,4 +1,4 @@
-//! What supervision looks at on a beat, and what comes of it.
+//! Input of supervision in a cycle, and its outcome.
 
 use super::{Ending, Interlock};
 use crate::axis::{AxisFeedback, AxisSetpoint};
@@ -57,7 +57,7 @@ impl StopReason {
     }
 }
 
-/// What an axis's drive shall do instead of what the controller asked.
+/// Request to an axis's drive in place of the controller's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intervention {
     /// Stand still with torque.
@@ -68,10 +68,10 @@ pub enum Intervention {
     Disable,
 }
 
-/// What supervision looks at on a beat.
+/// Input of supervision in a cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// What the axis reports.
+    /// Feedback of the axis.
     pub feedback: AxisFeedback,
     /// The drive is in fault, or on its way there.
     pub fault: bool,
@@ -83,7 +83,7 @@ pub struct Seen {
     pub missed: u64,
     /// The drive has the axis, to find its home.
     pub homing: bool,
-    /// What the machine around it allows.
+    /// Permission of the machine around it.
     pub interlock: Interlock,
     /// True if the cycle ends.
     pub ending: Ending,
@@ -91,12 +91,12 @@ pub struct Seen {
     pub braking: bool,
 }
 
-/// What becomes of a set-point.
+/// Outcome of supervision for a set-point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Supervised {
-    /// What the drive gets.
+    /// Set-point for the drive.
     pub setpoint: AxisSetpoint,
-    /// What it shall do; `None`: what the controller asked.
+    /// Request in place of the controller's, if any.
     pub intervention: Option<Intervention>,
     /// Why the axis is stopped or held back.
     pub reason: Option<StopReason>,

@@ -39,7 +39,7 @@ impl Phase {
     ];
 }
 
-/// What goes wrong from there on: for a while, or for good.
+/// A fault from a phase on: for a while, or for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// No frame comes through for a while, either way.

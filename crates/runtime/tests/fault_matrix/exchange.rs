@@ -85,7 +85,7 @@ impl Application for Counting {
 #[derive(Clone, Debug)]
 pub(crate) struct Exchange {
     sent: Instant,
-    /// What each drive put into it; `None` if it did not come to that one, or found no inputs there.
+    /// Inputs that each drive put into it; `None` if it did not come to that one, or found no inputs there.
     read: [Option<[u8; LENGTH]>; 3],
     altered: Option<Part>,
 }
@@ -119,16 +119,16 @@ fn has_process_data(frame: &[u8]) -> bool {
     frame::places(frame).any(|it| it.header.command.is_logical())
 }
 
-/// What a bit of a reply with process data belongs to, and so who can tell that it was changed.
+/// Part of a reply with process data that a bit belongs to: it decides whether a change can be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// What says whose reply it is: no reply at all.
+    /// Identity of the reply: changed, it is no reply at all.
     Head,
     /// A working counter of process data: not of everybody.
     Counter,
     /// Process data: only a frame check sequence could tell.
     ProcessData,
-    /// What no input depends on.
+    /// Bits on which no input depends.
     Other,
 }
 
@@ -162,7 +162,7 @@ impl Part {
     }
 }
 
-/// What is called fresh in a cycle is what the drive put into the frame of the cycle before, bit by bit: all but the one bit
+/// Inputs called fresh in a cycle are those that the drive put into the frame of the cycle before, bit by bit: all but the one bit
 /// of process data that was altered on the way.
 pub(crate) fn check(cell: Cell, reports: &[Report]) {
     // On the way back from a stall, up to two cycles without a look are no outage.

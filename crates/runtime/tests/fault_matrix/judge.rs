@@ -99,7 +99,7 @@ impl Outcome {
     }
 }
 
-/// What was told of another MainDevice, and how far that came, if it was a whole one.
+/// Words of the cell about another MainDevice, and the state that it reached, if it was a whole one.
 fn others(told: bool, wire: &Wire) -> String {
     let told = if told { "; another MainDevice is told of" } else { "" };
     let came = wire.second().map_or(String::new(), |it| format!("; the other came to {:?}", it.came_to()));
@@ -122,7 +122,7 @@ fn check_exit_code(cell: Cell, exit_code: u8, run: &Run<'_>, taken: &[Vec<Taken>
     assert!(exit_code != 0 || hurt.is_empty(), "exit code {exit_code}, {hurt:?} {cell:?}");
 }
 
-/// What goes wrong with replies of the cycle is counted, even where nothing else comes of it. On the way up a reply has the time
+/// Faults of the cycle's replies are counted, even where nothing else comes of it. On the way up a reply has the time
 /// to be late.
 fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
     let ReceptionCounters { lost, late, duplicate, foreign, truncated, mismatched, .. } = *reception;
@@ -155,13 +155,13 @@ fn broken(taken: &[Taken], stop: Option<Instant>) -> Option<State> {
     taken[first..].iter().find(wrong).map(|it| it.state)
 }
 
-/// Whoever shares the wire is told of; refused where it was there first, and not told of where it is not.
+/// Another MainDevice on the wire is told of; refused where it was there first, and not told of where it is not.
 fn check_that_others_are_told(cell: Cell, told: bool) {
     let others = matches!(cell.fault, Fault::Foreign | Fault::SecondMaster);
     assert_eq!(told, others, "{cell:?}");
 }
 
-/// Whoever has the bus already keeps it, in Op.
+/// A MainDevice that has the bus already keeps it, in Op.
 fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire) {
     let was_first = cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster;
     assert_eq!(refused, was_first, "{cell:?}");

@@ -52,7 +52,7 @@ impl Progress {
 
 pub(crate) struct Wire {
     segment: Segment,
-    /// What the drives show.
+    /// Process data of the drives, frame by frame.
     shown: [Shown; 3],
     clock: VirtualClock,
     cell: Cell,
@@ -64,7 +64,7 @@ pub(crate) struct Wire {
     /// Replies of before, the oldest first.
     history: VecDeque<Vec<u8>>,
     frames: u64,
-    /// What went wrong: frames lost or changed on their way, and what happened once.
+    /// Effects of the fault: frames lost or changed on their way, and what happened once.
     spoilt: u64,
     second: Option<SecondMaster>,
 }
@@ -230,7 +230,7 @@ impl Wire {
         self.replies.extend(come);
     }
 
-    /// What comes of a reply while the passing fault is on, and when.
+    /// Outcome of a reply while the passing fault is on, and its time.
     fn come_of(&mut self, due: Instant, mut bytes: Vec<u8>) -> Vec<(Instant, Vec<u8>)> {
         match self.cell.fault {
             Fault::Delay => vec![(due + Duration::from_millis(5), bytes)],
@@ -284,7 +284,7 @@ impl Wire {
         }
     }
 
-    /// What a transmit returns whose frame does not get to the segment; `None` for one that does.
+    /// Result of a transmit whose frame does not get to the segment; `None` for one that does.
     fn lost_on_the_way(&self) -> Option<io::Result<()>> {
         match self.cell.fault {
             Fault::Loss if self.is_on() => Some(Ok(())),

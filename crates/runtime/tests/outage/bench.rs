@@ -67,7 +67,7 @@ pub(crate) struct Sent {
     pub(crate) torque: i16,
 }
 
-/// What came of it.
+/// Records of a case that was played.
 pub(crate) struct Outcome {
     pub(crate) taken: Vec<Taken>,
     pub(crate) sent: Vec<Sent>,

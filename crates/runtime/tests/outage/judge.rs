@@ -1,4 +1,4 @@
-//! What the drive may have been sent and have taken.
+//! Limits on the set-points that a drive is sent and takes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -55,7 +55,7 @@ fn silences(outcome: &Outcome) -> Vec<(Instant, Instant)> {
     apart.map(|it| (it[0], it[1])).collect()
 }
 
-/// What left on the wire in the outage, from the cycle of the last trusted input on. A drive that has left Op by its end takes no outputs,
+/// Set-points that left on the wire in the outage, from the cycle of the last trusted input on. A drive that has left Op by its end takes no outputs,
 /// but is read again.
 pub(crate) fn sent_unheard(outcome: &Outcome) -> &[Sent] {
     let Some((from, to)) = silences(outcome).first().copied() else { return &[] };
@@ -200,7 +200,7 @@ fn shown(case: Case, outcome: &Outcome, at: Instant) -> (f64, f64) {
     (feedback.position.0 * COUNTS_PER_RADIAN, velocity)
 }
 
-/// How far a velocity may be from [`shown`], in counts per second: rounding, or one made from the last two positions. A drive that
+/// Tolerance of a velocity against [`shown`], in counts per second: rounding, or one made from the last two positions. A drive that
 /// still moves to where its set-point stood, or to one that it hears of again, changes its velocity in between.
 fn unsure(case: Case) -> f64 {
     let steady = case.mode == CyclicMode::Velocity || case.outage >= 100;
@@ -211,7 +211,7 @@ fn unsure(case: Case) -> f64 {
     }
 }
 
-/// What the drive took of the targets that were sent from `from` on, as long as the outage keeps the axis stopped.
+/// Targets sent from `from` on that the drive took, as long as the outage keeps the axis stopped.
 fn way_back(outcome: &Outcome, from: Instant) -> Vec<Sent> {
     // A report shows what became of the cycle before.
     let later = outcome.reports.iter().filter(|(now, _)| *now > from);

@@ -83,7 +83,7 @@ fn two_lost_cycles_do_not_stop_a_motion() {
     }
 }
 
-/// What left on the wire in those two, and at the end; a host that stands still sends what it last knew of, and nothing beyond.
+/// Set-points on the wire in those two cycles, and at the end; a host that stands still sends what it last knew of, and nothing beyond.
 #[test]
 fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {

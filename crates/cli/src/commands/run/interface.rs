@@ -41,7 +41,7 @@ impl Interface {
         self.trouble = None;
     }
 
-    /// What the last look found.
+    /// Result of the last look.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }

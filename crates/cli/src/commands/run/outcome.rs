@@ -30,7 +30,7 @@ pub(super) struct Outcome<'a> {
     axes: Vec<AxisOutcome<'a>>,
     sub_devices: Vec<SubDeviceOutcome<'a>>,
     frames: Frames,
-    /// What was wrong, each with its exit code; the highest counts, of these and of files that are not whole.
+    /// Findings, each with its exit code; the highest counts, of these and of files that are not whole.
     findings: Vec<FindingOutcome>,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,

@@ -1,4 +1,4 @@
-//! How a run ended, in words: who was lost, which drives are in fault, which axes were stopped.
+//! End of a run in words: lost SubDevices, drives in fault, stopped axes.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Standing<'_> {
         it.is_none_or(|it| it.silent_for(self.robot.cycle.period).is_none())
     }
 
-    /// What is wrong, each a sentence with its exit code; of many alike the first, and the names of the rest.
+    /// Findings, each a sentence with its exit code; of many alike the first, and the names of the rest.
     pub(super) fn verdict(&self, findings: &[Finding]) -> Result<(), Failure> {
         let mut verdict = Ok(());
         for alike in findings.chunk_by(|one, next| kind(one) == kind(next)) {

@@ -57,7 +57,7 @@ pub(super) struct FrameRecorder {
     path: PathBuf,
     ring: Producer<Row>,
     writer: OutputThread<io::Result<()>>,
-    /// What is known only at the end.
+    /// Facts known only at the end.
     end: Sender<Facts>,
     probe: Option<OutputProbe>,
     rows: u64,

@@ -17,7 +17,7 @@ fn mapping(outputs: &[&[u32]], inputs: &[&[u32]]) -> PdoMapping {
     PdoMapping { outputs: pdos(outputs), inputs: pdos(inputs) }
 }
 
-/// What is written comes back, the neighbours stay.
+/// Values written come back, the neighbouring bits stay.
 fn there_and_back<T: ProcessValue + PartialEq + fmt::Debug>(before: usize, bits: u8, value: T, noise: u64) {
     let padding: Vec<u32> = (0..before).map(|_| 1).collect();
     let mapping = mapping(&[&padding, &[0x7000_0100 | u32::from(bits)], &[0x7010_0140]], &[]);
@@ -96,7 +96,7 @@ proptest! {
         }
     }
 
-    /// Whatever is mapped and asked for: a field lies within what is mapped, and an error is a sentence.
+    /// For any mapping and any request a field lies within what is mapped, and an error is a sentence.
     #[test]
     fn a_field_lies_within_what_is_mapped(
         entries in prop::collection::vec((0_u32..4, 0_u32..3, any::<u8>()), 0..12), index in 0_u16..4, sub_index in 0_u8..3
