@@ -12,8 +12,10 @@ use machine::conditions::Conditions;
 use robot::Robot;
 use runtime::controller::AxisReport;
 use runtime::profile::{Grants, Scheduling};
+use runtime::signal::SignalState;
 use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
+use types::Signal;
 
 use super::hold::{OverrunOutcome, ProfileOutcome};
 use super::trouble::{self, Standing};
@@ -28,6 +30,7 @@ pub(super) struct Outcome<'a> {
     summary: &'a RunSummary,
     axes: Vec<AxisOutcome<'a>>,
     sub_devices: Vec<SubDeviceOutcome<'a>>,
+    signals: Vec<SignalOutcome<'a>>,
     frames: Frames,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
@@ -69,6 +72,15 @@ struct AxisOutcome<'a> {
     torque: f64,
 }
 
+/// A signal in the last cycle before the stop.
+#[derive(Serialize)]
+struct SignalOutcome<'a> {
+    name: &'a str,
+    value: serde_json::Value,
+    unit: &'a str,
+    fresh: bool,
+}
+
 /// A SubDevice in the last cycle before the stop.
 #[derive(Serialize)]
 struct SubDeviceOutcome<'a> {
@@ -100,6 +112,7 @@ struct Frames {
 impl<'a> Outcome<'a> {
     pub(super) fn new(
         standing: &Standing<'a>,
+        signals: &'a [(Signal, SignalState)],
         measured: &'a Measured,
         conditions: RunConditions,
         granted: &Grants,
@@ -132,6 +145,15 @@ impl<'a> Outcome<'a> {
             summary: &measured.summary,
             axes: axes.collect(),
             sub_devices: sub_devices.collect(),
+            signals: signals
+                .iter()
+                .map(|(signal, state)| SignalOutcome {
+                    name: &signal.name,
+                    value: words::signals::value(state.value),
+                    unit: &signal.unit,
+                    fresh: state.fresh,
+                })
+                .collect(),
             frames: Frames::new(&status.reception, status.link_errors),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
             conditions,
