@@ -68,7 +68,8 @@ fn channels_and_entries_get_their_names_types_and_scales() {
         "[[signal]]\nname = \"lamp\"\nsub_device = \"lamps\"\nchannel = 1\non_stop = true\non_stale = false",
     ];
     let all = signals(&lines.join("\n")).unwrap();
-    let [door, pressure, feed, lamp] = &all[..4] else { panic!("{all:?}") };
+    let [door, pressure, feed, lamp] = ["door", "pressure", "feed forward", "lamp"]
+        .map(|name| all.iter().find(|it| it.name == name).unwrap());
     assert_eq!((door.sub_device, door.bit_offset, door.value_type), (2, 2, ValueType::Bool));
     assert_eq!((door.flow.clone(), door.kind()), (Flow::Input, "bool"));
     assert_eq!((pressure.bit_offset, pressure.value_type), (48, ValueType::Signed(16)));
@@ -107,10 +108,9 @@ fn an_entry_of_both_directions_needs_one() {
         inputs: vec![pdo(0x1A00, &[(0x6000, 1, 1, "")])],
     };
     let found = |direction: &str| {
-        let text =
-            format!("{STATION}\n{}\n{direction}\n", signal("sub_device = \"switches\"\nchannel = 1"));
+        let text = format!("{STATION}\n{}\n{direction}\n", signal("sub_device = \"coupler\"\nchannel = 1"));
         let robot = Robot::parse(&text, "r.toml").unwrap();
-        robot.signals(|position| (position == 2).then_some(&both)).map_err(|error| error.to_string())
+        robot.signals(|position| (position == 0).then_some(&both)).map_err(|error| error.to_string())
     };
     let error = found("").unwrap_err();
     assert!(error.contains("which has this as an input and as an output, expected direction"), "{error}");

@@ -165,6 +165,12 @@ impl Signals {
         self.signals.iter().zip(&self.states).map(state)
     }
 
+    /// Outputs set since the start to what they could not be.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
     /// Names of all signals, in their order.
     pub fn names(&self) -> impl Iterator<Item = &str> + '_ {
         self.signals.iter().map(|signal| signal.name.as_str())
@@ -254,4 +260,61 @@ fn place(signal: &Signal, main_device: &MainDevice) -> Result<PdoField, PlaceErr
         end,
         bytes,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use types::ValueType;
+
+    use super::*;
+
+    /// One output of eight bits, at 100.
+    fn output(behaviour: OutputBehaviour) -> Signals {
+        let signal = Signal {
+            name: "valve".to_owned(),
+            sub_device: 0,
+            bit_offset: 0,
+            value_type: ValueType::Unsigned(8),
+            unit: String::new(),
+            scaling: None,
+            range: Some((10.0, 200.0)),
+            flow: Flow::Output(behaviour),
+        };
+        let field = PdoField { bit_offset: 0, bit_length: 8 };
+        let state =
+            State { field, raw: 100, written: 100, fresh: true, seen: true, missed: 0, closed: false };
+        Signals { signals: vec![signal], states: vec![state], ..Signals::default() }
+    }
+
+    fn value(signals: &Signals) -> u64 {
+        signals.states[0].raw
+    }
+
+    #[test]
+    fn a_stale_command_holds_an_output_or_gives_it_its_value_until_it_is_fresh_again() {
+        for (on_stale, stale) in [(None, 120), (Some(OnStale::Hold), 100), (Some(OnStale::Bits(7)), 7)] {
+            let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
+            signals.govern(true, false);
+            signals.set(0, Value::Unsigned(120));
+            assert_eq!(value(&signals), stale, "{on_stale:?}");
+            signals.govern(false, false);
+            signals.set(0, Value::Unsigned(130));
+            assert_eq!(value(&signals), 130, "{on_stale:?}");
+            // The end decides over it.
+            signals.govern(true, true);
+            signals.set(0, Value::Unsigned(120));
+            assert_eq!(value(&signals), 0, "{on_stale:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_clamped_or_refused_and_counted() {
+        let mut signals = output(OutputBehaviour::default());
+        signals.set(0, Value::Real(300.0));
+        assert_eq!((value(&signals), signals.counters.clamped), (200, 1));
+        signals.set(0, Value::Real(f64::NAN));
+        signals.set(0, Value::Bool(true));
+        signals.set(1, Value::Unsigned(1));
+        assert_eq!((value(&signals), signals.counters), (200, Counters { clamped: 1, refused: 2 }));
+    }
 }

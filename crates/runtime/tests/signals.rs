@@ -84,7 +84,7 @@ struct Watched {
     direct: DirectLink<Segment, VirtualClock>,
     acts: Receiver<Act>,
     lamps: Wires,
-    seen: Arc<Mutex<Vec<u64>>>,
+    seen: Levels,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,6 +114,9 @@ impl Link for Watched {
     }
 }
 
+/// Levels of the lamps, as often as they change.
+type Levels = Arc<Mutex<Vec<u64>>>;
+
 /// Levels of the lamps, and how the cycle ended.
 struct Played {
     levels: Vec<u64>,
@@ -125,7 +128,7 @@ fn cycle(
     axes: &[AxisConfiguration],
     beats: u64,
     controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
-) -> (Result<Cycle<Watched, VirtualClock>, SignalsError>, Arc<Mutex<Vec<u64>>>) {
+) -> (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels) {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let (switches, lamps) = (Wires::new(), Wires::new());
@@ -278,8 +281,10 @@ fn an_output_returns_with_the_value_it_is_to_return_with() {
     }
 }
 
+type Ask = fn(&Signals) -> Result<(), SignalError>;
+
 /// Asks for signals as it is told.
-struct Asking(Box<dyn Fn(&Signals) -> Result<(), SignalError> + Send>);
+struct Asking(Ask);
 
 impl Controller for Asking {
     fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
@@ -289,7 +294,6 @@ impl Controller for Asking {
 
 #[test]
 fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
-    type Ask = fn(&Signals) -> Result<(), SignalError>;
     let asked: [(Ask, &str); 6] = [
         (
             |it| it.input::<bool>("door_close").map(drop),
@@ -317,13 +321,12 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         ),
     ];
     for (ask, sentence) in asked {
-        let (cycle, _) =
-            cycle(signals(OutputBehaviour::default()), &[], 1, |_, _| Box::new(Asking(Box::new(ask))));
+        let (cycle, _) = cycle(signals(OutputBehaviour::default()), &[], 1, |_, _| Box::new(Asking(ask)));
         let error = cycle.map(drop).unwrap_err().to_string();
         assert!(error.starts_with("the controller cannot start: ") && error.contains(sentence), "{error}");
     }
     let outside = vec![signal("far", LAMPS, 8, ValueType::Bool, Flow::Output(OutputBehaviour::default()))];
-    let (cycle, _) = cycle(outside, &[], 1, |_, _| Box::new(Asking(Box::new(|_| Ok(())))));
+    let (cycle, _) = cycle(outside, &[], 1, |_, _| Box::new(Asking(|_| Ok(()))));
     let error = cycle.map(drop).unwrap_err().to_string();
     assert_eq!(
         error,

@@ -271,7 +271,8 @@ impl Signal {
     /// of another kind.
     #[must_use]
     pub fn raw(&self, value: Value) -> Option<(u64, bool)> {
-        if !value.is_finite() {
+        let of_kind = matches!(value, Value::Bool(_)) == (self.value_type == ValueType::Bool);
+        if !(value.is_finite() && of_kind) {
             return None;
         }
         let (value, clamped) = match self.range {
@@ -282,7 +283,6 @@ impl Signal {
         };
         let value = match self.scaling {
             None => value,
-            Some(_) if matches!(value, Value::Bool(_)) => return None,
             Some(Scaling { scale, offset }) => Value::Real((value.number() - offset) / scale),
         };
         self.value_type.encode(value).map(|(raw, held)| (raw, clamped || held))

@@ -1,6 +1,6 @@
 //! Signals and axes as a controller has them in one cycle.
 
-use super::{Input, Output, SignalValue, Signals};
+use super::{Counters, Input, Output, SignalValue, Signals};
 use crate::controller::{AxisCommand, AxisReport};
 
 /// Signals and axes of one cycle. Nothing here allocates, waits or panics.
@@ -49,6 +49,12 @@ impl<'a> Io<'a> {
     #[must_use]
     pub fn is_taken<T>(&self, output: Output<T>) -> bool {
         self.signals.value(output.place()).is_some_and(|it| it.fresh)
+    }
+
+    /// Outputs set since the start to what they could not be.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.signals.counters()
     }
 
     /// Report of the axis with this index, if there is one.
