@@ -21,6 +21,9 @@ pub struct Description {
     pub urdf: Option<String>,
     /// Names of the SubDevices, in the order a frame passes them.
     pub sub_devices: Vec<String>,
+    /// Process data by name: the named signals, then every other entry.
+    #[serde(default)]
+    pub signals: Vec<SignalDescription>,
     /// Ports that can be opened.
     pub ports: Vec<PortDescription>,
 }
@@ -38,6 +41,28 @@ pub struct AxisDescription {
     pub velocity_limit: f64,
     /// Highest torque in either direction at the axis, N m.
     pub effort_limit: f64,
+}
+
+/// Description of a signal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SignalDescription {
+    /// Unique name.
+    pub name: String,
+    /// Name of its SubDevice.
+    pub sub_device: String,
+    /// `"input"` or `"output"`.
+    pub direction: String,
+    /// Type of its entry: `"bool"`, `"uint16"`, `"int12"`, `"float"`, `"double"`.
+    #[serde(rename = "type")]
+    pub value_type: String,
+    /// Kind of its value in a state: `"bool"`, `"unsigned"`, `"signed"` or `"real"`.
+    pub kind: String,
+    /// Unit, empty for none.
+    pub unit: String,
+    /// Lowest and highest value.
+    pub range: Option<(f64, f64)>,
+    /// Part of the robot that writes this output by itself, as `axis "spindle"`.
+    pub writer: Option<String>,
 }
 
 /// Description of a controller.

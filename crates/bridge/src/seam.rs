@@ -140,7 +140,7 @@ impl Builder {
         }
         description.ports.extend(ports.iter().map(Far::description));
         let axes = description.axes.len();
-        let (state, state_file) = state::Writer::make(axes)?;
+        let (state, state_file) = state::Writer::make(axes, description.signals.len())?;
         let (diagnostics, diagnostics_file) = diagnostics::Writer::make()?;
         let (commands, command) = Regions::new(axes);
         let document = serde_json::to_string(&description).map_err(io::Error::from)?;

@@ -4,6 +4,7 @@ mod ends;
 pub(crate) mod words;
 
 pub use ends::{ReadError, Reader, Writer};
+pub use types::Value;
 
 /// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
 /// tell which values are valid.
@@ -25,6 +26,8 @@ pub struct State {
     pub base: Base,
     /// Axes, in the order of the description.
     pub axes: Vec<Axis>,
+    /// Signals, in the order of the description.
+    pub signals: Vec<Signal>,
 }
 
 /// State of the bus.
@@ -203,6 +206,28 @@ pub struct Axis {
     pub target_velocity: f64,
     /// Target torque sent to the drive, N m.
     pub target_effort: f64,
+}
+
+/// State of a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signal {
+    /// Value as its kind in the description says: 0 or 1, an integer, or the bits of a double.
+    pub word: u64,
+    /// True of an input that came in with this cycle, of an output that its SubDevice took.
+    pub fresh: bool,
+}
+
+impl Signal {
+    /// Value of a signal of this kind ([`crate::description::SignalDescription::kind`]).
+    #[must_use]
+    pub fn value(self, kind: &str) -> Value {
+        match kind {
+            "bool" => Value::Bool(self.word != 0),
+            "signed" => Value::Signed(self.word as i64),
+            "real" => Value::Real(f64::from_bits(self.word)),
+            _ => Value::Unsigned(self.word),
+        }
+    }
 }
 
 /// Reason for a stop of an axis by supervision.

@@ -57,6 +57,7 @@ pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use runtime::controller::{
     Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
 };
+pub use runtime::signal::{Input, Io, Output, SignalError, SignalValue, Signals};
 
 use std::process::ExitCode;
 

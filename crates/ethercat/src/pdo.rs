@@ -19,6 +19,9 @@ pub const MAPPING_OUTPUTS: u16 = 0x1600;
 /// First object index of TxPDO mappings, up to 0x1BFF.
 pub const MAPPING_INPUTS: u16 = 0x1A00;
 
+/// Sub-index of the value of a terminal's channel; those below are its status (ETG.5001.3).
+const VALUE: u8 = 0x11;
+
 /// One object in a PDO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PdoEntry {
@@ -104,6 +107,31 @@ impl PdoMapping {
     /// Where the digital inputs lie among the inputs, in their order: the objects of one bit, padding left out.
     pub fn digital_inputs(&self) -> impl Iterator<Item = PdoField> + '_ {
         digital(&self.inputs)
+    }
+
+    /// All entries that go in this direction, padding too, and where they lie among the inputs or outputs.
+    pub fn entries(&self, direction: Direction) -> impl Iterator<Item = (&PdoEntry, PdoField)> {
+        fields(self.pdos(direction))
+    }
+
+    /// The channels of a terminal in this direction, in their order, each an entry of [`PdoMapping::entries`]: the bits of a PDO that has nothing but
+    /// bits; else its values (sub-index 0x11, ETG.5001.3), if it has any; else every entry wider than a bit.
+    pub fn channels(&self, direction: Direction) -> impl Iterator<Item = (&PdoEntry, PdoField)> {
+        let mut entries = fields(self.pdos(direction));
+        self.pdos(direction).iter().flat_map(move |pdo| {
+            let own: Vec<_> = entries.by_ref().take(pdo.entries.len()).collect();
+            let all = |accept: fn(&PdoEntry) -> bool| {
+                own.iter().filter(|(it, _)| it.index != 0).all(|(it, _)| accept(it))
+            };
+            let accept: fn(&PdoEntry) -> bool = if all(|it| it.bit_length == 1) {
+                |_| true
+            } else if !all(|it| it.sub_index != VALUE) {
+                |it| it.sub_index == VALUE
+            } else {
+                |it| it.bit_length > 1
+            };
+            own.into_iter().filter(move |(it, _)| it.index != 0 && accept(it))
+        })
     }
 
     /// Bits of all outputs.
@@ -222,6 +250,25 @@ mod tests {
         assert_eq!(mapping.output(0x607A, 1), None);
         assert_eq!(mapping.output_bits(), 56);
         assert_eq!(entry(0x607A_0020).mapping_value(), 0x607A_0020);
+    }
+
+    #[test]
+    fn channels_are_bits_values_or_numbers() {
+        let pdo = |index, values: &[u32]| Pdo {
+            index,
+            sync_manager: None,
+            fixed: false,
+            name: String::new(),
+            entries: values.iter().map(|&value| PdoEntry::from_mapping_value(value)).collect(),
+        };
+        let bits = pdo(0x1A00, &[0x6000_0101, 0x0000_0003, 0x6010_0101]);
+        let analogue = pdo(0x1A01, &[0x6020_0101, 0x6020_0202, 0x0000_0005, 0x6020_1110]);
+        let forces = pdo(0x1A02, &[0x6030_0120, 0x6030_0220, 0x6030_0301]);
+        let mapping = PdoMapping { outputs: vec![], inputs: vec![bits, analogue, forces] };
+        let channels: Vec<_> =
+            mapping.channels(Direction::Input).map(|(it, at)| (it.index, at.bit_offset)).collect();
+        assert_eq!(channels, [(0x6000, 0), (0x6010, 4), (0x6020, 13), (0x6030, 29), (0x6030, 61)]);
+        assert_eq!(mapping.channels(Direction::Output).count(), 0);
     }
 
     #[test]

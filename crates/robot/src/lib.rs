@@ -81,7 +81,7 @@ impl Robot {
     pub fn parse_with(text: &str, file_name: &str, overrides: Overrides) -> Result<Self, FileError> {
         toml::from_str(text)
             .map_err(|error| error::Problem::from_toml(text, &error))
-            .and_then(|document| check::robot(document, overrides))
+            .and_then(|document| check::robot(document, overrides, check::Source { text, file: file_name }))
             .map_err(|problem| FileError::at(text, file_name, problem))
     }
 

@@ -8,6 +8,8 @@ use motion::base::{Pose, Twist};
 use motion::supervision::StopReason;
 use motion::{AxisFeedback, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
+use crate::signal::{Io, SignalError, Signals};
+
 /// Decides where the axes go.
 ///
 /// `update` runs on the real-time path: it neither allocates, locks, waits nor logs.
@@ -18,7 +20,24 @@ pub trait Controller: Send {
     /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that position. Once
     /// [`Beat::stopping`] is set the controller brings its set-points to rest by its own profile; when all
     /// have stood still for a while the drives are disabled.
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]);
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let _ = (beat, reports, commands);
+    }
+
+    /// Finds the signals it works with, by name and type; called once, before the first cycle.
+    ///
+    /// # Errors
+    /// A signal that is not there, or not of that type: the cycle does not start.
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        let _ = signals;
+        Ok(())
+    }
+
+    /// Reads and sets signals, and moves the axes, once a cycle, just before `update`: a controller has either or both. On
+    /// the real-time path, as `update`.
+    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let _ = (beat, io);
+    }
 
     /// What is asked from outside, once a beat before `update`; a controller with a mind of its own ignores it.
     fn hear(&mut self, asked: &Asked) {
@@ -34,6 +53,14 @@ pub trait Controller: Send {
 impl<T: Controller + ?Sized> Controller for Box<T> {
     fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
         (**self).update(beat, reports, commands);
+    }
+
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        (**self).init(signals)
+    }
+
+    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+        (**self).exchange(beat, io);
     }
 
     fn hear(&mut self, asked: &Asked) {

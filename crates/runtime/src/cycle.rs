@@ -22,6 +22,7 @@ use crate::interlock::{InterlockConfiguration, InterlockError, Interlocks};
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
 use crate::seam::Seam;
+use crate::signal::{Io, SignalState, Signals, SignalsError};
 use crate::status::Status;
 use crate::stop::{Course, Situation, StopHandle};
 use crate::watch::BusWatch;
@@ -93,6 +94,7 @@ pub struct Cycle<L, C> {
     stopped_by_overrun: Option<u64>,
     fault_codes: FaultCodes,
     interlocks: Interlocks,
+    signals: Signals,
     watch: BusWatch,
     /// When the last cycle began.
     begun: Option<Instant>,
@@ -122,6 +124,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             axes: bound,
             beat_numbers: BeatNumbers::default(),
             interlocks: Interlocks::default(),
+            signals: Signals::default(),
             main_device,
             link,
             pacer: Pacer::new(clock, configuration.period).with_policy(configuration.overrun),
@@ -162,6 +165,21 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     ) -> Result<Self, InterlockError> {
         let interlocks = Interlocks::bind(configurations, &self.main_device)?;
         Ok(Self { interlocks, ..self })
+    }
+
+    /// Gives it process data by name, which its controller finds in [`Controller::init`].
+    ///
+    /// # Errors
+    /// A signal outside the process data, or one that the controller does not find; [`Cycle::abandon`] gives back the bus.
+    pub fn set_signals(&mut self, signals: Vec<types::Signal>) -> Result<(), SignalsError> {
+        self.signals = Signals::bind(signals, &mut self.main_device)?;
+        Ok(self.controller.init(&self.signals)?)
+    }
+
+    /// The bus of a cycle that is not to run.
+    #[must_use]
+    pub fn abandon(self) -> (MainDevice, L) {
+        (self.main_device, self.link)
     }
 
     /// The same, asked and seen by other processes.
@@ -205,6 +223,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             status: self.status,
             before_stop: self.before_stop,
             before_init: self.before_init,
+            signals: self.signals.into_before_stop(),
             main_device: self.main_device,
             link: self.link,
         }
@@ -252,6 +271,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastBeat;
         let moment = Moment { elapsed, stalled, outdated };
         self.axes.read(&self.main_device, moment);
+        self.signals.read(&self.main_device, moment);
         self.watch_sub_devices(release.cycle);
         self.look_at_interlocks(release.cycle, moment);
         self.fault_codes.ask(&self.axes, &mut self.main_device);
@@ -305,6 +325,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.course = before.step(self.now(), situation);
         if before == Course::Running && self.course.stops() {
             self.before_stop.copy_from(&self.status);
+            self.signals.keep();
         }
         if matches!(self.course, Course::ToInit { .. }) && before != self.course {
             self.before_init.copy_from(&self.status);
@@ -327,7 +348,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.controller.hear(asked);
         }
         let stale = asked.is_some_and(|asked| asked.freshness == Freshness::Stale);
+        self.signals.govern(stale && self.told.commanded, beat.stopping);
         let (reports, commands) = self.axes.exchange();
+        self.controller.exchange(beat, &mut Io::new(&mut self.signals, reports, commands));
         self.controller.update(beat, reports, commands);
         self.told = self.controller.tell();
         if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
@@ -345,6 +368,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// Set-points to the process image.
     fn write(&mut self) {
         self.axes.write(&mut self.main_device);
+        self.signals.write(&mut self.main_device);
         self.finish(Phase::Write);
     }
 
@@ -384,7 +408,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.publisher.status(&self.status);
         if let Some(seam) = &mut self.seam {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
-            seam.publish(&self.status, release.instant, axes, &self.told);
+            seam.publish(&self.status, release.instant, axes, self.signals.states(), &self.told);
         }
 
         self.record.lost_frames = self.status.beat.frames_lost.into();
@@ -482,6 +506,8 @@ pub struct Ended<L> {
     pub before_stop: Status,
     /// How things stood at the end of the stop, when Init was asked for.
     pub before_init: Status,
+    /// Signals, with their values in the last cycle before the stop.
+    pub signals: Vec<(types::Signal, SignalState)>,
     /// The MainDevice.
     pub main_device: MainDevice,
     /// Its link.

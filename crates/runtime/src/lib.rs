@@ -12,6 +12,7 @@
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
 //! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
 //! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
+//! | [`signal`] | process data by name |
 //! | [`stop`] | a request to stop a cycle |
 //! | [`verdict`] | what is wrong about a run that is over, and its exit code |
 //! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
@@ -34,6 +35,7 @@ pub mod observer;
 pub mod probe;
 pub mod profile;
 pub mod seam;
+pub mod signal;
 pub mod status;
 pub mod stop;
 mod sys;

@@ -299,6 +299,7 @@ mod tests {
             status: status(last),
             before_stop: status(before_stop),
             before_init: status(last),
+            signals: Vec::new(),
             main_device: MainDevice::new(Configuration::default()).unwrap(),
             link: (),
         }

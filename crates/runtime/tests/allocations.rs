@@ -8,12 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ethercat::cia402::State;
+use ethercat::pdo::PdoField;
 use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
+use onbeat_runtime::signal::{Input, Io, SignalError, Signals};
 use onbeat_runtime::stop::StopHandle;
+use simulator::application::servo::default_mapping;
 use testbed::{CountingAllocator, allocations};
+use types::signal::Flow;
+use types::{Signal, ValueType};
 
 use support::{PERIOD, Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
 
@@ -32,9 +37,21 @@ struct Watching {
     leaks: bool,
     beats: &'static AtomicU64,
     stop: StopHandle,
+    word: Option<Input<u16>>,
 }
 
 impl Controller for Watching {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        self.word = Some(signals.input("statusword")?);
+        Ok(())
+    }
+
+    fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
+        if let Some(word) = self.word {
+            std::hint::black_box((io.get(word), io.is_fresh(word)));
+        }
+    }
+
     fn hear(&mut self, asked: &Asked) {
         self.servant.hear(asked);
     }
@@ -79,20 +96,44 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let faults = Faults { requests: FaultRates::default(), replies: rates, seed: 1 };
     let link = Faulty::new(SimulatedLink::new(segment(6)), faults);
     let link = Capture::to_writer(link, std::io::sink(), "simulated").unwrap();
-    let controller = Watching { servant: Servant::new(6, 1.0), leaks, beats: &BEATS, stop: stop.clone() };
+    let controller =
+        Watching { servant: Servant::new(6, 1.0), leaks, beats: &BEATS, stop: stop.clone(), word: None };
     let configuration =
         CycleConfiguration { order, beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
     let folder = SeamFolder::new("allocations");
     let (seam, _door, attachment) = seam(&folder, rules(6));
     let peers = Peers::start(&attachment, 6);
-    let ended = cycle.with_seam(seam).run(&stop);
+    let mut cycle = cycle.with_seam(seam);
+    cycle.set_signals(signals()).unwrap();
+    let ended = cycle.run(&stop);
     assert_eq!(ended.failure, None);
     let (read, sent) = peers.stop();
     let command = attachment.state().read().unwrap().command;
     assert!(read > 100 && sent > 100 && command.accepted > 100, "{read} {sent} {command:?}");
     assert!(command.refused > 100, "{command:?}");
     (allocations::calls() - before, BEATS.load(Ordering::Relaxed))
+}
+
+/// An input and an output of each drive.
+fn signals() -> Vec<Signal> {
+    let mapping = default_mapping();
+    let (status, control) = (mapping.input(0x6041, 0).unwrap(), mapping.output(0x6040, 0).unwrap());
+    let signal = |name: &str, sub_device, field: PdoField, flow| Signal {
+        name: name.to_owned(),
+        sub_device,
+        bit_offset: field.bit_offset,
+        value_type: ValueType::Unsigned(16),
+        unit: String::new(),
+        scaling: None,
+        range: None,
+        flow,
+    };
+    let taken = || Flow::Taken("an axis".to_owned());
+    let of = |drive| {
+        [signal("statusword", drive, status, Flow::Input), signal("controlword", drive, control, taken())]
+    };
+    (0..6).flat_map(of).collect()
 }
 
 /// One test, so that nothing else runs beside it.

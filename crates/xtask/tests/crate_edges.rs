@@ -18,12 +18,13 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-report", &["onbeat-timing"], &[]),
     ("onbeat-machine", &[], &["testbed"]),
     ("onbeat-blame", &["onbeat-timing"], &[]),
-    ("onbeat-bridge", &[], &["testbed"]),
-    ("onbeat-robot", &["onbeat-ethercat", "onbeat-motion", "onbeat-timing"], &[]),
+    ("onbeat-bridge", &["onbeat-types"], &["testbed"]),
+    ("onbeat-robot", &["onbeat-types", "onbeat-ethercat", "onbeat-motion", "onbeat-timing"], &[]),
     ("onbeat-simulator", &["onbeat-ethercat", "onbeat-motion"], &["testbed"]),
     (
         "onbeat-runtime",
         &[
+            "onbeat-types",
             "onbeat-ethercat",
             "onbeat-ethercat-linux",
             "onbeat-rt",

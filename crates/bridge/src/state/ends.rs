@@ -4,7 +4,8 @@ use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use super::{State, words};
+use super::words::{self, Rows};
+use super::{Axis, Signal, State};
 use crate::cell::{self, Found};
 use crate::region::{self, Region, RegionError, Written};
 use crate::sys::mapping::Use;
@@ -14,22 +15,35 @@ use crate::sys::mapping::Use;
 pub struct Writer {
     cell: cell::Writer<Region>,
     scratch: Box<[u64]>,
+    rows: Rows,
 }
 
 impl Writer {
     /// Makes the region, and the descriptor its readers map it by.
-    pub(crate) fn make(axes: usize) -> io::Result<(Self, OwnedFd)> {
-        let length = words::length(axes);
+    pub(crate) fn make(axes: usize, signals: usize) -> io::Result<(Self, OwnedFd)> {
+        let rows = Rows { axes, signals };
+        let length = words::length(rows);
         let (region, file) = Region::make(words::REGION, length, Written::ByMaker)?;
-        Ok((Self { cell: region::writer(region)?, scratch: vec![0; length].into() }, file))
+        Ok((Self { cell: region::writer(region)?, scratch: vec![0; length].into(), rows }, file))
     }
 
-    /// Publishes a state to all readers, in place of the former one. Axes beyond those of the description
+    /// A state with as many axes and signals as the description has.
+    #[must_use]
+    pub fn blank(&self) -> State {
+        let Rows { axes, signals } = self.rows;
+        State {
+            axes: vec![Axis::default(); axes],
+            signals: vec![Signal::default(); signals],
+            ..State::default()
+        }
+    }
+
+    /// Publishes a state to all readers, in place of the former one. Axes and signals beyond those of the description
     /// are left out; missing ones are zeros.
     ///
     /// Never waits, never notices a reader, makes no system call and allocates nothing.
     pub fn publish(&mut self, state: &State) {
-        words::encode(state, &mut self.scratch);
+        words::encode(state, self.rows, &mut self.scratch);
         self.cell.publish(&self.scratch);
     }
 }
@@ -44,11 +58,12 @@ impl Reader {
     pub(crate) fn open(file: BorrowedFd<'_>) -> Result<Self, RegionError> {
         let region = Region::open(words::REGION, file, Use::Load)?;
         let shape = region.shape();
-        if words::axes(shape.words()).is_none() {
+        let least = words::length(Rows::default());
+        if shape.words() < least {
             return Err(RegionError::Other(region::Other {
                 region: words::REGION.name,
-                what: "publication's words for no axis, and 7 more for each",
-                expected: words::length(0) as u64,
+                what: "publication's words, at least",
+                expected: least as u64,
                 found: shape.words() as u64,
             }));
         }
@@ -71,8 +86,8 @@ impl Reader {
     /// No whole state could be read.
     pub fn read_into(&self, state: &mut State) -> Result<(), ReadError> {
         let length = self.cell.memory().shape().words();
-        // On the stack for a robot of up to 36 axes.
-        let mut few = [0; 293];
+        // On the stack for a robot of up to 24 axes with 100 signals.
+        let mut few = [0; 410];
         let mut many = Vec::new();
         let copy = match few.get_mut(..length) {
             Some(few) => few,

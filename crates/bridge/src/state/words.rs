@@ -1,24 +1,28 @@
 //! Encoding of a state in words. `docs/seam.md` has the table for other languages.
 
-use super::{Axis, Base, Bus, CommandState, Control, Freshness, Spread, State, Timing, TrajectoryStatus};
+use super::{
+    Axis, Base, Bus, CommandState, Control, Freshness, Signal, Spread, State, Timing, TrajectoryStatus,
+};
 use crate::region::{Kind, magic};
 
 /// Region of states.
-pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 1, slots: 8 };
+pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 2, slots: 8 };
 
-/// Words of a state of this many axes.
-pub(crate) const fn length(axes: usize) -> usize {
-    FIXED + axes * AXIS
+/// Rows behind the fixed words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rows {
+    pub(crate) axes: usize,
+    pub(crate) signals: usize,
 }
 
-/// Axes of a state of this many words; `None` if the rest is no multiple of an axis.
-pub(crate) const fn axes(words: usize) -> Option<usize> {
-    if words >= FIXED && (words - FIXED) % AXIS == 0 { Some((words - FIXED) / AXIS) } else { None }
+/// Words of a state with these rows.
+pub(crate) const fn length(rows: Rows) -> usize {
+    FIXED + rows.axes * AXIS + rows.signals * SIGNAL
 }
 
-/// Encodes a state into words; axes without room are left out, missing ones are zeros.
-pub(crate) fn encode(state: &State, words: &mut [u64]) {
-    let State { beat, release_ns, bus, timing, command, control, base, axes } = state;
+/// Encodes a state into words of these rows; axes and signals without a row are left out, missing ones are zeros.
+pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
+    let State { beat, release_ns, bus, timing, command, control, base, axes, signals } = state;
     let [wakeup, jitter, execution] =
         [&timing.wakeup_latency, &timing.period_jitter, &timing.execution].map(spread_words);
     let fixed: [&[u64]; 9] = [
@@ -58,15 +62,22 @@ pub(crate) fn encode(state: &State, words: &mut [u64]) {
         ],
     ];
     let base = base.pose.iter().chain(&base.twist).map(|number| number.to_bits());
-    let fixed = fixed.into_iter().flatten().copied().chain(base).chain([axes.len() as u64]);
-    let (head, rows) = words.split_at_mut(FIXED.min(words.len()));
+    let fixed =
+        fixed.into_iter().flatten().copied().chain(base).chain([rows.axes as u64, rows.signals as u64]);
+    let (head, rest) = words.split_at_mut(FIXED.min(words.len()));
     for (word, value) in head.iter_mut().zip(fixed) {
         *word = value;
     }
-    // Row by row: word by word the compiler emits three times as many instructions, in every cycle.
-    let (told, missing) = rows.split_at_mut((AXIS * axes.len()).min(rows.len() / AXIS * AXIS));
-    for (row, axis) in told.chunks_exact_mut(AXIS).zip(axes) {
-        row.copy_from_slice(&axis_words(axis));
+    let (axis_rows, signal_rows) = rest.split_at_mut((rows.axes * AXIS).min(rest.len()));
+    put(axis_rows, axes, axis_words);
+    put(signal_rows, signals, signal_words);
+}
+
+/// Row by row: word by word the compiler emits three times as many instructions, in every cycle.
+fn put<T, const WORDS: usize>(rows: &mut [u64], items: &[T], encoded: impl Fn(&T) -> [u64; WORDS]) {
+    let (told, missing) = rows.split_at_mut((WORDS * items.len()).min(rows.len() / WORDS * WORDS));
+    for (row, item) in told.chunks_exact_mut(WORDS).zip(items) {
+        row.copy_from_slice(&encoded(item));
     }
     missing.fill(0);
 }
@@ -126,8 +137,23 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
     };
     state.base =
         Base { pose: [number(34), number(35), number(36)], twist: [number(37), number(38), number(39)] };
+    let rest = words.get(FIXED..).unwrap_or_default();
+    // Numbers of rows that the region has no room for are those of another program.
+    let axes = usize::try_from(fixed[40]).unwrap_or(usize::MAX).min(rest.len() / AXIS);
+    let (axis_rows, rest) = rest.split_at(axes * AXIS);
+    let signals = usize::try_from(fixed[41]).unwrap_or(usize::MAX).min(rest.len() / SIGNAL);
     state.axes.clear();
-    state.axes.extend(words.get(FIXED..).unwrap_or_default().chunks_exact(AXIS).map(axis));
+    state.axes.extend(axis_rows.chunks_exact(AXIS).map(axis));
+    state.signals.clear();
+    state.signals.extend(rest.chunks_exact(SIGNAL).take(signals).map(signal));
+}
+
+fn signal_words(signal: &Signal) -> [u64; SIGNAL] {
+    [signal.word, signal.fresh.into()]
+}
+
+fn signal(words: &[u64]) -> Signal {
+    Signal { word: words[0], fresh: words[1] & 1 != 0 }
 }
 
 fn spread_words(spread: &Spread) -> [u64; 4] {
@@ -186,14 +212,19 @@ fn trajectory_status(code: u8) -> TrajectoryStatus {
 }
 
 /// Words before the axes.
-const FIXED: usize = 41;
+const FIXED: usize = 42;
 
 /// Words of an axis.
 const AXIS: usize = 7;
 
+/// Words of a signal.
+const SIGNAL: usize = 2;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TWO: Rows = Rows { axes: 2, signals: 2 };
 
     /// State with a different value in every field.
     fn every_field() -> State {
@@ -253,20 +284,25 @@ mod tests {
             },
             base: Base { pose: [36.5, 37.5, 38.5], twist: [39.5, 40.5, 41.5] },
             axes: vec![axis(42), axis(53)],
+            signals: vec![Signal { word: 64, fresh: true }, Signal { word: u64::MAX, fresh: false }],
         }
     }
 
     #[test]
     fn every_field_comes_back() {
         let state = every_field();
-        let mut words = vec![u64::MAX; length(2)];
-        encode(&state, &mut words);
+        let mut words = vec![u64::MAX; length(TWO)];
+        encode(&state, TWO, &mut words);
         let mut back = State::default();
         decode(&words, &mut back);
         assert_eq!(back, state);
-        assert_eq!(axes(words.len()), Some(2));
-        assert_eq!(axes(words.len() + 1), None);
-        assert_eq!(axes(3), None);
+        // Numbers of rows that cannot be are cut.
+        words[41] = 1 << 40;
+        words[40] = u64::MAX;
+        decode(&words, &mut back);
+        assert_eq!((back.axes.len(), back.signals.len()), (2, 2));
+        decode(&words[..3], &mut back);
+        assert_eq!((back.beat, back.axes.len()), (1, 0));
     }
 
     #[test]
@@ -282,8 +318,8 @@ mod tests {
                 let mut state = every_field();
                 state.command.freshness = freshness;
                 state.control.trajectory_status = trajectory_status;
-                let mut words = vec![0; length(2)];
-                encode(&state, &mut words);
+                let mut words = vec![0; length(TWO)];
+                encode(&state, TWO, &mut words);
                 let mut back = State::default();
                 decode(&words, &mut back);
                 assert_eq!(back, state);
@@ -293,15 +329,20 @@ mod tests {
 
     #[test]
     fn another_number_of_axes_than_the_region_has_is_cut_or_filled_with_zeros() {
-        let mut words = vec![u64::MAX; length(3)];
-        encode(&every_field(), &mut words);
+        let three = Rows { axes: 3, signals: 3 };
+        let mut words = vec![u64::MAX; length(three)];
+        encode(&every_field(), three, &mut words);
         let mut back = State::default();
         decode(&words, &mut back);
         assert_eq!(back.axes[..2], every_field().axes);
         assert_eq!(back.axes[2], Axis::default());
-        let mut words = vec![u64::MAX; length(1)];
-        encode(&every_field(), &mut words);
+        assert_eq!(back.signals[..2], every_field().signals);
+        assert_eq!(back.signals[2], Signal::default());
+        let one = Rows { axes: 1, signals: 1 };
+        let mut words = vec![u64::MAX; length(one)];
+        encode(&every_field(), one, &mut words);
         decode(&words, &mut back);
         assert_eq!(back.axes, every_field().axes[..1]);
+        assert_eq!(back.signals, every_field().signals[..1]);
     }
 }

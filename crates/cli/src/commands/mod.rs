@@ -3,6 +3,7 @@
 mod analyse;
 mod culprit;
 mod doctor;
+mod io;
 mod load;
 mod measure;
 mod pilot;
@@ -29,6 +30,9 @@ pub(crate) enum Command {
     Doctor(doctor::Doctor),
     /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
     Top(top::Top),
+    /// Read the process data of a running cycle by name
+    #[command(subcommand)]
+    Io(io::Io),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
     /// Show who is on the bus, with identities, states and process data
@@ -57,6 +61,7 @@ impl Command {
             Self::Run(run) => run.execute(),
             Self::Culprit(culprit) => culprit.execute(),
             Self::Top(top) => top.execute(),
+            Self::Io(io) => io.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),

@@ -9,4 +9,5 @@ pub(crate) mod profile;
 pub(crate) mod robot_file;
 pub(crate) mod seam;
 pub(crate) mod segment;
+pub(crate) mod signals;
 mod urdf;

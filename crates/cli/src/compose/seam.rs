@@ -10,7 +10,9 @@ use ethercat::cia402::CyclicMode;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use robot::{BaseKind, ControllerKind, Robot, SeamPortKind, short_name};
 use runtime::seam::{AxisRules, BaseRules, Rules, Takes};
+use types::Signal;
 
+use super::signals;
 use super::urdf::urdf;
 use crate::failure::Failure;
 
@@ -46,8 +48,9 @@ pub(crate) enum Mover {
 }
 
 /// The seam of `robot`, called `name`.
-pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover) -> Result<Seam, Failure> {
-    let mut builder = Builder::new(name, &description(robot, mover)?);
+pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Result<Seam, Failure> {
+    let signals = signals::described(robot, signals);
+    let mut builder = Builder::new(name, &Description { signals, ..description(robot, mover)? });
     if let Some(group) = &robot.seam.group {
         builder.group(group_number(group)?);
     }
@@ -69,7 +72,7 @@ pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover) -> Result<Seam, Fail
     Ok(Seam { builder, rules: rules(robot, mover), ports })
 }
 
-/// What those outside are told of `robot`. The ports are for the builder to add.
+/// What those outside are told of `robot`. The ports are for the builder to add, the signals are known in PreOp.
 pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Failure> {
     let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {
@@ -95,6 +98,7 @@ pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Fa
         }),
         urdf: urdf.transpose()?,
         sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
+        signals: Vec::new(),
         ports: Vec::new(),
     })
 }

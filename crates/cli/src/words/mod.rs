@@ -4,6 +4,7 @@ pub(crate) mod hex_dump;
 pub(crate) mod live_line;
 pub(crate) mod moment;
 pub(crate) mod owner;
+pub(crate) mod signals;
 pub(crate) mod sub_devices;
 pub(crate) mod tree;
 

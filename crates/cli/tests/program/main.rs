@@ -29,6 +29,7 @@ mod run;
 mod scan;
 mod sdo;
 mod seam;
+mod signals;
 mod simulate;
 mod stopping;
 mod top;

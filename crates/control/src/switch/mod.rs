@@ -21,6 +21,7 @@ use bridge::message::trajectory;
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
+use runtime::signal::{Io, SignalError, Signals};
 
 use self::jobs::{Doing, Job};
 pub use self::member::{Member, Mover};
@@ -271,6 +272,16 @@ impl Switch {
 }
 
 impl Controller for Switch {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        self.members.iter_mut().try_for_each(|member| member.controller().init(signals))
+    }
+
+    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+        if let Some(member) = self.members.get_mut(self.active) {
+            member.controller().exchange(beat, io);
+        }
+    }
+
     fn hear(&mut self, asked: &Asked) {
         self.heard.clone_from(asked);
     }

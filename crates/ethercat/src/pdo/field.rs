@@ -106,7 +106,7 @@ impl PdoMapping {
         Ok(Field { first: PdoField { bit_length: element, ..first }, value: PhantomData })
     }
 
-    fn pdos(&self, direction: Direction) -> &[Pdo] {
+    pub(super) fn pdos(&self, direction: Direction) -> &[Pdo] {
         match direction {
             Direction::Input => &self.inputs,
             Direction::Output => &self.outputs,

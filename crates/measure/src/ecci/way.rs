@@ -281,9 +281,11 @@ impl ReadEnd for CacheEnd {
     }
 }
 
-/// Copies a state into one with as many axes, without allocation.
+/// Copies a state into one with as many axes and signals, without allocation.
 fn copy(from: &State, to: &mut State) {
     let mut axes = std::mem::take(&mut to.axes);
     axes.clone_from(&from.axes);
-    *to = State { axes, ..*from };
+    let mut signals = std::mem::take(&mut to.signals);
+    signals.clone_from(&from.signals);
+    *to = State { axes, signals, ..*from };
 }

@@ -14,6 +14,7 @@ pub(crate) mod number;
 mod peripheral;
 mod repeat;
 mod seam;
+pub(crate) mod signal;
 mod simulation;
 mod startup;
 mod topology;
@@ -22,25 +23,38 @@ mod watchdog;
 use toml::Spanned;
 
 use crate::Overrides;
-use crate::description::Robot;
+use crate::description::{Robot, Signals};
 use crate::error::Problem;
 use crate::file;
+
+/// Text of a robot file, and its name.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) file: &'a str,
+}
 
 type Checked<T> = Result<T, Problem>;
 
 /// Description of the robot in `document`, or the first problem.
-pub(crate) fn robot(document: file::Document, overrides: Overrides) -> Checked<Robot> {
+pub(crate) fn robot(document: file::Document, overrides: Overrides, source: Source<'_>) -> Checked<Robot> {
     let cycle = cycle::cycle(document.cycle.get_ref(), overrides)?;
     let bus = bus::bus(document.bus, &document.device, &cycle)?;
     let axes = axis::axes(&document.axis, &bus, &cycle)?;
     let interlocks = interlock::interlocks(&document.interlock, &bus, &axes)?;
+    signal::named(&document.signal, &bus)?;
     let base = document.base.as_ref().map(|base| body::base(base, &axes)).transpose()?;
     let arm = document.arm.as_ref().map(|arm| body::arm(arm, &axes)).transpose()?;
     let controllers = controller::controllers(&document.controller.0, &axes, base.as_ref(), &cycle)?;
     let name = document.name.unwrap_or_else(|| "robot".to_owned());
     let seam = seam::seam(&document.seam, &name)?;
     let peripherals = peripheral::peripherals(&document.peripheral, &axes, &controllers, &seam)?;
-    Ok(Robot { name, cycle, bus, axes, interlocks, controllers, base, arm, seam, peripherals })
+    let Source { text, file } = source;
+    let signals = Signals { named: document.signal, text: text.to_owned(), file: file.to_owned() };
+    let robot =
+        Robot { name, cycle, bus, axes, interlocks, signals, controllers, base, arm, seam, peripherals };
+    signal::signals(&robot, |position| robot.bus.sub_devices[position].explicit_mapping())?;
+    Ok(robot)
 }
 
 /// Checks that a name can be read in a table and typed on a command line.

@@ -11,6 +11,7 @@ mod cycle;
 mod interlock;
 mod peripheral;
 mod seam;
+mod signal;
 
 pub use axis::{
     Axis, AxisLimits, Brake, DigitalOutput, DriveHoming, FollowingError, Homing, ModeObject,
@@ -23,6 +24,7 @@ pub use cycle::{AfterOutage, Cycle, FrameOrder, Overrun, Profile, ProfileError};
 pub use interlock::{Interlock, InterlockKind};
 pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};
+pub use signal::Signals;
 
 /// A robot.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +39,8 @@ pub struct Robot {
     pub axes: Vec<Axis>,
     /// Interlocks, which stop axes, or permit them to be enabled.
     pub interlocks: Vec<Interlock>,
+    /// Signals that the file names; see [`Robot::signals`].
+    pub signals: Signals,
     /// Controllers; the first one is active at the start. At least one.
     pub controllers: Vec<Controller>,
     /// Mobile base, if there is one.

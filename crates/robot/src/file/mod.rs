@@ -9,6 +9,7 @@ mod controller;
 mod interlock;
 mod peripheral;
 mod seam;
+mod signal;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,6 +27,7 @@ pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::{Interlock, InterlockKind};
 pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
+pub(crate) use signal::{Signal, SignalDirection, SignalEntry};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -40,6 +42,8 @@ pub(crate) struct Document {
     pub(crate) axis: Vec<Axis>,
     #[serde(default)]
     pub(crate) interlock: Vec<Interlock>,
+    #[serde(default)]
+    pub(crate) signal: Vec<Signal>,
     #[serde(default)]
     pub(crate) controller: Controllers,
     pub(crate) base: Option<Spanned<Base>>,

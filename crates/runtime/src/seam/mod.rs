@@ -19,6 +19,7 @@ use motion::{AxisPhase, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, Ra
 use timing::CycleRecord;
 
 use crate::controller::{Asked, AxisReport, AxisTarget, Freshness, Told};
+use crate::signal::SignalState;
 use crate::status::{Status, stop_code};
 use figures::Figures;
 use rules::Refused;
@@ -50,7 +51,7 @@ impl Seam {
             holds_until: None,
             command: CommandState { last_refused_axis: u16::MAX, ..CommandState::default() },
             figures: Figures::default(),
-            state: State { axes: vec![state::Axis::default(); axes], ..State::default() },
+            state: ends.state.blank(),
             ends,
             rules,
         }
@@ -116,6 +117,7 @@ impl Seam {
         status: &Status,
         release: Instant,
         axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>,
+        signals: impl Iterator<Item = SignalState>,
         told: &Told,
     ) {
         let state = &mut self.state;
@@ -138,6 +140,9 @@ impl Seam {
         };
         for (axis, (report, sent)) in state.axes.iter_mut().zip(axes) {
             *axis = shown(report, sent);
+        }
+        for (signal, SignalState { value, fresh }) in state.signals.iter_mut().zip(signals) {
+            *signal = state::Signal { word: value.word(), fresh };
         }
         self.ends.state.publish(state);
     }

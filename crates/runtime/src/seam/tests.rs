@@ -60,7 +60,13 @@ impl Bench {
     fn shown(&mut self, report: AxisReport, told: &Told) -> State {
         let sent = AxisSetpoint::default();
         let axes = [(&report, sent)];
-        self.seam.publish(&Status::initial(0, 1), Instant::EPOCH, axes.into_iter(), told);
+        self.seam.publish(
+            &Status::initial(0, 1),
+            Instant::EPOCH,
+            axes.into_iter(),
+            std::iter::empty(),
+            told,
+        );
         self.attach().state().read().unwrap()
     }
 }

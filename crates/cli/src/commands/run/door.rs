@@ -4,6 +4,7 @@ use bridge::seam::{Door, OpenError, PlaceError};
 use devices::{Peripheral, Prepared};
 use robot::Robot;
 use runtime::seam::Seam;
+use types::Signal;
 
 use super::name::name;
 use crate::compose::seam::{self, Mover, Ports};
@@ -30,12 +31,13 @@ pub(super) fn open(
     robot: &Robot,
     asked: Option<&str>,
     mover: Mover,
+    signals: &[Signal],
     devices: &[Peripheral],
 ) -> Result<Result<Open, String>, Failure> {
     let name = name(robot, asked);
     for attempt in 1..=MOST_OF_A_NAME {
         let Some(name) = name.attempt(attempt) else { break };
-        let seam::Seam { mut builder, rules, ports } = seam::seam(robot, &name.name, mover)?;
+        let seam::Seam { mut builder, rules, ports } = seam::seam(robot, &name.name, mover, signals)?;
         let devices = Prepared::new(devices, &mut builder).map_err(Failure::new)?;
         if let Some(folder) = &name.folder {
             builder.folder(folder);

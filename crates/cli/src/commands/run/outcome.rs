@@ -12,9 +12,11 @@ use machine::conditions::Conditions;
 use robot::Robot;
 use runtime::controller::AxisReport;
 use runtime::profile::{Grants, Scheduling};
+use runtime::signal::SignalState;
 use runtime::verdict::Finding;
 use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
+use types::Signal;
 
 use super::hold::{OverrunOutcome, ProfileOutcome};
 use super::trouble::{self, Standing};
@@ -29,6 +31,7 @@ pub(super) struct Outcome<'a> {
     summary: &'a RunSummary,
     axes: Vec<AxisOutcome<'a>>,
     sub_devices: Vec<SubDeviceOutcome<'a>>,
+    signals: Vec<SignalOutcome<'a>>,
     frames: Frames,
     /// Findings, each with its exit code; the highest counts, of these and of files that are not whole.
     findings: Vec<FindingOutcome>,
@@ -72,6 +75,15 @@ struct AxisOutcome<'a> {
     torque: f64,
 }
 
+/// A signal in the last cycle before the stop.
+#[derive(Serialize)]
+struct SignalOutcome<'a> {
+    name: &'a str,
+    value: serde_json::Value,
+    unit: &'a str,
+    fresh: bool,
+}
+
 /// A SubDevice in the last cycle before the stop.
 #[derive(Serialize)]
 struct SubDeviceOutcome<'a> {
@@ -113,6 +125,7 @@ impl<'a> Outcome<'a> {
     pub(super) fn new(
         standing: &Standing<'a>,
         findings: &[Finding],
+        signals: &'a [(Signal, SignalState)],
         measured: &'a Measured,
         conditions: RunConditions,
         granted: &Grants,
@@ -148,6 +161,15 @@ impl<'a> Outcome<'a> {
             summary: &measured.summary,
             axes: axes.collect(),
             sub_devices: sub_devices.collect(),
+            signals: signals
+                .iter()
+                .map(|(signal, state)| SignalOutcome {
+                    name: &signal.name,
+                    value: words::signals::value(state.value),
+                    unit: &signal.unit,
+                    fresh: state.fresh,
+                })
+                .collect(),
             frames: Frames::new(&status.reception, status.link_errors),
             findings: findings.collect(),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),

@@ -6,9 +6,12 @@ use ethercat::main_device::{MainDevice, SubDevice};
 use robot::Robot;
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
+use runtime::controller::Controller;
 use runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use runtime::observer::Observer;
+use runtime::seam::Seam;
 use runtime::{axis, beat_number, interlock};
+use types::Signal;
 
 use super::beside::Beside;
 use super::door::{self, Open};
@@ -17,7 +20,7 @@ use super::{Own, Run};
 use crate::bus;
 use crate::compose::link::RobotLink;
 use crate::compose::seam::Mover;
-use crate::compose::{axes, controller, peripherals, profile};
+use crate::compose::{axes, controller, peripherals, profile, signals};
 use crate::failure::Failure;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
@@ -48,15 +51,16 @@ impl Run {
         if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
             live.say(&format!("late beats are explained by counters only: {why}"));
         }
-        let (seam, door, ports, devices) = match self.open_seam(robot, own.is_some())? {
-            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports), Some(open.devices)),
-            Seamed::Closed(why) => (None, Err(why), None, None),
-        };
-        let controller = match own {
-            Some(own) => own(robot, ports),
-            None => Box::new(controller::controllers(robot, ports)?),
-        };
         self.bring_up(robot, &mut main_device, &mut link, stop, live)?;
+        // The signals of a seam are known in PreOp.
+        let around = match self.around(robot, own, &main_device) {
+            Ok(around) => around,
+            Err(failure) => {
+                take_down(&mut main_device, &mut link, stop)?;
+                return Err(failure);
+            }
+        };
+        let Around { seam, door, devices, controller, signals } = around;
         match &door {
             Ok(door) => live.say(&format!("seam {}", door.path().display())),
             Err(Some(why)) => live.say(&format!("no other program can attach: {why}")),
@@ -69,7 +73,12 @@ impl Run {
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
         let cycle = cycle.with_beat_numbers(&axes::beat_numbers(robot))?;
-        let cycle = cycle.with_interlocks(&axes::interlocks(robot))?;
+        let mut cycle = cycle.with_interlocks(&axes::interlocks(robot))?;
+        if let Err(error) = cycle.set_signals(signals) {
+            let (mut main_device, mut link) = cycle.abandon();
+            take_down(&mut main_device, &mut link, stop)?;
+            return Err(Failure::new(error));
+        }
         let cycle = match seam {
             Some(seam) => cycle.with_seam(seam),
             None => cycle,
@@ -112,15 +121,34 @@ impl Run {
         }
     }
 
+    /// Signals, seam and controller, for a bus in PreOp.
+    fn around(
+        &self,
+        robot: &Robot,
+        own: Option<Own<'_>>,
+        main_device: &MainDevice,
+    ) -> Result<Around, Failure> {
+        let signals = signals::signals(robot, main_device)?;
+        let (seam, door, ports, devices) = match self.open_seam(robot, own.is_some(), &signals)? {
+            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports), Some(open.devices)),
+            Seamed::Closed(why) => (None, Err(why), None, None),
+        };
+        let controller: Box<dyn Controller> = match own {
+            Some(own) => own(robot, ports),
+            None => Box::new(controller::controllers(robot, ports)?),
+        };
+        Ok(Around { seam, door, devices, controller, signals })
+    }
+
     /// Opens the seam, unless nobody wants it.
-    fn open_seam(&self, robot: &Robot, own: bool) -> Result<Seamed, Failure> {
+    fn open_seam(&self, robot: &Robot, own: bool, signals: &[Signal]) -> Result<Seamed, Failure> {
         if self.no_seam {
             return Ok(Seamed::Closed(None));
         }
         let mover = if own { Mover::Own } else { Mover::Controllers };
         // Simulated where the bus is.
         let devices = peripherals::peripherals(robot, self.wire.iface.is_none());
-        let opened = door::open(robot, self.seam.as_deref(), mover, &devices)?;
+        let opened = door::open(robot, self.seam.as_deref(), mover, signals, &devices)?;
         Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), |open| Seamed::Open(Box::new(open))))
     }
 
@@ -130,11 +158,27 @@ impl Run {
     }
 }
 
+/// Parts of a cycle that are made when its bus is in PreOp.
+struct Around {
+    seam: Option<Seam>,
+    /// Why no other program can attach, if none can; `None` where none is wanted.
+    door: Result<Door, Option<String>>,
+    devices: Option<devices::Prepared>,
+    controller: Box<dyn Controller>,
+    signals: Vec<Signal>,
+}
+
 /// True if others can attach.
 enum Seamed {
     Open(Box<Open>),
     /// Why not; `None` where nobody is wanted.
     Closed(Option<String>),
+}
+
+/// Leaves a bus that is not to run in Init.
+fn take_down(main_device: &mut MainDevice, link: &mut RobotLink, stop: &Stop) -> Result<(), Failure> {
+    let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: stop.flag() };
+    Ok(pump.take_down()?)
 }
 
 fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Failure> {

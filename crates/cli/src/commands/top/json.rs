@@ -5,6 +5,7 @@ use bridge::words;
 use serde_json::{Value, json};
 
 use super::picture::{Picture, Standing};
+use crate::words::signals;
 
 /// Everything that is known.
 pub(super) fn object(picture: &Picture) -> Value {
@@ -59,6 +60,7 @@ pub(super) fn object(picture: &Picture) -> Value {
         },
         "base": picture.description.base.as_ref().map(|_| json!({ "pose": it.base.pose, "twist": it.base.twist })),
         "axes": it.axes.iter().enumerate().map(|(place, axis)| axis_object(picture, place, axis)).collect::<Vec<_>>(),
+        "signals": picture.description.signals.iter().zip(&it.signals).map(|(described, signal)| signals::object(described, signal)).collect::<Vec<_>>(),
         "description": picture.description,
         "diagnostics": picture.diagnostics,
     })

@@ -54,7 +54,8 @@ mod tests {
         assert_eq!(press(KeyCode::PageDown).1.scroll, 58);
         assert_eq!(press(KeyCode::PageUp).1.scroll, 50);
         let turned = press(KeyCode::Tab).1;
-        assert_eq!((turned.page, turned.scroll), (Page::Details, 0));
+        assert_eq!((turned.page, turned.scroll), (Page::Signals, 0));
+        assert_eq!([press(KeyCode::Tab).1.page, press(KeyCode::Tab).1.page], [Page::Details, Page::Axes]);
         assert!(press(KeyCode::Char('p')).1.paused && !press(KeyCode::Char('p')).1.paused);
         assert_eq!(press(KeyCode::Char('x')).0, Pressed::Nothing);
         assert_eq!(press(KeyCode::Char('q')).0, Pressed::Quit);

@@ -25,14 +25,15 @@ use ratatui::crossterm::event::{self, Event};
 use self::draw::Screen;
 use self::keys::Pressed;
 use self::picture::{Picture, View};
-use self::source::{Source, Which};
+use self::source::Source;
+pub(crate) use self::source::Which;
 use crate::arguments::time;
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 
 /// Reads the cycle's state as any program may, without root: the cycle cannot notice it. Keys: q quit, arrows and page
-/// keys scroll, tab axes or tasks and channels, p pause.
+/// keys scroll, tab axes, signals, or tasks and channels, p pause.
 #[derive(Args, Debug)]
 pub(crate) struct Top {
     /// Name of the cycle, or path of its socket; without it the one that runs

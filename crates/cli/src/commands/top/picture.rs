@@ -106,15 +106,18 @@ pub(super) struct View {
 pub(super) enum Page {
     #[default]
     Axes,
+    /// Process data by name.
+    Signals,
     /// Tasks, channels, warnings: what the run's watch tells.
     Details,
 }
 
 impl View {
-    /// The other page, from its top.
+    /// The next page, from its top.
     pub(super) fn turn(&mut self) {
         self.page = match self.page {
-            Page::Axes => Page::Details,
+            Page::Axes => Page::Signals,
+            Page::Signals => Page::Details,
             Page::Details => Page::Axes,
         };
         self.scroll = 0;

@@ -14,11 +14,11 @@ use crate::stop::Stop;
 
 /// Which cycle.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Which<'a>(pub(super) Option<&'a str>);
+pub(crate) struct Which<'a>(pub(crate) Option<&'a str>);
 
 impl Which<'_> {
     /// Attaches to it.
-    pub(super) fn find(self) -> Result<Attachment, FindError> {
+    pub(crate) fn find(self) -> Result<Attachment, FindError> {
         match self.0 {
             None => Attachment::find(),
             Some(path) if path.contains('/') => Ok(Attachment::open(Path::new(path))?),

@@ -3,6 +3,7 @@
 mod axes;
 mod details;
 mod header;
+mod signals;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -32,15 +33,21 @@ impl Widget for Screen<'_> {
         .areas(area);
         header::render(self.picture, self.view.paused, head, buffer);
         let (axes, details) = (axes::rows(self.picture) + 2, details::rows(self.picture) + 1);
-        if usize::from(body.height) >= axes + details {
-            let [upper, lower] =
-                Layout::vertical([Constraint::Length(length(axes)), Constraint::Min(0)]).areas(body);
+        let signals = self.signal_lines();
+        if usize::from(body.height) >= axes + signals + details {
+            let lengths = [axes, signals].map(|rows| Constraint::Length(length(rows)));
+            let [upper, middle, lower] =
+                Layout::vertical([lengths[0], lengths[1], Constraint::Min(0)]).areas(body);
             let scrolled = |page| if self.view.page == page { self.view.scroll } else { 0 };
             axes::render(self.picture, scrolled(Page::Axes), upper, buffer);
+            if signals > 0 {
+                signals::render(self.picture, scrolled(Page::Signals), middle, buffer);
+            }
             details::render(self.picture, scrolled(Page::Details), lower, buffer);
         } else {
             match self.view.page {
                 Page::Axes => axes::render(self.picture, self.view.scroll, body, buffer),
+                Page::Signals => signals::render(self.picture, self.view.scroll, body, buffer),
                 Page::Details => details::render(self.picture, self.view.scroll, body, buffer),
             }
         }
@@ -51,14 +58,23 @@ impl Widget for Screen<'_> {
 impl Screen<'_> {
     /// Lines that show everything.
     pub(super) fn height(&self) -> u16 {
-        let body = axes::rows(self.picture) + 2 + details::rows(self.picture) + 1;
+        let body = axes::rows(self.picture) + 2 + self.signal_lines() + details::rows(self.picture) + 1;
         header::height(self.picture).saturating_add(length(body)).saturating_add(u16::from(self.keys))
+    }
+
+    /// Lines of the signals with their title; none where there are no signals.
+    fn signal_lines(&self) -> usize {
+        match signals::rows(self.picture) {
+            0 => 0,
+            rows => rows + 1,
+        }
     }
 
     /// Rows of the page that scrolls.
     pub(super) fn rows(&self) -> usize {
         match self.view.page {
             Page::Axes => axes::rows(self.picture),
+            Page::Signals => signals::rows(self.picture),
             Page::Details => details::rows(self.picture),
         }
     }
@@ -115,7 +131,7 @@ fn length(rows: usize) -> u16 {
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
-const KEYS: &str = " q quit   arrows, page keys scroll   tab tasks and channels   p pause";
+const KEYS: &str = " q quit   arrows, page keys scroll   tab signals, tasks, channels   p pause";
 
 #[cfg(test)]
 mod tests;

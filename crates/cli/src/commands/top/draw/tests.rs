@@ -63,6 +63,7 @@ fn base() -> Picture {
     };
     let times = |last_ns| Spread { last_ns, minimum_ns: 900, maximum_ns: 301_000, mean_ns: 11_200 };
     let state = State {
+        signals: Vec::new(),
         beat: 123_456,
         release_ns: 10_000_000_000,
         bus: Bus {
@@ -212,7 +213,7 @@ fn trajectories_and_codes_of_a_newer_run_are_shown() {
 fn any_size_and_an_empty_picture_are_drawn() {
     for picture in [base(), humanoid(), Picture::default()] {
         for (width, height) in [(1, 1), (10, 3), (79, 12), (300, 100), (5, 60)] {
-            for page in [Page::Axes, Page::Details] {
+            for page in [Page::Axes, Page::Signals, Page::Details] {
                 shown(&picture, View { page, scroll: 70, paused: true }, width, height);
             }
         }
@@ -228,4 +229,30 @@ fn once_shows_every_axis_and_all_that_was_told() {
         "{text}"
     );
     assert!(!text.contains("q quit") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn signals_are_shown_with_their_values_and_old_ones_say_so() {
+    use bridge::description::SignalDescription;
+    use bridge::state::Signal;
+
+    let mut picture = base();
+    let signal = |name: &str, kind: &str, unit: &str| SignalDescription {
+        name: name.to_owned(),
+        kind: kind.to_owned(),
+        unit: unit.to_owned(),
+        direction: "input".to_owned(),
+        ..SignalDescription::default()
+    };
+    picture.description.signals =
+        vec![signal("door closed", "bool", ""), signal("pressure", "real", "bar")];
+    picture.state.signals =
+        vec![Signal { word: 1, fresh: true }, Signal { word: 2.5_f64.to_bits(), fresh: false }];
+    let screen = Screen { picture: &picture, view: View::default(), keys: false };
+    let text = screen.text(100);
+    assert!(text.contains("door closed input") && text.contains("true"), "{text}");
+    assert!(text.contains("2.5 bar (old)"), "{text}");
+    // Where not all find room, they are a page of their own.
+    let view = View { page: Page::Signals, ..View::default() };
+    assert!(shown(&picture, view, 80, 24).contains("2.5 bar (old)"));
 }

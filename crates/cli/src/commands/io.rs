@@ -1,0 +1,195 @@
+//! `onbeat io`: process data by name, on a running cycle.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bridge::attach::Attachment;
+use bridge::description::SignalDescription;
+use bridge::state::{ReadError, Signal, State};
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::top::Which;
+use crate::arguments::time;
+use crate::failure::Failure;
+use crate::output;
+use crate::stop::Stop;
+use crate::words::signals;
+
+/// Reads the signals of a running cycle as any program may, without root: the cycle cannot notice it.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Io {
+    /// Show all signals, with their types, directions and values
+    List(List),
+    /// Print the values of these signals, one a line
+    Get(Get),
+    /// Print the values of these signals, or of all, and each change of one
+    Watch(Watch),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct List {
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Get {
+    /// Names of signals
+    #[arg(required = true, value_name = "SIGNAL")]
+    names: Vec<String>,
+
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Watch {
+    /// Names of signals; without one all
+    #[arg(value_name = "SIGNAL")]
+    names: Vec<String>,
+
+    /// Time from one look to the next
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    every: Duration,
+
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Args, Debug)]
+struct Shown {
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET")]
+    cycle: Option<String>,
+
+    /// Print JSON: an array, or with `watch` an object a line
+    #[arg(long)]
+    json: bool,
+}
+
+impl Io {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let stop = Stop::listen()?;
+        match self {
+            Self::List(List { shown }) => {
+                let cycle = Cycle::attach(&shown, &[])?;
+                let Some(state) = cycle.first(&stop)? else { return Ok(()) };
+                output::print(if shown.json { cycle.array(&state)? } else { cycle.table(&state) })
+            }
+            Self::Get(Get { names, shown }) => {
+                let cycle = Cycle::attach(&shown, &names)?;
+                let Some(state) = cycle.first(&stop)? else { return Ok(()) };
+                let line = |(described, signal)| signals::text(described, signal) + "\n";
+                let lines = || cycle.of(&state).map(line).collect();
+                output::print(if shown.json { cycle.array(&state)? } else { lines() })
+            }
+            Self::Watch(Watch { names, every, shown }) => {
+                Cycle::attach(&shown, &names)?.watch(every, shown.json, &stop)
+            }
+        }
+    }
+}
+
+/// A running cycle, and the signals of it that are wanted, by their places.
+struct Cycle {
+    attached: Attachment,
+    wanted: Vec<usize>,
+}
+
+impl Cycle {
+    /// All signals, where no name is given.
+    fn attach(shown: &Shown, names: &[String]) -> Result<Self, Failure> {
+        let attached = Which(shown.cycle.as_deref()).find()?;
+        let all = &attached.description().signals;
+        let place = |name: &String| {
+            all.iter().position(|it| it.name == *name).ok_or_else(|| {
+                let near = runtime::signal::nearest(name, all.iter().map(|it| it.name.as_str()));
+                let near: Vec<String> = near.iter().map(|name| format!("\"{name}\"")).collect();
+                let near = if near.is_empty() { "it has none".to_owned() } else { near.join(", ") };
+                Failure::new(format!(
+                    "no signal is called \"{name}\", expected a signal of robot \"{}\": near it: {near}",
+                    attached.description().robot
+                ))
+            })
+        };
+        let wanted = match names {
+            [] => (0..all.len()).collect(),
+            names => names.iter().map(place).collect::<Result<_, _>>()?,
+        };
+        Ok(Self { attached, wanted })
+    }
+
+    /// State of the first cycle there is; `None` if the user asks for a stop before.
+    fn first(&self, stop: &Stop) -> Result<Option<State>, Failure> {
+        let begin = Instant::now();
+        while !stop.asked() {
+            match self.attached.state().read() {
+                Ok(state) => return Ok(Some(state)),
+                Err(ReadError::Nothing) if begin.elapsed() < FIRST_CYCLE => {}
+                Err(ReadError::Torn) => {}
+                Err(error) => return Err(Failure::new(error)),
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(None)
+    }
+
+    /// The wanted signals.
+    fn of<'a>(&'a self, state: &'a State) -> impl Iterator<Item = (&'a SignalDescription, &'a Signal)> {
+        let all = &self.attached.description().signals;
+        self.wanted.iter().filter_map(move |&place| Some((all.get(place)?, state.signals.get(place)?)))
+    }
+
+    fn array(&self, state: &State) -> Result<String, Failure> {
+        let objects: Vec<Value> = self.of(state).map(|(it, signal)| signals::object(it, signal)).collect();
+        Ok(serde_json::to_string_pretty(&objects)? + "\n")
+    }
+
+    fn table(&self, state: &State) -> String {
+        let names = self.of(state).map(|(it, _)| it.name.chars().count());
+        let width = names.max().unwrap_or(0).max(6);
+        let mut text = format!("{:<width$}  {:<9}{:<8}value\n", "signal", "type", "");
+        for (it, signal) in self.of(state) {
+            let SignalDescription { name, value_type, direction, .. } = it;
+            let writer = it.writer.as_ref().map(|writer| format!("   ({writer})")).unwrap_or_default();
+            let value = signals::text(it, signal);
+            text += &format!("{name:<width$}  {value_type:<9}{direction:<8}{value}{writer}\n");
+        }
+        text
+    }
+
+    /// Every wanted signal once, then those that change, until the cycle or the user ends it.
+    fn watch(&self, every: Duration, json: bool, stop: &Stop) -> Result<(), Failure> {
+        let Some(mut state) = self.first(stop)? else { return Ok(()) };
+        let reader = self.attached.state();
+        let mut before: Vec<Option<Signal>> = vec![None; self.wanted.len()];
+        loop {
+            let mut text = String::new();
+            for ((it, signal), before) in self.of(&state).zip(&mut before) {
+                if before.replace(*signal) == Some(*signal) {
+                    continue;
+                }
+                if json {
+                    let mut object = signals::object(it, signal);
+                    object["cycle"] = state.beat.into();
+                    text += &(object.to_string() + "\n");
+                } else {
+                    text += &format!("{}  {}\n", it.name, signals::text(it, signal));
+                }
+            }
+            if !text.is_empty() {
+                output::print(text)?;
+            }
+            if stop.asked() || self.attached.has_ended() {
+                return Ok(());
+            }
+            thread::sleep(every);
+            // A state that cannot be read is looked at again.
+            let _ = reader.read_into(&mut state);
+        }
+    }
+}
+
+/// Time the first cycle of one that has just started may take.
+const FIRST_CYCLE: Duration = Duration::from_secs(5);

@@ -1,0 +1,75 @@
+//! Signals, for people and for programs.
+
+use bridge::description::SignalDescription;
+use bridge::state::Signal;
+use serde_json::{Value, json};
+
+/// A value for programs: true or false, or a number; nothing for what is no finite number.
+pub(crate) fn value(value: types::Value) -> Value {
+    match value {
+        types::Value::Bool(value) => value.into(),
+        types::Value::Unsigned(value) => value.into(),
+        types::Value::Signed(value) => value.into(),
+        types::Value::Real(value) => value.into(),
+    }
+}
+
+/// A signal of a running cycle for programs.
+pub(crate) fn object(described: &SignalDescription, signal: &Signal) -> Value {
+    json!({
+        "name": described.name,
+        "sub_device": described.sub_device,
+        "direction": described.direction,
+        "type": described.value_type,
+        "unit": described.unit,
+        "range": described.range,
+        "writer": described.writer,
+        "value": value(signal.value(&described.kind)),
+        "fresh": signal.fresh,
+    })
+}
+
+/// Its value with its unit, and whether it is an old one.
+pub(crate) fn text(described: &SignalDescription, signal: &Signal) -> String {
+    let number = match signal.value(&described.kind) {
+        types::Value::Real(value) => real(value),
+        other => other.to_string(),
+    };
+    let unit = if described.unit.is_empty() { String::new() } else { format!(" {}", described.unit) };
+    let old = if signal.fresh { "" } else { " (old)" };
+    format!("{number}{unit}{old}")
+}
+
+/// As many digits as a sensor has.
+fn real(value: f64) -> String {
+    let text = format!("{value:.4}");
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    match short {
+        _ if !value.is_finite() || value.abs() >= 1e9 => format!("{value:e}"),
+        "0" | "-0" if value != 0.0 => format!("{value:.3e}"),
+        "-0" => "0".to_owned(),
+        short => short.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_short_and_say_when_they_are_old() {
+        let described = SignalDescription {
+            kind: "real".to_owned(),
+            unit: "bar".to_owned(),
+            ..SignalDescription::default()
+        };
+        let of = |value: f64, fresh| text(&described, &Signal { word: value.to_bits(), fresh });
+        assert_eq!(of(1.5, true), "1.5 bar");
+        assert_eq!(of(-0.00004, true), "-4.000e-5 bar");
+        assert_eq!(of(-0.0, false), "0 bar (old)");
+        assert_eq!(of(100.0, true), "100 bar");
+        let bit = SignalDescription { kind: "bool".to_owned(), ..SignalDescription::default() };
+        assert_eq!(text(&bit, &Signal { word: 1, fresh: true }), "true");
+        assert_eq!(object(&bit, &Signal { word: 1, fresh: true })["value"], true);
+    }
+}

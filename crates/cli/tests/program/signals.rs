@@ -1,0 +1,132 @@
+//! Process data by name, as a user meets it: a robot file with signals, a run of it, `onbeat io` beside it.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::common::{Running, alone, await_beats, file, finished, onbeat, run};
+
+/// The station with these signals besides.
+fn station(name: &str, signals: &str) -> PathBuf {
+    let text = include_str!("../../../../examples/io-station.toml");
+    file(name, &format!("{text}\n{signals}\n"))
+}
+
+fn signals_of(end: &Value) -> impl Fn(&str) -> Value + use<> {
+    let signals = end.as_array().or(end["signals"].as_array()).expect("signals").clone();
+    move |name| signals.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+}
+
+const SIGNALS: &str = "
+[[signal]]
+name = \"ready\"
+sub_device = \"lamps\"
+channel = 1
+initial = true
+
+[[signal]]
+name = \"ready seen\"
+sub_device = \"switches\"
+channel = 1
+
+[[signal]]
+name = \"pressure\"
+sub_device = \"sensors\"
+channel = 2
+unit = \"bar\"
+scale = 0.001
+offset = 50.0
+";
+
+#[test]
+fn a_run_ends_with_its_signals() {
+    let path = station("signals.toml", SIGNALS);
+    let end = run(&["run", path.to_str().unwrap(), "--cycles", "500", "--json", "--no-seam"]).json();
+    let signal = signals_of(&end);
+    // The simulated switches are wired to the lamps.
+    assert_eq!((&signal("ready")["value"], &signal("ready seen")["value"]), (&true.into(), &true.into()));
+    assert_eq!(signal("ready seen")["fresh"], true);
+    let pressure = signal("pressure")["value"].as_f64().expect("a number");
+    assert!((33.0..=67.0).contains(&pressure) && signal("pressure")["unit"] == "bar", "{pressure}");
+    // Entries without a name, and what an axis writes.
+    assert_eq!(signal("switches.0x6010:01")["value"], false);
+    assert_eq!(signal("spindle.statusword")["value"].as_u64().map(|word| word & 0x6F), Some(0x27));
+    assert_eq!(signal("spindle.controlword")["value"], 0x0F);
+}
+
+#[test]
+fn io_lists_gets_and_watches_the_signals_of_a_running_cycle() {
+    let _alone = alone();
+    let path = station("signals-io.toml", SIGNALS);
+    let socket = std::env::temp_dir().join(format!("onbeat-io-{}", std::process::id())).join("io.sock");
+    let mut command = onbeat();
+    command.args([
+        "run",
+        path.to_str().unwrap(),
+        "--for",
+        "20s",
+        "--json",
+        "--seam",
+        socket.to_str().unwrap(),
+    ]);
+    let cycle = Running::start(command);
+    await_beats(cycle.id(), 1_000);
+    let io = |arguments: &[&str]| -> Command {
+        let mut command = onbeat();
+        command.arg("io").args(arguments).args(["--cycle", socket.to_str().unwrap()]);
+        command
+    };
+    let listed = finished(io(&["list"]));
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    let line =
+        |name: &str| listed.stdout.lines().find(|line| line.starts_with(name)).expect("a line").to_owned();
+    assert!(
+        line("ready seen").contains("bool") && line("ready seen").contains("true"),
+        "{}",
+        listed.stdout
+    );
+    assert!(line("pressure").contains(" bar"), "{}", listed.stdout);
+    assert!(line("spindle.controlword").contains("axis \"spindle\""), "{}", listed.stdout);
+    let got = finished(io(&["get", "ready seen", "pressure"])).stdout;
+    assert!(got.starts_with("true\n") && got.trim_end().ends_with(" bar"), "{got}");
+    let signal = signals_of(&finished(io(&["get", "pressure", "--json"])).json());
+    assert_eq!(
+        (&signal("pressure")["direction"], &signal("pressure")["type"]),
+        (&"input".into(), &"int16".into())
+    );
+    let wrong = finished(io(&["get", "presure"]));
+    assert!(
+        wrong.sentence().contains("no signal is called \"presure\"")
+            && wrong.sentence().contains("near it: \"pressure\"")
+    );
+    let watching = Running::start(io(&["watch", "pressure", "ready seen", "--json"]));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let shown = |argument: &str| {
+        let mut command = onbeat();
+        command.args(["top", socket.to_str().unwrap(), argument]);
+        finished(command)
+    };
+    assert!(shown("--once").stdout.contains("pressure"));
+    assert_eq!(signals_of(&shown("--json").json())("ready")["value"], true);
+    // Watching ends with the cycle.
+    Command::new("kill").args(["-INT", &cycle.id().to_string()]).status().expect("kill");
+    cycle.finish();
+    let watched = watching.finish().stdout;
+    let values = |name: &str| watched.lines().filter(|line| line.contains(name)).count();
+    assert!(values("\"pressure\"") > 5, "{watched}");
+    let first: Value = serde_json::from_str(watched.lines().next().expect("a line")).expect("JSON");
+    assert!(first["cycle"].as_u64() > Some(0) && first["value"].is_number(), "{first}");
+}
+
+#[test]
+fn a_signal_that_the_bus_does_not_have_is_named_with_its_line_and_the_bus_is_left_in_init() {
+    let path =
+        station("signals-wrong.toml", "[[signal]]\nname = \"far\"\nsub_device = \"switches\"\nchannel = 5");
+    let ran = run(&["run", path.to_str().unwrap(), "--cycles", "10"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let line = std::fs::read_to_string(&path).expect("the file").lines().count();
+    let place = format!("signals-wrong.toml:{line}:");
+    let sentence = "channel 5 for the signal \"far\", expected 1 to 4, the input channels of \"switches\": correct channel";
+    assert!(ran.stderr.contains(&place) && ran.stderr.contains(sentence), "{}", ran.stderr);
+}

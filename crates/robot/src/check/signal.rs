@@ -1,0 +1,176 @@
+//! Checks of signals: names for entries of the process data.
+
+mod behaviour;
+mod entry;
+mod owner;
+mod value;
+
+use std::collections::{HashMap, HashSet};
+
+use ethercat::pdo::{Direction, PdoMapping};
+use toml::Spanned;
+use types::Signal;
+use types::signal::{Flow, OutputBehaviour};
+
+use self::entry::Found;
+use self::owner::Owners;
+use super::{Checked, number, readable_name};
+use crate::description::{Bus, Robot};
+use crate::error::Problem;
+use crate::file;
+use crate::nearest::nearest;
+
+/// Checks of what needs no process data.
+pub(super) fn named(entries: &[file::Signal], bus: &Bus) -> Checked<()> {
+    let mut names = HashSet::new();
+    for entry in entries {
+        readable_name(&entry.name)?;
+        let name = entry.name.get_ref();
+        if !names.insert(name) {
+            let found = format!("a second signal \"{name}\"");
+            return Err(Problem::new(entry.name.span(), found, "every name once", "give it another name"));
+        }
+        position(entry, bus)?;
+        if entry.entry.is_some() == entry.channel.is_some() {
+            let found = match entry.entry {
+                Some(_) => format!("signal \"{name}\" with both entry and channel"),
+                None => format!("signal \"{name}\" without entry and channel"),
+            };
+            let expected = "entry = { index, sub_index }, or channel = 1 and up";
+            return Err(Problem::new(entry.name.span(), found, expected, "give one of the two"));
+        }
+        entry.value_type.as_ref().map(value::named_type).transpose()?;
+        entry.scale.as_ref().map(|scale| number::not_zero("scale", scale)).transpose()?;
+        entry.offset.as_ref().map(|offset| number::finite("offset", offset)).transpose()?;
+        if let Some(unit) = &entry.unit {
+            readable_name(unit)?;
+        }
+        behaviour::never_held(entry)?;
+    }
+    Ok(())
+}
+
+/// Signals of `robot` whose process data is known.
+pub(crate) fn signals<'a>(
+    robot: &Robot,
+    mapping: impl Fn(usize) -> Option<&'a PdoMapping>,
+) -> Checked<Vec<Signal>> {
+    let owners = Owners::of(robot, &mapping);
+    let mut signals = Vec::new();
+    let mut taken: HashMap<Place, &str> = HashMap::new();
+    for entry in &robot.signals.named {
+        let sub_device = position(entry, &robot.bus)?;
+        let Some(mapping) = mapping(sub_device) else { continue };
+        let found = entry::find(entry, mapping)?;
+        let place = (sub_device, found.direction == Direction::Output, found.field.bit_offset);
+        let name = entry.name.get_ref();
+        if found.direction == Direction::Output {
+            let writer = owners.writer(sub_device, found.field).map(str::to_owned);
+            let writer = writer.or_else(|| taken.get(&place).map(|other| format!("signal \"{other}\"")));
+            if let Some(writer) = writer {
+                let found =
+                    format!("signal \"{name}\" on the output {}, which {writer} writes", found.entry);
+                let expected = "one writer for each output";
+                return Err(Problem::new(entry.place(), found, expected, "remove one of the two"));
+            }
+        }
+        taken.insert(place, name);
+        signals.push(signal(entry, sub_device, &found)?);
+    }
+    unnamed(robot, &mapping, &owners, &taken, &mut signals);
+    Ok(signals)
+}
+
+/// SubDevice, whether it is an output, and its first bit.
+type Place = (usize, bool, usize);
+
+fn signal(entry: &file::Signal, sub_device: usize, found: &Found<'_>) -> Checked<Signal> {
+    let value_type = value::value_type(entry, found)?;
+    let mut signal = Signal {
+        name: entry.name.get_ref().clone(),
+        sub_device,
+        bit_offset: found.field.bit_offset,
+        value_type,
+        unit: entry.unit.as_ref().map(|unit| unit.get_ref().clone()).unwrap_or_default(),
+        scaling: value::scaling(entry, value_type)?,
+        range: None,
+        flow: Flow::Input,
+    };
+    signal.range = value::range(entry, &signal)?;
+    signal.flow = behaviour::flow(entry, &signal, found.direction)?;
+    Ok(signal)
+}
+
+/// Every entry that has no name in the file: by its own name if that is the only one in its SubDevice, else by its object.
+fn unnamed<'a>(
+    robot: &Robot,
+    mapping: &impl Fn(usize) -> Option<&'a PdoMapping>,
+    owners: &Owners,
+    taken: &HashMap<Place, &str>,
+    signals: &mut Vec<Signal>,
+) {
+    let mut names: HashSet<String> = signals.iter().map(|signal| signal.name.clone()).collect();
+    for (sub_device, described) in robot.bus.sub_devices.iter().enumerate() {
+        let Some(mapping) = mapping(sub_device) else { continue };
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        let both = || [Direction::Input, Direction::Output].into_iter();
+        for (entry, _) in both().flat_map(|direction| mapping.entries(direction)) {
+            *times.entry(entry.name.trim()).or_default() += 1;
+        }
+        for direction in both() {
+            let output = direction == Direction::Output;
+            for (entry, field) in mapping.entries(direction) {
+                let there = taken.contains_key(&(sub_device, output, field.bit_offset));
+                if there || entry.index == 0 || !(1..=64).contains(&field.bit_length) {
+                    continue;
+                }
+                let own = entry.name.trim();
+                let object = format!("{:#06x}:{:02x}", entry.index, entry.sub_index);
+                let mut name = match own {
+                    "" => object.clone(),
+                    own if times.get(own) == Some(&1) => own.to_owned(),
+                    _ => object.clone(),
+                };
+                name = format!("{}.{name}", described.name);
+                if !names.insert(name.clone()) {
+                    name = format!("{}.{object} ({direction})", described.name);
+                    names.insert(name.clone());
+                }
+                let flow = match owners.writer(sub_device, field) {
+                    _ if !output => Flow::Input,
+                    Some(writer) => Flow::Taken(writer.to_owned()),
+                    None => Flow::Output(OutputBehaviour::default()),
+                };
+                signals.push(Signal {
+                    name,
+                    sub_device,
+                    bit_offset: field.bit_offset,
+                    value_type: value::default_type(entry),
+                    unit: String::new(),
+                    scaling: None,
+                    range: None,
+                    flow,
+                });
+            }
+        }
+    }
+}
+
+fn position(entry: &file::Signal, bus: &Bus) -> Checked<usize> {
+    let wanted = entry.sub_device.get_ref();
+    let names = || bus.sub_devices.iter().map(|it| it.name.as_str());
+    names().position(|name| name == wanted).ok_or_else(|| {
+        let remedy = nearest(wanted, names())
+            .map_or("correct sub_device".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
+        let found = format!("signal \"{}\" on the unknown SubDevice \"{wanted}\"", entry.name.get_ref());
+        Problem::new(entry.sub_device.span(), found, "the name of a SubDevice on the bus", remedy)
+    })
+}
+
+impl file::Signal {
+    /// Place of its entry or channel.
+    fn place(&self) -> std::ops::Range<usize> {
+        let entry = self.entry.as_ref().map(Spanned::span);
+        entry.or(self.channel.as_ref().map(Spanned::span)).unwrap_or_else(|| self.name.span())
+    }
+}

@@ -1,0 +1,102 @@
+//! What becomes of an output.
+
+use ethercat::pdo::Direction;
+use toml::Spanned;
+use types::signal::{Flow, OnStale, OutputBehaviour};
+use types::{Signal, Value, ValueType};
+
+use super::super::Checked;
+use crate::error::Problem;
+use crate::file;
+
+pub(super) fn flow(entry: &file::Signal, signal: &Signal, direction: Direction) -> Checked<Flow> {
+    let keys = [
+        ("initial", &entry.initial),
+        ("on_stale", &entry.on_stale),
+        ("on_stop", &entry.on_stop),
+        ("on_return", &entry.on_return),
+    ];
+    if direction == Direction::Input {
+        return match keys.into_iter().find_map(|(key, value)| Some((key, value.as_ref()?))) {
+            None => Ok(Flow::Input),
+            Some((key, value)) => {
+                let found = format!("{key} for the signal \"{}\", which is an input", signal.name);
+                Err(Problem::new(value.span(), found, format!("{key} only on outputs"), "remove it"))
+            }
+        };
+    }
+    let optional = |key, value: &Option<Spanned<toml::Value>>| {
+        value.as_ref().map(|value| bits(key, value, signal)).transpose()
+    };
+    // Zero, if its range has it, else the end next to it.
+    let rest = match signal.range {
+        Some((lowest, highest)) => {
+            let zero = signal.value(0).number();
+            signal.raw(Value::Real(zero.clamp(lowest, highest))).map_or(0, |(raw, _)| raw)
+        }
+        None => 0,
+    };
+    Ok(Flow::Output(OutputBehaviour {
+        initial: optional("initial", &entry.initial)?.unwrap_or(rest),
+        on_stale: match &entry.on_stale {
+            Some(value) if value.get_ref().as_str() == Some("hold") => Some(OnStale::Hold),
+            other => optional("on_stale", other)?.map(OnStale::Bits),
+        },
+        on_stop: optional("on_stop", &entry.on_stop)?.unwrap_or(0),
+        on_return: optional("on_return", &entry.on_return)?,
+    }))
+}
+
+/// Checks that no output is to be held where it cannot be.
+pub(super) fn never_held(entry: &file::Signal) -> Checked<()> {
+    let keys = [("initial", &entry.initial), ("on_stop", &entry.on_stop), ("on_return", &entry.on_return)];
+    let held = keys.into_iter().find_map(|(key, value)| {
+        let value = value.as_ref()?;
+        (value.get_ref().as_str() == Some("hold")).then_some((key, value))
+    });
+    held.map_or(Ok(()), |(key, value)| {
+        let found = format!("{key} = \"hold\" for the signal \"{}\"", entry.name.get_ref());
+        let remedy = match key {
+            "on_stop" => "say what it is to be: Init clears it anyway",
+            "on_return" => "remove it: without it the output goes on as it was set",
+            _ => "say what it is to be",
+        };
+        Err(Problem::new(value.span(), found, "\"zero\" or a value", remedy))
+    })
+}
+
+/// Bits of a value of the file, which has to be one of the signal's.
+fn bits(key: &str, value: &Spanned<toml::Value>, signal: &Signal) -> Checked<u64> {
+    let whole = matches!(signal.value_type, ValueType::Unsigned(_) | ValueType::Signed(_))
+        && signal.scaling.is_none();
+    let wanted = match value.get_ref() {
+        toml::Value::String(word) if word == "zero" => return Ok(0),
+        toml::Value::Boolean(value) => Some(Value::Bool(*value)),
+        toml::Value::Integer(value) => Some(Value::Signed(*value)),
+        toml::Value::Float(value) if !whole => Some(Value::Real(*value)),
+        _ => None,
+    };
+    match wanted.and_then(|wanted| signal.raw(wanted)) {
+        Some((raw, false)) => Ok(raw),
+        // A float is nearest to most numbers only.
+        Some((raw, true)) if signal.value_type == ValueType::Float && in_range(wanted, signal) => Ok(raw),
+        _ => {
+            let found = format!("{key} = {} for the signal \"{}\"", value.get_ref(), signal.name);
+            let expected = match (signal.value_type, signal.range) {
+                (ValueType::Bool, _) => "true, false or \"zero\"".to_owned(),
+                (_, Some((lowest, highest))) => format!("{lowest} to {highest}, its range, or \"zero\""),
+                (value_type, None) if whole => {
+                    let (lowest, highest) = value_type.bounds();
+                    format!("a whole number, {lowest} to {highest} ({value_type}), or \"zero\"")
+                }
+                (value_type, None) => format!("a number that its {value_type} holds, or \"zero\""),
+            };
+            Err(Problem::new(value.span(), found, expected, format!("correct {key}")))
+        }
+    }
+}
+
+fn in_range(value: Option<Value>, signal: &Signal) -> bool {
+    let (lowest, highest) = signal.range.unwrap_or(signal.value_type.bounds());
+    value.is_some_and(|value| (lowest..=highest).contains(&value.number()))
+}

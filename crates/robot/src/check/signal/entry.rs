@@ -1,0 +1,102 @@
+//! The entry a signal names.
+
+use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
+
+use super::super::Checked;
+use crate::error::Problem;
+use crate::file::{self, SignalDirection};
+
+/// An entry, and where it lies.
+pub(super) struct Found<'a> {
+    pub(super) direction: Direction,
+    pub(super) entry: &'a PdoEntry,
+    pub(super) field: PdoField,
+}
+
+pub(super) fn find<'a>(signal: &file::Signal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {
+    let directions: &[Direction] = match signal.direction {
+        None => &[Direction::Input, Direction::Output],
+        Some(SignalDirection::Input) => &[Direction::Input],
+        Some(SignalDirection::Output) => &[Direction::Output],
+    };
+    match (&signal.entry, &signal.channel) {
+        (Some(entry), _) => by_object(signal, *entry.get_ref(), mapping, directions),
+        (None, Some(channel)) => by_channel(signal, *channel.get_ref(), mapping, directions),
+        (None, None) => Err(Problem::new(signal.place(), "no entry", "entry or channel", "add one")),
+    }
+}
+
+fn by_object<'a>(
+    signal: &file::Signal,
+    wanted: file::SignalEntry,
+    mapping: &'a PdoMapping,
+    directions: &[Direction],
+) -> Checked<Found<'a>> {
+    let file::SignalEntry { index, sub_index } = wanted;
+    let all = || {
+        directions.iter().flat_map(|&direction| {
+            let found = move |(entry, field)| Found { direction, entry, field };
+            mapping.entries(direction).filter(|(it, _)| it.index != 0).map(found)
+        })
+    };
+    let mut found = all().filter(|it| it.entry.index == index && it.entry.sub_index == sub_index);
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => Err(ambiguous(signal)),
+        (None, _) => {
+            let mut near: Vec<&PdoEntry> = all().map(|it| it.entry).collect();
+            near.sort_by_key(|it| (it.index.abs_diff(index), it.sub_index.abs_diff(sub_index)));
+            near.truncate(NEAR);
+            let near: Vec<String> = near.iter().map(ToString::to_string).collect();
+            let found = format!("signal \"{}\" on {index:#06x}:{sub_index:02x}", signal.name.get_ref());
+            let sub_device = signal.sub_device.get_ref();
+            let expected = match near.is_empty() {
+                true => format!("a SubDevice with process data; \"{sub_device}\" has none"),
+                false => format!("process data of \"{sub_device}\", near it {}", near.join(", ")),
+            };
+            Err(Problem::new(signal.place(), found, expected, "correct entry, or map it in pdos"))
+        }
+    }
+}
+
+fn by_channel<'a>(
+    signal: &file::Signal,
+    number: i64,
+    mapping: &'a PdoMapping,
+    directions: &[Direction],
+) -> Checked<Found<'a>> {
+    let counts: Vec<_> = directions
+        .iter()
+        .map(|&direction| (direction, mapping.channels(direction).count()))
+        .filter(|&(_, count)| count > 0)
+        .collect();
+    let &[(direction, most)] = counts.as_slice() else {
+        if !counts.is_empty() {
+            return Err(ambiguous(signal));
+        }
+        let found = format!("channel {number} for the signal \"{}\"", signal.name.get_ref());
+        let expected =
+            format!("a SubDevice with such channels; \"{}\" has none", signal.sub_device.get_ref());
+        return Err(Problem::new(signal.place(), found, expected, "correct sub_device or direction"));
+    };
+    let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    let found = place.and_then(|place| mapping.channels(direction).nth(place));
+    found.map(|(entry, field)| Found { direction, entry, field }).ok_or_else(|| {
+        let found = format!("channel {number} for the signal \"{}\"", signal.name.get_ref());
+        let expected =
+            format!("1 to {most}, the {direction} channels of \"{}\"", signal.sub_device.get_ref());
+        Problem::new(signal.place(), found, expected, "correct channel")
+    })
+}
+
+fn ambiguous(signal: &file::Signal) -> Problem {
+    let found = format!(
+        "signal \"{}\" on \"{}\", which has this as an input and as an output",
+        signal.name.get_ref(),
+        signal.sub_device.get_ref()
+    );
+    Problem::new(signal.place(), found, "direction = \"input\" or \"output\"", "add direction")
+}
+
+/// Entries shown where another was asked for.
+const NEAR: usize = 4;

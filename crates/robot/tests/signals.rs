@@ -1,0 +1,221 @@
+//! Signals in a robot file: valid and invalid ones.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
+use onbeat_robot::Robot;
+use types::signal::{Flow, OnStale, OutputBehaviour, Scaling};
+use types::{Signal, ValueType};
+
+const STATION: &str = include_str!("../../../examples/io-station.toml");
+
+fn pdo(index: u16, entries: &[(u16, u8, u8, &str)]) -> Pdo {
+    let entry = |&(index, sub_index, bit_length, name): &(u16, u8, u8, &str)| PdoEntry {
+        index,
+        sub_index,
+        bit_length,
+        name: name.to_owned(),
+    };
+    Pdo {
+        index,
+        sync_manager: None,
+        fixed: true,
+        name: String::new(),
+        entries: entries.iter().map(entry).collect(),
+    }
+}
+
+/// Process data of the station, as the SII of its SubDevices gives it.
+fn mapping(position: usize) -> PdoMapping {
+    let bit = |first: u16, object: u16, number: u16, name| {
+        pdo(first + number, &[(object + 0x10 * number, 1, 1, name)])
+    };
+    let analogue = |number: u16| {
+        let index = 0x6000 + 0x10 * number;
+        pdo(0x1A00 + number, &[(index, 1, 16, "Status"), (index, 0x11, 16, "Value")])
+    };
+    let mapping = |outputs: Vec<Pdo>, inputs: Vec<Pdo>| PdoMapping { outputs, inputs };
+    match position {
+        1 => mapping((0..4).map(|number| bit(0x1600, 0x7000, number, "Output")).collect(), vec![]),
+        2 => mapping(vec![], (0..4).map(|number| bit(0x1A00, 0x6000, number, "Input")).collect()),
+        3 => mapping(vec![], (0..4).map(analogue).collect()),
+        _ => PdoMapping::default(),
+    }
+}
+
+/// Signals of the station with these more lines, once its bus is known.
+fn signals(lines: &str) -> Result<Vec<Signal>, String> {
+    // Spindle: the file has it.
+    let robot =
+        Robot::parse(&format!("{STATION}\n{lines}\n"), "r.toml").map_err(|error| error.to_string())?;
+    let mappings: Vec<PdoMapping> = (0..5)
+        .map(|position| {
+            robot.bus.sub_devices[position].explicit_mapping().cloned().unwrap_or_else(|| mapping(position))
+        })
+        .collect();
+    robot.signals(|position| mappings.get(position)).map_err(|error| error.to_string())
+}
+
+fn signal(keys: &str) -> String {
+    format!("[[signal]]\nname = \"it\"\n{keys}")
+}
+
+#[test]
+fn channels_and_entries_get_their_names_types_and_scales() {
+    let lines = [
+        "[[signal]]\nname = \"door\"\nsub_device = \"switches\"\nchannel = 3",
+        "[[signal]]\nname = \"pressure\"\nsub_device = \"sensors\"\nchannel = 2\nunit = \"bar\"\nscale = 0.5\noffset = -1.0\nrange = [0, 10]",
+        "[[signal]]\nname = \"feed forward\"\nsub_device = \"spindle\"\nentry = { index = 0x60B2 }\ninitial = -5\non_stale = \"hold\"\non_stop = \"zero\"\non_return = 7\nrange = [-100, 100]",
+        "[[signal]]\nname = \"lamp\"\nsub_device = \"lamps\"\nchannel = 1\non_stop = true\non_stale = false",
+    ];
+    let all = signals(&lines.join("\n")).unwrap();
+    let [door, pressure, feed, lamp] = ["door", "pressure", "feed forward", "lamp"]
+        .map(|name| all.iter().find(|it| it.name == name).unwrap());
+    assert_eq!((door.sub_device, door.bit_offset, door.value_type), (2, 2, ValueType::Bool));
+    assert_eq!((door.flow.clone(), door.kind()), (Flow::Input, "bool"));
+    assert_eq!((pressure.bit_offset, pressure.value_type), (48, ValueType::Signed(16)));
+    assert_eq!(pressure.scaling, Some(Scaling { scale: 0.5, offset: -1.0 }));
+    assert_eq!((pressure.unit.as_str(), pressure.range), ("bar", Some((0.0, 10.0))));
+    let behaviour =
+        OutputBehaviour { initial: 0xFFFB, on_stale: Some(OnStale::Hold), on_stop: 0, on_return: Some(7) };
+    assert_eq!((feed.value_type, feed.flow.clone()), (ValueType::Signed(16), Flow::Output(behaviour)));
+    let behaviour =
+        OutputBehaviour { on_stop: 1, on_stale: Some(OnStale::Bits(0)), ..OutputBehaviour::default() };
+    assert_eq!(lamp.flow, Flow::Output(behaviour));
+}
+
+#[test]
+fn entries_without_a_name_are_there_by_their_own() {
+    let all = signals(&signal("sub_device = \"lamps\"\nchannel = 1")).unwrap();
+    let find = |name: &str| {
+        all.iter().find(|signal| signal.name == name).unwrap_or_else(|| panic!("{name}: {all:?}"))
+    };
+    // The only one of its name in its SubDevice.
+    assert_eq!(find("spindle.torque offset").flow, Flow::Output(OutputBehaviour::default()));
+    assert_eq!(find("spindle.controlword").flow, Flow::Taken("axis \"spindle\"".to_owned()));
+    assert_eq!(find("lamps.0x7030:01").flow, Flow::Taken("the brake of axis \"spindle\"".to_owned()));
+    assert_eq!(find("sensors.0x6010:11").value_type, ValueType::Signed(16));
+    assert_eq!(find("sensors.0x6010:01").value_type, ValueType::Unsigned(16));
+    assert_eq!(find("spindle.position actual value").value_type, ValueType::Signed(32));
+    // Every entry once: 4 lamps, 4 switches, 8 words of the sensors, 5 of the drive.
+    assert_eq!(all.len(), 21);
+    assert!(!all.iter().any(|signal| signal.name == "lamps.0x7000:01"));
+}
+
+#[test]
+fn an_entry_of_both_directions_needs_one() {
+    let both = PdoMapping {
+        outputs: vec![pdo(0x1600, &[(0x7000, 1, 1, "")])],
+        inputs: vec![pdo(0x1A00, &[(0x6000, 1, 1, "")])],
+    };
+    let found = |direction: &str| {
+        let text = format!("{STATION}\n{}\n{direction}\n", signal("sub_device = \"coupler\"\nchannel = 1"));
+        let robot = Robot::parse(&text, "r.toml").unwrap();
+        robot.signals(|position| (position == 0).then_some(&both)).map_err(|error| error.to_string())
+    };
+    let error = found("").unwrap_err();
+    assert!(error.contains("which has this as an input and as an output, expected direction"), "{error}");
+    assert!(matches!(found("direction = \"output\"").unwrap()[0].flow, Flow::Output(_)));
+    assert_eq!(found("direction = \"input\"").unwrap()[0].flow, Flow::Input);
+}
+
+#[test]
+fn what_cannot_be_is_named_with_its_place() {
+    let lamp = "sub_device = \"lamps\"\nchannel = 1";
+    let sensor = "sub_device = \"sensors\"\nchannel = 1";
+    let offset = "sub_device = \"spindle\"\nentry = { index = 0x60B2 }";
+    for (lines, sentence) in [
+        (
+            signal(&lamp.replace("lamps", "lamp")),
+            "unknown SubDevice \"lamp\", expected the name of a SubDevice on the bus: did you mean \"lamps\"?",
+        ),
+        (
+            signal("sub_device = \"lamps\""),
+            "signal \"it\" without entry and channel, expected entry = { index, sub_index }, or channel = 1 and up: give one of the two",
+        ),
+        (signal(&format!("{lamp}\nentry = {{ index = 1 }}")), "with both entry and channel"),
+        (
+            signal(&lamp.replace("= 1", "= 5")),
+            "channel 5 for the signal \"it\", expected 1 to 4, the output channels of \"lamps\": correct channel",
+        ),
+        (signal(&lamp.replace("= 1", "= 0")), "channel 0 for the signal \"it\", expected 1 to 4"),
+        (
+            signal(&lamp.replace("lamps", "coupler")),
+            "expected a SubDevice with such channels; \"coupler\" has none",
+        ),
+        (
+            signal(&format!("{lamp}\ndirection = \"input\"")),
+            "expected a SubDevice with such channels; \"lamps\" has none",
+        ),
+        (
+            signal("sub_device = \"sensors\"\nentry = { index = 0x6001, sub_index = 0x11 }"),
+            "signal \"it\" on 0x6001:11, expected process data of \"sensors\", near it 0x6000:11 \"Value\" (16 bits), 0x6000:01 \"Status\" (16 bits)",
+        ),
+        (
+            signal(&format!("{sensor}\ntype = \"int17\"")),
+            "type \"int17\" for the signal \"it\" on 0x6000:11 \"Value\" (16 bits), expected uint16 or int16: correct type",
+        ),
+        (
+            signal(&format!("{sensor}\ntype = \"in16\"")),
+            "unknown type \"in16\", expected bool, float, double, or int or uint with 1 to 64 bits, as uint16: did you mean \"int16\"?",
+        ),
+        (signal(&format!("{sensor}\nscale = 0.0")), "scale = 0, expected a finite number other than 0"),
+        (signal(&format!("{lamp}\nscale = 2.0")), "scale or offset for the signal \"it\" of one bit"),
+        (
+            signal(&format!("{sensor}\nrange = [5, 4]")),
+            "range = [5, 4] for the signal \"it\", expected the lowest and the highest value",
+        ),
+        (
+            signal(&format!("{sensor}\nrange = [0, 40000]")),
+            "expected within -32768 to 32767, which its int16 holds: correct range",
+        ),
+        (
+            signal(&format!("{sensor}\nscale = 0.001\nrange = [-32, 40]")),
+            "which its int16 with its scale holds",
+        ),
+        (
+            signal(&format!("{sensor}\ninitial = 1")),
+            "initial for the signal \"it\", which is an input, expected initial only on outputs: remove it",
+        ),
+        (
+            signal(&format!("{lamp}\non_stop = \"hold\"")),
+            "on_stop = \"hold\" for the signal \"it\", expected \"zero\" or a value: say what it is to be: Init clears it anyway",
+        ),
+        (
+            signal(&format!("{lamp}\ninitial = 1")),
+            "initial = 1 for the signal \"it\", expected true, false or \"zero\": correct initial",
+        ),
+        (
+            signal(&format!("{offset}\ninitial = 1.5")),
+            "initial = 1.5 for the signal \"it\", expected a whole number, -32768 to 32767 (int16), or \"zero\"",
+        ),
+        (
+            signal(&format!("{offset}\nrange = [0, 9]\non_stop = 10")),
+            "on_stop = 10 for the signal \"it\", expected 0 to 9, its range, or \"zero\"",
+        ),
+        (
+            signal(&offset.replace("60B2", "6040")),
+            "signal \"it\" on the output 0x6040:00 \"controlword\" (16 bits), which axis \"spindle\" writes, expected one writer for each output: remove one of the two",
+        ),
+        (signal(&lamp.replace("= 1", "= 4")), "which the brake of axis \"spindle\" writes"),
+        (
+            format!("{}\n{}", signal(lamp), signal(lamp).replace("\"it\"", "\"that\"")),
+            "signal \"that\" on the output 0x7000:01 \"Output\" (1 bit), which signal \"it\" writes",
+        ),
+        (
+            format!("{0}\n{0}", signal(lamp)),
+            "a second signal \"it\", expected every name once: give it another name",
+        ),
+        (signal(&format!("{lamp}\ninital = true")), "unknown key \"inital\""),
+    ] {
+        let error = signals(&lines).unwrap_err();
+        assert!(error.contains(sentence), "{error}\n expected {sentence}");
+        let line = STATION.lines().count() + 1;
+        let place: usize = error.split(':').nth(1).unwrap().parse().unwrap();
+        assert!(place > line, "{error}");
+    }
+    // Two names for one input are no harm.
+    let switch = "sub_device = \"switches\"\nchannel = 1";
+    assert!(
+        signals(&format!("{}\n{}", signal(switch), signal(switch).replace("\"it\"", "\"that\""))).is_ok()
+    );
+}

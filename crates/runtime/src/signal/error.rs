@@ -1,0 +1,124 @@
+//! Errors of signals.
+
+use thiserror::Error;
+use types::ValueType;
+
+/// Reason for which a controller cannot have a signal.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SignalError {
+    /// No signal has this name.
+    #[error("no {} is called \"{name}\"{}", direction(*input), listed(near))]
+    Unknown {
+        /// Name asked for.
+        name: String,
+        /// True if an input was asked for, false for an output.
+        input: bool,
+        /// Names like it, the nearest first.
+        near: Vec<String>,
+    },
+    /// It goes the other way.
+    #[error("signal \"{name}\" is an {}, expected an {}", direction(!input), direction(*input))]
+    Direction {
+        /// Name asked for.
+        name: String,
+        /// True if an input was asked for, false for an output.
+        input: bool,
+    },
+    /// A part of the robot writes this output.
+    #[error("output \"{name}\" is written by {writer}: command that instead")]
+    Taken {
+        /// Name asked for.
+        name: String,
+        /// Its writer.
+        writer: String,
+    },
+    /// It is of another type.
+    #[error("signal \"{name}\" is {found}{}, which {wanted} does not take; read and write it as {}",
+        if *scaled { " with a scale" } else { "" }, fitting(*found, *scaled))]
+    Type {
+        /// Name asked for.
+        name: String,
+        /// Type of its entry.
+        found: ValueType,
+        /// It has a scale or an offset.
+        scaled: bool,
+        /// Type asked for.
+        wanted: &'static str,
+    },
+}
+
+/// A signal that lies outside the process data of its SubDevice.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("signal \"{name}\" ends at bit {end} of SubDevice {position}, expected at most {} bits: correct its place", bytes * 8)]
+pub struct PlaceError {
+    /// Name.
+    pub name: String,
+    /// Position on the bus of its SubDevice.
+    pub position: usize,
+    /// First bit behind it.
+    pub end: usize,
+    /// Bytes of inputs or outputs that the SubDevice has.
+    pub bytes: usize,
+}
+
+/// Signals that cannot be, or that a controller cannot have.
+#[non_exhaustive]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SignalsError {
+    /// Outside the process data.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// [`crate::controller::Controller::init`] has refused.
+    #[error("the controller cannot start: {0}")]
+    Controller(#[from] SignalError),
+}
+
+fn direction(input: bool) -> &'static str {
+    if input { "input" } else { "output" }
+}
+
+fn listed(near: &[String]) -> String {
+    let quoted: Vec<String> = near.iter().map(|name| format!("\"{name}\"")).collect();
+    match quoted.is_empty() {
+        true => "; there is none".to_owned(),
+        false => format!("; near it: {}", quoted.join(", ")),
+    }
+}
+
+/// Types that take a signal.
+fn fitting(value_type: ValueType, scaled: bool) -> String {
+    let bits = value_type.bits().next_power_of_two().max(8);
+    match value_type {
+        ValueType::Bool => "bool".to_owned(),
+        _ if scaled => "f64".to_owned(),
+        ValueType::Unsigned(_) => format!("u{bits} or f64"),
+        ValueType::Signed(_) => format!("i{bits} or f64"),
+        ValueType::Float => "f32 or f64".to_owned(),
+        ValueType::Double => "f64".to_owned(),
+    }
+}
+
+/// The names with the most pairs of letters in common with this one, the nearest first; all of a few.
+#[must_use]
+pub fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let pairs = |text: &str| -> Vec<(char, char)> {
+        let text = text.to_lowercase();
+        text.chars().zip(text.chars().skip(1)).collect()
+    };
+    let wanted = pairs(name);
+    let mut near: Vec<(usize, &str)> = names
+        .map(|name| {
+            let own = pairs(name);
+            let common = wanted.iter().filter(|pair| own.contains(pair)).count();
+            // In thousandths of both lengths.
+            (2000 * common / (wanted.len() + own.len()).max(1), name)
+        })
+        .collect();
+    near.sort_by_key(|&(common, _)| std::cmp::Reverse(common));
+    near.truncate(NEAR);
+    near.into_iter().map(|(_, name)| name.to_owned()).collect()
+}
+
+/// Names shown where another was asked for.
+const NEAR: usize = 5;

@@ -1,0 +1,81 @@
+//! Signals and axes as a controller has them in one cycle.
+
+use super::{Counters, Input, Output, SignalValue, Signals};
+use crate::controller::{AxisCommand, AxisReport};
+
+/// Signals and axes of one cycle. Nothing here allocates, waits or panics.
+#[derive(Debug)]
+pub struct Io<'a> {
+    signals: &'a mut Signals,
+    reports: &'a [AxisReport],
+    commands: &'a mut [AxisCommand],
+}
+
+impl<'a> Io<'a> {
+    pub(crate) fn new(
+        signals: &'a mut Signals,
+        reports: &'a [AxisReport],
+        commands: &'a mut [AxisCommand],
+    ) -> Self {
+        Self { signals, reports, commands }
+    }
+
+    /// Value of an input as it came in last; [`Io::is_fresh`] tells whether that was in this cycle.
+    #[must_use]
+    pub fn get<T: SignalValue>(&self, input: Input<T>) -> T {
+        self.value(input.place())
+    }
+
+    /// True if the input came in with this cycle.
+    #[must_use]
+    pub fn is_fresh<T>(&self, input: Input<T>) -> bool {
+        self.signals.value(input.place()).is_some_and(|it| it.fresh)
+    }
+
+    /// Sets an output, until it is set again. What is beyond its range becomes the nearest value within it, what is not
+    /// finite changes nothing; both are counted. While the file says what the output is (the cycle stops, the command is
+    /// stale, its SubDevice is lost) this changes nothing.
+    pub fn set<T: SignalValue>(&mut self, output: Output<T>, value: T) {
+        self.signals.set(output.place(), value.to_value());
+    }
+
+    /// Value of an output as it leaves with this cycle.
+    #[must_use]
+    pub fn sent<T: SignalValue>(&self, output: Output<T>) -> T {
+        self.value(output.place())
+    }
+
+    /// True if its SubDevice took the output in the cycle before.
+    #[must_use]
+    pub fn is_taken<T>(&self, output: Output<T>) -> bool {
+        self.signals.value(output.place()).is_some_and(|it| it.fresh)
+    }
+
+    /// Outputs set since the start to what they could not be.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.signals.counters()
+    }
+
+    /// Report of the axis with this index, if there is one.
+    #[must_use]
+    pub fn axis(&self, index: usize) -> Option<&AxisReport> {
+        self.reports.get(index)
+    }
+
+    /// Reports of all axes, in their order.
+    #[must_use]
+    pub fn axes(&self) -> &[AxisReport] {
+        self.reports
+    }
+
+    /// Command for the axis with this index, if there is one.
+    #[must_use]
+    pub fn command(&mut self, index: usize) -> Option<&mut AxisCommand> {
+        self.commands.get_mut(index)
+    }
+
+    fn value<T: SignalValue>(&self, place: usize) -> T {
+        self.signals.value(place).map_or_else(T::default, |it| T::from_value(it.value))
+    }
+}

@@ -1,0 +1,375 @@
+//! Process data by name, down to simulated terminals and a drive, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::io;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ethercat::cia402::Request;
+use ethercat::sii::Identity;
+use onbeat_runtime::axis::AxisConfiguration;
+use onbeat_runtime::clock::VirtualClock;
+use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::cycle::{Cycle, CycleConfiguration, Ended};
+use onbeat_runtime::link::{DirectLink, Link};
+use onbeat_runtime::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
+use onbeat_runtime::stop::StopHandle;
+use simulator::application::analogue::{self, AnalogueInputs, Signal as Level};
+use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
+use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
+use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+use support::{PERIOD, cycle_of, supervised};
+use types::signal::{Flow, OutputBehaviour, Scaling};
+use types::{Signal, Value, ValueType};
+
+const IDENTITY: Identity =
+    Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+
+const ANALOGUE: usize = 1;
+const SWITCHES: usize = 2;
+const LAMPS: usize = 3;
+
+/// A drive, two analogue inputs, four digital inputs, and at the end of the line four digital outputs.
+fn segment(switches: &Wires, lamps: &Wires) -> Segment {
+    let sub_device =
+        |sii: Vec<u8>, application| SubDevice::new(EscDescription::default(), sii, application);
+    let device = || DeviceDescription::new(IDENTITY, "device");
+    let drive = ServoDrive::new(&ServoDescription::new(device())).unwrap();
+    let analogue =
+        AnalogueInputs::new(&device(), &[Level::Constant(100.0), Level::Constant(-2000.0)]).unwrap();
+    Segment::new(vec![
+        sub_device(with_coe(IDENTITY, "Servo", default_mapping()).image().emit(), Box::new(drive)),
+        sub_device(with_coe(IDENTITY, "Analogue", analogue::mapping(2)).image().emit(), Box::new(analogue)),
+        sub_device(
+            digital_inputs(IDENTITY, "Inputs", 4).image().emit(),
+            Box::new(DigitalInputs::new(4, switches.clone()).unwrap()),
+        ),
+        sub_device(
+            digital_outputs(IDENTITY, "Outputs", 4).image().emit(),
+            Box::new(DigitalOutputs::new(4, lamps.clone()).unwrap()),
+        ),
+    ])
+}
+
+fn signal(name: &str, sub_device: usize, bit_offset: usize, value_type: ValueType, flow: Flow) -> Signal {
+    let (name, unit) = (name.to_owned(), String::new());
+    Signal { name, sub_device, bit_offset, value_type, unit, scaling: None, range: None, flow }
+}
+
+fn lamp(number: usize, behaviour: OutputBehaviour) -> Signal {
+    signal(&format!("lamp {number}"), LAMPS, number - 1, ValueType::Bool, Flow::Output(behaviour))
+}
+
+/// Signals of the segment; the first lamp behaves as said.
+fn signals(first: OutputBehaviour) -> Vec<Signal> {
+    let scaling = Some(Scaling { scale: 0.01, offset: 1.0 });
+    let word = ValueType::Signed(16);
+    vec![
+        signal("door closed", SWITCHES, 2, ValueType::Bool, Flow::Input),
+        Signal { scaling, ..signal("pressure", ANALOGUE, 48, word, Flow::Input) },
+        signal("level", ANALOGUE, 16, word, Flow::Input),
+        signal("speed", 0, 0, ValueType::Signed(32), Flow::Taken("axis \"x\"".to_owned())),
+        lamp(1, first),
+        lamp(2, OutputBehaviour::default()),
+    ]
+}
+
+/// The outputs of the last terminal as often as they change.
+struct Watched {
+    direct: DirectLink<Segment, VirtualClock>,
+    acts: Receiver<Act>,
+    lamps: Wires,
+    seen: Levels,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Cut,
+    Mend,
+}
+
+impl Link for Watched {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        for act in self.acts.try_iter() {
+            assert!(match act {
+                Act::Cut => self.direct.segment().disconnect(SWITCHES, 1),
+                Act::Mend => self.direct.segment().connect(SWITCHES, 1),
+            });
+        }
+        self.direct.transmit(frame)?;
+        let mut seen = self.seen.lock().unwrap();
+        if seen.last() != Some(&self.lamps.levels()) {
+            seen.push(self.lamps.levels());
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.direct.receive(buffer, timeout)
+    }
+}
+
+/// Levels of the lamps, as often as they change.
+type Levels = Arc<Mutex<Vec<u64>>>;
+
+/// Levels of the lamps, and how the cycle ended.
+struct Played {
+    levels: Vec<u64>,
+    ended: Ended<Watched>,
+}
+
+fn cycle(
+    signals: Vec<Signal>,
+    axes: &[AxisConfiguration],
+    beats: u64,
+    controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
+) -> (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels) {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let (switches, lamps) = (Wires::new(), Wires::new());
+    let (act, acts) = channel();
+    let direct = DirectLink::new(segment(&switches, &lamps), clock.clone(), Duration::from_micros(60));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let link = Watched { direct, acts, lamps, seen: Arc::clone(&seen) };
+    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
+    let (mut cycle, _observer) = cycle_of(link, clock, axes, controller(switches, act), configuration);
+    (cycle.set_signals(signals).map(|()| cycle), seen)
+}
+
+fn play(
+    signals: Vec<Signal>,
+    beats: u64,
+    script: impl FnMut(&mut Stage<'_, '_>) + Send + 'static,
+) -> Played {
+    let (cycle, seen) = cycle(signals, &[], beats, |switches, act| {
+        Box::new(Scripted { script, switches, act, handles: None, in_op: 0 })
+    });
+    let ended = cycle.unwrap().run(&StopHandle::new());
+    assert_eq!(ended.failure, None);
+    let levels = seen.lock().unwrap().clone();
+    Played { levels, ended }
+}
+
+struct Stage<'a, 'b> {
+    /// Cycles in which the lamps were taken.
+    in_op: u64,
+    beat: Beat,
+    io: &'a mut Io<'b>,
+    switches: &'a Wires,
+    act: &'a Sender<Act>,
+    handles: Handles,
+}
+
+#[derive(Clone, Copy)]
+struct Handles {
+    door: Input<bool>,
+    pressure: Input<f64>,
+    level: Input<i16>,
+    lamps: [Output<bool>; 2],
+}
+
+struct Scripted<S> {
+    script: S,
+    switches: Wires,
+    act: Sender<Act>,
+    handles: Option<Handles>,
+    in_op: u64,
+}
+
+impl<S: FnMut(&mut Stage<'_, '_>) + Send> Controller for Scripted<S> {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        self.handles = Some(Handles {
+            door: signals.input("door closed")?,
+            pressure: signals.input("pressure")?,
+            level: signals.input("level")?,
+            lamps: [signals.output("lamp 1")?, signals.output("lamp 2")?],
+        });
+        Ok(())
+    }
+
+    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let handles = self.handles.unwrap();
+        self.in_op += u64::from(io.is_taken(handles.lamps[1]) || self.in_op > 0);
+        let Self { switches, act, in_op, .. } = self;
+        (self.script)(&mut Stage { in_op: *in_op, beat, io, switches, act, handles });
+    }
+}
+
+#[test]
+fn an_input_by_name_sets_an_output_by_name() {
+    let (tell, told) = channel();
+    let played = play(signals(OutputBehaviour::default()), 60, move |stage| {
+        let Handles { door, pressure, level, lamps } = stage.handles;
+        stage.switches.set(2, stage.in_op >= 20);
+        stage.io.set(lamps[1], stage.io.get(door));
+        if stage.in_op == 10 || stage.in_op == 30 {
+            let seen =
+                (stage.io.get(door), stage.io.is_fresh(door), stage.io.get(pressure), stage.io.get(level));
+            tell.send(seen).unwrap();
+        }
+    });
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [(false, true, -19.0, 100), (true, true, -19.0, 100)]);
+    // Dark, the second one on, and dark again with the stop.
+    assert_eq!(played.levels, [0, 2, 0]);
+    let values: Vec<Value> = played.ended.signals.iter().map(|it| it.1.value).collect();
+    assert_eq!(values[..3], [Value::Bool(true), Value::Real(-19.0), Value::Signed(100)]);
+    assert_eq!(values[5], Value::Bool(true));
+    assert!(played.ended.signals.iter().all(|it| it.1.fresh), "{:?}", played.ended.signals);
+}
+
+#[test]
+fn an_output_begins_with_its_initial_value_and_stops_with_another() {
+    let on = OutputBehaviour { initial: 1, ..OutputBehaviour::default() };
+    let played = play(signals(on), 30, |_| ());
+    assert_eq!(played.levels, [0, 1, 0]);
+    // The stop value stands before Init clears it, whatever the controller sets meanwhile.
+    let stop = OutputBehaviour { on_stop: 1, ..OutputBehaviour::default() };
+    let played = play(signals(stop), 30, |stage| {
+        stage.io.set(stage.handles.lamps[0], false);
+        stage.io.set(stage.handles.lamps[1], !stage.beat.stopping || stage.in_op > 0);
+    });
+    assert_eq!(played.levels, [0, 2, 1, 0]);
+}
+
+#[test]
+fn an_input_that_does_not_come_keeps_its_value_and_is_not_fresh() {
+    let (tell, told) = channel();
+    play(signals(OutputBehaviour::default()), 60, move |stage| {
+        stage.switches.set(2, stage.in_op < 30);
+        match stage.in_op {
+            20 => stage.act.send(Act::Cut).unwrap(),
+            40 => stage.act.send(Act::Mend).unwrap(),
+            _ => {}
+        }
+        // The switches are before the cut, the lamps behind it.
+        let io = &stage.io;
+        tell.send((stage.in_op, io.is_fresh(stage.handles.door), io.is_taken(stage.handles.lamps[0])))
+            .unwrap();
+    });
+    let told: Vec<_> = told.try_iter().filter(|it| it.0 > 0).collect();
+    assert!(told.iter().any(|it| it.0 > 22 && it.0 < 40 && it.1 && !it.2), "{told:?}");
+    assert!(told.iter().filter(|it| it.0 > 24 && it.0 < 40).all(|it| !it.2), "{told:?}");
+}
+
+#[test]
+fn an_output_returns_with_the_value_it_is_to_return_with() {
+    for (on_return, first_levels) in [(None, 1), (Some(0), 0)] {
+        let (tell, told) = channel();
+        let lost = OutputBehaviour { on_return, ..OutputBehaviour::default() };
+        play(signals(lost), 120, move |stage| {
+            match stage.in_op {
+                20 => stage.act.send(Act::Cut).unwrap(),
+                60 => stage.act.send(Act::Mend).unwrap(),
+                _ => {}
+            }
+            if stage.in_op < 30 {
+                stage.io.set(stage.handles.lamps[0], true);
+            }
+            if (50..60).contains(&stage.in_op) {
+                stage.io.set(stage.handles.lamps[0], true);
+            }
+            tell.send((stage.in_op, u64::from(stage.io.sent(stage.handles.lamps[0])))).unwrap();
+        });
+        let told: Vec<_> = told.try_iter().collect();
+        let at = |cycle: u64| told.iter().find(|it| it.0 == cycle).unwrap().1;
+        assert_eq!((at(19), at(58), at(100)), (1, first_levels, first_levels), "{on_return:?}");
+    }
+}
+
+type Ask = fn(&Signals) -> Result<(), SignalError>;
+
+/// Asks for signals as it is told.
+struct Asking(Ask);
+
+impl Controller for Asking {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        (self.0)(signals)
+    }
+}
+
+#[test]
+fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
+    let asked: [(Ask, &str); 6] = [
+        (
+            |it| it.input::<bool>("door_close").map(drop),
+            "no input is called \"door_close\"; near it: \"door closed\", \"pressure\", \"level\"",
+        ),
+        (
+            |it| it.output::<bool>("lamp").map(drop),
+            "no output is called \"lamp\"; near it: \"lamp 1\", \"lamp 2\"",
+        ),
+        (
+            |it| it.output::<bool>("door closed").map(drop),
+            "signal \"door closed\" is an input, expected an output",
+        ),
+        (
+            |it| it.input::<u16>("level").map(drop),
+            "signal \"level\" is int16, which u16 does not take; read and write it as i16 or f64",
+        ),
+        (
+            |it| it.input::<i16>("pressure").map(drop),
+            "signal \"pressure\" is int16 with a scale, which i16 does not take; read and write it as f64",
+        ),
+        (
+            |it| it.output::<i32>("speed").map(drop),
+            "output \"speed\" is written by axis \"x\": command that instead",
+        ),
+    ];
+    for (ask, sentence) in asked {
+        let (cycle, _) = cycle(signals(OutputBehaviour::default()), &[], 1, |_, _| Box::new(Asking(ask)));
+        let error = cycle.map(drop).unwrap_err().to_string();
+        assert!(error.starts_with("the controller cannot start: ") && error.contains(sentence), "{error}");
+    }
+    let outside = vec![signal("far", LAMPS, 8, ValueType::Bool, Flow::Output(OutputBehaviour::default()))];
+    let (cycle, _) = cycle(outside, &[], 1, |_, _| Box::new(Asking(|_| Ok(()))));
+    let error = cycle.map(drop).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "signal \"far\" ends at bit 9 of SubDevice 3, expected at most 8 bits: correct its place"
+    );
+}
+
+/// Enables the axis and watches its controlword.
+struct Mover {
+    word: Option<Input<u16>>,
+    seen: Sender<bool>,
+}
+
+impl Controller for Mover {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        self.word = Some(signals.input("statusword")?);
+        Ok(())
+    }
+
+    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let report = *io.axis(0).unwrap();
+        let command = io.command(0).unwrap();
+        command.request = if beat.stopping { Request::Disable } else { Request::Enable };
+        command.setpoint.position = report.feedback.position;
+        let word = io.get(self.word.unwrap());
+        self.seen.send(io.is_fresh(self.word.unwrap()) && word == report.statusword.0).unwrap();
+    }
+}
+
+#[test]
+fn a_controller_of_signals_moves_axes_too() {
+    let mapping = default_mapping();
+    let at = mapping.input(0x6041, 0).unwrap().bit_offset;
+    let to = mapping.output(0x6040, 0).unwrap().bit_offset;
+    let word = |name, at, flow| signal(name, 0, at, ValueType::Unsigned(16), flow);
+    let taken = Flow::Taken("axis \"axis-0\"".to_owned());
+    let signals = vec![word("statusword", at, Flow::Input), word("controlword", to, taken)];
+    let (seen, told) = channel();
+    let (cycle, _) = cycle(signals, &supervised(1), 400, |_, _| Box::new(Mover { word: None, seen }));
+    let ended = cycle.unwrap().run(&StopHandle::new());
+    assert_eq!(ended.before_stop.axes[0].state, Some(ethercat::cia402::State::OperationEnabled));
+    // Enable operation, as the axis wrote it.
+    assert_eq!(ended.signals[1].1.value, Value::Unsigned(0x0F));
+    let seen: Vec<bool> = told.try_iter().collect();
+    assert!(seen.iter().filter(|&&same| same).count() > 300, "{seen:?}");
+}
