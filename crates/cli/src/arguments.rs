@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use onbeat::FaultRates;
+use onbeat::compose::link;
 
 /// Where the SubDevices are: on a network interface, or simulated.
 #[derive(Args, Clone, Debug, Default)]
@@ -63,11 +65,39 @@ pub(crate) struct Faults {
     pub(crate) seed: u64,
 }
 
+impl Wire {
+    /// The same for the library.
+    pub(crate) fn on_link(&self) -> link::Wire {
+        link::Wire {
+            interface: self.iface.clone(),
+            take_over: self.take_over,
+            segment: self.segment.clone(),
+            capture: self.capture.clone(),
+            faults: self.faults.any().then(|| on_link(&self.faults)),
+        }
+    }
+}
+
 impl Faults {
     /// Whether there is any.
-    pub(crate) fn any(&self) -> bool {
+    fn any(&self) -> bool {
         [self.loss, self.late, self.duplicate, self.reorder, self.corrupt].iter().any(|&share| share > 0.0)
     }
+}
+
+/// Frames are lost on either way; all else happens to replies, so that no SubDevice acts on it.
+fn on_link(asked: &Faults) -> onbeat::Faults {
+    // A frame goes both ways and must survive each.
+    let loss = 1.0 - (1.0 - asked.loss).sqrt();
+    let replies = FaultRates {
+        loss,
+        corrupt: asked.corrupt,
+        duplicate: asked.duplicate,
+        delay: asked.late,
+        delay_by: asked.delay,
+        reorder: asked.reorder,
+    };
+    onbeat::Faults { requests: FaultRates { loss, ..FaultRates::default() }, replies, seed: asked.seed }
 }
 
 /// A duration on the command line, as in robot files.

@@ -1,39 +1,14 @@
-//! `onbeat`: runs robots and machines from ordinary Linux in real time.
+//! The program `onbeat`: from the command line to the library [`onbeat`](https://docs.rs/onbeat), and words for people.
 //!
-//! The program is [`program`]; [`Run`] and [`run`] are for those who bring a [`Controller`] of their own:
-//!
-//! ```no_run
-//! use onbeat::{AxisCommand, AxisReport, Beat, Controller, Request};
-//!
-//! /// Every axis is enabled and stays where it is.
-//! struct Stay;
-//!
-//! impl Controller for Stay {
-//!     fn update(&mut self, _: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-//!         for (report, command) in reports.iter().zip(commands) {
-//!             command.request = Request::Enable;
-//!             if let onbeat::AxisPhase::HoldingAt(position) = report.feedback.phase {
-//!                 command.setpoint.position = position;
-//!             }
-//!         }
-//!     }
-//! }
-//!
-//! println!("{}", onbeat::run("examples/six-axis.toml", Stay)?);
-//! # Ok::<(), onbeat::Error>(())
-//! ```
-//!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `facade` | a robot's cycle with somebody's own controller |
 //! | `commands` | one file a command |
-//! | `compose` | from the robot's description to the parts that run it |
-//! | `words` | what people read |
-//! | `arguments`, `object_address` | what several commands read from the command line |
+//! | `words` | text for people |
+//! | `arguments`, `object_address` | arguments that several commands share |
 //! | `bus` | a bus in PreOp, for commands that need no cycle |
-//! | `stop` | Ctrl-C |
-//! | `output` | standard output and standard error, closed, full or stopped |
-//! | `failure` | how a command ends when it cannot do its work |
+//! | [`stop`] | Ctrl-C |
+//! | [`output`] | standard output and standard error, closed, full or stopped |
+//! | [`failure`] | end of a command that cannot do its work |
 #![forbid(unsafe_code)]
 // `output` writes: it survives what is closed or full.
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -41,8 +16,6 @@
 mod arguments;
 mod bus;
 mod commands;
-mod compose;
-mod facade;
 pub mod failure;
 mod limits;
 mod object_address;
@@ -50,18 +23,10 @@ pub mod output;
 pub mod stop;
 mod words;
 
-pub use bridge;
-pub use ethercat::cia402::Request;
-pub use facade::{Error, Finished, Robot, Run, controllers, run};
-pub use motion::{self, AxisPhase, AxisSetpoint};
-pub use runtime::controller::{
-    Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
-};
-pub use runtime::signal::{Input, Io, Output, SignalError, SignalValue, Signals};
-
 use std::process::ExitCode;
 
 use clap::Parser;
+use onbeat::compose;
 
 use crate::commands::Command;
 use crate::failure::Failure;

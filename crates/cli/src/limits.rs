@@ -19,19 +19,6 @@ pub(crate) fn check() -> Result<(), Failure> {
     at_least(Resource::As, ADDRESS_SPACE, "address space", "-v")
 }
 
-/// Refuses a run that the system would end (SIGXCPU, then SIGKILL) once it has taken so much processor time.
-///
-/// # Errors
-/// A limit of processor time, with what to do.
-pub(crate) fn check_for_a_run() -> Result<(), Failure> {
-    getrlimit(Resource::Cpu).current.map_or(Ok(()), |seconds| {
-        Err(Failure::new(format!(
-            "this process may have {seconds} s of processor time, and the system would end it then, its axes at speed: lift \
-             the limit with `ulimit -t unlimited`, as root if it is a hard one"
-        )))
-    })
-}
-
 fn at_least(resource: Resource, needed: u64, what: &str, option: &str) -> Result<(), Failure> {
     match getrlimit(resource).current {
         Some(limit) if limit < needed => Err(Failure::new(format!(

@@ -1,8 +1,8 @@
-//! The program `onbeat`; what it does is in the library of the same name.
+//! The program `onbeat`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    onbeat::program()
+    onbeat_cli::program()
 }

@@ -64,12 +64,32 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
             "onbeat-devices",
             "onbeat-robot",
             "onbeat",
+            "onbeat-cli",
         ],
         &["testbed"],
     ),
     (
         "onbeat",
         &[
+            "onbeat-types",
+            "onbeat-ethercat",
+            "onbeat-motion",
+            "onbeat-timing",
+            "onbeat-machine",
+            "onbeat-blame",
+            "onbeat-bridge",
+            "onbeat-robot",
+            "onbeat-simulator",
+            "onbeat-runtime",
+            "onbeat-control",
+            "onbeat-devices",
+        ],
+        &["testbed"],
+    ),
+    (
+        "onbeat-cli",
+        &[
+            "onbeat",
             "onbeat-types",
             "onbeat-ethercat",
             "onbeat-rt",
@@ -104,6 +124,7 @@ const SAFE: &[&str] = &[
     "simulator",
     "control",
     "ros2",
+    "onbeat",
     "cli",
     "xtask",
 ];
@@ -221,7 +242,7 @@ fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
         "signal(",
         "static mut",
     ];
-    for name in ["types", "ethercat", "rt", "ethercat-linux"] {
+    for name in ["types", "ethercat", "rt", "ethercat-linux", "onbeat"] {
         let source = crates().join(name).join("src");
         let takes =
             |line: &str| taken.iter().any(|it| line.contains(it)) && !line.trim_start().starts_with("//");

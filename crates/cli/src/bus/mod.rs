@@ -6,10 +6,10 @@ mod objects;
 use std::path::Path;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{Configuration, Event, MainDevice};
-use runtime::bring_up::{BRING_UP_PATIENCE, BringUpError, Pump};
-use runtime::clock::{Clock, MonotonicClock};
-use runtime::link::Link;
+use ethercat::main_device::{Configuration, MainDevice};
+use onbeat::{BringUpError, Notice};
+use runtime::bring_up::Pump;
+use runtime::clock::MonotonicClock;
 
 use crate::arguments::Wire;
 use crate::compose::link::{self, RobotLink};
@@ -17,7 +17,6 @@ use crate::compose::{configuration, robot_file};
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
-use crate::words;
 
 /// A bus in PreOp.
 pub(crate) struct ToolBus {
@@ -56,9 +55,10 @@ impl ToolBus {
             }
         };
         let main_device = configuration::main_device(configuration)?;
-        let link = link::open(&robot, wire, doing)?;
+        let say = &mut |notice: &Notice| output::say(notice);
+        let link = link::open(&robot, &wire.on_link(), doing, say)?;
         let mut bus = Self { main_device, link, stop: Stop::listen()? };
-        bring_up(&mut bus.pump(), wire, |told| output::say(told))?;
+        link::bring_up(&mut bus.pump(), &wire.on_link(), say).map_err(or_take_over)?;
         Ok(bus)
     }
 
@@ -102,24 +102,14 @@ impl ToolBus {
     }
 }
 
-/// Brings the bus to PreOp, if it is nobody else's or is to be taken from others; `tell` hears of these.
-pub(crate) fn bring_up<L: Link, C: Clock>(
-    pump: &mut Pump<'_, L, C>,
-    wire: &Wire,
-    mut tell: impl FnMut(&str),
-) -> Result<(), Failure> {
-    // Nobody else can reach a simulated bus.
-    if wire.iface.is_some() && !wire.take_over {
-        pump.listen().map_err(|error| match error {
-            BringUpError::OtherMainDevice { .. } => Failure::new(format!("{error} with --take-over")),
-            other => other.into(),
-        })?;
-    }
-    Ok(pump.bring_up(BRING_UP_PATIENCE, |event| {
-        if let Event::OtherMainDevice { source, frames } = event {
-            tell(&words::owner::other_main_device(*source, *frames));
+/// Says how to take the bus from another MainDevice.
+pub(crate) fn or_take_over(error: onbeat::Error) -> Failure {
+    match error {
+        onbeat::Error::BringUp(BringUpError::OtherMainDevice { .. }) => {
+            Failure::new(format!("{error} with --take-over"))
         }
-    })?)
+        other => other.into(),
+    }
 }
 
 /// Names shown where another was expected.
@@ -131,6 +121,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
+    use runtime::bring_up::BRING_UP_PATIENCE;
     use runtime::link::Link;
 
     use super::*;
@@ -156,7 +147,8 @@ mod tests {
     fn bus(cut: &'static AtomicBool) -> ToolBus {
         let robot = robot_file::robot(None, None).unwrap();
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::PreOp)).unwrap();
-        let RobotLink::Plain(link) = link::open(&robot, &Wire::default(), "test").unwrap() else {
+        let wire = Wire::default().on_link();
+        let RobotLink::Plain(link) = link::open(&robot, &wire, "test", &mut |_| ()).unwrap() else {
             panic!("no capture")
         };
         let link = RobotLink::Plain(Box::new(Cut(link, cut)));

@@ -107,18 +107,6 @@ fn watchdog_line(it: &SubDevice) -> Option<String> {
     Some(format!("process data watchdog {process_data}, PDI watchdog {pdi}"))
 }
 
-/// A line for each SubDevice whose outputs nothing watches.
-pub(crate) fn unwatched(sub_devices: &[SubDevice]) -> Vec<String> {
-    let line = |it: &SubDevice| {
-        format!(
-            "SubDevice {} \"{}\" has no process data watchdog: its outputs stay as they are when this machine or the \
-             cable fails; set process_data_watchdog",
-            it.position, it.name
-        )
-    };
-    sub_devices.iter().filter(|it| it.has_unwatched_outputs()).map(line).collect()
-}
-
 fn pdo_lines(kind: &str, pdo: &Pdo) -> Vec<String> {
     let mut lines = vec![format!("{kind} {:#06x} {}", pdo.index, pdo.name).trim_end().to_owned()];
     for entry in &pdo.entries {

@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use onbeat::{Profile, Robot};
 use onbeat_measure::navigation::Course;
 use onbeat_measure::navigation::pilot::{self, AllInOne};
 use onbeat_measure::{Context, Programs};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use cli::Run;
+use super::time;
 use cli::failure::Failure;
 use cli::output;
 use cli::stop::Stop;
@@ -31,9 +33,25 @@ pub(crate) struct Inside {
     #[arg(value_name = "ROBOT.toml")]
     robot: PathBuf,
 
-    /// Options of `onbeat run`
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
-    options: Vec<String>,
+    /// Period in place of the robot file's
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    period: Duration,
+
+    /// Stop after this time in Op
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    duration: Duration,
+
+    /// Record every cycle to this file
+    #[arg(long, value_name = "FILE")]
+    record: PathBuf,
+
+    /// End with one JSON object; it always does
+    #[arg(long)]
+    json: bool,
+
+    /// End when the process that started this one is gone
+    #[arg(long)]
+    with_parent: bool,
 }
 
 #[derive(Args, Debug)]
@@ -80,35 +98,37 @@ impl Pilot {
 
 impl Inside {
     fn execute(self) -> Result<(), Failure> {
-        let controller = cli::controllers(&self.robot)?;
-        let stop = AtomicBool::new(false);
-        let context = self.drive.context(&stop)?;
-        let pilot = pilot::Pilot::begin(&context, &self.drive.log, self.drive.course)?;
-        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
-        let run = Run::of(&self.robot).option(&options);
-        let (finished, verdict) =
-            run.judged_with(|robot| AllInOne::new(controller, pilot, robot.axes().len()))?;
-        Failure::both(
-            verdict.map_err(Failure::new),
-            output::print_or_give_up(
-                finished.json
-                    + "
-",
-            ),
-        )
+        let stop = listen(self.with_parent)?;
+        let robot = Robot::load_with_period(&self.robot, self.period)?;
+        let pilot =
+            pilot::Pilot::begin(&self.drive.context(stop.flag())?, &self.drive.log, self.drive.course)?;
+        let controller = AllInOne::new(robot.controllers()?, pilot, robot.axes().len());
+        let run = robot.profile(Profile::NONE).without_seam().stop(stop.handle());
+        let summary = run.duration(self.duration).record(self.record).run(controller)?;
+        let printed = output::print_or_give_up(format!("{{ \"cycles\": {} }}\n", summary.cycles()));
+        let verdict = match summary.went_well() {
+            true => Ok(()),
+            false => Err(Failure::new(format!("{summary}: {:?}", summary.findings))),
+        };
+        Failure::both(verdict, printed)
     }
 }
 
 impl Outside {
     fn execute(self) -> Result<(), Failure> {
-        if self.with_parent {
-            set_parent_process_death_signal(Some(Signal::INT))?;
-        }
-        let stop = Stop::listen()?;
+        let stop = listen(self.with_parent)?;
         let drive = &self.drive;
         pilot::drive(&drive.context(stop.flag())?, &self.seam, &drive.log, drive.course, self.only_log)?;
         Ok(())
     }
+}
+
+/// Listens for signals; the end of the process that started this one is one of them, `with_parent`.
+fn listen(with_parent: bool) -> Result<Stop, Failure> {
+    if with_parent {
+        set_parent_process_death_signal(Some(Signal::INT))?;
+    }
+    Stop::listen()
 }
 
 impl Drive {

@@ -57,8 +57,8 @@ impl Navigation {
 
     fn in_one_process(&self, context: &Context, key: &str, recording: &Path) -> Result<Vec<String>, Error> {
         let run = self.onbeat_run([]);
-        let run =
-            OnbeatRun { options: ["--no-seam", "--profile", "none"].map(OsString::from).to_vec(), ..run };
+        // The pilot's run is an ordinary one without a shared-memory interface.
+        let run = OnbeatRun { options: Vec::new(), ..run };
         let mut words: Vec<OsString> =
             ["pilot", "inside", "--log", key, "--directory"].map(Into::into).to_vec();
         words.extend([context.directory.clone().into(), "--course".into(), self.course_words()?.into()]);

@@ -62,6 +62,17 @@ pub struct Profile {
     pub spin: bool,
 }
 
+impl Profile {
+    /// Nothing is asked of the operating system.
+    pub const NONE: Self = Self { priority: false, memory: false, shield: false, spin: false };
+    /// Priority and memory.
+    pub const PM: Self = Self { priority: true, memory: true, shield: false, spin: false };
+    /// Priority, memory and a CPU of its own.
+    pub const PMC: Self = Self { priority: true, memory: true, shield: true, spin: false };
+    /// All of them.
+    pub const PMCS: Self = Self { priority: true, memory: true, shield: true, spin: true };
+}
+
 /// Error of a text that is not a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found \"{found}\", expected letters of PMCS, each once, as in \"PM\", or \"none\"")]

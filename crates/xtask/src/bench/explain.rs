@@ -30,7 +30,7 @@ pub(crate) fn measure(root: &Path, rounds: usize, report: &mut Report) {
 }
 
 fn compare(root: &Path, rounds: usize) -> Result<String, String> {
-    command::run(&mut command::cargo(root, &["build", "--release", "--quiet", "--package", "onbeat"]))?;
+    command::run(&mut command::cargo(root, &["build", "--release", "--quiet", "--package", "onbeat-cli"]))?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let folder = root.join(format!("bench-results/explain-{now}"));
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

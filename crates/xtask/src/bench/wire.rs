@@ -147,7 +147,7 @@ fn programs(root: &Path) -> Vec<(&'static str, Result<Command, String>, bool)> {
 }
 
 fn build(root: &Path) -> Result<(), String> {
-    command::run(&mut command::cargo(root, &["build", "--release", "--quiet", "--package", "onbeat"]))?;
+    command::run(&mut command::cargo(root, &["build", "--release", "--quiet", "--package", "onbeat-cli"]))?;
     for project in ["peers/wire", "peers/ethercrab"] {
         command::run(&mut command::cargo(&root.join(project), &["build", "--release", "--quiet"]))?;
     }

@@ -7,6 +7,7 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{Event, Stage};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
+use onbeat::Notice;
 use robot::{Interlock, InterlockKind, Robot};
 use runtime::observer::{CycleEvent, Happening};
 use runtime::status::Status;
@@ -14,7 +15,6 @@ use runtime::verdict::{ENABLED_AFTER, LOST_AFTER};
 
 use super::interface::Interface;
 use super::trouble::{self, MOST_TOLD};
-use crate::words;
 use crate::words::live_line::Voice;
 use crate::words::moment::{Moment, span};
 use crate::words::sub_devices::place;
@@ -77,11 +77,6 @@ impl Chronicle {
             op_since: None,
             closed: false,
         }
-    }
-
-    /// When all SubDevices were in Op: records before it are of the bring-up.
-    pub(super) fn op_since(&self) -> Option<Instant> {
-        self.op_since
     }
 
     /// What follows is the stop: SubDevices leave Op because they are told to.
@@ -190,7 +185,7 @@ impl Chronicle {
                 )
             }
             Happening::Bus(Event::OtherMainDevice { source, frames }) => {
-                words::owner::other_main_device(source, frames)
+                Notice::OtherMainDevice { source, frames }.to_string()
             }
             Happening::DriveFault { position, code } => {
                 format!("{} is in fault: {}", self.place(position), trouble::error_code(code))

@@ -2,14 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
-use blame::{Explainer, Explanation, Settings};
+use blame::Explanation;
 use clap::Args;
-use machine::cpus::Cpus;
-use machine::task;
-use robot::Robot;
 use runtime::output::OutputThread;
 
 use crate::arguments::time;
@@ -35,22 +31,15 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    /// Starts to record, if that was asked for: to be done before the cycle starts.
-    pub(super) fn start(&self, robot: &Robot) -> Result<Option<Explainer>, Failure> {
-        if !self.explain {
-            return Ok(None);
-        }
-        // A folder that cannot be made is told now, not after an hour.
-        if let Some(folder) = &self.explain_out {
-            fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
-        }
-        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        Ok(Some(Explainer::start(Settings {
-            late_above_ns: nanos(self.late_above),
-            period_ns: nanos(robot.cycle.period),
-            waits_for_reply: robot.cycle.frame_order == robot::FrameOrder::WaitForReply,
-            cpu: robot.cycle.cpu.filter(|&cpu| may_be_bound_to(cpu)),
-        })))
+    /// Lateness above which cycles are explained, if any are to be.
+    pub(super) fn late_above(&self) -> Option<Duration> {
+        self.explain.then_some(self.late_above)
+    }
+
+    /// Makes the folder: one that cannot be made is told before the run, not after an hour.
+    pub(super) fn make_folder(&self) -> Result<(), Failure> {
+        let Some(folder) = &self.explain_out else { return Ok(()) };
+        fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))
     }
 
     /// Writes the worst beats where they were asked for; says how many and where. A folder that takes nothing any more is
@@ -81,26 +70,6 @@ impl Explain {
     }
 }
 
-/// Whether the cycle will get the CPU it asks for: otherwise it may run on any, and all are recorded. A thread tries it,
-/// so that this one stays where it is.
-fn may_be_bound_to(cpu: usize) -> bool {
-    let bind = move || task::set_affinity(task::current(), &Cpus::one(cpu)).is_ok();
-    thread::spawn(bind).join().unwrap_or(false)
-}
-
 fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{} cannot be written: {error}", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cpu_that_the_cycle_cannot_get_is_not_the_one_that_is_recorded() {
-        let mine = task::affinity(task::current()).unwrap();
-        assert!(mine.last().is_some_and(may_be_bound_to));
-        assert!(!may_be_bound_to(4095));
-        assert_eq!(task::affinity(task::current()).unwrap(), mine, "this thread stays where it is");
-    }
 }

@@ -1,40 +1,32 @@
 //! `onbeat run`: a robot's cycle.
 
-mod beside;
 mod chronicle;
-mod door;
 mod explain;
 mod hold;
 mod interface;
-mod name;
 mod outcome;
-mod prepare;
-mod recorder;
-mod running;
+mod reporter;
 mod tasks;
-mod teller;
 mod trouble;
-mod watch;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use ethercat::al::AlState;
-use robot::{AfterOutage, Robot};
-use runtime::controller::Controller;
-use runtime::verdict::{COULD_NOT_RUN, Circumstances};
+use onbeat::{Control, Detail, Error, Summary};
+use robot::Robot;
+use runtime::verdict::COULD_NOT_RUN;
 
 use crate::arguments::{Wire, time};
-use crate::compose::{configuration, link, robot_file, seam};
+use crate::bus::or_take_over;
+use crate::compose::robot_file;
 use crate::failure::Failure;
-use crate::limits;
 use crate::output;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
-use hold::{Hold, OverrunOutcome};
+use hold::Hold;
 use outcome::Outcome;
-use running::Ran;
+use reporter::RunReporter;
 use trouble::Standing;
 
 /// Behind the options in the help.
@@ -127,66 +119,81 @@ enum Watching {
 impl Run {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut live = LiveLine::new();
-        let finished = self.finish(None, &mut live)?;
+        let finished = self.finish(&mut live)?;
         let text = if self.json { finished.json + "\n" } else { finished.table };
         let printed = output::print_or_give_up(text);
         finished.notes.iter().for_each(|note| live.say(note));
         Failure::both(finished.verdict, printed)
     }
 
-    /// Runs it from the first frame to the last; `own` instead of the robot file's controllers.
-    pub(crate) fn finish(&self, own: Option<Own<'_>>, live: &mut LiveLine) -> Result<Finished, Failure> {
+    /// Runs it from the first frame to the last.
+    fn finish(&self, live: &mut LiveLine) -> Result<Finished, Failure> {
         if self.with_parent {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
-        limits::check_for_a_run()?;
         let robot = self.robot()?;
         hold::restore_crashed(live);
-        let file = self.record.as_deref().map(|path| recorder::create(path, live)).transpose()?;
-        let main_device = configuration::main_device(configuration::configuration(&robot, AlState::Op))?;
-        let link = link::open(&robot, &self.wire, &format!("run, robot \"{}\"", robot.name))?;
+        self.explain.make_folder()?;
         let stop = Stop::listen_for_a_run(live.voice())?;
-        let prepared = self.prepare(&robot, own, main_device, link, &stop, live)?;
-        let ran = self.run(&robot, prepared, file, &stop, live)?;
-        self.conclude(&robot, ran, stop.handle().is_hurried())
+        let mut reporter = RunReporter::new(&robot, self.wire.iface.clone(), live);
+        let ran = self.settings(&robot, &stop).run_by(Control::AsDescribed, &mut reporter);
+        let link_trouble = reporter.link_trouble().map(str::to_owned);
+        let standing = |status| Standing { robot: &robot, status, link_trouble: link_trouble.as_deref() };
+        let summary = match ran {
+            Ok(summary) => summary,
+            Err(Error::NotInOp(summary)) => {
+                let verdict = standing(&summary.status).verdict(&summary.findings);
+                return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
+            }
+            Err(error) => return Err(or_take_over(error)),
+        };
+        tasks::tell_disturbances(&summary.disturbances, live);
+        self.conclude(&standing(&summary.status), &summary)
     }
 
-    /// Puts in words what a run came to. What was measured is shown, even if the bus failed or a file is not whole.
-    fn conclude(&self, robot: &Robot, ran: Ran, hurried: bool) -> Result<Finished, Failure> {
-        let Ran { measured, conditions, granted, recorded, link_trouble, ended } = ran;
-        let findings = ended.findings(Circumstances {
-            period: robot.cycle.period,
-            hurried,
-            resumes: robot.cycle.after_outage == AfterOutage::Resume,
-        });
-        let captured = ended.link.finish();
-        let standing =
-            Standing { robot, status: &ended.before_stop, link_trouble: link_trouble.as_deref() };
-        let verdict = standing.verdict(&findings);
-        if ended.failure.is_some() && measured.summary.cycles() == 0 {
-            return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
+    /// The library's robot, with what the command line says of its run.
+    fn settings(&self, robot: &Robot, stop: &Stop) -> onbeat::Robot {
+        let mut run = onbeat::Robot::from(robot.clone()).wire(self.wire.on_link()).stop(stop.handle());
+        if let Some(cycles) = self.cycles {
+            run = run.cycles(cycles);
         }
-        let overrun = OverrunOutcome::of(robot.cycle.overrun, ended.overruns, ended.stopped_by_overrun);
-        let outcome =
-            Outcome::new(&standing, &findings, &ended.signals, &measured, conditions, &granted, overrun);
+        if let Some(duration) = self.duration {
+            run = run.duration(duration);
+        }
+        if let Some(path) = &self.record {
+            run = run.record(path);
+        }
+        if let Some(name) = &self.seam {
+            run = run.seam(name);
+        }
+        if self.no_seam {
+            run = run.without_seam();
+        }
+        if let Some(late_above) = self.explain.late_above() {
+            run = run.explain(late_above);
+        }
+        match self.watch {
+            None => run,
+            Some(Watching::Counts) => run.watch(Detail::Counts),
+            Some(Watching::Backtraces) => run.watch(Detail::Backtraces),
+        }
+    }
+
+    /// Puts the results of a run in words. What was measured is shown, even if the bus failed or a file is not whole.
+    fn conclude(&self, standing: &Standing<'_>, summary: &Summary) -> Result<Finished, Failure> {
+        let outcome = Outcome::new(standing, summary);
         let (table, json) = (outcome.table(), outcome.json()?);
-        let exported = measured.explanation.as_ref().map(|it| self.explain.export(it));
-        let mut written = Written { notes: Vec::new(), verdict };
-        written.add(captured);
+        let exported = summary.explanation.as_ref().map(|it| self.explain.export(it));
+        let mut written = Written { notes: Vec::new(), verdict: standing.verdict(&summary.findings) };
         written.add(exported.transpose().map(Option::flatten));
-        written.add(recorded.transpose());
-        Ok(Finished {
-            table,
-            json,
-            notes: written.notes,
-            verdict: written.verdict,
-            cycles: measured.summary.cycles(),
-            working_counter_errors: measured.summary.working_counter_errors.count,
-        })
+        for file in &summary.files {
+            written.add(file.as_ref().map(|note| Some(note.clone())).map_err(Failure::new));
+        }
+        Ok(Finished { table, json, notes: written.notes, verdict: written.verdict })
     }
 
     /// The robot file's robot, with what the command line changes.
-    pub(crate) fn robot(&self) -> Result<Robot, Failure> {
+    fn robot(&self) -> Result<Robot, Failure> {
         let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         self.hold.change(&mut robot.cycle);
         robot.cycle.frame_order = match self.frame_order {
@@ -196,33 +203,18 @@ impl Run {
         };
         Ok(robot)
     }
-
-    /// Cycles to measure; `None` until somebody asks for a stop.
-    fn limit(&self, robot: &Robot) -> Option<u64> {
-        let beats = |duration: Duration| {
-            u64::try_from(duration.as_nanos().div_ceil(robot.cycle.period.as_nanos())).unwrap_or(u64::MAX)
-        };
-        self.cycles.or(self.duration.map(beats))
-    }
 }
 
-/// Makes a controller of somebody's own for this robot, with the ports of the seam where there is one.
-pub(crate) type Own<'a> = Box<dyn FnOnce(&Robot, Option<seam::Ports>) -> Box<dyn Controller> + 'a>;
-
 /// A run that came to its end.
-pub(crate) struct Finished {
+struct Finished {
     /// For people.
-    pub(crate) table: String,
+    table: String,
     /// For programs.
-    pub(crate) json: String,
+    json: String,
     /// What else there is to say: files that were written.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
     /// Whether it ran as it should.
-    pub(crate) verdict: Result<(), Failure>,
-    /// Measured beats.
-    pub(crate) cycles: u64,
-    /// Beats of those with a wrong working counter.
-    pub(crate) working_counter_errors: u64,
+    verdict: Result<(), Failure>,
 }
 
 /// What became of files.

@@ -7,20 +7,14 @@ use bridge::diagnostics::TaskDiagnostics;
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
-use ethercat::main_device::{MainDevice, ReceptionCounters};
-use machine::conditions::Conditions;
-use robot::Robot;
+use ethercat::main_device::ReceptionCounters;
+use onbeat::{SIMULATED, Summary};
 use runtime::controller::AxisReport;
-use runtime::profile::{Grants, Scheduling};
-use runtime::signal::SignalState;
-use runtime::verdict::Finding;
 use serde::Serialize;
-use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
-use types::Signal;
+use timing::{RunConditions, RunSummary, RunTable};
 
 use super::hold::{OverrunOutcome, ProfileOutcome};
 use super::trouble::{self, Standing};
-use super::watch::Measured;
 use crate::failure::Failure;
 use crate::words;
 
@@ -37,7 +31,7 @@ pub(super) struct Outcome<'a> {
     findings: Vec<FindingOutcome>,
     /// Largest difference of a SubDevice's clock from the reference clock at the end.
     clock_difference_ns: u64,
-    conditions: RunConditions,
+    conditions: &'a RunConditions,
     profile: ProfileOutcome,
     overrun: OverrunOutcome,
     /// The cycle and the devices' tasks, as the seam's diagnostics tell of them.
@@ -122,15 +116,7 @@ struct Frames {
 }
 
 impl<'a> Outcome<'a> {
-    pub(super) fn new(
-        standing: &Standing<'a>,
-        findings: &[Finding],
-        signals: &'a [(Signal, SignalState)],
-        measured: &'a Measured,
-        conditions: RunConditions,
-        granted: &Grants,
-        overrun: OverrunOutcome,
-    ) -> Self {
+    pub(super) fn new(standing: &Standing<'a>, summary: &'a Summary) -> Self {
         let Standing { robot, status, .. } = *standing;
         let axes = robot.axes.iter().zip(&status.axes).enumerate().map(|(number, (axis, report))| {
             let in_fault = report.state.is_some_and(State::is_faulted);
@@ -154,14 +140,16 @@ impl<'a> Outcome<'a> {
             state: it.al_status.to_string(),
             al_status_code: it.al_status_code.0,
         });
-        let findings = findings
+        let findings = summary
+            .findings
             .iter()
             .map(|it| FindingOutcome { code: it.exit_code(), sentence: standing.sentence(it) });
         Self {
-            summary: &measured.summary,
+            summary: &summary.timing,
             axes: axes.collect(),
             sub_devices: sub_devices.collect(),
-            signals: signals
+            signals: summary
+                .signals
                 .iter()
                 .map(|(signal, state)| SignalOutcome {
                     name: &signal.name,
@@ -173,12 +161,12 @@ impl<'a> Outcome<'a> {
             frames: Frames::new(&status.reception, status.link_errors),
             findings: findings.collect(),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
-            conditions,
-            profile: ProfileOutcome::of(granted),
-            overrun,
-            tasks: &measured.tasks,
-            late: measured.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
-            explain: measured.explanation.as_ref(),
+            conditions: &summary.conditions,
+            profile: ProfileOutcome::of(&summary.granted),
+            overrun: OverrunOutcome::of(robot.cycle.overrun, summary.overruns, summary.stopped_by_overrun),
+            tasks: &summary.tasks,
+            late: summary.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
+            explain: summary.explanation.as_ref(),
         }
     }
 
@@ -187,7 +175,7 @@ impl<'a> Outcome<'a> {
     }
 
     pub(super) fn table(&self) -> String {
-        let table = RunTable { conditions: &self.conditions, summary: self.summary };
+        let table = RunTable { conditions: self.conditions, summary: self.summary };
         let table = format!("{table}{}\n", self.overrun);
         let (conditions, numbers) = table.split_once("\n\n").unwrap_or((&table, ""));
         let mut text = format!("{}\n{numbers}", wrapped(conditions, BEHIND_LABEL));
@@ -270,9 +258,6 @@ fn wrapped(text: &str, indent: &str) -> String {
     text.lines().map(|line| textwrap::fill(line, &options) + "\n").collect()
 }
 
-/// The link of a run whose SubDevices are in this program.
-pub(super) const SIMULATED: &str = "simulated";
-
 /// So that nobody looks for a cable.
 const LATE_REPLIES: &str = "\
 a frame counts as lost when its reply is not there in time: on a simulated bus
@@ -309,88 +294,6 @@ impl Frames {
 /// The state of an axis's drive, as CiA 402 spells it.
 pub(super) fn state(axis: &AxisReport) -> String {
     axis.state.map_or("no state".to_owned(), |state| state.to_string())
-}
-
-/// The bus of a run.
-pub(super) struct Bus {
-    sub_devices: usize,
-    output_bytes: usize,
-    input_bytes: usize,
-    link: String,
-}
-
-impl Bus {
-    /// What a MainDevice in PreOp knows of it.
-    pub(super) fn of(main_device: &MainDevice, link: String) -> Self {
-        let sub_devices = main_device.sub_devices();
-        Self {
-            sub_devices: sub_devices.len(),
-            output_bytes: sub_devices.iter().map(|it| it.output_bytes()).sum(),
-            input_bytes: sub_devices.iter().map(|it| it.input_bytes()).sum(),
-            link,
-        }
-    }
-}
-
-pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunConditions {
-    let machine = Conditions::read();
-    let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
-    let fifo = |scheduling| match scheduling {
-        Scheduling::Fifo { priority } => Some(priority),
-        Scheduling::Deadline { .. } => None,
-    };
-    let reserved = |scheduling| match scheduling {
-        Scheduling::Deadline { runtime, .. } => u64::try_from(runtime.as_nanos()).ok(),
-        Scheduling::Fifo { .. } => None,
-    };
-    let priority = granted.scheduling.asked().and_then(fifo);
-    let runtime = granted.scheduling.asked().and_then(reserved);
-    let cpu = granted.cpu.asked();
-    let memory_lock = granted.memory.asked().is_some();
-    RunConditions {
-        robot: robot.name.clone(),
-        kernel: format!("{}{kind}", machine.kernel),
-        cpu_model: machine.cpu_model.clone(),
-        cpus: machine.cpus,
-        governor: machine.governor.clone(),
-        clock_source: machine.clock_source.clone(),
-        cpu: AskedAndGranted { asked: cpu, granted: cpu.filter(|_| granted.cpu.is_granted()) },
-        priority: AskedAndGranted {
-            asked: priority,
-            granted: priority.filter(|_| granted.scheduling.is_granted()),
-        },
-        deadline_runtime_ns: AskedAndGranted {
-            asked: runtime,
-            granted: runtime.filter(|_| granted.scheduling.is_granted()),
-        },
-        profile: AskedAndGranted { asked: granted.asked(), granted: granted.letters() },
-        shield: granted.shield_report.as_ref().map(ToString::to_string),
-        memory_lock: AskedAndGranted {
-            asked: memory_lock,
-            granted: memory_lock && granted.memory.is_granted(),
-        },
-        sub_devices: bus.sub_devices,
-        output_bytes: bus.output_bytes,
-        input_bytes: bus.input_bytes,
-        link: bus.link,
-        frame_order: match robot.cycle.frame_order {
-            robot::FrameOrder::ReplyOfLastBeat => "reply_of_last_beat".to_owned(),
-            robot::FrameOrder::WaitForReply => "wait_for_reply".to_owned(),
-        },
-        warnings: warnings(&machine, granted),
-    }
-}
-
-/// What makes the numbers worse than they could be, each with its remedy.
-fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
-    let mut warnings: Vec<String> = granted.refusals().chain(granted.scheduled.note()).collect();
-    if !machine.preempt_rt {
-        warnings.push("the kernel is not a PREEMPT_RT one; install one for bounded latencies".to_owned());
-    }
-    if let Some(governor) = machine.governor.as_deref().filter(|&governor| governor != "performance") {
-        warnings.push(format!("the CPU frequency governor is {governor}; set it to performance"));
-    }
-    warnings
 }
 
 #[cfg(test)]

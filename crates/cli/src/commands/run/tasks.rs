@@ -1,115 +1,12 @@
-//! The run's real-time threads, as others are told of them: the cycle, then the devices' tasks.
+//! The run's real-time threads in words: what disturbed them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use bridge::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
-use machine::task::Counters;
-use runtime::disturbance::{CycleWatch, Disturbances, Subject};
-use runtime::task::{LiveReader, Task};
-use timing::{CycleRecord, RunSummary, Statistics};
+use bridge::diagnostics::{TaskDiagnostics, Watched};
+use runtime::disturbance::Disturbances;
 
-/// All of them, and the watch over them if there is one.
-pub(super) struct Tasks {
-    /// The kernel's number of the cycle's thread; 0 where it is not known.
-    cycle: i32,
-    beside: Vec<TaskBeside>,
-    watch: Option<CycleWatch>,
-}
-
-/// A real-time task beside the cycle.
-pub(super) struct TaskBeside {
-    told: TaskDiagnostics,
-    live: LiveReader,
-    subject: Subject,
-}
-
-impl Tasks {
-    /// The cycle in this thread of ours, and tasks beside it; `watch` comes to watch these, too.
-    pub(super) fn new(cycle: i32, beside: Vec<TaskBeside>, mut watch: Option<CycleWatch>) -> Self {
-        if let Some(watch) = &mut watch {
-            beside.iter().for_each(|task| watch.add(task.subject.clone()));
-        }
-        Self { cycle, beside, watch }
-    }
-
-    /// Shows the watch a measured beat.
-    pub(super) fn see(&self, record: &CycleRecord) {
-        self.watch.iter().for_each(|watch| watch.see(record));
-    }
-
-    /// What follows is the stop.
-    pub(super) fn close(&self) {
-        self.watch.iter().for_each(CycleWatch::close);
-    }
-
-    /// What disturbed each of them, in the order of [`Self::told`]; nothing unless they are watched.
-    pub(super) fn found(&self) -> Vec<Disturbances> {
-        self.watch.as_ref().map(CycleWatch::read).unwrap_or_default()
-    }
-
-    /// How each of them stands; the cycle as its summary says.
-    pub(super) fn told(&self, summary: &RunSummary) -> Vec<TaskDiagnostics> {
-        let cycle = TaskDiagnostics {
-            name: "cycle".to_owned(),
-            thread: self.cycle,
-            period_ns: summary.period_ns(),
-            jobs: summary.cycles(),
-            actual_period_ns: spread(&summary.actual_period),
-            response_ns: spread(&summary.response_time),
-            overruns: summary.overruns.count,
-            ..TaskDiagnostics::default()
-        };
-        let mut told: Vec<TaskDiagnostics> =
-            std::iter::once(cycle).chain(self.beside.iter().map(TaskBeside::now)).collect();
-        let found = self.found();
-        for (place, task) in told.iter_mut().enumerate() {
-            task.disturbances = counted(task.thread);
-            task.watched = found.get(place).map(Watched::from);
-        }
-        told
-    }
-}
-
-impl TaskBeside {
-    pub(super) fn new(task: &Task) -> Self {
-        let told = TaskDiagnostics {
-            name: task.name().to_owned(),
-            thread: task.tid(),
-            period_ns: u64::try_from(task.period().as_nanos()).unwrap_or(u64::MAX),
-            ..TaskDiagnostics::default()
-        };
-        Self { told, live: task.live_reader(), subject: task.subject() }
-    }
-
-    fn now(&self) -> TaskDiagnostics {
-        let live = self.live.read();
-        TaskDiagnostics {
-            jobs: live.jobs,
-            actual_period_ns: live.period.into(),
-            response_ns: live.response.into(),
-            overruns: live.overruns,
-            ..self.told.clone()
-        }
-    }
-}
-
-/// What the kernel has counted of a thread since it started; nothing once it has ended.
-fn counted(thread: i32) -> Option<DisturbanceCounts> {
-    Counters::read(thread).map(|counted| DisturbanceCounts {
-        voluntary_switches: counted.voluntary,
-        involuntary_switches: counted.involuntary,
-        minor_faults: counted.minor_faults,
-        major_faults: counted.major_faults,
-    })
-}
-
-fn spread(statistics: &Statistics) -> SpreadNs {
-    SpreadNs {
-        minimum: statistics.minimum().unwrap_or(0),
-        mean: statistics.average().unwrap_or(0.0) as u64,
-        maximum: statistics.maximum().unwrap_or(0),
-    }
-}
+use crate::words::live_line::LiveLine;
 
 /// What the watch counted of each task, a line each; nothing where nobody watched.
 pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
@@ -141,7 +38,7 @@ pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
 }
 
 /// What disturbed one of them, in words.
-pub(super) fn in_words(found: &Disturbances) -> String {
+fn in_words(found: &Disturbances) -> String {
     let (whom, period) = match found.name.as_str() {
         "cycle" => ("the cycle's thread".to_owned(), "beat"),
         name => (format!("task {name}"), "period"),
@@ -164,6 +61,13 @@ pub(super) fn in_words(found: &Disturbances) -> String {
         words += &format!("\n  {} more events were lost", found.lost);
     }
     words
+}
+
+/// Says what disturbed the real-time threads, and what the means do not show, each once.
+pub(super) fn tell_disturbances(found: &[Disturbances], live: &LiveLine) {
+    found.iter().for_each(|found| live.say(&in_words(found)));
+    let missing: BTreeSet<&str> = found.iter().flat_map(|it| &it.missing).map(String::as_str).collect();
+    missing.iter().for_each(|missing| live.say(missing));
 }
 
 #[cfg(test)]

@@ -1,0 +1,38 @@
+//! A controller of one's own: every axis nods about the place where it was enabled. Simulated, or on a network interface:
+//! `cargo run -p onbeat --example own_controller -- examples/six-axis.toml [INTERFACE]`; Enter stops it in order.
+
+use onbeat::motion::{Hertz, Radians, Seconds, SmoothSinusoid};
+use onbeat::{AxisCommand, AxisPhase, AxisReport, Beat, Controller, Error, Request, Robot, StopHandle};
+
+/// Movement of each axis, its time, and the pace of that time: it slows down to a stop.
+pub(crate) struct Nod(pub(crate) Vec<Option<(SmoothSinusoid, Seconds, f64)>>);
+
+impl Controller for Nod {
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        let elapsed = Seconds(beat.period.as_secs_f64() * beat.periods as f64);
+        for ((nod, report), command) in self.0.iter_mut().zip(reports).zip(commands) {
+            command.request = Request::Enable;
+            if let AxisPhase::HoldingAt(start) = report.feedback.phase {
+                let sinusoid = SmoothSinusoid::new(start, Radians(0.3), Hertz(0.5), Seconds(2.0));
+                *nod = sinusoid.ok().map(|sinusoid| (sinusoid, Seconds::ZERO, 1.0));
+            }
+            if let Some((sinusoid, time, pace)) = nod {
+                *pace *= if beat.stopping { 0.99 } else { 1.0 };
+                *time += elapsed * *pace;
+                command.setpoint = sinusoid.at(*time).into();
+            }
+        }
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let mut arguments = std::env::args().skip(1);
+    let robot = Robot::load(arguments.next().as_deref().unwrap_or("examples/six-axis.toml"))?;
+    let robot = arguments.next().iter().fold(robot, |robot, interface| robot.interface(interface));
+    let stop = StopHandle::new();
+    let enter = stop.clone();
+    std::thread::spawn(move || std::io::stdin().read_line(&mut String::new()).map(|_| enter.stop()));
+    let nod = Nod(vec![None; robot.axes().len()]);
+    println!("{}", robot.stop(&stop).run(nod)?);
+    Ok(())
+}

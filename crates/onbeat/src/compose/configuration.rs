@@ -1,0 +1,180 @@
+//! What the MainDevice is told about a robot's bus.
+
+use ethercat::al::AlState;
+use ethercat::cia402::ModeOfOperation;
+use ethercat::cia402::object::{
+    HOME_OFFSET, HOMING_ACCELERATION, HOMING_METHOD, HOMING_SPEEDS, MODES_OF_OPERATION,
+};
+use ethercat::main_device::{Configuration, MainDevice, StartupSdo, SubDeviceConfiguration};
+use robot::{Axis, Homing, Robot, SubDevice};
+use runtime::clock::MonotonicClock;
+use rustix::rand::GetRandomFlags;
+
+use crate::Error;
+
+/// A MainDevice for a bus that others may reach: its frames are told from theirs by generation numbers that start at
+/// random.
+pub fn main_device(configuration: Configuration) -> Result<MainDevice, Error> {
+    let mut random = [0; 4];
+    rustix::rand::getrandom(&mut random, GetRandomFlags::empty()).map_err(std::io::Error::from)?;
+    let first_generation = u32::from_le_bytes(random);
+    Ok(MainDevice::new(Configuration { first_generation, ..configuration })?)
+}
+
+/// The bus of `robot`, to be brought to `target`.
+pub fn configuration(robot: &Robot, target: AlState) -> Configuration {
+    let mut sub_devices: Vec<_> = robot.bus.sub_devices.iter().map(sub_device).collect();
+    for axis in &robot.axes {
+        let sub_device = &robot.bus.sub_devices[axis.sub_device];
+        if !maps_modes_of_operation(sub_device) {
+            sub_devices[axis.sub_device].startup.push(StartupSdo {
+                index: MODES_OF_OPERATION,
+                sub_index: 0,
+                complete_access: false,
+                data: vec![ModeOfOperation::from(axis.mode).number() as u8],
+            });
+        }
+        // What the file's own start-up writes is right: a drive may have other units.
+        let written = |sdo: &StartupSdo| {
+            sub_device.startup.iter().any(|it| (it.index, it.sub_index) == (sdo.index, sdo.sub_index))
+        };
+        sub_devices[axis.sub_device].startup.extend(homing(axis).into_iter().filter(|sdo| !written(sdo)));
+    }
+    Configuration {
+        sub_devices: Some(sub_devices),
+        target,
+        period: robot.cycle.period,
+        distributed_clocks: robot.bus.distributed_clocks,
+        replies: robot.bus.replies,
+        system_time_at_epoch: MonotonicClock::system_time_at_epoch(),
+        ..Configuration::default()
+    }
+}
+
+/// How the drive is to find its home, in counts and seconds. The home itself is 0 for the drive, whatever sign it gives a
+/// home offset; what it is called is the axis's.
+fn homing(axis: &Axis) -> Vec<StartupSdo> {
+    let Homing::Drive(homing) = axis.homing else { return Vec::new() };
+    let sdo = |index, sub_index, data: &[u8]| StartupSdo {
+        index,
+        sub_index,
+        complete_access: false,
+        data: data.to_vec(),
+    };
+    let counts = |radians: f64| {
+        let counts = (radians * axis.scale.counts_per_radian()).abs().round();
+        (counts as u32).max(1).to_le_bytes()
+    };
+    let mut sdos = vec![
+        sdo(HOMING_METHOD, 0, &homing.method.to_le_bytes()),
+        sdo(HOME_OFFSET, 0, &0_i32.to_le_bytes()),
+    ];
+    if homing.moves() {
+        sdos.extend([
+            sdo(HOMING_SPEEDS, 1, &counts(homing.switch_velocity)),
+            sdo(HOMING_SPEEDS, 2, &counts(homing.zero_velocity)),
+            sdo(HOMING_ACCELERATION, 0, &counts(homing.acceleration)),
+        ]);
+    }
+    sdos
+}
+
+fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
+    SubDeviceConfiguration {
+        name: it.name.clone(),
+        identity: it.identity,
+        alias: it.alias,
+        process_data: it.process_data.clone(),
+        startup: it.startup.clone(),
+        sync0: it.sync0,
+        group: it.group.clone(),
+        process_data_watchdog: it.process_data_watchdog,
+        pdi_watchdog: it.pdi_watchdog,
+    }
+}
+
+/// A mode in the process data is written there on every beat, not by SDO.
+fn maps_modes_of_operation(sub_device: &SubDevice) -> bool {
+    let mapping = sub_device.explicit_mapping();
+    mapping.is_some_and(|mapping| mapping.output(MODES_OF_OPERATION, 0).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_start_has_generations_of_its_own() {
+        let start = || main_device(Configuration::default()).unwrap().configuration().first_generation;
+        let starts: std::collections::BTreeSet<u32> = (0..8).map(|_| start()).collect();
+        assert!(starts.len() > 6, "{starts:?}");
+    }
+
+    #[test]
+    fn an_axis_sets_its_mode_at_start_up() {
+        let text = include_str!("../../../../examples/six-axis.toml");
+        let robot = Robot::parse(text, "six-axis.toml").unwrap();
+        let configuration = configuration(&robot, AlState::Op);
+        let modes: Vec<_> = configuration
+            .sub_devices
+            .unwrap()
+            .iter()
+            .map(|it| it.startup.iter().find(|sdo| sdo.index == 0x6060).unwrap().data.clone())
+            .collect();
+        assert_eq!(modes, [[8], [8], [8], [8], [9], [9]]);
+        assert!(configuration.distributed_clocks);
+    }
+
+    #[test]
+    fn a_group_is_told_to_the_main_device() {
+        let text = include_str!("../../../../examples/six-axis.toml");
+        let text = text.replace("[[bus.sub_device]]\n", "[[bus.sub_device]]\ngroup = \"gantry\"\n");
+        let robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
+        assert!(sub_devices.iter().all(|it| it.group.as_deref() == Some("gantry")));
+    }
+
+    #[test]
+    fn a_drive_that_homes_is_told_how_in_its_own_units() {
+        let text = include_str!("../../../../examples/six-axis.toml");
+        let mut text = text.replacen("mode = \"csp\"", HOMING, 1);
+        for (last, mode) in [("0x6071, bits = 16", "0x6060"), ("0x6077, bits = 16", "0x6061")] {
+            text = text.replace(last, &format!("{last} }}, {{ index = {mode}, bits = 8"));
+        }
+        let startup = |text: &str| {
+            let robot = Robot::parse(text, "six-axis.toml").unwrap();
+            let sub_devices = configuration(&robot, AlState::Op).sub_devices.unwrap();
+            sub_devices.into_iter().map(|it| it.startup).collect::<Vec<_>>()
+        };
+        let written = |startup: &[StartupSdo]| {
+            let number = |data: &[u8]| data.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+            let sdo = |sdo: &StartupSdo| (sdo.index, sdo.sub_index, number(&sdo.data));
+            startup.iter().map(sdo).collect::<Vec<_>>()
+        };
+        // 1048576 counts are 2 pi.
+        let expected = [
+            (0x6098, 0, 34),
+            (0x607C, 0, 0),
+            (0x6099, 1, 83_443),
+            (0x6099, 2, 16_689),
+            (0x609A, 0, 333_772),
+        ];
+        let all = startup(&text);
+        assert_eq!(written(&all[0]), expected, "the mode is in the process data");
+        assert_eq!(written(&all[4]), [], "the axes in csv are not homed");
+        // What the file writes itself stays.
+        let own = "[device.servo.pdos]";
+        let speed =
+            "[[device.servo.startup]]\nindex = 0x6099\nsub_index = 1\ntype = \"uint32\"\nvalue = 7\n\n";
+        let all = startup(&text.replacen(own, &format!("{speed}{own}"), 1));
+        let expected =
+            [(0x6099, 1, 7), (0x6098, 0, 34), (0x607C, 0, 0), (0x6099, 2, 16_689), (0x609A, 0, 333_772)];
+        assert_eq!(written(&all[0]), expected);
+        // Where nothing moves there is no speed.
+        let here = text.replacen(HOMING, "mode = \"csp\"\nhoming = { method = 37 }", 1);
+        assert_eq!(written(&startup(&here)[0]), [(0x6098, 0, 37), (0x607C, 0, 0)]);
+    }
+
+    const HOMING: &str = "mode = \"csp\"\nhoming = { method = 34, switch_velocity = 0.5, zero_velocity = 0.1, \
+                          acceleration = 2.0 }";
+}

@@ -1,0 +1,194 @@
+//! What moves a robot's axes, from its file.
+
+use bridge::message::control::PORT;
+use bridge::message::trajectory;
+use control::{
+    AxisSettings, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member,
+    Mover, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+};
+use motion::kinematics::{DifferentialDrive, OmniBase, OmniWheel};
+use motion::{
+    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres, Radians,
+    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, TwistLimits,
+};
+use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
+
+use super::seam::Ports;
+use crate::Error;
+
+/// The controllers of `robot`, the first one active.
+fn switch(robot: &Robot) -> Result<Switch, Error> {
+    let axis = |axis: &robot::Axis| SwitchAxis {
+        mode: axis.mode,
+        velocity_limit: RadiansPerSecond(axis.limits.velocity),
+        homing: match axis.homing {
+            Homing::Absolute { .. } => HomedBy::Nobody,
+            Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
+            Homing::Drive(_) => HomedBy::Drive,
+        },
+    };
+    let axes: Vec<_> = robot.axes.iter().map(axis).collect();
+    let member = |controller: &robot::Controller| {
+        mover(robot, controller).map(|mover| Member::new(mover, &controller.axes))
+    };
+    let members = robot.controllers.iter().map(member).collect::<Result<_, _>>()?;
+    Ok(Switch::new(&axes, members, robot.seam.enable))
+}
+
+/// The same, answering at the ports `control` and `trajectory` where there is a seam.
+pub fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<Switch, Error> {
+    let switch = switch(robot)?;
+    let taken = ports.and_then(|mut ports| Some((ports.take(PORT)?, ports.take(trajectory::PORT)?)));
+    Ok(match taken {
+        Some((requests, orders)) => switch.with_ports(Box::new(requests), Box::new(orders)),
+        None => switch,
+    })
+}
+
+fn mover(robot: &Robot, controller: &robot::Controller) -> Result<Mover, Error> {
+    let axes: Vec<_> = controller.axes.iter().map(|&axis| settings(robot, axis)).collect();
+    let plain = |controller| Ok(Mover::Plain(controller));
+    let failed = |error: &dyn std::fmt::Display| Error::Controller {
+        name: controller.name.clone(),
+        why: error.to_string(),
+    };
+    match &controller.kind {
+        ControllerKind::Hold => plain(Box::new(Hold)),
+        ControllerKind::Sinusoid(swings) => {
+            let swings = axes.iter().zip(swings).map(|(settings, swing)| SwingSettings {
+                axis: settings.axis,
+                sinusoid: swing.trajectory(),
+                delay: swing.delay(),
+                position_limits: settings.position_limits,
+            });
+            plain(Box::new(Sinusoid::new(&swings.collect::<Vec<_>>())))
+        }
+        ControllerKind::JointPosition => {
+            plain(Box::new(JointPosition::new(&axes).map_err(|error| failed(&error))?))
+        }
+        ControllerKind::JointVelocity => {
+            plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(&error))?))
+        }
+        ControllerKind::JointEffort => {
+            let torque =
+                |settings: AxisSettings| (settings, NewtonMetres(robot.axes[settings.axis].limits.torque));
+            plain(Box::new(JointEffort::new(&axes.into_iter().map(torque).collect::<Vec<_>>())))
+        }
+        ControllerKind::JointTrajectory(defaults) => {
+            let settings = TrajectorySettings {
+                axes,
+                robot_axes: robot.axes.len(),
+                points: defaults.points,
+                path_tolerance: defaults.path_tolerance.map(Radians),
+                goal_tolerance: defaults.goal_tolerance.map(Radians),
+                goal_time: defaults.goal_time.map(|time| Seconds(time.as_secs_f64())),
+            };
+            let controller = JointTrajectory::new(settings).map_err(|error| failed(&error))?;
+            Ok(Mover::Trajectory(Box::new(controller)))
+        }
+        ControllerKind::DiffDrive | ControllerKind::OmniDrive => {
+            let base = robot.base.as_ref().ok_or_else(|| failed(&"expected a [base], found none"))?;
+            drive(robot, base).map(Box::new).map(Mover::Drive).map_err(|error| failed(&*error))
+        }
+    }
+}
+
+fn drive(robot: &Robot, base: &Base) -> Result<Drive, Box<dyn std::error::Error>> {
+    let slowest = |wheels: &[usize]| {
+        let limits = wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity);
+        RadiansPerSecond(limits.fold(f64::INFINITY, f64::min))
+    };
+    let limits = TwistLimits {
+        velocity: MetresPerSecond(base.limits.velocity),
+        acceleration: MetresPerSecondSquared(base.limits.acceleration),
+        jerk: MetresPerSecondCubed(base.limits.jerk),
+        yaw_velocity: RadiansPerSecond(base.limits.yaw),
+        yaw_acceleration: RadiansPerSecondSquared(base.limits.yaw_acceleration),
+        yaw_jerk: RadiansPerSecondCubed(base.limits.yaw_jerk),
+    };
+    let (radius, track) = (Metres(base.wheel_radius), Metres(base.track));
+    Ok(match base.kind {
+        BaseKind::Differential { left, right } => {
+            let wheels = [left, right];
+            Drive::differential(DifferentialDrive::new(radius, track)?, wheels, slowest(&wheels), limits)?
+        }
+        BaseKind::Mecanum { wheels, wheelbase, roller_angle } => {
+            let base = OmniBase::mecanum(radius, Metres(wheelbase), track, Radians(roller_angle))?;
+            Drive::omni(base, wheels, slowest(&wheels), limits)?
+        }
+        BaseKind::Omni { wheels, wheelbase } => {
+            Drive::omni(OmniBase::new(corners(base, wheelbase))?, wheels, slowest(&wheels), limits)?
+        }
+    })
+}
+
+/// Omni wheels at the corners: front left, front right, rear left, rear right. Each rolls along the diagonal of the other
+/// two, ahead where it turns forward.
+fn corners(base: &Base, wheelbase: f64) -> [OmniWheel; 4] {
+    let wheel = |front: f64, left: f64| OmniWheel {
+        x: Metres(front * wheelbase / 2.0),
+        y: Metres(left * base.track / 2.0),
+        direction: Radians(-front * left * std::f64::consts::FRAC_PI_4),
+        roller: Radians::ZERO,
+        radius: Metres(base.wheel_radius),
+    };
+    [wheel(1.0, 1.0), wheel(1.0, -1.0), wheel(-1.0, 1.0), wheel(-1.0, -1.0)]
+}
+
+fn settings(robot: &Robot, axis: usize) -> AxisSettings {
+    let limits = &robot.axes[axis].limits;
+    AxisSettings {
+        axis,
+        position_limits: limits.position.map(|(lowest, highest)| (Radians(lowest), Radians(highest))),
+        velocity_limit: RadiansPerSecond(limits.velocity),
+        acceleration_limit: RadiansPerSecondSquared(limits.acceleration),
+        jerk_limit: RadiansPerSecondCubed(limits.jerk),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motion::RadiansPerSecond;
+    use motion::base::Twist;
+    use robot::BaseLimits;
+
+    use super::*;
+
+    /// Omni wheels of 0.1 m at the corners of 0.6 m by 0.4 m.
+    fn omni() -> OmniBase {
+        let limits = BaseLimits {
+            velocity: 1.0,
+            acceleration: 1.0,
+            jerk: 1.0,
+            yaw: 1.0,
+            yaw_acceleration: 1.0,
+            yaw_jerk: 1.0,
+        };
+        let kind = BaseKind::Omni { wheels: [0, 1, 2, 3], wheelbase: 0.6 };
+        let (odometry_frame, base_frame) = ("odom".into(), "base_link".into());
+        let base = Base { kind, wheel_radius: 0.1, track: 0.4, limits, odometry_frame, base_frame };
+        OmniBase::new(corners(&base, 0.6)).unwrap()
+    }
+
+    /// Front left, front right, rear left, rear right, in rad/s.
+    fn wheels(x: f64, y: f64, yaw: f64) -> [f64; 4] {
+        let (x, y) = (MetresPerSecond(x), MetresPerSecond(y));
+        omni().wheels(Twist { x, y, yaw: RadiansPerSecond(yaw) }).map(|wheel| wheel.0)
+    }
+
+    fn assert_close(found: [f64; 4], wanted: [f64; 4]) {
+        let close = found.iter().zip(wanted).all(|(found, wanted)| (found - wanted).abs() < 1e-9);
+        assert!(close, "{found:?}, wanted {wanted:?}");
+    }
+
+    #[test]
+    fn omni_wheels_at_the_corners_drive_ahead_aside_and_about() {
+        let slanted = 10.0 * std::f64::consts::FRAC_1_SQRT_2;
+        assert_close(wheels(1.0, 0.0, 0.0), [slanted; 4]);
+        // To the left the wheels in front of left and behind on the right turn backwards.
+        assert_close(wheels(0.0, 1.0, 0.0), [-slanted, slanted, slanted, -slanted]);
+        // Counter-clockwise the left ones turn backwards; each goes (0.3 + 0.2) / sqrt 2 m/s along its way.
+        let turning = slanted * 0.5;
+        assert_close(wheels(0.0, 0.0, 1.0), [-turning, turning, -turning, turning]);
+    }
+}

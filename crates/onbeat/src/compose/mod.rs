@@ -1,0 +1,15 @@
+//! From a robot's description to the parts that run it, for programs that need a part alone.
+//!
+//! [`crate::Robot`] is all of them.
+
+pub mod axes;
+pub mod configuration;
+pub mod controller;
+pub mod link;
+pub mod peripherals;
+pub mod profile;
+pub mod robot_file;
+pub mod seam;
+pub mod segment;
+pub mod signals;
+mod urdf;

@@ -1,0 +1,94 @@
+//! The robot file's devices beside the bus.
+
+use devices::led::Chip;
+use devices::task::actuators::WheelLimits;
+use devices::{Kind, Peripheral};
+use robot::{PeripheralKind, Robot};
+use runtime::profile::{RealTimeProfile, Scheduling};
+
+use super::profile;
+
+/// The devices of `robot`; all of them simulated where its bus is.
+pub fn peripherals(robot: &Robot, simulated: bool) -> Vec<Peripheral> {
+    robot.peripherals.iter().map(|it| peripheral(robot, it, simulated)).collect()
+}
+
+fn peripheral(robot: &Robot, it: &robot::Peripheral, simulated: bool) -> Peripheral {
+    let device = it.device.clone().filter(|_| !simulated);
+    let kind = match &it.kind {
+        PeripheralKind::Sonar { lines: (trigger, echo), temperature } => {
+            Kind::Sonar { gpio: device.map(|chip| (chip, *trigger, *echo)), temperature: *temperature }
+        }
+        PeripheralKind::RangeFinder { baud, watched } => {
+            Kind::RangeFinder { serial: device.map(|port| (port, *baud)), watched: *watched }
+        }
+        PeripheralKind::LedStrip { without_clock, leds, brightness } => Kind::LedStrip {
+            spi: device,
+            chip: if *without_clock { Chip::Ws2812 } else { Chip::Apa102 },
+            leds: *leds,
+            brightness: *brightness,
+        },
+        PeripheralKind::Imu { address } => Kind::Imu { i2c: device.map(|bus| (bus, *address)) },
+        PeripheralKind::Actuators { axes, velocity, acceleration } => Kind::Actuators {
+            axes: axes.map(|axes| axes.map(|axis| robot.axes[axis].name.clone())),
+            limits: WheelLimits { velocity: *velocity, acceleration: *acceleration },
+        },
+    };
+    let (name, port) = (it.name.clone(), it.port.clone());
+    Peripheral { name, port, period: it.period, profile: task_profile(robot, it), kind }
+}
+
+/// As the cycle's, but below it: rate monotonic among themselves, unless the file says otherwise. No shield and no spin:
+/// these are the cycle's.
+fn task_profile(robot: &Robot, it: &robot::Peripheral) -> RealTimeProfile {
+    let cycle = profile::profile(&robot.cycle);
+    let shorter = robot.peripherals.iter().filter(|other| other.period < it.period).count();
+    let below = u8::try_from(shorter + BELOW_CYCLE).unwrap_or(u8::MAX);
+    let usual = robot.cycle.fifo_priority().unwrap_or(robot.cycle.priority).saturating_sub(below).max(1);
+    let priority = it.priority.unwrap_or(usual);
+    let asked = cycle.scheduling.is_some() || it.priority.is_some();
+    RealTimeProfile {
+        scheduling: asked.then_some(Scheduling::Fifo { priority }),
+        memory: cycle.memory,
+        cpu: it.cpu,
+        ..RealTimeProfile::ORDINARY
+    }
+}
+
+/// The simulated SubDevices of a robot stand right below its cycle.
+const BELOW_CYCLE: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn robot(peripherals: &str) -> Robot {
+        let text = include_str!("../../../../examples/six-axis.toml").to_owned() + peripherals;
+        Robot::parse(&text, "six-axis.toml").unwrap()
+    }
+
+    #[test]
+    fn a_simulated_robot_has_simulated_devices_and_a_real_one_the_files() {
+        let robot = robot("\n[[peripheral]]\nkind = \"imu\"\ndevice = \"/dev/i2c-1\"\naddress = 0x69\n");
+        assert_eq!(peripherals(&robot, true)[0].kind, Kind::Imu { i2c: None });
+        let real = Kind::Imu { i2c: Some(("/dev/i2c-1".into(), 0x69)) };
+        assert_eq!(peripherals(&robot, false)[0].kind, real);
+    }
+
+    #[test]
+    fn device_tasks_stand_below_the_cycle_by_their_periods() {
+        let robot = robot(
+            "\n[[peripheral]]\nkind = \"sonar\"\n[[peripheral]]\nkind = \"imu\"\n\
+             [[peripheral]]\nkind = \"range_finder\"\npriority = 7\ncpu = 1\n",
+        );
+        let found = peripherals(&robot, true);
+        let cycle = robot.cycle.fifo_priority();
+        let priority = |it: &Peripheral| match it.profile.scheduling {
+            Some(Scheduling::Fifo { priority }) => Some(priority),
+            _ => None,
+        };
+        assert_eq!(priority(&found[1]), cycle.map(|it| it - 5));
+        assert_eq!(priority(&found[0]), cycle.map(|it| it - 6));
+        assert_eq!((priority(&found[2]), found[2].profile.cpu), (Some(7), Some(1)));
+    }
+}

@@ -1,0 +1,158 @@
+//! The simulated SubDevices of a robot, and the cables between them.
+
+use std::fs;
+use std::path::Path;
+
+use ethercat::pdo::{Pdo, PdoMapping};
+use ethercat::sii;
+use robot::{Application, Robot, ServoDrivePlant, Simulation, SubDevice};
+use simulator::Segment;
+use simulator::application::analogue::{self, AnalogueInputs, Signal};
+use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
+use simulator::application::servo::{self, PlantParameters, ServoDescription, ServoDrive};
+use simulator::application::sii::{
+    SiiDescription, coupler, digital_inputs, digital_outputs, pdos, with_coe,
+};
+use simulator::application::{self, NoApplication};
+use simulator::coe::DeviceDescription;
+use simulator::segment::Attachment;
+use simulator::{EscDescription, Oscillator};
+
+use crate::Error;
+
+/// Clocks gain or lose up to this much, each another amount: 20 ppm, as inexpensive crystals do.
+const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
+
+/// The segment that simulates `robot`.
+pub fn segment(robot: &Robot) -> Result<Segment, Error> {
+    // Inputs read what the outputs described last before them drive.
+    let mut wires = Wires::new();
+    let mut devices = Vec::new();
+    let mut attachments = Vec::new();
+    for (position, it) in robot.bus.sub_devices.iter().enumerate() {
+        let place = |problem: &dyn std::fmt::Display, remedy: &str| {
+            Error::Simulation(format!(
+                "{}: SubDevice {position} \"{}\": {problem}: {remedy}",
+                robot.name, it.name
+            ))
+        };
+        let Some(simulation) = &it.simulation else {
+            let problem =
+                "the robot file does not say how to simulate it, expected simulate = { kind = ... }";
+            return Err(place(&problem, "add it, or use --iface for the real bus"));
+        };
+        if matches!(simulation.application, Application::DigitalOutputs { .. }) {
+            wires = Wires::new();
+        }
+        let image = simulation.sii.as_deref().map(read_image).transpose()?;
+        let description = description(it, &simulation.application, image.as_ref().map(|(_, image)| image));
+        let application = application(simulation, &description, &wires)
+            .map_err(|error| place(&error, "correct the robot file"))?;
+        let bytes = image.map_or_else(|| description.image().emit(), |(bytes, _)| bytes);
+        let esc = EscDescription { oscillator: oscillator(position), ..EscDescription::default() };
+        devices.push(simulator::SubDevice::new(esc, bytes, application));
+        attachments.extend(it.parent.map(|parent| Attachment::new(parent.position, parent.port.into())));
+    }
+    Segment::with_topology(devices, &attachments)
+        .map_err(|error| Error::Simulation(format!("{}: {error}", robot.name)))
+}
+
+/// What the SII of a SubDevice says: `image`, or what the robot file and the kind of application give.
+fn description(it: &SubDevice, application: &Application, image: Option<&sii::Image>) -> SiiDescription {
+    let identity = it.identity.map_or(sii::Identity::default(), |identity| sii::Identity {
+        vendor_id: identity.vendor_id,
+        product_code: identity.product_code,
+        revision: identity.revision.unwrap_or(0),
+        serial: 0,
+    });
+    let name = it.name.as_str();
+    let alias = it.alias.unwrap_or(0);
+    let explicit = it.explicit_mapping().map(assigned);
+    let described = match *application {
+        Application::Coupler => coupler(identity, name),
+        Application::DigitalOutputs { channels } => digital_outputs(identity, name, channels),
+        Application::DigitalInputs { channels } => digital_inputs(identity, name, channels),
+        Application::AnalogueInput { channels } => {
+            with_coe(identity, name, explicit.unwrap_or_else(|| analogue::mapping(channels.into())))
+        }
+        Application::ServoDrive(_) => {
+            with_coe(identity, name, explicit.unwrap_or_else(servo::default_mapping))
+        }
+    };
+    let described = SiiDescription { alias, ..described };
+    match image {
+        None => described,
+        Some(image) => SiiDescription {
+            identity: image.header.identity(),
+            name: image.name(),
+            mapping: pdos(image),
+            ..described
+        },
+    }
+}
+
+/// `mapping` with its PDOs at the SyncManagers of a SubDevice with CoE (ETG.1000.6, 5.6.7.4).
+fn assigned(mapping: &PdoMapping) -> PdoMapping {
+    let at = |pdos: &[Pdo], sync_manager| {
+        pdos.iter().map(|pdo| Pdo { sync_manager: Some(sync_manager), ..pdo.clone() }).collect()
+    };
+    PdoMapping { outputs: at(&mapping.outputs, 2), inputs: at(&mapping.inputs, 3) }
+}
+
+fn application(
+    simulation: &Simulation,
+    sii: &SiiDescription,
+    wires: &Wires,
+) -> Result<Box<dyn application::Application>, application::DescriptionError> {
+    Ok(match &simulation.application {
+        Application::Coupler => Box::new(NoApplication),
+        Application::DigitalOutputs { channels } => {
+            Box::new(DigitalOutputs::new(*channels, wires.clone())?)
+        }
+        Application::DigitalInputs { channels } => Box::new(DigitalInputs::new(*channels, wires.clone())?),
+        Application::AnalogueInput { channels } => {
+            let device = DeviceDescription::new(sii.identity, &sii.name);
+            let signals: Vec<_> = (0..*channels).map(signal).collect();
+            Box::new(AnalogueInputs::new(&device, &signals)?)
+        }
+        Application::ServoDrive(plant) => Box::new(ServoDrive::new(&servo_description(sii, plant))?),
+    })
+}
+
+fn servo_description(sii: &SiiDescription, plant: &ServoDrivePlant) -> ServoDescription {
+    ServoDescription {
+        mapping: sii.mapping(),
+        plant: PlantParameters {
+            inertia: plant.inertia,
+            viscous_friction: plant.viscous_friction,
+            coulomb_friction: plant.coulomb_friction,
+            torque_limit: plant.torque_limit,
+        },
+        limit_switches: plant.limit_switches,
+        encoder_counts: plant.encoder_counts,
+        rated_torque: plant.rated_torque,
+        ..ServoDescription::new(DeviceDescription::new(sii.identity, &sii.name))
+    }
+}
+
+/// Something to look at on every channel: half of full scale, each channel slower than the one before.
+fn signal(channel: u8) -> Signal {
+    let number = f64::from(channel);
+    Signal::Sine { offset: 0.0, amplitude: 16_384.0, frequency: 1.0 / (1.0 + number), phase: number / 16.0 }
+}
+
+fn oscillator(position: usize) -> Oscillator {
+    Oscillator { drift_ppm: DRIFT_PPM[position % DRIFT_PPM.len()], ..Oscillator::default() }
+}
+
+fn read_image(path: &Path) -> Result<(Vec<u8>, sii::Image), Error> {
+    let bytes = fs::read(path).map_err(|error| {
+        Error::Simulation(format!(
+            "{}: cannot be read ({error}), expected an SII image: check the path",
+            path.display()
+        ))
+    })?;
+    let image = sii::Image::parse(&bytes)
+        .map_err(|error| Error::Simulation(format!("{}: {error}: read the image again", path.display())))?;
+    Ok((bytes, image))
+}

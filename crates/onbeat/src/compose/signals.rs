@@ -1,0 +1,38 @@
+//! A robot's process data by name, once its bus is in PreOp.
+
+use bridge::description::SignalDescription;
+use ethercat::main_device::MainDevice;
+use robot::Robot;
+use types::Signal;
+use types::signal::Flow;
+
+use crate::Error;
+
+/// Signals of `robot` in the process data of its bus.
+pub fn signals(robot: &Robot, main_device: &MainDevice) -> Result<Vec<Signal>, Error> {
+    let mapping = |position: usize| main_device.sub_devices().get(position).map(|it| &it.mapping);
+    Ok(robot.signals(mapping)?)
+}
+
+/// What those outside are told of them.
+pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
+    let described = |signal: &Signal| SignalDescription {
+        name: signal.name.clone(),
+        sub_device: robot
+            .bus
+            .sub_devices
+            .get(signal.sub_device)
+            .map(|it| it.name.clone())
+            .unwrap_or_default(),
+        direction: if signal.flow == Flow::Input { "input" } else { "output" }.to_owned(),
+        value_type: signal.value_type.to_string(),
+        kind: signal.kind().to_owned(),
+        unit: signal.unit.clone(),
+        range: signal.range,
+        writer: match &signal.flow {
+            Flow::Taken(writer) => Some(writer.clone()),
+            Flow::Input | Flow::Output(_) => None,
+        },
+    };
+    signals.iter().map(described).collect()
+}

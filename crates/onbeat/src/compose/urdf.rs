@@ -1,0 +1,206 @@
+//! An arm's URDF, looked at before it is handed on: those who attach get one that can be read and names the axes' joints.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use robot::{Arm, Axis};
+use roxmltree::{Document, Node, ParsingOptions};
+
+use crate::Error;
+
+/// Bytes of a URDF at most: a hundred times what large robots have. Meshes are files of their own.
+const LARGEST: u64 = 16 << 20;
+
+/// Elements and texts of a URDF at most.
+const MOST_NODES: u32 = 1_000_000;
+
+/// Joints named where another was expected.
+const NAMES_LISTED: usize = 12;
+
+/// The text of `arm`'s URDF.
+pub(super) fn urdf(arm: &Arm, axes: &[Axis]) -> Result<String, Error> {
+    let path = &arm.urdf;
+    let text = read(path).and_then(|text| check(&text, arm, axes).map(|()| text));
+    text.map_err(|wrong| {
+        Error::Urdf(format!("{}: {wrong}; the robot file's [arm] names it as its URDF", path.display()))
+    })
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let words = |error: io::Error| error.to_string();
+    let about = fs::metadata(path).map_err(words)?;
+    if !about.is_file() {
+        return Err("it is no regular file, expected a URDF".to_owned());
+    }
+    let file = File::open(path).map_err(words)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(words)?;
+    if bytes.len() as u64 > LARGEST {
+        let found = about.len().max(bytes.len() as u64);
+        return Err(format!(
+            "{found} bytes, expected a URDF of at most {LARGEST}: leave out what is no URDF"
+        ));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        format!("byte {} is no UTF-8, expected a text", error.utf8_error().valid_up_to())
+    })?;
+    if text.trim().is_empty() { Err("it is empty, expected a URDF".to_owned()) } else { Ok(text) }
+}
+
+/// True if the text is a URDF with a joint for each axis of the arm.
+fn check(text: &str, arm: &Arm, axes: &[Axis]) -> Result<(), String> {
+    let options = ParsingOptions { nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let document =
+        Document::parse_with_options(text, options).map_err(|error| format!("{error}, expected XML"))?;
+    let root = document.root_element();
+    if !root.has_tag_name("robot") {
+        let found = root.tag_name().name();
+        return Err(format!("its outermost element is <{found}>, expected <robot>"));
+    }
+    let mut joints = BTreeMap::new();
+    for joint in root.children().filter(|node| node.has_tag_name("joint")) {
+        let name = joint.attribute("name").unwrap_or_default();
+        if joints.insert(name, joint).is_some() {
+            return Err(format!("{}two joints \"{name}\", expected every name once", line(joint)));
+        }
+    }
+    for (axis, joint) in axes.iter().zip(&arm.joints) {
+        let Some(joint) = joint else { continue };
+        let Some(node) = joints.get(joint.as_str()) else {
+            let known: Vec<_> = joints.keys().take(NAMES_LISTED).copied().collect();
+            let more = if joints.len() > NAMES_LISTED { ", ..." } else { "" };
+            return Err(format!(
+                "no joint \"{joint}\" for axis \"{}\", expected one of {}{more}: correct [arm.joints]",
+                axis.name,
+                known.join(", ")
+            ));
+        };
+        if node.attribute("type") == Some("fixed") {
+            return Err(format!(
+                "{}joint \"{joint}\" of axis \"{}\" is fixed, expected one that moves",
+                line(*node),
+                axis.name
+            ));
+        }
+    }
+    joints.iter().try_for_each(|(name, joint)| limits(name, *joint))
+}
+
+/// Limits that are numbers, the lower one first.
+fn limits(name: &str, joint: Node<'_, '_>) -> Result<(), String> {
+    let Some(limit) = joint.children().find(|node| node.has_tag_name("limit")) else { return Ok(()) };
+    let number = |key| {
+        let Some(text) = limit.attribute(key) else { return Ok(None) };
+        let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+        let wrong = || {
+            format!("{}joint \"{name}\" has {key}=\"{text}\" as a limit, expected a number", line(limit))
+        };
+        number.map(Some).ok_or_else(wrong)
+    };
+    let (lower, upper) = (number("lower")?.unwrap_or(0.0), number("upper")?.unwrap_or(0.0));
+    number("velocity")?;
+    number("effort")?;
+    if lower <= upper {
+        return Ok(());
+    }
+    Err(format!(
+        "{}joint \"{name}\" has limits from {lower} to {upper}, expected the lower one first",
+        line(limit)
+    ))
+}
+
+/// Where an element stands.
+fn line(node: Node<'_, '_>) -> String {
+    format!("line {}, ", node.document().text_pos_at(node.range().start).row)
+}
+
+#[cfg(test)]
+mod tests {
+    use robot::Robot;
+
+    use super::*;
+
+    const GOOD: &str = r#"<?xml version="1.0"?>
+<robot name="arm">
+  <joint name="shoulder" type="revolute"><limit lower="-1" upper="1" velocity="2" effort="3"/></joint>
+  <joint name="axis-3" type="continuous"/>
+  <joint name="flange" type="fixed"/>
+</robot>
+"#;
+
+    fn arm(joints: &str) -> (Arm, Vec<Axis>) {
+        let text = include_str!("../../../../examples/six-axis.toml").to_owned();
+        let text = text + &format!("\n[arm]\nurdf = \"arm.urdf\"\njoints = {{ {joints} }}\n");
+        let robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        (robot.arm.unwrap(), robot.axes)
+    }
+
+    fn checked(text: &str) -> Result<(), String> {
+        let (arm, axes) = arm("axis-2 = \"shoulder\", axis-3 = \"axis-3\"");
+        check(text, &arm, &axes)
+    }
+
+    #[test]
+    fn a_urdf_that_names_the_joints_is_one() {
+        assert_eq!(checked(GOOD), Ok(()));
+        let example = include_str!("../../../../examples/arm.urdf");
+        let robot = Robot::parse(include_str!("../../../../examples/arm.toml"), "arm.toml").unwrap();
+        assert_eq!(check(example, &robot.arm.unwrap(), &robot.axes), Ok(()));
+    }
+
+    #[test]
+    fn what_is_no_urdf_is_told_in_a_sentence() {
+        for (good, bad, expected) in [
+            (GOOD, "not xml", "expected XML"),
+            ("</robot>", "", "expected XML"),
+            ("robot", "sdf", "its outermost element is <sdf>, expected <robot>"),
+            (
+                "\"shoulder\"",
+                "\"elbow\"",
+                "no joint \"shoulder\" for axis \"axis-2\", expected one of axis-3, elbow, flange: correct [arm.joints]",
+            ),
+            ("\"flange\"", "\"shoulder\"", "line 5, two joints \"shoulder\""),
+            ("continuous", "fixed", "joint \"axis-3\" of axis \"axis-3\" is fixed"),
+            ("upper=\"1\"", "upper=\"nan\"", "line 3, joint \"shoulder\" has upper=\"nan\" as a limit"),
+            ("effort=\"3\"", "effort=\"inf\"", "effort=\"inf\" as a limit, expected a number"),
+            ("velocity=\"2\"", "velocity=\"fast\"", "velocity=\"fast\""),
+            ("lower=\"-1\"", "lower=\"2\"", "limits from 2 to 1, expected the lower one first"),
+        ] {
+            assert!(GOOD.contains(good));
+            let found = checked(&GOOD.replace(good, bad)).unwrap_err();
+            assert!(found.contains(expected), "{found}");
+        }
+    }
+
+    #[test]
+    fn elements_without_end_and_entities_that_grow_are_refused_at_once() {
+        let deep = format!("<robot>{}", "<a>".repeat(1_000_000));
+        assert!(checked(&deep).unwrap_err().contains("expected XML"));
+        let wide = format!("<robot>{}</robot>", "<a/>".repeat(1_000_001));
+        assert!(checked(&wide).unwrap_err().contains("nodes limit reached"));
+        let entities =
+            "<!DOCTYPE robot [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]><robot>&b;</robot>";
+        assert!(checked(entities).unwrap_err().contains("expected XML"));
+    }
+
+    /// What is wrong with a file of these bytes, made longer to `length`.
+    fn read_of(name: &str, bytes: &[u8], length: u64) -> String {
+        let path = std::env::temp_dir().join(format!("onbeat-{}-{name}", std::process::id()));
+        fs::write(&path, bytes).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
+        let found = read(&path).unwrap_err();
+        fs::remove_file(path).unwrap();
+        found
+    }
+
+    #[test]
+    fn files_that_are_none_are_told_apart() {
+        assert!(read_of("empty.urdf", b" \n", 2).contains("it is empty, expected a URDF"));
+        assert!(read_of("bytes.urdf", &[b'a', 0xFF], 2).contains("byte 1 is no UTF-8"));
+        assert!(read(Path::new("/dev/zero")).unwrap_err().contains("no regular file"));
+        let found = read_of("large.urdf", b"", 300 << 20);
+        assert!(found.contains("314572800 bytes, expected a URDF of at most 16777216"), "{found}");
+    }
+}

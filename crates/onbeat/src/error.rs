@@ -1,0 +1,113 @@
+//! Reasons for a run that could not be.
+
+use std::io;
+use std::path::PathBuf;
+
+use bridge::seam::OpenError as SeamError;
+use devices::StartError;
+use ethercat::main_device::ConfigurationError;
+use robot::FileError;
+use runtime::axis::AxisError;
+use runtime::beat_number::BeatNumberError;
+use runtime::bring_up::BringUpError;
+use runtime::interlock::InterlockError;
+use runtime::link::OpenError;
+use runtime::signal::{SignalError, SignalsError};
+use thiserror::Error;
+
+use crate::Summary;
+
+/// Reason for a run that could not be. Each displays as one sentence: the place, the content expected, the content found,
+/// and the remedy.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Robot file that cannot be read, or is not as expected.
+    #[error(transparent)]
+    RobotFile(#[from] FileError),
+    /// URDF of the robot file.
+    #[error("{0}")]
+    Urdf(String),
+    /// Controller of the robot file that cannot be made.
+    #[error("controller \"{name}\": {why}")]
+    Controller {
+        /// Name of the controller.
+        name: String,
+        /// Reason.
+        why: String,
+    },
+    /// Robot that cannot be simulated.
+    #[error("{0}")]
+    Simulation(String),
+    /// Network interface that is not there, not up, or taken.
+    #[error(transparent)]
+    Interface(#[from] OpenError),
+    /// Settings of the bus that no bus can have.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// Bus that does not come up, or is not as described.
+    #[error(transparent)]
+    BringUp(#[from] BringUpError),
+    /// Axis that does not fit the process data of its drive.
+    #[error(transparent)]
+    Axis(#[from] AxisError),
+    /// SubDevice that cannot carry the number of the cycle.
+    #[error(transparent)]
+    BeatNumber(#[from] BeatNumberError),
+    /// Interlock that does not fit its terminal.
+    #[error(transparent)]
+    Interlock(#[from] InterlockError),
+    /// Signal that the controller asked for, and that is not there or of another type.
+    #[error("the controller cannot start: {0}")]
+    Signal(SignalError),
+    /// Signals that do not fit the process data.
+    #[error(transparent)]
+    Signals(SignalsError),
+    /// Name of the shared-memory interface that is taken or impossible.
+    #[error(transparent)]
+    Seam(#[from] SeamError),
+    /// Settings of the shared-memory interface that cannot be.
+    #[error("{0}")]
+    SharedMemory(String),
+    /// Device beside the bus that does not start.
+    #[error(transparent)]
+    Device(#[from] StartError),
+    /// Recording that cannot be begun, or is not whole.
+    #[error("{}: {why}", path.display())]
+    Recording {
+        /// Path of the recording.
+        path: PathBuf,
+        /// Reason.
+        why: String,
+    },
+    /// Capture that cannot be begun, or is not whole.
+    #[error("{0}")]
+    Capture(String),
+    /// Limit of this process's processor time, at which the system would end it with its axes at speed.
+    #[error(
+        "this process may have {seconds} s of processor time, and the system would end it then, its axes at speed: lift the \
+         limit with `ulimit -t unlimited`, as root if it is a hard one"
+    )]
+    ProcessorTime {
+        /// The limit.
+        seconds: u64,
+    },
+    /// Thread that the system did not start, or another refusal of the system.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// Panic of the cycle's thread, in the controller or in ours.
+    #[error("the cycle's thread panicked")]
+    Panicked,
+    /// Bus that failed before its first cycle in Op; the summary has its findings.
+    #[error("the bus did not come to Op")]
+    NotInOp(Box<Summary>),
+}
+
+impl From<SignalsError> for Error {
+    fn from(error: SignalsError) -> Self {
+        match error {
+            SignalsError::Controller(error) => Self::Signal(error),
+            other => Self::Signals(other),
+        }
+    }
+}

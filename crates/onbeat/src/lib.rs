@@ -1,0 +1,134 @@
+//! Runs robots and machines over EtherCAT from ordinary Linux, in real time.
+//!
+//! A robot is described in a file ([its keys](https://github.com/onbeat-rt/onbeat/blob/main/docs/robot-file.md)): the SubDevices
+//! of its bus, its axes with their limits, names for process data, the cycle. [`Robot`] reads the file and runs it, simulated
+//! down to the registers of the SubDevices or on a network interface, with a [`Controller`] of one's own or with those of the
+//! file. Supervision stands between controller and drives, whatever the controller does.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use onbeat::{Beat, Controller, Input, Io, Output, Robot, SignalError, Signals};
+//!
+//! /// A lamp that shows a button.
+//! #[derive(Default)]
+//! struct Lamp {
+//!     signals: Option<(Input<bool>, Output<bool>)>,
+//! }
+//!
+//! impl Controller for Lamp {
+//!     // Once, before the first cycle: names become handles. A wrong name or type ends the start.
+//!     fn init(&mut self, names: &Signals) -> Result<(), SignalError> {
+//!         self.signals = Some((names.input("button")?, names.output("lamp")?));
+//!         Ok(())
+//!     }
+//!
+//!     // In every cycle: no allocation, no lock, no system call.
+//!     fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
+//!         if let Some((button, lamp)) = self.signals {
+//!             io.set(lamp, io.is_fresh(button) && io.get(button));
+//!         }
+//!     }
+//! }
+//!
+//! let robot = Robot::parse(
+//!     r#"
+//!     name = "lamp"
+//!     [cycle]
+//!     period = "2ms"
+//!     profile = "none"
+//!     [bus]
+//!     sub_device = [
+//!         { name = "out", simulate = { kind = "digital_outputs", channels = 8 } },
+//!         { name = "in", simulate = { kind = "digital_inputs", channels = 8 } },
+//!     ]
+//!     [[signal]]
+//!     name = "lamp"
+//!     sub_device = "out"
+//!     channel = 1
+//!     [[signal]]
+//!     name = "button"
+//!     sub_device = "in"
+//!     channel = 2
+//!     "#,
+//!     "lamp.toml",
+//! )?;
+//! // On real hardware: robot.interface("enp3s0").profile(Profile::PMC)
+//! let summary = robot.without_seam().duration(Duration::from_millis(100)).run(Lamp::default())?;
+//! assert!(summary.cycles() > 0);
+//! assert!(summary.signal("lamp").is_some());
+//! # Ok::<(), onbeat::Error>(())
+//! ```
+//!
+//! # A run
+//!
+//! [`Robot::run`] brings the bus up, enables what the controller asks to be enabled, and returns when the run is over. It blocks
+//! the thread that calls it; the cycle has a thread of its own. It is over after [`Robot::cycles`] or [`Robot::duration`],
+//! when a [`StopHandle`] asks for it, when the bus stays lost, or as the robot file says after an overrun. However it ends, the
+//! axes come to rest within their limits, brakes engage, outputs get their safe values, and the bus goes to Init.
+//!
+//! ```no_run
+//! # use onbeat::{Controller, Profile, Robot, StopHandle};
+//! # #[derive(Default)] struct Mine; impl Controller for Mine {}
+//! let stop = StopHandle::new();
+//! let from_elsewhere = stop.clone();
+//! std::thread::spawn(move || {
+//!     std::thread::sleep(std::time::Duration::from_secs(60));
+//!     from_elsewhere.stop(); // orderly; hurry() brakes as fast as the limits allow
+//! });
+//! let summary = Robot::load("robot.toml")?.interface("enp3s0").profile(Profile::PMC).stop(&stop).run(Mine)?;
+//! println!("{summary}");
+//! for finding in &summary.findings {
+//!     eprintln!("{finding:?}");
+//! }
+//! # Ok::<(), onbeat::Error>(())
+//! ```
+//!
+//! A run that could not be is an [`Error`] to match on; a run that did not go as it should returns a [`Summary`] with its
+//! findings. The library installs no signal handler, prints nothing, ends no process and keeps no state between runs: any
+//! number of them go on after each other and, on interfaces of their own or simulated, beside each other. It puts
+//! back what it changed on the machine (profile C) when the run ends; what a killed process left behind, `onbeat run` puts back.
+//!
+//! # Modules and types
+//!
+//! | | |
+//! |---|---|
+//! | [`Robot`] | robot file and settings of a run |
+//! | [`Controller`], [`Beat`] | the code that runs in every cycle |
+//! | [`Signals`], [`Input`], [`Output`], [`Io`] | process data by name |
+//! | [`AxisReport`], [`AxisCommand`], [`AxisPhase`] | axes, in SI units |
+//! | [`Asked`], [`Told`], [`Parts`] | commands from other processes, and answers to them |
+//! | [`Reporter`], [`Notice`], [`Progress`] | a run as it goes on |
+//! | [`Summary`], [`Error`] | the end of a run |
+//! | [`compose`] | the parts that a robot's description becomes |
+#![forbid(unsafe_code)]
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod compose;
+mod error;
+mod reporter;
+mod robot;
+mod run;
+mod summary;
+
+pub use ::robot::{FileError, Profile};
+pub use bridge;
+pub use error::Error;
+pub use ethercat::cia402::Request;
+pub use motion::{self, AxisPhase, AxisSetpoint};
+pub use reporter::{Notice, Phase, Progress, Reporter};
+pub use robot::{Control, Make, Parts, Robot};
+pub use run::SIMULATED;
+pub use runtime::bring_up::BringUpError;
+pub use runtime::controller::{
+    Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
+};
+pub use runtime::disturbance::Detail;
+pub use runtime::link::{FaultRates, Faults, OpenError};
+pub use runtime::observer::{CycleEvent, Happening};
+pub use runtime::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
+pub use runtime::stop::StopHandle;
+pub use runtime::verdict::{Finding, KeptOff};
+pub use summary::Summary;
+pub use timing::{self, RunSummary};
+pub use types::Value;

@@ -1,0 +1,132 @@
+//! Reports on a run while it goes on.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use ethercat::time::Instant;
+use ethercat::wire::MacAddress;
+use runtime::link::Owner;
+use runtime::observer::CycleEvent;
+use runtime::status::Status;
+use timing::RunSummary;
+
+/// Follows a run from the thread that runs it; every method may be left out. A method that waits holds up neither the cycle
+/// nor its end, but records and events that find no room meanwhile are counted and dropped.
+pub trait Reporter {
+    /// Takes a notice.
+    fn notice(&mut self, notice: &Notice) {
+        let _ = notice;
+    }
+
+    /// Takes the events of the cycle, oldest first.
+    fn events(&mut self, events: Vec<CycleEvent>) {
+        let _ = events;
+    }
+
+    /// Takes the progress, some 50 times a second.
+    fn progress(&mut self, progress: &Progress<'_>) {
+        let _ = progress;
+    }
+
+    /// Learns that the measurement is over: what follows is the stop.
+    fn stopping(&mut self) {}
+
+    /// Learns that the cycle has ended.
+    fn ended(&mut self) {}
+}
+
+/// Reporter of a run that nobody follows.
+impl Reporter for () {}
+
+/// Progress of a run.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// Phase of the run.
+    pub phase: Phase,
+    /// Axes, SubDevices and bus in the newest cycle.
+    pub status: &'a Status,
+    /// Timing of the cycles in Op so far.
+    pub timing: &'a RunSummary,
+    /// Time of this progress.
+    pub at: Instant,
+}
+
+/// Phase of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The bus is on its way to Op.
+    BringUp,
+    /// The cycles count.
+    Measuring,
+    /// The axes come to rest, and the bus goes to Init.
+    Stopping,
+}
+
+/// Notice on a run; displays as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Process that keeps the name of the interface's lock without using the interface.
+    Squatter {
+        /// The interface.
+        interface: String,
+        /// The process.
+        owner: Owner,
+    },
+    /// Another MainDevice that is heard on the wire.
+    OtherMainDevice {
+        /// Source address of its frames.
+        source: MacAddress,
+        /// Frames so far.
+        frames: u64,
+    },
+    /// SubDevice whose outputs stay as they are when the bus fails.
+    NoWatchdog {
+        /// Position in the segment, from 0.
+        position: u16,
+        /// Name of the SubDevice.
+        name: String,
+    },
+    /// Remark on a SubDevice that works even so.
+    Remark(String),
+    /// Path of the shared-memory interface that is open.
+    SeamOpen(PathBuf),
+    /// Reason for no shared-memory interface.
+    NoSeam(String),
+    /// Reason for explanations without the kernel's trace.
+    NoTrace(String),
+    /// Recording that does not open yet, or takes no more cycles.
+    Recording(String),
+    /// Line of a device beside the bus.
+    Device(String),
+    /// Setting of the machine that could not be put back.
+    NotPutBack(String),
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Squatter { interface, owner } => write!(
+                f,
+                "interface {interface}: {owner} keeps the name of its lock without using the interface: end that process"
+            ),
+            Self::OtherMainDevice { source, frames } => write!(
+                f,
+                "another MainDevice, source {source}, is on this wire: {frames} frames that are not ours; end one of the two"
+            ),
+            Self::NoWatchdog { position, name } => write!(
+                f,
+                "SubDevice {position} \"{name}\" has no process data watchdog: its outputs stay as they are when this \
+                 machine or the cable fails; set process_data_watchdog"
+            ),
+            Self::SeamOpen(path) => write!(f, "seam {}", path.display()),
+            Self::NoSeam(why) => write!(f, "no other program can attach: {why}"),
+            Self::NoTrace(why) => write!(f, "late beats are explained by counters only: {why}"),
+            Self::Remark(sentence)
+            | Self::Recording(sentence)
+            | Self::Device(sentence)
+            | Self::NotPutBack(sentence) => f.write_str(sentence),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! A robot, to be run.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bridge::channel::Port;
+use robot::{Overrides, Profile};
+use runtime::controller::Controller;
+use runtime::disturbance::Detail;
+use runtime::link::Faults;
+use runtime::stop::StopHandle;
+
+use crate::compose::link::Wire;
+use crate::compose::seam::Ports;
+use crate::compose::{controller, robot_file};
+use crate::run::{Limit, SeamPlace, Settings};
+use crate::{Error, Reporter, Summary};
+
+/// A robot as its file describes it, and settings of a run of it.
+///
+/// It is simulated, unless [`Robot::interface`] names a network interface; it runs until [`Robot::stop`]'s handle asks it to
+/// stop, or for [`Robot::cycles`]. A clone is run as often as one likes, one after the other and beside each other.
+#[derive(Clone, Debug)]
+#[must_use = "a robot does nothing until it is run"]
+pub struct Robot {
+    description: robot::Robot,
+    settings: Settings,
+    /// Handle that stops its runs; each has one of its own without.
+    stop: Option<StopHandle>,
+}
+
+impl From<robot::Robot> for Robot {
+    fn from(description: robot::Robot) -> Self {
+        Self { description, settings: Settings::default(), stop: None }
+    }
+}
+
+impl Robot {
+    /// Reads the robot file at `path`.
+    ///
+    /// # Errors
+    /// [`Error::RobotFile`], with the line and column of the first problem.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(robot_file::robot(Some(path.as_ref()), None)?.into())
+    }
+
+    /// Reads the robot file at `path`, with another period.
+    ///
+    /// # Errors
+    /// As [`Robot::load`].
+    pub fn load_with_period(path: impl AsRef<Path>, period: Duration) -> Result<Self, Error> {
+        Ok(robot_file::robot(Some(path.as_ref()), Some(period))?.into())
+    }
+
+    /// Reads the robot file `text`; its errors name it `name`.
+    ///
+    /// # Errors
+    /// As [`Robot::load`].
+    pub fn parse(text: &str, name: &str) -> Result<Self, Error> {
+        Ok(robot::Robot::parse_with(text, name, Overrides::default())?.into())
+    }
+
+    /// Name of the robot.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.description.name
+    }
+
+    /// Names of the axes, in the order in which a controller has them.
+    pub fn axes(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.description.axes.iter().map(|axis| axis.name.as_str())
+    }
+
+    /// Description that the robot file gives.
+    #[must_use]
+    pub fn description(&self) -> &robot::Robot {
+        &self.description
+    }
+
+    /// Controllers of the robot file, to be wrapped in one's own; without ports.
+    ///
+    /// # Errors
+    /// [`Error::Controller`].
+    pub fn controllers(&self) -> Result<impl Controller + 'static, Error> {
+        controller::controllers(&self.description, None)
+    }
+
+    /// Runs it on the real bus at this network interface.
+    pub fn interface(mut self, name: impl Into<String>) -> Self {
+        self.settings.wire.interface = Some(name.into());
+        self
+    }
+
+    /// Takes the SubDevices from another MainDevice that is heard on the wire.
+    pub fn take_over(mut self) -> Self {
+        self.settings.wire.take_over = true;
+        self
+    }
+
+    /// Simulates the SubDevices of another robot file in place of its own.
+    pub fn simulate_as(mut self, robot_file: impl Into<PathBuf>) -> Self {
+        self.settings.wire.segment = Some(robot_file.into());
+        self
+    }
+
+    /// Puts faults on the link.
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.settings.wire.faults = Some(faults);
+        self
+    }
+
+    /// Writes every frame, sent and received, to a pcapng file.
+    pub fn capture(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.wire.capture = Some(path.into());
+        self
+    }
+
+    /// Real-time settings, in place of the robot file's.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.description.cycle.profile = profile;
+        self
+    }
+
+    /// SCHED_FIFO priority of P, 1 to 99.
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.description.cycle.priority = priority.clamp(1, 99);
+        self
+    }
+
+    /// CPU of the cycle; with C all else is moved away from it.
+    pub fn cpu(mut self, cpu: usize) -> Self {
+        self.description.cycle.cpu = Some(cpu);
+        self
+    }
+
+    /// Stops the run when this handle, or a clone of it, asks for it. A handle that has asked before ends a run at once.
+    pub fn stop(mut self, handle: &StopHandle) -> Self {
+        self.stop = Some(handle.clone());
+        self
+    }
+
+    /// Stops the run after this many cycles in Op.
+    pub fn cycles(mut self, cycles: u64) -> Self {
+        self.settings.limit = Some(Limit::Cycles(cycles));
+        self
+    }
+
+    /// Stops the run after this time in Op.
+    pub fn duration(mut self, duration: Duration) -> Self {
+        self.settings.limit = Some(Limit::Time(duration));
+        self
+    }
+
+    /// Name of the shared-memory interface that other programs attach to, or path of its socket, in place of the robot file's.
+    pub fn seam(mut self, name: impl Into<String>) -> Self {
+        self.settings.seam = SeamPlace::Named(name.into());
+        self
+    }
+
+    /// Lets no other program attach.
+    pub fn without_seam(mut self) -> Self {
+        self.settings.seam = SeamPlace::Nowhere;
+        self
+    }
+
+    /// Records every cycle in Op to this file.
+    pub fn record(mut self, path: impl Into<PathBuf>) -> Self {
+        self.settings.record = Some(path.into());
+        self
+    }
+
+    /// Watches what keeps the cycle's thread and the devices' tasks from their work: [`Summary::disturbances`].
+    pub fn watch(mut self, detail: Detail) -> Self {
+        self.settings.watch = Some(detail);
+        self
+    }
+
+    /// Explains cycles that are later than this, by the kernel's trace: [`Summary::explanation`].
+    pub fn explain(mut self, late_above: Duration) -> Self {
+        self.settings.late_above = Some(late_above);
+        self
+    }
+
+    /// Link that it runs on, in all its parts.
+    pub fn wire(mut self, wire: Wire) -> Self {
+        self.settings.wire = wire;
+        self
+    }
+
+    /// Runs it with a controller of one's own, until it is stopped.
+    ///
+    /// Returns a [`Summary`] also of a run that did not go as it should: its findings say so.
+    ///
+    /// # Errors
+    /// A run that could not be: nothing has moved.
+    pub fn run(self, controller: impl Controller + 'static) -> Result<Summary, Error> {
+        self.run_with(|_| controller)
+    }
+
+    /// Runs it as [`Robot::run`] does, with a controller that takes ports of the shared-memory interface.
+    ///
+    /// # Errors
+    /// As [`Robot::run`].
+    pub fn run_with<C: Controller + 'static>(
+        self,
+        make: impl FnOnce(&mut Parts) -> C,
+    ) -> Result<Summary, Error> {
+        self.run_by(Control::Own(Box::new(|parts| Box::new(make(parts)))), &mut ())
+    }
+
+    /// Runs it with the controllers of its robot file.
+    ///
+    /// # Errors
+    /// As [`Robot::run`].
+    pub fn run_as_described(self) -> Result<Summary, Error> {
+        self.run_by(Control::AsDescribed, &mut ())
+    }
+
+    /// Runs it as [`Robot::run`] does; `reporter` follows it.
+    ///
+    /// # Errors
+    /// As [`Robot::run`].
+    pub fn run_by(self, control: Control<'_>, reporter: &mut dyn Reporter) -> Result<Summary, Error> {
+        let settings = Settings { stop: self.stop.unwrap_or_default(), ..self.settings };
+        settings.run(&self.description, control, reporter)
+    }
+}
+
+/// Control of the axes and signals of a run.
+pub enum Control<'a> {
+    /// Controllers of the robot file.
+    AsDescribed,
+    /// Controller of one's own, made once the bus is in PreOp.
+    Own(Make<'a>),
+}
+
+/// Maker of a controller.
+pub type Make<'a> = Box<dyn FnOnce(&mut Parts) -> Box<dyn Controller> + 'a>;
+
+/// Parts of a run that its controller may take.
+#[derive(Debug)]
+pub struct Parts {
+    pub(crate) ports: Option<Ports>,
+}
+
+impl Parts {
+    /// Real-time end of a port of the shared-memory interface: `control`, `trajectory`, or one of the robot file. Once;
+    /// `None` where there is none of that name, or no interface. The controller binds it in its first cycle.
+    pub fn port(&mut self, name: &str) -> Option<Port> {
+        self.ports.as_mut()?.take(name)
+    }
+}

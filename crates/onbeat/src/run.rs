@@ -1,0 +1,126 @@
+//! A run, from the robot's description to its summary.
+
+mod beside;
+mod conditions;
+mod door;
+mod explain;
+mod name;
+mod prepare;
+mod recorder;
+mod running;
+mod tasks;
+mod teller;
+mod watch;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ethercat::al::AlState;
+use robot::{AfterOutage, Robot};
+use runtime::disturbance::Detail;
+use runtime::stop::StopHandle;
+use runtime::verdict::Circumstances;
+use rustix::process::{Resource, getrlimit};
+
+use crate::compose::link::Wire;
+use crate::compose::{configuration, link};
+use crate::{Control, Error, Reporter, Summary};
+use running::Ran;
+
+pub use conditions::SIMULATED;
+
+/// Settings of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) wire: Wire,
+    pub(crate) stop: StopHandle,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) seam: SeamPlace,
+    pub(crate) record: Option<PathBuf>,
+    pub(crate) watch: Option<Detail>,
+    pub(crate) late_above: Option<Duration>,
+}
+
+/// Length of a run in Op.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Limit {
+    Cycles(u64),
+    Time(Duration),
+}
+
+/// Place of the shared-memory interface.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum SeamPlace {
+    /// As the robot file says.
+    #[default]
+    AsDescribed,
+    /// Under this name, or at this path.
+    Named(String),
+    /// There is none.
+    Nowhere,
+}
+
+impl Settings {
+    /// Runs `robot` from the first frame to the last.
+    pub(crate) fn run(
+        &self,
+        robot: &Robot,
+        control: Control<'_>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Summary, Error> {
+        refuse_limited_processor_time()?;
+        let file = self.record.as_deref().map(|path| recorder::create(path, reporter)).transpose()?;
+        let main_device = configuration::main_device(configuration::configuration(robot, AlState::Op))?;
+        let doing = format!("run, robot \"{}\"", robot.name);
+        let link = link::open(robot, &self.wire, &doing, &mut |notice| reporter.notice(notice))?;
+        let prepared = self.prepare(robot, control, main_device, link, reporter)?;
+        let ran = self.run_cycle(robot, prepared, file, reporter)?;
+        self.conclude(robot, ran)
+    }
+
+    /// Gathers the results. What was measured is there, even if the bus failed or a file is not whole.
+    fn conclude(&self, robot: &Robot, ran: Ran) -> Result<Summary, Error> {
+        let Ran { measured, conditions, granted, recorded, ended } = ran;
+        let findings = ended.findings(Circumstances {
+            period: robot.cycle.period,
+            hurried: self.stop.is_hurried(),
+            resumes: robot.cycle.after_outage == AfterOutage::Resume,
+        });
+        let captured = ended.link.finish().transpose();
+        let summary = Summary {
+            timing: measured.summary,
+            conditions,
+            granted,
+            findings,
+            axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
+            status: ended.before_stop,
+            signals: ended.signals,
+            failure: ended.failure,
+            overruns: ended.overruns,
+            stopped_by_overrun: ended.stopped_by_overrun,
+            tasks: measured.tasks,
+            disturbances: measured.disturbances,
+            explanation: measured.explanation,
+            files: captured.into_iter().chain(recorded).collect(),
+        };
+        match summary.failure.is_some() && summary.cycles() == 0 {
+            true => Err(Error::NotInOp(Box::new(summary))),
+            false => Ok(summary),
+        }
+    }
+
+    /// Cycles to measure; `None` until a stop is asked for.
+    fn cycles(&self, robot: &Robot) -> Option<u64> {
+        self.limit.map(|limit| match limit {
+            Limit::Cycles(cycles) => cycles,
+            Limit::Time(time) => {
+                u64::try_from(time.as_nanos().div_ceil(robot.cycle.period.as_nanos())).unwrap_or(u64::MAX)
+            }
+        })
+    }
+}
+
+/// Refuses a run that the system would end (SIGXCPU, then SIGKILL) once it has taken so much processor time.
+fn refuse_limited_processor_time() -> Result<(), Error> {
+    getrlimit(Resource::Cpu).current.map_or(Ok(()), |seconds| Err(Error::ProcessorTime { seconds }))
+}

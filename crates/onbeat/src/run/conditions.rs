@@ -1,0 +1,93 @@
+//! Conditions of a run: machine, bus, and real-time settings with their grants.
+
+use ethercat::main_device::MainDevice;
+use machine::conditions::Conditions;
+use robot::Robot;
+use runtime::profile::{Grants, Scheduling};
+use timing::{AskedAndGranted, RunConditions};
+
+/// Link of a run whose SubDevices are simulated, in [`RunConditions::link`].
+pub const SIMULATED: &str = "simulated";
+
+/// The bus of a run.
+pub(super) struct Bus {
+    sub_devices: usize,
+    output_bytes: usize,
+    input_bytes: usize,
+    link: String,
+}
+
+impl Bus {
+    /// What a MainDevice in PreOp knows of it.
+    pub(super) fn of(main_device: &MainDevice, link: String) -> Self {
+        let sub_devices = main_device.sub_devices();
+        Self {
+            sub_devices: sub_devices.len(),
+            output_bytes: sub_devices.iter().map(|it| it.output_bytes()).sum(),
+            input_bytes: sub_devices.iter().map(|it| it.input_bytes()).sum(),
+            link,
+        }
+    }
+}
+
+/// Conditions that a run is measured under.
+pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunConditions {
+    let machine = Conditions::read();
+    let kind = if machine.preempt_rt { " PREEMPT_RT" } else { "" };
+    let fifo = |scheduling| match scheduling {
+        Scheduling::Fifo { priority } => Some(priority),
+        Scheduling::Deadline { .. } => None,
+    };
+    let reserved = |scheduling| match scheduling {
+        Scheduling::Deadline { runtime, .. } => u64::try_from(runtime.as_nanos()).ok(),
+        Scheduling::Fifo { .. } => None,
+    };
+    let priority = granted.scheduling.asked().and_then(fifo);
+    let runtime = granted.scheduling.asked().and_then(reserved);
+    let cpu = granted.cpu.asked();
+    let memory_lock = granted.memory.asked().is_some();
+    RunConditions {
+        robot: robot.name.clone(),
+        kernel: format!("{}{kind}", machine.kernel),
+        cpu_model: machine.cpu_model.clone(),
+        cpus: machine.cpus,
+        governor: machine.governor.clone(),
+        clock_source: machine.clock_source.clone(),
+        cpu: AskedAndGranted { asked: cpu, granted: cpu.filter(|_| granted.cpu.is_granted()) },
+        priority: AskedAndGranted {
+            asked: priority,
+            granted: priority.filter(|_| granted.scheduling.is_granted()),
+        },
+        deadline_runtime_ns: AskedAndGranted {
+            asked: runtime,
+            granted: runtime.filter(|_| granted.scheduling.is_granted()),
+        },
+        profile: AskedAndGranted { asked: granted.asked(), granted: granted.letters() },
+        shield: granted.shield_report.as_ref().map(ToString::to_string),
+        memory_lock: AskedAndGranted {
+            asked: memory_lock,
+            granted: memory_lock && granted.memory.is_granted(),
+        },
+        sub_devices: bus.sub_devices,
+        output_bytes: bus.output_bytes,
+        input_bytes: bus.input_bytes,
+        link: bus.link,
+        frame_order: match robot.cycle.frame_order {
+            robot::FrameOrder::ReplyOfLastBeat => "reply_of_last_beat".to_owned(),
+            robot::FrameOrder::WaitForReply => "wait_for_reply".to_owned(),
+        },
+        warnings: warnings(&machine, granted),
+    }
+}
+
+/// What makes the numbers worse than they could be, each with its remedy.
+fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
+    let mut warnings: Vec<String> = granted.refusals().chain(granted.scheduled.note()).collect();
+    if !machine.preempt_rt {
+        warnings.push("the kernel is not a PREEMPT_RT one; install one for bounded latencies".to_owned());
+    }
+    if let Some(governor) = machine.governor.as_deref().filter(|&governor| governor != "performance") {
+        warnings.push(format!("the CPU frequency governor is {governor}; set it to performance"));
+    }
+    warnings
+}

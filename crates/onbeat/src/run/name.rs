@@ -1,0 +1,85 @@
+//! What a seam is called, and where it is.
+
+use std::path::{Path, PathBuf};
+
+use robot::Robot;
+
+/// What a seam is to be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) name: String,
+    /// Where its socket is to be; `None`: where cycles' sockets are.
+    pub(super) folder: Option<PathBuf>,
+    /// Nobody chose it: if it is taken, another will do.
+    pub(super) may_be_another: bool,
+}
+
+/// The name asked for, or a path of a socket; otherwise the robot's.
+pub(super) fn name(robot: &Robot, asked: Option<&str>) -> Name {
+    let Some(asked) = asked else {
+        let chosen = robot.seam.name != robot.name;
+        return Name { name: fitting(&robot.seam.name), folder: None, may_be_another: !chosen };
+    };
+    let path = Path::new(asked);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let name = path.file_name().map_or(asked.to_owned(), |name| name.to_string_lossy().into_owned());
+    let name = name.strip_suffix(".sock").map_or(name.clone(), str::to_owned);
+    Name { name, folder: folder.map(Path::to_owned), may_be_another: false }
+}
+
+impl Name {
+    /// The name to be tried next: itself first, then with a number.
+    pub(super) fn attempt(&self, attempt: u32) -> Option<Self> {
+        match attempt {
+            1 => Some(self.clone()),
+            _ if !self.may_be_another => None,
+            number => Some(Self { name: format!("{}-{number}", self.name), ..self.clone() }),
+        }
+    }
+}
+
+/// A robot may be called anything; a socket may not.
+fn fitting(name: &str) -> String {
+    let fits = |letter: char| if letter == '/' || letter.is_control() { '-' } else { letter };
+    let mut fitting: String = name.trim_start_matches('.').chars().map(fits).collect();
+    while fitting.len() > LONGEST {
+        fitting.pop();
+    }
+    if fitting.is_empty() { "robot".to_owned() } else { fitting }
+}
+
+/// Bytes, with room for a number behind it.
+const LONGEST: usize = 58;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_robots_name_becomes_the_name_of_a_file() {
+        for (robot, expected) in [("m4k", "m4k"), ("a/b", "a-b"), ("..", "robot"), ("", "robot")] {
+            assert_eq!(fitting(robot), expected);
+        }
+        assert_eq!(fitting(&"ä".repeat(100)).len(), LONGEST);
+    }
+
+    #[test]
+    fn a_path_names_folder_and_seam() {
+        let robot = Robot::parse(include_str!("../../../../examples/six-axis.toml"), "x").unwrap();
+        let of = |asked| {
+            let Name { name, folder, may_be_another } = name(&robot, asked);
+            (name, folder.map(|folder| folder.display().to_string()), may_be_another)
+        };
+        assert_eq!(of(None), ("six-axis".to_owned(), None, true));
+        assert_eq!(of(Some("left")), ("left".to_owned(), None, false));
+        assert_eq!(of(Some("/tmp/x/left.sock")), ("left".to_owned(), Some("/tmp/x".to_owned()), false));
+    }
+
+    #[test]
+    fn only_a_name_that_nobody_chose_gets_a_number() {
+        let free = Name { name: "m4k".to_owned(), folder: None, may_be_another: true };
+        assert_eq!(free.attempt(2).unwrap().name, "m4k-2");
+        let chosen = Name { may_be_another: false, ..free };
+        assert_eq!((chosen.attempt(1).unwrap().name, chosen.attempt(2)), ("m4k".to_owned(), None));
+    }
+}

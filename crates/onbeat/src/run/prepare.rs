@@ -1,0 +1,216 @@
+//! Before the first beat: the seam, the bus in PreOp, the devices beside it, and the cycle made.
+
+use blame::Explainer;
+use bridge::seam::Door;
+use ethercat::main_device::{MainDevice, SubDevice};
+use robot::Robot;
+use runtime::bring_up::Pump;
+use runtime::clock::MonotonicClock;
+use runtime::controller::Controller;
+use runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
+use runtime::observer::Observer;
+use runtime::seam::Seam;
+use runtime::{axis, beat_number, interlock};
+use types::Signal;
+
+use super::beside::Beside;
+use super::conditions::{Bus, SIMULATED};
+use super::door::{self, Open};
+use super::{SeamPlace, Settings, explain};
+use crate::compose::link::{self, RobotLink};
+use crate::compose::seam::Mover;
+use crate::compose::{axes, controller, peripherals, profile, signals};
+use crate::robot::Parts;
+use crate::{Control, Error, Notice, Reporter};
+
+/// A cycle ready to run, and what stands around it.
+pub(super) struct Prepared {
+    pub(super) cycle: Cycle<RobotLink, MonotonicClock>,
+    pub(super) observer: Observer,
+    pub(super) explainer: Option<Explainer>,
+    pub(super) door: Option<Door>,
+    pub(super) beside: Option<Beside>,
+    pub(super) bus: Bus,
+}
+
+impl Settings {
+    /// Brings the bus up to PreOp and makes the cycle. A bus that cannot be used is left in Init.
+    pub(super) fn prepare(
+        &self,
+        robot: &Robot,
+        control: Control<'_>,
+        mut main_device: MainDevice,
+        mut link: RobotLink,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Prepared, Error> {
+        let explainer = self.late_above.map(|late_above| explain::start(robot, late_above));
+        if let Some(why) = explainer.as_ref().and_then(Explainer::trace_is_missing) {
+            reporter.notice(&Notice::NoTrace(why.to_string()));
+        }
+        self.bring_up(robot, &mut main_device, &mut link, reporter)?;
+        // The signals of a seam are known in PreOp.
+        let around = match self.around(robot, control, &main_device) {
+            Ok(around) => around,
+            Err(error) => {
+                self.take_down(&mut main_device, &mut link)?;
+                return Err(error);
+            }
+        };
+        let Around { seam, door, devices, controller, signals } = around;
+        match &door {
+            Ok(door) => reporter.notice(&Notice::SeamOpen(door.path().to_owned())),
+            Err(Some(why)) => reporter.notice(&Notice::NoSeam(why.clone())),
+            Err(None) => {}
+        }
+        let door = door.ok();
+        let beside = start_devices(robot, devices, door.as_ref(), reporter)?;
+        let bus = Bus::of(&main_device, self.link());
+        let configuration = self.cycle_configuration(robot);
+        let (cycle, observer) =
+            Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
+        let cycle = cycle.with_beat_numbers(&axes::beat_numbers(robot))?;
+        let mut cycle = cycle.with_interlocks(&axes::interlocks(robot))?;
+        if let Err(error) = cycle.set_signals(signals) {
+            let (mut main_device, mut link) = cycle.abandon();
+            self.take_down(&mut main_device, &mut link)?;
+            return Err(error.into());
+        }
+        let cycle = match seam {
+            Some(seam) => cycle.with_seam(seam),
+            None => cycle,
+        };
+        Ok(Prepared { cycle, observer, explainer, door, beside, bus })
+    }
+
+    /// To PreOp; every axis, beat number and interlock finds its objects there.
+    fn bring_up(
+        &self,
+        robot: &Robot,
+        main_device: &mut MainDevice,
+        link: &mut RobotLink,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(), Error> {
+        let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
+        link::bring_up(&mut pump, &self.wire, &mut |notice| reporter.notice(notice))?;
+        let sub_devices = pump.main_device.sub_devices();
+        for it in sub_devices.iter().filter(|it| it.has_unwatched_outputs()) {
+            reporter.notice(&Notice::NoWatchdog { position: it.position, name: it.name.clone() });
+        }
+        let remarks = sub_devices.iter().flat_map(SubDevice::remarks);
+        remarks.for_each(|remark| reporter.notice(&Notice::Remark(remark)));
+        let checked = check(robot, pump.main_device);
+        if checked.is_err() {
+            pump.take_down()?;
+        }
+        checked
+    }
+
+    fn cycle_configuration(&self, robot: &Robot) -> CycleConfiguration {
+        CycleConfiguration {
+            period: robot.cycle.period,
+            order: match robot.cycle.frame_order {
+                robot::FrameOrder::ReplyOfLastBeat => FrameOrder::ReplyOfLastBeat,
+                robot::FrameOrder::WaitForReply => FrameOrder::WaitForReply,
+            },
+            // The cycle counts them itself: nobody who is held up can hold up its end.
+            beats: self.cycles(robot),
+            loss: robot.cycle.loss_time,
+            overrun: profile::overrun(&robot.cycle),
+        }
+    }
+
+    /// Signals, seam and controller, for a bus in PreOp.
+    fn around(
+        &self,
+        robot: &Robot,
+        control: Control<'_>,
+        main_device: &MainDevice,
+    ) -> Result<Around, Error> {
+        let signals = signals::signals(robot, main_device)?;
+        let (seam, door, ports, devices) = match self.open_seam(robot, &control, &signals)? {
+            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports), Some(open.devices)),
+            Seamed::Closed(why) => (None, Err(why), None, None),
+        };
+        let controller: Box<dyn Controller> = match control {
+            Control::Own(make) => make(&mut Parts { ports }),
+            Control::AsDescribed => Box::new(controller::controllers(robot, ports)?),
+        };
+        Ok(Around { seam, door, devices, controller, signals })
+    }
+
+    /// Opens the seam, unless there is to be none.
+    fn open_seam(&self, robot: &Robot, control: &Control<'_>, signals: &[Signal]) -> Result<Seamed, Error> {
+        let name = match &self.seam {
+            SeamPlace::Nowhere => return Ok(Seamed::Closed(None)),
+            SeamPlace::Named(name) => Some(name.as_str()),
+            SeamPlace::AsDescribed => None,
+        };
+        let mover = match control {
+            Control::Own(_) => Mover::Own,
+            Control::AsDescribed => Mover::Controllers,
+        };
+        // Simulated where the bus is.
+        let devices = peripherals::peripherals(robot, self.wire.interface.is_none());
+        let opened = door::open(robot, name, mover, signals, &devices)?;
+        Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), |open| Seamed::Open(Box::new(open))))
+    }
+
+    /// Leaves a bus that is not to run in Init.
+    fn take_down(&self, main_device: &mut MainDevice, link: &mut RobotLink) -> Result<(), Error> {
+        let mut pump = Pump { main_device, link, clock: &MonotonicClock, stop: self.stop.flag() };
+        Ok(pump.take_down()?)
+    }
+
+    /// The wire's name for people.
+    fn link(&self) -> String {
+        self.wire.interface.as_ref().map_or(SIMULATED.to_owned(), |nic| format!("{nic} (AF_PACKET)"))
+    }
+}
+
+/// Parts of a cycle that are made when its bus is in PreOp.
+struct Around {
+    seam: Option<Seam>,
+    /// Why no other program can attach, if none can; `None` where none is wanted.
+    door: Result<Door, Option<String>>,
+    devices: Option<devices::Prepared>,
+    controller: Box<dyn Controller>,
+    signals: Vec<Signal>,
+}
+
+/// True if others can attach.
+enum Seamed {
+    Open(Box<Open>),
+    /// Why not; `None` where nobody is wanted.
+    Closed(Option<String>),
+}
+
+fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Error> {
+    axis::check(&axes::axes(robot), main_device)?;
+    beat_number::check(&axes::beat_numbers(robot), main_device)?;
+    interlock::check(&axes::interlocks(robot), main_device)?;
+    Ok(())
+}
+
+/// The devices beside the bus: their tasks join over the seam.
+fn start_devices(
+    robot: &Robot,
+    devices: Option<devices::Prepared>,
+    door: Option<&Door>,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<Beside>, Error> {
+    if robot.peripherals.is_empty() {
+        return Ok(None);
+    }
+    let beside =
+        devices.zip(door).map(|(devices, door)| Beside::start(devices, door.path())).transpose()?;
+    match &beside {
+        Some(beside) => {
+            beside.refusals().into_iter().for_each(|refusal| reporter.notice(&Notice::Device(refusal)))
+        }
+        None => {
+            let told = "no devices beside the bus: their tasks are joined over the seam, and there is none";
+            reporter.notice(&Notice::Device(told.to_owned()));
+        }
+    }
+    Ok(beside)
+}

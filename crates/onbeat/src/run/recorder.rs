@@ -1,0 +1,232 @@
+//! Every measured beat in a file, written by a thread of its own: neither the cycle nor its watch ever waits for a disk.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
+use std::time::Duration;
+
+use bridge::ring::{self, bounded};
+use machine::usage::Usage;
+use runtime::output::{OutputThread, Taken, Unfinished};
+use serde_json::Value;
+use timing::recording::{Facts, Header, RecordingWriter};
+use timing::{CycleRecord, RunConditions, RunSummary, beats};
+
+use crate::{Error, Notice, Reporter};
+
+/// Time the file may take nothing at the end of a run before it is given up.
+const LAST_PATIENCE: Duration = Duration::from_secs(3);
+
+/// Time a file may take to open: a wrong path is told before the bus is touched. One that takes longer, as a FIFO without
+/// a reader, opens meanwhile.
+const OPEN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Beats that may wait for the file: half a minute at 1 kHz.
+const ROOM: usize = 1 << 15;
+
+/// How often the writer looks for new ones.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Beats between two looks at how the file does.
+const AT_ONCE: usize = 256;
+
+/// A file to record into, made before the bus is touched: a wrong path costs nothing then.
+pub(super) struct NewFile {
+    path: PathBuf,
+    header: Sender<Header>,
+    beats: ring::Sender<CycleRecord>,
+    end: Sender<Facts>,
+    said: Receiver<String>,
+    writer: OutputThread<io::Result<()>>,
+}
+
+/// Makes the file.
+pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile, Error> {
+    let failed = |why: String| Error::Recording { path: path.to_owned(), why };
+    let at = |error: io::Error| failed(error.to_string());
+    let (tell, opened) = mpsc::sync_channel(1);
+    let (header, top) = mpsc::channel();
+    let (beats, rows) = bounded(ROOM);
+    let (end, bottom) = mpsc::channel();
+    let (say, said) = mpsc::channel();
+    let file = Writing { path: path.to_owned(), say };
+    let work = move |taken: &Taken| file.write(&tell, &top, rows, &bottom, taken);
+    let writer = OutputThread::start("record", work).map_err(at)?;
+    match opened.recv_timeout(OPEN_PATIENCE) {
+        Ok(outcome) => outcome.map_err(at)?,
+        Err(RecvTimeoutError::Timeout) => {
+            let told = format!("{}: it does not open yet; the run does not wait for it", path.display());
+            reporter.notice(&Notice::Recording(told));
+        }
+        Err(RecvTimeoutError::Disconnected) => return Err(failed(PANICKED.to_owned())),
+    }
+    Ok(NewFile { path: path.to_owned(), header, beats, end, said, writer })
+}
+
+const PANICKED: &str = "the recording's writer panicked";
+
+/// Hands beats over as they come.
+pub(super) struct Recorder {
+    path: PathBuf,
+    beats: ring::Sender<CycleRecord>,
+    end: Sender<Facts>,
+    said: Receiver<String>,
+    writer: OutputThread<io::Result<()>>,
+    measured: u64,
+    begin: Option<Usage>,
+}
+
+impl Recorder {
+    /// Has the top written, with the conditions of the run.
+    pub(super) fn begin(new: NewFile, conditions: &RunConditions, period: Duration) -> Self {
+        let NewFile { path, header, beats, end, said, writer } = new;
+        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        // A writer that is gone has its failure to tell.
+        let _ = header.send(Header {
+            what: beats::WHAT.to_owned(),
+            columns: beats::COLUMNS.map(str::to_owned).to_vec(),
+            facts: facts(conditions, period),
+        });
+        Self { path, beats, end, said, writer, measured: 0, begin: Usage::now().ok() }
+    }
+
+    /// Has one beat written. Never waits: a beat that finds no room is missing.
+    pub(super) fn record(&mut self, record: &CycleRecord) {
+        self.measured += 1;
+        self.beats.send(*record);
+    }
+
+    /// Passes on what the writer has said since the last look.
+    pub(super) fn look(&self, reporter: &mut dyn Reporter) {
+        self.said.try_iter().for_each(|line| reporter.notice(&Notice::Recording(line)));
+    }
+
+    /// Has written what is known only at the end, and says what came of it.
+    pub(super) fn finish(self, summary: &RunSummary) -> Result<String, Error> {
+        let _ = self.end.send(end(summary, self.begin.as_ref()));
+        // The writer ends when there are no more to come.
+        drop((self.beats, self.end));
+        let outcome = self.writer.finish(LAST_PATIENCE);
+        let written = self.writer.taken();
+        let missing = self.measured.saturating_sub(written);
+        let why = match outcome {
+            Ok(Ok(())) if missing == 0 => {
+                return Ok(format!("{written} beats recorded in {}", self.path.display()));
+            }
+            Ok(Ok(())) => "it was too slow".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Err(Unfinished::Hangs) => "it takes nothing any more".to_owned(),
+            Err(Unfinished::Panicked) => PANICKED.to_owned(),
+        };
+        Err(Error::Recording {
+            path: self.path,
+            why: format!(
+                "{why}; {written} beats are in it, {missing} are not: make room, or record elsewhere"
+            ),
+        })
+    }
+}
+
+/// The writer's side.
+struct Writing {
+    path: PathBuf,
+    say: Sender<String>,
+}
+
+impl Writing {
+    /// Opens the file and writes all of it; what it has taken is counted.
+    fn write(
+        self,
+        opened: &SyncSender<io::Result<()>>,
+        top: &Receiver<Header>,
+        rows: ring::Receiver<CycleRecord>,
+        bottom: &Receiver<Facts>,
+        taken: &Taken,
+    ) -> io::Result<()> {
+        let file = match File::create(&self.path) {
+            Ok(file) => {
+                let _ = opened.send(Ok(()));
+                BufWriter::with_capacity(BUFFER, file)
+            }
+            Err(error) => {
+                // Who does not wait for it any more learns of it at the end.
+                let again = io::Error::new(error.kind(), error.to_string());
+                let _ = opened.send(Err(error));
+                return Err(again);
+            }
+        };
+        // A run that did not come so far has nothing to write.
+        let Ok(header) = top.recv() else { return Ok(()) };
+        let written = write_rows(file, &header, rows, taken);
+        if let Err(error) = &written {
+            let told = format!("{}: {error}; beats are not recorded any more", self.path.display());
+            let _ = self.say.send(told);
+        }
+        match bottom.recv() {
+            Ok(end) => written?.finish(&end).map(drop),
+            Err(_) => written.map(drop),
+        }
+    }
+}
+
+/// Empties the ring into the file until nobody fills it any more.
+fn write_rows(
+    file: BufWriter<File>,
+    header: &Header,
+    mut rows: ring::Receiver<CycleRecord>,
+    taken: &Taken,
+) -> io::Result<RecordingWriter<BufWriter<File>>> {
+    let mut file = RecordingWriter::begin(file, header)?;
+    file.flush()?;
+    loop {
+        // Asked before emptying: what was stored before it is found below.
+        let last = rows.is_over();
+        let mut written = 0;
+        for record in rows.by_ref().take(AT_ONCE) {
+            file.row(&beats::row(&record))?;
+            written += 1;
+        }
+        if written > 0 {
+            // A run cut off keeps what was written so far.
+            file.flush()?;
+            taken.add(written);
+        } else if last {
+            return Ok(file);
+        } else {
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// The conditions by their names in `--json`, and the period.
+fn facts(conditions: &RunConditions, period_ns: u64) -> Facts {
+    let mut facts = Facts::new();
+    facts.insert("period_ns".to_owned(), period_ns.into());
+    if let Ok(Value::Object(conditions)) = serde_json::to_value(conditions) {
+        facts.extend(conditions);
+    }
+    facts
+}
+
+/// What went wrong over the run, and what the machine did.
+fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
+    let counts = [
+        ("cycles", summary.cycles()),
+        ("dropped_records", summary.dropped_records.count),
+        ("working_counter_errors", summary.working_counter_errors.count),
+        ("lost_frames", summary.lost_frames.count),
+        ("overruns", summary.overruns.count),
+        ("skipped_releases", summary.skipped_releases.count),
+    ];
+    let mut facts: Facts =
+        counts.map(|(name, count)| (name.to_owned(), count.into())).into_iter().collect();
+    let over = begin.and_then(|begin| Some(Usage::now().ok()?.since(begin)));
+    if let Some(Ok(usage)) = over.map(serde_json::to_value) {
+        facts.insert("machine".to_owned(), usage);
+    }
+    facts
+}
+
+/// A look's worth of beats at 4 kHz.
+const BUFFER: usize = 64 << 10;

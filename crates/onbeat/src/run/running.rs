@@ -1,0 +1,168 @@
+//! A robot's cycle from its first beat to Init, and who watches it meanwhile.
+
+use std::sync::mpsc;
+use std::thread::{self, Scope, ScopedJoinHandle};
+
+use robot::{Overrun, Robot};
+use runtime::clock::MonotonicClock;
+use runtime::cycle::{Cycle, Ended};
+use runtime::disturbance::CycleWatch;
+use runtime::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
+use runtime::profile::{Grants, RealTimeProfile};
+use runtime::stop::StopHandle;
+use timing::{RunConditions, RunSummary};
+
+use super::beside::Beside;
+use super::prepare::Prepared;
+use super::recorder::{self, Recorder};
+use super::tasks::Tasks;
+use super::teller::Teller;
+use super::watch::{self, Measured, Watch};
+use super::{Settings, conditions};
+use crate::compose::link::RobotLink;
+use crate::compose::profile;
+use crate::{Error, Notice, Reporter};
+
+/// A run that is over.
+pub(super) struct Ran {
+    pub(super) measured: Measured,
+    pub(super) conditions: RunConditions,
+    pub(super) granted: Grants,
+    /// The recording, if one was asked for: a sentence on it, or why it is not whole.
+    pub(super) recorded: Option<Result<String, Error>>,
+    pub(super) ended: Ended<RobotLink>,
+}
+
+impl Settings {
+    /// Runs the cycle on its own thread, and watches it until it is over.
+    pub(super) fn run_cycle(
+        &self,
+        robot: &Robot,
+        prepared: Prepared,
+        file: Option<recorder::NewFile>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Ran, Error> {
+        let Prepared { cycle, observer, mut explainer, door, beside, bus } = prepared;
+        thread::scope(|scope| {
+            // However this one ends, the cycle comes to its end: the scope waits for it.
+            let end = EndOf(&self.stop);
+            let started = Started::new(scope, cycle, profile::profile(&robot.cycle), &self.stop)?;
+            explainer.iter_mut().for_each(|explainer| explainer.follow(started.number));
+            let granted = started.granted;
+            let conditions = conditions::conditions(robot, &granted, bus);
+            let disturbances = self.watch_disturbances(started.number, robot, &granted)?;
+            let beside_it = beside.as_ref().map(Beside::tasks).unwrap_or_default();
+            let watch = Watch {
+                observer,
+                op_since: None,
+                limit: self.cycles(robot),
+                overrun_ends: robot.cycle.overrun == Overrun::Stop,
+                summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
+                explainer,
+                recorder: file.map(|file| Recorder::begin(file, &conditions, robot.cycle.period)),
+                teller: door.map(|door| Teller::new(door, &conditions)),
+                tasks: Tasks::new(started.number, beside_it, disturbances),
+                frozen: None,
+            };
+            let (measured, recorder) = watch_over(watch, &self.stop, reporter, beside.as_ref());
+            end.has_come();
+            let (ended, not_put_back) = started.thread.join().map_err(|_| Error::Panicked)?;
+            not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
+            let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
+            Ok(Ran { measured, conditions, granted, recorded, ended })
+        })
+    }
+
+    /// Watches the cycle's thread, if that is wanted.
+    fn watch_disturbances(
+        &self,
+        thread: i32,
+        robot: &Robot,
+        granted: &Grants,
+    ) -> Result<Option<CycleWatch>, Error> {
+        let Some(detail) = self.watch else { return Ok(None) };
+        let mut expected = match self.wire.interface {
+            Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
+            None => SIMULATED_SYSTEM_CALLS.to_vec(),
+        };
+        if self.wire.capture.is_some() {
+            // The thread that writes the file is woken up.
+            expected.push("futex");
+        }
+        let times = (robot.cycle.period, granted.spin_margin());
+        Ok(Some(CycleWatch::start(detail, thread, times, &expected)?))
+    }
+}
+
+/// Asks for a stop when it goes out of scope.
+struct EndOf<'a>(&'a StopHandle);
+
+impl EndOf<'_> {
+    /// Leaves the handle as it is: it may be that of other runs, too.
+    fn has_come(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for EndOf<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// The end of a cycle, and what could not be put back.
+type End = (Ended<RobotLink>, Vec<String>);
+
+/// A cycle that runs on its thread.
+struct Started<'scope> {
+    thread: ScopedJoinHandle<'scope, End>,
+    /// The kernel's number of the thread.
+    number: i32,
+    granted: Grants,
+}
+
+impl<'scope> Started<'scope> {
+    fn new(
+        scope: &'scope Scope<'scope, '_>,
+        cycle: Cycle<RobotLink, MonotonicClock>,
+        profile: RealTimeProfile,
+        stop: &'scope StopHandle,
+    ) -> Result<Self, Error> {
+        let (tell, told) = mpsc::channel();
+        let work = move || {
+            let number = rustix::thread::gettid().as_raw_nonzero().get();
+            let granted = profile.apply();
+            let cycle = cycle.with_spin(granted.spin_margin());
+            // Nobody listens any more only if the watch has panicked.
+            let _ = tell.send((number, granted.grants().clone()));
+            let ended = cycle.run(stop);
+            (ended, granted.release())
+        };
+        let thread = thread::Builder::new().name("cycle".to_owned()).spawn_scoped(scope, work)?;
+        // The first thing the thread does; nothing comes only if it has panicked.
+        let (number, granted) = told.recv().map_err(|_| Error::Panicked)?;
+        Ok(Self { thread, number, granted })
+    }
+}
+
+/// Looks until the cycle is over. The cycle ends by itself: whatever holds this up does not hold up the end.
+fn watch_over(
+    mut watch: Watch,
+    stop: &StopHandle,
+    reporter: &mut dyn Reporter,
+    beside: Option<&Beside>,
+) -> (Measured, Option<Recorder>) {
+    while !watch.is_over() {
+        thread::sleep(watch::LOOK_EVERY);
+        // Asked before the look: what was measured until then is taken.
+        let asked = stop.is_asked();
+        watch.look(reporter);
+        beside.into_iter().for_each(|beside| beside.look(reporter));
+        if (asked || watch.has_enough()) && watch.freeze() {
+            reporter.stopping();
+        }
+    }
+    watch.look(reporter);
+    reporter.ended();
+    watch.measured()
+}

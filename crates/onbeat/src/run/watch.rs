@@ -1,0 +1,129 @@
+//! Watch over a running cycle: gathers its records, and has its events and progress reported.
+
+use std::time::Duration;
+
+use blame::{Explainer, Explanation};
+use bridge::diagnostics::TaskDiagnostics;
+use ethercat::main_device::{Event, Stage};
+use ethercat::time::Instant;
+use runtime::clock::{Clock, MonotonicClock};
+use runtime::disturbance::Disturbances;
+use runtime::observer::{CycleEvent, Happening, Observer};
+use timing::{CycleRecord, RunSummary};
+
+use super::recorder::Recorder;
+use super::tasks::Tasks;
+use super::teller::Teller;
+use crate::reporter::{Phase, Progress, Reporter};
+
+/// How often the watch looks: the cycle's rings hold seconds.
+pub(super) const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What is watched, and who is told.
+pub(super) struct Watch {
+    pub(super) observer: Observer,
+    /// Instant at which all SubDevices were in Op: records before it are of the bring-up.
+    pub(super) op_since: Option<Instant>,
+    /// Beats to measure.
+    pub(super) limit: Option<u64>,
+    /// The cycle ends with its first overrun.
+    pub(super) overrun_ends: bool,
+    pub(super) summary: RunSummary,
+    pub(super) explainer: Option<Explainer>,
+    pub(super) recorder: Option<Recorder>,
+    pub(super) teller: Option<Teller>,
+    pub(super) tasks: Tasks,
+    /// How the tasks stood when the measurement ended.
+    pub(super) frozen: Option<Vec<TaskDiagnostics>>,
+}
+
+/// What a run came to.
+pub(super) struct Measured {
+    pub(super) summary: RunSummary,
+    /// Why beats were late, if that was asked for.
+    pub(super) explanation: Option<Explanation>,
+    /// How the real-time threads stood at the end of the measurement.
+    pub(super) tasks: Vec<TaskDiagnostics>,
+    /// What disturbed them, if that was asked for.
+    pub(super) disturbances: Vec<Disturbances>,
+}
+
+impl Watch {
+    /// Whether the cycle is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.observer.is_over()
+    }
+
+    /// True if the cycle ends by itself: all asked-for beats are measured, or one has overrun that must not.
+    pub(super) fn has_enough(&self) -> bool {
+        let overran = self.summary.overruns.count > 0 || self.summary.skipped_releases.count > 0;
+        self.limit.is_some_and(|limit| self.summary.cycles() >= limit) || (self.overrun_ends && overran)
+    }
+
+    /// Ends the measurement, and is true the first time; what follows is the stop.
+    pub(super) fn freeze(&mut self) -> bool {
+        let first = self.frozen.is_none();
+        if first {
+            self.tasks.close();
+            self.frozen = Some(self.tasks.told(&self.summary));
+        }
+        first
+    }
+
+    /// Takes what has come since the last look.
+    pub(super) fn look(&mut self, reporter: &mut dyn Reporter) {
+        // A cycle's events come before its record: with the records taken first, none is judged before
+        // the event that it belongs behind.
+        let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
+        let events: Vec<CycleEvent> = std::iter::from_fn(|| self.observer.next_event()).collect();
+        self.op_since = events.iter().rev().find_map(in_op).or(self.op_since);
+        reporter.events(events);
+        let status = self.observer.status();
+        let at = MonotonicClock.now();
+        self.measure(&records);
+        if let Some(teller) = &mut self.teller {
+            teller.look(&self.summary, &self.observer, &self.tasks);
+        }
+        self.recorder.iter().for_each(|recorder| recorder.look(reporter));
+        let phase = match (&self.frozen, self.op_since) {
+            (Some(_), _) => Phase::Stopping,
+            (None, Some(_)) => Phase::Measuring,
+            (None, None) => Phase::BringUp,
+        };
+        reporter.progress(&Progress { phase, status: &status, timing: &self.summary, at });
+    }
+
+    /// Takes the records of cycles in Op, up to the stop.
+    fn measure(&mut self, records: &[CycleRecord]) {
+        let mut measured = Vec::new();
+        for record in records {
+            let in_op = self.op_since.is_some_and(|since| record.start_ns > since.as_nanos());
+            if in_op && self.frozen.is_none() && !self.has_enough() {
+                self.summary.record(record);
+                self.tasks.see(record);
+                measured.push(*record);
+                self.recorder.iter_mut().for_each(|recorder| recorder.record(record));
+            }
+        }
+        if let Some(explainer) = &mut self.explainer {
+            explainer.look(&measured);
+        }
+    }
+
+    /// Result of the measurement, and the recording.
+    pub(super) fn measured(mut self) -> (Measured, Option<Recorder>) {
+        let disturbances = self.tasks.found();
+        let tasks = self.frozen.take().unwrap_or_else(|| self.tasks.told(&self.summary));
+        let explanation = self.explainer.map(Explainer::finish);
+        let measured = Measured { summary: self.summary, explanation, tasks, disturbances };
+        (measured, self.recorder)
+    }
+}
+
+/// Instant at which all SubDevices came to Op, if that is what the event tells.
+fn in_op(event: &CycleEvent) -> Option<Instant> {
+    match event.what {
+        Happening::Bus(Event::Stage { stage: Stage::Op, at }) => Some(at),
+        _ => None,
+    }
+}

@@ -1,0 +1,91 @@
+//! Results of a run that is over.
+
+use std::fmt;
+
+use blame::Explanation;
+use bridge::diagnostics::TaskDiagnostics;
+use ethercat::main_device::BusError;
+use runtime::controller::AxisReport;
+use runtime::disturbance::Disturbances;
+use runtime::pacer::Overruns;
+use runtime::profile::Grants;
+use runtime::signal::SignalState;
+use runtime::status::Status;
+use runtime::verdict::Finding;
+use timing::{RunConditions, RunSummary};
+use types::Signal;
+
+use crate::Error;
+
+/// Results of a run that is over.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Timing of the cycles in Op, up to the stop.
+    pub timing: RunSummary,
+    /// Machine, robot and bus that it was measured with.
+    pub conditions: RunConditions,
+    /// Real-time settings, each with its grant or refusal.
+    pub granted: Grants,
+    /// Findings; none after a run that went as it should.
+    pub findings: Vec<Finding>,
+    /// Names of the axes, in the order of [`Status::axes`].
+    pub axis_names: Vec<String>,
+    /// Axes, SubDevices and bus in the last cycle before the stop.
+    pub status: Status,
+    /// Signals in the last cycle before the stop.
+    pub signals: Vec<(Signal, SignalState)>,
+    /// Failure of the bus that ended the run.
+    pub failure: Option<BusError>,
+    /// Cycles that ran past their next release, from the first to the last.
+    pub overruns: Overruns,
+    /// Cycle whose overrun ended the run, where the robot file says so.
+    pub stopped_by_overrun: Option<u64>,
+    /// The cycle's thread and the devices' tasks.
+    pub tasks: Vec<TaskDiagnostics>,
+    /// Disturbances of these, if they were watched.
+    pub disturbances: Vec<Disturbances>,
+    /// Causes of late cycles, if they were asked for.
+    pub explanation: Option<Explanation>,
+    /// Recording and capture, if they were asked for: a sentence on each, or the reason why it is not whole.
+    pub files: Vec<Result<String, Error>>,
+}
+
+impl Summary {
+    /// Cycles in Op, up to the stop.
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        self.timing.cycles()
+    }
+
+    /// True if nothing was found wrong, and each file that was asked for is whole.
+    #[must_use]
+    pub fn went_well(&self) -> bool {
+        self.findings.is_empty() && self.files.iter().all(Result::is_ok)
+    }
+
+    /// Last report of an axis before the stop, by its name.
+    #[must_use]
+    pub fn axis(&self, name: &str) -> Option<&AxisReport> {
+        self.status.axes.get(self.axis_names.iter().position(|it| it == name)?)
+    }
+
+    /// Value of a signal in the last cycle before the stop, by its name.
+    #[must_use]
+    pub fn signal(&self, name: &str) -> Option<SignalState> {
+        self.signals.iter().find(|(signal, _)| signal.name == name).map(|&(_, state)| state)
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} cycles, {} frames lost, {} overruns, {} findings",
+            self.cycles(),
+            self.timing.lost_frames.count,
+            self.timing.overruns.count,
+            self.findings.len()
+        )
+    }
+}

@@ -1,0 +1,211 @@
+//! Runs as a program's own threads start them: after each other, beside each other, stopped, refused.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::thread;
+use std::time::Duration;
+
+use onbeat::{
+    BringUpError, Controller, CycleEvent, Detail, Error, FaultRates, Faults, Finding, Happening, KeptOff,
+    Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle,
+};
+
+/// Leaves all axes as they are.
+struct Still;
+
+impl Controller for Still {}
+
+const SIX_AXIS: &str = include_str!("../../../examples/six-axis.toml");
+
+fn six_axis() -> Robot {
+    Robot::parse(SIX_AXIS, "six-axis.toml").unwrap().without_seam()
+}
+
+#[test]
+fn a_run_after_one_that_was_stopped_runs_to_its_end() {
+    let stop = StopHandle::new();
+    let stopped = stopping_after(50, &stop, six_axis().stop(&stop));
+    assert!(stopped.cycles() >= 50, "{stopped}");
+    assert!(stopped.failure.is_none() && stopped.stopped_by_overrun.is_none(), "{stopped:?}");
+    assert_eq!(six_axis().cycles(200).run(Still).unwrap().cycles(), 200);
+    // A handle that has asked before ends a run before its first cycle in Op, in order.
+    let ended = six_axis().stop(&stop).cycles(200).run(Still);
+    match ended {
+        Err(Error::BringUp(BringUpError::Stopped)) => {}
+        Ok(summary) => assert_eq!(summary.cycles(), 0),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Runs until so many cycles were seen, and then stops by the handle.
+fn stopping_after(cycles: u64, stop: &StopHandle, robot: Robot) -> onbeat::Summary {
+    let mut reporter = Stops { cycles, stop: stop.clone(), phases: Vec::new(), events: 0 };
+    let own = onbeat::Control::Own(Box::new(|_| Box::new(Still)));
+    let summary = robot.run_by(own, &mut reporter).unwrap();
+    // A look at the bring-up may come late.
+    assert!(reporter.phases.ends_with(&[Phase::Measuring, Phase::Stopping]), "{:?}", reporter.phases);
+    assert!(reporter.events > 0, "the bus came to Op");
+    summary
+}
+
+struct Stops {
+    cycles: u64,
+    stop: StopHandle,
+    phases: Vec<Phase>,
+    events: usize,
+}
+
+impl Reporter for Stops {
+    fn events(&mut self, events: Vec<CycleEvent>) {
+        self.events += events.iter().filter(|it| matches!(it.what, Happening::Bus(_))).count();
+    }
+
+    fn progress(&mut self, progress: &Progress<'_>) {
+        if self.phases.last() != Some(&progress.phase) {
+            self.phases.push(progress.phase);
+        }
+        if progress.timing.cycles() >= self.cycles {
+            self.stop.stop();
+        }
+    }
+}
+
+#[test]
+fn a_handle_that_has_not_asked_serves_the_next_run_too() {
+    let stop = StopHandle::new();
+    let robot = six_axis().stop(&stop).cycles(100);
+    assert_eq!(robot.clone().run(Still).unwrap().cycles(), 100);
+    assert!(!stop.is_asked());
+    assert_eq!(robot.run(Still).unwrap().cycles(), 100);
+}
+
+#[test]
+fn two_runs_go_on_beside_each_other_and_each_ends_by_its_own_handle() {
+    let (long, short) = (StopHandle::new(), StopHandle::new());
+    let other = long.clone();
+    let beside = thread::spawn(move || stopping_after(1_500, &other, six_axis().stop(&other)));
+    let summary = stopping_after(100, &short, six_axis().stop(&short));
+    assert!(summary.cycles() >= 100 && !beside.is_finished());
+    assert!(short.is_asked());
+    assert!(beside.join().unwrap().cycles() >= 1_500);
+}
+
+#[test]
+fn two_robots_of_one_name_have_shared_memory_of_their_own() {
+    let folder = std::env::temp_dir().join(format!("onbeat-runs-{}", std::process::id()));
+    let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let run = |name: &str| Robot::parse(SIX_AXIS, "six-axis.toml").unwrap().seam(at(name)).cycles(300);
+    let (one, other) = (run("one"), run("other"));
+    let beside = thread::spawn(move || one.run(Still));
+    assert_eq!(other.run(Still).unwrap().cycles(), 300);
+    assert_eq!(beside.join().unwrap().unwrap().cycles(), 300);
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_an_error_to_match_on() {
+    let error = six_axis().interface("no-such-nic").run(Still).unwrap_err();
+    match &error {
+        Error::Interface(OpenError::NoSuchInterface { interface, .. }) => {
+            assert_eq!(interface, "no-such-nic")
+        }
+        // Without CAP_NET_RAW there is no socket to look with.
+        Error::Interface(OpenError::NotPermitted { .. }) => eprintln!("skipped: {error}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_wrong_key_of_a_robot_file_is_an_error_with_its_place() {
+    let error = Robot::parse(&SIX_AXIS.replace("period =", "perriod ="), "mine.toml").unwrap_err();
+    let Error::RobotFile(found) = &error else { panic!("{error:?}") };
+    assert!(found.place.is_some() && found.file == "mine.toml", "{found:?}");
+    assert!(found.found.contains("perriod"), "{found:?}");
+    assert!(matches!(Robot::load("no-such-robot.toml"), Err(Error::RobotFile(_))));
+}
+
+#[test]
+fn a_bus_that_loses_everything_does_not_come_up_and_says_so() {
+    let all = FaultRates { loss: 1.0, ..FaultRates::default() };
+    let robot = six_axis().faults(Faults { requests: all, replies: all, seed: 1 });
+    let error = robot.run(Still).unwrap_err();
+    assert!(matches!(error, Error::BringUp(_)), "{error:?}");
+}
+
+#[test]
+fn files_that_were_asked_for_are_in_the_summary() {
+    let file = |name: &str| std::env::temp_dir().join(format!("onbeat-runs-{}-{name}", std::process::id()));
+    let (record, capture) = (file("record"), file("capture.pcapng"));
+    let robot = six_axis().cycles(200).record(&record).capture(&capture).watch(Detail::Counts);
+    let summary = robot.profile(Profile::NONE).run(Still).unwrap();
+    assert_eq!(summary.files.len(), 2);
+    assert!(summary.files.iter().all(Result::is_ok), "{:?}", summary.files);
+    assert!(std::fs::metadata(&capture).unwrap().len() > 1_000);
+    assert!(std::fs::read_to_string(&record).unwrap().lines().count() > 200);
+    assert_eq!((summary.granted.letters(), summary.disturbances.len()), ("none".to_owned(), 1));
+    let nowhere = six_axis().record("/no such folder/record").run(Still).unwrap_err();
+    assert!(matches!(nowhere, Error::Recording { .. }), "{nowhere:?}");
+    drop((std::fs::remove_file(record), std::fs::remove_file(capture)));
+}
+
+#[test]
+fn a_run_that_did_not_go_as_it_should_has_findings() {
+    struct Enables;
+    impl Controller for Enables {
+        fn update(
+            &mut self,
+            _: onbeat::Beat,
+            _: &[onbeat::AxisReport],
+            commands: &mut [onbeat::AxisCommand],
+        ) {
+            commands.iter_mut().for_each(|command| command.request = onbeat::Request::Enable);
+        }
+    }
+    // The input of the permission is low.
+    let door = r#"
+        [[bus.sub_device]]
+        name = "switches"
+        simulate = { kind = "digital_inputs", channels = 4 }
+        [[interlock]]
+        name = "door"
+        kind = "enable"
+        sub_device = "switches"
+        channel = 2
+        axes = ["axis-2"]
+    "#;
+    let robot = Robot::parse(&format!("{SIX_AXIS}{door}"), "door.toml").unwrap().without_seam();
+    let summary = robot.cycles(300).run(Enables).unwrap();
+    let of_axis_2 =
+        |it: &Finding| matches!(it, Finding::NotEnabled { axis: 1, why: KeptOff::NotPermitted });
+    assert!(!summary.went_well() && summary.findings.iter().any(of_axis_2), "{:?}", summary.findings);
+    assert!(!summary.axis("axis-2").unwrap().was_enabled && summary.axis("axis-1").unwrap().was_enabled);
+}
+
+#[test]
+fn notices_of_a_run_are_values() {
+    let text = SIX_AXIS.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"off\"\n");
+    let mut notices = Notices(Vec::new());
+    let robot = Robot::parse(&text, "six-axis.toml").unwrap().without_seam().cycles(20);
+    let own = onbeat::Control::Own(Box::new(|_| Box::new(Still)));
+    robot.run_by(own, &mut notices).unwrap();
+    let unwatched = notices.0.iter().filter(|it| matches!(it, Notice::NoWatchdog { .. })).count();
+    assert_eq!(unwatched, 6, "{:?}", notices.0);
+}
+
+struct Notices(Vec<Notice>);
+
+impl Reporter for Notices {
+    fn notice(&mut self, notice: &Notice) {
+        self.0.push(notice.clone());
+    }
+}
+
+#[test]
+fn a_controller_that_panics_ends_the_run_with_an_error() {
+    struct Panics;
+    impl Controller for Panics {
+        fn exchange(&mut self, _: onbeat::Beat, _: &mut onbeat::Io<'_>) {
+            std::panic::resume_unwind(Box::new("out of its depth"));
+        }
+    }
+    assert!(matches!(six_axis().cycles(10).run(Panics), Err(Error::Panicked)));
+    assert_eq!(six_axis().duration(Duration::from_millis(50)).run(Still).unwrap().cycles(), 50);
+}
