@@ -13,7 +13,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-ethercat", &["onbeat-types"], &["onbeat-simulator"]),
     ("onbeat-rt", &["onbeat-types"], &[]),
     ("onbeat-ethercat-linux", &["onbeat-ethercat", "onbeat-rt"], &["onbeat-simulator", "testbed"]),
-    ("onbeat-motion", &[], &["testbed"]),
+    ("onbeat-motion", &["onbeat-types"], &["testbed"]),
     ("onbeat-timing", &[], &[]),
     ("onbeat-report", &["onbeat-timing"], &[]),
     ("onbeat-machine", &[], &["testbed"]),
