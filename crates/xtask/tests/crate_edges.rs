@@ -13,7 +13,7 @@ const EDGES: &[(&str, &[&str], &[&str])] = &[
     ("onbeat-ethercat", &["onbeat-types"], &["onbeat-simulator"]),
     ("onbeat-rt", &["onbeat-types"], &[]),
     ("onbeat-ethercat-linux", &["onbeat-ethercat", "onbeat-rt"], &["onbeat-simulator", "testbed"]),
-    ("onbeat-motion", &[], &["testbed"]),
+    ("onbeat-motion", &["onbeat-types"], &["testbed"]),
     ("onbeat-timing", &[], &[]),
     ("onbeat-report", &["onbeat-timing"], &[]),
     ("onbeat-machine", &[], &["testbed"]),
@@ -239,7 +239,8 @@ fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
         "process::exit",
         "process::abort",
         "sigaction",
-        "signal(",
+        "libc::signal(",
+        "signal_hook",
         "static mut",
     ];
     for name in ["types", "ethercat", "rt", "ethercat-linux", "onbeat"] {

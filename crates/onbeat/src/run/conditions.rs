@@ -72,10 +72,7 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
         output_bytes: bus.output_bytes,
         input_bytes: bus.input_bytes,
         link: bus.link,
-        frame_order: match robot.cycle.frame_order {
-            robot::FrameOrder::ReplyOfLastBeat => "reply_of_last_beat".to_owned(),
-            robot::FrameOrder::WaitForReply => "wait_for_reply".to_owned(),
-        },
+        frame_order: robot.cycle.frame_order.name().to_owned(),
         warnings: warnings(&machine, granted),
     }
 }

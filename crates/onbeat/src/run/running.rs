@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use robot::{Overrun, Robot};
+use robot::{OverrunPolicy, Robot};
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, Ended};
 use runtime::disturbance::CycleWatch;
@@ -56,7 +56,7 @@ impl Settings {
                 observer,
                 op_since: None,
                 limit: self.cycles(robot),
-                overrun_ends: robot.cycle.overrun == Overrun::Stop,
+                overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
                 summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
                 explainer,
                 recorder: file.map(|file| Recorder::begin(file, &conditions, robot.cycle.period)),

@@ -12,12 +12,13 @@ mod trouble;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use onbeat::{Control, Detail, Error, Summary};
-use robot::Robot;
+use robot::{FrameOrder, Robot};
 use runtime::verdict::COULD_NOT_RUN;
 
-use crate::arguments::{Wire, time};
+use crate::arguments::{Wire, named, time};
 use crate::bus::or_take_over;
 use crate::compose::robot_file;
 use crate::failure::Failure;
@@ -60,8 +61,8 @@ pub(crate) struct Run {
     period: Option<Duration>,
 
     /// Which reply a beat works with, instead of the robot file's
-    #[arg(long, value_enum, value_name = "ORDER")]
-    frame_order: Option<Order>,
+    #[arg(long, value_parser = frame_order(), value_name = "ORDER")]
+    frame_order: Option<FrameOrder>,
 
     /// End with one JSON object instead of the table
     #[arg(long)]
@@ -99,13 +100,15 @@ pub(crate) struct Run {
     wire: Wire,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Order {
-    /// Take the reply to the last beat's frames, never wait
-    ReplyOfLastBeat,
-    /// Send, then wait for this beat's own reply
-    WaitForReply,
+/// Frame orders, with their help.
+fn frame_order() -> impl TypedValueParser<Value = FrameOrder> {
+    named(FrameOrder::ALL.map(|it| {
+        let help = match it {
+            FrameOrder::ReplyOfLastBeat => "Take the reply to the last beat's frames, never wait",
+            FrameOrder::WaitForReply => "Send, then wait for this beat's own reply",
+        };
+        (it, it.name(), help)
+    }))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -196,11 +199,7 @@ impl Run {
     fn robot(&self) -> Result<Robot, Failure> {
         let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         self.hold.change(&mut robot.cycle);
-        robot.cycle.frame_order = match self.frame_order {
-            None => robot.cycle.frame_order,
-            Some(Order::ReplyOfLastBeat) => robot::FrameOrder::ReplyOfLastBeat,
-            Some(Order::WaitForReply) => robot::FrameOrder::WaitForReply,
-        };
+        robot.cycle.frame_order = self.frame_order.unwrap_or(robot.cycle.frame_order);
         Ok(robot)
     }
 }

@@ -122,7 +122,7 @@ impl<'a> Outcome<'a> {
             let in_fault = report.state.is_some_and(State::is_faulted);
             AxisOutcome {
                 name: &axis.name,
-                mode: robot::short_name(axis.mode),
+                mode: axis.mode.name(),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
                 stop: report.stop.map(trouble::stop_words),
                 not_enabled: standing.not_enabled(number),
