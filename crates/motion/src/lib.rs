@@ -38,7 +38,9 @@ pub mod units;
 
 pub use axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
 pub use convolution::{ConvolutionError, ConvolutionProfile, PathLimits, PathPoint};
-pub use kinematics::{DifferentialDrive, OmniBase, OmniWheel, SerialArm};
+#[cfg(feature = "arm")]
+pub use kinematics::SerialArm;
+pub use kinematics::{DifferentialDrive, OmniBase, OmniWheel};
 pub use odometry::{Odometry, OdometryError};
 pub use online::{
     AxisLimits, OnlineError, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits,

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use bridge::seam::OpenError as SeamError;
+#[cfg(feature = "devices")]
 use devices::StartError;
 use ethercat::main_device::ConfigurationError;
 use robot::FileError;
@@ -70,8 +71,15 @@ pub enum Error {
     #[error("{0}")]
     SharedMemory(String),
     /// Device beside the bus that does not start.
+    #[cfg(feature = "devices")]
     #[error(transparent)]
     Device(#[from] StartError),
+    /// Devices in the robot file, for a program without them.
+    #[cfg(not(feature = "devices"))]
+    #[error(
+        "the robot file has [[peripheral]], expected none in a program without devices: build it with the feature `devices` of onbeat"
+    )]
+    NoDevices,
     /// Recording that cannot be begun, or is not whole.
     #[error("{}: {why}", path.display())]
     Recording {

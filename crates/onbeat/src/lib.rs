@@ -89,6 +89,8 @@
 //! number of them go on after each other and, on interfaces of their own or simulated, beside each other. It puts
 //! back what it changed on the machine (profile C) when the run ends; what a killed process left behind, `onbeat run` puts back.
 //!
+//! Devices beside the bus (`[[peripheral]]` in the robot file) need the feature `devices`.
+//!
 //! # Modules and types
 //!
 //! | | |

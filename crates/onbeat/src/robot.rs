@@ -234,6 +234,13 @@ pub enum Control<'a> {
     Own(Make<'a>),
 }
 
+impl Control<'_> {
+    /// Controller of one's own that takes no part of the run.
+    pub fn own(controller: impl Controller + 'static) -> Self {
+        Self::Own(Box::new(|_| Box::new(controller)))
+    }
+}
+
 /// Maker of a controller.
 pub type Make<'a> = Box<dyn FnOnce(&mut Parts) -> Box<dyn Controller> + 'a>;
 

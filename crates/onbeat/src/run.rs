@@ -1,5 +1,9 @@
 //! A run, from the robot's description to its summary.
 
+#[cfg(feature = "devices")]
+mod beside;
+#[cfg(not(feature = "devices"))]
+#[path = "run/without_devices.rs"]
 mod beside;
 mod conditions;
 mod door;

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use onbeat::{
-    BringUpError, Controller, CycleEvent, Detail, Error, FaultRates, Faults, Finding, Happening, KeptOff,
-    Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle,
+    BringUpError, Control, Controller, CycleEvent, Detail, Error, FaultRates, Faults, Finding, Happening,
+    KeptOff, Notice, OpenError, Phase, Profile, Progress, Reporter, Robot, StopHandle,
 };
 
 /// Leaves all axes as they are.
@@ -39,8 +39,7 @@ fn a_run_after_one_that_was_stopped_runs_to_its_end() {
 /// Runs until so many cycles were seen, and then stops by the handle.
 fn stopping_after(cycles: u64, stop: &StopHandle, robot: Robot) -> onbeat::Summary {
     let mut reporter = Stops { cycles, stop: stop.clone(), phases: Vec::new(), events: 0 };
-    let own = onbeat::Control::Own(Box::new(|_| Box::new(Still)));
-    let summary = robot.run_by(own, &mut reporter).unwrap();
+    let summary = robot.run_by(Control::own(Still), &mut reporter).unwrap();
     // A look at the bring-up may come late.
     assert!(reporter.phases.ends_with(&[Phase::Measuring, Phase::Stopping]), "{:?}", reporter.phases);
     assert!(reporter.events > 0, "the bus came to Op");
@@ -184,8 +183,7 @@ fn notices_of_a_run_are_values() {
     let text = SIX_AXIS.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"off\"\n");
     let mut notices = Notices(Vec::new());
     let robot = Robot::parse(&text, "six-axis.toml").unwrap().without_seam().cycles(20);
-    let own = onbeat::Control::Own(Box::new(|_| Box::new(Still)));
-    robot.run_by(own, &mut notices).unwrap();
+    robot.run_by(Control::own(Still), &mut notices).unwrap();
     let unwatched = notices.0.iter().filter(|it| matches!(it, Notice::NoWatchdog { .. })).count();
     assert_eq!(unwatched, 6, "{:?}", notices.0);
 }

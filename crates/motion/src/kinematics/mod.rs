@@ -4,14 +4,16 @@
 //! |---|---|
 //! | [`differential`] | [`DifferentialDrive`]: two driven wheels |
 //! | [`omni`] | [`OmniBase`]: four wheels with rollers, Mecanum or omni |
-//! | [`arm`] | [`SerialArm`]: joints in a row, from URDF |
+//! | [`arm`] | [`SerialArm`]: joints in a row, from URDF (feature `arm`) |
 
+#[cfg(feature = "arm")]
 pub mod arm;
 pub mod differential;
 pub mod omni;
 
 use thiserror::Error;
 
+#[cfg(feature = "arm")]
 pub use self::arm::{
     ArmError, ArmJoint, InverseError, InverseSettings, JointKind, Reached, SerialArm, Workspace,
 };

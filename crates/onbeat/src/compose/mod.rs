@@ -6,6 +6,7 @@ pub mod axes;
 pub mod configuration;
 pub mod controller;
 pub mod link;
+#[cfg(feature = "devices")]
 pub mod peripherals;
 pub mod profile;
 pub mod robot_file;

@@ -3,9 +3,12 @@
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver};
 
+use bridge::seam::Builder;
 use devices::{Prepared, Running};
+use robot::Robot;
 
 use super::tasks::TaskBeside;
+use crate::compose::peripherals;
 use crate::{Error, Notice, Reporter};
 
 /// Devices whose tasks run. Dropped, all of them end.
@@ -14,9 +17,17 @@ pub(super) struct Beside {
     said: Receiver<String>,
 }
 
+/// Devices that are not started.
+pub(super) type Devices = Prepared;
+
+/// Makes the ports of the robot's devices, which are simulated where the bus is.
+pub(super) fn devices(robot: &Robot, simulated: bool, builder: &mut Builder) -> Result<Devices, Error> {
+    Ok(Prepared::new(&peripherals::peripherals(robot, simulated), builder)?)
+}
+
 impl Beside {
     /// Starts their tasks; each joins its two over the seam behind this socket.
-    pub(super) fn start(devices: Prepared, seam: &Path) -> Result<Self, Error> {
+    pub(super) fn start(devices: Devices, seam: &Path) -> Result<Self, Error> {
         let (say, said) = mpsc::channel();
         let running = devices.start(seam, move |line| {
             // Nobody listens any more only at the end.

@@ -1,11 +1,11 @@
 //! Lets other programs attach to the run.
 
 use bridge::seam::{Door, OpenError, PlaceError};
-use devices::{Peripheral, Prepared};
 use robot::Robot;
 use runtime::seam::Seam;
 use types::Signal;
 
+use super::beside::{self, Devices};
 use super::name::name;
 use crate::Error;
 use crate::compose::seam::{self, Mover, Ports};
@@ -19,7 +19,7 @@ pub(super) struct Open {
     /// The real-time ends of its ports.
     pub(super) ports: Ports,
     /// The devices beside the bus, not started.
-    pub(super) devices: Prepared,
+    pub(super) devices: Devices,
 }
 
 /// Opens the seam of `robot` under the name or path asked for, or one of its own. Where this user has no place for it:
@@ -32,13 +32,13 @@ pub(super) fn open(
     asked: Option<&str>,
     mover: Mover,
     signals: &[Signal],
-    devices: &[Peripheral],
+    simulated: bool,
 ) -> Result<Result<Open, String>, Error> {
     let name = name(robot, asked);
     for attempt in 1..=MOST_OF_A_NAME {
         let Some(name) = name.attempt(attempt) else { break };
         let seam::Seam { mut builder, rules, ports } = seam::seam(robot, &name.name, mover, signals)?;
-        let devices = Prepared::new(devices, &mut builder)?;
+        let devices = beside::devices(robot, simulated, &mut builder)?;
         if let Some(folder) = &name.folder {
             builder.folder(folder);
         }

@@ -13,13 +13,13 @@ use runtime::seam::Seam;
 use runtime::{axis, beat_number, interlock};
 use types::Signal;
 
-use super::beside::Beside;
+use super::beside::{Beside, Devices};
 use super::conditions::{Bus, SIMULATED};
 use super::door::{self, Open};
 use super::{SeamPlace, Settings, explain};
 use crate::compose::link::{self, RobotLink};
 use crate::compose::seam::Mover;
-use crate::compose::{axes, controller, peripherals, signals};
+use crate::compose::{axes, controller, signals};
 use crate::robot::Parts;
 use crate::{Control, Error, Notice, Reporter};
 
@@ -146,9 +146,7 @@ impl Settings {
             Control::Own(_) => Mover::Own,
             Control::AsDescribed => Mover::Controllers,
         };
-        // Simulated where the bus is.
-        let devices = peripherals::peripherals(robot, self.wire.interface.is_none());
-        let opened = door::open(robot, name, mover, signals, &devices)?;
+        let opened = door::open(robot, name, mover, signals, self.wire.interface.is_none())?;
         Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), |open| Seamed::Open(Box::new(open))))
     }
 
@@ -169,7 +167,7 @@ struct Around {
     seam: Option<Seam>,
     /// Why no other program can attach, if none can; `None` where none is wanted.
     door: Result<Door, Option<String>>,
-    devices: Option<devices::Prepared>,
+    devices: Option<Devices>,
     controller: Box<dyn Controller>,
     signals: Vec<Signal>,
 }
@@ -191,7 +189,7 @@ fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Error> {
 /// The devices beside the bus: their tasks join over the seam.
 fn start_devices(
     robot: &Robot,
-    devices: Option<devices::Prepared>,
+    devices: Option<Devices>,
     door: Option<&Door>,
     reporter: &mut dyn Reporter,
 ) -> Result<Option<Beside>, Error> {

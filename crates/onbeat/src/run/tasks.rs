@@ -3,7 +3,7 @@
 use bridge::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
 use machine::task::Counters;
 use runtime::disturbance::{CycleWatch, Disturbances, Subject};
-use runtime::task::{LiveReader, Task};
+use runtime::task::LiveReader;
 use timing::{CycleRecord, RunSummary, Statistics};
 
 /// All of them, and the watch over them if there is one.
@@ -69,7 +69,8 @@ impl Tasks {
 }
 
 impl TaskBeside {
-    pub(super) fn new(task: &Task) -> Self {
+    #[cfg(feature = "devices")]
+    pub(super) fn new(task: &runtime::task::Task) -> Self {
         let told = TaskDiagnostics {
             name: task.name().to_owned(),
             thread: task.tid(),

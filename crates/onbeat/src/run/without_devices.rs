@@ -1,0 +1,36 @@
+//! In place of the devices beside the bus, for a program without them.
+
+use std::path::Path;
+
+use bridge::seam::Builder;
+use robot::Robot;
+
+use super::tasks::TaskBeside;
+use crate::{Error, Reporter};
+
+/// Devices that are not there.
+pub(super) enum Beside {}
+
+/// Devices that are not started.
+pub(super) type Devices = ();
+
+/// Refuses a robot with devices.
+pub(super) fn devices(robot: &Robot, _: bool, _: &mut Builder) -> Result<Devices, Error> {
+    if robot.peripherals.is_empty() { Ok(()) } else { Err(Error::NoDevices) }
+}
+
+impl Beside {
+    pub(super) fn start((): Devices, _: &Path) -> Result<Self, Error> {
+        Err(Error::NoDevices)
+    }
+
+    pub(super) fn look(&self, _: &mut dyn Reporter) {}
+
+    pub(super) fn refusals(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(super) fn tasks(&self) -> Vec<TaskBeside> {
+        Vec::new()
+    }
+}
