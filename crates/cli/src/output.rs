@@ -26,7 +26,7 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
 /// The same, for the end of a run: an output that takes nothing does not keep the process.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_or_give_up(text: String) -> Result<(), Failure> {
     let text: Arc<str> = text.into();
     let shared = Arc::clone(&text);
