@@ -1,6 +1,7 @@
 //! The seam of a robot: what those outside are told of it, and the ports they may open.
 
 use std::fs;
+use std::time::Duration;
 
 use bridge::channel::{Kind, Port};
 use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
@@ -9,7 +10,7 @@ use bridge::seam::Builder;
 use ethercat::cia402::CyclicMode;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use robot::{BaseKind, ControllerKind, Robot, SeamPortKind, short_name};
-use runtime::seam::{AxisRules, BaseRules, Rules, Takes};
+use runtime::seam::{AxisRules, BaseRules, Commanded, Rules, Takes};
 use types::Signal;
 
 use super::signals;
@@ -49,8 +50,11 @@ pub(crate) enum Mover {
 
 /// The seam of `robot`, called `name`.
 pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Result<Seam, Failure> {
-    let signals = signals::described(robot, signals);
-    let mut builder = Builder::new(name, &Description { signals, ..description(robot, mover)? });
+    let described = signals::described(robot, signals);
+    let mut builder = Builder::new(name, &Description { signals: described, ..description(robot, mover)? });
+    if robot.seam.force {
+        builder.forces(signals);
+    }
     if let Some(group) = &robot.seam.group {
         builder.group(group_number(group)?);
     }
@@ -69,7 +73,7 @@ pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) 
     };
     let others = robot.seam.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
     let ports = Ports([requests, orders].into_iter().chain(others).collect());
-    Ok(Seam { builder, rules: rules(robot, mover), ports })
+    Ok(Seam { builder, rules: Rules { signals: Commanded::of(signals), ..rules(robot, mover) }, ports })
 }
 
 /// What those outside are told of `robot`. The ports are for the builder to add, the signals are known in PreOp.
@@ -83,7 +87,8 @@ pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Fa
     Ok(Description {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         robot: robot.name.clone(),
-        period_ns: u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX),
+        period_ns: nanoseconds(robot.cycle.period),
+        longest_time_to_live_ns: nanoseconds(robot.seam.longest_time_to_live),
         axes: (0..robot.axes.len()).map(|axis| axis_description(robot, axis)).collect(),
         controllers: match mover {
             Mover::Controllers => robot.controllers.iter().map(controller).collect(),
@@ -101,6 +106,10 @@ pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Fa
         signals: Vec::new(),
         ports: Vec::new(),
     })
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// It may move every axis.
@@ -150,6 +159,8 @@ fn rules(robot: &Robot, mover: Mover) -> Rules {
             velocity: MetresPerSecond(base.limits.velocity),
             yaw: RadiansPerSecond(base.limits.yaw),
         }),
+        // They are known in PreOp.
+        signals: Vec::new(),
         longest_time_to_live: robot.seam.longest_time_to_live,
     }
 }

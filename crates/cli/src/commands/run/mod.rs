@@ -167,8 +167,8 @@ impl Run {
             return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
         }
         let overrun = OverrunOutcome::of(robot.cycle.overrun, ended.overruns, ended.stopped_by_overrun);
-        let outcome =
-            Outcome::new(&standing, &findings, &ended.signals, &measured, conditions, &granted, overrun);
+        let signals = (ended.signals.as_slice(), ended.signal_counters);
+        let outcome = Outcome::new(&standing, &findings, signals, &measured, conditions, &granted, overrun);
         let (table, json) = (outcome.table(), outcome.json()?);
         let exported = measured.explanation.as_ref().map(|it| self.explain.export(it));
         let mut written = Written { notes: Vec::new(), verdict };

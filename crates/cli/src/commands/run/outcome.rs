@@ -12,7 +12,7 @@ use machine::conditions::Conditions;
 use robot::Robot;
 use runtime::controller::AxisReport;
 use runtime::profile::{Grants, Scheduling};
-use runtime::signal::SignalState;
+use runtime::signal::{Counters, SignalState};
 use runtime::verdict::Finding;
 use serde::Serialize;
 use timing::{AskedAndGranted, RunConditions, RunSummary, RunTable};
@@ -32,6 +32,7 @@ pub(super) struct Outcome<'a> {
     axes: Vec<AxisOutcome<'a>>,
     sub_devices: Vec<SubDeviceOutcome<'a>>,
     signals: Vec<SignalOutcome<'a>>,
+    signal_counters: SignalCounters,
     frames: Frames,
     /// Findings, each with its exit code; the highest counts, of these and of files that are not whole.
     findings: Vec<FindingOutcome>,
@@ -82,6 +83,14 @@ struct SignalOutcome<'a> {
     value: serde_json::Value,
     unit: &'a str,
     fresh: bool,
+    forced: bool,
+}
+
+/// Values set to outputs that could not be.
+#[derive(Serialize)]
+struct SignalCounters {
+    clamped: u64,
+    refused: u64,
 }
 
 /// A SubDevice in the last cycle before the stop.
@@ -125,7 +134,7 @@ impl<'a> Outcome<'a> {
     pub(super) fn new(
         standing: &Standing<'a>,
         findings: &[Finding],
-        signals: &'a [(Signal, SignalState)],
+        (signals, Counters { clamped, refused }): (&'a [(Signal, SignalState)], Counters),
         measured: &'a Measured,
         conditions: RunConditions,
         granted: &Grants,
@@ -168,8 +177,10 @@ impl<'a> Outcome<'a> {
                     value: words::signals::value(state.value),
                     unit: &signal.unit,
                     fresh: state.fresh,
+                    forced: state.forced,
                 })
                 .collect(),
+            signal_counters: SignalCounters { clamped, refused },
             frames: Frames::new(&status.reception, status.link_errors),
             findings: findings.collect(),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),
