@@ -51,7 +51,7 @@ fn a_run_ends_with_its_signals() {
     let pressure = signal("pressure")["value"].as_f64().expect("a number");
     assert!((33.0..=67.0).contains(&pressure) && signal("pressure")["unit"] == "bar", "{pressure}");
     // Entries without a name, and what an axis writes.
-    assert_eq!(signal("switches.0x6010:01")["value"], false);
+    assert_eq!(signal("switches.0x6020:01")["value"], false);
     assert_eq!(signal("spindle.statusword")["value"].as_u64().map(|word| word & 0x6F), Some(0x27));
     assert_eq!(signal("spindle.controlword")["value"], 0x0F);
 }
