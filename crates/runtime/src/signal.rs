@@ -76,7 +76,7 @@ struct Forced {
     until: Instant,
 }
 
-/// What decides over outputs in one cycle.
+/// Circumstances of one cycle that decide over outputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Governing {
     /// Validity of the command from outside.

@@ -370,6 +370,30 @@ fn an_output_of_the_outside_is_commanded_goes_stale_and_is_commanded_again() {
 }
 
 #[test]
+fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
+    let (tell, told) = channel();
+    let on = [Some(Value::Bool(true))];
+    let mut signals = with_outside();
+    signals[6] = lamp(
+        3,
+        OutputBehaviour { writer: Setter::Outside, on_return: Some(0), ..OutputBehaviour::default() },
+    );
+    play_outside("returned", signals, 200, move |stage, outside| {
+        match stage.in_op {
+            10 | 150 => outside.send(stage.beat, &on, Duration::from_secs(60)),
+            30 => stage.act.send(Act::Cut).unwrap(),
+            80 => stage.act.send(Act::Mend).unwrap(),
+            _ => {}
+        }
+        if [25, 140, 160].contains(&stage.in_op) {
+            tell.send((outside.state.signals[6].word, outside.state.command.freshness)).unwrap();
+        }
+    });
+    let told: Vec<_> = told.try_iter().collect();
+    assert_eq!(told, [1, 0, 1].map(|word| (word, state::Freshness::Fresh)));
+}
+
+#[test]
 fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason() {
     let valve = OutputBehaviour { writer: Setter::Outside, ..OutputBehaviour::default() };
     let word = signal("valve", LAMPS, 4, ValueType::Unsigned(3), Flow::Output(valve));
@@ -405,7 +429,9 @@ fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason
 fn a_force_wins_over_the_controller_until_its_time_is_over_or_it_is_released_and_the_stop_over_it() {
     let (tell, told) = channel();
     let second = 5;
-    let played = play_outside("forced", with_outside(), 300, move |stage, outside| {
+    let mut signals = with_outside();
+    signals[4] = lamp(1, OutputBehaviour { on_stop: 1, ..OutputBehaviour::default() });
+    let played = play_outside("forced", signals, 300, move |stage, outside| {
         let force = |time| outside.attachment.force(second, Value::Bool(true), time).unwrap();
         match stage.in_op {
             // From the next cycle on.
@@ -422,7 +448,8 @@ fn a_force_wins_over_the_controller_until_its_time_is_over_or_it_is_released_and
         assert_eq!(shown.word == 1, shown.forced);
         tell.send((stage.in_op, stage.io.is_forced(lamp))).unwrap();
     });
-    assert_eq!(played.levels, [0, 2, 0, 2, 0, 2, 0]);
+    // The stop lights the first lamp, and takes the force off the second one.
+    assert_eq!(played.levels, [0, 2, 0, 2, 0, 2, 1, 0]);
     let told: Vec<_> = told.try_iter().collect();
     let forced = |from: u64, to: u64| told.iter().filter(|it| it.1 && (from..to).contains(&it.0)).count();
     assert!((29..=31).contains(&forced(0, 100)), "{}", forced(0, 100));

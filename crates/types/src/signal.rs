@@ -237,7 +237,7 @@ pub enum Flow {
 /// What becomes of an output, in bits of its entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputBehaviour {
-    /// The only one who sets it.
+    /// Its only setter.
     pub writer: Writer,
     /// From the start on, until it is set.
     pub initial: u64,
@@ -255,7 +255,7 @@ pub enum Writer {
     /// The controller.
     #[default]
     Controller,
-    /// Whoever holds the lease of commands.
+    /// The holder of the lease of commands.
     Outside,
 }
 

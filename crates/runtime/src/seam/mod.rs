@@ -85,8 +85,8 @@ impl Seam {
         self.asked.freshness = self.holds_until.map_or(Freshness::Never, fresh);
     }
 
-    /// Signals as those outside want them, and the robot file over them: forces that were asked for, what decides in this
-    /// cycle, and the values of a command that came with it.
+    /// Governs the signals of this cycle: forces that were asked for, the robot file over them, and the values of a command
+    /// that came with this cycle.
     pub(crate) fn govern(&mut self, signals: &mut Signals, governing: Governing) {
         for _ in 0..FORCES {
             let Some(force) = self.ends.forces.hear() else { break };
