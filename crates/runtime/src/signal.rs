@@ -203,7 +203,7 @@ impl Signals {
     pub(crate) fn command(&mut self, values: &[Option<Value>]) {
         for (index, value) in values.iter().enumerate() {
             if let (Some(&place), Some(value)) = (self.commanded.get(index), *value) {
-                self.set(place, value);
+                self.put(place, value);
             }
         }
     }
@@ -315,7 +315,16 @@ impl Signals {
         Some(state.state(signal))
     }
 
+    /// Sets an output as the controller: one of the outside has another writer.
     fn set(&mut self, place: usize, value: Value) {
+        if self.signals.get(place).is_some_and(Signal::is_commanded) {
+            self.counters.refused += 1;
+        } else {
+            self.put(place, value);
+        }
+    }
+
+    fn put(&mut self, place: usize, value: Value) {
         let (Some(signal), Some(state)) = (self.signals.get(place), self.states.get_mut(place)) else {
             return;
         };
@@ -429,6 +438,8 @@ mod tests {
         assert_eq!(value(&signals), 100, "nothing is asked of it");
         signals.command(&[Some(Value::Unsigned(120))]);
         assert_eq!(value(&signals), 120);
+        signals.set(0, Value::Unsigned(90));
+        assert_eq!((value(&signals), signals.counters.refused), (120, 1), "no controller sets it");
         signals.govern(own(true, false));
         signals.command(&[Some(Value::Unsigned(130))]);
         assert_eq!(value(&signals), 12, "its time is over before it is read");
