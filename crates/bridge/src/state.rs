@@ -37,7 +37,7 @@ pub struct State {
 pub struct SignalCounters {
     /// Beyond the range: the nearest value within it was taken.
     pub clamped: u64,
-    /// Not finite: the value before stayed.
+    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
     pub refused: u64,
 }
 

@@ -49,7 +49,7 @@ pub struct SignalState {
 pub struct Counters {
     /// Beyond the range: the nearest value within it was taken.
     pub clamped: u64,
-    /// Not finite: the value before stayed.
+    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
     pub refused: u64,
 }
 
