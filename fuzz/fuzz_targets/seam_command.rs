@@ -1,5 +1,5 @@
 //! Whoever holds the command lease, or held it, in any language, may write anything into its region at any time: the
-//! cycle's side never panics, waits or reads elsewhere, what it takes for a command has no more axes than the robot, and
+//! cycle's side never panics, waits or reads elsewhere, what it takes for a command has no more axes and signals than the robot, and
 //! nobody is heard any more once the cycle has looked after the end of the lease.
 //!
 //! The input is a schedule of several holders: each byte says what happens next - the lease is given back, the next one
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
 use bridge::command::{Command, Read};
-use bridge::description::{AxisDescription, Description};
+use bridge::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
 use bridge::door::protocol::Request;
 use bridge::seam::{Builder, Door, RealTimeEnds};
 use libfuzzer_sys::fuzz_target;
@@ -24,6 +24,12 @@ use rustix::net::{
 };
 
 const AXES: usize = 3;
+
+/// Outputs that are set from outside.
+const SIGNALS: usize = 2;
+
+/// Words before the axes.
+const FIXED: usize = 9;
 
 /// Former holders that keep their regions.
 const REMEMBERED: usize = 4;
@@ -54,7 +60,7 @@ fuzz_target!(|bytes: &[u8]| {
 fn look(schedule: &mut Schedule<'_>, ends: &mut RealTimeEnds, command: &mut Command) {
     let before = command.clone();
     let read = ends.command.newest(command);
-    assert!(command.axes.len() <= AXES);
+    assert!(command.axes.len() <= AXES && command.signals.len() <= SIGNALS);
     if read != Read::New {
         // Compared as text: NaN is no equal of itself.
         assert_eq!(format!("{command:?}"), format!("{before:?}"), "{read:?} changed the command");
@@ -121,12 +127,18 @@ impl Schedule<'_> {
         let slot = 128 + (number % 4) * words * 8;
         region.store(slot, &(2 * number - 1).to_ne_bytes());
         let payload: Vec<u8> = bytes.take(48).collect();
-        let mut publication = [0_u8; (8 + 2 * AXES) * 8];
+        let mut publication = [0_u8; (FIXED + 2 * AXES + 2 * SIGNALS) * 8];
         publication[..8].copy_from_slice(&number.to_ne_bytes());
         publication[24] = 1;
-        publication[32..32 + payload.len()].copy_from_slice(&payload);
         publication[56] = AXES as u8;
-        publication[57..64].fill(0);
+        publication[64] = SIGNALS as u8;
+        // The twist, the first axis, the kind of the first signal's value.
+        let parts = [(0, 4, 3), (3, FIXED, 2), (5, FIXED + 2 * AXES, 1)];
+        for (from, to, words) in parts {
+            let part = payload.get(from * 8..).unwrap_or_default();
+            let part = &part[..part.len().min(words * 8)];
+            publication[to * 8..to * 8 + part.len()].copy_from_slice(part);
+        }
         region.store(slot + 8, &publication);
         region.store(slot, &(2 * number).to_ne_bytes());
         region.store(64, &number.to_ne_bytes());
@@ -158,7 +170,9 @@ fn open() -> (RealTimeEnds, Door) {
         velocity_limit: 1.0,
         effort_limit: 1.0,
     };
-    let description = Description { axes: vec![axis; AXES], ..Description::default() };
+    let signal = SignalDescription { writer: Some(OUTSIDE.into()), ..SignalDescription::default() };
+    let (axes, signals) = (vec![axis; AXES], vec![signal; SIGNALS]);
+    let description = Description { axes, signals, ..Description::default() };
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut seam = Builder::new("fuzz", &description);

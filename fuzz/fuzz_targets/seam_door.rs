@@ -13,6 +13,8 @@ use bridge::door::protocol::Request;
 use bridge::seam::{Builder, Door, RealTimeEnds};
 use libfuzzer_sys::fuzz_target;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
+use types::signal::Flow;
+use types::{Signal, ValueType};
 
 static SEAM: OnceLock<Mutex<(RealTimeEnds, Door, Port)>> = OnceLock::new();
 
@@ -39,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
         match rustix::io::retry_on_intr(|| rustix::net::recv(&line, &mut reply, RecvFlags::empty())) {
             Ok((length @ 8.., _)) => {
                 assert_eq!(&reply[..4], b"onbd", "{length} bytes");
-                // Version, Malformed, Failed.
+                // Version, Malformed, Failed; a force that cannot be is refused, and its visitor stays.
                 refused = matches!(reply[6], 1 | 2 | 7);
                 assert!(refused || Request::parse(message).is_ok(), "{message:?} was taken for a request");
             }
@@ -56,7 +58,18 @@ fn open() -> (RealTimeEnds, Door, Port) {
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut seam = Builder::new("fuzz", &Description::default());
-    seam.folder(folder);
+    // One input, which can be forced.
+    let signal = Signal {
+        name: "door".into(),
+        sub_device: 0,
+        bit_offset: 0,
+        value_type: ValueType::Signed(16),
+        unit: String::new(),
+        scaling: None,
+        range: None,
+        flow: Flow::Input,
+    };
+    seam.folder(folder).forces(&[signal]);
     let mut port = seam.port("p", Kind::Stream { size: 64 }).unwrap();
     port.bind();
     let (ends, door) = seam.open().unwrap();

@@ -23,6 +23,8 @@ from ._native import (
     Port,
     PortError,
     RequestRefusedError,
+    Signal,
+    SignalCounters,
     Spread,
     State,
     Timing,
@@ -36,6 +38,7 @@ from .description import (
     ControllerDescription,
     Description,
     PortDescription,
+    SignalDescription,
 )
 from .requests import Requests
 from .trajectory import Point, Tolerance, Trajectories, Trajectory
@@ -65,6 +68,9 @@ __all__ = [
     "Position",
     "RequestRefusedError",
     "Requests",
+    "Signal",
+    "SignalCounters",
+    "SignalDescription",
     "Spread",
     "State",
     "Target",

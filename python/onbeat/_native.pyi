@@ -106,6 +106,9 @@ class CommandState:
         """Why the last one was refused."""
     @property
     def last_refused_axis(self) -> int | None: ...
+    @property
+    def last_refused_signal(self) -> int | None:
+        """Index in the description."""
 
 class Control:
     """What moves the axes."""
@@ -162,6 +165,26 @@ class Axis:
     @property
     def target_effort(self) -> float: ...
 
+class Signal:
+    """One signal."""
+
+    @property
+    def value(self) -> bool | int | float: ...
+    @property
+    def fresh(self) -> bool:
+        """An input came in with this cycle, an output was taken by its SubDevice."""
+    @property
+    def forced(self) -> bool:
+        """Somebody holds it at this value."""
+
+class SignalCounters:
+    """Values the controller set to outputs that could not be."""
+
+    @property
+    def clamped(self) -> int: ...
+    @property
+    def refused(self) -> int: ...
+
 class State:
     """A cycle at the end of one beat. ``numpy.asarray`` takes its arrays without a copy."""
 
@@ -182,6 +205,13 @@ class State:
     def base(self) -> Base: ...
     @property
     def axes(self) -> list[Axis]: ...
+    @property
+    def signals(self) -> list[Signal]:
+        """In the order of the description."""
+    def signal(self, name: str) -> Signal:
+        """The signal of this name; KeyError names those there are."""
+    @property
+    def signal_counters(self) -> SignalCounters: ...
     @property
     def positions(self) -> array[float]: ...
     @property
@@ -222,7 +252,11 @@ class Port:
 
 class Lease:
     def send(
-        self, twist: tuple[float, float, float] | None, axes: list[tuple[int, float] | None], ttl: float
+        self,
+        twist: tuple[float, float, float] | None,
+        axes: list[tuple[int, float] | None],
+        signals: list[bool | int | float | None],
+        ttl: float,
     ) -> int: ...
     def close(self) -> None: ...
     @property
@@ -280,6 +314,8 @@ class Cycle:
     def state(self) -> State: ...
     def next_state(self, after: int | None = None, *, timeout: float | None = None) -> State: ...
     def lease(self) -> Lease: ...
+    def force(self, signal: int, value: bool | int | float, time: float) -> None: ...
+    def release(self, signal: int | None = None) -> None: ...
     def open_port(self, name: str) -> Port: ...
     def open_control(self) -> ControlPort: ...
     def open_trajectories(self) -> TrajectoryPort: ...

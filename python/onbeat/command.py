@@ -43,6 +43,8 @@ class Effort:
 
 Target = Union[Position, Velocity, Effort]
 
+Value = Union[bool, int, float]
+
 _KINDS: dict[type[object], int] = {Position: 0, Velocity: 1, Effort: 2}
 
 
@@ -59,16 +61,32 @@ class Command:
         ttl: float,
         twist: Twist | None = None,
         axes: Mapping[str, Target] | Sequence[Target | None] | None = None,
+        signals: Mapping[str, Value] | None = None,
     ) -> int:
         """Gives a command in place of the one before, and returns its sequence number.
 
         ``ttl`` is how long it holds, s: when it is over the axes stop as the robot file says. ``axes`` names targets by
-        axis, or lists one for each in the description's order; ``None`` asks nothing of an axis. The cycle checks every
-        number before anything moves; what it refuses is counted in ``state().command``.
+        axis, or lists one for each in the description's order; ``None`` asks nothing of an axis. ``signals`` gives values to
+        outputs that the robot file lets be commanded from outside (``writer = "outside"``); the others stay as they are.
+        The cycle checks every number before anything moves; what it refuses is counted in ``state().command``.
         """
         return self._lease.send(
-            None if twist is None else (twist.x, twist.y, twist.yaw), self._targets(axes), ttl
+            None if twist is None else (twist.x, twist.y, twist.yaw),
+            self._targets(axes),
+            self._values(signals or {}),
+            ttl,
         )
+
+    def _values(self, signals: Mapping[str, Value]) -> list[Value | None]:
+        commanded = [it.name for it in self._description.signals if it.writer == "outside"]
+        values: list[Value | None] = [None] * len(commanded)
+        for name, value in signals.items():
+            writer = self._description.signals[self._description.signal(name)].writer
+            if writer != "outside":
+                found = "is an input" if writer is None else f"is written by {writer}"
+                raise _native.CommandError(f'signal "{name}" {found}, expected an output with writer = "outside"')
+            values[commanded.index(name)] = value
+        return values
 
     def _targets(
         self, axes: Mapping[str, Target] | Sequence[Target | None] | None

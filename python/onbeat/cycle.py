@@ -93,6 +93,17 @@ class Cycle:
         """Takes the lease of commands; LeaseError says who has it."""
         return Command(self._native.lease(), self.description)
 
+    def force(self, signal: str, value: bool | int | float, *, time: float) -> None:
+        """Holds an input or an output at a value, whoever else writes it, for ``time`` seconds or until it is released.
+
+        Needs no lease, and goes on without this program. CommandError says why not.
+        """
+        self._native.force(self.description.signal(signal), value, time)
+
+    def release(self, signal: str | None = None) -> None:
+        """Releases a forced signal, or all."""
+        self._native.release(None if signal is None else self.description.signal(signal))
+
     def port(self, name: str) -> _native.Port:
         """Opens a port; PortError says who has it open, or which there are."""
         return self._native.open_port(name)

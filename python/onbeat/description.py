@@ -23,6 +23,24 @@ class AxisDescription:
 
 
 @dataclass(frozen=True)
+class SignalDescription:
+    """Process data by name."""
+
+    name: str
+    sub_device: str
+    direction: str
+    """``input`` or ``output``."""
+    type: str
+    """Of its entry: ``bool``, ``uint16``, ``int12``, ``float``, ``double``."""
+    kind: str
+    """Of its value: ``bool``, ``unsigned``, ``signed`` or ``real``."""
+    unit: str
+    range: tuple[float, float] | None
+    writer: str | None
+    """Of an output: ``controller``, ``outside`` (it can be commanded), or a part of the robot."""
+
+
+@dataclass(frozen=True)
 class ControllerDescription:
     """One controller."""
 
@@ -74,6 +92,7 @@ class Description:
     urdf: str | None
     """Text of its arm's URDF."""
     sub_devices: tuple[str, ...]
+    signals: tuple[SignalDescription, ...]
     ports: tuple[PortDescription, ...]
 
     def axis(self, name: str) -> int:
@@ -82,6 +101,13 @@ class Description:
             if axis.name == name:
                 return index
         raise KeyError(_none("axis", name, [axis.name for axis in self.axes]))
+
+    def signal(self, name: str) -> int:
+        """The index of the signal of this name; KeyError names those there are."""
+        for index, signal in enumerate(self.signals):
+            if signal.name == name:
+                return index
+        raise KeyError(_none("signal", name, [it.name for it in self.signals]))
 
     def controller(self, name: str) -> int:
         """The index of the controller of this name; KeyError names those there are."""
@@ -106,6 +132,7 @@ def parse(document: str) -> Description:
         base=None if base is None else BaseDescription(**_known(BaseDescription, base)),
         urdf=it["urdf"],
         sub_devices=tuple(it["sub_devices"]),
+        signals=tuple(_signal(signal) for signal in it["signals"]),
         ports=tuple(PortDescription(**_known(PortDescription, port)) for port in it["ports"]),
     )
 
@@ -115,6 +142,12 @@ def _axis(it: dict[str, Any]) -> AxisDescription:
     known = _known(AxisDescription, it)
     known["position_limits"] = None if limits is None else (limits[0], limits[1])
     return AxisDescription(**known)
+
+
+def _signal(it: dict[str, Any]) -> SignalDescription:
+    known = _known(SignalDescription, it)
+    known["range"] = None if it["range"] is None else (it["range"][0], it["range"][1])
+    return SignalDescription(**known)
 
 
 def _known(kind: Any, it: dict[str, Any]) -> dict[str, Any]:

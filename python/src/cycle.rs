@@ -1,11 +1,14 @@
 //! A running cycle, attached to, and the lease of its commands.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridge::attach::{AttachError, Attachment, FindError, LeaseError as NoLease, PortError as NoPort};
+use bridge::attach::{
+    AttachError, Attachment, FindError, ForceError, LeaseError as NoLease, PortError as NoPort,
+};
 use bridge::command::{self, AxisTarget, Command, SendError, Twist};
+use bridge::description::Description;
 use bridge::state::{self, ReadError};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
@@ -14,7 +17,7 @@ use crate::errors::{
     CommandError, CycleEndedError, LeaseError, NoCycleError, OnbeatError, PortError, ended,
 };
 use crate::ports::{ControlPort, Port, TrajectoryPort};
-use crate::state::State;
+use crate::state::{SignalValue, State};
 use crate::wait;
 
 /// Attaches to the one running cycle, the one of this name, or the one at this socket.
@@ -42,11 +45,13 @@ pub(crate) struct Cycle {
     /// `None` once closed.
     attached: Mutex<Option<Attachment>>,
     reader: state::Reader,
+    description: Arc<Description>,
 }
 
 impl Cycle {
     fn new(attached: Attachment) -> Self {
-        Self { reader: attached.state(), attached: Mutex::new(Some(attached)) }
+        let description = Arc::new(attached.description().clone());
+        Self { reader: attached.state(), description, attached: Mutex::new(Some(attached)) }
     }
 
     fn with<T>(&self, work: impl FnOnce(&Attachment) -> PyResult<T>) -> PyResult<T> {
@@ -109,7 +114,8 @@ impl Cycle {
     /// The newest state.
     fn state(&self) -> PyResult<State> {
         self.with(|_| Ok(()))?;
-        self.reader.read().map(State::new).map_err(|error| OnbeatError::new_err(error.to_string()))
+        let state = self.reader.read().map_err(|error| OnbeatError::new_err(error.to_string()))?;
+        Ok(State::new(state, Arc::clone(&self.description)))
     }
 
     /// Waits for a state of a later beat than this one, and gives it.
@@ -139,13 +145,25 @@ impl Cycle {
             Ok(None)
         })?;
         let late = || PyTimeoutError::new_err("no new beat in that time: the cycle stands still");
-        found.map(State::new).ok_or_else(late)
+        found.map(|state| State::new(state, Arc::clone(&self.description))).ok_or_else(late)
     }
 
     /// Takes the lease of commands.
     fn lease(&self, py: Python<'_>) -> PyResult<Lease> {
         let writer = py.detach(|| self.with(|attached| attached.command().map_err(of_lease)))?;
         Ok(Lease { writer: Mutex::new(Some(writer)) })
+    }
+
+    /// Holds a signal, by its index in the description, at a value for so many seconds.
+    fn force(&self, py: Python<'_>, signal: usize, value: SignalValue, time: f64) -> PyResult<()> {
+        let time = wait::seconds("time", time)?;
+        py.detach(|| self.with(|attached| attached.force(signal, value.into(), time).map_err(of_force)))
+    }
+
+    /// Releases a signal, or all that are forced.
+    #[pyo3(signature = (signal = None))]
+    fn release(&self, py: Python<'_>, signal: Option<usize>) -> PyResult<()> {
+        py.detach(|| self.with(|attached| attached.release(signal).map_err(of_force)))
     }
 
     /// Opens a port.
@@ -187,8 +205,14 @@ type Target = (u8, f64);
 #[pymethods]
 impl Lease {
     /// Gives a command, and returns its sequence number.
-    #[pyo3(signature = (twist, axes, ttl))]
-    fn send(&self, twist: Option<(f64, f64, f64)>, axes: Vec<Option<Target>>, ttl: f64) -> PyResult<u64> {
+    #[pyo3(signature = (twist, axes, signals, ttl))]
+    fn send(
+        &self,
+        twist: Option<(f64, f64, f64)>,
+        axes: Vec<Option<Target>>,
+        signals: Vec<Option<SignalValue>>,
+        ttl: f64,
+    ) -> PyResult<u64> {
         let holds = wait::seconds("ttl", ttl)?;
         let target = |(kind, value): Target| match kind {
             0 => Ok(AxisTarget::Position(value)),
@@ -200,13 +224,14 @@ impl Lease {
             time_to_live_ns: u64::try_from(holds.as_nanos()).unwrap_or(u64::MAX),
             twist: twist.map(|(x, y, yaw)| Twist { x, y, yaw }),
             axes: axes.into_iter().map(|axis| axis.map(target).transpose()).collect::<PyResult<_>>()?,
+            signals: signals.into_iter().map(|value| value.map(Into::into)).collect(),
             ..Command::default()
         };
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let given_back = || LeaseError::new_err("this lease was given back: take it again");
         writer.as_mut().ok_or_else(given_back)?.send(&command).map_err(|error| match error {
             SendError::Ended => CycleEndedError::new_err(error.to_string()),
-            SendError::Axes { .. } => CommandError::new_err(error.to_string()),
+            SendError::Axes { .. } | SendError::Signals { .. } => CommandError::new_err(error.to_string()),
         })
     }
 
@@ -241,6 +266,14 @@ fn of_lease(error: NoLease) -> PyErr {
         NoLease::Attach(AttachError::Nobody { .. }) => ended(),
         NoLease::Attach(error) => of_attach(error),
         _ => LeaseError::new_err(error.to_string()),
+    }
+}
+
+fn of_force(error: ForceError) -> PyErr {
+    match error {
+        ForceError::Attach(AttachError::Nobody { .. }) => ended(),
+        ForceError::Attach(error) => of_attach(error),
+        _ => CommandError::new_err(error.to_string()),
     }
 }
 

@@ -28,5 +28,7 @@ mod _native {
     #[pymodule_export]
     use crate::ports::{ControlPort, Port, TrajectoryPort, TrajectoryReport};
     #[pymodule_export]
-    use crate::state::{Axis, Base, Bus, CommandState, Control, Spread, State, Timing};
+    use crate::state::{
+        Axis, Base, Bus, CommandState, Control, Signal, SignalCounters, Spread, State, Timing,
+    };
 }

@@ -1,6 +1,10 @@
 //! The state of a cycle for Python: the bridge's, with codes as words.
 
+use std::sync::Arc;
+
+use bridge::description::Description;
 use bridge::{state, words};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -8,11 +12,19 @@ use pyo3::types::PyBytes;
 #[pyclass(frozen, module = "onbeat")]
 pub(crate) struct State {
     it: state::State,
+    description: Arc<Description>,
 }
 
 impl State {
-    pub(crate) fn new(it: state::State) -> Self {
-        Self { it }
+    pub(crate) fn new(it: state::State, description: Arc<Description>) -> Self {
+        Self { it, description }
+    }
+
+    fn signal_at(&self, place: usize) -> Option<Signal> {
+        let it = self.it.signals.get(place)?;
+        let described = self.description.signals.get(place)?;
+        let value = it.value(&described.kind).into();
+        Some(Signal { value, fresh: it.fresh, forced: it.forced })
     }
 
     /// One number of each axis, as an array of doubles: numpy takes it without a copy.
@@ -77,6 +89,8 @@ impl State {
             last_refusal: words::refusal(it.last_refusal).map(words::Words::into_owned),
             last_refused_axis: (it.last_refusal != 0 && it.last_refused_axis != u16::MAX)
                 .then_some(it.last_refused_axis),
+            last_refused_signal: (it.last_refusal != 0 && it.last_refused_signal != u16::MAX)
+                .then_some(it.last_refused_signal),
         }
     }
 
@@ -101,6 +115,27 @@ impl State {
     #[getter]
     fn axes(&self) -> Vec<Axis> {
         self.it.axes.iter().map(Axis::new).collect()
+    }
+
+    #[getter]
+    fn signals(&self) -> Vec<Signal> {
+        (0..self.it.signals.len()).filter_map(|place| self.signal_at(place)).collect()
+    }
+
+    /// The signal of this name.
+    fn signal(&self, name: &str) -> PyResult<Signal> {
+        let place = self.description.signals.iter().position(|it| it.name == name);
+        place.and_then(|place| self.signal_at(place)).ok_or_else(|| {
+            let names: Vec<&str> = self.description.signals.iter().map(|it| it.name.as_str()).collect();
+            let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            PyKeyError::new_err(format!("there is no signal '{name}'; there are: {known}"))
+        })
+    }
+
+    #[getter]
+    fn signal_counters(&self) -> SignalCounters {
+        let state::SignalCounters { clamped, refused } = self.it.signal_counters;
+        SignalCounters { clamped, refused }
     }
 
     #[getter]
@@ -140,6 +175,37 @@ impl State {
             words::stage(self.it.bus.stage),
             self.it.axes.len()
         )
+    }
+}
+
+/// A value of a signal: a `bool`, an `int` or a `float`.
+#[derive(Clone, Copy, Debug, FromPyObject, IntoPyObject)]
+pub(crate) enum SignalValue {
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Real(f64),
+}
+
+impl From<state::Value> for SignalValue {
+    fn from(value: state::Value) -> Self {
+        match value {
+            state::Value::Bool(value) => Self::Bool(value),
+            state::Value::Unsigned(value) => Self::Unsigned(value),
+            state::Value::Signed(value) => Self::Signed(value),
+            state::Value::Real(value) => Self::Real(value),
+        }
+    }
+}
+
+impl From<SignalValue> for state::Value {
+    fn from(value: SignalValue) -> Self {
+        match value {
+            SignalValue::Bool(value) => Self::Bool(value),
+            SignalValue::Unsigned(value) => Self::Unsigned(value),
+            SignalValue::Signed(value) => Self::Signed(value),
+            SignalValue::Real(value) => Self::Real(value),
+        }
     }
 }
 
@@ -203,6 +269,7 @@ parts! {
         refused: u64,
         last_refusal: Option<String>,
         last_refused_axis: Option<u16>,
+        last_refused_signal: Option<u16>,
     }
     /// What moves the axes.
     Control {
@@ -216,6 +283,17 @@ parts! {
     Base {
         pose: (f64, f64, f64),
         twist: (f64, f64, f64),
+    }
+    /// One signal.
+    Signal {
+        value: SignalValue,
+        fresh: bool,
+        forced: bool,
+    }
+    /// Values set to outputs that could not be.
+    SignalCounters {
+        clamped: u64,
+        refused: u64,
     }
     /// One axis.
     Axis {

@@ -23,10 +23,11 @@ use rustix::fs::{SealFlags, fcntl_get_seals};
 use crate::channel::{Channel, Kind};
 use crate::description::Description;
 use crate::door::protocol::{LONGEST_NAME, Reply, Request, Status};
+use crate::force::Force;
 use crate::state::ReadError;
 use crate::{command, diagnostics, place, state};
 
-pub use errors::{AttachError, FindError, LeaseError, PortError, Running};
+pub use errors::{AttachError, FindError, ForceError, LeaseError, PortError, Running};
 pub(crate) use line::Line;
 
 /// Connection of a client to a running cycle.
@@ -183,10 +184,38 @@ impl Attachment {
     pub fn command(&self) -> Result<command::Writer, LeaseError> {
         let (line, reply, files) = self.ask_until_ready(Request::Lease).map_err(LeaseError::Attach)?;
         match (reply.status, files.first()) {
-            (Status::Done, Some(file)) => Ok(command::Writer::open(file.as_fd(), line)?),
+            (Status::Done, Some(file)) => {
+                Ok(command::Writer::open(file.as_fd(), line, self.description.commanded_rows())?)
+            }
             (Status::Taken, _) => Err(LeaseError::Taken { process: reply.numbers[0] }),
             (Status::NotPermitted, _) => Err(LeaseError::NotPermitted { why: reply.text }),
             _ => Err(LeaseError::Refused { why: line.why(&reply) }),
+        }
+    }
+
+    /// Holds the signal with this index in the description at a value, whoever else writes it, until the time
+    /// is over or it is released. Needs no lease, and goes on without this process.
+    ///
+    /// # Errors
+    /// The value, the time or the signal cannot be, this user may not command, or the cycle has ended.
+    pub fn force(&self, signal: usize, value: types::Value, time: Duration) -> Result<(), ForceError> {
+        self.ask_for(Force::Hold { signal, value, time })
+    }
+
+    /// Releases the signal with this index in the description, or all that are forced.
+    ///
+    /// # Errors
+    /// As [`Attachment::force`].
+    pub fn release(&self, signal: Option<usize>) -> Result<(), ForceError> {
+        self.ask_for(signal.map_or(Force::ReleaseAll, Force::Release))
+    }
+
+    fn ask_for(&self, force: Force) -> Result<(), ForceError> {
+        let (line, reply, _) = self.ask_until_ready(Request::Force(force)).map_err(ForceError::Attach)?;
+        match reply.status {
+            Status::Done => Ok(()),
+            Status::NotPermitted => Err(ForceError::NotPermitted { why: reply.text }),
+            _ => Err(ForceError::Refused { why: line.why(&reply) }),
         }
     }
 

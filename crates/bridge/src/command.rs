@@ -21,6 +21,9 @@ pub struct Command {
     /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None` commands
     /// nothing for it.
     pub axes: Vec<Option<AxisTarget>>,
+    /// Value of each output that is set from outside, in the order of
+    /// [`crate::description::Description::commanded`]; `None` leaves it as it is.
+    pub signals: Vec<Option<types::Value>>,
 }
 
 /// Velocity of a base in its own frame: x ahead, y to the left, yaw counter-clockwise (REP 103).

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::state::words::Rows;
+
 /// Description of a cycle and its robot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Description {
@@ -11,6 +13,9 @@ pub struct Description {
     pub robot: String,
     /// Time between two releases.
     pub period_ns: u64,
+    /// Longest time-to-live of a command; 0 where it is not known.
+    #[serde(default)]
+    pub longest_time_to_live_ns: u64,
     /// Axes, in the order of the robot file.
     pub axes: Vec<AxisDescription>,
     /// Controllers that can be switched to; the first one is active at the start.
@@ -61,8 +66,25 @@ pub struct SignalDescription {
     pub unit: String,
     /// Lowest and highest value.
     pub range: Option<(f64, f64)>,
-    /// Part of the robot that writes this output by itself, as `axis "spindle"`.
+    /// Writer of an output: [`OUTSIDE`], `"controller"`, or a part of the robot, as `axis "spindle"`.
     pub writer: Option<String>,
+}
+
+/// Writer of the outputs that whoever holds the lease commands.
+pub const OUTSIDE: &str = "outside";
+
+impl Description {
+    /// Places of the outputs that are set from outside, in the order of [`crate::command::Command::signals`].
+    pub fn commanded(&self) -> impl Iterator<Item = usize> + '_ {
+        let outside = |it: &SignalDescription| it.writer.as_deref() == Some(OUTSIDE);
+        let places = self.signals.iter().enumerate();
+        places.filter(move |(_, it)| outside(it)).map(|(place, _)| place)
+    }
+
+    /// Rows of a command.
+    pub(crate) fn commanded_rows(&self) -> Rows {
+        Rows { axes: self.axes.len(), signals: self.commanded().count() }
+    }
 }
 
 /// Description of a controller.

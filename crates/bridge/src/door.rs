@@ -6,7 +6,7 @@
 //! | who | may |
 //! |---|---|
 //! | any user whom the socket's permissions let connect | read description, state and diagnostics |
-//! | the user that runs the cycle, root, members of the interface's group | also hold the command lease, and open ports |
+//! | the user that runs the cycle, root, members of the interface's group | also hold the command lease, force signals, and open ports |
 
 pub mod protocol;
 mod serve;

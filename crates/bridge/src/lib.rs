@@ -6,6 +6,7 @@
 //! | [`description`] | description of a running cycle: robot, axes, controllers, ports; written once, before the first cycle |
 //! | [`state`] | state: one [`state::State`] a cycle, the newest counts |
 //! | [`command`] | commands: one [`command::Command`] with a time-to-live, the newest counts |
+//! | [`force`] | signals held at a value until a time is over |
 //! | [`message`] | the messages of the ports `control` and `trajectory` |
 //! | [`words`] | texts for the codes of a state |
 //! | [`sensor`] | messages of device tasks: IMU, scans, sonar, LED strip |
@@ -30,6 +31,7 @@ pub mod command;
 pub mod description;
 pub mod diagnostics;
 pub mod door;
+pub mod force;
 pub mod message;
 mod place;
 mod region;
@@ -38,6 +40,7 @@ pub mod seam;
 pub mod sensor;
 pub mod state;
 mod sys;
+mod value;
 pub mod words;
 
 pub use region::{Other, RegionError};

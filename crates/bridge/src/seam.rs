@@ -32,7 +32,7 @@ use crate::command::Regions;
 use crate::description::Description;
 use crate::door::protocol::LONGEST_NAME;
 use crate::door::{Handed, Serve};
-use crate::{command, diagnostics, place, state};
+use crate::{command, diagnostics, force, place, state};
 
 pub use crate::door::Door;
 pub use crate::place::PlaceError;
@@ -47,6 +47,7 @@ pub struct Builder {
     group: Option<u32>,
     look: Duration,
     ports: Vec<Far>,
+    forced: Option<Vec<types::Signal>>,
 }
 
 /// Ends kept by the real-time thread.
@@ -56,6 +57,8 @@ pub struct RealTimeEnds {
     pub state: state::Writer,
     /// Reads commands.
     pub command: command::Reader,
+    /// Hears which signals are forced.
+    pub forces: force::Reader,
 }
 
 impl Builder {
@@ -71,6 +74,7 @@ impl Builder {
             group: None,
             look: Duration::from_millis(1),
             ports: Vec::new(),
+            forced: None,
         }
     }
 
@@ -117,6 +121,12 @@ impl Builder {
         self
     }
 
+    /// Lets signals be forced: all of the description, in its order. Without this none can be.
+    pub fn forces(&mut self, signals: &[types::Signal]) -> &mut Self {
+        self.forced = Some(signals.to_vec());
+        self
+    }
+
     /// Sets the interval at which the server checks for data of the real-time side while a port is open, by
     /// default 1 ms. Data in the other direction is passed on at once.
     pub fn look(&mut self, every: Duration) -> &mut Self {
@@ -130,7 +140,7 @@ impl Builder {
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
     pub fn open(self) -> Result<(RealTimeEnds, Door), OpenError> {
-        let Self { name, mut description, folder, mode, group, look, ports } = self;
+        let Self { name, mut description, folder, mode, group, look, ports, forced } = self;
         if name.is_empty()
             || name.len() > LONGEST_NAME
             || name.starts_with('.')
@@ -142,14 +152,15 @@ impl Builder {
         let axes = description.axes.len();
         let (state, state_file) = state::Writer::make(axes, description.signals.len())?;
         let (diagnostics, diagnostics_file) = diagnostics::Writer::make()?;
-        let (commands, command) = Regions::new(axes);
+        let (commands, command) = Regions::new(description.commanded_rows());
+        let (forces, forced) = force::pair(forced);
         let document = serde_json::to_string(&description).map_err(io::Error::from)?;
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let folder = folder.unwrap_or_else(|| place::own(group));
         let (path, listener) = place::listen_at(&folder, &name, mode, group)?;
-        let serve = Serve::new(listener, Handed { name, files, commands, ports, group, look })?;
+        let serve = Serve::new(listener, Handed { name, files, commands, forces, ports, group, look })?;
         let door = Door::open(path, serve, diagnostics)?;
-        Ok((RealTimeEnds { state, command }, door))
+        Ok((RealTimeEnds { state, command, forces: forced }, door))
     }
 }
 

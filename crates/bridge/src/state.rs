@@ -28,6 +28,17 @@ pub struct State {
     pub axes: Vec<Axis>,
     /// Signals, in the order of the description.
     pub signals: Vec<Signal>,
+    /// Values set to outputs that could not be.
+    pub signal_counters: SignalCounters,
+}
+
+/// Values set to outputs since the start that could not be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalCounters {
+    /// Beyond the range: the nearest value within it was taken.
+    pub clamped: u64,
+    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
+    pub refused: u64,
 }
 
 /// State of the bus.
@@ -105,6 +116,8 @@ pub struct CommandState {
     pub last_refusal: u8,
     /// Axis of the last refusal, by its index in the description; `u16::MAX` for none.
     pub last_refused_axis: u16,
+    /// Signal of the last refusal, by its index in the description; `u16::MAX` for none.
+    pub last_refused_signal: u16,
 }
 
 /// Validity of the last command.
@@ -139,6 +152,12 @@ pub enum Refusal {
     EffortLimit = 7,
     /// The region holds no whole command.
     Torn = 8,
+    /// The number of signals is not that of the outputs set from outside.
+    Signals = 9,
+    /// A value is of another kind than the signal: a number for a bit, or the other way round.
+    SignalType = 10,
+    /// A value is outside the range of its signal.
+    SignalRange = 11,
 }
 
 /// Active controller and its trajectory.
@@ -215,6 +234,8 @@ pub struct Signal {
     pub word: u64,
     /// True of an input that came in with this cycle, of an output that its SubDevice took.
     pub fresh: bool,
+    /// True while it is forced: the value is the forced one.
+    pub forced: bool,
 }
 
 impl Signal {

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::state::{Freshness, Refusal, Stop, TrajectoryStatus};
+use crate::description::Description;
+use crate::state::{CommandState, Freshness, Refusal, Stop, TrajectoryStatus};
 
 /// Text of a code.
 pub type Words = Cow<'static, str>;
@@ -64,6 +65,15 @@ pub fn stop(code: u8) -> Option<Words> {
 #[must_use]
 pub fn refusal(code: u8) -> Option<Words> {
     (code != 0).then(|| Refusal::from_code(code).map_or_else(|| unknown(code), |it| it.words().into()))
+}
+
+/// The last refusal with the name of its axis or signal, for a line of its own; `None` if there was none.
+#[must_use]
+pub fn last_refusal(command: &CommandState, description: &Description) -> Option<String> {
+    let why = refusal(command.last_refusal)?;
+    let axis = description.axes.get(usize::from(command.last_refused_axis)).map(|it| &it.name);
+    let signal = description.signals.get(usize::from(command.last_refused_signal)).map(|it| &it.name);
+    Some(axis.or(signal).map_or_else(|| why.to_string(), |name| format!("{name}: {why}")))
 }
 
 fn unknown(code: u8) -> Words {
@@ -130,6 +140,9 @@ impl Refusal {
             6 => Self::VelocityLimit,
             7 => Self::EffortLimit,
             8 => Self::Torn,
+            9 => Self::Signals,
+            10 => Self::SignalType,
+            11 => Self::SignalRange,
             _ => return None,
         })
     }
@@ -146,6 +159,11 @@ impl Refusal {
             Self::VelocityLimit => "beyond the limit of velocity",
             Self::EffortLimit => "beyond the limit of torque",
             Self::Torn => "the region holds no whole command",
+            Self::Signals => "another number of signals than are set from outside",
+            Self::SignalType => {
+                "a value of another kind than its signal: a number for a bit, or a bit for a number"
+            }
+            Self::SignalRange => "beyond the range of a signal",
         }
     }
 }
@@ -199,7 +217,7 @@ mod tests {
             assert_eq!(found.len(), codes.count());
         };
         all(&|code| stop(code).unwrap(), 1..=14);
-        all(&|code| refusal(code).unwrap(), 1..=9);
+        all(&|code| refusal(code).unwrap(), 1..=12);
         all(&stage, 0..=10);
         all(&drive_state, 0..=9);
         assert_eq!(stop(200).unwrap(), "code 200");

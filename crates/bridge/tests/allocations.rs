@@ -5,6 +5,7 @@
 mod support;
 
 use std::io::Write;
+use std::time::Duration;
 
 use onbeat_bridge::attach::Attachment;
 use onbeat_bridge::channel::Kind;
@@ -12,6 +13,7 @@ use onbeat_bridge::command::{AxisTarget, Command, Read};
 use support::{Folder, state};
 use testbed::CountingAllocator;
 use testbed::allocations::{self, calls_of};
+use types::Value;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
@@ -29,16 +31,19 @@ fn the_real_time_ends_ask_for_no_memory() {
     let mut channel = seam.port("messages").unwrap();
     let mut command = ends.command.blank();
     let mut now = state(0);
-    let mut heard = 0;
+    let (mut heard, mut forced) = (0, 0);
     for beat in 0..200 {
         // Each holder has a region of its own: the transition from one to the next is watched too.
         let mut writer = seam.command().unwrap();
         let axes = vec![Some(AxisTarget::Position(1.0)), None];
-        writer.send(&Command { axes, ..Command::default() }).unwrap();
+        let signals = vec![Some(Value::Bool(true)), Some(Value::Signed(-1))];
+        writer.send(&Command { axes, signals, ..Command::default() }).unwrap();
+        seam.force(1, Value::Bool(true), Duration::from_secs(1)).unwrap();
         channel.write_all(b"request").unwrap();
         let asked = calls_of(|| {
             let mut buffer = [0; 32];
             heard += u64::from(ends.command.newest(&mut command) == Read::New);
+            forced += u64::from(ends.forces.hear().is_some());
             while messages.receive(&mut buffer).is_some() {}
             for _ in 0..8 {
                 let _ = (messages.send(b"reply"), stream.send(b"bytes"), stream.receive(&mut buffer));
@@ -48,7 +53,7 @@ fn the_real_time_ends_ask_for_no_memory() {
         });
         assert_eq!(asked, 0, "in beat {beat}");
     }
-    assert_eq!(heard, 200);
+    assert_eq!((heard, forced), (200, 200));
     assert!(
         calls_of(|| drop(std::hint::black_box(Box::new(1)))) > 0,
         "the allocator sees what there is to see"

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use onbeat_bridge::attach::{AttachError, Attachment, LeaseError, PortError};
+use onbeat_bridge::attach::{AttachError, Attachment, ForceError, LeaseError, PortError};
 use onbeat_bridge::channel::Kind;
 use onbeat_bridge::command::{Command, Read};
 use onbeat_bridge::door::protocol::Request;
@@ -92,16 +92,16 @@ fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_h
                 if round % 2 == 0 {
                     words.chunks_exact_mut(8).for_each(|word| word[1..].fill(0));
                 }
-                // Within the region, 640 bytes; writes beyond the end are refused by the seal.
-                let place = random.usize(8..80);
-                let count = random.usize(1..=(80 - place).min(64));
+                // Within the region, 896 bytes; writes beyond the end are refused by the seal.
+                let place = random.usize(8..112);
+                let count = random.usize(1..=(112 - place).min(64));
                 rustix::io::pwrite(&files[0], &words[..8 * count], 8 * place as u64).unwrap();
             }
             done.store(true, Ordering::Relaxed);
         });
         while !done.load(Ordering::Relaxed) {
             ends.command.newest(&mut command);
-            assert!(command.axes.len() <= 2);
+            assert!(command.axes.len() <= 2 && command.signals.len() <= 2);
         }
     });
     drop((line, files));
@@ -118,13 +118,13 @@ fn what_is_no_request_is_answered_and_the_door_goes_on() {
     let folder = Folder::new();
     let (_ends, _door) = folder.builder("robot").open().unwrap();
     let socket = folder.socket("robot");
-    for wrong in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0; 200], b"onbd\x01\x00\x09\x00"] {
+    for wrong in [&b"GET / HTTP/1.0\r\n\r\n"[..], &[0; 200], b"onbd\x02\x00\x09\x00"] {
         let (_line, reply, files) = ask(&socket, wrong);
         assert!(String::from_utf8_lossy(&reply).contains("is no request"), "{reply:?}");
         assert!(files.is_empty());
     }
     let (_line, reply, _) = ask(&socket, b"onbd\x07\x00\x01\x00");
-    assert!(String::from_utf8_lossy(&reply).contains("version 1 of the seam, the visitor 7"), "{reply:?}");
+    assert!(String::from_utf8_lossy(&reply).contains("version 2 of the seam, the visitor 7"), "{reply:?}");
     // A holder that sends another request on the lease's connection loses the lease, and gets a reply.
     let (line, _, lease) = ask(&socket, &Request::Lease.emit());
     assert_eq!(lease.len(), 1);
@@ -260,9 +260,15 @@ fn as_another_user() {
     let (Ok(role), Some(socket)) = (std::env::var(ROLE), std::env::var_os(SOCKET)) else { return };
     let seam = Attachment::open(&PathBuf::from(socket)).unwrap();
     assert_eq!(seam.state().read(), Ok(state(3)));
-    match (role.as_str(), seam.command(), seam.port("imu")) {
-        ("member", Ok(_), Ok(_)) => {}
-        ("stranger", Err(LeaseError::NotPermitted { why }), Err(PortError::NotPermitted { .. })) => {
+    let forced = seam.force(1, types::Value::Bool(true), std::time::Duration::from_secs(1));
+    match (role.as_str(), seam.command(), seam.port("imu"), forced) {
+        ("member", Ok(_), Ok(_), Ok(())) => {}
+        (
+            "stranger",
+            Err(LeaseError::NotPermitted { why }),
+            Err(PortError::NotPermitted { .. }),
+            Err(ForceError::NotPermitted { .. }),
+        ) => {
             assert!(why.contains("user 65534 may only look"), "{why}");
         }
         other => panic!("{other:?}"),

@@ -3,11 +3,16 @@
 
 mod support;
 
-use onbeat_bridge::attach::{AttachError, Attachment, LeaseError, PortError};
+use std::time::Duration;
+
+use onbeat_bridge::attach::{AttachError, Attachment, ForceError, LeaseError, PortError};
 use onbeat_bridge::command::{AxisTarget, Command, Read, SendError, Twist};
 use onbeat_bridge::diagnostics::LONGEST;
+use onbeat_bridge::force::Force;
+use onbeat_bridge::seam::Builder;
 use onbeat_bridge::state::ReadError;
 use support::{Folder, description, eventually, state};
+use types::Value;
 
 #[test]
 fn state_commands_description_and_diagnostics_cross() {
@@ -39,11 +44,13 @@ fn state_commands_description_and_diagnostics_cross() {
         time_to_live_ns: 5,
         twist: Some(Twist { x: 1.0, y: f64::NAN, yaw: -2.0 }),
         axes: vec![Some(AxisTarget::Velocity(f64::INFINITY)), None],
+        signals: vec![None, Some(Value::Real(-7.5))],
         ..Command::default()
     };
     assert_eq!(writer.send(&given), Ok(1));
     assert_eq!(ends.command.newest(&mut command), Read::New);
     assert_eq!((command.sequence, command.time_to_live_ns, &command.axes), (1, 5, &given.axes));
+    assert_eq!(command.signals, given.signals);
     assert!(command.stamp_ns > 0 && command.twist.unwrap().y.is_nan());
     assert_eq!(ends.command.newest(&mut command), Read::Same);
     assert_eq!(writer.send(&Command::default()), Ok(2), "for no axis in particular");
@@ -55,6 +62,10 @@ fn state_commands_description_and_diagnostics_cross() {
     );
     let three = Command { axes: vec![None; 3], ..Command::default() };
     assert_eq!(writer.send(&three), Err(SendError::Axes { expected: 2, found: 3 }));
+    assert_eq!(command.signals, [None, None], "both stay as they are");
+    assert_eq!(seam.description().commanded().collect::<Vec<_>>(), [0, 2]);
+    let one = Command { signals: vec![None], ..Command::default() };
+    assert_eq!(writer.send(&one), Err(SendError::Signals { expected: 2, found: 1 }));
 
     assert!(!seam.has_ended());
     drop(door);
@@ -63,6 +74,42 @@ fn state_commands_description_and_diagnostics_cross() {
     assert_eq!(seam.state().read(), Ok(state(2)), "the last state stays");
     assert!(!folder.socket("robot").exists());
     assert!(matches!(Attachment::open(&folder.socket("robot")), Err(AttachError::Nobody { .. })));
+}
+
+#[test]
+fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
+    let folder = Folder::new();
+    let (mut ends, _door) = folder.builder("robot").open().unwrap();
+    let seam = Attachment::open(&folder.socket("robot")).unwrap();
+    let _held_by_another = seam.command().unwrap();
+    let time = Duration::from_secs(5);
+    seam.force(1, Value::Bool(true), time).unwrap();
+    seam.force(2, Value::Signed(-3), time).unwrap();
+    seam.release(Some(1)).unwrap();
+    seam.release(None).unwrap();
+    let expected = [
+        Force::Hold { signal: 1, value: Value::Bool(true), time },
+        Force::Hold { signal: 2, value: Value::Signed(-3), time },
+        Force::Release(1),
+        Force::ReleaseAll,
+    ];
+    for force in expected {
+        assert_eq!(ends.forces.hear(), Some(force));
+    }
+    let error = seam.force(2, Value::Real(40_000.0), time).unwrap_err().to_string();
+    assert_eq!(error, "40000 for the signal \"valve\", expected -32768 to 32767");
+    assert!(seam.release(Some(3)).unwrap_err().to_string().contains("there is no signal 3"));
+    assert_eq!(ends.forces.hear(), None);
+    // A cycle that lets nobody force.
+    let mut builder = Builder::new("closed", &description());
+    builder.folder(&folder.0);
+    let (_ends, _door) = builder.open().unwrap();
+    let closed = Attachment::open(&folder.socket("closed")).unwrap();
+    let error = closed.force(1, Value::Bool(true), time).unwrap_err();
+    assert!(
+        matches!(&error, ForceError::NotPermitted { why } if why.contains("lets nobody force")),
+        "{error}"
+    );
 }
 
 #[test]

@@ -99,6 +99,7 @@ impl Settings {
             axis_names: robot.axes.iter().map(|axis| axis.name.clone()).collect(),
             status: ended.before_stop,
             signals: ended.signals,
+            signal_counters: ended.signal_counters,
             failure: ended.failure,
             overruns: ended.overruns,
             stopped_by_overrun: ended.stopped_by_overrun,

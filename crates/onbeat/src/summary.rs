@@ -9,7 +9,7 @@ use runtime::controller::AxisReport;
 use runtime::disturbance::Disturbances;
 use runtime::pacer::Overruns;
 use runtime::profile::Grants;
-use runtime::signal::SignalState;
+use runtime::signal::{Counters, SignalState};
 use runtime::status::Status;
 use runtime::verdict::Finding;
 use timing::{RunConditions, RunSummary};
@@ -35,6 +35,8 @@ pub struct Summary {
     pub status: Status,
     /// Signals in the last cycle before the stop.
     pub signals: Vec<(Signal, SignalState)>,
+    /// Outputs set to what they could not be, since the start.
+    pub signal_counters: Counters,
     /// Failure of the bus that ended the run.
     pub failure: Option<BusError>,
     /// Cycles that ran past their next release, from the first to the last.

@@ -3,7 +3,7 @@
 
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use onbeat_robot::Robot;
-use types::signal::{Flow, OnStale, OutputBehaviour, Scaling};
+use types::signal::{Flow, OnStale, OutputBehaviour, Scaling, Writer};
 use types::{Signal, ValueType};
 
 const STATION: &str = include_str!("../../../examples/io-station.toml");
@@ -75,12 +75,38 @@ fn channels_and_entries_get_their_names_types_and_scales() {
     assert_eq!((pressure.bit_offset, pressure.value_type), (48, ValueType::Signed(16)));
     assert_eq!(pressure.scaling, Some(Scaling { scale: 0.5, offset: -1.0 }));
     assert_eq!((pressure.unit.as_str(), pressure.range), ("bar", Some((0.0, 10.0))));
-    let behaviour =
-        OutputBehaviour { initial: 0xFFFB, on_stale: Some(OnStale::Hold), on_stop: 0, on_return: Some(7) };
+    let behaviour = OutputBehaviour {
+        initial: 0xFFFB,
+        on_stale: Some(OnStale::Hold),
+        on_return: Some(7),
+        ..OutputBehaviour::default()
+    };
     assert_eq!((feed.value_type, feed.flow.clone()), (ValueType::Signed(16), Flow::Output(behaviour)));
     let behaviour =
         OutputBehaviour { on_stop: 1, on_stale: Some(OnStale::Bits(0)), ..OutputBehaviour::default() };
     assert_eq!(lamp.flow, Flow::Output(behaviour));
+}
+
+#[test]
+fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
+    let outside = |keys: &str| {
+        let lines = signal(&format!(
+            "sub_device = \"spindle\"\nentry = {{ index = 0x60B2 }}\nwriter = \"outside\"\n{keys}"
+        ));
+        let it = signals(&lines).unwrap().into_iter().find(|it| it.name == "it").unwrap();
+        assert!(it.is_commanded());
+        let Flow::Output(OutputBehaviour { writer: Writer::Outside, initial, on_stale, .. }) = it.flow
+        else {
+            panic!("{it:?}")
+        };
+        (initial, on_stale)
+    };
+    assert_eq!(outside(""), (0, Some(OnStale::Bits(0))));
+    // The value next to zero that it may have.
+    assert_eq!(outside("range = [5, 9]"), (5, Some(OnStale::Bits(5))));
+    assert_eq!(outside("initial = 3\non_stale = \"hold\""), (3, Some(OnStale::Hold)));
+    let all = signals(&signal("sub_device = \"lamps\"\nchannel = 1\nwriter = \"controller\"")).unwrap();
+    assert!(!all.iter().find(|it| it.name == "it").unwrap().is_commanded());
 }
 
 #[test]
@@ -175,6 +201,18 @@ fn what_cannot_be_is_named_with_its_place() {
         (
             signal(&format!("{sensor}\ninitial = 1")),
             "initial for the signal \"it\", which is an input, expected initial only on outputs: remove it",
+        ),
+        (
+            signal(&format!("{sensor}\nwriter = \"outside\"")),
+            "writer for the signal \"it\", which is an input, expected writer only on outputs: remove it",
+        ),
+        (
+            signal(&format!("{lamp}\nwriter = \"ros\"")),
+            "unknown value \"ros\", expected one of controller, outside: correct or remove the value",
+        ),
+        (
+            signal(&format!("{}\nwriter = \"outside\"", offset.replace("60B2", "6040"))),
+            "which axis \"spindle\" writes, expected one writer for each output: remove one of the two",
         ),
         (
             signal(&format!("{lamp}\non_stop = \"hold\"")),

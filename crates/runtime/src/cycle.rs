@@ -22,7 +22,7 @@ use crate::interlock::{InterlockError, Interlocks};
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
 use crate::seam::Seam;
-use crate::signal::{Io, SignalState, Signals, SignalsError};
+use crate::signal::{Counters, Governing, Io, SignalState, Signals, SignalsError};
 use crate::status::Status;
 use crate::stop::{Course, Situation, StopHandle};
 use crate::watch::BusWatch;
@@ -210,6 +210,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             status: self.status,
             before_stop: self.before_stop,
             before_init: self.before_init,
+            signal_counters: self.signals.counters(),
             signals: self.signals.into_before_stop(),
             main_device: self.main_device,
             link: self.link,
@@ -330,12 +331,19 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             periods: release.skipped + 1,
             stopping: self.course.stops(),
         };
+        let now = self.now();
         let asked = self.seam.as_ref().map(Seam::asked);
         if let Some(asked) = asked {
             self.controller.hear(asked);
         }
-        let stale = asked.is_some_and(|asked| asked.freshness == Freshness::Stale);
-        self.signals.govern(stale && self.told.commanded, beat.stopping);
+        let freshness = asked.map(|asked| asked.freshness).unwrap_or_default();
+        let stale = freshness == Freshness::Stale;
+        let (commanded, stopping) = (self.told.commanded, beat.stopping);
+        let governing = Governing { freshness, commanded, stopping, now };
+        match &mut self.seam {
+            Some(seam) => seam.govern(&mut self.signals, governing),
+            None => self.signals.govern(governing),
+        }
         let (reports, commands) = self.axes.exchange();
         self.controller.exchange(beat, &mut Io::new(&mut self.signals, reports, commands));
         self.controller.update(beat, reports, commands);
@@ -395,7 +403,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.publisher.status(&self.status);
         if let Some(seam) = &mut self.seam {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
-            seam.publish(&self.status, release.instant, axes, self.signals.states(), &self.told);
+            seam.publish(&self.status, release.instant, axes, &self.signals, &self.told);
         }
 
         self.record.lost_frames = self.status.beat.frames_lost.into();
@@ -495,6 +503,8 @@ pub struct Ended<L> {
     pub before_init: Status,
     /// Signals, with their values in the last cycle before the stop.
     pub signals: Vec<(types::Signal, SignalState)>,
+    /// Values set to outputs that could not be.
+    pub signal_counters: Counters,
     /// The MainDevice.
     pub main_device: MainDevice,
     /// Its link.

@@ -4,16 +4,19 @@ mod error;
 mod handle;
 mod io;
 
+use bridge::force::Force;
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
+use ethercat::time::Instant;
 use motion::supervision::BLIND_CYCLES;
 use types::Value;
-use types::signal::{Flow, OnStale, OutputBehaviour, Signal};
+use types::signal::{Flow, OnStale, OutputBehaviour, Signal, Writer};
 
 use crate::axis::Moment;
+use crate::controller::Freshness;
 
 pub use error::{PlaceError, SignalError, SignalsError, nearest};
-pub use handle::{Input, Output, SignalValue};
+pub use handle::{Handle, Input, Output, SignalValue};
 pub use io::Io;
 
 /// All signals of a robot, with their values.
@@ -24,6 +27,10 @@ pub struct Signals {
     /// As they were in the last cycle before the stop.
     before_stop: Vec<SignalState>,
     counters: Counters,
+    /// Places of the outputs that are commanded from outside.
+    commanded: Vec<usize>,
+    /// Validity of the command from outside in this cycle.
+    freshness: Freshness,
 }
 
 /// Value of a signal in one cycle.
@@ -33,6 +40,8 @@ pub struct SignalState {
     pub value: Value,
     /// An input that came in with this cycle; an output that its SubDevice took.
     pub fresh: bool,
+    /// The value is a forced one.
+    pub forced: bool,
 }
 
 /// Outputs set since the start to what they could not be.
@@ -40,7 +49,7 @@ pub struct SignalState {
 pub struct Counters {
     /// Beyond the range: the nearest value within it was taken.
     pub clamped: u64,
-    /// Not finite: the value before stayed.
+    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
     pub refused: u64,
 }
 
@@ -48,6 +57,8 @@ pub struct Counters {
 struct State {
     field: PdoField,
     raw: u64,
+    /// Takes the place of `raw` while its time is not over.
+    forced: Option<Forced>,
     /// Bits in the process image.
     written: u64,
     fresh: bool,
@@ -57,6 +68,35 @@ struct State {
     missed: u64,
     /// Its output takes no writes in this cycle.
     closed: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Forced {
+    raw: u64,
+    until: Instant,
+}
+
+/// Circumstances of one cycle that decide over outputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Governing {
+    /// Validity of the command from outside.
+    pub(crate) freshness: Freshness,
+    /// The controller lives on that command.
+    pub(crate) commanded: bool,
+    /// The cycle comes to its end.
+    pub(crate) stopping: bool,
+    pub(crate) now: Instant,
+}
+
+impl State {
+    /// Bits that others see.
+    fn shown(&self) -> u64 {
+        self.forced.map_or(self.raw, |forced| forced.raw)
+    }
+
+    fn state(&self, signal: &Signal) -> SignalState {
+        SignalState { value: signal.value(self.shown()), fresh: self.fresh, forced: self.forced.is_some() }
+    }
 }
 
 impl Signals {
@@ -73,6 +113,7 @@ impl Signals {
             states.push(State {
                 field,
                 raw,
+                forced: None,
                 written: raw,
                 fresh: false,
                 seen: false,
@@ -80,7 +121,8 @@ impl Signals {
                 closed: false,
             });
         }
-        let mut bound = Self { signals, states, before_stop: Vec::new(), counters: Counters::default() };
+        let commanded = (0..signals.len()).filter(|&place| signals[place].is_commanded()).collect();
+        let mut bound = Self { signals, states, commanded, ..Self::default() };
         bound.before_stop = bound.states().collect();
         Ok(bound)
     }
@@ -105,16 +147,46 @@ impl Signals {
         }
     }
 
-    /// Decides which outputs take writes in this cycle, and what the others are. `stale`: the command is over that the
-    /// controller lives on. `stopping`: the cycle comes to its end.
-    pub(crate) fn govern(&mut self, stale: bool, stopping: bool) {
+    /// Forces a signal, or releases it. The value was checked when it was asked for; another one is the nearest that
+    /// can be.
+    pub(crate) fn force(&mut self, force: Force, now: Instant) {
+        match force {
+            Force::ReleaseAll => self.states.iter_mut().for_each(|state| state.forced = None),
+            Force::Release(place) => {
+                if let Some(state) = self.states.get_mut(place) {
+                    state.forced = None;
+                }
+            }
+            Force::Hold { signal: place, value, time } => {
+                let (Some(signal), Some(state)) = (self.signals.get(place), self.states.get_mut(place))
+                else {
+                    return;
+                };
+                // What an axis is sent is supervision's alone.
+                if let (Some((raw, _)), Flow::Input | Flow::Output(_)) = (signal.raw(value), &signal.flow) {
+                    state.forced = Some(Forced { raw, until: now + time });
+                }
+            }
+        }
+    }
+
+    /// Decides which outputs take writes in this cycle, and what the others are; ends forces whose time is over.
+    pub(crate) fn govern(&mut self, governing: Governing) {
+        let Governing { freshness, commanded, stopping, now } = governing;
+        self.freshness = freshness;
+        let is_stale = freshness == Freshness::Stale;
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
+            // The end decides over forces, of inputs too.
+            state.forced = state.forced.filter(|forced| now < forced.until && !stopping);
             let Flow::Output(behaviour) = signal.flow else { continue };
-            let OutputBehaviour { on_stale, on_stop, on_return, .. } = behaviour;
+            let OutputBehaviour { writer, on_stale, on_stop, on_return, .. } = behaviour;
             let lost = state.seen && state.missed > BLIND_CYCLES;
-            let forced = if stopping {
+            let stale = is_stale && (commanded || writer == Writer::Outside);
+            let decided = if stopping {
                 Some(on_stop)
             } else if let Some(on_return) = on_return.filter(|_| lost) {
+                // It returns as the file says, not as somebody forced it before.
+                state.forced = None;
                 Some(on_return)
             } else {
                 on_stale.filter(|_| stale).map(|on_stale| match on_stale {
@@ -122,8 +194,17 @@ impl Signals {
                     OnStale::Bits(bits) => bits,
                 })
             };
-            state.closed = forced.is_some();
-            state.raw = forced.unwrap_or(state.raw);
+            state.closed = decided.is_some();
+            state.raw = decided.unwrap_or(state.raw);
+        }
+    }
+
+    /// Sets the outputs that are commanded from outside, each to its value of a command that was checked.
+    pub(crate) fn command(&mut self, values: &[Option<Value>]) {
+        for (index, value) in values.iter().enumerate() {
+            if let (Some(&place), Some(value)) = (self.commanded.get(index), *value) {
+                self.put(place, value);
+            }
         }
     }
 
@@ -132,10 +213,10 @@ impl Signals {
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
             match signal.flow {
                 Flow::Input => {}
-                Flow::Output(_) if state.raw == state.written => {}
+                Flow::Output(_) if state.shown() == state.written => {}
                 Flow::Output(_) => {
-                    state.field.write(main_device.outputs_mut(signal.sub_device), state.raw);
-                    state.written = state.raw;
+                    state.written = state.shown();
+                    state.field.write(main_device.outputs_mut(signal.sub_device), state.written);
                 }
                 // Its writer was before.
                 Flow::Taken(_) => state.raw = state.field.read(main_device.outputs_mut(signal.sub_device)),
@@ -147,7 +228,7 @@ impl Signals {
     pub(crate) fn keep(&mut self) {
         let Self { signals, states, before_stop, .. } = self;
         for ((kept, signal), state) in before_stop.iter_mut().zip(signals.iter()).zip(states.iter()) {
-            *kept = SignalState { value: signal.value(state.raw), fresh: state.fresh };
+            *kept = state.state(signal);
         }
     }
 
@@ -158,17 +239,18 @@ impl Signals {
 
     /// Values, in the order of the signals.
     pub(crate) fn states(&self) -> impl Iterator<Item = SignalState> + '_ {
-        let state = |(signal, state): (&Signal, &State)| SignalState {
-            value: signal.value(state.raw),
-            fresh: state.fresh,
-        };
-        self.signals.iter().zip(&self.states).map(state)
+        self.signals.iter().zip(&self.states).map(|(signal, state)| state.state(signal))
     }
 
     /// Outputs set since the start to what they could not be.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
+    }
+
+    /// Validity of the command from outside in this cycle.
+    pub(crate) fn freshness(&self) -> Freshness {
+        self.freshness
     }
 
     /// Names of all signals, in their order.
@@ -190,11 +272,15 @@ impl Signals {
     /// The output of this name, as a value of type `T`, as in [`Signals::input`].
     ///
     /// # Errors
-    /// A name that no output has, one that a part of the robot writes, or a type it does not have.
+    /// A name that no output has, one that a part of the robot writes or that is commanded from outside, or a type it does
+    /// not have.
     pub fn output<T: SignalValue>(&self, name: &str) -> Result<Output<T>, SignalError> {
         let place = self.find(name, false)?;
         if let Flow::Taken(writer) = &self.signals[place].flow {
             return Err(SignalError::Taken { name: name.to_owned(), writer: writer.clone() });
+        }
+        if self.signals[place].is_commanded() {
+            return Err(SignalError::Outside { name: name.to_owned() });
         }
         self.check_type::<T>(place)?;
         Ok(Output::new(place))
@@ -226,10 +312,19 @@ impl Signals {
 
     fn value(&self, place: usize) -> Option<SignalState> {
         let (signal, state) = (self.signals.get(place)?, self.states.get(place)?);
-        Some(SignalState { value: signal.value(state.raw), fresh: state.fresh })
+        Some(state.state(signal))
     }
 
+    /// Sets an output as the controller: one of the outside has another writer.
     fn set(&mut self, place: usize, value: Value) {
+        if self.signals.get(place).is_some_and(Signal::is_commanded) {
+            self.counters.refused += 1;
+        } else {
+            self.put(place, value);
+        }
+    }
+
+    fn put(&mut self, place: usize, value: Value) {
         let (Some(signal), Some(state)) = (self.signals.get(place), self.states.get_mut(place)) else {
             return;
         };
@@ -264,6 +359,8 @@ fn place(signal: &Signal, main_device: &MainDevice) -> Result<PdoField, PlaceErr
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use types::ValueType;
 
     use super::*;
@@ -281,30 +378,136 @@ mod tests {
             flow: Flow::Output(behaviour),
         };
         let field = PdoField { bit_offset: 0, bit_length: 8 };
-        let state =
-            State { field, raw: 100, written: 100, fresh: true, seen: true, missed: 0, closed: false };
-        Signals { signals: vec![signal], states: vec![state], ..Signals::default() }
+        let state = State {
+            field,
+            raw: 100,
+            forced: None,
+            written: 100,
+            fresh: true,
+            seen: true,
+            missed: 0,
+            closed: false,
+        };
+        let commanded = if signal.is_commanded() { vec![0] } else { vec![] };
+        Signals { signals: vec![signal], states: vec![state], commanded, ..Signals::default() }
     }
 
     fn value(signals: &Signals) -> u64 {
-        signals.states[0].raw
+        signals.states[0].shown()
+    }
+
+    /// Of a controller that lives on the command.
+    fn governing(stale: bool, stopping: bool) -> Governing {
+        let freshness = if stale { Freshness::Stale } else { Freshness::Fresh };
+        Governing { freshness, commanded: true, stopping, now: Instant::EPOCH }
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::EPOCH + Duration::from_millis(ms)
+    }
+
+    fn hold(value: u64) -> Force {
+        Force::Hold { signal: 0, value: Value::Unsigned(value), time: Duration::from_millis(10) }
     }
 
     #[test]
     fn a_stale_command_holds_an_output_or_gives_it_its_value_until_it_is_fresh_again() {
         for (on_stale, stale) in [(None, 120), (Some(OnStale::Hold), 100), (Some(OnStale::Bits(7)), 7)] {
             let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
-            signals.govern(true, false);
+            signals.govern(governing(true, false));
             signals.set(0, Value::Unsigned(120));
             assert_eq!(value(&signals), stale, "{on_stale:?}");
-            signals.govern(false, false);
+            signals.govern(governing(false, false));
             signals.set(0, Value::Unsigned(130));
             assert_eq!(value(&signals), 130, "{on_stale:?}");
             // The end decides over it.
-            signals.govern(true, true);
+            signals.govern(governing(true, true));
             signals.set(0, Value::Unsigned(120));
             assert_eq!(value(&signals), 0, "{on_stale:?}");
         }
+    }
+
+    #[test]
+    fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_controller_is() {
+        let on_stale = Some(OnStale::Bits(12));
+        let behaviour = OutputBehaviour { writer: Writer::Outside, on_stale, ..OutputBehaviour::default() };
+        let mut signals = output(behaviour);
+        let own = |stale, stopping| Governing { commanded: false, ..governing(stale, stopping) };
+        signals.govern(own(false, false));
+        signals.command(&[None, Some(Value::Unsigned(1))]);
+        assert_eq!(value(&signals), 100, "nothing is asked of it");
+        signals.command(&[Some(Value::Unsigned(120))]);
+        assert_eq!(value(&signals), 120);
+        signals.set(0, Value::Unsigned(90));
+        assert_eq!((value(&signals), signals.counters.refused), (120, 1), "no controller sets it");
+        signals.govern(own(true, false));
+        signals.command(&[Some(Value::Unsigned(130))]);
+        assert_eq!(value(&signals), 12, "its time is over before it is read");
+        signals.govern(own(false, false));
+        assert_eq!(value(&signals), 12, "until it is commanded again");
+        signals.command(&[Some(Value::Unsigned(140))]);
+        assert_eq!(value(&signals), 140);
+        signals.govern(own(false, true));
+        signals.command(&[Some(Value::Unsigned(150))]);
+        assert_eq!(value(&signals), 0);
+        // That of a controller with a mind of its own goes on.
+        let mut signals = output(OutputBehaviour { on_stale, ..OutputBehaviour::default() });
+        signals.govern(own(true, false));
+        signals.set(0, Value::Unsigned(120));
+        signals.command(&[Some(Value::Unsigned(130))]);
+        assert_eq!(value(&signals), 120, "nobody else sets it");
+    }
+
+    #[test]
+    fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
+        let behaviour =
+            || OutputBehaviour { on_stale: Some(OnStale::Bits(7)), ..OutputBehaviour::default() };
+        let run = |signals: &mut Signals, ms: u64, stale: bool, stopping: bool| {
+            signals.govern(Governing { now: at(ms), ..governing(stale, stopping) });
+            signals.set(0, Value::Unsigned(120));
+            (value(signals), signals.value(0).unwrap().forced)
+        };
+        let mut signals = output(behaviour());
+        signals.force(hold(150), at(0));
+        assert_eq!(run(&mut signals, 0, false, false), (150, true));
+        assert_eq!(run(&mut signals, 9, true, false), (150, true), "over a stale command, too");
+        assert_eq!(run(&mut signals, 10, true, false), (7, false));
+        assert_eq!(run(&mut signals, 11, false, false), (120, false), "the controller has it again");
+        for release in [Force::Release(0), Force::ReleaseAll] {
+            signals.force(hold(150), at(20));
+            signals.force(hold(160), at(20));
+            assert_eq!(run(&mut signals, 21, false, false), (160, true));
+            signals.force(release, at(22));
+            assert_eq!(run(&mut signals, 22, false, false), (120, false));
+        }
+        signals.force(hold(150), at(30));
+        assert_eq!(run(&mut signals, 30, false, true), (0, false), "on_stop decides over it");
+        signals.force(hold(150), at(31));
+        assert_eq!(run(&mut signals, 31, false, true), (0, false), "and over one that comes later");
+    }
+
+    #[test]
+    fn an_output_that_is_to_return_with_a_value_does_not_return_forced() {
+        for (on_return, returned) in [(None, (150, true)), (Some(3), (3, false))] {
+            let mut signals = output(OutputBehaviour { on_return, ..OutputBehaviour::default() });
+            signals.force(hold(150), at(0));
+            signals.states[0].missed = BLIND_CYCLES + 1;
+            signals.govern(governing(false, false));
+            signals.states[0].missed = 0;
+            signals.govern(governing(false, false));
+            assert_eq!((value(&signals), signals.value(0).unwrap().forced), returned);
+        }
+    }
+
+    #[test]
+    fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
+        let mut signals = output(OutputBehaviour::default());
+        signals.force(Force::Hold { signal: 0, value: Value::Real(f64::NAN), time: Duration::MAX }, at(0));
+        signals.force(Force::Hold { signal: 1, value: Value::Unsigned(1), time: Duration::MAX }, at(0));
+        signals.force(Force::Release(usize::MAX), at(0));
+        signals.signals[0].flow = Flow::Taken("axis \"x\"".to_owned());
+        signals.force(hold(150), at(0));
+        assert_eq!((value(&signals), signals.value(0).unwrap().forced), (100, false));
     }
 
     #[test]

@@ -291,6 +291,7 @@ mod tests {
             status
         };
         Ended {
+            signal_counters: crate::signal::Counters::default(),
             failure: None,
             stopped_by_overrun: None,
             lost: None,

@@ -4,9 +4,11 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use bridge::attach::Attachment;
 use ethercat::cia402::State;
 use ethercat::pdo::PdoField;
 use onbeat_runtime::clock::MonotonicClock;
@@ -17,10 +19,10 @@ use onbeat_runtime::signal::{Input, Io, SignalError, Signals};
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::default_mapping;
 use testbed::{CountingAllocator, allocations};
-use types::signal::Flow;
-use types::{Signal, ValueType};
+use types::signal::{Flow, OutputBehaviour, Writer};
+use types::{Signal, Value, ValueType};
 
-use support::{PERIOD, Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
+use support::{PERIOD, Peers, SeamFolder, Servant, cycle_of, rules, seam_with, segment, supervised};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
@@ -102,20 +104,39 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
         CycleConfiguration { order, beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
     let folder = SeamFolder::new("allocations");
-    let (seam, _door, attachment) = seam(&folder, rules(6));
+    let (seam, _door, attachment) = seam_with(&folder, rules(6), &signals());
     let peers = Peers::start(&attachment, 6);
+    let (forcing, goes_on) =
+        (Attachment::open(attachment.path()).unwrap(), Arc::new(AtomicBool::new(true)));
+    let goes = Arc::clone(&goes_on);
+    let forcing = std::thread::spawn(move || {
+        let mut forced = 0_u64;
+        while goes.load(Ordering::Relaxed) {
+            forced += u64::from(forcing.force(0, Value::Unsigned(1), Duration::from_millis(2)).is_ok());
+            forced += u64::from(forcing.force(2, Value::Unsigned(2), Duration::from_secs(1)).is_ok());
+            forced += u64::from(forcing.release(None).is_ok());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        forced
+    });
     let mut cycle = cycle.with_seam(seam);
     cycle.set_signals(signals()).unwrap();
     let ended = cycle.run(&stop);
     assert_eq!(ended.failure, None);
     let (read, sent) = peers.stop();
+    goes_on.store(false, Ordering::Relaxed);
+    let forced = forcing.join().unwrap();
+    assert!(forced > 100, "{forced}");
     let command = attachment.state().read().unwrap().command;
     assert!(read > 100 && sent > 100 && command.accepted > 100, "{read} {sent} {command:?}");
     assert!(command.refused > 100, "{command:?}");
+    let set =
+        ended.signals.iter().filter(|(signal, state)| signal.is_commanded() && state.value.number() > 0.0);
+    assert!(set.count() > 0, "{:?}", ended.signals);
     (allocations::calls() - before, BEATS.load(Ordering::Relaxed))
 }
 
-/// An input and an output of each drive.
+/// An input and an output of each drive, and one that is commanded from outside.
 fn signals() -> Vec<Signal> {
     let mapping = default_mapping();
     let (status, control) = (mapping.input(0x6041, 0).unwrap(), mapping.output(0x6040, 0).unwrap());
@@ -126,12 +147,18 @@ fn signals() -> Vec<Signal> {
         value_type: ValueType::Unsigned(16),
         unit: String::new(),
         scaling: None,
-        range: None,
+        range: matches!(flow, Flow::Output(_)).then_some((0.0, 250.0)),
         flow,
     };
+    let torque = mapping.output(0x6071, 0).unwrap();
+    let outside = OutputBehaviour { writer: Writer::Outside, ..OutputBehaviour::default() };
     let taken = || Flow::Taken("an axis".to_owned());
     let of = |drive| {
-        [signal("statusword", drive, status, Flow::Input), signal("controlword", drive, control, taken())]
+        [
+            signal("statusword", drive, status, Flow::Input),
+            signal("controlword", drive, control, taken()),
+            signal("torque", drive, torque, Flow::Output(outside)),
+        ]
     };
     (0..6).flat_map(of).collect()
 }

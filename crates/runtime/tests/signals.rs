@@ -8,11 +8,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bridge::attach::Attachment;
+use bridge::command::{Command, Writer};
+use bridge::state::{self, Refusal, State};
 use ethercat::cia402::Request;
 use ethercat::sii::Identity;
 use onbeat_runtime::axis::AxisConfiguration;
-use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
+use onbeat_runtime::controller::{Beat, Controller, Freshness};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration, Ended};
 use onbeat_runtime::link::{DirectLink, Link};
 use onbeat_runtime::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
@@ -23,8 +26,8 @@ use simulator::application::servo::{ServoDescription, ServoDrive, default_mappin
 use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::{PERIOD, cycle_of, supervised};
-use types::signal::{Flow, OutputBehaviour, Scaling};
+use support::{PERIOD, SeamFolder, cycle_of, rules, seam_with, supervised};
+use types::signal::{Flow, OnStale, OutputBehaviour, Scaling, Writer as Setter};
 use types::{Signal, Value, ValueType};
 
 const IDENTITY: Identity =
@@ -130,7 +133,8 @@ fn cycle(
     controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
 ) -> (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels) {
     let clock = VirtualClock::default();
-    clock.advance(Duration::from_secs(1000));
+    // Commands bear the machine's own time: the cycle's is ahead of it all the time.
+    clock.advance(Duration::from_nanos(MonotonicClock.now().as_nanos()) + Duration::from_secs(600));
     let (switches, lamps) = (Wires::new(), Wires::new());
     let (act, acts) = channel();
     let direct = DirectLink::new(segment(&switches, &lamps), clock.clone(), Duration::from_micros(60));
@@ -153,6 +157,52 @@ fn play(
     assert_eq!(ended.failure, None);
     let levels = seen.lock().unwrap().clone();
     Played { levels, ended }
+}
+
+/// The same with a seam; outputs of the outside are among these signals.
+fn play_outside(
+    name: &str,
+    signals: Vec<Signal>,
+    beats: u64,
+    mut script: impl FnMut(&mut Stage<'_, '_>, &mut Outside) + Send + 'static,
+) -> Played {
+    let folder = SeamFolder::new(name);
+    let (seam, _door, attachment) = seam_with(&folder, rules(0), &signals);
+    let mut outside = Outside { attachment, writer: None, state: State::default() };
+    let (cycle, seen) = cycle(signals, &[], beats, |switches, act| {
+        let script = move |stage: &mut Stage<'_, '_>| {
+            if outside.attachment.state().read_into(&mut outside.state).is_ok() && stage.in_op > 0 {
+                script(stage, &mut outside);
+            }
+        };
+        Box::new(Scripted { script, switches, act, handles: None, in_op: 0 })
+    });
+    let ended = cycle.unwrap().with_seam(seam).run(&StopHandle::new());
+    assert_eq!(ended.failure, None);
+    let levels = seen.lock().unwrap().clone();
+    Played { levels, ended }
+}
+
+/// Another process, as it were, between two cycles.
+struct Outside {
+    attachment: Attachment,
+    writer: Option<Writer>,
+    /// State of the cycle before.
+    state: State,
+}
+
+impl Outside {
+    /// Commands these outputs until `time_to_live` from this cycle on, by its own clock.
+    fn send(&mut self, beat: Beat, values: &[Option<Value>], time_to_live: Duration) {
+        let time_to_live = (beat.release + time_to_live).since(MonotonicClock.now());
+        let writer = self.writer.get_or_insert_with(|| self.attachment.command().unwrap());
+        let command = Command {
+            time_to_live_ns: time_to_live.as_nanos() as u64,
+            signals: values.to_vec(),
+            ..Command::default()
+        };
+        writer.send(&command).unwrap();
+    }
 }
 
 struct Stage<'a, 'b> {
@@ -281,6 +331,158 @@ fn an_output_returns_with_the_value_it_is_to_return_with() {
     }
 }
 
+/// The signals, and a third lamp that is commanded from outside.
+fn with_outside() -> Vec<Signal> {
+    let behaviour = OutputBehaviour {
+        writer: Setter::Outside,
+        on_stale: Some(OnStale::Bits(0)),
+        ..OutputBehaviour::default()
+    };
+    [signals(OutputBehaviour::default()), vec![lamp(3, behaviour)]].concat()
+}
+
+#[test]
+fn an_output_of_the_outside_is_commanded_goes_stale_and_is_commanded_again() {
+    let (tell, told) = channel();
+    let on = [Some(Value::Bool(true))];
+    let mut sent = 0;
+    let played = play_outside("commanded", with_outside(), 400, move |stage, outside| {
+        let (beat, freshness) = (stage.beat, stage.io.freshness());
+        tell.send(freshness).unwrap();
+        match (sent, freshness) {
+            (0, _) if stage.in_op == 10 => outside.send(beat, &on, Duration::from_millis(20)),
+            // Its time over, the next holder takes over.
+            (1, Freshness::Stale) => {
+                outside.writer = None;
+                outside.send(beat, &on, Duration::from_secs(60));
+            }
+            // Nothing is asked of it: it stays as it is.
+            (2, _) if stage.in_op == 300 => outside.send(beat, &[None], Duration::from_secs(60)),
+            _ => return,
+        }
+        sent += 1;
+    });
+    assert_eq!(played.levels, [0, 4, 0, 4, 0]);
+    let mut told: Vec<Freshness> = told.try_iter().collect();
+    told.dedup();
+    assert_eq!(told, [Freshness::Never, Freshness::Fresh, Freshness::Stale, Freshness::Fresh]);
+    assert_eq!(played.ended.signals[6].1.value, Value::Bool(true));
+}
+
+#[test]
+fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
+    let (tell, told) = channel();
+    let on = [Some(Value::Bool(true))];
+    let mut signals = with_outside();
+    signals[6] = lamp(
+        3,
+        OutputBehaviour { writer: Setter::Outside, on_return: Some(0), ..OutputBehaviour::default() },
+    );
+    play_outside("returned", signals, 200, move |stage, outside| {
+        match stage.in_op {
+            10 | 150 => outside.send(stage.beat, &on, Duration::from_secs(60)),
+            30 => stage.act.send(Act::Cut).unwrap(),
+            80 => stage.act.send(Act::Mend).unwrap(),
+            _ => {}
+        }
+        if [25, 140, 160].contains(&stage.in_op) {
+            tell.send((outside.state.signals[6].word, outside.state.command.freshness)).unwrap();
+        }
+    });
+    let told: Vec<_> = told.try_iter().collect();
+    assert_eq!(told, [1, 0, 1].map(|word| (word, state::Freshness::Fresh)));
+}
+
+#[test]
+fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason() {
+    let valve = OutputBehaviour { writer: Setter::Outside, ..OutputBehaviour::default() };
+    let word = signal("valve", LAMPS, 4, ValueType::Unsigned(3), Flow::Output(valve));
+    let signals = [with_outside(), vec![Signal { range: Some((1.0, 5.0)), ..word }]].concat();
+    let bad = [
+        ([None, Some(Value::Real(f64::NAN))], Refusal::NotFinite, 7),
+        ([Some(Value::Unsigned(1)), Some(Value::Unsigned(2))], Refusal::SignalType, 6),
+        ([None, Some(Value::Signed(6))], Refusal::SignalRange, 7),
+        ([None, Some(Value::Signed(0))], Refusal::SignalRange, 7),
+    ];
+    let (tell, told) = channel();
+    let played = play_outside("refused-signal", signals, 100, move |stage, outside| {
+        let turn = stage.in_op as usize / 10;
+        match (stage.in_op % 10, bad.get(turn)) {
+            (1, Some((values, ..))) => outside.send(stage.beat, values, Duration::from_secs(60)),
+            (9, Some((_, why, place))) => {
+                tell.send((outside.state.command, turn as u64, *why, *place)).unwrap()
+            }
+            _ => {}
+        }
+    });
+    let told: Vec<_> = told.try_iter().collect();
+    assert_eq!(told.len(), bad.len());
+    for (command, turn, why, place) in told {
+        assert_eq!((command.refused, command.accepted), (turn + 1, 0));
+        assert_eq!((command.last_refusal, command.last_refused_signal), (why as u8, place), "{command:?}");
+        assert_eq!((command.last_refused_axis, command.freshness), (u16::MAX, state::Freshness::Never));
+    }
+    assert_eq!(played.levels, [0], "nothing moves");
+}
+
+#[test]
+fn a_force_wins_over_the_controller_until_its_time_is_over_or_it_is_released_and_the_stop_over_it() {
+    let (tell, told) = channel();
+    let second = 5;
+    let mut signals = with_outside();
+    signals[4] = lamp(1, OutputBehaviour { on_stop: 1, ..OutputBehaviour::default() });
+    let played = play_outside("forced", signals, 300, move |stage, outside| {
+        let force = |time| outside.attachment.force(second, Value::Bool(true), time).unwrap();
+        match stage.in_op {
+            // From the next cycle on.
+            10 => force(Duration::from_millis(30)),
+            100 => force(Duration::from_secs(3600)),
+            150 => outside.attachment.release(Some(second)).unwrap(),
+            200 => force(Duration::from_secs(3600)),
+            _ => {}
+        }
+        let lamp = stage.handles.lamps[1];
+        stage.io.set(lamp, false);
+        assert_eq!(stage.io.sent(lamp), stage.io.is_forced(lamp));
+        let shown = outside.state.signals[second];
+        assert_eq!(shown.word == 1, shown.forced);
+        tell.send((stage.in_op, stage.io.is_forced(lamp))).unwrap();
+    });
+    // The stop lights the first lamp, and takes the force off the second one.
+    assert_eq!(played.levels, [0, 2, 0, 2, 0, 2, 1, 0]);
+    let told: Vec<_> = told.try_iter().collect();
+    let forced = |from: u64, to: u64| told.iter().filter(|it| it.1 && (from..to).contains(&it.0)).count();
+    assert!((29..=31).contains(&forced(0, 100)), "{}", forced(0, 100));
+    assert_eq!((forced(101, 151), forced(151, 201)), (50, 0));
+    let last = played.ended.signals[second].1;
+    assert!(last.forced && last.value == Value::Bool(true), "{last:?}");
+}
+
+#[test]
+fn a_forced_input_is_what_the_controller_sees_and_shows() {
+    let (tell, told) = channel();
+    let played = play_outside("forced-input", with_outside(), 80, move |stage, outside| {
+        let Handles { door, pressure, lamps, .. } = stage.handles;
+        match stage.in_op {
+            10 => outside.attachment.force(0, Value::Bool(true), Duration::from_secs(60)).unwrap(),
+            20 => outside.attachment.force(1, Value::Real(7.25), Duration::from_secs(60)).unwrap(),
+            30 => assert!(outside.attachment.force(3, Value::Signed(1), Duration::from_secs(1)).is_err()),
+            40 => outside.attachment.release(None).unwrap(),
+            _ => {}
+        }
+        stage.io.set(lamps[0], stage.io.get(door));
+        if [5, 35, 45].contains(&stage.in_op) {
+            let io = &stage.io;
+            let forced = [io.is_forced(door), io.is_forced(pressure)];
+            tell.send((io.get(door), io.get(pressure), io.is_fresh(door), forced)).unwrap();
+        }
+    });
+    let told: Vec<_> = told.try_iter().collect();
+    let free = (false, -19.0, true, [false; 2]);
+    assert_eq!(told, [free, (true, 7.25, true, [true; 2]), free]);
+    assert_eq!(played.levels, [0, 1, 0]);
+}
+
 type Ask = fn(&Signals) -> Result<(), SignalError>;
 
 /// Asks for signals as it is told.
@@ -294,14 +496,14 @@ impl Controller for Asking {
 
 #[test]
 fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
-    let asked: [(Ask, &str); 6] = [
+    let asked: [(Ask, &str); 7] = [
         (
             |it| it.input::<bool>("door_close").map(drop),
             "no input is called \"door_close\"; near it: \"door closed\", \"pressure\", \"level\"",
         ),
         (
             |it| it.output::<bool>("lamp").map(drop),
-            "no output is called \"lamp\"; near it: \"lamp 1\", \"lamp 2\"",
+            "no output is called \"lamp\"; near it: \"lamp 1\", \"lamp 2\", \"lamp 3\"",
         ),
         (
             |it| it.output::<bool>("door closed").map(drop),
@@ -319,9 +521,13 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
             |it| it.output::<i32>("speed").map(drop),
             "output \"speed\" is written by axis \"x\": command that instead",
         ),
+        (
+            |it| it.output::<bool>("lamp 3").map(drop),
+            "output \"lamp 3\" is commanded from outside: leave it to that, or remove writer = \"outside\"",
+        ),
     ];
     for (ask, sentence) in asked {
-        let (cycle, _) = cycle(signals(OutputBehaviour::default()), &[], 1, |_, _| Box::new(Asking(ask)));
+        let (cycle, _) = cycle(with_outside(), &[], 1, |_, _| Box::new(Asking(ask)));
         let error = cycle.map(drop).unwrap_err().to_string();
         assert!(error.starts_with("the controller cannot start: ") && error.contains(sentence), "{error}");
     }

@@ -228,7 +228,7 @@ pub struct Signal {
 pub enum Flow {
     /// Its SubDevice.
     Input,
-    /// A controller, or another process.
+    /// A controller, or whoever commands from outside.
     Output(OutputBehaviour),
     /// An output that a part of the robot writes, as `axis "spindle"`: it can be read only.
     Taken(String),
@@ -237,14 +237,26 @@ pub enum Flow {
 /// What becomes of an output, in bits of its entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputBehaviour {
+    /// Its only setter.
+    pub writer: Writer,
     /// From the start on, until it is set.
     pub initial: u64,
-    /// While the command from outside is stale that its controller lives on; `None`: the controller goes on.
+    /// While the command from outside is stale that it, or its controller, lives on; `None`: the controller goes on.
     pub on_stale: Option<OnStale>,
     /// From the beginning of the stop on.
     pub on_stop: u64,
     /// While its SubDevice is lost, so that it returns with it; `None`: as if it had not been lost.
     pub on_return: Option<u64>,
+}
+
+/// Setter of an output that no part of the robot writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writer {
+    /// The controller.
+    #[default]
+    Controller,
+    /// The holder of the lease of commands.
+    Outside,
 }
 
 /// An output while the command is stale.
@@ -257,6 +269,26 @@ pub enum OnStale {
 }
 
 impl Signal {
+    /// True of an output that is set by commands from outside.
+    #[must_use]
+    pub fn is_commanded(&self) -> bool {
+        matches!(self.flow, Flow::Output(OutputBehaviour { writer: Writer::Outside, .. }))
+    }
+
+    /// Lowest and highest value, in its unit.
+    #[must_use]
+    pub fn bounds(&self) -> (f64, f64) {
+        let (lowest, highest) = self.value_type.bounds();
+        match (self.range, self.scaling) {
+            (Some(range), _) => range,
+            (None, None) => (lowest, highest),
+            (None, Some(Scaling { scale, offset })) => {
+                let ends = [lowest, highest].map(|end| end * scale + offset);
+                (ends[0].min(ends[1]), ends[0].max(ends[1]))
+            }
+        }
+    }
+
     /// Value of its entry's bits.
     #[must_use]
     pub fn value(&self, raw: u64) -> Value {
@@ -359,5 +391,8 @@ mod tests {
         assert!(clamped && (volts.value(raw).number() - 5.0).abs() < 1e-3);
         assert_eq!(volts.raw(Value::Real(f64::INFINITY)), None);
         assert_eq!(volts.raw(Value::Bool(true)), None);
+        assert_eq!(volts.bounds(), (0.0, 5.0));
+        let scaling = Some(Scaling { scale: -0.5, offset: 1.0 });
+        assert_eq!(Signal { range: None, scaling, ..volts }.bounds(), (-16382.5, 16385.0));
     }
 }

@@ -136,6 +136,26 @@ pub enum LeaseError {
     Attach(AttachError),
 }
 
+/// Reason for a signal that was not forced or released.
+#[derive(Debug, thiserror::Error)]
+pub enum ForceError {
+    /// This user may not command, or the robot file lets nobody force.
+    #[error("forcing a signal: {why}")]
+    NotPermitted {
+        /// Users and groups that may, or who decides.
+        why: String,
+    },
+    /// It cannot be.
+    #[error("{why}")]
+    Refused {
+        /// Reason, as the server words it.
+        why: String,
+    },
+    /// The request failed.
+    #[error(transparent)]
+    Attach(AttachError),
+}
+
 /// Reason for a port that was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {

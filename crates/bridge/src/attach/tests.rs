@@ -6,6 +6,7 @@ use crate::cell;
 use crate::command::{Read, Twist, words};
 use crate::region::{self, Region};
 use crate::seam::{Builder, Door, OpenError, RealTimeEnds};
+use crate::state::words::Rows;
 use crate::sys::mapping::Use;
 
 struct Folder(PathBuf);
@@ -173,9 +174,11 @@ fn mapping(file: &OwnedFd) -> cell::Writer<Region> {
 
 /// Writes a command with this twist into a region, as the holder's own code does.
 fn write(region: &mut cell::Writer<Region>, x: f64) {
-    let mut publication = vec![0; words::length(0)];
+    let rows = Rows::default();
+    let mut publication = vec![0; words::length(rows)];
     words::encode(
         &command::Command { twist: Some(Twist { x, ..Twist::default() }), ..blank() },
+        rows,
         &mut publication,
     );
     region.publish(&publication);

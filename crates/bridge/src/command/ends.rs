@@ -14,6 +14,7 @@ use super::{Command, words};
 use crate::attach::Line;
 use crate::cell;
 use crate::region::{self, Region, RegionError, Written};
+use crate::state::words::Rows;
 use crate::sys::mapping::Use;
 
 /// The cycle's end. The peer may write anything at any time: none of it makes this wait, panic or read out
@@ -22,7 +23,7 @@ use crate::sys::mapping::Use;
 pub struct Reader {
     hearing: Hearing<Region>,
     scratch: Box<[u64]>,
-    axes: usize,
+    rows: Rows,
 }
 
 /// Result of [`Reader::newest`].
@@ -45,17 +46,23 @@ impl Reader {
     /// Of a holder that gave the lease back or lost it, one more command at most is read: the last one
     /// given until then.
     ///
-    /// All numbers are as the peer wrote them, unchecked. There may be fewer axes than the robot has, never
-    /// more. Never waits, makes no system call, and allocates nothing if `command` came from
+    /// All numbers are as the peer wrote them, unchecked. There may be fewer axes and signals than the robot
+    /// has, never more. Never waits, makes no system call, and allocates nothing if `command` came from
     /// [`Reader::blank`].
     pub fn newest(&mut self, command: &mut Command) -> Read {
-        self.hearing.newest(&mut self.scratch, |words| words::decode(words, command).is_some())
+        let rows = self.rows;
+        self.hearing.newest(&mut self.scratch, |words| words::decode(words, rows, command).is_some())
     }
 
-    /// Creates a command with room for every axis.
+    /// Creates a command with room for every axis and signal.
     #[must_use]
     pub fn blank(&self) -> Command {
-        Command { axes: Vec::with_capacity(self.axes), ..Command::default() }
+        let Rows { axes, signals } = self.rows;
+        Command {
+            axes: Vec::with_capacity(axes),
+            signals: Vec::with_capacity(signals),
+            ..Command::default()
+        }
     }
 }
 
@@ -63,14 +70,14 @@ impl Reader {
 #[derive(Debug)]
 pub(crate) struct Regions {
     leases: Leases<Region>,
-    axes: usize,
+    rows: Rows,
 }
 
 impl Regions {
-    /// Creates both ends for a robot with this many axes.
-    pub(crate) fn new(axes: usize) -> (Self, Reader) {
+    /// Creates both ends for a robot with this many axes, and signals that are set from outside.
+    pub(crate) fn new(rows: Rows) -> (Self, Reader) {
         let (leases, hearing) = lease::pair();
-        (Self { leases, axes }, Reader { hearing, scratch: vec![0; words::length(axes)].into(), axes })
+        (Self { leases, rows }, Reader { hearing, scratch: vec![0; words::length(rows)].into(), rows })
     }
 
     /// Makes a new region and queues it for the cycle; returns the descriptor for the holder. `None` while
@@ -80,7 +87,7 @@ impl Regions {
         if !self.leases.has_room() {
             return Ok(None);
         }
-        let (region, file) = Region::make(words::REGION, words::length(self.axes), Written::ByPeer)?;
+        let (region, file) = Region::make(words::REGION, words::length(self.rows), Written::ByPeer)?;
         let shape = region.shape();
         let granted = self.leases.grant(region::reader(region, shape)?, AtomicU64::new(0));
         Ok(granted.then_some(file))
@@ -110,49 +117,48 @@ pub struct Writer {
     cell: cell::Writer<Region>,
     line: Line,
     scratch: Box<[u64]>,
-    axes: usize,
+    rows: Rows,
     sequence: u64,
 }
 
 impl Writer {
-    pub(crate) fn open(file: BorrowedFd<'_>, line: Line) -> Result<Self, RegionError> {
+    pub(crate) fn open(file: BorrowedFd<'_>, line: Line, rows: Rows) -> Result<Self, RegionError> {
         let region = Region::open(words::REGION, file, Use::Store)?;
         let length = region.shape().words();
-        let Some(axes) = words::axes(length) else {
+        if length != words::length(rows) {
             return Err(RegionError::Other(region::Other {
                 region: words::REGION.name,
-                what: "publication's words for no axis, and 2 more for each",
-                expected: words::length(0) as u64,
+                what: "publication's words for the axes and signals of the description",
+                expected: words::length(rows) as u64,
                 found: length as u64,
             }));
-        };
+        }
         let scratch = vec![0; length].into();
-        Ok(Self { cell: region::writer(region)?, line, scratch, axes, sequence: 0 })
+        Ok(Self { cell: region::writer(region)?, line, scratch, rows, sequence: 0 })
     }
 
     /// Sends a command in place of the former one and returns its sequence number. `sequence` and
-    /// `stamp_ns` are filled in here: counted up from 1, and the current time. An empty list of axes
-    /// commands nothing for any axis.
+    /// `stamp_ns` are filled in here: counted up from 1, and the current time. An empty list of axes or of
+    /// signals commands nothing for any of them.
     ///
     /// # Errors
-    /// The cycle has ended, or the command has another number of axes.
+    /// The cycle has ended, or the command has another number of axes or signals.
     pub fn send(&mut self, command: &Command) -> Result<u64, SendError> {
-        let found = command.axes.len();
-        if found != 0 && found != self.axes {
-            return Err(SendError::Axes { expected: self.axes, found });
+        let Rows { axes, signals } = self.rows;
+        let wrong = |found: usize, expected: usize| found != 0 && found != expected;
+        if wrong(command.axes.len(), axes) {
+            return Err(SendError::Axes { expected: axes, found: command.axes.len() });
+        }
+        if wrong(command.signals.len(), signals) {
+            return Err(SendError::Signals { expected: signals, found: command.signals.len() });
         }
         if self.line.has_ended() {
             return Err(SendError::Ended);
         }
         self.sequence += 1;
-        words::encode(command, &mut self.scratch);
+        words::encode(command, self.rows, &mut self.scratch);
         self.scratch[0] = self.sequence;
         self.scratch[1] = now_ns();
-        if found == 0 {
-            // An empty command still lists all axes, with no target for any.
-            self.scratch[7] = self.axes as u64;
-            self.scratch[8..].fill(0);
-        }
         self.cell.publish(&self.scratch);
         Ok(self.sequence)
     }
@@ -160,7 +166,13 @@ impl Writer {
     /// Number of axes of the robot.
     #[must_use]
     pub fn axes(&self) -> usize {
-        self.axes
+        self.rows.axes
+    }
+
+    /// Number of outputs that are set from outside.
+    #[must_use]
+    pub fn signals(&self) -> usize {
+        self.rows.signals
     }
 }
 
@@ -176,6 +188,16 @@ pub enum SendError {
         /// Axes of the robot.
         expected: usize,
         /// Axes of the command.
+        found: usize,
+    },
+    /// The command has another number of signals than those set from outside.
+    #[error(
+        "the command is for {found} signals, the robot has {expected} that are set from outside: name each of them, or none"
+    )]
+    Signals {
+        /// Signals of the robot that are set from outside.
+        expected: usize,
+        /// Signals of the command.
         found: usize,
     },
 }

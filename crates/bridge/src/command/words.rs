@@ -2,22 +2,19 @@
 
 use super::{AxisTarget, Command, Twist};
 use crate::region::{Kind, magic};
+use crate::state::words::Rows;
+use crate::value;
 
 /// Region of a holder's commands.
-pub(crate) const REGION: Kind = Kind { name: "onbeat-command", magic: magic(*b"CO"), version: 1, slots: 4 };
+pub(crate) const REGION: Kind = Kind { name: "onbeat-command", magic: magic(*b"CO"), version: 2, slots: 4 };
 
-/// Words of a command for this many axes.
-pub(crate) const fn length(axes: usize) -> usize {
-    FIXED + axes * AXIS
+/// Words of a command with these rows.
+pub(crate) const fn length(rows: Rows) -> usize {
+    FIXED + rows.axes * AXIS + rows.signals * SIGNAL
 }
 
-/// Axes of a command of this many words; `None` if the rest is no multiple of an axis.
-pub(crate) const fn axes(words: usize) -> Option<usize> {
-    if words >= FIXED && (words - FIXED) % AXIS == 0 { Some((words - FIXED) / AXIS) } else { None }
-}
-
-/// Encodes a command into words of its length.
-pub(crate) fn encode(command: &Command, words: &mut [u64]) {
+/// Encodes a command into words of these rows; axes and signals without a row are left out, missing ones are zeros.
+pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
     let twist = command.twist.unwrap_or_default();
     let fixed = [
         command.sequence,
@@ -27,7 +24,8 @@ pub(crate) fn encode(command: &Command, words: &mut [u64]) {
         twist.x.to_bits(),
         twist.y.to_bits(),
         twist.yaw.to_bits(),
-        command.axes.len() as u64,
+        rows.axes as u64,
+        rows.signals as u64,
     ];
     let axes = command.axes.iter().flat_map(|axis| match axis {
         None => [0, 0],
@@ -35,7 +33,10 @@ pub(crate) fn encode(command: &Command, words: &mut [u64]) {
         Some(AxisTarget::Velocity(value)) => [2, value.to_bits()],
         Some(AxisTarget::Effort(value)) => [3, value.to_bits()],
     });
-    for (word, value) in words.iter_mut().zip(fixed.into_iter().chain(axes)) {
+    let axes = axes.chain(std::iter::repeat(0)).take(rows.axes * AXIS);
+    let signals = command.signals.iter().flat_map(|&signal| value::encode(signal));
+    let all = fixed.into_iter().chain(axes).chain(signals).chain(std::iter::repeat(0));
+    for (word, value) in words.iter_mut().zip(all) {
         *word = value;
     }
 }
@@ -43,18 +44,23 @@ pub(crate) fn encode(command: &Command, words: &mut [u64]) {
 /// Decodes a command from words that a peer may have filled with anything. Numbers are not checked: they
 /// may be NaN or infinite. `None` if the words are no command; then `command` is unchanged.
 ///
-/// Does not allocate if `command.axes` has room for as many axes as the words hold.
-pub(crate) fn decode(words: &[u64], command: &mut Command) -> Option<()> {
-    let (fixed, axes) = words.split_at_checked(FIXED)?;
-    let &[sequence, stamp_ns, time_to_live_ns, has_twist, x, y, yaw, count] = fixed else { return None };
+/// Does not allocate if `command` has room for these rows.
+pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option<()> {
+    let (fixed, rest) = words.split_at_checked(FIXED)?;
+    let &[sequence, stamp_ns, time_to_live_ns, has_twist, x, y, yaw, axes, signals] = fixed else {
+        return None;
+    };
     let twist = match has_twist {
         0 => None,
         1 => Some(Twist { x: f64::from_bits(x), y: f64::from_bits(y), yaw: f64::from_bits(yaw) }),
         _ => return None,
     };
-    let count = usize::try_from(count).ok().filter(|&count| count <= axes.len() / AXIS)?;
-    let axes = axes.chunks_exact(AXIS).take(count);
-    if axes.clone().any(|axis| axis[0] > 3) {
+    let count = |told: u64, most: usize| usize::try_from(told).ok().filter(|&count| count <= most);
+    let (axis_rows, signal_rows) = rest.split_at_checked(rows.axes * AXIS)?;
+    let axes = axis_rows.chunks_exact(AXIS).take(count(axes, rows.axes)?);
+    let signals = signal_rows.chunks_exact(SIGNAL).take(count(signals, rows.signals)?);
+    let signals = signals.map(|row| value::decode(row[0], row[1]));
+    if axes.clone().any(|axis| axis[0] > 3) || signals.clone().any(|signal| signal.is_err()) {
         return None;
     }
     command.sequence = sequence;
@@ -71,18 +77,27 @@ pub(crate) fn decode(words: &[u64], command: &mut Command) -> Option<()> {
             _ => None,
         }
     }));
+    command.signals.clear();
+    command.signals.extend(signals.map(|signal| signal.unwrap_or_default()));
     Some(())
 }
 
 /// Words before the axes.
-const FIXED: usize = 8;
+const FIXED: usize = 9;
 
 /// Words of an axis.
 const AXIS: usize = 2;
 
+/// Words of a signal.
+const SIGNAL: usize = 2;
+
 #[cfg(test)]
 mod tests {
+    use types::Value;
+
     use super::*;
+
+    const ROWS: Rows = Rows { axes: 4, signals: 3 };
 
     fn every_field() -> Command {
         Command {
@@ -96,6 +111,7 @@ mod tests {
                 Some(AxisTarget::Velocity(8.5)),
                 Some(AxisTarget::Effort(f64::INFINITY)),
             ],
+            signals: vec![None, Some(Value::Bool(true)), Some(Value::Real(-9.5))],
         }
     }
 
@@ -103,30 +119,48 @@ mod tests {
     fn every_field_comes_back() {
         for twist in [None, every_field().twist] {
             let command = Command { twist, ..every_field() };
-            let mut words = vec![u64::MAX; length(4)];
-            encode(&command, &mut words);
+            let mut words = vec![u64::MAX; length(ROWS)];
+            encode(&command, ROWS, &mut words);
             let mut back = Command::default();
-            assert_eq!(decode(&words, &mut back), Some(()));
+            assert_eq!(decode(&words, ROWS, &mut back), Some(()));
             assert_eq!(back, command);
         }
-        assert_eq!(axes(length(4)), Some(4));
-        assert_eq!(axes(length(4) + 1), None);
-        assert_eq!(axes(1), None);
+        // No axes and no signals are none of each.
+        let command = Command { axes: Vec::new(), signals: Vec::new(), ..every_field() };
+        let mut words = vec![u64::MAX; length(ROWS)];
+        encode(&command, ROWS, &mut words);
+        let mut back = every_field();
+        assert_eq!(decode(&words, ROWS, &mut back), Some(()));
+        assert_eq!(back, Command { axes: vec![None; 4], signals: vec![None; 3], ..every_field() });
     }
 
     #[test]
     fn words_that_are_no_command_are_refused_and_change_nothing() {
-        let mut good = vec![0; length(4)];
-        encode(&every_field(), &mut good);
-        // A twist flag that is neither 0 nor 1, more axes than there is room for, a target of an unknown
-        // kind.
-        for (index, value) in [(3, 2), (7, 5), (7, u64::MAX), (8, 4), (14, u64::MAX)] {
+        let mut good = vec![0; length(ROWS)];
+        encode(&every_field(), ROWS, &mut good);
+        // A twist flag that is neither 0 nor 1, more axes or signals than there is room for, a target of an
+        // unknown kind, a value of an unknown kind, a bit that is neither 0 nor 1.
+        let wrong = [
+            (3, 2),
+            (7, 5),
+            (7, u64::MAX),
+            (8, 4),
+            (8, u64::MAX),
+            (9, 4),
+            (15, u64::MAX),
+            (17, 5),
+            (19, 9),
+            (20, 2),
+        ];
+        for (index, value) in wrong {
             let mut words = good.clone();
             words[index] = value;
             let mut command = every_field();
-            assert_eq!(decode(&words, &mut command), None, "word {index} is {value}");
+            assert_eq!(decode(&words, ROWS, &mut command), None, "word {index} is {value}");
             assert_eq!(command, every_field());
         }
-        assert_eq!(decode(&good[..7], &mut Command::default()), None);
+        for length in [7, 10, 16] {
+            assert_eq!(decode(&good[..length], ROWS, &mut Command::default()), None);
+        }
     }
 }

@@ -3,15 +3,21 @@
 //!
 //! ```text
 //! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port)   name of the port, UTF-8
+//!                                     what u16 (16 force)   signal u32   kind u32   value u64   time u64, ns
+//!                                     what u16 (17 release)   signal u32, all ones for all
 //! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
 //! ```
 //!
 //! Magic and version keep their places in every version.
 
 use std::fmt;
+use std::time::Duration;
+
+use crate::force::Force;
+use crate::value;
 
 /// Request of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Request<'a> {
     /// Attach: description, state and diagnostics.
     Attach,
@@ -19,6 +25,8 @@ pub enum Request<'a> {
     Lease,
     /// Open the port of this name.
     Port(&'a str),
+    /// Force or release signals.
+    Force(Force),
 }
 
 /// Reason for a message that is no request.
@@ -54,6 +62,12 @@ impl<'a> Request<'a> {
             (3, name @ [_, ..]) if name.len() <= LONGEST_NAME => {
                 std::str::from_utf8(name).map(Self::Port).map_err(|_| Malformed::Content)
             }
+            (FORCE, rest) => parse_force(rest).map(Self::Force).ok_or(Malformed::Content),
+            (RELEASE, &[a, b, c, d]) => {
+                let signal = u32::from_le_bytes([a, b, c, d]);
+                let force = if signal == ALL { Force::ReleaseAll } else { Force::Release(signal as usize) };
+                Ok(Self::Force(force))
+            }
             _ => Err(Malformed::Content),
         }
     }
@@ -61,16 +75,42 @@ impl<'a> Request<'a> {
     /// Encodes the request.
     #[must_use]
     pub fn emit(self) -> Vec<u8> {
-        let (what, name) = match self {
-            Self::Attach => (1_u16, ""),
-            Self::Lease => (2, ""),
-            Self::Port(name) => (3, name),
+        let (what, rest) = match self {
+            Self::Attach => (1_u16, Vec::new()),
+            Self::Lease => (2, Vec::new()),
+            Self::Port(name) => (3, name.as_bytes().to_vec()),
+            Self::Force(force @ Force::Hold { .. }) => (FORCE, emit_force(force)),
+            Self::Force(force) => (RELEASE, emit_force(force)),
         };
         let mut bytes = MAGIC.to_le_bytes().to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(what.to_le_bytes());
-        bytes.extend(name.as_bytes());
+        bytes.extend(rest);
         bytes
+    }
+}
+
+fn parse_force(bytes: &[u8]) -> Option<Force> {
+    let (signal, rest) = bytes.split_first_chunk()?;
+    let signal = u32::from_le_bytes(*signal);
+    let (kind, rest) = rest.split_first_chunk()?;
+    let (word, rest) = rest.split_first_chunk()?;
+    let time = Duration::from_nanos(u64::from_le_bytes(rest.try_into().ok()?));
+    let value = value::decode(u32::from_le_bytes(*kind).into(), u64::from_le_bytes(*word)).ok()??;
+    Some(Force::Hold { signal: signal as usize, value, time })
+}
+
+fn emit_force(force: Force) -> Vec<u8> {
+    let place = |signal: usize| u32::try_from(signal).unwrap_or(ALL - 1).to_le_bytes().to_vec();
+    match force {
+        Force::ReleaseAll => ALL.to_le_bytes().to_vec(),
+        Force::Release(signal) => place(signal),
+        Force::Hold { signal, value, time } => {
+            let [kind, word] = value::encode(Some(value));
+            let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+            let numbers = [&(kind as u32).to_le_bytes()[..], &word.to_le_bytes(), &time.to_le_bytes()];
+            [&place(signal)[..], &numbers.concat()].concat()
+        }
     }
 }
 
@@ -102,9 +142,11 @@ pub(crate) enum Status {
     NotReady,
     /// A system call failed; the text has the error.
     Failed,
+    /// It cannot be; the text says why.
+    Impossible,
 }
 
-const STATUSES: [Status; 8] = [
+const STATUSES: [Status; 9] = [
     Status::Done,
     Status::Version,
     Status::Malformed,
@@ -113,6 +155,7 @@ const STATUSES: [Status; 8] = [
     Status::NoSuchPort,
     Status::NotReady,
     Status::Failed,
+    Status::Impossible,
 ];
 
 impl Reply {
@@ -155,7 +198,12 @@ impl Reply {
 const MAGIC: u32 = u32::from_le_bytes(*b"onbd");
 
 /// Version of the protocol.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
+
+/// Requests to force and to release, and the number of all signals.
+const FORCE: u16 = 16;
+const RELEASE: u16 = 17;
+const ALL: u32 = u32::MAX;
 
 /// Longest name of a port, bytes.
 pub(crate) const LONGEST_NAME: usize = 64;
@@ -170,11 +218,22 @@ pub(crate) const LONGEST_REPLY: usize = 20 + LONGEST_TEXT;
 
 #[cfg(test)]
 mod tests {
+    use types::Value;
+
     use super::*;
 
     #[test]
     fn requests_and_replies_come_back() {
-        for request in [Request::Attach, Request::Lease, Request::Port("trajectory")] {
+        let time = Duration::from_millis(1_500);
+        let hold = Force::Hold { signal: 7, value: Value::Real(-2.5), time };
+        for request in [
+            Request::Attach,
+            Request::Lease,
+            Request::Port("trajectory"),
+            Request::Force(hold),
+            Request::Force(Force::Release(3)),
+            Request::Force(Force::ReleaseAll),
+        ] {
             assert_eq!(Request::parse(&request.emit()), Ok(request));
         }
         for status in STATUSES {
@@ -197,6 +256,16 @@ mod tests {
         assert_eq!(Request::parse(&changed(6, 4)), Err(Malformed::Content));
         assert_eq!(Request::parse(&changed(6, 1)), Err(Malformed::Content), "a name where none belongs");
         assert_eq!(Request::parse(&changed(8, 0xFF)), Err(Malformed::Content), "no UTF-8");
+        let hold = Force::Hold { signal: 7, value: Value::Bool(true), time: Duration::ZERO };
+        let force = Request::Force(hold).emit();
+        for length in 8..force.len() {
+            assert_eq!(Request::parse(&force[..length]), Err(Malformed::Content), "{length} bytes");
+        }
+        let mut other = force.clone();
+        other[12] = 9;
+        assert_eq!(Request::parse(&other), Err(Malformed::Content), "no kind of value");
+        other[12] = 0;
+        assert_eq!(Request::parse(&other), Err(Malformed::Content), "no value");
         assert_eq!(Request::parse(&good[..8]), Err(Malformed::Content), "no name");
         assert_eq!(Request::parse(&Request::Port(&"x".repeat(65)).emit()), Err(Malformed::Content));
     }

@@ -18,6 +18,7 @@ use super::protocol::{LONGEST_REQUEST, Malformed, Reply, Request, Status, VERSIO
 use super::visitors::{Holder, Standing, Visitor};
 use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
+use crate::force::{Force, Forces, Refused};
 
 /// Resources the server hands out.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ pub(crate) struct Handed {
     /// Descriptors a client gets on attach: description, state, diagnostics.
     pub(crate) files: [OwnedFd; 3],
     pub(crate) commands: Regions,
+    pub(crate) forces: Forces,
     pub(crate) ports: Vec<Far>,
     /// Group whose members may command.
     pub(crate) group: Option<u32>,
@@ -170,6 +172,7 @@ impl Serve {
                     }
                     Ok(Request::Attach) => self.attach(place),
                     Ok(Request::Port(name)) => self.port(place, name),
+                    Ok(Request::Force(force)) => self.force(place, force),
                     Err(malformed) => {
                         let _ = answer(self.visitors[place].socket.as_fd(), &complaint(malformed), &[]);
                         false
@@ -250,6 +253,22 @@ impl Serve {
         if answer(visitor.socket.as_fd(), &refusal, &[]).is_err() {
             self.visitors.swap_remove(place);
         }
+    }
+
+    /// Forces or releases signals; true if the client stays.
+    fn force(&mut self, place: usize, force: Force) -> bool {
+        let visitor = &self.visitors[place];
+        let reply = if visitor.may_command() {
+            match self.handed.forces.ask(force) {
+                Ok(()) => Reply { status: Status::Done, numbers: [0; 3], text: String::new() },
+                Err(Refused::NotPermitted(text)) => Reply::refusal(Status::NotPermitted, text),
+                Err(Refused::Impossible(text)) => Reply::refusal(Status::Impossible, text),
+                Err(Refused::NotReady(text)) => Reply::refusal(Status::NotReady, text),
+            }
+        } else {
+            Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
+        };
+        answer(visitor.socket.as_fd(), &reply, &[]).is_ok()
     }
 
     /// Opens a port for the client; true if the client stays.

@@ -58,7 +58,7 @@ impl Visitor {
     pub(super) fn refusal(&self, group: Option<u32>) -> String {
         let group = group.map_or_else(String::new, |group| format!(" or a member of group {group}"));
         format!(
-            "user {} may only look: commands and ports are for user {}, root{group}; \
+            "user {} may only look: commands, forces and ports are for user {}, root{group}; \
              `[seam] group` in the robot file lets a group in",
             self.user,
             geteuid().as_raw()

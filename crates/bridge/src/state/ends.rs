@@ -87,7 +87,7 @@ impl Reader {
     pub fn read_into(&self, state: &mut State) -> Result<(), ReadError> {
         let length = self.cell.memory().shape().words();
         // On the stack for a robot of up to 24 axes with 100 signals.
-        let mut few = [0; 410];
+        let mut few = [0; 412];
         let mut many = Vec::new();
         let copy = match few.get_mut(..length) {
             Some(few) => few,

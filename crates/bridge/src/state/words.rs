@@ -1,12 +1,13 @@
 //! Encoding of a state in words. `docs/seam.md` has the table for other languages.
 
 use super::{
-    Axis, Base, Bus, CommandState, Control, Freshness, Signal, Spread, State, Timing, TrajectoryStatus,
+    Axis, Base, Bus, CommandState, Control, Freshness, Signal, SignalCounters, Spread, State, Timing,
+    TrajectoryStatus,
 };
 use crate::region::{Kind, magic};
 
 /// Region of states.
-pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 2, slots: 8 };
+pub(crate) const REGION: Kind = Kind { name: "onbeat-state", magic: magic(*b"ST"), version: 3, slots: 8 };
 
 /// Rows behind the fixed words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +23,8 @@ pub(crate) const fn length(rows: Rows) -> usize {
 
 /// Encodes a state into words of these rows; axes and signals without a row are left out, missing ones are zeros.
 pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
-    let State { beat, release_ns, bus, timing, command, control, base, axes, signals } = state;
+    let State { beat, release_ns, bus, timing, command, control, base, axes, signals, signal_counters } =
+        state;
     let [wakeup, jitter, execution] =
         [&timing.wakeup_latency, &timing.period_jitter, &timing.execution].map(spread_words);
     let fixed: [&[u64]; 9] = [
@@ -49,7 +51,8 @@ pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
             command.stamp_ns,
             command.freshness as u64
                 | u64::from(command.last_refusal) << 8
-                | u64::from(command.last_refused_axis) << 16,
+                | u64::from(command.last_refused_axis) << 16
+                | u64::from(command.last_refused_signal) << 32,
             command.accepted,
             command.refused,
         ],
@@ -62,8 +65,9 @@ pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
         ],
     ];
     let base = base.pose.iter().chain(&base.twist).map(|number| number.to_bits());
-    let fixed =
-        fixed.into_iter().flatten().copied().chain(base).chain([rows.axes as u64, rows.signals as u64]);
+    let SignalCounters { clamped, refused } = *signal_counters;
+    let last = [rows.axes as u64, rows.signals as u64, clamped, refused];
+    let fixed = fixed.into_iter().flatten().copied().chain(base).chain(last);
     let (head, rest) = words.split_at_mut(FIXED.min(words.len()));
     for (word, value) in head.iter_mut().zip(fixed) {
         *word = value;
@@ -125,6 +129,7 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
         freshness: freshness(fixed[28] as u8),
         last_refusal: (fixed[28] >> 8) as u8,
         last_refused_axis: (fixed[28] >> 16) as u16,
+        last_refused_signal: (fixed[28] >> 32) as u16,
         accepted: fixed[29],
         refused: fixed[30],
     };
@@ -137,6 +142,7 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
     };
     state.base =
         Base { pose: [number(34), number(35), number(36)], twist: [number(37), number(38), number(39)] };
+    state.signal_counters = SignalCounters { clamped: fixed[42], refused: fixed[43] };
     let rest = words.get(FIXED..).unwrap_or_default();
     // Numbers of rows that the region has no room for are those of another program.
     let axes = usize::try_from(fixed[40]).unwrap_or(usize::MAX).min(rest.len() / AXIS);
@@ -149,11 +155,11 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
 }
 
 fn signal_words(signal: &Signal) -> [u64; SIGNAL] {
-    [signal.word, signal.fresh.into()]
+    [signal.word, u64::from(signal.fresh) | u64::from(signal.forced) << 1]
 }
 
 fn signal(words: &[u64]) -> Signal {
-    Signal { word: words[0], fresh: words[1] & 1 != 0 }
+    Signal { word: words[0], fresh: words[1] & 1 != 0, forced: words[1] & 2 != 0 }
 }
 
 fn spread_words(spread: &Spread) -> [u64; 4] {
@@ -212,7 +218,7 @@ fn trajectory_status(code: u8) -> TrajectoryStatus {
 }
 
 /// Words before the axes.
-const FIXED: usize = 42;
+const FIXED: usize = 44;
 
 /// Words of an axis.
 const AXIS: usize = 7;
@@ -274,6 +280,7 @@ mod tests {
                 refused: 31,
                 last_refusal: 32,
                 last_refused_axis: u16::MAX,
+                last_refused_signal: 0x1234,
             },
             control: Control {
                 active: 33,
@@ -284,7 +291,11 @@ mod tests {
             },
             base: Base { pose: [36.5, 37.5, 38.5], twist: [39.5, 40.5, 41.5] },
             axes: vec![axis(42), axis(53)],
-            signals: vec![Signal { word: 64, fresh: true }, Signal { word: u64::MAX, fresh: false }],
+            signals: vec![
+                Signal { word: 64, fresh: true, forced: false },
+                Signal { word: u64::MAX, fresh: false, forced: true },
+            ],
+            signal_counters: SignalCounters { clamped: 65, refused: 66 },
         }
     }
 

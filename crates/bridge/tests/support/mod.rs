@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use onbeat_bridge::description::{AxisDescription, Description};
+use onbeat_bridge::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
 use onbeat_bridge::seam::Builder;
 use onbeat_bridge::state::State;
+use types::signal::{Flow, OutputBehaviour, Writer};
+use types::{Signal, ValueType};
 
 /// Folder for sockets, removed on drop.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -30,7 +32,7 @@ impl Folder {
 
     pub(crate) fn builder(&self, name: &str) -> Builder {
         let mut builder = Builder::new(name, &description());
-        builder.folder(&self.0);
+        builder.folder(&self.0).forces(&signals());
         builder
     }
 }
@@ -41,7 +43,33 @@ impl Drop for Folder {
     }
 }
 
+/// An input, and two outputs that are set from outside.
+pub(crate) fn signals() -> Vec<Signal> {
+    let outside = Flow::Output(OutputBehaviour { writer: Writer::Outside, ..OutputBehaviour::default() });
+    let signal = |name: &str, value_type, flow: &Flow| Signal {
+        name: name.to_owned(),
+        sub_device: 0,
+        bit_offset: 0,
+        value_type,
+        unit: String::new(),
+        scaling: None,
+        range: None,
+        flow: flow.clone(),
+    };
+    vec![
+        signal("lamp", ValueType::Bool, &outside),
+        signal("door", ValueType::Bool, &Flow::Input),
+        signal("valve", ValueType::Signed(16), &outside),
+    ]
+}
+
 pub(crate) fn description() -> Description {
+    let described = |signal: &Signal| SignalDescription {
+        name: signal.name.clone(),
+        kind: signal.kind().to_owned(),
+        writer: signal.is_commanded().then(|| OUTSIDE.to_owned()),
+        ..SignalDescription::default()
+    };
     let axis = |name: &str| AxisDescription {
         name: name.into(),
         mode: "csp".into(),
@@ -52,6 +80,7 @@ pub(crate) fn description() -> Description {
     Description {
         robot: "two axes".into(),
         axes: vec![axis("left"), axis("right")],
+        signals: signals().iter().map(described).collect(),
         ..Description::default()
     }
 }
@@ -61,6 +90,7 @@ pub(crate) fn state(beat: u64) -> State {
     let mut state = State { beat, release_ns: beat.wrapping_mul(7), ..State::default() };
     state.bus.frames_sent = beat ^ 0x5A5A;
     state.axes = vec![onbeat_bridge::state::Axis::default(); 2];
+    state.signals = vec![onbeat_bridge::state::Signal::default(); 3];
     for axis in &mut state.axes {
         axis.position = beat as f64;
         axis.target_effort = -(beat as f64);

@@ -1,11 +1,13 @@
 //! `onbeat io`: process data by name, on a running cycle.
 
+mod write;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bridge::attach::Attachment;
 use bridge::description::SignalDescription;
-use bridge::state::{ReadError, Signal, State};
+use bridge::state::{ReadError, Signal, SignalCounters, State};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
@@ -16,7 +18,8 @@ use crate::output;
 use crate::stop::Stop;
 use crate::words::signals;
 
-/// Reads the signals of a running cycle as any program may, without root: the cycle cannot notice it.
+/// Reads the signals of a running cycle as any program may, without root: the cycle cannot notice it. To set and force them
+/// takes the right to command it.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Io {
     /// Show all signals, with their types, directions and values
@@ -25,6 +28,12 @@ pub(crate) enum Io {
     Get(Get),
     /// Print the values of these signals, or of all, and each change of one
     Watch(Watch),
+    /// Hold outputs that may be commanded from outside at these values
+    Set(write::Set),
+    /// Hold an input or an output at a value, whoever else writes it
+    Force(write::Force),
+    /// Give forced signals back
+    Release(write::Release),
 }
 
 #[derive(Args, Debug)]
@@ -73,20 +82,23 @@ impl Io {
         let stop = Stop::listen()?;
         match self {
             Self::List(List { shown }) => {
-                let cycle = Cycle::attach(&shown, &[])?;
+                let cycle = Cycle::attach(shown.cycle.as_deref(), &[])?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 output::print(if shown.json { cycle.array(&state)? } else { cycle.table(&state) })
             }
             Self::Get(Get { names, shown }) => {
-                let cycle = Cycle::attach(&shown, &names)?;
+                let cycle = Cycle::attach(shown.cycle.as_deref(), &names)?;
                 let Some(state) = cycle.first(&stop)? else { return Ok(()) };
                 let line = |(described, signal)| signals::text(described, signal) + "\n";
                 let lines = || cycle.of(&state).map(line).collect();
                 output::print(if shown.json { cycle.array(&state)? } else { lines() })
             }
             Self::Watch(Watch { names, every, shown }) => {
-                Cycle::attach(&shown, &names)?.watch(every, shown.json, &stop)
+                Cycle::attach(shown.cycle.as_deref(), &names)?.watch(every, shown.json, &stop)
             }
+            Self::Set(set) => set.execute(&stop),
+            Self::Force(force) => force.execute(&stop),
+            Self::Release(release) => release.execute(&stop),
         }
     }
 }
@@ -99,8 +111,8 @@ struct Cycle {
 
 impl Cycle {
     /// All signals, where no name is given.
-    fn attach(shown: &Shown, names: &[String]) -> Result<Self, Failure> {
-        let attached = Which(shown.cycle.as_deref()).find()?;
+    fn attach(cycle: Option<&str>, names: &[String]) -> Result<Self, Failure> {
+        let attached = Which(cycle).find()?;
         let all = &attached.description().signals;
         let place = |name: &String| {
             all.iter().position(|it| it.name == *name).ok_or_else(|| {
@@ -155,6 +167,12 @@ impl Cycle {
             let writer = it.writer.as_ref().map(|writer| format!("   ({writer})")).unwrap_or_default();
             let value = signals::text(it, signal);
             text += &format!("{name:<width$}  {value_type:<9}{direction:<8}{value}{writer}\n");
+        }
+        let SignalCounters { clamped, refused } = state.signal_counters;
+        if clamped + refused > 0 {
+            text += &format!(
+                "\nvalues the controller set beyond a range, clamped: {clamped}; that were no number, refused: {refused}\n"
+            );
         }
         text
     }

@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Doctor(doctor::Doctor),
     /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
     Top(top::Top),
-    /// Read the process data of a running cycle by name
+    /// Read, set and force the process data of a running cycle by name
     #[command(subcommand)]
     Io(io::Io),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice

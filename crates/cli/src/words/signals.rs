@@ -26,10 +26,11 @@ pub(crate) fn object(described: &SignalDescription, signal: &Signal) -> Value {
         "writer": described.writer,
         "value": value(signal.value(&described.kind)),
         "fresh": signal.fresh,
+        "forced": signal.forced,
     })
 }
 
-/// Its value with its unit, and whether it is an old one.
+/// Its value with its unit, and whether it is an old or a forced one.
 pub(crate) fn text(described: &SignalDescription, signal: &Signal) -> String {
     let number = match signal.value(&described.kind) {
         types::Value::Real(value) => real(value),
@@ -37,7 +38,8 @@ pub(crate) fn text(described: &SignalDescription, signal: &Signal) -> String {
     };
     let unit = if described.unit.is_empty() { String::new() } else { format!(" {}", described.unit) };
     let old = if signal.fresh { "" } else { " (old)" };
-    format!("{number}{unit}{old}")
+    let forced = if signal.forced { " (forced)" } else { "" };
+    format!("{number}{unit}{old}{forced}")
 }
 
 /// As many digits as a sensor has.
@@ -57,19 +59,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_short_and_say_when_they_are_old() {
+    fn values_are_short_and_say_when_they_are_old_or_forced() {
         let described = SignalDescription {
             kind: "real".to_owned(),
             unit: "bar".to_owned(),
             ..SignalDescription::default()
         };
-        let of = |value: f64, fresh| text(&described, &Signal { word: value.to_bits(), fresh });
+        let of =
+            |value: f64, fresh| text(&described, &Signal { word: value.to_bits(), fresh, forced: false });
         assert_eq!(of(1.5, true), "1.5 bar");
         assert_eq!(of(-0.00004, true), "-4.000e-5 bar");
         assert_eq!(of(-0.0, false), "0 bar (old)");
         assert_eq!(of(100.0, true), "100 bar");
         let bit = SignalDescription { kind: "bool".to_owned(), ..SignalDescription::default() };
-        assert_eq!(text(&bit, &Signal { word: 1, fresh: true }), "true");
-        assert_eq!(object(&bit, &Signal { word: 1, fresh: true })["value"], true);
+        let on = Signal { word: 1, fresh: true, forced: false };
+        assert_eq!(text(&bit, &on), "true");
+        assert_eq!(
+            (&object(&bit, &on)["value"], &object(&bit, &on)["forced"]),
+            (&true.into(), &false.into())
+        );
+        assert_eq!(text(&bit, &Signal { fresh: false, forced: true, ..on }), "true (old) (forced)");
+        assert_eq!(object(&bit, &Signal { forced: true, ..on })["forced"], true);
     }
 }

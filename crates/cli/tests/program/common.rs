@@ -88,6 +88,13 @@ impl Running {
         self.0.as_ref().expect("it runs until it is finished").id()
     }
 
+    /// Ends it at once, as nobody can prevent.
+    pub(crate) fn kill(&mut self) {
+        let child = self.0.as_mut().expect("it runs until it is finished");
+        child.kill().expect("kill");
+        child.wait().expect("its end");
+    }
+
     /// What it leaves behind; one that takes longer than a minute from now is killed and fails.
     pub(crate) fn finish(self) -> Ran {
         self.finish_within(Duration::from_secs(60))

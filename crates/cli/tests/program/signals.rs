@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Running, alone, await_beats, file, finished, onbeat, run};
+use crate::common::{Ran, Running, alone, await_beats, file, finished, onbeat, run};
 
 /// The station with these signals besides.
 fn station(name: &str, signals: &str) -> PathBuf {
@@ -50,7 +51,7 @@ fn a_run_ends_with_its_signals() {
     let pressure = signal("pressure")["value"].as_f64().expect("a number");
     assert!((33.0..=67.0).contains(&pressure) && signal("pressure")["unit"] == "bar", "{pressure}");
     // Entries without a name, and what an axis writes.
-    assert_eq!(signal("switches.0x6010:01")["value"], false);
+    assert_eq!(signal("switches.0x6020:01")["value"], false);
     assert_eq!(signal("spindle.statusword")["value"].as_u64().map(|word| word & 0x6F), Some(0x27));
     assert_eq!(signal("spindle.controlword")["value"], 0x0F);
 }
@@ -101,7 +102,7 @@ fn io_lists_gets_and_watches_the_signals_of_a_running_cycle() {
             && wrong.sentence().contains("near it: \"pressure\"")
     );
     let watching = Running::start(io(&["watch", "pressure", "ready seen", "--json"]));
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(500));
     let shown = |argument: &str| {
         let mut command = onbeat();
         command.args(["top", socket.to_str().unwrap(), argument]);
@@ -117,6 +118,174 @@ fn io_lists_gets_and_watches_the_signals_of_a_running_cycle() {
     assert!(values("\"pressure\"") > 5, "{watched}");
     let first: Value = serde_json::from_str(watched.lines().next().expect("a line")).expect("JSON");
     assert!(first["cycle"].as_u64() > Some(0) && first["value"].is_number(), "{first}");
+}
+
+/// A cycle of the station with these lines besides, and `onbeat io` on it.
+struct Station {
+    cycle: Running,
+    socket: PathBuf,
+}
+
+impl Station {
+    fn start(name: &str, lines: &str) -> Self {
+        let path = station(&format!("{name}.toml"), lines);
+        let folder = std::env::temp_dir().join(format!("onbeat-{name}-{}", std::process::id()));
+        let socket = folder.join("io.sock");
+        let mut command = onbeat();
+        command.arg("run").arg(&path).args(["--for", "50s", "--json", "--seam"]).arg(&socket);
+        let cycle = Running::start(command);
+        await_beats(cycle.id(), 1_000);
+        Self { cycle, socket }
+    }
+
+    fn io(&self, arguments: &[&str]) -> Command {
+        let mut command = onbeat();
+        command.arg("io").args(arguments).arg("--cycle").arg(&self.socket);
+        command
+    }
+
+    fn said(&self, arguments: &[&str]) -> String {
+        let ran = finished(self.io(arguments));
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
+        ran.stdout
+    }
+
+    fn refused(&self, arguments: &[&str], sentence: &str) {
+        let ran = finished(self.io(arguments));
+        assert!(ran.sentence().contains(sentence), "{arguments:?}: {}", ran.stderr);
+    }
+
+    /// Waits until a signal shows so.
+    fn await_value(&self, name: &str, text: &str) {
+        let begin = Instant::now();
+        loop {
+            let found = self.said(&["get", name]);
+            if found.trim_end() == text {
+                return;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(20), "{name} is {found}, expected {text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn interrupt(program: Running) -> Ran {
+    Command::new("kill").args(["-INT", &program.id().to_string()]).status().expect("kill");
+    program.finish()
+}
+
+#[test]
+fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file_says() {
+    let _alone = alone();
+    let station = Station::start("io-set", SIGNALS);
+    let lamp = "lamp red";
+    station.await_value(lamp, "false");
+    let setting = Running::start(station.io(&["set", lamp, "true"]));
+    station.await_value(lamp, "true");
+    // The simulated switches are wired to the lamps.
+    station.await_value("switches.0x6020:01", "true");
+    let holder = format!("process {} gives the commands", setting.id());
+    station.refused(&["set", lamp, "false"], &holder);
+    station.refused(&["set", lamp, "false"], "`onbeat io force`, which needs no lease");
+    let set = interrupt(setting);
+    assert_eq!((set.code, set.stdout.trim_end()), (Some(0), "lamp red  true"), "{}", set.stderr);
+    station.await_value(lamp, "false");
+    // By itself after a while.
+    assert_eq!(station.said(&["set", lamp, "on", "--for", "300ms"]).trim_end(), "lamp red  true");
+    station.await_value(lamp, "false");
+    for (arguments, sentence) in [
+        (
+            &["set", "ready", "false"][..],
+            "output \"ready\" is written by the controller, expected one with writer = \"outside\"",
+        ),
+        (&["set", "ready seen", "false"], "\"ready seen\" is an input, expected an output"),
+        (&["set", "spindle.controlword", "6"], "is written by axis \"spindle\": command that instead"),
+        (&["set", lamp, "2"], "\"2\" for the signal \"lamp red\", expected true or false"),
+        (&["set", lamp, "on", "ready"], "\"ready\" without a value, expected a value behind each signal"),
+        (&["set", "lamp rod", "on"], "no signal is called \"lamp rod\""),
+    ] {
+        station.refused(arguments, sentence);
+    }
+    // Killed, it holds nothing; and the end of the cycle ends one that goes on.
+    let mut killed = Running::start(station.io(&["set", lamp, "true"]));
+    station.await_value(lamp, "true");
+    killed.kill();
+    station.await_value(lamp, "false");
+    let setting = Running::start(station.io(&["set", lamp, "true"]));
+    station.await_value(lamp, "true");
+    let end = interrupt(station.cycle);
+    assert_eq!(signals_of(&end.json())(lamp)["value"], true);
+    assert!(setting.finish().sentence().contains("the cycle has ended"));
+}
+
+#[test]
+fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
+    let _alone = alone();
+    let station = Station::start("io-force", SIGNALS);
+    // Whoever holds the lease is not asked.
+    let setting = Running::start(station.io(&["set", "lamp red", "true"]));
+    station.await_value("lamp red", "true");
+    let forced = station.said(&["force", "lamp red", "false", "--for", "1h"]);
+    assert_eq!(forced.trim_end(), "lamp red  false (forced)");
+    station.await_value("switches.0x6020:01", "false");
+    station.said(&["force", "ready seen", "false", "--for", "1h"]);
+    station.said(&["force", "pressure", "20.5", "--for", "1h"]);
+    assert_eq!(station.said(&["get", "pressure"]).trim_end(), "20.5 bar (forced)");
+    let listed = station.said(&["list"]);
+    let line = |name: &str| listed.lines().find(|line| line.starts_with(name)).expect("a line").to_owned();
+    assert!(line("lamp red").contains("false (forced)   (outside)"), "{listed}");
+    assert!(
+        line("ready seen").contains("false (forced)") && !line("ready  ").contains("(forced)"),
+        "{listed}"
+    );
+    let json: Value = serde_json::from_str(&station.said(&["list", "--json"])).expect("JSON");
+    let signal = signals_of(&json);
+    assert_eq!((&signal("lamp red")["forced"], &signal("ready")["forced"]), (&true.into(), &false.into()));
+    let mut top = onbeat();
+    top.arg("top").arg(&station.socket).arg("--once");
+    assert!(finished(top).stdout.contains("false (forced)"));
+    // Released, it is again what its holder wants; the others stay.
+    assert_eq!(station.said(&["release", "lamp red"]).trim_end(), "lamp red  true");
+    station.said(&["release", "--all"]);
+    station.await_value("ready seen", "true");
+    interrupt(setting);
+    // The client is gone, the cycle counts the time.
+    station.said(&["force", "ready", "false", "--for", "400ms"]);
+    station.await_value("ready", "true");
+    for (arguments, sentence) in [
+        (
+            &["force", "spindle.controlword", "6", "--for", "1s"][..],
+            "written by axis \"spindle\", which nobody overrides",
+        ),
+        (&["force", "ready", "off", "--for", "25h"], "for the signal \"ready\", expected up to 24 h"),
+        (
+            &["force", "pressure", "-12.5", "--for", "1s"],
+            "-12.5 for the signal \"pressure\", expected 17.23",
+        ),
+        (
+            &["force", "pressure", "nan", "--for", "1s"],
+            "\"nan\" for the signal \"pressure\", expected a number",
+        ),
+    ] {
+        let ran = finished(station.io(arguments));
+        assert!(ran.code != Some(0) && ran.stderr.contains(sentence), "{arguments:?}: {}", ran.stderr);
+    }
+    station.said(&["force", "ready", "false", "--for", "1h"]);
+    let end = interrupt(station.cycle).json();
+    let ready = signals_of(&end)("ready");
+    assert_eq!((&ready["value"], &ready["forced"]), (&false.into(), &true.into()), "{ready}");
+    assert_eq!(end["signal_counters"]["clamped"], 0);
+}
+
+#[test]
+fn a_robot_file_may_refuse_forces() {
+    let _alone = alone();
+    let station = Station::start("io-closed", "[seam]\nforce = false");
+    let sentence =
+        "forcing a signal: this cycle lets nobody force signals: `[seam] force` in the robot file decides";
+    station.refused(&["force", "lamp green", "false", "--for", "1s"], sentence);
+    station.refused(&["release", "--all"], sentence);
+    interrupt(station.cycle);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The seam of a robot: what those outside are told of it, and the ports they may open.
 
 use std::fs;
+use std::time::Duration;
 
 use bridge::channel::{Kind, Port};
 use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
@@ -8,7 +9,7 @@ use bridge::message::{control, trajectory};
 use bridge::seam::Builder;
 use ethercat::cia402::CyclicMode;
 use robot::{BaseKind, ControllerKind, Robot, SeamPortKind};
-use runtime::seam::{AxisRules, BaseRules, Rules, Takes};
+use runtime::seam::{AxisRules, BaseRules, Commanded, Rules, Takes};
 use types::Signal;
 
 use super::signals;
@@ -48,8 +49,11 @@ pub enum Mover {
 
 /// The seam of `robot`, called `name`.
 pub fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Result<Seam, Error> {
-    let signals = signals::described(robot, signals);
-    let mut builder = Builder::new(name, &Description { signals, ..description(robot, mover)? });
+    let described = signals::described(robot, signals);
+    let mut builder = Builder::new(name, &Description { signals: described, ..description(robot, mover)? });
+    if robot.seam.force {
+        builder.forces(signals);
+    }
     if let Some(group) = &robot.seam.group {
         builder.group(group_number(group)?);
     }
@@ -68,7 +72,7 @@ pub fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Resu
     };
     let others = robot.seam.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
     let ports = Ports([requests, orders].into_iter().chain(others).collect());
-    Ok(Seam { builder, rules: rules(robot, mover), ports })
+    Ok(Seam { builder, rules: Rules { signals: Commanded::of(signals), ..rules(robot, mover) }, ports })
 }
 
 /// What those outside are told of `robot`. The ports are for the builder to add, the signals are known in PreOp.
@@ -82,7 +86,8 @@ pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
     Ok(Description {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         robot: robot.name.clone(),
-        period_ns: u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX),
+        period_ns: nanoseconds(robot.cycle.period),
+        longest_time_to_live_ns: nanoseconds(robot.seam.longest_time_to_live),
         axes: (0..robot.axes.len()).map(|axis| axis_description(robot, axis)).collect(),
         controllers: match mover {
             Mover::Controllers => robot.controllers.iter().map(controller).collect(),
@@ -100,6 +105,10 @@ pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
         signals: Vec::new(),
         ports: Vec::new(),
     })
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// It may move every axis.
@@ -149,6 +158,8 @@ fn rules(robot: &Robot, mover: Mover) -> Rules {
             velocity: base.limits.velocity,
             yaw: base.limits.yaw_velocity,
         }),
+        // They are known in PreOp.
+        signals: Vec::new(),
         longest_time_to_live: robot.seam.longest_time_to_live,
     }
 }

@@ -1,6 +1,6 @@
 //! A robot's process data by name, once its bus is in PreOp.
 
-use bridge::description::SignalDescription;
+use bridge::description::{OUTSIDE, SignalDescription};
 use ethercat::main_device::MainDevice;
 use robot::Robot;
 use types::Signal;
@@ -30,8 +30,10 @@ pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
         unit: signal.unit.clone(),
         range: signal.range,
         writer: match &signal.flow {
+            Flow::Input => None,
+            Flow::Output(_) if signal.is_commanded() => Some(OUTSIDE.to_owned()),
+            Flow::Output(_) => Some("controller".to_owned()),
             Flow::Taken(writer) => Some(writer.clone()),
-            Flow::Input | Flow::Output(_) => None,
         },
     };
     signals.iter().map(described).collect()

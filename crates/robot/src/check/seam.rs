@@ -33,7 +33,8 @@ pub(super) fn seam(entry: &file::Seam, robot: &str) -> Checked<Seam> {
         }
         ports.push(port);
     }
-    Ok(Seam { name, group, enable: entry.enable.unwrap_or(true), longest_time_to_live, ports })
+    let [enable, force] = [entry.enable, entry.force].map(|it| it.unwrap_or(true));
+    Ok(Seam { name, group, enable, force, longest_time_to_live, ports })
 }
 
 fn port(entry: &file::SeamPort) -> Checked<SeamPort> {

@@ -9,6 +9,8 @@ pub struct Seam {
     pub group: Option<String>,
     /// True if the drives are enabled at the start; otherwise on request.
     pub enable: bool,
+    /// True if signals may be forced.
+    pub force: bool,
     /// Longest time to live of a command.
     pub longest_time_to_live: Duration,
     /// Ports besides `control` and `trajectory`.

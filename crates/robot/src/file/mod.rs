@@ -28,7 +28,7 @@ pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::Interlock;
 pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
-pub(crate) use signal::{Signal, SignalDirection, SignalEntry};
+pub(crate) use signal::{Signal, SignalDirection, SignalEntry, SignalWriter};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]

@@ -10,6 +10,7 @@ pub(crate) struct Seam {
     pub(crate) name: Option<Spanned<String>>,
     pub(crate) group: Option<Spanned<String>>,
     pub(crate) enable: Option<bool>,
+    pub(crate) force: Option<bool>,
     pub(crate) longest_time_to_live: Option<Spanned<Length>>,
     #[serde(default)]
     pub(crate) port: Vec<SeamPort>,

@@ -16,6 +16,7 @@ pub(crate) struct Signal {
     pub(crate) scale: Option<Spanned<f64>>,
     pub(crate) offset: Option<Spanned<f64>>,
     pub(crate) range: Option<Spanned<[f64; 2]>>,
+    pub(crate) writer: Option<Spanned<SignalWriter>>,
     pub(crate) initial: Option<Spanned<toml::Value>>,
     pub(crate) on_stale: Option<Spanned<toml::Value>>,
     pub(crate) on_stop: Option<Spanned<toml::Value>>,
@@ -28,6 +29,13 @@ pub(crate) struct SignalEntry {
     pub(crate) index: u16,
     #[serde(default)]
     pub(crate) sub_index: u8,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SignalWriter {
+    Controller,
+    Outside,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -19,12 +19,12 @@ use motion::{AxisPhase, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, Ra
 use timing::CycleRecord;
 
 use crate::controller::{Asked, AxisReport, AxisTarget, Freshness, Told};
-use crate::signal::SignalState;
+use crate::signal::{Counters, Governing, SignalState, Signals};
 use crate::status::{Status, stop_code};
 use figures::Figures;
 use rules::Refused;
 
-pub use rules::{AxisRules, BaseRules, Rules, Takes};
+pub use rules::{AxisRules, BaseRules, Commanded, Rules, Takes};
 
 /// The cycle's end of the seam.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct Seam {
     ends: RealTimeEnds,
     rules: Rules,
     incoming: Command,
+    /// The command that came in was taken, in this cycle.
+    taken: bool,
     asked: Asked,
     /// Until when the last command holds.
     holds_until: Option<Instant>,
@@ -47,9 +49,14 @@ impl Seam {
         let axes = rules.axes.len();
         Self {
             incoming: ends.command.blank(),
+            taken: false,
             asked: Asked { axes: vec![None; axes], ..Asked::default() },
             holds_until: None,
-            command: CommandState { last_refused_axis: u16::MAX, ..CommandState::default() },
+            command: CommandState {
+                last_refused_axis: u16::MAX,
+                last_refused_signal: u16::MAX,
+                ..CommandState::default()
+            },
             figures: Figures::default(),
             state: ends.state.blank(),
             ends,
@@ -67,7 +74,7 @@ impl Seam {
     pub(crate) fn hear(&mut self, now: impl Fn() -> Instant) {
         match self.ends.command.newest(&mut self.incoming) {
             Read::Nothing | Read::Same => {}
-            Read::Torn => self.refuse(Refused { why: Refusal::Torn, axis: None }),
+            Read::Torn => self.refuse(Refused::whole(Refusal::Torn)),
             // The clock is read behind the command: an honest stamp is never in the future.
             Read::New => match self.rules.check(&self.incoming, now().as_nanos()) {
                 Ok(()) => self.take(),
@@ -78,13 +85,27 @@ impl Seam {
         self.asked.freshness = self.holds_until.map_or(Freshness::Never, fresh);
     }
 
+    /// Governs the signals of this cycle: forces that were asked for, the robot file over them, and the values of a command
+    /// that came with this cycle.
+    pub(crate) fn govern(&mut self, signals: &mut Signals, governing: Governing) {
+        for _ in 0..FORCES {
+            let Some(force) = self.ends.forces.hear() else { break };
+            signals.force(force, governing.now);
+        }
+        signals.govern(governing);
+        if std::mem::take(&mut self.taken) {
+            signals.command(&self.incoming.signals);
+        }
+    }
+
     /// What was asked.
     pub(crate) fn asked(&self) -> &Asked {
         &self.asked
     }
 
     fn take(&mut self) {
-        let Command { sequence, stamp_ns, time_to_live_ns, twist, axes } = &self.incoming;
+        let Command { sequence, stamp_ns, time_to_live_ns, twist, axes, signals: _ } = &self.incoming;
+        self.taken = true;
         self.command.sequence = *sequence;
         self.command.stamp_ns = *stamp_ns;
         self.command.accepted += 1;
@@ -107,8 +128,9 @@ impl Seam {
     fn refuse(&mut self, refused: Refused) {
         self.command.refused += 1;
         self.command.last_refusal = refused.why as u8;
-        let axis = refused.axis.and_then(|axis| u16::try_from(axis).ok());
-        self.command.last_refused_axis = axis.unwrap_or(u16::MAX);
+        let place = |place: Option<usize>| place.and_then(|it| u16::try_from(it).ok()).unwrap_or(u16::MAX);
+        self.command.last_refused_axis = place(refused.axis);
+        self.command.last_refused_signal = place(refused.signal);
     }
 
     /// Puts the state of this beat before all readers. Its timing is that of the beats before: this one is not over.
@@ -117,7 +139,7 @@ impl Seam {
         status: &Status,
         release: Instant,
         axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>,
-        signals: impl Iterator<Item = SignalState>,
+        signals: &Signals,
         told: &Told,
     ) {
         let state = &mut self.state;
@@ -141,9 +163,12 @@ impl Seam {
         for (axis, (report, sent)) in state.axes.iter_mut().zip(axes) {
             *axis = shown(report, sent);
         }
-        for (signal, SignalState { value, fresh }) in state.signals.iter_mut().zip(signals) {
-            *signal = state::Signal { word: value.word(), fresh };
+        for (signal, SignalState { value, fresh, forced }) in state.signals.iter_mut().zip(signals.states())
+        {
+            *signal = state::Signal { word: value.word(), fresh, forced };
         }
+        let Counters { clamped, refused } = signals.counters();
+        state.signal_counters = state::SignalCounters { clamped, refused };
         self.ends.state.publish(state);
     }
 
@@ -154,6 +179,9 @@ impl Seam {
         }
     }
 }
+
+/// Forces heard in one cycle; the others wait.
+const FORCES: usize = 8;
 
 /// An axis as readers see it.
 fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {

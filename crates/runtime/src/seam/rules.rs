@@ -5,6 +5,7 @@ use std::time::Duration;
 use bridge::command::{AxisTarget, Command, Twist};
 use bridge::state::Refusal;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use types::{Signal, Value};
 
 /// What a robot takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,8 @@ pub struct Rules {
     pub axes: Vec<AxisRules>,
     /// Its base, if it moves about.
     pub base: Option<BaseRules>,
+    /// The outputs that are set from outside, in their order.
+    pub signals: Vec<Commanded>,
     /// A command may hold no longer than this.
     pub longest_time_to_live: Duration,
 }
@@ -28,6 +31,33 @@ pub struct AxisRules {
     pub velocity: RadiansPerSecond,
     /// Highest torque either way.
     pub effort: NewtonMetres,
+}
+
+/// An output that is set from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Commanded {
+    /// Its place among all signals.
+    pub place: usize,
+    /// The signal.
+    pub signal: Signal,
+}
+
+impl Commanded {
+    /// Those of these signals.
+    #[must_use]
+    pub fn of(signals: &[Signal]) -> Vec<Self> {
+        let places = signals.iter().enumerate().filter(|(_, signal)| signal.is_commanded());
+        places.map(|(place, signal)| Self { place, signal: signal.clone() }).collect()
+    }
+
+    fn check(&self, value: Value) -> Result<(), Refusal> {
+        match self.signal.raw(value) {
+            Some((_, false)) => Ok(()),
+            Some((_, true)) => Err(Refusal::SignalRange),
+            None if value.is_finite() => Err(Refusal::SignalType),
+            None => Err(Refusal::NotFinite),
+        }
+    }
 }
 
 /// Kinds of targets.
@@ -58,12 +88,20 @@ pub(super) struct Refused {
     pub(super) why: Refusal,
     /// The axis whose fault it is; `None` for the whole of it.
     pub(super) axis: Option<usize>,
+    /// The signal whose fault it is, by its place among all.
+    pub(super) signal: Option<usize>,
+}
+
+impl Refused {
+    pub(super) fn whole(why: Refusal) -> Self {
+        Self { why, axis: None, signal: None }
+    }
 }
 
 impl Rules {
     /// Whether every number of `command` may be, read at `now_ns`.
     pub(super) fn check(&self, command: &Command, now_ns: u64) -> Result<(), Refused> {
-        let whole = |why| Refused { why, axis: None };
+        let whole = Refused::whole;
         let longest = u64::try_from(self.longest_time_to_live.as_nanos()).unwrap_or(u64::MAX);
         if command.stamp_ns > now_ns || !(1..=longest).contains(&command.time_to_live_ns) {
             return Err(whole(Refusal::Time));
@@ -71,12 +109,19 @@ impl Rules {
         if command.axes.len() != self.axes.len() {
             return Err(whole(Refusal::Axes));
         }
+        if command.signals.len() != self.signals.len() {
+            return Err(whole(Refusal::Signals));
+        }
         if let Some(twist) = command.twist {
             self.check_twist(twist).map_err(whole)?;
         }
         for (index, (rules, target)) in self.axes.iter().zip(&command.axes).enumerate() {
             let checked = target.map_or(Ok(()), |target| rules.check(target));
-            checked.map_err(|why| Refused { why, axis: Some(index) })?;
+            checked.map_err(|why| Refused { axis: Some(index), ..whole(why) })?;
+        }
+        for (commanded, value) in self.signals.iter().zip(&command.signals) {
+            let checked = value.map_or(Ok(()), |value| commanded.check(value));
+            checked.map_err(|why| Refused { signal: Some(commanded.place), ..whole(why) })?;
         }
         Ok(())
     }
@@ -133,6 +178,9 @@ const ROUNDED: f64 = 1.0 + 1e-9;
 
 #[cfg(test)]
 mod tests {
+    use types::ValueType;
+    use types::signal::{Flow, OutputBehaviour, Writer};
+
     use super::*;
 
     const NOW: u64 = 10_000_000_000;
@@ -153,6 +201,7 @@ mod tests {
                 velocity: MetresPerSecond(1.0),
                 yaw: RadiansPerSecond(2.0),
             }),
+            signals: Commanded::of(&signals()),
             longest_time_to_live: Duration::from_secs(1),
         }
     }
@@ -164,13 +213,34 @@ mod tests {
             time_to_live_ns: 100_000_000,
             twist: Some(Twist { x: -1.0, y: 0.0, yaw: 2.0 }),
             axes: vec![Some(AxisTarget::Position(2.0)), Some(AxisTarget::Effort(-4.0))],
+            signals: vec![Some(Value::Bool(true)), Some(Value::Real(9.5))],
         }
+    }
+
+    /// An input, and two outputs of the outside.
+    fn signals() -> Vec<Signal> {
+        let outside = OutputBehaviour { writer: Writer::Outside, ..OutputBehaviour::default() };
+        let signal = |value_type, range, flow| Signal {
+            name: String::new(),
+            sub_device: 0,
+            bit_offset: 0,
+            value_type,
+            unit: String::new(),
+            scaling: None,
+            range,
+            flow,
+        };
+        vec![
+            signal(ValueType::Bool, None, Flow::Input),
+            signal(ValueType::Bool, None, Flow::Output(outside)),
+            signal(ValueType::Signed(16), Some((-10.0, 10.0)), Flow::Output(outside)),
+        ]
     }
 
     fn refused(change: impl FnOnce(&mut Command)) -> Option<(Refusal, Option<usize>)> {
         let mut command = good();
         change(&mut command);
-        rules().check(&command, NOW).err().map(|Refused { why, axis }| (why, axis))
+        rules().check(&command, NOW).err().map(|Refused { why, axis, .. }| (why, axis))
     }
 
     #[test]
@@ -194,6 +264,30 @@ mod tests {
     fn a_command_for_another_robot_is_refused() {
         for axes in [vec![], vec![None], vec![None; 3]] {
             assert_eq!(refused(|command| command.axes = axes), Some((Refusal::Axes, None)));
+        }
+    }
+
+    #[test]
+    fn each_signal_has_its_own_reason() {
+        let rows = [
+            (0, Value::Unsigned(1), Refusal::SignalType),
+            (0, Value::Real(f64::NAN), Refusal::NotFinite),
+            (1, Value::Bool(true), Refusal::SignalType),
+            (1, Value::Real(f64::INFINITY), Refusal::NotFinite),
+            (1, Value::Real(10.1), Refusal::SignalRange),
+            (1, Value::Signed(i64::MIN), Refusal::SignalRange),
+            (1, Value::Unsigned(u64::MAX), Refusal::SignalRange),
+        ];
+        for (index, value, why) in rows {
+            let command = Command { signals: vec![None; 2], ..good() };
+            assert_eq!(rules().check(&command, NOW), Ok(()));
+            let mut command = good();
+            command.signals[index] = Some(value);
+            let refused = Refused { signal: Some(index + 1), ..Refused::whole(why) };
+            assert_eq!(rules().check(&command, NOW), Err(refused), "{value:?}");
+        }
+        for signals in [vec![], vec![None], vec![None; 3]] {
+            assert_eq!(refused(|command| command.signals = signals), Some((Refusal::Signals, None)));
         }
     }
 

@@ -47,8 +47,12 @@ impl Bench {
         let axis =
             AxisRules { takes, position: None, velocity: RadiansPerSecond(1.0), effort: NewtonMetres(1.0) };
         let base = BaseRules { sideways: true, velocity: MetresPerSecond(5.0), yaw: RadiansPerSecond(5.0) };
-        let rules =
-            Rules { axes: vec![axis], base: Some(base), longest_time_to_live: Duration::from_secs(3600) };
+        let rules = Rules {
+            axes: vec![axis],
+            base: Some(base),
+            signals: vec![],
+            longest_time_to_live: Duration::from_secs(3600),
+        };
         Self { folder, seam: Seam::new(ends, rules), door }
     }
 
@@ -64,7 +68,7 @@ impl Bench {
             &Status::initial(0, 1),
             Instant::EPOCH,
             axes.into_iter(),
-            std::iter::empty(),
+            &Signals::default(),
             told,
         );
         self.attach().state().read().unwrap()
@@ -198,8 +202,8 @@ fn publish(region: &OwnedFd, number: u64, words: &[u64]) {
 }
 
 /// At 1 m/s, for a second.
-fn forward(number: u64, stamp: Instant) -> [u64; 10] {
-    [number, stamp.as_nanos(), 1_000_000_000, 1, 1.0_f64.to_bits(), 0, 0, 1, 0, 0]
+fn forward(number: u64, stamp: Instant) -> [u64; 11] {
+    [number, stamp.as_nanos(), 1_000_000_000, 1, 1.0_f64.to_bits(), 0, 0, 1, 0, 0, 0]
 }
 
 #[test]
@@ -282,7 +286,7 @@ fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
         );
         let [has_twist, x, y, yaw, count, kind, target, _] = rest;
         let stamp_ns = now.as_nanos().saturating_add_signed(stamp);
-        publish(&file, beat, &[beat, stamp_ns, time_to_live, has_twist, x, y, yaw, count, kind, target]);
+        publish(&file, beat, &[beat, stamp_ns, time_to_live, has_twist, x, y, yaw, count, 0, kind, target]);
         bench.seam.hear(|| now);
         let counted = (bench.seam.command.accepted, bench.seam.command.refused);
         if may_be(stamp, time_to_live, rest) {

@@ -33,6 +33,14 @@ pub enum SignalError {
         /// Its writer.
         writer: String,
     },
+    /// This output is commanded from outside.
+    #[error(
+        "output \"{name}\" is commanded from outside: leave it to that, or remove writer = \"outside\" from the robot file"
+    )]
+    Outside {
+        /// Name asked for.
+        name: String,
+    },
     /// It is of another type.
     #[error("signal \"{name}\" is {found}{}, which {wanted} does not take; read and write it as {}",
         if *scaled { " with a scale" } else { "" }, fitting(*found, *scaled))]

@@ -38,6 +38,24 @@ impl<T> Output<T> {
     }
 }
 
+/// An input or an output. Sealed.
+pub trait Handle: sealed::Sealed {
+    #[doc(hidden)]
+    fn at(&self) -> usize;
+}
+
+impl<T> Handle for Input<T> {
+    fn at(&self) -> usize {
+        self.place
+    }
+}
+
+impl<T> Handle for Output<T> {
+    fn at(&self) -> usize {
+        self.place
+    }
+}
+
 /// A value that a signal can have: `bool`, integers, `f32`, `f64`. Sealed.
 pub trait SignalValue: Copy + Default + sealed::Sealed {
     /// True if it holds every value of this type; `f64` holds every number, and is all that takes what is scaled.
@@ -127,6 +145,9 @@ impl SignalValue for f64 {
 
 mod sealed {
     pub trait Sealed {}
+
+    impl<T> Sealed for super::Input<T> {}
+    impl<T> Sealed for super::Output<T> {}
 
     macro_rules! sealed {
         ($($name:ty)*) => {$(impl Sealed for $name {})*};

@@ -1,7 +1,7 @@
 //! Signals and axes as a controller has them in one cycle.
 
-use super::{Counters, Input, Output, SignalValue, Signals};
-use crate::controller::{AxisCommand, AxisReport};
+use super::{Counters, Handle, Input, Output, SignalValue, Signals};
+use crate::controller::{AxisCommand, AxisReport, Freshness};
 
 /// Signals and axes of one cycle. Nothing here allocates, waits or panics.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl<'a> Io<'a> {
         Self { signals, reports, commands }
     }
 
-    /// Value of an input as it came in last; [`Io::is_fresh`] tells whether that was in this cycle.
+    /// Value of an input as it came in last, or as it is forced; [`Io::is_fresh`] tells whether it came in this cycle.
     #[must_use]
     pub fn get<T: SignalValue>(&self, input: Input<T>) -> T {
         self.value(input.place())
@@ -34,7 +34,7 @@ impl<'a> Io<'a> {
 
     /// Sets an output, until it is set again. What is beyond its range becomes the nearest value within it, what is not
     /// finite changes nothing; both are counted. While the file says what the output is (the cycle stops, the command is
-    /// stale, its SubDevice is lost) this changes nothing.
+    /// stale, its SubDevice is lost) this changes nothing; while it is forced this is what it becomes afterwards.
     pub fn set<T: SignalValue>(&mut self, output: Output<T>, value: T) {
         self.signals.set(output.place(), value.to_value());
     }
@@ -49,6 +49,18 @@ impl<'a> Io<'a> {
     #[must_use]
     pub fn is_taken<T>(&self, output: Output<T>) -> bool {
         self.signals.value(output.place()).is_some_and(|it| it.fresh)
+    }
+
+    /// True while somebody outside holds the signal at a value.
+    #[must_use]
+    pub fn is_forced(&self, signal: impl Handle) -> bool {
+        self.signals.value(signal.at()).is_some_and(|it| it.forced)
+    }
+
+    /// Validity of the command from outside in this cycle.
+    #[must_use]
+    pub fn freshness(&self) -> Freshness {
+        self.signals.freshness()
     }
 
     /// Outputs set since the start to what they could not be.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bridge::attach::Attachment;
 use bridge::command::Command;
-use bridge::description::{AxisDescription, Description};
+use bridge::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
 use bridge::seam::{Builder, Door};
 use bridge::state::State;
 use ethercat::al::AlState;
@@ -32,7 +32,7 @@ use onbeat_runtime::controller::{
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
 use onbeat_runtime::link::Link;
 use onbeat_runtime::observer::Observer;
-use onbeat_runtime::seam::{AxisRules, Rules, Seam, Takes};
+use onbeat_runtime::seam::{AxisRules, Commanded, Rules, Seam, Takes};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
@@ -175,6 +175,11 @@ impl Drop for SeamFolder {
 
 /// A seam for this many axes, which take anything within wide limits; open as long as the door is.
 pub fn seam(folder: &SeamFolder, rules: Rules) -> (Seam, Door, Attachment) {
+    seam_with(folder, rules, &[])
+}
+
+/// The same with signals, which can be forced.
+pub fn seam_with(folder: &SeamFolder, rules: Rules, signals: &[types::Signal]) -> (Seam, Door, Attachment) {
     let axis = |index| AxisDescription {
         name: format!("axis-{index}"),
         mode: "csp".to_owned(),
@@ -183,11 +188,19 @@ pub fn seam(folder: &SeamFolder, rules: Rules) -> (Seam, Door, Attachment) {
         effort_limit: 1.0,
     };
     let axes = (0..rules.axes.len()).map(axis).collect();
-    let mut builder = Builder::new("robot", &Description { axes, ..Description::default() });
-    builder.folder(&folder.0);
+    let described = |signal: &types::Signal| SignalDescription {
+        name: signal.name.clone(),
+        kind: signal.kind().to_owned(),
+        writer: signal.is_commanded().then(|| OUTSIDE.to_owned()),
+        ..SignalDescription::default()
+    };
+    let description =
+        Description { axes, signals: signals.iter().map(described).collect(), ..Description::default() };
+    let mut builder = Builder::new("robot", &description);
+    builder.folder(&folder.0).forces(signals);
     let (ends, door) = builder.open().unwrap();
     let attachment = Attachment::open(&folder.0.join("robot.sock")).unwrap();
-    (Seam::new(ends, rules), door, attachment)
+    (Seam::new(ends, Rules { signals: Commanded::of(signals), ..rules }), door, attachment)
 }
 
 /// Takes anything within wide limits.
@@ -198,7 +211,8 @@ pub fn rules(axes: usize) -> Rules {
         velocity: RadiansPerSecond(10.0),
         effort: NewtonMetres(10.0),
     };
-    Rules { axes: vec![axis; axes], base: None, longest_time_to_live: Duration::from_secs(3600) }
+    let longest_time_to_live = Duration::from_secs(3600);
+    Rules { axes: vec![axis; axes], base: None, signals: Vec::new(), longest_time_to_live }
 }
 
 /// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.
@@ -310,6 +324,7 @@ impl Peers {
                     // Now and then none comes in time.
                     time_to_live_ns: if sent % 7 == 0 { 10_000 } else { 5_000_000 },
                     axes: vec![Some(target); axes],
+                    signals: vec![Some(types::Value::Unsigned(sent % 300)); commands.signals()],
                     ..Command::default()
                 };
                 commands.send(&command).unwrap();

@@ -10,6 +10,7 @@ use ethercat::cia402::State;
 use ethercat::main_device::ReceptionCounters;
 use onbeat::{SIMULATED, Summary};
 use runtime::controller::AxisReport;
+use runtime::signal::Counters;
 use serde::Serialize;
 use timing::{RunConditions, RunSummary, RunTable};
 
@@ -26,6 +27,7 @@ pub(super) struct Outcome<'a> {
     axes: Vec<AxisOutcome<'a>>,
     sub_devices: Vec<SubDeviceOutcome<'a>>,
     signals: Vec<SignalOutcome<'a>>,
+    signal_counters: SignalCounters,
     frames: Frames,
     /// Findings, each with its exit code; the highest counts, of these and of files that are not whole.
     findings: Vec<FindingOutcome>,
@@ -76,6 +78,14 @@ struct SignalOutcome<'a> {
     value: serde_json::Value,
     unit: &'a str,
     fresh: bool,
+    forced: bool,
+}
+
+/// Values set to outputs that could not be.
+#[derive(Serialize)]
+struct SignalCounters {
+    clamped: u64,
+    refused: u64,
 }
 
 /// A SubDevice in the last cycle before the stop.
@@ -118,6 +128,7 @@ struct Frames {
 impl<'a> Outcome<'a> {
     pub(super) fn new(standing: &Standing<'a>, summary: &'a Summary) -> Self {
         let Standing { robot, status, .. } = *standing;
+        let Counters { clamped, refused } = summary.signal_counters;
         let axes = robot.axes.iter().zip(&status.axes).enumerate().map(|(number, (axis, report))| {
             let in_fault = report.state.is_some_and(State::is_faulted);
             AxisOutcome {
@@ -156,8 +167,10 @@ impl<'a> Outcome<'a> {
                     value: words::signals::value(state.value),
                     unit: &signal.unit,
                     fresh: state.fresh,
+                    forced: state.forced,
                 })
                 .collect(),
+            signal_counters: SignalCounters { clamped, refused },
             frames: Frames::new(&status.reception, status.link_errors),
             findings: findings.collect(),
             clock_difference_ns: u64::try_from(status.clock_difference.as_nanos()).unwrap_or(u64::MAX),

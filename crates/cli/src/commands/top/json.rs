@@ -12,6 +12,8 @@ pub(super) fn object(picture: &Picture) -> Value {
     let it = &picture.state;
     let refused_axis = (it.command.last_refused_axis != u16::MAX && it.command.last_refusal != 0)
         .then(|| picture.axis_name(usize::from(it.command.last_refused_axis)));
+    let refused_signal = picture.description.signals.get(usize::from(it.command.last_refused_signal));
+    let refused_signal = refused_signal.filter(|_| it.command.last_refusal != 0).map(|it| &it.name);
     json!({
         "beat": it.beat,
         "release_ns": it.release_ns,
@@ -49,6 +51,7 @@ pub(super) fn object(picture: &Picture) -> Value {
             "refused": it.command.refused,
             "last_refusal": words::refusal(it.command.last_refusal),
             "last_refused_axis": refused_axis,
+            "last_refused_signal": refused_signal,
         },
         "control": {
             "active": it.control.active,
@@ -61,6 +64,7 @@ pub(super) fn object(picture: &Picture) -> Value {
         "base": picture.description.base.as_ref().map(|_| json!({ "pose": it.base.pose, "twist": it.base.twist })),
         "axes": it.axes.iter().enumerate().map(|(place, axis)| axis_object(picture, place, axis)).collect::<Vec<_>>(),
         "signals": picture.description.signals.iter().zip(&it.signals).map(|(described, signal)| signals::object(described, signal)).collect::<Vec<_>>(),
+        "signal_counters": { "clamped": it.signal_counters.clamped, "refused": it.signal_counters.refused },
         "description": picture.description,
         "diagnostics": picture.diagnostics,
     })

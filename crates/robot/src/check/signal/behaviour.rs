@@ -2,29 +2,35 @@
 
 use ethercat::pdo::Direction;
 use toml::Spanned;
-use types::signal::{Flow, OnStale, OutputBehaviour};
+use types::signal::{Flow, OnStale, OutputBehaviour, Writer};
 use types::{Signal, Value, ValueType};
 
 use super::super::Checked;
 use crate::error::Problem;
-use crate::file;
+use crate::file::{self, SignalWriter};
 
 pub(super) fn flow(entry: &file::Signal, signal: &Signal, direction: Direction) -> Checked<Flow> {
+    let place = |value: &Option<Spanned<toml::Value>>| value.as_ref().map(Spanned::span);
     let keys = [
-        ("initial", &entry.initial),
-        ("on_stale", &entry.on_stale),
-        ("on_stop", &entry.on_stop),
-        ("on_return", &entry.on_return),
+        ("writer", entry.writer.as_ref().map(Spanned::span)),
+        ("initial", place(&entry.initial)),
+        ("on_stale", place(&entry.on_stale)),
+        ("on_stop", place(&entry.on_stop)),
+        ("on_return", place(&entry.on_return)),
     ];
     if direction == Direction::Input {
-        return match keys.into_iter().find_map(|(key, value)| Some((key, value.as_ref()?))) {
+        return match keys.into_iter().find_map(|(key, place)| Some((key, place?))) {
             None => Ok(Flow::Input),
-            Some((key, value)) => {
+            Some((key, place)) => {
                 let found = format!("{key} for the signal \"{}\", which is an input", signal.name);
-                Err(Problem::new(value.span(), found, format!("{key} only on outputs"), "remove it"))
+                Err(Problem::new(place, found, format!("{key} only on outputs"), "remove it"))
             }
         };
     }
+    let writer = match entry.writer.as_ref().map(Spanned::get_ref) {
+        Some(SignalWriter::Outside) => Writer::Outside,
+        Some(SignalWriter::Controller) | None => Writer::Controller,
+    };
     let optional = |key, value: &Option<Spanned<toml::Value>>| {
         value.as_ref().map(|value| bits(key, value, signal)).transpose()
     };
@@ -37,9 +43,12 @@ pub(super) fn flow(entry: &file::Signal, signal: &Signal, direction: Direction) 
         None => 0,
     };
     Ok(Flow::Output(OutputBehaviour {
+        writer,
         initial: optional("initial", &entry.initial)?.unwrap_or(rest),
         on_stale: match &entry.on_stale {
             Some(value) if value.get_ref().as_str() == Some("hold") => Some(OnStale::Hold),
+            // Who commanded it is gone.
+            None if writer == Writer::Outside => Some(OnStale::Bits(rest)),
             other => optional("on_stale", other)?.map(OnStale::Bits),
         },
         on_stop: optional("on_stop", &entry.on_stop)?.unwrap_or(0),

@@ -125,13 +125,8 @@ fn command(picture: &Picture) -> Line<'static> {
 }
 
 fn refused(picture: &Picture) -> Option<Line<'static>> {
-    let it = &picture.state.command;
-    let why = words::refusal(it.last_refusal)?;
-    let axis = match it.last_refused_axis {
-        u16::MAX => String::new(),
-        axis => format!("{}: ", picture.axis_name(usize::from(axis))),
-    };
-    Some(row("", Span::styled(format!("last refused: {axis}{why}"), Style::new().fg(Color::Yellow))))
+    let why = words::last_refusal(&picture.state.command, &picture.description)?;
+    Some(row("", Span::styled(format!("last refused: {why}"), Style::new().fg(Color::Yellow))))
 }
 
 fn control(picture: &Picture) -> Line<'static> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
 use bridge::state::{
-    Axis, Base, Bus, CommandState, Control, Freshness, Refusal, Spread, State, Stop, Timing,
-    TrajectoryStatus,
+    Axis, Base, Bus, CommandState, Control, Freshness, Refusal, SignalCounters, Spread, State, Stop,
+    Timing, TrajectoryStatus,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -64,6 +64,7 @@ fn base() -> Picture {
     let times = |last_ns| Spread { last_ns, minimum_ns: 900, maximum_ns: 301_000, mean_ns: 11_200 };
     let state = State {
         signals: Vec::new(),
+        signal_counters: SignalCounters::default(),
         beat: 123_456,
         release_ns: 10_000_000_000,
         bus: Bus {
@@ -93,6 +94,7 @@ fn base() -> Picture {
             refused: 1,
             last_refusal: Refusal::VelocityLimit as u8,
             last_refused_axis: 1,
+            last_refused_signal: u16::MAX,
         },
         control: Control { enabled: true, ..Control::default() },
         base: Base { pose: [1.234, -0.5, 0.213], twist: [0.4, 0.0, 0.1] },
@@ -246,11 +248,13 @@ fn signals_are_shown_with_their_values_and_old_ones_say_so() {
     };
     picture.description.signals =
         vec![signal("door closed", "bool", ""), signal("pressure", "real", "bar")];
-    picture.state.signals =
-        vec![Signal { word: 1, fresh: true }, Signal { word: 2.5_f64.to_bits(), fresh: false }];
+    picture.state.signals = vec![
+        Signal { word: 1, fresh: true, forced: true },
+        Signal { word: 2.5_f64.to_bits(), fresh: false, forced: false },
+    ];
     let screen = Screen { picture: &picture, view: View::default(), keys: false };
     let text = screen.text(100);
-    assert!(text.contains("door closed input") && text.contains("true"), "{text}");
+    assert!(text.contains("door closed input") && text.contains("true (forced)"), "{text}");
     assert!(text.contains("2.5 bar (old)"), "{text}");
     // Where not all find room, they are a page of their own.
     let view = View { page: Page::Signals, ..View::default() };

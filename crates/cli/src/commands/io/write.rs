@@ -1,0 +1,243 @@
+//! `onbeat io set`, `force` and `release`: what changes the signals of a running cycle.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bridge::attach::LeaseError;
+use bridge::command::Command;
+use bridge::description::{OUTSIDE, SignalDescription};
+use bridge::state::{State, Value};
+use bridge::words;
+use clap::Args;
+
+use super::Cycle;
+use crate::arguments::time;
+use crate::failure::Failure;
+use crate::output;
+use crate::stop::Stop;
+use crate::words::signals;
+
+/// Takes the lease of commands and holds these outputs at their values: until Ctrl-C, `--for` is over, or the cycle ends.
+/// Afterwards they become what the robot file says (`on_stale`).
+#[derive(Args, Debug)]
+pub(crate) struct Set {
+    /// Outputs with `writer = "outside"` in the robot file, each with its value: true or false, or a number
+    #[arg(required = true, num_args = 2.., value_names = ["SIGNAL", "VALUE"], allow_negative_numbers = true)]
+    pairs: Vec<String>,
+
+    /// Time after which it ends by itself
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    lasting: Option<Duration>,
+
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET")]
+    cycle: Option<String>,
+}
+
+/// Forces a signal: the cycle holds it at this value, whoever else writes it, until the time is over, `io release`, or the
+/// cycle stops. Of an input this is what the controller sees; axes and interlocks see what came in.
+#[derive(Args, Debug)]
+pub(crate) struct Force {
+    /// Name of an input or an output
+    #[arg(value_name = "SIGNAL")]
+    name: String,
+
+    /// True or false, or a number
+    #[arg(allow_negative_numbers = true)]
+    value: String,
+
+    /// Time after which the cycle releases it by itself, up to a day
+    #[arg(long = "for", value_name = "TIME", value_parser = time)]
+    lasting: Duration,
+
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET")]
+    cycle: Option<String>,
+}
+
+/// Gives forced signals back to who else writes them.
+#[derive(Args, Debug)]
+pub(crate) struct Release {
+    /// Names of signals
+    #[arg(value_name = "SIGNAL", required_unless_present = "all")]
+    names: Vec<String>,
+
+    /// Every signal that is forced
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET")]
+    cycle: Option<String>,
+}
+
+impl Set {
+    pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
+        let pairs = self.pairs.chunks(2).map(|pair| match pair {
+            [name, value] => Ok((name.clone(), value.as_str())),
+            rest => Err(Failure::new(format!(
+                "\"{}\" without a value, expected a value behind each signal",
+                rest.join(" ")
+            ))),
+        });
+        let (names, texts): (Vec<String>, Vec<&str>) =
+            pairs.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        let cycle = Cycle::attach(self.cycle.as_deref(), &names)?;
+        let values = values(&cycle, &texts)?;
+        let Some(before) = cycle.first(stop)? else { return Ok(()) };
+        let mut writer = cycle.attached.command().map_err(|error| match error {
+            LeaseError::Taken { .. } => {
+                Failure::new(format!("{error}, or use `onbeat io force`, which needs no lease"))
+            }
+            error => Failure::new(error),
+        })?;
+        let longest = match cycle.attached.description().longest_time_to_live_ns {
+            0 => LASTS,
+            nanoseconds => Duration::from_nanos(nanoseconds).min(LASTS),
+        };
+        let command = Command {
+            time_to_live_ns: u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX),
+            signals: values,
+            ..Command::default()
+        };
+        let begin = Instant::now();
+        let mut taken = false;
+        loop {
+            writer.send(&command).map_err(Failure::new)?;
+            thread::sleep(longest / 5);
+            if let Ok(state) = cycle.attached.state().read() {
+                refused(&cycle, &before, &state)?;
+                if !taken && state.command.accepted > before.command.accepted {
+                    taken = true;
+                    cycle.print(&state)?;
+                }
+            }
+            if !taken && begin.elapsed() > PATIENCE {
+                return Err(Failure::new(
+                    "the cycle did not hear the command for 2 s: it stands still, or ends",
+                ));
+            }
+            if stop.asked() || taken && self.lasting.is_some_and(|lasting| begin.elapsed() >= lasting) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Force {
+    pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
+        let cycle = Cycle::attach(self.cycle.as_deref(), std::slice::from_ref(&self.name))?;
+        let [place] = cycle.wanted[..] else { return Ok(()) };
+        let value = value(&cycle.attached.description().signals[place], &self.value)?;
+        cycle.attached.force(place, value, self.lasting).map_err(Failure::new)?;
+        // One that is over before it could be seen was heard.
+        cycle.await_forced(true, PATIENCE.min(self.lasting), stop)?;
+        Ok(())
+    }
+}
+
+impl Release {
+    pub(super) fn execute(self, stop: &Stop) -> Result<(), Failure> {
+        let cycle = Cycle::attach(self.cycle.as_deref(), &self.names)?;
+        if self.all {
+            cycle.attached.release(None).map_err(Failure::new)?;
+        } else {
+            for &place in &cycle.wanted {
+                cycle.attached.release(Some(place)).map_err(Failure::new)?;
+            }
+        }
+        if !cycle.await_forced(false, PATIENCE, stop)? {
+            return Err(Failure::new(
+                "the cycle did not hear of it for 2 s: it stands still, or somebody forces again",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Cycle {
+    /// Waits until all the wanted signals are forced, or none, and prints named ones; false if that does not come.
+    fn await_forced(&self, forced: bool, patience: Duration, stop: &Stop) -> Result<bool, Failure> {
+        let begin = Instant::now();
+        while !stop.asked() && begin.elapsed() < patience {
+            if let Ok(state) = self.attached.state().read() {
+                if self.of(&state).all(|(_, signal)| signal.forced == forced) {
+                    if self.wanted.len() < state.signals.len() {
+                        self.print(&state)?;
+                    }
+                    return Ok(true);
+                }
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+        Ok(stop.asked())
+    }
+
+    /// Prints the wanted signals, each with its name.
+    fn print(&self, state: &State) -> Result<(), Failure> {
+        let line =
+            |(it, signal): (&SignalDescription, _)| format!("{}  {}\n", it.name, signals::text(it, signal));
+        output::print(self.of(state).map(line).collect::<String>())
+    }
+}
+
+/// Values of a command, in its order.
+fn values(cycle: &Cycle, texts: &[&str]) -> Result<Vec<Option<Value>>, Failure> {
+    let description = cycle.attached.description();
+    let commanded: Vec<usize> = description.commanded().collect();
+    let mut values = vec![None; commanded.len()];
+    for (&place, text) in cycle.wanted.iter().zip(texts) {
+        let it = &description.signals[place];
+        let index = commanded.iter().position(|&other| other == place).ok_or_else(|| not_commanded(it))?;
+        values[index] = Some(value(it, text)?);
+    }
+    Ok(values)
+}
+
+fn not_commanded(it: &SignalDescription) -> Failure {
+    let SignalDescription { name, .. } = it;
+    Failure::new(match it.writer.as_deref() {
+        None => format!(
+            "\"{name}\" is an input, expected an output; `onbeat io force` holds an input at a value"
+        ),
+        Some("controller") => format!(
+            "output \"{name}\" is written by the controller, expected one with writer = \"{OUTSIDE}\" in its [[signal]]; \
+             `onbeat io force` wins over a controller"
+        ),
+        Some(writer) => format!("output \"{name}\" is written by {writer}: command that instead"),
+    })
+}
+
+fn value(it: &SignalDescription, text: &str) -> Result<Value, Failure> {
+    let (value, expected) = match it.kind.as_str() {
+        "bool" => {
+            let bit = match text {
+                "true" | "on" | "1" => Some(true),
+                "false" | "off" | "0" => Some(false),
+                _ => None,
+            };
+            (bit.map(Value::Bool), "true or false")
+        }
+        "unsigned" => (text.parse().ok().map(Value::Unsigned), "a whole number, 0 or more"),
+        "signed" => (text.parse().ok().map(Value::Signed), "a whole number"),
+        _ => (text.parse().ok().filter(|it: &f64| it.is_finite()).map(Value::Real), "a number"),
+    };
+    value.ok_or_else(|| {
+        Failure::new(format!("\"{text}\" for the signal \"{}\", expected {expected}", it.name))
+    })
+}
+
+/// The reason, if the cycle has refused a command.
+fn refused(cycle: &Cycle, before: &State, state: &State) -> Result<(), Failure> {
+    if state.command.refused == before.command.refused {
+        return Ok(());
+    }
+    let why = words::last_refusal(&state.command, cycle.attached.description()).unwrap_or_default();
+    Err(Failure::new(format!("the cycle refused the command: {why}")))
+}
+
+/// Time a command lasts, where the robot file lets it last as long: it is sent five times as often.
+const LASTS: Duration = Duration::from_millis(200);
+
+/// Time the cycle may take to hear of something.
+const PATIENCE: Duration = Duration::from_secs(2);
