@@ -32,7 +32,7 @@ use crate::command::Regions;
 use crate::description::Description;
 use crate::door::protocol::LONGEST_NAME;
 use crate::door::{Handed, Serve};
-use crate::{command, diagnostics, place, state};
+use crate::{bus, command, diagnostics, place, state};
 
 pub use crate::door::Door;
 pub use crate::place::PlaceError;
@@ -47,6 +47,7 @@ pub struct Builder {
     group: Option<u32>,
     look: Duration,
     ports: Vec<Far>,
+    bus: Option<bus::Admission>,
 }
 
 /// Ends kept by the real-time thread.
@@ -71,7 +72,18 @@ impl Builder {
             group: None,
             look: Duration::from_millis(1),
             ports: Vec::new(),
+            bus: None,
         }
+    }
+
+    /// Lets clients ask the bus; returns the entrance for [`bus::Server::start`].
+    ///
+    /// # Errors
+    /// The system has no more descriptors.
+    pub fn bus(&mut self) -> io::Result<bus::Guests> {
+        let (admission, guests) = bus::Admission::new()?;
+        self.bus = Some(admission);
+        Ok(guests)
     }
 
     /// Creates a port; returns its real-time end.
@@ -130,7 +142,7 @@ impl Builder {
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
     pub fn open(self) -> Result<(RealTimeEnds, Door), OpenError> {
-        let Self { name, mut description, folder, mode, group, look, ports } = self;
+        let Self { name, mut description, folder, mode, group, look, ports, bus } = self;
         if name.is_empty()
             || name.len() > LONGEST_NAME
             || name.starts_with('.')
@@ -147,7 +159,7 @@ impl Builder {
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let folder = folder.unwrap_or_else(|| place::own(group));
         let (path, listener) = place::listen_at(&folder, &name, mode, group)?;
-        let serve = Serve::new(listener, Handed { name, files, commands, ports, group, look })?;
+        let serve = Serve::new(listener, Handed { name, files, commands, ports, bus, group, look })?;
         let door = Door::open(path, serve, diagnostics)?;
         Ok((RealTimeEnds { state, command }, door))
     }

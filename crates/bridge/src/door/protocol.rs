@@ -2,7 +2,7 @@
 //! little-endian.
 //!
 //! ```text
-//! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port)   name of the port, UTF-8
+//! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port, 4 bus)   name of the port, UTF-8
 //! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
 //! ```
 //!
@@ -19,6 +19,8 @@ pub enum Request<'a> {
     Lease,
     /// Open the port of this name.
     Port(&'a str),
+    /// Open a connection to the bus.
+    Bus,
 }
 
 /// Reason for a message that is no request.
@@ -51,6 +53,7 @@ impl<'a> Request<'a> {
         match (u16::from_le_bytes(*what), name) {
             (1, []) => Ok(Self::Attach),
             (2, []) => Ok(Self::Lease),
+            (4, []) => Ok(Self::Bus),
             (3, name @ [_, ..]) if name.len() <= LONGEST_NAME => {
                 std::str::from_utf8(name).map(Self::Port).map_err(|_| Malformed::Content)
             }
@@ -65,6 +68,7 @@ impl<'a> Request<'a> {
             Self::Attach => (1_u16, ""),
             Self::Lease => (2, ""),
             Self::Port(name) => (3, name),
+            Self::Bus => (4, ""),
         };
         let mut bytes = MAGIC.to_le_bytes().to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -174,7 +178,7 @@ mod tests {
 
     #[test]
     fn requests_and_replies_come_back() {
-        for request in [Request::Attach, Request::Lease, Request::Port("trajectory")] {
+        for request in [Request::Attach, Request::Lease, Request::Port("trajectory"), Request::Bus] {
             assert_eq!(Request::parse(&request.emit()), Ok(request));
         }
         for status in STATUSES {
@@ -194,7 +198,7 @@ mod tests {
         assert_eq!(Request::parse(&[]), Err(Malformed::Magic));
         assert_eq!(Request::parse(&changed(0, 0)), Err(Malformed::Magic));
         assert_eq!(Request::parse(&changed(4, 9)), Err(Malformed::Version(9)));
-        assert_eq!(Request::parse(&changed(6, 4)), Err(Malformed::Content));
+        assert_eq!(Request::parse(&changed(6, 9)), Err(Malformed::Content));
         assert_eq!(Request::parse(&changed(6, 1)), Err(Malformed::Content), "a name where none belongs");
         assert_eq!(Request::parse(&changed(8, 0xFF)), Err(Malformed::Content), "no UTF-8");
         assert_eq!(Request::parse(&good[..8]), Err(Malformed::Content), "no name");
