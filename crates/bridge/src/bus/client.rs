@@ -105,6 +105,13 @@ impl BusClient {
     }
 }
 
+/// The socket itself, for an event loop: lines of JSON go to and fro on it. Replies that came early are lost.
+impl From<BusClient> for UnixStream {
+    fn from(client: BusClient) -> Self {
+        client.stream.into_inner()
+    }
+}
+
 /// Events of a running cycle, oldest first; [`Err`] with the number of those that this reader was too slow for. It ends
 /// with those kept, or with the cycle.
 #[derive(Debug)]

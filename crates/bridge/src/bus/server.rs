@@ -179,9 +179,7 @@ impl Serve {
             while let Ok(guest) = self.guests.arriving.try_recv() {
                 self.admit(guest);
             }
-            while let Some((ticket, outcome)) = self.backend.poll() {
-                self.answer(ticket, outcome);
-            }
+            self.answer();
             for place in readable {
                 self.sessions[place].receive();
             }
@@ -192,6 +190,9 @@ impl Serve {
             self.send();
             self.sessions.retain(|session| !session.is_over);
         }
+        // The last of what happened.
+        self.answer();
+        self.send();
     }
 
     /// Waits until there is something to do.
@@ -237,11 +238,14 @@ impl Serve {
         self.sessions.push(session);
     }
 
-    fn answer(&mut self, ticket: Ticket, outcome: Outcome) {
-        self.under_way -= 1;
-        if let Some(session) = self.sessions.iter_mut().find(|it| it.number == ticket.session) {
-            session.under_way -= 1;
-            session.reply(ticket.id, outcome);
+    /// Hands outcomes to their connections; those of one that is gone are dropped.
+    fn answer(&mut self) {
+        while let Some((ticket, outcome)) = self.backend.poll() {
+            self.under_way -= 1;
+            if let Some(session) = self.sessions.iter_mut().find(|it| it.number == ticket.session) {
+                session.under_way -= 1;
+                session.reply(ticket.id, outcome);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 mod analyse;
 mod culprit;
 mod doctor;
+mod events;
 mod io;
 mod load;
 mod measure;
@@ -13,6 +14,8 @@ mod scan;
 mod sdo;
 mod simulate;
 mod top;
+
+pub(crate) use top::Which;
 
 use clap::Subcommand;
 
@@ -33,6 +36,8 @@ pub(crate) enum Command {
     /// Read the process data of a running cycle by name
     #[command(subcommand)]
     Io(io::Io),
+    /// Print the events of a running cycle: states, emergencies, losses, returns, stopped axes
+    Events(events::Events),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
     /// Show who is on the bus, with identities, states and process data
@@ -62,6 +67,7 @@ impl Command {
             Self::Culprit(culprit) => culprit.execute(),
             Self::Top(top) => top.execute(),
             Self::Io(io) => io.execute(),
+            Self::Events(events) => events.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use robot::{Overrides, Robot};
-use runtime::link::Link;
-use runtime::link::{Capture, FaultRates, Faults, Faulty, PacketLink, SimulatedLink};
+use runtime::link::{
+    Capture, FaultRates, Faults, Faulty, Link, OpenError, Owner, PacketLink, SimulatedLink,
+};
 use simulator::Segment;
 
 use super::profile;
@@ -27,13 +28,33 @@ pub(crate) enum RobotLink {
     Captured { capture: Capture<Box<dyn Link + Send>>, path: PathBuf },
 }
 
+/// Reason for a link that was not opened.
+pub(crate) struct NotOpened {
+    /// Program that has the interface, if that is why.
+    pub(crate) owner: Option<Owner>,
+    failure: Failure,
+}
+
+impl From<Failure> for NotOpened {
+    fn from(failure: Failure) -> Self {
+        Self { owner: None, failure }
+    }
+}
+
+impl From<NotOpened> for Failure {
+    fn from(not_opened: NotOpened) -> Self {
+        not_opened.failure
+    }
+}
+
 /// Opens the link `wire` asks for; `robot` is simulated unless `wire` names an interface or another
 /// segment. An interface is ours alone: others are told that this program is `doing` something there.
-pub(crate) fn open(robot: &Robot, wire: &Wire, doing: &str) -> Result<RobotLink, Failure> {
+pub(crate) fn open(robot: &Robot, wire: &Wire, doing: &str) -> Result<RobotLink, NotOpened> {
     let (link, name): (Box<dyn Link + Send>, &str) = match (&wire.iface, &wire.segment) {
-        (Some(interface), _) => (Box::new(own(interface, doing)?), interface.as_str()),
+        (Some(interface), _) => (Box::new(own(interface, doing).map_err(held)?), interface.as_str()),
         (None, Some(other)) => {
-            let other = Robot::read(other, Overrides { period: Some(robot.cycle.period) })?;
+            let other = Robot::read(other, Overrides { period: Some(robot.cycle.period) })
+                .map_err(Failure::from)?;
             (Box::new(simulated(segment(&other)?, robot)), "simulated")
         }
         (None, None) => (Box::new(simulated(segment(robot)?, robot)), "simulated"),
@@ -49,7 +70,7 @@ pub(crate) fn open(robot: &Robot, wire: &Wire, doing: &str) -> Result<RobotLink,
 }
 
 /// An interface as its one MainDevice.
-fn own(interface: &str, doing: &str) -> Result<PacketLink, Failure> {
+fn own(interface: &str, doing: &str) -> Result<PacketLink, OpenError> {
     let program = env::args_os().next().map(PathBuf::from);
     let program = program.as_deref().and_then(Path::file_name).unwrap_or("onbeat".as_ref());
     let doing = format!("{} {doing}", program.to_string_lossy());
@@ -58,6 +79,15 @@ fn own(interface: &str, doing: &str) -> Result<PacketLink, Failure> {
         output::say(words::owner::squatted(interface, squatter));
     }
     Ok(link)
+}
+
+/// The same, with the owner beside it.
+fn held(error: OpenError) -> NotOpened {
+    let owner = match &error {
+        OpenError::Held { owner, .. } => Some(owner.clone()),
+        _ => None,
+    };
+    NotOpened { owner, failure: error.into() }
 }
 
 /// A simulated network card is as punctual as the cycle: programs do not hold up a real one either.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ethercat::main_device::SubDevice;
 use ethercat::pdo::Pdo;
 use robot::duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::tree::tree;
 
@@ -15,44 +15,64 @@ pub(crate) fn place(position: usize, name: &str) -> String {
     format!("SubDevice {position} \"{name}\"")
 }
 
+/// A SubDevice described for people, as other processes are told of it.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Described {
+    #[serde(flatten)]
+    pub(crate) object: SubDeviceObject,
+    /// What it is made of, a line each.
+    details: Vec<String>,
+}
+
+/// Descriptions of all SubDevices.
+pub(crate) fn described(sub_devices: &[SubDevice]) -> Vec<Described> {
+    let described = |it| Described { object: SubDeviceObject::new(it), details: detail_lines(it) };
+    sub_devices.iter().map(described).collect()
+}
+
 /// The bus as a tree, one SubDevice a line; with `details`, what each one is made of below it.
-pub(crate) fn drawing(sub_devices: &[SubDevice], details: bool) -> String {
+pub(crate) fn drawing(sub_devices: &[Described], details: bool) -> String {
     let upstream: Vec<_> = sub_devices
         .iter()
-        .map(|it| it.upstream.map(|upstream| (upstream.position, upstream.port)))
+        .map(|it| it.object.upstream.as_ref().map(|upstream| (upstream.position, upstream.port)))
         .collect();
     let branches = tree(&upstream);
     let names =
-        branches.iter().zip(sub_devices).map(|(branch, it)| width(branch.indent.as_str(), &it.name));
+        branches.iter().zip(sub_devices).map(|(branch, it)| width(branch.indent.as_str(), &it.object.name));
     let names = names.max().unwrap_or(0);
     let mut text = String::new();
-    for (branch, it) in branches.iter().zip(sub_devices) {
+    for (branch, Described { object: it, details: lines }) in branches.iter().zip(sub_devices) {
         if let Some(above) = &branch.above {
             let _ = writeln!(text, "     {above}");
         }
         let placed = format!("{}{}", branch.indent, it.name);
-        let _ = write!(text, "{:>4} {placed:names$}  {:<8}", it.position, it.al_status.to_string());
-        let identity = it.identity;
+        let _ = write!(text, "{:>4} {placed:names$}  {:<8}", it.position, it.state);
         let _ = writeln!(
             text,
             "  {:#010x} {:#010x} rev {:#010x}  {:>3}+{} bytes",
-            identity.vendor_id,
-            identity.product_code,
-            identity.revision,
-            it.mapping.output_bits().div_ceil(8),
-            it.mapping.input_bits().div_ceil(8),
+            it.vendor_id,
+            it.product_code,
+            it.revision,
+            bytes(&it.outputs),
+            bytes(&it.inputs),
         );
         if details {
             let indent = format!("     {}  ", branch.indent);
-            for line in detail_lines(it) {
+            for line in lines {
                 let _ = writeln!(text, "{indent}{line}");
             }
         }
     }
-    for remark in sub_devices.iter().flat_map(SubDevice::remarks) {
+    for remark in sub_devices.iter().flat_map(|it| &it.object.remarks) {
         let _ = writeln!(text, "{remark}");
     }
     text
+}
+
+/// Bytes of the entries of these PDOs.
+fn bytes(pdos: &[PdoObject]) -> usize {
+    let bits = pdos.iter().flat_map(|pdo| &pdo.entries).map(|entry| usize::from(entry.bits));
+    bits.sum::<usize>().div_ceil(8)
 }
 
 fn width(indent: &str, name: &str) -> usize {
@@ -135,47 +155,47 @@ fn pdo_lines(kind: &str, pdo: &Pdo) -> Vec<String> {
 }
 
 /// A SubDevice in `scan --json`.
-#[derive(Serialize)]
-pub(crate) struct SubDeviceObject<'a> {
-    position: u16,
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SubDeviceObject {
+    pub(crate) position: u16,
     vendor_id: u32,
     product_code: u32,
     revision: u32,
     serial: u32,
     alias: u16,
-    name: &'a str,
-    state: String,
+    pub(crate) name: String,
+    pub(crate) state: String,
     upstream: Option<UpstreamObject>,
     entry_port: u8,
     /// What is not well with it, a sentence each.
     remarks: Vec<String>,
-    outputs: Vec<PdoObject<'a>>,
-    inputs: Vec<PdoObject<'a>>,
+    outputs: Vec<PdoObject>,
+    inputs: Vec<PdoObject>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct UpstreamObject {
     position: u16,
     port: u8,
 }
 
-#[derive(Serialize)]
-struct PdoObject<'a> {
+#[derive(Serialize, Deserialize)]
+struct PdoObject {
     index: u16,
-    name: &'a str,
-    entries: Vec<EntryObject<'a>>,
+    name: String,
+    entries: Vec<EntryObject>,
 }
 
-#[derive(Serialize)]
-struct EntryObject<'a> {
+#[derive(Serialize, Deserialize)]
+struct EntryObject {
     index: u16,
     sub_index: u8,
     bits: u8,
-    name: &'a str,
+    name: String,
 }
 
-impl<'a> SubDeviceObject<'a> {
-    pub(crate) fn new(it: &'a SubDevice) -> Self {
+impl SubDeviceObject {
+    fn new(it: &SubDevice) -> Self {
         Self {
             position: it.position,
             vendor_id: it.identity.vendor_id,
@@ -183,7 +203,7 @@ impl<'a> SubDeviceObject<'a> {
             revision: it.identity.revision,
             serial: it.identity.serial,
             alias: it.information.alias,
-            name: &it.name,
+            name: it.name.clone(),
             state: it.al_status.to_string(),
             upstream: it.upstream.map(|it| UpstreamObject { position: it.position, port: it.port }),
             entry_port: it.entry_port,
@@ -194,15 +214,15 @@ impl<'a> SubDeviceObject<'a> {
     }
 }
 
-impl<'a> PdoObject<'a> {
-    fn new(pdo: &'a Pdo) -> Self {
+impl PdoObject {
+    fn new(pdo: &Pdo) -> Self {
         let entries = pdo.entries.iter().map(|entry| EntryObject {
             index: entry.index,
             sub_index: entry.sub_index,
             bits: entry.bit_length,
-            name: &entry.name,
+            name: entry.name.clone(),
         });
-        Self { index: pdo.index, name: &pdo.name, entries: entries.collect() }
+        Self { index: pdo.index, name: pdo.name.clone(), entries: entries.collect() }
     }
 }
 
@@ -247,7 +267,7 @@ mod tests {
     #[test]
     fn what_is_not_well_is_told_beside_what_is() {
         let main_device = found();
-        let text = drawing(main_device.sub_devices(), false);
+        let text = drawing(&described(main_device.sub_devices()), false);
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[0].starts_with("   0 lamps ") && lines[0].contains("  PreOp "), "{text}");
         assert!(lines[2].starts_with("   2 SubDevice 2  Init "), "{text}");

@@ -13,8 +13,7 @@ pub struct Guard {
 
 /// Reason why an object is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Guarded {
+pub(super) enum Guarded {
     /// It says what the process data is.
     #[error(
         "it is part of the process data mapping, which the running cycle relies on: end the run, or use --force"

@@ -1,6 +1,7 @@
 //! `onbeat run`: a robot's cycle.
 
 mod beside;
+mod bus;
 mod chronicle;
 mod door;
 mod explain;

@@ -1,6 +1,7 @@
 //! Before the first beat: the seam, the bus in PreOp, the devices beside it, and the cycle made.
 
 use blame::Explainer;
+use bridge::bus::Guests;
 use bridge::seam::Door;
 use ethercat::main_device::{MainDevice, SubDevice};
 use robot::Robot;
@@ -14,6 +15,7 @@ use runtime::{axis, beat_number, interlock};
 use types::Signal;
 
 use super::beside::Beside;
+use super::bus::BusServer;
 use super::door::{self, Open};
 use super::outcome::{Bus, SIMULATED};
 use super::{Own, Run};
@@ -32,6 +34,7 @@ pub(super) struct Prepared {
     pub(super) observer: Observer,
     pub(super) explainer: Option<Explainer>,
     pub(super) door: Option<Door>,
+    pub(super) bus_server: Option<BusServer>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
 }
@@ -60,7 +63,7 @@ impl Run {
                 return Err(failure);
             }
         };
-        let Around { seam, door, devices, controller, signals } = around;
+        let Around { seam, door, devices, guests, controller, signals } = around;
         match &door {
             Ok(door) => live.say(&format!("seam {}", door.path().display())),
             Err(Some(why)) => live.say(&format!("no other program can attach: {why}")),
@@ -79,11 +82,16 @@ impl Run {
             take_down(&mut main_device, &mut link, stop)?;
             return Err(Failure::new(error));
         }
-        let cycle = match seam {
+        let mut cycle = match seam {
             Some(seam) => cycle.with_seam(seam),
             None => cycle,
         };
-        Ok(Prepared { cycle, observer, explainer, door, beside, bus })
+        let mut bus_server = None;
+        if let Some(guests) = guests {
+            let (served, server) = BusServer::start(robot, cycle, &observer, guests)?;
+            (cycle, bus_server) = (served, Some(server));
+        }
+        Ok(Prepared { cycle, observer, explainer, door, bus_server, beside, bus })
     }
 
     /// To PreOp; every axis, beat number and interlock finds its objects there.
@@ -129,15 +137,18 @@ impl Run {
         main_device: &MainDevice,
     ) -> Result<Around, Failure> {
         let signals = signals::signals(robot, main_device)?;
-        let (seam, door, ports, devices) = match self.open_seam(robot, own.is_some(), &signals)? {
-            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports), Some(open.devices)),
-            Seamed::Closed(why) => (None, Err(why), None, None),
+        let (seam, door, ports, devices, guests) = match self.open_seam(robot, own.is_some(), &signals)? {
+            Seamed::Open(open) => {
+                let Open { seam, door, ports, devices, guests } = *open;
+                (Some(seam), Ok(door), Some(ports), Some(devices), Some(guests))
+            }
+            Seamed::Closed(why) => (None, Err(why), None, None, None),
         };
         let controller: Box<dyn Controller> = match own {
             Some(own) => own(robot, ports),
             None => Box::new(controller::controllers(robot, ports)?),
         };
-        Ok(Around { seam, door, devices, controller, signals })
+        Ok(Around { seam, door, devices, guests, controller, signals })
     }
 
     /// Opens the seam, unless nobody wants it.
@@ -164,6 +175,7 @@ struct Around {
     /// Why no other program can attach, if none can; `None` where none is wanted.
     door: Result<Door, Option<String>>,
     devices: Option<devices::Prepared>,
+    guests: Option<Guests>,
     controller: Box<dyn Controller>,
     signals: Vec<Signal>,
 }

@@ -50,7 +50,7 @@ impl Run {
         stop: &Stop,
         live: &mut LiveLine,
     ) -> Result<Ran, Failure> {
-        let Prepared { cycle, observer, mut explainer, door, beside, bus } = prepared;
+        let Prepared { cycle, observer, mut explainer, door, bus_server, beside, bus } = prepared;
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let _end = EndOf(stop.handle());
@@ -68,6 +68,7 @@ impl Run {
                 summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
                 explainer,
                 recorder: file.map(|file| Recorder::begin(file, &conditions, robot.cycle.period)),
+                bus_server,
                 teller: door.map(|door| Teller::new(door, &conditions)),
                 tasks: Tasks::new(started.number, beside_it, disturbances),
                 frozen: None,

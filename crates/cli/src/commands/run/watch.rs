@@ -8,10 +8,11 @@ use bridge::diagnostics::TaskDiagnostics;
 use ethercat::main_device::Stage;
 use runtime::clock::{Clock, MonotonicClock};
 use runtime::disturbance::Disturbances;
-use runtime::observer::Observer;
+use runtime::observer::{CycleEvent, Observer};
 use runtime::status::Status;
 use timing::{CycleRecord, RunSummary};
 
+use super::bus::BusServer;
 use super::chronicle::Chronicle;
 use super::recorder::Recorder;
 use super::tasks::Tasks;
@@ -32,6 +33,7 @@ pub(super) struct Watch {
     pub(super) summary: RunSummary,
     pub(super) explainer: Option<Explainer>,
     pub(super) recorder: Option<Recorder>,
+    pub(super) bus_server: Option<BusServer>,
     pub(super) teller: Option<Teller>,
     pub(super) tasks: Tasks,
     /// How the tasks stood when the measurement ended.
@@ -75,8 +77,10 @@ impl Watch {
         // A beat's events come before its record: with the records taken first, none is judged before
         // the event that it belongs behind.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
-        let observer = &mut self.observer;
-        self.chronicle.take(std::iter::from_fn(|| observer.next_event()));
+        let Self { observer, bus_server, .. } = self;
+        let events = std::iter::from_fn(|| observer.next_event());
+        let told = |event: &CycleEvent| bus_server.iter().for_each(|server| server.tell(event));
+        self.chronicle.take(events.inspect(told));
         let status = self.observer.status();
         self.chronicle.look(&status, MonotonicClock.now());
         let mut measured = Vec::new();
