@@ -24,6 +24,9 @@ use support::{PERIOD, Servant, axes, cycle_of, segment};
 
 const DRIVES: usize = 3;
 
+/// Cycles in Op.
+const IN_OP: u64 = 3000;
+
 /// Cycles in which the wire takes and gives nothing.
 static NOTHING: (AtomicU64, AtomicU64) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
 
@@ -92,7 +95,7 @@ fn play(
     let servant = Servant::new(DRIVES, 1.0);
     let controller = Visited { servant, cycle, backend: None, hand_over, visit };
     let configuration =
-        CycleConfiguration { beats: Some(3000), order, loss: None, ..CycleConfiguration::every(PERIOD) };
+        CycleConfiguration { beats: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &axes(DRIVES), controller, configuration);
     let guard = Guard::new(cycle.main_device(), (0..DRIVES).collect());
     let description = serde_json::Value::Null;
@@ -114,13 +117,11 @@ fn ticket(id: u64) -> Ticket {
     Ticket { session: 1, id }
 }
 
-/// The first cycle in Op, and the one in which the way down begins.
+/// Cycles in Op before the stop.
 fn in_op(events: &[Event]) -> std::ops::Range<u64> {
-    let stage = |name: &str| {
-        let is = |event: &&Event| matches!(&event.what, Happening::Stage { stage } if stage == name);
-        events.iter().find(is).unwrap().cycle
-    };
-    stage("Op") + 1..stage("ToInit")
+    let is_op = |event: &&Event| matches!(&event.what, Happening::Stage { stage } if stage == "Op");
+    let first = events.iter().find(is_op).unwrap().cycle + 1;
+    first..first + IN_OP - 10
 }
 
 #[test]
@@ -259,7 +260,9 @@ fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_
     }
     let mut kept = Keep(None, give);
     play(FrameOrder::ReplyOfLastBeat, false, move |_, backend| {
-        let _ = &mut kept;
+        if kept.0.is_some() {
+            return;
+        }
         while backend.submit(ticket(id), &upload(0, 0x1008), None) {
             id += 1;
         }
