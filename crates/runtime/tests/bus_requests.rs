@@ -255,7 +255,9 @@ fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_
     struct Keep(Option<BusBackend>, Sender<BusBackend>);
     impl Drop for Keep {
         fn drop(&mut self) {
-            let _ = self.0.take().map(|backend| self.1.send(backend));
+            if let Some(backend) = self.0.take() {
+                let _ = self.1.send(backend);
+            }
         }
     }
     let mut kept = Keep(None, give);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::time::Timespec;
+use serde::{Deserialize, Serialize};
 
 use super::history::History;
 use super::message::{Event, Outcome, Request, Service};
@@ -35,7 +36,8 @@ pub struct Ticket {
 }
 
 /// Counts of a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counters {
     /// Requests taken.
     pub requests: u64,

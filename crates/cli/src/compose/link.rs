@@ -29,6 +29,7 @@ pub(crate) enum RobotLink {
 }
 
 /// Reason for a link that was not opened.
+#[derive(Debug)]
 pub(crate) struct NotOpened {
     /// Program that has the interface, if that is why.
     pub(crate) owner: Option<Owner>,

@@ -202,8 +202,12 @@ fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
         clients.into_iter().map(|client| client.join().unwrap()).sum::<usize>()
     });
     assert_eq!(reads, 12 * 20);
-    // The SubDevice that was asked by those killed still answers.
+    // The SubDevice that was asked by those killed still answers, and what they asked was counted.
     said(&robot.ask(&["sdo", "read", "drive-3", "0x1018:1"]));
+    let told: serde_json::Value = serde_json::from_str(&attached.diagnostics().unwrap()).unwrap();
+    let (requests, malformed) =
+        (told["bus"]["requests"].as_u64().unwrap(), told["bus"]["malformed"].as_u64());
+    assert!(requests > 12 * 20 && malformed == Some(0), "{told}");
     let end = robot.interrupt();
     assert_eq!(end["working_counter_errors"], 0, "{end}");
 }

@@ -1,6 +1,6 @@
 //! Lets other programs ask the bus of the run.
 
-use bridge::bus::{Guests, Publisher, Server};
+use bridge::bus::{Counters, Guests, Publisher, Server};
 use robot::Robot;
 use runtime::bus::{self, Guard};
 use runtime::clock::MonotonicClock;
@@ -14,7 +14,7 @@ use crate::words::sub_devices::described;
 /// The server of the bus, and where it hears of events.
 pub(super) struct BusServer {
     publisher: Publisher,
-    _server: Server,
+    server: Server,
 }
 
 impl BusServer {
@@ -30,7 +30,12 @@ impl BusServer {
         let guard = Guard::new(main_device, robot.axes.iter().map(|axis| axis.sub_device).collect());
         let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
         let server = Server::start(guests, Box::new(backend))?;
-        Ok((cycle.with_bus(requests), Self { publisher: server.publisher(), _server: server }))
+        Ok((cycle.with_bus(requests), Self { publisher: server.publisher(), server }))
+    }
+
+    /// Counts so far.
+    pub(super) fn counters(&self) -> Counters {
+        self.server.counters()
     }
 
     /// Tells those who follow.

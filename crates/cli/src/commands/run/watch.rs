@@ -97,7 +97,7 @@ impl Watch {
             explainer.look(&measured);
         }
         if let Some(teller) = &mut self.teller {
-            teller.look(&self.summary, &self.observer, &self.tasks);
+            teller.look(&self.summary, &self.observer, &self.tasks, self.bus_server.as_ref());
         }
         live.show(|| self.line(&status));
     }
