@@ -24,26 +24,40 @@ use support::{PERIOD, Servant, axes, cycle_of, segment};
 
 const DRIVES: usize = 3;
 
+/// Drives whose mailboxes do not fit into one frame.
+const MANY: usize = 16;
+
 /// Cycles in Op.
 const IN_OP: u64 = 3000;
 
-/// Cycles in which the wire takes and gives nothing.
-static NOTHING: (AtomicU64, AtomicU64) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+/// Cycles in which the wire takes nothing: the first, and the first afterwards.
+#[derive(Clone, Default)]
+struct Cut(Arc<(AtomicU64, AtomicU64)>);
+
+impl Cut {
+    fn set(&self, cycles: std::ops::Range<u64>) {
+        self.0.0.store(cycles.start, Ordering::Relaxed);
+        self.0.1.store(cycles.end, Ordering::Relaxed);
+    }
+
+    fn cycles(&self) -> std::ops::Range<u64> {
+        self.0.0.load(Ordering::Relaxed)..self.0.1.load(Ordering::Relaxed)
+    }
+}
 
 /// Counts the frames of each cycle, and loses those of some.
 struct Counting {
     link: DirectLink<Segment, VirtualClock>,
     cycle: Arc<AtomicU64>,
     frames: Arc<Mutex<BTreeMap<u64, u32>>>,
-    loses: bool,
+    cut: Cut,
 }
 
 impl Link for Counting {
     fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
         let cycle = self.cycle.load(Ordering::Relaxed);
         *self.frames.lock().unwrap().entry(cycle).or_default() += 1;
-        let lost = NOTHING.0.load(Ordering::Relaxed)..NOTHING.1.load(Ordering::Relaxed);
-        if self.loses && lost.contains(&cycle) { Ok(()) } else { self.link.transmit(frame) }
+        if self.cut.cycles().contains(&cycle) { Ok(()) } else { self.link.transmit(frame) }
     }
 
     fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
@@ -79,25 +93,26 @@ struct Played {
 
 fn play(
     order: FrameOrder,
-    loses: bool,
+    drives: usize,
+    cut: &Cut,
     visit: impl FnMut(u64, &mut BusBackend) + Send + 'static,
 ) -> Played {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let (cycle, frames) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(BTreeMap::new())));
     let link = Counting {
-        link: DirectLink::new(segment(DRIVES), clock.clone(), Duration::from_micros(60)),
+        link: DirectLink::new(segment(drives), clock.clone(), Duration::from_micros(60)),
         cycle: Arc::clone(&cycle),
         frames: Arc::clone(&frames),
-        loses,
+        cut: cut.clone(),
     };
     let (hand, hand_over): (Sender<BusBackend>, _) = channel();
-    let servant = Servant::new(DRIVES, 1.0);
+    let servant = Servant::new(drives, 1.0);
     let controller = Visited { servant, cycle, backend: None, hand_over, visit };
     let configuration =
         CycleConfiguration { beats: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
-    let (cycle, mut observer) = cycle_of(link, clock, &axes(DRIVES), controller, configuration);
-    let guard = Guard::new(cycle.main_device(), (0..DRIVES).collect());
+    let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
+    let guard = Guard::new(cycle.main_device(), (0..drives).collect());
     let description = serde_json::Value::Null;
     let (requests, backend) =
         bus::requests(cycle.main_device(), guard, observer.status_reader(), description);
@@ -130,7 +145,7 @@ fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more
         let asked = Arc::new(Mutex::new((0_u64, 0_u64, 0_u64)));
         let counts = Arc::clone(&asked);
         let mut begun = None;
-        let played = play(order, false, move |cycle, backend| {
+        let played = play(order, MANY, &Cut::default(), move |cycle, backend| {
             // On the way up states are others.
             if cycle < *begun.get_or_insert(cycle) + 300 {
                 return;
@@ -157,7 +172,7 @@ fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more
                 let service = match id % 40 {
                     0 => Service::Status { errors: true },
                     1 => Service::ObjectList { position: 1, list: 1 },
-                    _ => upload((id % 3) as u16, 0x1008),
+                    _ => upload((id % MANY as u64) as u16, 0x1008),
                 };
                 if !backend.submit(ticket(id), &service, None) {
                     break;
@@ -181,7 +196,7 @@ fn an_emergency_is_told_with_the_cycle_it_came_in() {
     let written = Arc::new(AtomicU64::new(0));
     let at = Arc::clone(&written);
     let mut begun = None;
-    let played = play(FrameOrder::ReplyOfLastBeat, false, move |cycle, backend| {
+    let played = play(FrameOrder::ReplyOfLastBeat, DRIVES, &Cut::default(), move |cycle, backend| {
         let begun = *begun.get_or_insert(cycle);
         if cycle == begun + 1500 {
             let service = Service::Download {
@@ -219,13 +234,13 @@ fn an_emergency_is_told_with_the_cycle_it_came_in() {
 fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_answered() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&outcomes);
-    let mut begun = None;
-    let played = play(FrameOrder::ReplyOfLastBeat, true, move |cycle, backend| {
+    let cut = Cut::default();
+    let (cable, mut begun) = (cut.clone(), None);
+    let played = play(FrameOrder::ReplyOfLastBeat, DRIVES, &cut, move |cycle, backend| {
         let begun = *begun.get_or_insert(cycle);
         if cycle == begun + 1000 {
             // Nothing comes back of what is sent from the next cycle on, for fifty cycles.
-            NOTHING.0.store(cycle + 1, Ordering::Relaxed);
-            NOTHING.1.store(cycle + 51, Ordering::Relaxed);
+            cable.set(cycle + 1..cycle + 51);
         }
         if cycle == begun + 1010 {
             assert!(backend.submit(ticket(7), &upload(2, 0x1008), None));
@@ -233,7 +248,7 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
         }
         heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()).map(|outcome| (cycle, outcome)));
     });
-    let first = NOTHING.0.load(Ordering::Relaxed);
+    let first = cut.cycles().start;
     let of = |is: fn(&Happening) -> bool| {
         let cycles: Vec<_> = played.events.iter().filter(|it| is(&it.what)).map(|it| it.cycle).collect();
         cycles
@@ -247,42 +262,42 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
     assert!(matches!(of_ticket(8).1.1, Outcome::Status(_)) && of_ticket(8).0 > first + 50);
 }
 
+/// Gives the backend back when the cycle is over.
+struct Keep(Option<BusBackend>, Sender<BusBackend>);
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        if let Some(backend) = self.0.take() {
+            let _ = self.1.send(backend);
+        }
+    }
+}
+
 #[test]
 fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_refused() {
     let (give, back) = channel();
-    let mut id = 0;
-    /// Gives the backend back when the cycle is over.
-    struct Keep(Option<BusBackend>, Sender<BusBackend>);
-    impl Drop for Keep {
-        fn drop(&mut self) {
-            if let Some(backend) = self.0.take() {
-                let _ = self.1.send(backend);
-            }
-        }
-    }
     let mut kept = Keep(None, give);
-    play(FrameOrder::ReplyOfLastBeat, false, move |_, backend| {
-        if kept.0.is_some() {
+    let cut = Cut::default();
+    let (cable, mut begun, mut id) = (cut.clone(), None, 0);
+    play(FrameOrder::ReplyOfLastBeat, DRIVES, &cut, move |cycle, backend| {
+        let begun = *begun.get_or_insert(cycle);
+        if kept.0.is_some() || cycle < begun + 2500 {
             return;
         }
+        // The wire is cut with as much under way as there is room for, until the end.
+        cable.set(cycle..u64::MAX);
         while backend.submit(ticket(id), &upload(0, 0x1008), None) {
             id += 1;
         }
-        let _ = backend.poll();
-        if kept.0.is_none() && id > 200 {
-            // From here on somebody else has it: nothing is polled or asked until the end.
-            let stand_in = stand_in();
-            kept.0 = Some(std::mem::replace(backend, stand_in));
-        }
+        kept.0 = Some(std::mem::replace(backend, stand_in()));
     });
     let mut backend = back.recv().unwrap();
-    let mut answered = Vec::new();
-    while let Some((ticket, _)) = backend.poll() {
-        answered.push(ticket.id);
+    let outcomes: Vec<_> = std::iter::from_fn(|| backend.poll()).collect();
+    assert_eq!(outcomes.len(), 16, "{outcomes:?}");
+    for (_, outcome) in &outcomes {
+        let Outcome::Error { text, .. } = outcome else { panic!("{outcome:?}") };
+        assert!(text.contains("not in PreOp"), "{text}");
     }
-    answered.sort_unstable();
-    answered.dedup();
-    assert_eq!(answered.len(), 16, "{answered:?}");
     assert!(backend.submit(ticket(1_000_000), &upload(0, 0x1008), None));
     let Some((_, Outcome::Error { text, .. })) = backend.poll() else { panic!("no outcome") };
     assert!(text.contains("has ended"), "{text}");
