@@ -24,8 +24,8 @@ use support::{PERIOD, Servant, axes, cycle_of, segment};
 
 const DRIVES: usize = 3;
 
-/// Drives whose mailboxes do not fit into one frame.
-const MANY: usize = 16;
+/// Drives whose error counters do not fit into one frame, and whose process data does.
+const MANY: usize = 48;
 
 /// Cycles in Op.
 const IN_OP: u64 = 3000;
