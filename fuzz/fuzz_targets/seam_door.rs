@@ -1,12 +1,18 @@
 //! Any bytes at the door: what parses re-emits to the same bytes, nothing ends the door's thread, and the next visitor is let
 //! in as ever.
 //!
-//! The input is a row of messages: a length, then as many bytes.
+//! The input is a row of messages: a length, then as many bytes. The same bytes go to the bus as lines: what comes back are
+//! replies, and the next client is served.
 #![no_main]
 
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, OnceLock};
 
 use bridge::attach::Attachment;
+use bridge::bus::{Backend, Outcome, Reply, Server, Service, Ticket};
 use bridge::channel::{Kind, Port};
 use bridge::description::Description;
 use bridge::door::protocol::Request;
@@ -16,7 +22,22 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketTyp
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
-static SEAM: OnceLock<Mutex<(RealTimeEnds, Door, Port)>> = OnceLock::new();
+static SEAM: OnceLock<Mutex<(RealTimeEnds, Door, Port, Server)>> = OnceLock::new();
+
+/// Every request is done at once.
+#[derive(Default)]
+struct Done(VecDeque<Ticket>);
+
+impl Backend for Done {
+    fn submit(&mut self, ticket: Ticket, _: &Service, _: Option<&str>) -> bool {
+        self.0.push_back(ticket);
+        true
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Outcome)> {
+        self.0.pop_front().map(|ticket| (ticket, Outcome::Done(true)))
+    }
+}
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(request) = Request::parse(bytes) {
@@ -51,10 +72,24 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     drop(line);
-    assert_eq!(Attachment::open(path).unwrap().name(), "fuzz");
+    let attached = Attachment::open(path).unwrap();
+    assert_eq!(attached.name(), "fuzz");
+    ask(&attached, bytes);
 });
 
-fn open() -> (RealTimeEnds, Door, Port) {
+fn ask(attached: &Attachment, bytes: &[u8]) {
+    let mut stream = UnixStream::from(attached.bus().unwrap());
+    // It hangs up where a line is no request.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        serde_json::from_str::<Reply>(&line).unwrap();
+    }
+    let mut next = attached.bus().unwrap();
+    assert_eq!(next.call(Service::Describe).unwrap(), Outcome::Done(true));
+}
+
+fn open() -> (RealTimeEnds, Door, Port, Server) {
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut seam = Builder::new("fuzz", &Description::default());
@@ -72,6 +107,8 @@ fn open() -> (RealTimeEnds, Door, Port) {
     seam.folder(folder).forces(&[signal]);
     let mut port = seam.port("p", Kind::Stream { size: 64 }).unwrap();
     port.bind();
+    let guests = seam.bus().unwrap();
     let (ends, door) = seam.open().unwrap();
-    (ends, door, port)
+    let server = Server::start(guests, Box::new(Done::default())).unwrap();
+    (ends, door, port, server)
 }

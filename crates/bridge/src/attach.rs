@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{SealFlags, fcntl_get_seals};
 
+use crate::bus::BusClient;
 use crate::channel::{Channel, Kind};
 use crate::description::Description;
 use crate::door::protocol::{LONGEST_NAME, Reply, Request, Status};
@@ -244,6 +245,18 @@ impl Attachment {
             (Status::Taken, _) => Err(PortError::Taken { port, process: reply.numbers[0] }),
             (Status::NotPermitted, _) => Err(PortError::NotPermitted { port, why: reply.text }),
             _ => Err(PortError::Refused { port, why: line.why(&reply) }),
+        }
+    }
+
+    /// Opens a connection to the bus: SDOs, the state of the SubDevices, events.
+    ///
+    /// # Errors
+    /// The program that runs the cycle takes no requests for its bus, too many programs ask it, or the cycle has ended.
+    pub fn bus(&self) -> Result<BusClient, AttachError> {
+        let (line, reply, files) = self.ask_until_ready(Request::Bus)?;
+        match (reply.status, files.into_iter().next()) {
+            (Status::Done, Some(file)) => Ok(BusClient::new(file)),
+            _ => Err(AttachError::Refused { path: self.path.clone(), why: line.why(&reply) }),
         }
     }
 

@@ -12,6 +12,7 @@
 //! | [`sensor`] | messages of device tasks: IMU, scans, sonar, LED strip |
 //! | [`channel`] | datagram channels: named, bounded ports in both directions, of messages or streams |
 //! | [`diagnostics`] | diagnostics, a few times a second, as JSON |
+//! | [`bus`] | requests to the bus of a running cycle: SDOs, states, events |
 //! | [`seam`] | side of the process that runs the cycle: makes all of it, and starts the [`door`] |
 //! | [`attach`] | client side |
 //! | [`door`] | server: the thread that lets clients attach, and its protocol |
@@ -24,6 +25,7 @@
 #![deny(unsafe_code)]
 
 pub mod attach;
+pub mod bus;
 mod bytes;
 pub mod cell;
 pub mod channel;

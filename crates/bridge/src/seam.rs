@@ -32,7 +32,7 @@ use crate::command::Regions;
 use crate::description::Description;
 use crate::door::protocol::LONGEST_NAME;
 use crate::door::{Handed, Serve};
-use crate::{command, diagnostics, force, place, state};
+use crate::{bus, command, diagnostics, force, place, state};
 
 pub use crate::door::Door;
 pub use crate::place::PlaceError;
@@ -48,6 +48,7 @@ pub struct Builder {
     look: Duration,
     ports: Vec<Far>,
     forced: Option<Vec<types::Signal>>,
+    bus: Option<bus::Admission>,
 }
 
 /// Ends kept by the real-time thread.
@@ -75,7 +76,18 @@ impl Builder {
             look: Duration::from_millis(1),
             ports: Vec::new(),
             forced: None,
+            bus: None,
         }
+    }
+
+    /// Lets clients ask the bus; returns the entrance for [`bus::Server::start`].
+    ///
+    /// # Errors
+    /// The system has no more descriptors.
+    pub fn bus(&mut self) -> io::Result<bus::Guests> {
+        let (admission, guests) = bus::Admission::new()?;
+        self.bus = Some(admission);
+        Ok(guests)
     }
 
     /// Creates a port; returns its real-time end.
@@ -140,7 +152,7 @@ impl Builder {
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
     pub fn open(self) -> Result<(RealTimeEnds, Door), OpenError> {
-        let Self { name, mut description, folder, mode, group, look, ports, forced } = self;
+        let Self { name, mut description, folder, mode, group, look, ports, forced, bus } = self;
         if name.is_empty()
             || name.len() > LONGEST_NAME
             || name.starts_with('.')
@@ -158,7 +170,8 @@ impl Builder {
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let folder = folder.unwrap_or_else(|| place::own(group));
         let (path, listener) = place::listen_at(&folder, &name, mode, group)?;
-        let serve = Serve::new(listener, Handed { name, files, commands, forces, ports, group, look })?;
+        let serve =
+            Serve::new(listener, Handed { name, files, commands, forces, ports, bus, group, look })?;
         let door = Door::open(path, serve, diagnostics)?;
         Ok((RealTimeEnds { state, command, forces: forced }, door))
     }

@@ -94,8 +94,8 @@ impl Wire {
 }
 
 impl Faults {
-    /// Whether there is any.
-    fn any(&self) -> bool {
+    /// True if there is any.
+    pub(crate) fn any(&self) -> bool {
         [self.loss, self.late, self.duplicate, self.reorder, self.corrupt].iter().any(|&share| share > 0.0)
     }
 }

@@ -102,6 +102,7 @@
 //! | [`Asked`], [`Told`], [`Parts`] | commands from other processes, and answers to them |
 //! | [`Reporter`], [`Notice`], [`Progress`] | a run as it goes on |
 //! | [`Summary`], [`Error`] | the end of a run |
+//! | [`sub_devices`] | SubDevices described for other processes |
 //! | [`compose`] | the parts that a robot's description becomes |
 #![forbid(unsafe_code)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
@@ -111,6 +112,7 @@ mod error;
 mod reporter;
 mod robot;
 mod run;
+pub mod sub_devices;
 mod summary;
 
 pub use ::robot::{FileError, Profile};

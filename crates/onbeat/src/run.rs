@@ -5,6 +5,7 @@ mod beside;
 #[cfg(not(feature = "devices"))]
 #[path = "run/without_devices.rs"]
 mod beside;
+mod bus;
 mod conditions;
 mod door;
 mod explain;

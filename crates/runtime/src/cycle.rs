@@ -16,6 +16,7 @@ use timing::{CycleRecord, Phase};
 
 use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::beat_number::{BeatNumberError, BeatNumbers};
+use crate::bus::BusRequests;
 use crate::clock::Clock;
 use crate::controller::{Beat, Controller, Freshness, Told};
 use crate::interlock::{InterlockError, Interlocks};
@@ -78,6 +79,7 @@ pub struct Cycle<L, C> {
     before_init: Status,
     course: Course,
     seam: Option<Seam>,
+    bus: Option<BusRequests>,
     told: Told,
     beats_in_op: u64,
     failure: Option<BusError>,
@@ -127,6 +129,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             before_init: Status::initial(sub_devices, axes.len()),
             course: Course::Running,
             seam: None,
+            bus: None,
             told: Told::default(),
             beats_in_op: 0,
             failure: None,
@@ -173,6 +176,18 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     #[must_use]
     pub fn with_seam(self, seam: Seam) -> Self {
         Self { seam: Some(seam.with_period(self.configuration.period)), ..self }
+    }
+
+    /// The same with requests of other programs to its bus.
+    #[must_use]
+    pub fn with_bus(self, requests: BusRequests) -> Self {
+        Self { bus: Some(requests), ..self }
+    }
+
+    /// Its MainDevice, with the bus in PreOp.
+    #[must_use]
+    pub fn main_device(&self) -> &MainDevice {
+        &self.main_device
     }
 
     /// The same with a spinning sleep, see [`Pacer`]: what [`crate::profile::Grants::spin_margin`] says.
@@ -263,6 +278,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch_sub_devices(release.cycle);
         self.look_at_interlocks(release.cycle, moment);
         self.fault_codes.ask(&self.axes, &mut self.main_device);
+        if let Some(bus) = &mut self.bus {
+            bus.look(&mut self.main_device);
+        }
         if stalled > BLIND_CYCLES && self.main_device.stage() == Stage::Op {
             self.tell(release.cycle, Happening::Stalled { cycles: stalled });
         }
@@ -429,7 +447,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
                     self.axes.note_error_code(position, code);
                     self.tell(cycle, Happening::DriveFault { position, code });
                 }
-                Err(outcome) => self.tell(cycle, Happening::Bus(Event::Mailbox(outcome))),
+                Err(outcome) => {
+                    let others = match &mut self.bus {
+                        Some(bus) => bus.take(outcome),
+                        None => Some(outcome),
+                    };
+                    if let Some(outcome) = others {
+                        self.tell(cycle, Happening::Bus(Event::Mailbox(outcome)));
+                    }
+                }
             },
             Event::Emergency { position, error_code, .. } => {
                 self.axes.note_error_code(usize::from(position), error_code);

@@ -6,6 +6,7 @@
 //! | [`controller`] | what moves the axes, in SI units |
 //! | [`axis`] | axes bound to the process image |
 //! | [`seam`] | what other processes ask of the cycle, and see of it |
+//! | [`bus`] | requests of other programs to the bus of a running cycle |
 //! | [`observer`] | what a running cycle tells the rest of the program |
 //! | [`beat_number`] | the number of the beat on digital outputs |
 //! | [`status`] | how it stands, read from any thread |
@@ -24,6 +25,7 @@
 pub mod always_on;
 pub mod axis;
 pub mod beat_number;
+pub mod bus;
 mod cell;
 pub mod controller;
 pub mod cycle;

@@ -1,16 +1,19 @@
 //! A counting allocator sees the cycle: through capture and faults, supervised, with a seam that others read and write as
-//! fast as they can, from Op to the request to stop.
+//! fast as they can, and a bus that is asked for all there is, from Op to the request to stop.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bridge::attach::Attachment;
+use bridge::bus::{Backend, Service, Ticket};
 use ethercat::cia402::State;
 use ethercat::pdo::PdoField;
+use onbeat_runtime::bus::{self, BusBackend, Guard};
 use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
@@ -81,6 +84,48 @@ impl Controller for Watching {
     }
 }
 
+/// A thread that asks the bus for all there is, all the time.
+struct Asking(Arc<AtomicBool>, JoinHandle<u64>);
+
+impl Asking {
+    fn start(mut backend: BusBackend) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let ask = move || {
+            let (mut answers, mut id) = (0, 0);
+            while !stopped.load(Ordering::Relaxed) {
+                let position = (id % 6) as u16;
+                let service = match id % 7 {
+                    0 => Service::Status { errors: id % 2 == 0 },
+                    1 => Service::ObjectList { position, list: 1 },
+                    2 => Service::Upload {
+                        position: 99,
+                        index: 0x1008,
+                        sub_index: 0,
+                        complete_access: false,
+                    },
+                    3 => Service::Upload { position, index: 0x5FFF, sub_index: 0, complete_access: false },
+                    4 => Service::DescribeEntry { position, index: 0x6041, sub_index: 0, value_info: 0 },
+                    _ => Service::Upload { position, index: 0x1008, sub_index: 0, complete_access: false },
+                };
+                id += u64::from(backend.submit(Ticket { session: 0, id }, &service, None));
+                while backend.poll().is_some() {
+                    answers += 1;
+                }
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            answers
+        };
+        Self(stop, std::thread::spawn(ask))
+    }
+
+    /// Requests that had an outcome.
+    fn stop(self) -> u64 {
+        self.0.store(true, Ordering::Relaxed);
+        self.1.join().unwrap()
+    }
+}
+
 /// Allocator calls in the cycle, and the beats they were counted in.
 fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     static BEATS: AtomicU64 = AtomicU64::new(0);
@@ -102,7 +147,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
         Watching { servant: Servant::new(6, 1.0), leaks, beats: &BEATS, stop: stop.clone(), word: None };
     let configuration =
         CycleConfiguration { order, beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
+    let (cycle, observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
     let folder = SeamFolder::new("allocations");
     let (seam, _door, attachment) = seam_with(&folder, rules(6), &signals());
     let peers = Peers::start(&attachment, 6);
@@ -119,10 +164,16 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
         }
         forced
     });
-    let mut cycle = cycle.with_seam(seam);
+    let guard = Guard::new(cycle.main_device(), (0..6).collect());
+    let status = observer.status_reader();
+    let (requests, backend) = bus::requests(cycle.main_device(), guard, status, serde_json::Value::Null);
+    let asking = Asking::start(backend);
+    let mut cycle = cycle.with_seam(seam).with_bus(requests);
     cycle.set_signals(signals()).unwrap();
     let ended = cycle.run(&stop);
     assert_eq!(ended.failure, None);
+    let answers = asking.stop();
+    assert!(answers > 20, "{answers} answers of the bus");
     let (read, sent) = peers.stop();
     goes_on.store(false, Ordering::Relaxed);
     let forced = forcing.join().unwrap();

@@ -4,6 +4,7 @@ mod rig;
 
 use std::time::Duration;
 
+use ethercat::al::AlState;
 use ethercat::main_device::{
     Configuration, Event, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, Stage, StartupSdo,
     SubDeviceConfiguration,
@@ -131,6 +132,25 @@ fn objects_of_every_length_in_op_with_replies_taken_a_beat_later() {
     rig.replies = Replies::NextBeat;
     rig.beat();
     assert_transfers(&mut rig);
+}
+
+#[test]
+fn what_is_under_way_or_waits_when_the_bus_goes_down_has_an_outcome() {
+    let mut rig = op();
+    for _ in 0..3 {
+        let request =
+            MailboxRequest { position: 1, service: upload(LONG, 0), data: Vec::with_capacity(4096) };
+        rig.main_device.submit(request).expect("there is room for it");
+    }
+    rig.beat();
+    rig.beat();
+    assert!(take_outcome(&mut rig).is_none(), "none is done so soon");
+    rig.main_device.request_state(AlState::Init);
+    for _ in 0..100 {
+        rig.beat();
+    }
+    let outcomes: Vec<_> = std::iter::from_fn(|| take_outcome(&mut rig)).map(|it| it.result).collect();
+    assert_eq!(outcomes, [Err(MailboxError::NotReady); 3]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::watched::Watched;
+use crate::bus;
 use crate::channel::PortCounters;
 use crate::state::Spread;
 
@@ -19,6 +20,8 @@ pub struct Diagnostics {
     pub tasks: Vec<TaskDiagnostics>,
     /// Traffic of the ports.
     pub ports: Vec<PortCounters>,
+    /// Requests to the bus.
+    pub bus: bus::Counters,
     /// Records of the cycle: kept and dropped.
     pub watch: WatchDiagnostics,
     /// Conditions requested from the system, and those granted.

@@ -2,7 +2,7 @@
 //! little-endian.
 //!
 //! ```text
-//! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port)   name of the port, UTF-8
+//! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port, 4 bus)   name of the port, UTF-8
 //!                                     what u16 (16 force)   signal u32   kind u32   value u64   time u64, ns
 //!                                     what u16 (17 release)   signal u32, all ones for all
 //! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
@@ -27,6 +27,8 @@ pub enum Request<'a> {
     Port(&'a str),
     /// Force or release signals.
     Force(Force),
+    /// Open a connection to the bus.
+    Bus,
 }
 
 /// Reason for a message that is no request.
@@ -59,6 +61,7 @@ impl<'a> Request<'a> {
         match (u16::from_le_bytes(*what), name) {
             (1, []) => Ok(Self::Attach),
             (2, []) => Ok(Self::Lease),
+            (4, []) => Ok(Self::Bus),
             (3, name @ [_, ..]) if name.len() <= LONGEST_NAME => {
                 std::str::from_utf8(name).map(Self::Port).map_err(|_| Malformed::Content)
             }
@@ -79,6 +82,7 @@ impl<'a> Request<'a> {
             Self::Attach => (1_u16, Vec::new()),
             Self::Lease => (2, Vec::new()),
             Self::Port(name) => (3, name.as_bytes().to_vec()),
+            Self::Bus => (4, Vec::new()),
             Self::Force(force @ Force::Hold { .. }) => (FORCE, emit_force(force)),
             Self::Force(force) => (RELEASE, emit_force(force)),
         };
@@ -230,6 +234,7 @@ mod tests {
             Request::Attach,
             Request::Lease,
             Request::Port("trajectory"),
+            Request::Bus,
             Request::Force(hold),
             Request::Force(Force::Release(3)),
             Request::Force(Force::ReleaseAll),
@@ -253,7 +258,7 @@ mod tests {
         assert_eq!(Request::parse(&[]), Err(Malformed::Magic));
         assert_eq!(Request::parse(&changed(0, 0)), Err(Malformed::Magic));
         assert_eq!(Request::parse(&changed(4, 9)), Err(Malformed::Version(9)));
-        assert_eq!(Request::parse(&changed(6, 4)), Err(Malformed::Content));
+        assert_eq!(Request::parse(&changed(6, 9)), Err(Malformed::Content));
         assert_eq!(Request::parse(&changed(6, 1)), Err(Malformed::Content), "a name where none belongs");
         assert_eq!(Request::parse(&changed(8, 0xFF)), Err(Malformed::Content), "no UTF-8");
         let hold = Force::Hold { signal: 7, value: Value::Bool(true), time: Duration::ZERO };

@@ -16,6 +16,7 @@ use rustix::time::Timespec;
 
 use super::protocol::{LONGEST_REQUEST, Malformed, Reply, Request, Status, VERSION};
 use super::visitors::{Holder, Standing, Visitor};
+use crate::bus;
 use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
 use crate::force::{Force, Forces, Refused};
@@ -30,6 +31,8 @@ pub(crate) struct Handed {
     pub(crate) commands: Regions,
     pub(crate) forces: Forces,
     pub(crate) ports: Vec<Far>,
+    /// Entrance to the server of the bus, if there is one.
+    pub(crate) bus: Option<bus::Admission>,
     /// Group whose members may command.
     pub(crate) group: Option<u32>,
     /// Interval at which open ports are checked for data of the real-time side.
@@ -173,6 +176,7 @@ impl Serve {
                     Ok(Request::Attach) => self.attach(place),
                     Ok(Request::Port(name)) => self.port(place, name),
                     Ok(Request::Force(force)) => self.force(place, force),
+                    Ok(Request::Bus) => self.bus(place),
                     Err(malformed) => {
                         let _ = answer(self.visitors[place].socket.as_fd(), &complaint(malformed), &[]);
                         false
@@ -269,6 +273,26 @@ impl Serve {
             Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
         };
         answer(visitor.socket.as_fd(), &reply, &[]).is_ok()
+    }
+
+    /// Opens a connection to the bus for the client; true if the client stays.
+    fn bus(&mut self, place: usize) -> bool {
+        let visitor = &self.visitors[place];
+        let socket = visitor.socket.as_fd();
+        let refuse = |status, text: &str| answer(socket, &Reply::refusal(status, text), &[]).is_ok();
+        let Some(bus) = &self.handed.bus else {
+            return refuse(Status::Failed, "the program that runs the cycle takes no requests for its bus");
+        };
+        let (ours, theirs) = match bus::pair() {
+            Ok(pair) => pair,
+            Err(error) => return refuse(Status::Failed, &error.to_string()),
+        };
+        let reads_only = (!visitor.may_command()).then(|| visitor.refusal(self.handed.group));
+        if !bus.admit(bus::Guest { socket: ours, user: visitor.user, reads_only }) {
+            return refuse(Status::NotReady, "the bus has no room for another program at the moment");
+        }
+        let reply = Reply { status: Status::Done, numbers: [0; 3], text: String::new() };
+        answer(socket, &reply, &[theirs.as_fd()]).is_ok()
     }
 
     /// Opens a port for the client; true if the client stays.

@@ -1,48 +1,80 @@
-//! A bus in PreOp, for commands that need no cycle.
+//! A bus for commands that look at it: one of their own in PreOp, or that of a running cycle.
 
 mod listing;
 mod objects;
+mod running;
 
 use std::path::Path;
 
+use clap::Args;
 use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
-use onbeat::{BringUpError, Notice};
+use onbeat::sub_devices::{Described, described};
+use onbeat::{BringUpError, Error, Notice, OpenError};
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 
 use crate::arguments::Wire;
+use crate::commands::Which;
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{configuration, robot_file};
 use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
+use running::RunningBus;
+
+/// A bus to look at.
+pub(crate) enum ToolBus {
+    /// In PreOp, for this command.
+    Own(Box<OwnBus>),
+    /// Of a running cycle.
+    Running(RunningBus),
+}
 
 /// A bus in PreOp.
-pub(crate) struct ToolBus {
+pub(crate) struct OwnBus {
     main_device: MainDevice,
     link: RobotLink,
     stop: Stop,
 }
 
+/// Which bus a command is to look at.
+#[derive(Args, Debug)]
+pub(crate) struct Where {
+    /// Look at the bus of this running cycle instead: its name, or the path of its socket
+    #[arg(long, value_name = "NAME|SOCKET", conflicts_with_all = ["iface", "segment"])]
+    cycle: Option<String>,
+
+    #[command(flatten)]
+    wire: Wire,
+}
+
 impl ToolBus {
     /// Brings a bus to PreOp, does `work` with it, and takes it back to Init whether that went well or
     /// not. The bus is what `robot` describes; without it the built-in robot, or whatever is there where
-    /// `wire` says where to look. Others who want the interface are told that it is for `doing` this.
+    /// `place` says where to look. Others who want the interface are told that it is for `doing` this. The bus of a
+    /// running cycle, named or found to have the interface, is left as it is.
     pub(crate) fn with<T>(
         doing: &str,
         robot: Option<&Path>,
-        wire: &Wire,
+        place: &Where,
         work: impl FnOnce(&mut Self) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let mut bus = Self::open(doing, robot, wire)?;
+        let mut bus = Self::open(doing, robot, place)?;
         let outcome = work(&mut bus);
-        let closed = bus.close();
+        let closed = match bus {
+            Self::Own(bus) => bus.close(),
+            Self::Running(_) => Ok(()),
+        };
         // The first failure is the one to report.
         outcome.and_then(|done| closed.map(|()| done))
     }
 
-    fn open(doing: &str, robot: Option<&Path>, wire: &Wire) -> Result<Self, Failure> {
+    fn open(doing: &str, robot: Option<&Path>, place: &Where) -> Result<Self, Failure> {
+        let Where { cycle, wire } = place;
+        if let Some(cycle) = cycle {
+            return Ok(Self::Running(RunningBus::of(&Which(Some(cycle)).find()?)?));
+        }
         let described = robot.is_some() || (wire.iface.is_none() && wire.segment.is_none());
         let robot = robot_file::robot(robot, None)?;
         let configuration = if described {
@@ -56,33 +88,56 @@ impl ToolBus {
         };
         let main_device = configuration::main_device(configuration)?;
         let say = &mut |notice: &Notice| output::say(notice);
-        let link = link::open(&robot, &wire.on_link(), doing, say)?;
-        let mut bus = Self { main_device, link, stop: Stop::listen()? };
+        let link = match link::open(&robot, &wire.on_link(), doing, say) {
+            Ok(link) => link,
+            Err(Error::Interface(OpenError::Held { owner, interface })) => {
+                return match RunningBus::holding(wire, &owner) {
+                    Some(running) => Ok(Self::Running(running)),
+                    None => Err(Error::from(OpenError::Held { owner, interface }).into()),
+                };
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut bus = OwnBus { main_device, link, stop: Stop::listen()? };
         link::bring_up(&mut bus.pump(), &wire.on_link(), say).map_err(or_take_over)?;
-        Ok(bus)
+        Ok(Self::Own(Box::new(bus)))
     }
 
-    pub(crate) fn main_device(&self) -> &MainDevice {
-        &self.main_device
+    /// Descriptions of the SubDevices, with their states as they are now.
+    pub(crate) fn described(&mut self) -> Result<Vec<Described>, Failure> {
+        match self {
+            Self::Own(bus) => Ok(described(bus.main_device.sub_devices())),
+            Self::Running(bus) => bus.described(),
+        }
+    }
+
+    /// Names of the SubDevices, by position.
+    fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Own(bus) => bus.main_device.sub_devices().iter().map(|it| it.name.as_str()).collect(),
+            Self::Running(bus) => bus.names(),
+        }
     }
 
     /// The position of the SubDevice that people call `wanted`: its position, or its name.
     pub(crate) fn position_of(&self, wanted: &str) -> Result<u16, Failure> {
-        let sub_devices = self.main_device.sub_devices();
-        let by_name = sub_devices.iter().find(|it| it.name == wanted);
-        let by_position =
-            || wanted.parse::<u16>().ok().and_then(|position| sub_devices.get(usize::from(position)));
-        by_name.or_else(by_position).map(|it| it.position).ok_or_else(|| {
-            let names: Vec<&str> = sub_devices.iter().map(|it| it.name.as_str()).take(NAMES_LISTED).collect();
-            let more = if sub_devices.len() > NAMES_LISTED { ", ..." } else { "" };
+        let names = self.names();
+        let by_name = names.iter().position(|&name| name == wanted);
+        let by_position = || wanted.parse::<usize>().ok().filter(|&position| position < names.len());
+        let found = by_name.or_else(by_position).and_then(|position| u16::try_from(position).ok());
+        found.ok_or_else(|| {
+            let listed: Vec<&str> = names.iter().copied().take(NAMES_LISTED).collect();
+            let more = if names.len() > NAMES_LISTED { ", ..." } else { "" };
             Failure::new(format!(
                 "no SubDevice \"{wanted}\", expected a position from 0 to {} or one of {}{more}: correct it",
-                sub_devices.len().saturating_sub(1),
-                names.join(", ")
+                names.len().saturating_sub(1),
+                listed.join(", ")
             ))
         })
     }
+}
 
+impl OwnBus {
     /// Takes the bus back to Init and completes the capture.
     fn close(mut self) -> Result<(), Failure> {
         self.pump().take_down()?;
@@ -103,9 +158,9 @@ impl ToolBus {
 }
 
 /// Says how to take the bus from another MainDevice.
-pub(crate) fn or_take_over(error: onbeat::Error) -> Failure {
+pub(crate) fn or_take_over(error: Error) -> Failure {
     match error {
-        onbeat::Error::BringUp(BringUpError::OtherMainDevice { .. }) => {
+        Error::BringUp(BringUpError::OtherMainDevice { .. }) => {
             Failure::new(format!("{error} with --take-over"))
         }
         other => other.into(),
@@ -123,6 +178,7 @@ mod tests {
 
     use runtime::bring_up::BRING_UP_PATIENCE;
     use runtime::link::Link;
+    use runtime::stop::StopHandle;
 
     use super::*;
     use crate::object_address::ObjectAddress;
@@ -144,7 +200,7 @@ mod tests {
     }
 
     /// The built-in robot's bus in PreOp, with its own flag to cut the cable.
-    fn bus(cut: &'static AtomicBool) -> ToolBus {
+    fn bus(cut: &'static AtomicBool) -> (ToolBus, StopHandle) {
         let robot = robot_file::robot(None, None).unwrap();
         let main_device = MainDevice::new(configuration::configuration(&robot, AlState::PreOp)).unwrap();
         let wire = Wire::default().on_link();
@@ -152,9 +208,10 @@ mod tests {
             panic!("no capture")
         };
         let link = RobotLink::Plain(Box::new(Cut(link, cut)));
-        let mut bus = ToolBus { main_device, link, stop: Stop::listen().unwrap() };
+        let mut bus = OwnBus { main_device, link, stop: Stop::listen().unwrap() };
         bus.pump().bring_up(BRING_UP_PATIENCE, |_| ()).unwrap();
-        bus
+        let stop = bus.stop.handle().clone();
+        (ToolBus::Own(Box::new(bus)), stop)
     }
 
     const STATUSWORD: ObjectAddress = ObjectAddress { index: 0x6041, sub_index: 0 };
@@ -162,14 +219,14 @@ mod tests {
     #[test]
     fn who_interrupts_an_sdo_is_told_so() {
         static CUT: AtomicBool = AtomicBool::new(false);
-        let mut bus = bus(&CUT);
+        let (mut bus, stop) = bus(&CUT);
         assert_eq!(bus.upload(0, STATUSWORD).unwrap().len(), 2);
-        bus.stop.handle().stop();
+        stop.stop();
         let told = bus.upload(0, STATUSWORD).unwrap_err().to_string();
         for part in ["SubDevice 0 \"drive-1\"", "reading object 0x6041:00", "interrupted"] {
             assert!(told.contains(part), "{told}");
         }
-        let told = bus.download(1, STATUSWORD, &[0, 0]).unwrap_err().to_string();
+        let told = bus.download(1, STATUSWORD, &[0, 0], false).unwrap_err().to_string();
         assert!(told.contains("\"drive-2\", writing object 0x6041:00: interrupted"), "{told}");
         let mut text = String::new();
         let told = bus.list_objects(0, &mut text).unwrap_err().to_string();
@@ -179,7 +236,7 @@ mod tests {
     #[test]
     fn an_interface_that_goes_down_is_told_so() {
         static CUT: AtomicBool = AtomicBool::new(false);
-        let mut bus = bus(&CUT);
+        let (mut bus, _stop) = bus(&CUT);
         CUT.store(true, Ordering::Relaxed);
         let told = bus.upload(0, STATUSWORD).unwrap_err().to_string();
         for part in ["SubDevice 0 \"drive-1\"", "0x6041:00", "the link failed", "interface"] {

@@ -5,8 +5,8 @@ use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
 use robot::object::ObjectType;
 use runtime::bring_up::{BRING_UP_PATIENCE, BringUpError};
 
-use super::ToolBus;
 use super::listing::{Ended, Listing};
+use super::{OwnBus, ToolBus};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
 
@@ -28,6 +28,8 @@ pub(super) enum Unanswered {
     Mailbox(MailboxError),
     /// The bus, its link, or whoever asked.
     Bus(BringUpError),
+    /// The running cycle, in its words.
+    Running(String),
 }
 
 impl From<MailboxError> for Unanswered {
@@ -66,9 +68,13 @@ impl ToolBus {
         position: u16,
         object: ObjectAddress,
         value: &[u8],
+        force: bool,
     ) -> Result<(), Failure> {
         let ObjectAddress { index, sub_index } = object;
         let service = MailboxService::Download { index, sub_index, complete_access: false };
+        if let Self::Running(bus) = self {
+            bus.force(force);
+        }
         self.ask(position, service, value.to_vec())
             .map(drop)
             .map_err(|error| self.refused(position, &format!("writing object {object}"), error))
@@ -98,6 +104,52 @@ impl ToolBus {
         }
     }
 
+    /// One mailbox request, to its outcome.
+    fn ask(
+        &mut self,
+        position: u16,
+        service: MailboxService,
+        data: Vec<u8>,
+    ) -> Result<Vec<u8>, Unanswered> {
+        match self {
+            Self::Own(bus) => bus.ask(position, service, data),
+            Self::Running(bus) => bus.ask(position, service, data),
+        }
+    }
+
+    fn refused(&self, position: u16, doing: &str, why: Unanswered) -> Failure {
+        if let Self::Own(bus) = self {
+            let found = bus.main_device.sub_devices().get(usize::from(position));
+            if let Some(problem) = found.and_then(|it| it.sii_problem.as_ref()) {
+                return self.failed(position, doing, &problem.to_string());
+            }
+        }
+        let what = match why {
+            Unanswered::Mailbox(error @ MailboxError::Aborted(_)) => {
+                format!("{error}; `onbeat sdo list` shows the objects it has and who may write them")
+            }
+            Unanswered::Mailbox(error @ MailboxError::NoCoe) => {
+                format!("{error}; only SubDevices with CoE have objects")
+            }
+            Unanswered::Mailbox(error) => error.to_string(),
+            Unanswered::Bus(BringUpError::Stopped) => "interrupted before it had answered".to_owned(),
+            Unanswered::Bus(BringUpError::TimedOut { patience, .. }) => {
+                format!("no answer within {patience:?}; restart it")
+            }
+            Unanswered::Bus(error) => error.to_string(),
+            Unanswered::Running(text) => text,
+        };
+        self.failed(position, doing, &what)
+    }
+
+    fn failed(&self, position: u16, doing: &str, what: &str) -> Failure {
+        let names = self.names();
+        let name = names.get(usize::from(position)).copied().unwrap_or_default();
+        Failure::new(format!("SubDevice {position} \"{name}\", {doing}: {what}"))
+    }
+}
+
+impl OwnBus {
     /// One mailbox request, from the queue to its outcome.
     fn ask(
         &mut self,
@@ -117,33 +169,6 @@ impl ToolBus {
         let outcome = outcome.map_err(|error| Unanswered::Bus(error.into()))?;
         outcome.result?;
         Ok(outcome.request.data)
-    }
-
-    fn refused(&self, position: u16, doing: &str, why: Unanswered) -> Failure {
-        let found = self.main_device.sub_devices().get(usize::from(position));
-        if let Some(problem) = found.and_then(|it| it.sii_problem.as_ref()) {
-            return self.failed(position, doing, &problem.to_string());
-        }
-        let what = match why {
-            Unanswered::Mailbox(error @ MailboxError::Aborted(_)) => {
-                format!("{error}; `onbeat sdo list` shows the objects it has and who may write them")
-            }
-            Unanswered::Mailbox(error @ MailboxError::NoCoe) => {
-                format!("{error}; only SubDevices with CoE have objects")
-            }
-            Unanswered::Mailbox(error) => error.to_string(),
-            Unanswered::Bus(BringUpError::Stopped) => "interrupted before it had answered".to_owned(),
-            Unanswered::Bus(BringUpError::TimedOut { patience, .. }) => {
-                format!("no answer within {patience:?}; restart it")
-            }
-            Unanswered::Bus(error) => error.to_string(),
-        };
-        self.failed(position, doing, &what)
-    }
-
-    fn failed(&self, position: u16, doing: &str, what: &str) -> Failure {
-        let name = self.main_device.sub_devices().get(usize::from(position)).map_or("", |it| &it.name);
-        Failure::new(format!("SubDevice {position} \"{name}\", {doing}: {what}"))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod analyse;
 mod doctor;
+mod events;
 mod io;
 mod measure;
 mod report;
@@ -10,6 +11,8 @@ mod scan;
 mod sdo;
 mod simulate;
 mod top;
+
+pub(crate) use top::Which;
 
 use clap::Subcommand;
 
@@ -27,6 +30,8 @@ pub(crate) enum Command {
     /// Read, set and force the process data of a running cycle by name
     #[command(subcommand)]
     Io(io::Io),
+    /// Print the events of a running cycle: states, emergencies, losses, returns, stopped axes
+    Events(events::Events),
     /// Answer as a robot's SubDevices on a network interface, for any MainDevice
     Simulate(simulate::Simulate),
     /// Show who is on the bus, with identities, states and process data
@@ -48,6 +53,7 @@ impl Command {
             Self::Run(run) => run.execute(),
             Self::Top(top) => top.execute(),
             Self::Io(io) => io.execute(),
+            Self::Events(events) => events.execute(),
             Self::Doctor(doctor) => doctor.execute(),
             Self::Simulate(simulate) => simulate.execute(),
             Self::Scan(scan) => scan.execute(),

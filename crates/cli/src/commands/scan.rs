@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::arguments::Wire;
-use crate::bus::ToolBus;
+use bridge::bus::BusStatus;
+use onbeat::sub_devices::Described;
+
+use crate::bus::{ToolBus, Where};
 use crate::failure::Failure;
 use crate::output;
-use crate::words::sub_devices::{SubDeviceObject, drawing};
+use crate::words::bus_status;
+use crate::words::sub_devices::drawing;
 
 /// The bus is brought to PreOp, shown, and brought back to Init. One that another MainDevice runs is left alone, unless
-/// it is to be taken over.
+/// it is to be taken over; one that a running cycle of ours has is asked through that cycle, which goes on.
 #[derive(Args, Debug)]
 pub(crate) struct Scan {
     /// Robot file that says what should be there; simulated without --iface
@@ -22,24 +25,46 @@ pub(crate) struct Scan {
     #[arg(long)]
     json: bool,
 
-    /// Show identities, mailboxes, clocks and process data in full
+    /// Show identities, mailboxes, clocks and process data in full; of a running cycle also the error counters
     #[arg(short, long)]
     verbose: bool,
 
     #[command(flatten)]
-    wire: Wire,
+    place: Where,
 }
 
 impl Scan {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let text = ToolBus::with("scan", self.robot.as_deref(), &self.wire, |bus| {
-            let found = bus.main_device().sub_devices();
-            if !self.json {
-                return Ok(drawing(found, self.verbose));
-            }
-            let objects: Vec<_> = found.iter().map(SubDeviceObject::new).collect();
-            Ok(serde_json::to_string_pretty(&objects)? + "\n")
+        let (found, status) = ToolBus::with("scan", self.robot.as_deref(), &self.place, |bus| {
+            let found = bus.described()?;
+            let status = match bus {
+                ToolBus::Own(_) => None,
+                ToolBus::Running(bus) => Some(bus.status(self.json || self.verbose)?),
+            };
+            Ok((found, status))
         })?;
-        output::print(text)
+        output::print(if self.json {
+            json(&found, status.as_ref())?
+        } else {
+            self.text(&found, status.as_ref())
+        })
     }
+
+    fn text(&self, found: &[Described], status: Option<&BusStatus>) -> String {
+        let text = drawing(found, self.verbose);
+        status.map_or(text.clone(), |status| text + &bus_status::text(found, status))
+    }
+}
+
+/// The SubDevices, each with its state in the running cycle, if there is one.
+fn json(found: &[Described], status: Option<&BusStatus>) -> Result<String, Failure> {
+    let mut objects = Vec::new();
+    for (position, it) in found.iter().enumerate() {
+        let mut object = serde_json::to_value(&it.object)?;
+        if let Some(now) = status.and_then(|status| status.sub_devices.get(position)) {
+            object["now"] = serde_json::to_value(now)?;
+        }
+        objects.push(object);
+    }
+    Ok(serde_json::to_string_pretty(&objects)? + "\n")
 }

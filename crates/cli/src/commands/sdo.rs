@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use robot::object::{ObjectType, ObjectValue};
+use serde_json::json;
 
-use crate::arguments::Wire;
-use crate::bus::ToolBus;
+use crate::bus::{ToolBus, Where};
 use crate::failure::Failure;
 use crate::object_address::ObjectAddress;
 use crate::output;
@@ -33,6 +33,10 @@ pub(crate) struct Read {
     /// bool, int8 to int64, uint8 to uint64, float, double, string, octet_string
     #[arg(short, long, value_name = "TYPE")]
     r#type: Option<ObjectType>,
+
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -50,6 +54,10 @@ pub(crate) struct Write {
     /// bool, int8 to int64, uint8 to uint64, float, double, string, octet_string
     #[arg(short, long, value_name = "TYPE")]
     r#type: Option<ObjectType>,
+
+    /// Write it to the bus of a running cycle although that relies on it: process data, its mapping, a drive without power
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Args, Debug)]
@@ -70,13 +78,13 @@ struct Place {
     robot: Option<PathBuf>,
 
     #[command(flatten)]
-    wire: Wire,
+    place: Where,
 }
 
 impl Place {
     /// Does `work` with the SubDevice.
     fn with<T>(&self, work: impl FnOnce(&mut ToolBus, u16) -> Result<T, Failure>) -> Result<T, Failure> {
-        ToolBus::with("sdo", self.robot.as_deref(), &self.wire, |bus| {
+        ToolBus::with("sdo", self.robot.as_deref(), &self.place, |bus| {
             let position = bus.position_of(&self.sub_device)?;
             work(bus, position)
         })
@@ -116,7 +124,14 @@ impl Read {
             (None, Some(told)) => show(told, &bytes).unwrap_or_else(|_| HexDump(&bytes).to_string()),
             (None, None) => HexDump(&bytes).to_string(),
         };
-        output::print(shown + "\n")
+        if !self.json {
+            return output::print(shown + "\n");
+        }
+        let value_type = self.r#type.or(told).map(|it| it.to_string());
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let object = json!({ "sub_device": self.place.sub_device, "object": self.object.to_string(), "type": value_type,
+                             "value": shown.trim_end(), "bytes": digits });
+        output::print(format!("{object:#}\n"))
     }
 }
 
@@ -133,7 +148,7 @@ impl Write {
             let bytes = object_type
                 .encode_text(&self.value)
                 .map_err(|error| self.place.failure(object, &format!("{error}; correct the value")))?;
-            bus.download(position, object, &bytes)
+            bus.download(position, object, &bytes, self.force)
         })
     }
 }

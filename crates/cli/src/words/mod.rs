@@ -1,5 +1,7 @@
 //! What people read.
 
+pub(crate) mod bus_event;
+pub(crate) mod bus_status;
 pub(crate) mod hex_dump;
 pub(crate) mod live_line;
 pub(crate) mod moment;

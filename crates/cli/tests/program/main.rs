@@ -1,6 +1,7 @@
 //! The program as a user meets it: arguments in, text and exit code out.
 
 mod analyse;
+mod ask;
 mod bad_robot_files;
 mod brake;
 mod common;

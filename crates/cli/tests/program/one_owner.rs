@@ -13,7 +13,7 @@ const SIX_AXIS: &str = "examples/six-axis.toml";
 const TO_OP: u64 = 1500;
 
 #[test]
-fn whoever_wants_a_bus_that_is_run_is_told_who_runs_it_and_the_drives_stay_in_op() {
+fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let end = undisturbed(|| {
         let running = start(&wire, "near", &["--cycles", "6000", "--json"]);
@@ -22,15 +22,17 @@ fn whoever_wants_a_bus_that_is_run_is_told_who_runs_it_and_the_drives_stay_in_op
              its seam: `onbeat top`",
             running.id()
         );
-        for arguments in [
-            &["scan"][..],
-            &["sdo", "read", "0", "0x1018:1"],
-            &["run", "--cycles", "10", "--no-seam"],
-            &["scan", "--take-over"],
-        ] {
+        for arguments in [&["run", "--cycles", "10", "--no-seam"][..], &["scan", "--take-over"]] {
             assert_eq!(wire.onbeat(arguments).sentence(), expected, "{arguments:?}");
         }
-        assert_eq!(as_nobody(&wire, &["scan"]).sentence(), expected);
+        let asked = format!("(process {}), which goes on", running.id());
+        let through = |ran: Ran, part: &str| {
+            assert!(ran.code == Some(0) && ran.stderr.contains(&asked), "{:?} {}", ran.code, ran.stderr);
+            assert!(ran.stdout.contains(part), "{}", ran.stdout);
+        };
+        through(wire.onbeat(&["scan"]), "drive-6");
+        through(wire.onbeat(&["sdo", "read", "0", "0x1018:1"]), "4294904577");
+        through(as_nobody(&wire, &["scan"]), "drive-6");
         running.finish()
     });
     let axes = end["axes"].as_array().expect("axes");

@@ -28,6 +28,7 @@ mod coe_mapping;
 mod configuration;
 mod dialogue;
 mod error;
+mod error_counters;
 mod exchange;
 mod layout;
 mod limits;
@@ -69,6 +70,7 @@ pub use configuration::{
     ProcessDataSource, Replies, StartupSdo, SubDeviceConfiguration, Sync0, Watchdog,
 };
 pub use error::{BusError, SubDeviceError};
+pub use error_counters::{ErrorCounters, PortErrors};
 pub use process_data::{Input, Output};
 pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
@@ -357,6 +359,18 @@ impl MainDevice {
                 Ok(())
             }
         }
+    }
+
+    /// Has the error counters of all SubDevices read, in service frames, into [`SubDevice::error_counters`]; while a bus
+    /// is brought up they are left as they are.
+    pub fn read_error_counters(&mut self) {
+        self.workers.iter_mut().for_each(Worker::look_at_errors);
+    }
+
+    /// True until all of them have been read, or do not answer.
+    #[must_use]
+    pub fn reads_error_counters(&self) -> bool {
+        self.workers.iter().any(Worker::looks_at_errors)
     }
 
     /// About what the reference clock shows now, even if frames were lost for a while.

@@ -415,7 +415,16 @@ impl MainDevice {
             self.take_down();
         } else if self.phase == Phase::AwaitInit {
             // Somebody does not go down: everybody was asked.
-            self.workers.iter_mut().for_each(|worker| drop(worker.start(&mut Vec::new())));
+            self.drop_plans();
+        }
+    }
+
+    /// Leaves the workers nothing to do; requests of others are answered.
+    fn drop_plans(&mut self) {
+        for position in 0..self.workers.len() {
+            if let Some(outcome) = self.workers[position].start(&mut Vec::new()) {
+                self.tell(Event::Mailbox(outcome));
+            }
         }
     }
 
@@ -423,9 +432,7 @@ impl MainDevice {
         if self.phase.is_going_down() {
             return;
         }
-        for worker in self.workers.iter_mut() {
-            worker.start(&mut Vec::new());
-        }
+        self.drop_plans();
         self.beat.running = false;
         self.broadcasts.start(&bring_up::TO_INIT);
         self.broadcasts.since = None;

@@ -15,6 +15,7 @@ use crate::wire::read_u16;
 use super::clock::{ClockSetting, LatchedTimes};
 use super::configuration::Watchdog;
 use super::error::SubDeviceError;
+use super::error_counters::ErrorCounters;
 use super::topology::Upstream;
 
 /// One SubDevice, as found and as configured.
@@ -58,6 +59,8 @@ pub struct SubDevice {
     pub clock: Option<ClockSetting>,
     /// System time difference read last, ns, if it has a clock and has been asked.
     pub clock_difference: Option<i32>,
+    /// Error counters, if they were asked for ([`super::MainDevice::read_error_counters`]) and it answered.
+    pub error_counters: Option<ErrorCounters>,
     /// Emergencies received.
     pub emergencies: u64,
     /// Its watchdogs as they were read back, once its process data is set up.
@@ -94,6 +97,7 @@ impl SubDevice {
             al_status_code: AlStatusCode::default(),
             clock: None,
             clock_difference: None,
+            error_counters: None,
             emergencies: 0,
             watchdogs: None,
             feeds_watchdog: false,

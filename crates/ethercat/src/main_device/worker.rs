@@ -21,6 +21,7 @@ use super::clock::LatchedTimes;
 use super::coe_mapping::{self, MappingReader};
 use super::configuration::StartupSdo;
 use super::error::SubDeviceError;
+use super::error_counters::ErrorCounters;
 use super::exchange::{Outgoing, Owner};
 use super::limits::{self, Limits};
 use super::mailbox::{MailboxClient, Progress};
@@ -92,6 +93,10 @@ pub(super) struct Worker {
     pub(super) mailbox: MailboxClient,
     /// The AL status shall be read once.
     look_at_status: bool,
+    /// The error counters shall be read once.
+    look_at_errors: bool,
+    /// The datagram on its way reads the error counters.
+    reads_errors: bool,
 }
 
 /// The workers of all SubDevices, by position.
@@ -153,6 +158,8 @@ impl Worker {
             late_before: 0,
             mailbox: MailboxClient::new(limits.mailbox, limits.transfer),
             look_at_status: false,
+            look_at_errors: false,
+            reads_errors: false,
         }
     }
 
@@ -162,7 +169,7 @@ impl Worker {
         core::mem::swap(&mut self.plan, plan);
         (self.next, self.furthest) = (0, 0);
         self.stale = self.awaiting;
-        self.look_at_status = false;
+        (self.look_at_status, self.look_at_errors, self.reads_errors) = (false, false, false);
         let is_own = matches!(self.step, Step::Mailbox | Step::Mapping(_));
         let dropped = self.mailbox.close(MailboxError::NotReady).filter(|_| !is_own);
         self.step = Step::Start;
@@ -225,9 +232,20 @@ impl Worker {
         self.look_at_status = true;
     }
 
+    /// Has the error counters read once.
+    pub(super) fn look_at_errors(&mut self) {
+        self.look_at_errors = self.is_done();
+    }
+
+    /// True until they have been read, or do not answer.
+    pub(super) fn looks_at_errors(&self) -> bool {
+        self.look_at_errors
+    }
+
     /// When there is something to send, or `None` while a datagram is on its way or nothing is to do.
     pub(super) fn due(&self) -> Option<Instant> {
-        let has_work = !self.is_done() || !self.mailbox.is_idle() || self.look_at_status;
+        let looks = self.look_at_status || self.look_at_errors;
+        let has_work = !self.is_done() || !self.mailbox.is_idle() || looks;
         (has_work && !self.awaiting).then_some(self.not_before)
     }
 
@@ -247,11 +265,20 @@ impl Worker {
             return self.awaiting;
         }
         self.awaiting = if self.is_done() {
-            self.look_at_status && self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing)
+            self.emit_look(outgoing)
         } else {
             self.emit_action(now, sub_device, reference_time, outgoing)
         };
         self.awaiting
+    }
+
+    fn emit_look(&mut self, outgoing: &mut Outgoing<'_>) -> bool {
+        if self.look_at_status {
+            return self.push_read(register::AL_STATUS, AL_STATUS_LENGTH, outgoing);
+        }
+        let (register, length) = (register::RECEIVE_ERROR_COUNTERS, ErrorCounters::LENGTH);
+        self.reads_errors = self.look_at_errors && self.push_read(register, length, outgoing);
+        self.reads_errors
     }
 
     fn emit_action(
@@ -356,6 +383,7 @@ impl Worker {
     /// The datagram on its way was lost; `late` replies have come too late so far, to whomever.
     pub(super) fn lost(&mut self, now: Instant, late: u64) -> Outcome {
         self.awaiting = false;
+        self.reads_errors = false;
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
         }
@@ -394,6 +422,11 @@ impl Worker {
         if !self.mailbox.is_idle() {
             let progress = self.mailbox.reply(now, data, working_counter);
             return self.mailbox_progress(now, progress, sub_device);
+        }
+        if core::mem::take(&mut self.reads_errors) {
+            self.look_at_errors = false;
+            sub_device.error_counters = ErrorCounters::parse(data).filter(|_| working_counter == 1);
+            return Outcome::Nothing;
         }
         if working_counter != 1 {
             return self.unanswered(now);

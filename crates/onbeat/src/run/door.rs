@@ -1,5 +1,6 @@
 //! Lets other programs attach to the run.
 
+use bridge::bus::Guests;
 use bridge::seam::{Door, OpenError, PlaceError};
 use robot::Robot;
 use runtime::seam::Seam;
@@ -20,6 +21,8 @@ pub(super) struct Open {
     pub(super) ports: Ports,
     /// The devices beside the bus, not started.
     pub(super) devices: Devices,
+    /// Entrance of those who ask the bus.
+    pub(super) guests: Guests,
 }
 
 /// Opens the seam of `robot` under the name or path asked for, or one of its own. Where this user has no place for it:
@@ -42,9 +45,10 @@ pub(super) fn open(
         if let Some(folder) = &name.folder {
             builder.folder(folder);
         }
+        let guests = builder.bus()?;
         match builder.open() {
             Ok((ends, door)) => {
-                return Ok(Ok(Open { seam: Seam::new(ends, rules), door, ports, devices }));
+                return Ok(Ok(Open { seam: Seam::new(ends, rules), door, ports, devices, guests }));
             }
             Err(OpenError::Place(PlaceError::Taken { .. })) if name.may_be_another => {}
             Err(

@@ -1,6 +1,7 @@
 //! Before the first beat: the seam, the bus in PreOp, the devices beside it, and the cycle made.
 
 use blame::Explainer;
+use bridge::bus::Guests;
 use bridge::seam::Door;
 use ethercat::main_device::{MainDevice, SubDevice};
 use robot::Robot;
@@ -14,6 +15,7 @@ use runtime::{axis, beat_number, interlock};
 use types::Signal;
 
 use super::beside::{Beside, Devices};
+use super::bus::BusServer;
 use super::conditions::{Bus, SIMULATED};
 use super::door::{self, Open};
 use super::{SeamPlace, Settings, explain};
@@ -29,6 +31,7 @@ pub(super) struct Prepared {
     pub(super) observer: Observer,
     pub(super) explainer: Option<Explainer>,
     pub(super) door: Option<Door>,
+    pub(super) bus_server: Option<BusServer>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
 }
@@ -56,7 +59,7 @@ impl Settings {
                 return Err(error);
             }
         };
-        let Around { seam, door, devices, controller, signals } = around;
+        let Around { seam, door, devices, guests, controller, signals } = around;
         match &door {
             Ok(door) => reporter.notice(&Notice::SeamOpen(door.path().to_owned())),
             Err(Some(why)) => reporter.notice(&Notice::NoSeam(why.clone())),
@@ -75,11 +78,16 @@ impl Settings {
             self.take_down(&mut main_device, &mut link)?;
             return Err(error.into());
         }
-        let cycle = match seam {
+        let mut cycle = match seam {
             Some(seam) => cycle.with_seam(seam),
             None => cycle,
         };
-        Ok(Prepared { cycle, observer, explainer, door, beside, bus })
+        let mut bus_server = None;
+        if let Some(guests) = guests {
+            let (served, server) = BusServer::start(robot, cycle, &observer, guests)?;
+            (cycle, bus_server) = (served, Some(server));
+        }
+        Ok(Prepared { cycle, observer, explainer, door, bus_server, beside, bus })
     }
 
     /// To PreOp; every axis, beat number and interlock finds its objects there.
@@ -124,15 +132,18 @@ impl Settings {
         main_device: &MainDevice,
     ) -> Result<Around, Error> {
         let signals = signals::signals(robot, main_device)?;
-        let (seam, door, ports, devices) = match self.open_seam(robot, &control, &signals)? {
-            Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports), Some(open.devices)),
-            Seamed::Closed(why) => (None, Err(why), None, None),
+        let (seam, door, ports, devices, guests) = match self.open_seam(robot, &control, &signals)? {
+            Seamed::Open(open) => {
+                let Open { seam, door, ports, devices, guests } = *open;
+                (Some(seam), Ok(door), Some(ports), Some(devices), Some(guests))
+            }
+            Seamed::Closed(why) => (None, Err(why), None, None, None),
         };
         let controller: Box<dyn Controller> = match control {
             Control::Own(make) => make(&mut Parts { ports }),
             Control::AsDescribed => Box::new(controller::controllers(robot, ports)?),
         };
-        Ok(Around { seam, door, devices, controller, signals })
+        Ok(Around { seam, door, devices, guests, controller, signals })
     }
 
     /// Opens the seam, unless there is to be none.
@@ -168,6 +179,7 @@ struct Around {
     /// Why no other program can attach, if none can; `None` where none is wanted.
     door: Result<Door, Option<String>>,
     devices: Option<Devices>,
+    guests: Option<Guests>,
     controller: Box<dyn Controller>,
     signals: Vec<Signal>,
 }

@@ -42,7 +42,7 @@ impl Settings {
         file: Option<recorder::NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
-        let Prepared { cycle, observer, mut explainer, door, beside, bus } = prepared;
+        let Prepared { cycle, observer, mut explainer, door, bus_server, beside, bus } = prepared;
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
@@ -60,6 +60,7 @@ impl Settings {
                 summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
                 explainer,
                 recorder: file.map(|file| Recorder::begin(file, &conditions, robot.cycle.period)),
+                bus_server,
                 teller: door.map(|door| Teller::new(door, &conditions)),
                 tasks: Tasks::new(started.number, beside_it, disturbances),
                 frozen: None,

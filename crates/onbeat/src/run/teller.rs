@@ -7,6 +7,7 @@ use bridge::seam::Door;
 use runtime::observer::Observer;
 use timing::{RunConditions, RunSummary};
 
+use super::bus::BusServer;
 use super::tasks::Tasks;
 
 /// How often.
@@ -38,7 +39,13 @@ impl Teller {
     }
 
     /// Tells how it stands, if it is time to.
-    pub(super) fn look(&mut self, summary: &RunSummary, observer: &Observer, tasks: &Tasks) {
+    pub(super) fn look(
+        &mut self,
+        summary: &RunSummary,
+        observer: &Observer,
+        tasks: &Tasks,
+        bus: Option<&BusServer>,
+    ) {
         if self.told.is_some_and(|told| told.elapsed() < EVERY) {
             return;
         }
@@ -46,6 +53,7 @@ impl Teller {
         let document = &mut self.document;
         document.number += 1;
         document.ports = self.door.counters();
+        document.bus = bus.map(BusServer::counters).unwrap_or_default();
         document.watch = WatchDiagnostics {
             beats: summary.cycles(),
             dropped_records: observer.dropped_records(),

@@ -11,6 +11,7 @@ use runtime::disturbance::Disturbances;
 use runtime::observer::{CycleEvent, Happening, Observer};
 use timing::{CycleRecord, RunSummary};
 
+use super::bus::BusServer;
 use super::recorder::Recorder;
 use super::tasks::Tasks;
 use super::teller::Teller;
@@ -31,6 +32,7 @@ pub(super) struct Watch {
     pub(super) summary: RunSummary,
     pub(super) explainer: Option<Explainer>,
     pub(super) recorder: Option<Recorder>,
+    pub(super) bus_server: Option<BusServer>,
     pub(super) teller: Option<Teller>,
     pub(super) tasks: Tasks,
     /// How the tasks stood when the measurement ended.
@@ -76,13 +78,16 @@ impl Watch {
         // the event that it belongs behind.
         let records: Vec<CycleRecord> = std::iter::from_fn(|| self.observer.next_record()).collect();
         let events: Vec<CycleEvent> = std::iter::from_fn(|| self.observer.next_event()).collect();
+        if let Some(server) = &self.bus_server {
+            events.iter().for_each(|event| server.tell(event));
+        }
         self.op_since = events.iter().rev().find_map(in_op).or(self.op_since);
         reporter.events(events);
         let status = self.observer.status();
         let at = MonotonicClock.now();
         self.measure(&records);
         if let Some(teller) = &mut self.teller {
-            teller.look(&self.summary, &self.observer, &self.tasks);
+            teller.look(&self.summary, &self.observer, &self.tasks, self.bus_server.as_ref());
         }
         self.recorder.iter().for_each(|recorder| recorder.look(reporter));
         let phase = match (&self.frozen, self.op_since) {

@@ -1,0 +1,294 @@
+//! Messages of a connection to the bus, a line of JSON each.
+
+use serde::{Deserialize, Serialize};
+
+use super::Bytes;
+
+/// Request of a client.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// Number that its replies repeat, chosen by the client.
+    pub id: u64,
+    /// Service asked for.
+    #[serde(flatten)]
+    pub service: Service,
+}
+
+/// Service of the bus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "service", rename_all = "snake_case")]
+pub enum Service {
+    /// Reads an object (SDO upload).
+    Upload {
+        /// Place of the SubDevice, from 0.
+        position: u16,
+        /// Index of the object.
+        index: u16,
+        /// Sub-index of the entry.
+        sub_index: u8,
+        /// All sub-indices from there on at once.
+        #[serde(default)]
+        complete_access: bool,
+    },
+    /// Writes an object (SDO download); for those who may command.
+    Download {
+        /// Place of the SubDevice, from 0.
+        position: u16,
+        /// Index of the object.
+        index: u16,
+        /// Sub-index of the entry.
+        sub_index: u8,
+        /// All sub-indices from there on at once.
+        #[serde(default)]
+        complete_access: bool,
+        /// The value.
+        data: Bytes,
+        /// Also an object that the running cycle depends on.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Reads the indices of the object dictionary (SDO information, Get OD List): the list type, then indices, u16 each.
+    ObjectList {
+        /// Place of the SubDevice, from 0.
+        position: u16,
+        /// List type: 1 for all objects.
+        #[serde(default = "all_objects")]
+        list: u16,
+    },
+    /// Reads the description of an object (SDO information, Get Object Description).
+    DescribeObject {
+        /// Place of the SubDevice, from 0.
+        position: u16,
+        /// Index of the object.
+        index: u16,
+    },
+    /// Reads the description of an entry (SDO information, Get Entry Description).
+    DescribeEntry {
+        /// Place of the SubDevice, from 0.
+        position: u16,
+        /// Index of the object.
+        index: u16,
+        /// Sub-index of the entry.
+        sub_index: u8,
+        /// Values that follow the description, a bit each.
+        #[serde(default)]
+        value_info: u8,
+    },
+    /// State of the bus and of its SubDevices.
+    Status {
+        /// Reads the error counters of all SubDevices, too.
+        #[serde(default)]
+        errors: bool,
+    },
+    /// Description of all SubDevices as they were found: a JSON array.
+    Describe,
+    /// Events: those kept, then with `follow` those to come; without it [`Outcome::Done`] ends them.
+    Events {
+        /// Goes on until the connection ends.
+        #[serde(default)]
+        follow: bool,
+    },
+}
+
+const fn all_objects() -> u16 {
+    1
+}
+
+/// Reply of the server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// Number of the request; 0 for a line that is none.
+    pub id: u64,
+    /// Outcome of the request.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// Outcome of a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Nothing to tell.
+    Done(bool),
+    /// Bytes read from a mailbox.
+    Data(Bytes),
+    /// State of the bus.
+    Status(Box<BusStatus>),
+    /// Description of the SubDevices.
+    SubDevices(serde_json::Value),
+    /// An event.
+    Event(Event),
+    /// Events this reader was too slow for.
+    Missed(u64),
+    /// The request failed.
+    Error {
+        /// Sentence for people.
+        text: String,
+        /// SDO abort code, if the SubDevice ended the transfer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        abort_code: Option<u32>,
+    },
+}
+
+impl Outcome {
+    /// A failure of these words.
+    pub fn error(text: impl std::fmt::Display) -> Self {
+        Self::Error { text: text.to_string(), abort_code: None }
+    }
+}
+
+/// State of the bus in one cycle.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BusStatus {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// Stage of the bus, as `Op`.
+    pub stage: String,
+    /// Frames sent, answered and lost since the start.
+    pub frames_sent: u64,
+    /// Frames answered.
+    pub frames_answered: u64,
+    /// Frames lost.
+    pub frames_lost: u64,
+    /// Process data datagrams of the cycle, in the order they were sent.
+    pub working_counters: Vec<WorkingCounter>,
+    /// Place of the reference clock.
+    pub reference_clock: Option<u16>,
+    /// SubDevices, in the order of positions.
+    pub sub_devices: Vec<SubDeviceStatus>,
+}
+
+/// Working counter of a process data datagram.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkingCounter {
+    /// Value with every SubDevice taking part.
+    pub expected: u16,
+    /// Value that came back; none if the frame was lost.
+    pub received: Option<u16>,
+}
+
+/// State of a SubDevice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubDeviceStatus {
+    /// AL status, as `Op` or `SafeOp + error`.
+    pub state: String,
+    /// AL status code; 0 without an error.
+    pub al_status_code: u16,
+    /// The same in words; empty without an error.
+    pub al_status_text: String,
+    /// True if its process data came and went in the cycle.
+    pub exchanges: bool,
+    /// Cycles in a row without.
+    pub missed: u32,
+    /// Difference of its clock from the reference clock as it was read last, ns.
+    pub clock_difference_ns: Option<i32>,
+    /// Error counters, if they were asked for and it answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<SubDeviceErrorCounters>,
+}
+
+/// Error counters of a SubDevice; each stays at 255.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubDeviceErrorCounters {
+    /// Of ports 0 to 3.
+    pub ports: [PortErrorCounters; 4],
+    /// Frames with an error that the processing unit noticed.
+    pub processing_unit: u8,
+    /// Errors of the interface to the application.
+    pub pdi: u8,
+}
+
+/// Error counters of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortErrorCounters {
+    /// Frames with a wrong check sequence, or cut short.
+    pub invalid_frames: u8,
+    /// Symbols with an error.
+    pub receive_errors: u8,
+    /// Frames that an ESC before had marked as invalid.
+    pub forwarded: u8,
+    /// Times the link was lost.
+    pub lost_links: u8,
+}
+
+/// An event of the running cycle.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Number of the cycle it happened in.
+    pub cycle: u64,
+    /// Time, CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// Contents.
+    #[serde(flatten)]
+    pub what: Happening,
+}
+
+/// Contents of an event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+#[allow(
+    missing_docs,
+    reason = "fields: places among SubDevices, axes and interlocks, from 0, and the values told"
+)]
+pub enum Happening {
+    /// The bus reached a stage.
+    Stage { stage: String },
+    /// The bus failed and goes to Init.
+    BusFailed { text: String },
+    /// A SubDevice left the state it was brought to.
+    StateChanged { position: usize, state: String, al_status_code: u16, al_status_text: String },
+    /// A SubDevice does not answer any more.
+    Unreachable { position: usize },
+    /// The process data of a SubDevice in Op does not come and go any more.
+    SubDeviceLost { position: usize },
+    /// It does again, after so many cycles.
+    SubDeviceBack { position: usize, after: u64 },
+    /// A SubDevice sent an emergency.
+    Emergency { position: usize, error_code: u16, error_register: u8, data: Bytes },
+    /// A drive in fault told its error code.
+    DriveFault { position: usize, error_code: u16 },
+    /// Supervision stopped an axis.
+    AxisStopped { axis: usize, reason: String },
+    /// The axis is its controller's again.
+    AxisFreed { axis: usize },
+    /// The input of an interlock allows, or does not any more.
+    Interlock { interlock: usize, allows: bool },
+    /// The operating system takes or gives no frames: its error number.
+    LinkFailed { code: i32 },
+    /// It does again, after so many cycles.
+    LinkWorks { after: u64 },
+    /// Another MainDevice is on the wire.
+    OtherMainDevice { source: String, frames: u64 },
+    /// The host stood still for so many cycles.
+    Stalled { cycles: u64 },
+}
+
+impl Happening {
+    /// Place of the SubDevice it is about.
+    #[must_use]
+    pub const fn position(&self) -> Option<usize> {
+        match self {
+            Self::StateChanged { position, .. }
+            | Self::Unreachable { position }
+            | Self::SubDeviceLost { position }
+            | Self::SubDeviceBack { position, .. }
+            | Self::Emergency { position, .. }
+            | Self::DriveFault { position, .. } => Some(*position),
+            _ => None,
+        }
+    }
+
+    /// Place of the axis it is about.
+    #[must_use]
+    pub const fn axis(&self) -> Option<usize> {
+        match self {
+            Self::AxisStopped { axis, .. } | Self::AxisFreed { axis } => Some(*axis),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The bus of a running cycle, asked through its shared-memory interface.
+
+use bridge::attach::Attachment;
+use bridge::bus::{BusClient, BusError, BusStatus, Bytes, Outcome, Service};
+use ethercat::main_device::{MailboxError, MailboxService};
+use ethercat::sdo_abort::AbortCode;
+use onbeat::sub_devices::Described;
+use runtime::link::Owner;
+
+use super::objects::Unanswered;
+use crate::arguments::Wire;
+use crate::failure::Failure;
+use crate::output;
+
+/// A connection to the bus of a running cycle.
+pub(crate) struct RunningBus {
+    client: BusClient,
+    described: Vec<Described>,
+    /// Downloads are to be made also where the cycle relies on the object.
+    force: bool,
+}
+
+impl RunningBus {
+    /// The bus of the cycle attached to; said in a line.
+    pub(crate) fn of(attached: &Attachment) -> Result<Self, Failure> {
+        let mut client = attached.bus()?;
+        let Outcome::SubDevices(found) = client.call(Service::Describe)? else {
+            return Err(Failure::new("the running cycle does not describe its bus"));
+        };
+        let described = serde_json::from_value(found)?;
+        let (name, process) = (attached.name(), attached.process());
+        output::say(format!(
+            "asked through the running cycle \"{name}\" (process {process}), which goes on"
+        ));
+        Ok(Self { client, described, force: false })
+    }
+
+    /// The bus of the cycle that has this interface, if it is one of ours that lets this user in, and nothing is asked
+    /// for that only an owner of the interface can do.
+    pub(super) fn holding(wire: &Wire, owner: &Owner) -> Option<Self> {
+        if wire.take_over || wire.capture.is_some() || wire.faults.any() {
+            return None;
+        }
+        let here = std::env::var_os(bridge::attach::VARIABLE).map(std::path::PathBuf::from);
+        let named = here.and_then(|path| Attachment::open(&path).ok());
+        let is_owner = |attached: &Attachment| owner.process == Some(attached.process());
+        let found = named.into_iter().chain(Attachment::all()).find(is_owner)?;
+        Self::of(&found).ok()
+    }
+
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.described.iter().map(|it| it.object.name.as_str()).collect()
+    }
+
+    pub(super) fn force(&mut self, force: bool) {
+        self.force = force;
+    }
+
+    /// State of the bus now.
+    pub(crate) fn status(&mut self, errors: bool) -> Result<BusStatus, Failure> {
+        match self.client.call(Service::Status { errors })? {
+            Outcome::Status(status) => Ok(*status),
+            _ => Err(Failure::new("the running cycle does not tell the state of its bus")),
+        }
+    }
+
+    pub(super) fn described(&mut self) -> Result<Vec<Described>, Failure> {
+        let status = self.status(false)?;
+        let mut described = std::mem::take(&mut self.described);
+        for (it, now) in described.iter_mut().zip(status.sub_devices) {
+            it.object.state = now.state;
+        }
+        Ok(described)
+    }
+
+    /// One mailbox request.
+    pub(super) fn ask(
+        &mut self,
+        position: u16,
+        service: MailboxService,
+        data: Vec<u8>,
+    ) -> Result<Vec<u8>, Unanswered> {
+        let service = match service {
+            MailboxService::Upload { index, sub_index, complete_access } => {
+                Service::Upload { position, index, sub_index, complete_access }
+            }
+            MailboxService::Download { index, sub_index, complete_access } => Service::Download {
+                position,
+                index,
+                sub_index,
+                complete_access,
+                data: Bytes(data),
+                force: self.force,
+            },
+            MailboxService::ObjectList(list) => Service::ObjectList { position, list: list.0 },
+            MailboxService::DescribeObject { index } => Service::DescribeObject { position, index },
+            MailboxService::DescribeEntry { index, sub_index, value_info } => {
+                Service::DescribeEntry { position, index, sub_index, value_info: value_info.0 }
+            }
+        };
+        match self.client.call(service) {
+            Ok(Outcome::Data(Bytes(data))) => Ok(data),
+            Ok(_) => Ok(Vec::new()),
+            Err(BusError::Refused { abort_code: Some(code), .. }) => {
+                Err(MailboxError::Aborted(AbortCode(code)).into())
+            }
+            Err(error) => Err(Unanswered::Running(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! `onbeat events`: events of a running cycle.
+
+use clap::Args;
+use serde_json::json;
+
+use super::Which;
+use crate::failure::Failure;
+use crate::output;
+use crate::words::bus_event;
+
+/// Reads the events of a running cycle as any program may, without root, with the numbers of their cycles: states of the
+/// bus and of SubDevices, emergencies, losses and returns, faults of drives, axes that were stopped.
+#[derive(Args, Debug)]
+pub(crate) struct Events {
+    /// Go on with those to come, until the cycle ends
+    #[arg(short, long)]
+    follow: bool,
+
+    /// Print a JSON object a line
+    #[arg(long)]
+    json: bool,
+
+    /// Name of the cycle, or path of its socket; without it the one that runs
+    #[arg(long, value_name = "NAME|SOCKET")]
+    cycle: Option<String>,
+}
+
+impl Events {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let attached = Which(self.cycle.as_deref()).find()?;
+        let robot = attached.description();
+        for event in attached.bus()?.events(self.follow)? {
+            let line = match (event, self.json) {
+                (Ok(event), false) => bus_event::line(&event, robot),
+                (Ok(event), true) => serde_json::to_string(&event)?,
+                (Err(missed), false) => {
+                    format!("{missed} events were missed: this program was too slow for them")
+                }
+                (Err(missed), true) => json!({ "missed": missed }).to_string(),
+            };
+            output::print(line + "\n")?;
+        }
+        Ok(())
+    }
+}

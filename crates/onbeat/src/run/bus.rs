@@ -1,0 +1,48 @@
+//! Lets other programs ask the bus of the run.
+
+use bridge::bus::{Counters, Guests, Publisher, Server};
+use robot::Robot;
+use runtime::bus::{self, Guard};
+use runtime::clock::MonotonicClock;
+use runtime::cycle::Cycle;
+use runtime::observer::{CycleEvent, Observer};
+
+use crate::Error;
+use crate::compose::link::RobotLink;
+use crate::sub_devices::described;
+
+/// The server of the bus, and where it hears of events.
+pub(super) struct BusServer {
+    publisher: Publisher,
+    server: Server,
+}
+
+impl BusServer {
+    /// Starts it for a cycle whose bus is in PreOp.
+    pub(super) fn start(
+        robot: &Robot,
+        cycle: Cycle<RobotLink, MonotonicClock>,
+        observer: &Observer,
+        guests: Guests,
+    ) -> Result<(Cycle<RobotLink, MonotonicClock>, Self), Error> {
+        let main_device = cycle.main_device();
+        let description = serde_json::to_value(described(main_device.sub_devices()))
+            .map_err(|error| Error::SharedMemory(error.to_string()))?;
+        let guard = Guard::new(main_device, robot.axes.iter().map(|axis| axis.sub_device).collect());
+        let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
+        let server = Server::start(guests, Box::new(backend))?;
+        Ok((cycle.with_bus(requests), Self { publisher: server.publisher(), server }))
+    }
+
+    /// Counts so far.
+    pub(super) fn counters(&self) -> Counters {
+        self.server.counters()
+    }
+
+    /// Tells those who follow.
+    pub(super) fn tell(&self, event: &CycleEvent) {
+        if let Some(event) = bus::event(event) {
+            self.publisher.publish(event);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Requests of other programs to the bus of a running cycle: mailboxes, the state of SubDevices, events.
+//!
+//! An ordinary thread ([`bridge::bus::Server`]) talks to the programs; [`BusBackend`] is its way to the cycle, which has
+//! [`BusRequests`]. Between them are two rings. What crosses them was allocated by the ordinary thread and goes back to
+//! it. The cycle takes a few requests in each period, and its one service frame carries their datagrams.
+
+mod backend;
+mod events;
+mod guard;
+mod picture;
+mod queue;
+
+pub use backend::BusBackend;
+pub use events::event;
+pub use guard::Guard;
+pub use queue::BusRequests;
+
+use ethercat::main_device::MainDevice;
+use rtrb::RingBuffer;
+use serde_json::Value;
+
+use crate::status::StatusReader;
+
+/// Mailbox requests in the hands of the cycle at once.
+const SLOTS: usize = 16;
+
+/// Both ends for a bus in PreOp: the cycle's, and that of the server. `description` is what clients are told of the
+/// SubDevices, `status` that of the cycle.
+#[must_use]
+pub fn requests(
+    main_device: &MainDevice,
+    guard: Guard,
+    status: StatusReader,
+    description: Value,
+) -> (BusRequests, BusBackend) {
+    // Beside the mailbox requests one for a picture.
+    let (asks, asked) = RingBuffer::new(SLOTS + 1);
+    let (answers, answered) = RingBuffer::new(SLOTS + 1);
+    let backend =
+        BusBackend::new(asks, answered, guard, status, description, main_device.sub_devices().len());
+    (BusRequests::new(asked, answers), backend)
+}

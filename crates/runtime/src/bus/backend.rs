@@ -1,0 +1,270 @@
+//! The server's way to the cycle, on an ordinary thread.
+
+use std::collections::VecDeque;
+
+use bridge::bus::{
+    Backend, BusStatus, Bytes, LONGEST_OBJECT, Outcome, PortErrorCounters, Service, SubDeviceErrorCounters,
+    SubDeviceStatus, Ticket, WorkingCounter,
+};
+use ethercat::cia402::State;
+use ethercat::main_device::{ErrorCounters, MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
+use ethercat::wire::coe::{ListType, ValueInfo};
+use rtrb::{Consumer, Producer};
+use serde_json::Value;
+
+use super::SLOTS;
+use super::guard::Guard;
+use super::picture::{Picture, Pictured};
+use super::queue::{Answer, Ask};
+use crate::status::{Status, StatusReader};
+
+/// Mailboxes and state of a running bus, for [`bridge::bus::Server::start`].
+#[derive(Debug)]
+pub struct BusBackend {
+    asks: Producer<Ask>,
+    answers: Consumer<Answer>,
+    guard: Guard,
+    status: StatusReader,
+    description: Value,
+    /// Requests under way, by slot.
+    slots: [Option<UnderWay>; SLOTS],
+    /// Buffers of [`LONGEST_OBJECT`] bytes that are here.
+    buffers: Vec<Vec<u8>>,
+    /// The one picture, while it is here.
+    picture: Option<Box<Picture>>,
+    /// Who waits for it.
+    pictured: Option<Ticket>,
+    done: VecDeque<(Ticket, Outcome)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    ticket: Ticket,
+    reads_only: bool,
+    is_upload: bool,
+}
+
+impl BusBackend {
+    pub(super) fn new(
+        asks: Producer<Ask>,
+        answers: Consumer<Answer>,
+        guard: Guard,
+        status: StatusReader,
+        description: Value,
+        sub_devices: usize,
+    ) -> Self {
+        Self {
+            asks,
+            answers,
+            guard,
+            status,
+            description,
+            slots: [None; SLOTS],
+            buffers: (0..SLOTS).map(|_| buffer()).collect(),
+            picture: Some(Box::new(Picture::new(sub_devices))),
+            pictured: None,
+            done: VecDeque::new(),
+        }
+    }
+
+    /// Hands a request to the cycle; false if there is no slot for it now.
+    fn ask(&mut self, under_way: UnderWay, position: u16, service: MailboxService, value: &[u8]) -> bool {
+        let taken = |it: &UnderWay| it.reads_only;
+        let of_readers = self.slots.iter().flatten().filter(|it| taken(it)).count();
+        // Those who may only read leave room for the others.
+        if under_way.reads_only && of_readers >= SLOTS / 2 {
+            return false;
+        }
+        let Some(slot) = self.slots.iter().position(Option::is_none) else { return false };
+        let mut data = self.buffers.pop().unwrap_or_else(buffer);
+        data.clear();
+        data.extend_from_slice(value);
+        let request = MailboxRequest { position, service, data };
+        if self.asks.push(Ask::Mailbox { slot, request }).is_err() {
+            return false;
+        }
+        self.slots[slot] = Some(under_way);
+        true
+    }
+
+    fn refuse(&mut self, ticket: Ticket, why: impl std::fmt::Display) -> bool {
+        self.done.push_back((ticket, Outcome::error(why)));
+        true
+    }
+
+    fn ask_picture(&mut self, ticket: Ticket, errors: bool) -> bool {
+        let Some(picture) = self.picture.take() else { return false };
+        self.pictured = Some(ticket);
+        let _ = self.asks.push(Ask::Picture { picture, errors });
+        true
+    }
+
+    /// Why this download is not made, if it is not.
+    fn refusal(
+        &self,
+        position: u16,
+        (index, sub_index): (u16, Option<u8>),
+        force: bool,
+        reads_only: Option<&str>,
+    ) -> Option<String> {
+        if let Some(why) = reads_only {
+            return Some(why.to_owned());
+        }
+        let status = self.status.read();
+        let has_power =
+            |axis: usize| status.axes.get(axis).is_some_and(|it| it.state.is_some_and(has_power));
+        let checked = self.guard.check(position.into(), (index, sub_index), force, has_power);
+        checked.err().map(|guarded| guarded.to_string())
+    }
+
+    fn answered(&mut self, slot: usize, outcome: MailboxOutcome) -> Option<(Ticket, Outcome)> {
+        let MailboxOutcome { request, result } = outcome;
+        let under_way = self.slots.get_mut(slot).and_then(Option::take);
+        let outcome = under_way.map(|UnderWay { ticket, is_upload, .. }| {
+            let outcome = match result {
+                Ok(()) if is_upload => Outcome::Data(Bytes(request.data.clone())),
+                Ok(()) => Outcome::Done(true),
+                Err(error) => Outcome::Error {
+                    text: error.to_string(),
+                    abort_code: match error {
+                        MailboxError::Aborted(code) => Some(code.0),
+                        _ => None,
+                    },
+                },
+            };
+            (ticket, outcome)
+        });
+        // Where a fault's own question was answered with it, a short one came back in its place.
+        if request.data.capacity() >= LONGEST_OBJECT {
+            self.buffers.push(request.data);
+        }
+        outcome
+    }
+
+    fn shown(&mut self, picture: Box<Picture>) -> Option<(Ticket, Outcome)> {
+        let outcome = Outcome::Status(Box::new(bus_status(&self.status.read(), &picture)));
+        self.picture = Some(picture);
+        self.pictured.take().map(|ticket| (ticket, outcome))
+    }
+
+    /// A request that the cycle has left behind.
+    fn left(&mut self) -> Option<(Ticket, Outcome)> {
+        let left = self.slots.iter_mut().find_map(Option::take).map(|it| it.ticket);
+        let left = left.or_else(|| self.pictured.take());
+        left.map(|ticket| (ticket, Outcome::error(ENDED)))
+    }
+}
+
+impl Backend for BusBackend {
+    fn submit(&mut self, ticket: Ticket, service: &Service, reads_only: Option<&str>) -> bool {
+        if self.asks.is_abandoned() {
+            return self.refuse(ticket, ENDED);
+        }
+        let read = UnderWay { ticket, reads_only: reads_only.is_some(), is_upload: true };
+        match *service {
+            Service::Upload { position, index, sub_index, complete_access } => {
+                let service = MailboxService::Upload { index, sub_index, complete_access };
+                self.ask(read, position, service, &[])
+            }
+            Service::Download { position, index, sub_index, complete_access, ref data, force } => {
+                let entry = (!complete_access).then_some(sub_index);
+                if let Some(why) = self.refusal(position, (index, entry), force, reads_only) {
+                    return self.refuse(ticket, why);
+                }
+                if data.0.is_empty() {
+                    return self.refuse(ticket, "no bytes to write, expected at least one");
+                }
+                let service = MailboxService::Download { index, sub_index, complete_access };
+                self.ask(UnderWay { is_upload: false, ..read }, position, service, &data.0)
+            }
+            Service::ObjectList { position, list } => {
+                self.ask(read, position, MailboxService::ObjectList(ListType(list)), &[])
+            }
+            Service::DescribeObject { position, index } => {
+                self.ask(read, position, MailboxService::DescribeObject { index }, &[])
+            }
+            Service::DescribeEntry { position, index, sub_index, value_info } => {
+                let value_info = ValueInfo(value_info);
+                let service = MailboxService::DescribeEntry { index, sub_index, value_info };
+                self.ask(read, position, service, &[])
+            }
+            Service::Status { errors } => self.ask_picture(ticket, errors),
+            Service::Describe => {
+                self.done.push_back((ticket, Outcome::SubDevices(self.description.clone())));
+                true
+            }
+            Service::Events { .. } => self.refuse(ticket, "events are the server's"),
+        }
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Outcome)> {
+        if let Some(done) = self.done.pop_front() {
+            return Some(done);
+        }
+        // Looked at before the answers: those it has left are all there then.
+        let is_over = self.answers.is_abandoned();
+        while let Ok(answer) = self.answers.pop() {
+            let outcome = match answer {
+                Answer::Mailbox { slot, outcome } => self.answered(slot, outcome),
+                Answer::Picture(picture) => self.shown(picture),
+            };
+            if outcome.is_some() {
+                return outcome;
+            }
+        }
+        if is_over { self.left() } else { None }
+    }
+}
+
+/// A buffer whose every page is present before the cycle writes to it.
+fn buffer() -> Vec<u8> {
+    vec![1; LONGEST_OBJECT]
+}
+
+/// True if a drive in this state may move its axis.
+fn has_power(state: State) -> bool {
+    use State::{FaultReactionActive, OperationEnabled, QuickStopActive, SwitchedOn};
+    matches!(state, SwitchedOn | OperationEnabled | QuickStopActive | FaultReactionActive)
+}
+
+fn bus_status(status: &Status, picture: &Picture) -> BusStatus {
+    let sub_device = |(it, pictured): (&crate::status::SubDeviceStatus, &Pictured)| SubDeviceStatus {
+        state: it.al_status.to_string(),
+        al_status_code: it.al_status_code.0,
+        al_status_text: if it.al_status_code.0 == 0 {
+            String::new()
+        } else {
+            it.al_status_code.text().to_owned()
+        },
+        exchanges: it.exchanges,
+        missed: it.missed,
+        clock_difference_ns: pictured.clock_difference,
+        errors: pictured.errors.map(errors),
+    };
+    let counters = picture.working_counters.iter();
+    BusStatus {
+        cycle: status.cycle,
+        stage: format!("{:?}", status.stage),
+        frames_sent: status.reception.sent,
+        frames_answered: status.reception.accepted,
+        frames_lost: status.reception.lost,
+        working_counters: counters
+            .map(|it| WorkingCounter { expected: it.expected, received: it.received })
+            .collect(),
+        reference_clock: picture.reference_clock,
+        sub_devices: status.sub_devices.iter().zip(&picture.sub_devices).map(sub_device).collect(),
+    }
+}
+
+fn errors(found: ErrorCounters) -> SubDeviceErrorCounters {
+    let ports = found.ports.map(|port| PortErrorCounters {
+        invalid_frames: port.invalid_frames,
+        receive_errors: port.receive_errors,
+        forwarded: port.forwarded,
+        lost_links: port.lost_links,
+    });
+    SubDeviceErrorCounters { ports, processing_unit: found.processing_unit, pdi: found.pdi }
+}
+
+/// Outcome of requests of a cycle that has ended.
+const ENDED: &str = "the cycle has ended";

@@ -1,0 +1,130 @@
+//! Objects that are not written behind the back of a running cycle.
+
+use ethercat::main_device::MainDevice;
+
+/// Objects that a running cycle depends on.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// Entries that the process data writes, for each SubDevice.
+    outputs: Vec<Vec<(u16, u8)>>,
+    /// Place of the drive of each axis.
+    drives: Vec<usize>,
+}
+
+/// Reason why an object is not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Guarded {
+    /// It says what the process data is.
+    #[error(
+        "it is part of the process data mapping, which the running cycle relies on: end the run, or use --force"
+    )]
+    Mapping,
+    /// The cycle writes it in every period.
+    #[error(
+        "the running cycle writes it in every period, as process data: set it as a signal, or use --force"
+    )]
+    Output,
+    /// It moves an axis, or changes how its numbers are read.
+    #[error(
+        "it belongs to a running axis, whose motion it changes past all limits: end the run, or use --force"
+    )]
+    Axis,
+    /// Even by force: the axis has power.
+    #[error(
+        "the axis of this drive has power, and what moves it comes from its controller: disable it first"
+    )]
+    Powered,
+}
+
+impl Guard {
+    /// For a bus in PreOp; `drives` are the places of the drives of the axes, in their order.
+    #[must_use]
+    pub fn new(main_device: &MainDevice, drives: Vec<usize>) -> Self {
+        let written = |sub_device: &ethercat::main_device::SubDevice| {
+            let entries = sub_device.mapping.outputs.iter().flat_map(|pdo| &pdo.entries);
+            entries.filter(|it| it.index != 0).map(|it| (it.index, it.sub_index)).collect()
+        };
+        Self { outputs: main_device.sub_devices().iter().map(written).collect(), drives }
+    }
+
+    /// Judges a download to `index`:`sub_index` of the SubDevice at `position`; `has_power` tells of an axis, by its
+    /// place.
+    pub(super) fn check(
+        &self,
+        position: usize,
+        (index, sub_index): (u16, Option<u8>),
+        force: bool,
+        has_power: impl Fn(usize) -> bool,
+    ) -> Result<(), Guarded> {
+        let Some(guarded) = self.guarded(position, index, sub_index) else { return Ok(()) };
+        let of_drive = |(axis, &drive): (usize, &usize)| drive == position && has_power(axis);
+        match force {
+            false => Err(guarded),
+            true if self.drives.iter().enumerate().any(of_drive) => Err(Guarded::Powered),
+            true => Ok(()),
+        }
+    }
+
+    fn guarded(&self, position: usize, index: u16, sub_index: Option<u8>) -> Option<Guarded> {
+        if matches!(index, 0x1600..=0x17FF | 0x1A00..=0x1BFF | 0x1C10..=0x1C2F) {
+            return Some(Guarded::Mapping);
+        }
+        if self.drives.contains(&position) && MOVES.contains(&of_first_axis(index)) {
+            return Some(Guarded::Axis);
+        }
+        let outputs = self.outputs.get(position)?;
+        let is_written = |&(written, entry): &(u16, u8)| {
+            written == index && sub_index.is_none_or(|sub_index| sub_index == entry)
+        };
+        outputs.iter().any(is_written).then_some(Guarded::Output)
+    }
+}
+
+/// Index of the same object of a device's first axis: those of others are 0x800 apart (ETG.6010, 4.3).
+const fn of_first_axis(index: u16) -> u16 {
+    if index < 0x6000 || index > 0x9FFF { index } else { 0x6000 + (index - 0x6000) % 0x800 }
+}
+
+/// Controlword, mode, targets and offsets; home offset, polarity and the scales of positions (CiA 402).
+const MOVES: [u16; 14] = [
+    0x6040, 0x6060, 0x6071, 0x607A, 0x607C, 0x607E, 0x608F, 0x6090, 0x6091, 0x6092, 0x60B0, 0x60B1, 0x60B2,
+    0x60FF,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_running_cycle_depends_on_is_refused_and_the_rest_is_not() {
+        let guard =
+            Guard { outputs: vec![vec![(0x6040, 0), (0x607A, 0)], vec![(0x7000, 1)]], drives: vec![0] };
+        let check = |position, index, sub_index, force| {
+            guard.check(position, (index, Some(sub_index)), force, |_| false)
+        };
+        for index in [0x1600, 0x17FF, 0x1A03, 0x1BFF, 0x1C10, 0x1C12, 0x1C13] {
+            assert_eq!(check(1, index, 0, false), Err(Guarded::Mapping), "{index:#06x}");
+        }
+        for index in [0x6040, 0x6060, 0x6071, 0x607A, 0x60FF, 0x6840, 0x707A, 0x6091] {
+            assert_eq!(check(0, index, 0, false), Err(Guarded::Axis), "{index:#06x}");
+            assert_eq!(check(0, index, 0, true), Ok(()), "{index:#06x}");
+            let powered = guard.check(0, (index, Some(0)), true, |axis| axis == 0);
+            assert_eq!(powered, Err(Guarded::Powered), "{index:#06x}");
+        }
+        assert_eq!(check(1, 0x7000, 1, false), Err(Guarded::Output));
+        assert_eq!(
+            guard.check(1, (0x7000, None), false, |_| false),
+            Err(Guarded::Output),
+            "complete access"
+        );
+        for (position, index, sub_index) in
+            [(0, 0x607D, 1), (0, 0x2000, 0), (0, 0x1C32, 1), (1, 0x6040, 0), (1, 0x7000, 2), (9, 0x6040, 0)]
+        {
+            assert_eq!(
+                check(position, index, sub_index, false),
+                Ok(()),
+                "{position} {index:#06x}:{sub_index}"
+            );
+        }
+    }
+}
