@@ -8,7 +8,6 @@ use runtime::cycle::Cycle;
 use runtime::observer::{CycleEvent, Observer};
 
 use crate::compose::link::RobotLink;
-use crate::failure::Failure;
 use crate::words::sub_devices::described;
 
 /// The server of the bus, and where it hears of events.
@@ -18,19 +17,21 @@ pub(super) struct BusServer {
 }
 
 impl BusServer {
-    /// Starts it for a cycle whose bus is in PreOp.
+    /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, nobody asks the bus.
     pub(super) fn start(
         robot: &Robot,
         cycle: Cycle<RobotLink, MonotonicClock>,
         observer: &Observer,
         guests: Guests,
-    ) -> Result<(Cycle<RobotLink, MonotonicClock>, Self), Failure> {
+    ) -> (Cycle<RobotLink, MonotonicClock>, Option<Self>) {
         let main_device = cycle.main_device();
-        let description = serde_json::to_value(described(main_device.sub_devices()))?;
+        let description = serde_json::to_value(described(main_device.sub_devices())).unwrap_or_default();
         let guard = Guard::new(main_device, robot.axes.iter().map(|axis| axis.sub_device).collect());
         let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
-        let server = Server::start(guests, Box::new(backend))?;
-        Ok((cycle.with_bus(requests), Self { publisher: server.publisher(), server }))
+        match Server::start(guests, Box::new(backend)) {
+            Ok(server) => (cycle.with_bus(requests), Some(Self { publisher: server.publisher(), server })),
+            Err(_) => (cycle, None),
+        }
     }
 
     /// Counts so far.
