@@ -7,7 +7,6 @@ use runtime::clock::MonotonicClock;
 use runtime::cycle::Cycle;
 use runtime::observer::{CycleEvent, Observer};
 
-use crate::Error;
 use crate::compose::link::RobotLink;
 use crate::sub_devices::described;
 
@@ -18,20 +17,21 @@ pub(super) struct BusServer {
 }
 
 impl BusServer {
-    /// Starts it for a cycle whose bus is in PreOp.
+    /// Starts it for a cycle whose bus is in PreOp; without it, where the system starts no thread, nobody asks the bus.
     pub(super) fn start(
         robot: &Robot,
         cycle: Cycle<RobotLink, MonotonicClock>,
         observer: &Observer,
         guests: Guests,
-    ) -> Result<(Cycle<RobotLink, MonotonicClock>, Self), Error> {
+    ) -> (Cycle<RobotLink, MonotonicClock>, Option<Self>) {
         let main_device = cycle.main_device();
-        let description = serde_json::to_value(described(main_device.sub_devices()))
-            .map_err(|error| Error::SharedMemory(error.to_string()))?;
+        let description = serde_json::to_value(described(main_device.sub_devices())).unwrap_or_default();
         let guard = Guard::new(main_device, robot.axes.iter().map(|axis| axis.sub_device).collect());
         let (requests, backend) = bus::requests(main_device, guard, observer.status_reader(), description);
-        let server = Server::start(guests, Box::new(backend))?;
-        Ok((cycle.with_bus(requests), Self { publisher: server.publisher(), server }))
+        match Server::start(guests, Box::new(backend)) {
+            Ok(server) => (cycle.with_bus(requests), Some(Self { publisher: server.publisher(), server })),
+            Err(_) => (cycle, None),
+        }
     }
 
     /// Counts so far.

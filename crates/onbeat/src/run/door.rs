@@ -45,7 +45,10 @@ pub(super) fn open(
         if let Some(folder) = &name.folder {
             builder.folder(folder);
         }
-        let guests = builder.bus()?;
+        let guests = match builder.bus() {
+            Ok(guests) => guests,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
         match builder.open() {
             Ok((ends, door)) => {
                 return Ok(Ok(Open { seam: Seam::new(ends, rules), door, ports, devices, guests }));

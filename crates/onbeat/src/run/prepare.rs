@@ -84,8 +84,7 @@ impl Settings {
         };
         let mut bus_server = None;
         if let Some(guests) = guests {
-            let (served, server) = BusServer::start(robot, cycle, &observer, guests)?;
-            (cycle, bus_server) = (served, Some(server));
+            (cycle, bus_server) = BusServer::start(robot, cycle, &observer, guests);
         }
         Ok(Prepared { cycle, observer, explainer, door, bus_server, beside, bus })
     }
