@@ -24,6 +24,9 @@ pub struct Description {
     /// Process data by name: the named signals, then every other entry.
     #[serde(default)]
     pub signals: Vec<SignalDescription>,
+    /// Signals that together are a measurement.
+    #[serde(default)]
+    pub sensors: Vec<SensorDescription>,
     /// Ports that can be opened.
     pub ports: Vec<PortDescription>,
 }
@@ -63,6 +66,22 @@ pub struct SignalDescription {
     pub range: Option<(f64, f64)>,
     /// Part of the robot that writes this output by itself, as `axis "spindle"`.
     pub writer: Option<String>,
+    /// True if the robot file gives it its name.
+    #[serde(default)]
+    pub named: bool,
+}
+
+/// Description of signals that together are a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SensorDescription {
+    /// Unique name.
+    pub name: String,
+    /// `"force_torque"`, `"imu"` or `"temperature"`.
+    pub kind: String,
+    /// Frame its values are in.
+    pub frame: String,
+    /// Indices of its signals: force and torque; acceleration, angular velocity and perhaps orientation; temperature.
+    pub signals: Vec<usize>,
 }
 
 /// Description of a controller.

@@ -49,8 +49,8 @@ pub(crate) enum Mover {
 
 /// The seam of `robot`, called `name`.
 pub(crate) fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Result<Seam, Failure> {
-    let signals = signals::described(robot, signals);
-    let mut builder = Builder::new(name, &Description { signals, ..description(robot, mover)? });
+    let (sensors, signals) = (signals::sensors(robot, signals), signals::described(robot, signals));
+    let mut builder = Builder::new(name, &Description { signals, sensors, ..description(robot, mover)? });
     if let Some(group) = &robot.seam.group {
         builder.group(group_number(group)?);
     }
@@ -99,6 +99,7 @@ pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Fa
         urdf: urdf.transpose()?,
         sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
         signals: Vec::new(),
+        sensors: Vec::new(),
         ports: Vec::new(),
     })
 }

@@ -1,6 +1,6 @@
 //! A robot's process data by name, once its bus is in PreOp.
 
-use bridge::description::SignalDescription;
+use bridge::description::{SensorDescription, SignalDescription};
 use ethercat::main_device::MainDevice;
 use robot::Robot;
 use types::Signal;
@@ -33,6 +33,19 @@ pub(crate) fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescript
             Flow::Taken(writer) => Some(writer.clone()),
             Flow::Input | Flow::Output(_) => None,
         },
+        named: robot.names_signal(&signal.name),
     };
     signals.iter().map(described).collect()
+}
+
+/// Sensors that those outside are told of.
+pub(crate) fn sensors(robot: &Robot, signals: &[Signal]) -> Vec<SensorDescription> {
+    let place = |name: &String| signals.iter().position(|signal| signal.name == *name);
+    let described = |sensor: &robot::Sensor| SensorDescription {
+        name: sensor.name.clone(),
+        kind: sensor.kind.name().to_owned(),
+        frame: sensor.frame.clone(),
+        signals: sensor.signals.iter().filter_map(place).collect(),
+    };
+    robot.sensors.iter().map(described).collect()
 }

@@ -11,6 +11,7 @@ mod cycle;
 mod interlock;
 mod peripheral;
 mod seam;
+mod sensor;
 mod signal;
 
 pub use axis::{
@@ -18,12 +19,15 @@ pub use axis::{
     ObjectDirection, OnStale, mode_objects, short_name,
 };
 pub use body::{Arm, Base, BaseKind, BaseLimits};
-pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
+pub use bus::{
+    AnalogueSource, Application, Bus, EncoderSource, Parent, ServoDrivePlant, Simulation, SubDevice,
+};
 pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
 pub use cycle::{AfterOutage, Cycle, FrameOrder, Overrun, Profile, ProfileError};
 pub use interlock::{Interlock, InterlockKind};
 pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};
+pub use sensor::{Sensor, SensorKind};
 pub use signal::Signals;
 
 /// A robot.
@@ -41,6 +45,8 @@ pub struct Robot {
     pub interlocks: Vec<Interlock>,
     /// Signals that the file names; see [`Robot::signals`].
     pub signals: Signals,
+    /// Signals that together are a measurement.
+    pub sensors: Vec<Sensor>,
     /// Controllers; the first one is active at the start. At least one.
     pub controllers: Vec<Controller>,
     /// Mobile base, if there is one.

@@ -9,6 +9,7 @@ mod controller;
 mod interlock;
 mod peripheral;
 mod seam;
+mod sensor;
 mod signal;
 
 use std::collections::BTreeMap;
@@ -20,13 +21,14 @@ use toml::Spanned;
 pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits, Mode, OnStale};
 pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
-    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind, Startup,
-    SubDevice, Watchdog,
+    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind,
+    SimulatedSource, Startup, SubDevice, Watchdog,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::{Interlock, InterlockKind};
 pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
+pub(crate) use sensor::{Sensor, SensorKind};
 pub(crate) use signal::{Signal, SignalDirection, SignalEntry};
 
 /// The whole file.
@@ -44,6 +46,8 @@ pub(crate) struct Document {
     pub(crate) interlock: Vec<Interlock>,
     #[serde(default)]
     pub(crate) signal: Vec<Signal>,
+    #[serde(default)]
+    pub(crate) sensor: Vec<Sensor>,
     #[serde(default)]
     pub(crate) controller: Controllers,
     pub(crate) base: Option<Spanned<Base>>,
