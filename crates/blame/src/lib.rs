@@ -10,20 +10,17 @@
 //! | [`attribute`](mod@attribute) | causes from the events around a cycle: pure |
 //! | [`cause`] | causes, for people and programs |
 //! | [`perfetto`] | a late cycle as a trace for viewers |
-//! | [`culprit`] | test load that delays a cycle |
 //! | `steal`, `counters` | counters of the kernel: stolen time, and the fallback without a trace |
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod attribute;
 pub mod beat;
 pub mod cause;
 mod counters;
-pub mod culprit;
 pub mod explain;
 pub mod explanation;
 pub mod perfetto;
 mod steal;
-mod sys;
 pub mod timeline;
 pub mod trace;
 mod words;

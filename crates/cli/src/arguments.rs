@@ -4,6 +4,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+/// Parses one of these values, each with its name and help.
+pub(crate) fn named<T, const N: usize>(
+    values: [(T, &'static str, &'static str); N],
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let names = values.map(|(_, name, help)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(names).try_map(move |wanted| {
+        let found = values.iter().find(|(_, name, _)| *name == wanted).map(|(value, ..)| *value);
+        found.ok_or("expected one of the names")
+    })
+}
 
 /// Where the SubDevices are: on a network interface, or simulated.
 #[derive(Args, Clone, Debug, Default)]

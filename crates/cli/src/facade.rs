@@ -11,6 +11,7 @@ use runtime::controller::Controller;
 
 use crate::commands::run;
 use crate::compose::seam::Ports;
+use crate::compose::{controller, robot_file};
 use crate::failure::Failure;
 use crate::words::live_line::LiveLine;
 
@@ -20,6 +21,15 @@ use crate::words::live_line::LiveLine;
 /// As [`Run::with`].
 pub fn run(robot_file: impl AsRef<Path>, controller: impl Controller + 'static) -> Result<Finished, Error> {
     Run::of(robot_file).with(|_| controller)
+}
+
+/// The controllers of a robot file, to be wrapped in one's own.
+///
+/// # Errors
+/// A robot file that is not as expected.
+pub fn controllers(robot_file: impl AsRef<Path>) -> Result<impl Controller + 'static, Error> {
+    let robot = robot_file::robot(Some(robot_file.as_ref()), None)?;
+    Ok(controller::controllers(&robot, None)?)
 }
 
 /// A run to be: brings the bus up, enables what the controller asks to be enabled, and runs the cycle until it has run long
@@ -67,6 +77,19 @@ impl Run {
         self,
         make: impl FnOnce(&mut Robot) -> C,
     ) -> Result<Finished, Error> {
+        let (finished, verdict) = self.judged_with(make)?;
+        verdict.map(|()| finished)
+    }
+
+    /// Runs it as [`Run::with`] does, and returns the numbers of a run that did not go as it should, too, beside its
+    /// verdict.
+    ///
+    /// # Errors
+    /// A robot file, an option or a bus that is not as expected: there are no numbers.
+    pub fn judged_with<C: Controller + 'static>(
+        self,
+        make: impl FnOnce(&mut Robot) -> C,
+    ) -> Result<(Finished, Result<(), Error>), Error> {
         let CommandLine { run } = CommandLine::try_parse_from(self.words).map_err(Failure::new)?;
         let own: run::Own<'_> = Box::new(|robot, ports| {
             let axes = robot.axes.iter().map(|axis| axis.name.clone()).collect();
@@ -74,8 +97,8 @@ impl Run {
         });
         let run::Finished { table, json, notes, verdict, cycles, working_counter_errors } =
             run.finish(Some(own), &mut LiveLine::new())?;
-        verdict?;
-        Ok(Finished { cycles, working_counter_errors, table, json, notes })
+        let finished = Finished { cycles, working_counter_errors, table, json, notes };
+        Ok((finished, verdict.map_err(Error)))
     }
 }
 

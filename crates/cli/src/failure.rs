@@ -8,29 +8,30 @@ use runtime::verdict::COULD_NOT_RUN;
 /// One sentence for people: the place, the expected, the found, and what to do. And the exit code: 1 unless the
 /// command has given others a meaning. Several of them are one, with the highest code.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     sentence: String,
     code: Option<u8>,
 }
 
 impl Failure {
-    pub(crate) fn new(sentence: impl fmt::Display) -> Self {
+    /// Creates a failure from its sentence.
+    pub fn new(sentence: impl fmt::Display) -> Self {
         Self { sentence: sentence.to_string(), code: None }
     }
 
     /// Everything was said already; only the exit code is left.
-    pub(crate) fn silent(code: u8) -> Self {
+    pub fn silent(code: u8) -> Self {
         Self { sentence: String::new(), code: Some(code) }
     }
 
     /// Ends with `code`, unless another was chosen already.
-    pub(crate) fn or_code(mut self, code: u8) -> Self {
+    pub fn or_code(mut self, code: u8) -> Self {
         self.code.get_or_insert(code);
         self
     }
 
     /// This one and another, a line each.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         let code = self.code().max(other.code());
         let sentences: Vec<String> =
             [self.sentence, other.sentence].into_iter().filter(|it| !it.is_empty()).collect();
@@ -38,7 +39,7 @@ impl Failure {
     }
 
     /// Both, where both failed.
-    pub(crate) fn both(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
+    pub fn both(one: Result<(), Self>, other: Result<(), Self>) -> Result<(), Self> {
         match (one, other) {
             (Err(one), Err(other)) => Err(one.and(other)),
             (one, other) => one.and(other),
@@ -46,11 +47,12 @@ impl Failure {
     }
 
     /// Whether there is nothing to say.
-    pub(crate) fn is_silent(&self) -> bool {
+    pub fn is_silent(&self) -> bool {
         self.sentence.is_empty()
     }
 
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    /// Exit code of a program that ends with it.
+    pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code())
     }
 

@@ -43,16 +43,16 @@ mod bus;
 mod commands;
 mod compose;
 mod facade;
-mod failure;
+pub mod failure;
 mod limits;
 mod object_address;
-mod output;
-mod stop;
+pub mod output;
+pub mod stop;
 mod words;
 
 pub use bridge;
 pub use ethercat::cia402::Request;
-pub use facade::{Error, Finished, Robot, Run, run};
+pub use facade::{Error, Finished, Robot, Run, controllers, run};
 pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use runtime::controller::{
     Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
@@ -64,6 +64,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::commands::Command;
+use crate::failure::Failure;
 
 /// Runs robots and machines over EtherCAT from ordinary Linux, in real time
 #[derive(Parser, Debug)]
@@ -76,13 +77,19 @@ struct Arguments {
 /// The program: reads the command line, does what it says, and tells how it went.
 #[must_use]
 pub fn program() -> ExitCode {
-    limits::check().map_or_else(|failure| ended(&failure), |()| by_arguments())
+    execute(|arguments: Arguments| arguments.command.execute())
 }
 
-/// Not part of [`program`]: its frame is large, and the stack may be small.
+/// A program of ours: reads its command line, acts on it, and tells how it went.
+#[must_use]
+pub fn execute<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
+    limits::check().map_or_else(|failure| ended(&failure), |()| by_arguments(act))
+}
+
+/// Not part of [`execute`]: its frame is large, and the stack may be small.
 #[inline(never)]
-fn by_arguments() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+fn by_arguments<A: Parser>(act: fn(A) -> Result<(), Failure>) -> ExitCode {
+    let arguments = match A::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
             let _ = error.print();
@@ -92,13 +99,13 @@ fn by_arguments() -> ExitCode {
         }
     };
     stop::survive_file_limits();
-    match arguments.command.execute() {
+    match act(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => ended(&failure),
     }
 }
 
-fn ended(failure: &failure::Failure) -> ExitCode {
+fn ended(failure: &Failure) -> ExitCode {
     if !failure.is_silent() {
         output::say_or_give_up(format!("onbeat: {failure}"));
     }

@@ -19,7 +19,7 @@ const PRINT_PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// An output that cannot take it, as a full disk.
-pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
+pub fn print(text: impl Display) -> Result<(), Failure> {
     judged(write(&text.to_string()))
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn print(text: impl Display) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`print`].
-pub(crate) fn print_or_give_up(text: String) -> Result<(), Failure> {
+pub fn print_or_give_up(text: String) -> Result<(), Failure> {
     let text: Arc<str> = text.into();
     let shared = Arc::clone(&text);
     let printing = OutputThread::start("print", move |taken| {
@@ -50,12 +50,12 @@ pub(crate) fn print_or_give_up(text: String) -> Result<(), Failure> {
 }
 
 /// Says a line on standard error; nobody to hear it is no reason to stop.
-pub(crate) fn say(line: impl Display) {
+pub fn say(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 /// The same as the last thing: a terminal that takes nothing does not keep the process.
-pub(crate) fn say_or_give_up(line: String) {
+pub fn say_or_give_up(line: String) {
     let shared = line.clone();
     match OutputThread::start("say", move |_| say(shared)) {
         Ok(saying) => drop(saying.finish(LAST_PATIENCE)),

@@ -42,14 +42,14 @@ const PERSISTENT: Duration = Duration::from_secs(1);
 const BY_FORCE: i32 = 130;
 
 /// Hears signals as long as it lives.
-pub(crate) struct Stop {
+pub struct Stop {
     handle: StopHandle,
     signals: Handle,
 }
 
 impl Stop {
     /// The first signal asks for a stop, the second ends the program.
-    pub(crate) fn listen() -> Result<Self, Failure> {
+    pub fn listen() -> Result<Self, Failure> {
         let handle = StopHandle::new();
         let asked = handle.clone();
         let signals = hear(&ASKING, Wishes::default(), move |wish| {
@@ -83,7 +83,7 @@ impl Stop {
     }
 
     /// Asks for a stop by itself after `duration`.
-    pub(crate) fn after(&self, duration: Duration) {
+    pub fn after(&self, duration: Duration) {
         let handle = self.handle.clone();
         thread::spawn(move || {
             thread::sleep(duration);
@@ -92,17 +92,17 @@ impl Stop {
     }
 
     /// True if a stop was asked for.
-    pub(crate) fn asked(&self) -> bool {
+    pub fn asked(&self) -> bool {
         self.handle.is_asked()
     }
 
     /// The flag itself, for code that stops by flag.
-    pub(crate) fn flag(&self) -> &AtomicBool {
+    pub fn flag(&self) -> &AtomicBool {
         self.handle.flag()
     }
 
     /// The request itself, for a cycle, and for other threads that may stop it.
-    pub(crate) fn handle(&self) -> &StopHandle {
+    pub fn handle(&self) -> &StopHandle {
         &self.handle
     }
 }

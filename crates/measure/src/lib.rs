@@ -1,4 +1,5 @@
-//! Experiments of the papers: each runs, records, and reports its results beside the paper's numbers.
+//! Experiments of the papers: each runs, records, and reports its results beside the paper's numbers. The program
+//! `onbeat-measure` is their command line.
 //!
 //! | module | contents |
 //! |---|---|
@@ -18,12 +19,14 @@
 //! | [`devices`] | the service robot's five devices: periods, response times, utilisation |
 //! | [`wakeup`] | our pacer beside `cyclictest` |
 //! | [`navigation`] | robot that drives round an obstacle: planner and control in one process, and in two |
+//! | [`culprit`] | test load that delays a cycle |
 //! | [`omni`] | robot that follows a path of the convolution-based generator |
 //! | [`interrupt`] | latency from an interrupt to user code |
 #![deny(unsafe_code)]
 
 pub mod cable;
 pub mod child;
+pub mod culprit;
 pub mod devices;
 mod distribution;
 pub mod ecci;
@@ -45,4 +48,4 @@ pub mod thread;
 pub mod tuning;
 pub mod wakeup;
 
-pub use runner::{Context, Error};
+pub use runner::{Context, Error, Programs};

@@ -30,22 +30,22 @@ impl OnbeatRun {
     /// # Errors
     /// The program cannot be started.
     pub fn start(&self, context: &Context, recording: &Path, longest: Duration) -> Result<Running, Error> {
-        self.start_as(&["run".into()], context, recording, longest)
+        self.start_as(&context.programs.onbeat, &["run".into()], recording, longest)
     }
 
-    /// Starts the run as another command of this program, which takes the options of `onbeat run` after
-    /// arguments of its own.
+    /// Starts the run as another command, which takes the options of `onbeat run` after arguments of its
+    /// own.
     ///
     /// # Errors
     /// The program cannot be started.
     pub fn start_as(
         &self,
+        program: &Path,
         words: &[OsString],
-        context: &Context,
         recording: &Path,
         longest: Duration,
     ) -> Result<Running, Error> {
-        let mut command = Command::new(&context.onbeat);
+        let mut command = Command::new(program);
         command.args(words);
         command.args(&self.robot).args(&self.options);
         if let Some(period) = self.period {

@@ -14,8 +14,8 @@ use timing::recording::{Header, Recording, RecordingError, RecordingWriter};
 pub struct Context<'a> {
     /// Folder of raw recordings, one file per cell; it exists.
     pub directory: PathBuf,
-    /// Path of this program, to start child processes of it.
-    pub onbeat: PathBuf,
+    /// Programs to start child processes of.
+    pub programs: Programs,
     /// Set when the user wants to stop: the experiment ends soon, and reports its results so far.
     pub stop: &'a AtomicBool,
     /// Prints a line on the progress.
@@ -70,6 +70,26 @@ impl Context<'_> {
 impl fmt::Debug for Context<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+/// Paths of the programs that experiments start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Programs {
+    /// `onbeat`, for runs of the bus and simulated SubDevices.
+    pub onbeat: PathBuf,
+    /// `onbeat-measure`, for loads and pilots.
+    pub measure: PathBuf,
+}
+
+impl Programs {
+    /// The running program, and `onbeat` beside it.
+    ///
+    /// # Errors
+    /// The system does not tell the path of the running program.
+    pub fn of_this() -> io::Result<Self> {
+        let measure = std::env::current_exe()?;
+        Ok(Self { onbeat: measure.with_file_name("onbeat"), measure })
     }
 }
 

@@ -3,6 +3,8 @@
 //! It takes time to open and to close. The axis is moved only once the brake is open, and the drive gives its torque
 //! away only once it is closed: in between the drive holds the axis against whatever pulls at it.
 
+use types::DigitalOutput;
+
 use crate::units::Seconds;
 
 /// How long a brake takes.
@@ -12,6 +14,15 @@ pub struct BrakeTimes {
     pub release: Seconds,
     /// From no power on its coil until it holds.
     pub engage: Seconds,
+}
+
+/// Brake that a MainDevice has to wait for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BrakeConfiguration {
+    /// Times of its mechanism.
+    pub times: BrakeTimes,
+    /// Output that powers its coil, which has no other writer; `None` where the drive does that itself.
+    pub output: Option<DigitalOutput>,
 }
 
 /// A brake, released by power: without power it holds.

@@ -8,7 +8,9 @@ use onbeat_motion::kinematics::{DifferentialDrive, InverseSettings, OmniBase, Se
 use onbeat_motion::odometry::Odometry;
 use onbeat_motion::online::{AxisLimits, OnlineMotion, OnlineTwist, Synchronisation, Target, TwistLimits};
 use onbeat_motion::path::{Heading, Path, PathMotion};
-use onbeat_motion::supervision::{Limits, Mode, OnStale, Outage, Seen, Settings, StopReason, Supervisor};
+use onbeat_motion::supervision::{
+    CyclicMode, Limits, OnStale, Outage, Seen, Settings, StopReason, Supervisor,
+};
 use onbeat_motion::{
     AxisFeedback, AxisPhase, AxisSetpoint, Metres, MetresPerSecond, MetresPerSecondCubed,
     MetresPerSecondSquared, NewtonMetres, PathLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed,
@@ -60,7 +62,7 @@ fn an_outage_and_the_way_back_from_farther_than_a_step_allocate_nothing() {
         step: Radians(0.004),
     };
     let settings = Settings {
-        mode: Mode::Position,
+        mode: CyclicMode::Position,
         limits,
         following_error: None,
         on_stale: OnStale::Hold,

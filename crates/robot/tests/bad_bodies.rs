@@ -103,12 +103,12 @@ fn the_good_file_is_good() {
         [("diff_drive", &[0, 1]), ("follow", &[2]), ("joint_position", &[2]), ("joint_effort", &[3])];
     assert_eq!(controllers, expected);
     let joint = &robot.axes[2];
-    assert_eq!((joint.limits.acceleration, joint.limits.jerk), (20.0, 300.0));
+    assert_eq!((joint.limits.deceleration.0, joint.limits.jerk.0), (20.0, 300.0));
     assert_eq!(joint.homing, Homing::CurrentPosition { position: 0.5 });
-    assert_eq!(joint.brake.unwrap().release.as_millis(), 150);
+    assert_eq!(joint.brake.unwrap().times.release.0, 0.15);
     let wheel = &robot.axes[0];
     assert_eq!(
-        (wheel.limits.acceleration, wheel.limits.jerk),
+        (wheel.limits.deceleration.0, wheel.limits.jerk.0),
         (40.0, 160.0),
         "where the file does not say"
     );

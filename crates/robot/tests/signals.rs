@@ -286,8 +286,8 @@ fn what_cannot_be_is_named_with_its_place() {
             "expected at most 4, which are there with 16 bits each",
         ),
         (
-            signal(&format!("{lamp}\nelements = 4")),
-            "signal \"it[3]\" on the output 0x7030:01 \"Output\" (1 bit), which the brake of axis \"spindle\" writes",
+            signal(&format!("{}\nelements = 2", lamp.replace("= 1", "= 3"))),
+            "signal \"it[1]\" on the output 0x7030:01 \"Output\" (1 bit), which the brake of axis \"spindle\" writes",
         ),
         (
             format!(

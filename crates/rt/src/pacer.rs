@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use types::Instant;
+pub use types::OverrunPolicy;
 
 use crate::clock::Clock;
 
@@ -58,19 +59,6 @@ pub struct Release {
     pub caught_up: bool,
     /// The cycle just before it ran past its next release.
     pub after_overrun: bool,
-}
-
-/// What becomes of the releases that a cycle has run past.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OverrunPolicy {
-    /// They are skipped: the next cycle starts at the next grid point.
-    #[default]
-    Skip,
-    /// They are run back to back until the grid is caught up with, [`CATCH_UP_LIMIT`] in a row at most; what is missing
-    /// then is skipped.
-    CatchUp,
-    /// They are skipped, and whoever runs the cycle brings it to an end.
-    Stop,
 }
 
 /// Cycles run back to back at most before the thread sleeps again: a machine that is too slow for its period must still

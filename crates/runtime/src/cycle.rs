@@ -18,7 +18,7 @@ use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::clock::Clock;
 use crate::controller::{Beat, Controller, Freshness, Told};
-use crate::interlock::{InterlockConfiguration, InterlockError, Interlocks};
+use crate::interlock::{InterlockError, Interlocks};
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
 use crate::seam::Seam;
@@ -28,17 +28,7 @@ use crate::stop::{Course, Situation, StopHandle};
 use crate::watch::BusWatch;
 
 pub use crate::watch::Lost;
-
-/// Which reply a beat works with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FrameOrder {
-    /// Take the replies to the last beat's frames, compute, send: the beat never waits for the wire.
-    #[default]
-    ReplyOfLastBeat,
-    /// Send what the last beat computed, wait for the replies, compute: outputs leave at the release
-    /// however long the controller takes, and inputs are of this beat.
-    WaitForReply,
-}
+pub use types::FrameOrder;
 
 /// How a cycle runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,10 +149,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     ///
     /// # Errors
     /// An interlock whose input is not there.
-    pub fn with_interlocks(
-        self,
-        configurations: &[InterlockConfiguration],
-    ) -> Result<Self, InterlockError> {
+    pub fn with_interlocks(self, configurations: &[types::Interlock]) -> Result<Self, InterlockError> {
         let interlocks = Interlocks::bind(configurations, &self.main_device)?;
         Ok(Self { interlocks, ..self })
     }

@@ -5,47 +5,19 @@
 //! ordinary program on an ordinary computer.
 
 use ethercat::main_device::MainDevice;
-use motion::supervision::{BLIND_CYCLES, Interlock};
+use motion::supervision::{BLIND_CYCLES, InterlockState};
 use thiserror::Error;
+use types::{Interlock, InterlockKind};
 
 use crate::axis::{Axes, Moment};
 use crate::field::Field32;
-
-/// One interlock.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InterlockConfiguration {
-    /// What people call it.
-    pub name: String,
-    /// Place of its SubDevice in the segment, from 0.
-    pub sub_device: usize,
-    /// Which one of that SubDevice's digital inputs ([`ethercat::pdo::PdoMapping::digital_inputs`]), from 1.
-    pub channel: usize,
-    /// The input allows while it is low: a wire that breaks is then not seen.
-    pub inverted: bool,
-    /// What it does.
-    pub kind: InterlockKind,
-    /// Places of the axes it is for, from 0.
-    pub axes: Vec<usize>,
-}
-
-/// What an interlock does when its input does not allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InterlockKind {
-    /// Brings its axes to rest, then takes their torque, until somebody resets them.
-    Stop,
-    /// The same, as long as it lasts: a permission to enable.
-    Enable,
-}
 
 /// True if every interlock finds its input in the process data. [`crate::cycle::Cycle::with_interlocks`] asks the same; ask
 /// here first to still have the bus in hand if the answer is no.
 ///
 /// # Errors
 /// The first that does not.
-pub fn check(
-    configurations: &[InterlockConfiguration],
-    main_device: &MainDevice,
-) -> Result<(), InterlockError> {
+pub fn check(configurations: &[Interlock], main_device: &MainDevice) -> Result<(), InterlockError> {
     Interlocks::bind(configurations, main_device).map(drop)
 }
 
@@ -69,10 +41,10 @@ struct Bound {
 
 impl Interlocks {
     pub(crate) fn bind(
-        configurations: &[InterlockConfiguration],
+        configurations: &[Interlock],
         main_device: &MainDevice,
     ) -> Result<Self, InterlockError> {
-        let bind = |it: &InterlockConfiguration| {
+        let bind = |it: &Interlock| {
             let sub_device = main_device.sub_devices().get(it.sub_device);
             let field = sub_device.and_then(|found| {
                 let field = found.mapping.digital_inputs().nth(it.channel.checked_sub(1)?)?;
@@ -124,7 +96,7 @@ impl Interlocks {
 }
 
 impl Bound {
-    fn look(&mut self, main_device: &MainDevice, moment: Moment) -> Interlock {
+    fn look(&mut self, main_device: &MainDevice, moment: Moment) -> InterlockState {
         if main_device.inputs_fresh(self.sub_device) && !moment.outdated {
             let high = self.field.unsigned(main_device.inputs(self.sub_device)) != 0;
             self.allows = high != self.inverted;
@@ -134,10 +106,10 @@ impl Bound {
             self.allows &= *missed <= BLIND_CYCLES;
         }
         match (self.missed, self.allows, self.kind) {
-            (Some(_), true, _) => Interlock::Clear,
-            (Some(_), false, InterlockKind::Stop) => Interlock::Stop,
+            (Some(_), true, _) => InterlockState::Clear,
+            (Some(_), false, InterlockKind::Stop) => InterlockState::Stop,
             // On the way up nothing has been seen yet: nothing is enabled, and nothing has to be reset for it.
-            (None, ..) | (Some(_), false, InterlockKind::Enable) => Interlock::NotPermitted,
+            (None, ..) | (Some(_), false, InterlockKind::Enable) => InterlockState::NotPermitted,
         }
     }
 }

@@ -14,7 +14,7 @@ use motion::{AxisPhase, Radians};
 use onbeat_runtime::clock::VirtualClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
-use onbeat_runtime::interlock::{InterlockConfiguration, InterlockKind, check};
+use onbeat_runtime::interlock::check;
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::link::Link;
 use onbeat_runtime::observer::Happening;
@@ -25,6 +25,7 @@ use simulator::application::sii::{digital_inputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 use support::{PERIOD, cycle_of, supervised};
+use types::{Interlock, InterlockKind};
 
 const IDENTITY: Identity =
     Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
@@ -45,8 +46,8 @@ fn segment(wires: &Wires) -> Segment {
     Segment::new(vec![drive(), drive(), terminal])
 }
 
-fn interlock(kind: InterlockKind) -> InterlockConfiguration {
-    InterlockConfiguration {
+fn interlock(kind: InterlockKind) -> Interlock {
+    Interlock {
         name: "door".to_owned(),
         sub_device: 2,
         channel: CHANNEL,
@@ -70,7 +71,7 @@ enum Act {
 type Seen = [AxisReport; 2];
 
 /// Plays both axes at a steady speed for so many cycles; what each cycle showed, and what the interlock told.
-fn run(interlock: InterlockConfiguration, cycles: u64, acts: &[(u64, Act)]) -> (Vec<Seen>, Vec<bool>) {
+fn run(interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> (Vec<Seen>, Vec<bool>) {
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let wires = Wires::new();
@@ -215,7 +216,7 @@ fn an_input_that_is_lost_stops() {
 
 #[test]
 fn an_inverted_input_allows_while_it_is_low() {
-    let inverted = InterlockConfiguration { inverted: true, ..interlock(InterlockKind::Stop) };
+    let inverted = Interlock { inverted: true, ..interlock(InterlockKind::Stop) };
     let (seen, told) = run(inverted, 700, &[(300, Act::High)]);
     assert!(moves(&seen[299][0]));
     assert!(seen[500..].iter().all(|it| !enabled(&it[0])));
@@ -236,7 +237,7 @@ fn an_input_that_is_not_there_is_named() {
     }
     .bring_up(Duration::from_secs(10), |_| ())
     .unwrap();
-    let wrong = InterlockConfiguration { channel: 5, ..interlock(InterlockKind::Stop) };
+    let wrong = Interlock { channel: 5, ..interlock(InterlockKind::Stop) };
     let error = check(&[wrong], &main_device).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -287,7 +288,7 @@ fn a_stop_signal_while_the_drive_homes_halts_it_first() {
     let position = Radians(0.0);
     axes[0].homing = motion::homing::Homing::Drive { position, patience: motion::Seconds(20.0) };
     let (cycle, _observer) = cycle_of(direct, clock, &axes, homes, configuration);
-    let door = InterlockConfiguration { sub_device: 1, ..interlock(InterlockKind::Stop) };
+    let door = Interlock { sub_device: 1, ..interlock(InterlockKind::Stop) };
     assert_eq!(cycle.with_interlocks(&[door]).unwrap().run(&StopHandle::new()).failure, None);
     let taken = record.taken();
     let fastest = taken.iter().map(|it| it.velocity.abs()).fold(0.0, f64::max);

@@ -10,7 +10,7 @@ use bridge::attach::Attachment;
 use bridge::command::{AxisTarget, Command, Writer};
 use bridge::state::{Freshness, Refusal, State, Stop};
 use ethercat::cia402::{self, CyclicMode};
-use motion::supervision::{Limits, Mode, OnStale, Outage, Settings};
+use motion::supervision::{Limits, OnStale, Outage, Settings};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
@@ -83,7 +83,7 @@ impl Controller for Visited {
 
 fn supervised(mode: CyclicMode, on_stale: OnStale) -> Vec<AxisConfiguration> {
     let settings = Settings {
-        mode: Mode::Position,
+        mode,
         limits: Limits {
             position: None,
             // With a torque an axis is as fast as its friction lets it.
@@ -208,7 +208,7 @@ fn velocities_that_go_stale_brake_within_the_deceleration_and_stay_enabled() {
 
 #[test]
 fn a_ramp_to_zero_keeps_the_ratio_of_the_axes_down_to_the_drives() {
-    let states = gone_stale("ramp", CyclicMode::Velocity, OnStale::RampToZero);
+    let states = gone_stale("ramp", CyclicMode::Velocity, OnStale::Ramp);
     brakes_gently(&states);
     let stale = first(&states, |state| state.command.freshness == Freshness::Stale);
     for state in &states[stale..stale + 140] {
@@ -246,7 +246,7 @@ fn disable_takes_the_torque_off_at_once() {
 #[test]
 fn torques_that_go_stale_halt_the_drive_or_fall_to_zero() {
     let halted = gone_stale("halt", CyclicMode::Torque, OnStale::Hold);
-    let ramped = gone_stale("torque-ramp", CyclicMode::Torque, OnStale::RampToZero);
+    let ramped = gone_stale("torque-ramp", CyclicMode::Torque, OnStale::Ramp);
     for states in [halted, ramped] {
         let stale = first(&states, |state| state.command.freshness == Freshness::Stale);
         let rest = &states[stale + LONG];

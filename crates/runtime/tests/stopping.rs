@@ -8,7 +8,7 @@ use std::time::Duration;
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
-use motion::supervision::{Mode, StopReason};
+use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
@@ -102,11 +102,7 @@ fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bo
     let mut axis: AxisConfiguration = supervised(1).remove(0);
     axis.mode = mode;
     let settings = axis.supervision.as_mut().unwrap();
-    settings.mode = match mode {
-        CyclicMode::Position => Mode::Position,
-        CyclicMode::Velocity => Mode::Velocity,
-        CyclicMode::Torque => Mode::Torque,
-    };
+    settings.mode = mode;
     let (cycle, mut observer) =
         cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
     assert_eq!(cycle.run(&stop).failure, None);

@@ -2,6 +2,8 @@
 //!
 //! | module | part |
 //! |---|---|
+//! | [`axis`] | modes, interlocks and reactions of axes |
+//! | [`cycle`] | choices of a cycle, [`Profile`] |
 //! | [`signal`] | [`Signal`]: process data by name |
 //! | [`time`] | [`Instant`], the house clock's |
 #![no_std]
@@ -9,8 +11,12 @@
 
 extern crate alloc;
 
+pub mod axis;
+pub mod cycle;
 pub mod signal;
 pub mod time;
 
+pub use axis::{CyclicMode, DigitalOutput, Interlock, InterlockKind, OnStale};
+pub use cycle::{AfterOutage, FrameOrder, OverrunPolicy, Profile, ProfileError};
 pub use signal::{Signal, Value, ValueType};
 pub use time::Instant;

@@ -1,12 +1,9 @@
 //! The commands, one file each.
 
 mod analyse;
-mod culprit;
 mod doctor;
 mod io;
-mod load;
 mod measure;
-mod pilot;
 mod report;
 pub(crate) mod run;
 mod scan;
@@ -23,9 +20,6 @@ pub(crate) enum Command {
     /// Run a robot: bring up its bus, enable its axes, follow its controller, measure its timing
     #[command(after_help = run::HOW_IT_ENDS)]
     Run(run::Run),
-    /// Take a CPU from a cycle now and then, to try out `run --explain`
-    #[command(hide = true)]
-    Culprit(culprit::Culprit),
     /// Check whether this machine can hold a real-time cycle: what was found, what is wanted, why, how to fix it
     Doctor(doctor::Doctor),
     /// Show a running cycle in this terminal: axes, bus health, timing, commands, tasks and channels
@@ -44,14 +38,7 @@ pub(crate) enum Command {
     Report(report::Report),
     /// Prove from their times whether tasks meet their deadlines, and how far off they are
     Analyse(analyse::Analyse),
-    /// Put one of the experiments' loads on this machine until it is ended
-    #[command(hide = true)]
-    Load(load::Load),
-    /// Drive a base along the course of `measure navigation`
-    #[command(hide = true, subcommand)]
-    Pilot(pilot::Pilot),
-    /// Make a measurement as a paper made it, with its tables and plots
-    #[command(subcommand)]
+    /// Make a measurement as a paper made it, with its tables and plots (the program onbeat-measure)
     Measure(measure::Measure),
 }
 
@@ -59,7 +46,6 @@ impl Command {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         match self {
             Self::Run(run) => run.execute(),
-            Self::Culprit(culprit) => culprit.execute(),
             Self::Top(top) => top.execute(),
             Self::Io(io) => io.execute(),
             Self::Doctor(doctor) => doctor.execute(),
@@ -68,8 +54,6 @@ impl Command {
             Self::Sdo(sdo) => sdo.execute(),
             Self::Report(report) => report.execute(),
             Self::Analyse(analyse) => analyse.execute(),
-            Self::Load(load) => load.execute(),
-            Self::Pilot(pilot) => pilot.execute(),
             Self::Measure(measure) => measure.execute(),
         }
     }

@@ -7,10 +7,7 @@ use control::{
     Mover, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
 use motion::kinematics::{DifferentialDrive, OmniBase, OmniWheel};
-use motion::{
-    Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres, Radians,
-    RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, TwistLimits,
-};
+use motion::{Metres, Radians, RadiansPerSecond, Seconds};
 use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
 
 use super::seam::Ports;
@@ -20,7 +17,7 @@ use crate::failure::Failure;
 fn switch(robot: &Robot) -> Result<Switch, Failure> {
     let axis = |axis: &robot::Axis| SwitchAxis {
         mode: axis.mode,
-        velocity_limit: RadiansPerSecond(axis.limits.velocity),
+        velocity_limit: axis.limits.velocity,
         homing: match axis.homing {
             Homing::Absolute { .. } => HomedBy::Nobody,
             Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
@@ -69,8 +66,7 @@ fn mover(robot: &Robot, controller: &robot::Controller) -> Result<Mover, Failure
             plain(Box::new(JointVelocity::new(&axes).map_err(|error| failed(&error))?))
         }
         ControllerKind::JointEffort => {
-            let torque =
-                |settings: AxisSettings| (settings, NewtonMetres(robot.axes[settings.axis].limits.torque));
+            let torque = |settings: AxisSettings| (settings, robot.axes[settings.axis].limits.torque);
             plain(Box::new(JointEffort::new(&axes.into_iter().map(torque).collect::<Vec<_>>())))
         }
         ControllerKind::JointTrajectory(defaults) => {
@@ -94,17 +90,10 @@ fn mover(robot: &Robot, controller: &robot::Controller) -> Result<Mover, Failure
 
 fn drive(robot: &Robot, base: &Base) -> Result<Drive, Box<dyn std::error::Error>> {
     let slowest = |wheels: &[usize]| {
-        let limits = wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity);
+        let limits = wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity.0);
         RadiansPerSecond(limits.fold(f64::INFINITY, f64::min))
     };
-    let limits = TwistLimits {
-        velocity: MetresPerSecond(base.limits.velocity),
-        acceleration: MetresPerSecondSquared(base.limits.acceleration),
-        jerk: MetresPerSecondCubed(base.limits.jerk),
-        yaw_velocity: RadiansPerSecond(base.limits.yaw),
-        yaw_acceleration: RadiansPerSecondSquared(base.limits.yaw_acceleration),
-        yaw_jerk: RadiansPerSecondCubed(base.limits.yaw_jerk),
-    };
+    let limits = base.limits;
     let (radius, track) = (Metres(base.wheel_radius), Metres(base.track));
     Ok(match base.kind {
         BaseKind::Differential { left, right } => {
@@ -138,30 +127,32 @@ fn settings(robot: &Robot, axis: usize) -> AxisSettings {
     let limits = &robot.axes[axis].limits;
     AxisSettings {
         axis,
-        position_limits: limits.position.map(|(lowest, highest)| (Radians(lowest), Radians(highest))),
-        velocity_limit: RadiansPerSecond(limits.velocity),
-        acceleration_limit: RadiansPerSecondSquared(limits.acceleration),
-        jerk_limit: RadiansPerSecondCubed(limits.jerk),
+        position_limits: limits.position,
+        velocity_limit: limits.velocity,
+        acceleration_limit: limits.deceleration,
+        jerk_limit: limits.jerk,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use motion::RadiansPerSecond;
     use motion::base::Twist;
-    use robot::BaseLimits;
+    use motion::{
+        MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecondCubed,
+        RadiansPerSecondSquared, TwistLimits,
+    };
 
     use super::*;
 
     /// Omni wheels of 0.1 m at the corners of 0.6 m by 0.4 m.
     fn omni() -> OmniBase {
-        let limits = BaseLimits {
-            velocity: 1.0,
-            acceleration: 1.0,
-            jerk: 1.0,
-            yaw: 1.0,
-            yaw_acceleration: 1.0,
-            yaw_jerk: 1.0,
+        let limits = TwistLimits {
+            velocity: MetresPerSecond(1.0),
+            acceleration: MetresPerSecondSquared(1.0),
+            jerk: MetresPerSecondCubed(1.0),
+            yaw_velocity: RadiansPerSecond(1.0),
+            yaw_acceleration: RadiansPerSecondSquared(1.0),
+            yaw_jerk: RadiansPerSecondCubed(1.0),
         };
         let kind = BaseKind::Omni { wheels: [0, 1, 2, 3], wheelbase: 0.6 };
         let (odometry_frame, base_frame) = ("odom".into(), "base_link".into());

@@ -1,7 +1,6 @@
 //! What a robot's cycle asks of the operating system.
 
-use robot::{Cycle, Overrun, Robot};
-use runtime::pacer::OverrunPolicy;
+use robot::{Cycle, Robot};
 use runtime::profile::{RealTimeProfile, Residency, Scheduling};
 
 /// The profile of the cycle's thread.
@@ -18,15 +17,6 @@ pub(crate) fn profile(cycle: &Cycle) -> RealTimeProfile {
         shield: cycle.profile.shield,
         spin: cycle.profile.spin.then_some(cycle.spin_margin),
         cpu: cycle.cpu,
-    }
-}
-
-/// What its pacer does with releases that a beat ran past.
-pub(crate) fn overrun(cycle: &Cycle) -> OverrunPolicy {
-    match cycle.overrun {
-        Overrun::Skip => OverrunPolicy::Skip,
-        Overrun::CatchUp => OverrunPolicy::CatchUp,
-        Overrun::Stop => OverrunPolicy::Stop,
     }
 }
 
@@ -62,6 +52,6 @@ mod tests {
         let fifo = Some(Scheduling::Fifo { priority: cycle.priority });
         assert_eq!(RealTimeProfile::default().scheduling, fifo);
         let usual = CycleConfiguration::every(Duration::from_millis(1));
-        assert_eq!((cycle.loss_time, overrun(&cycle)), (usual.loss, usual.overrun));
+        assert_eq!((cycle.loss_time, cycle.overrun), (usual.loss, usual.overrun));
     }
 }

@@ -7,8 +7,7 @@ use bridge::description::{AxisDescription, BaseDescription, ControllerDescriptio
 use bridge::message::{control, trajectory};
 use bridge::seam::Builder;
 use ethercat::cia402::CyclicMode;
-use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
-use robot::{BaseKind, ControllerKind, Robot, SeamPortKind, short_name};
+use robot::{BaseKind, ControllerKind, Robot, SeamPortKind};
 use runtime::seam::{AxisRules, BaseRules, Rules, Takes};
 use types::Signal;
 
@@ -91,8 +90,8 @@ pub(crate) fn description(robot: &Robot, mover: Mover) -> Result<Description, Fa
         },
         base: robot.base.as_ref().map(|base| BaseDescription {
             kind: base.kind_name().to_owned(),
-            velocity_limit: base.limits.velocity,
-            yaw_limit: base.limits.yaw,
+            velocity_limit: base.limits.velocity.0,
+            yaw_limit: base.limits.yaw_velocity.0,
             odometry_frame: base.odometry_frame.clone(),
             base_frame: base.base_frame.clone(),
         }),
@@ -116,10 +115,10 @@ fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
     let joint = robot.arm.as_ref().and_then(|arm| arm.joints[index].as_ref());
     AxisDescription {
         name: joint.unwrap_or(&axis.name).clone(),
-        mode: short_name(axis.mode).to_owned(),
-        position_limits: axis.limits.position,
-        velocity_limit: axis.limits.velocity,
-        effort_limit: axis.limits.torque,
+        mode: axis.mode.name().to_owned(),
+        position_limits: axis.limits.position.map(|(lowest, highest)| (lowest.0, highest.0)),
+        velocity_limit: axis.limits.velocity.0,
+        effort_limit: axis.limits.torque.0,
     }
 }
 
@@ -140,16 +139,16 @@ fn rules(robot: &Robot, mover: Mover) -> Rules {
     }
     let axis = |(axis, takes): (&robot::Axis, Takes)| AxisRules {
         takes,
-        position: axis.limits.position.map(|(lowest, highest)| (Radians(lowest), Radians(highest))),
-        velocity: RadiansPerSecond(axis.limits.velocity),
-        effort: NewtonMetres(axis.limits.torque),
+        position: axis.limits.position,
+        velocity: axis.limits.velocity,
+        effort: axis.limits.torque,
     };
     Rules {
         axes: robot.axes.iter().zip(takes).map(axis).collect(),
         base: robot.base.as_ref().filter(|_| drives).map(|base| BaseRules {
             sideways: !matches!(base.kind, BaseKind::Differential { .. }),
-            velocity: MetresPerSecond(base.limits.velocity),
-            yaw: RadiansPerSecond(base.limits.yaw),
+            velocity: base.limits.velocity,
+            yaw: base.limits.yaw_velocity,
         }),
         longest_time_to_live: robot.seam.longest_time_to_live,
     }

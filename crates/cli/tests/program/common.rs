@@ -1,8 +1,8 @@
 //! Runs the program as a user does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a run of the program left behind.
@@ -35,6 +35,22 @@ impl Ran {
 pub(crate) fn onbeat() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat"));
     command.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).stdin(Stdio::null());
+    command
+}
+
+/// `onbeat measure`, with the program of the experiments beside it.
+pub(crate) fn measure() -> Command {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--offline", "--package", "onbeat-measure"]);
+        let optimised =
+            Path::new(env!("CARGO_BIN_EXE_onbeat")).parent().is_some_and(|it| it.ends_with("release"));
+        build.args(optimised.then_some("--release")).current_dir(env!("CARGO_MANIFEST_DIR"));
+        assert!(build.status().expect("cargo").success(), "the experiments are not built");
+    });
+    let mut command = onbeat();
+    command.arg("measure");
     command
 }
 

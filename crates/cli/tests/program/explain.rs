@@ -12,7 +12,7 @@ use blame::trace::tracefs::Tracefs;
 use serde_json::Value;
 use timing::Recording;
 
-use crate::common::{alone, file, finished, onbeat, run};
+use crate::common::{alone, file, finished, measure, onbeat, run};
 
 /// Later than this is late, ns: the command's default.
 const LATE: u64 = 50_000;
@@ -155,7 +155,7 @@ fn a_run_that_is_killed_leaves_an_instance_that_the_next_one_removes() {
 
 /// Starts the culprit; `None`, with the reason on stderr, where it may not take a CPU.
 fn start_culprit(cpu: &str, log: &Path) -> Option<Child> {
-    let mut command = onbeat();
+    let mut command = measure();
     command.args(["culprit", "--name", CULPRIT, "--cpu", cpu, "--priority", "99", "--busy", "400us"]);
     command.args(["--every", "7ms", "--for", "50s", "--log", log.to_str().expect("a path")]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().expect("the program");

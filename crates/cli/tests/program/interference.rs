@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::common::{Ran, alone, finished, onbeat};
+use crate::common::{Ran, alone, finished, measure};
 
 fn folder(name: &str) -> PathBuf {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -18,11 +18,8 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn interference(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = onbeat();
-    command
-        .args(["measure", "interference", "--json", "--period", "1ms", "--out"])
-        .arg(folder)
-        .args(arguments);
+    let mut command = measure();
+    command.args(["interference", "--json", "--period", "1ms", "--out"]).arg(folder).args(arguments);
     command
 }
 
@@ -65,8 +62,8 @@ fn two_loads_are_measured_and_the_identity_holds() {
     }
     // The same from the recording alone.
     let recording = folder.join("interference-1000us-none.onbeat");
-    let mut again = onbeat();
-    again.args(["measure", "interference", "--json", "--recording"]).arg(&recording);
+    let mut again = measure();
+    again.args(["interference", "--json", "--recording"]).arg(&recording);
     again.arg("--out").arg(folder.join("again"));
     let again = finished(again).json();
     let judged = &again["values"]["cells"][0];
@@ -199,14 +196,14 @@ fn wrong_arguments_are_named() {
         (&["--iface", "lo"], "--observer-iface"),
         (&["--samples", "0"], "0 is not in 1.."),
     ] {
-        let mut command = onbeat();
-        command.args(["measure", "interference"]).args(arguments);
+        let mut command = measure();
+        command.args(["interference"]).args(arguments);
         let ran = finished(command);
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     }
-    let mut command = onbeat();
-    command.args(["measure", "interference", "--recording", "Cargo.toml", "--out"]).arg(folder("judged"));
+    let mut command = measure();
+    command.args(["interference", "--recording", "Cargo.toml", "--out"]).arg(folder("judged"));
     let ran = finished(command);
     assert!(
         ran.sentence().contains("Cargo.toml: line 1: expected `# onbeat recording 1`"),

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, onbeat, run};
+use crate::common::{Ran, Running, alone, finished, measure, run};
 
 /// Runs an experiment into a folder of its own, and gives both.
 fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let folder = folder(name);
-    let mut command = onbeat();
-    command.arg("measure").args(arguments).arg("--out").arg(&folder);
+    let mut command = measure();
+    command.args(arguments).arg("--out").arg(&folder);
     let _alone = alone();
     // Every cell brings a bus up and down, on a machine that may be busy.
     (Running::start(command).finish_within(Duration::from_secs(300)), folder)
@@ -75,7 +75,7 @@ fn loads_left() -> Vec<String> {
     let orphan = |entry: std::fs::DirEntry| {
         let line = std::fs::read_to_string(entry.path().join("cmdline")).ok()?.replace('\0', " ");
         let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
-        (line.contains("onbeat load ") && status.contains("\nPPid:\t1\n")).then_some(line)
+        (line.contains("onbeat-measure load ") && status.contains("\nPPid:\t1\n")).then_some(line)
     };
     processes.filter_map(orphan).collect()
 }
@@ -97,8 +97,8 @@ fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
 #[test]
 fn ctrl_c_ends_an_experiment_with_what_it_has() {
     let folder = folder("stopped");
-    let mut command = onbeat();
-    command.args(["measure", "servo", "--duration", "10min", "--out"]).arg(&folder);
+    let mut command = measure();
+    command.args(["servo", "--duration", "10min", "--out"]).arg(&folder);
     let _alone = alone();
     let running = Running::start(command);
     let begin = Instant::now();
@@ -122,7 +122,11 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
 
 #[test]
 fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
-    let ran = run(&["measure", "tuning", "--columns", "none,PX"]);
+    let ran = finished({
+        let mut command = measure();
+        command.args(["tuning", "--columns", "none,PX"]);
+        command
+    });
     assert_eq!(ran.code, Some(2));
     assert!(
         ran.stderr.contains("found \"PX\", expected \"none\" or some of the letters"),
@@ -132,4 +136,21 @@ fn a_column_that_is_none_and_a_robot_that_is_not_there_are_sentences() {
     let (ran, _) = measured("no-robot", &["servo", "--robot", "nowhere.toml", "--duration", "1s"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("nowhere.toml"), "{}", ran.stderr);
+}
+
+#[test]
+fn without_the_program_of_the_experiments_it_is_said_how_to_build_it() {
+    let folder = folder("alone");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join("onbeat");
+    std::fs::copy(env!("CARGO_BIN_EXE_onbeat"), &program).expect("a copy");
+    let mut command = Command::new(&program);
+    command.args(["measure", "tuning", "--help"]);
+    let ran = finished(command);
+    assert!(
+        ran.sentence().contains("onbeat-measure is not there")
+            && ran.stderr.contains("cargo build --release --package onbeat-measure"),
+        "{}",
+        ran.stderr
+    );
 }

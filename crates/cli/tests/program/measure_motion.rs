@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, await_beats, finished, onbeat, run};
+use crate::common::{Ran, Running, alone, await_beats, finished, measure, onbeat, run};
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -16,8 +16,8 @@ fn folder(name: &str) -> PathBuf {
 
 fn measured(name: &str, arguments: &[&str]) -> (Ran, PathBuf) {
     let folder = folder(name);
-    let mut command = onbeat();
-    command.arg("measure").args(arguments).arg("--out").arg(&folder);
+    let mut command = measure();
+    command.args(arguments).arg("--out").arg(&folder);
     let _alone = alone();
     (Running::start(command).finish_within(Duration::from_secs(300)), folder)
 }
@@ -121,7 +121,7 @@ fn a_pilot_on_the_other_side_of_the_seam_reaches_the_goal() {
         robot.args(["--for", "14s", "--seam", &seam]);
         let robot = Running::start(robot);
         await_beats(robot.id(), 20);
-        let mut pilot = onbeat();
+        let mut pilot = measure();
         pilot.args([
             "pilot",
             "outside",

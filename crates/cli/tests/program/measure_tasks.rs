@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Running, alone, onbeat};
+use crate::common::{Running, alone, measure};
 
 /// The report of an experiment, and the folder it is in.
 fn measured(arguments: &[&str]) -> (Value, PathBuf) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("measure-{}", arguments[0]));
     let _ = std::fs::remove_dir_all(&folder);
-    let mut command = onbeat();
-    command.arg("measure").args(arguments).arg("--json").arg("--out").arg(&folder);
+    let mut command = measure();
+    command.args(arguments).arg("--json").arg("--out").arg(&folder);
     let _alone = alone();
     let ran = Running::start(command).finish_within(Duration::from_secs(300));
     let report = ran.json();
@@ -44,8 +44,8 @@ fn tasks_are_measured_beside_what_the_analysis_computes() {
         (&300.into(), &60.into())
     );
     assert!(folder.join("tau2.onbeat").exists());
-    let mut command = onbeat();
-    command.args(["measure", "tasks", "--duration", "1000000s", "--out"]).arg(&folder);
+    let mut command = measure();
+    command.args(["tasks", "--duration", "1000000s", "--out"]).arg(&folder);
     let ran = Running::start(command).finish_within(Duration::from_secs(60));
     assert!(ran.stderr.contains("choose a shorter --duration"), "{}", ran.stderr);
 }
@@ -84,8 +84,8 @@ fn interrupts_are_measured_and_a_gpio_line_that_is_none_is_refused() {
     let (report, folder) = measured(&["interrupt", "--samples", "40"]);
     assert_eq!(names(&report, "cells", "from")[..3], TIMERS);
     assert!(folder.join("timer-timerfd.onbeat").exists());
-    let mut command = onbeat();
-    command.args(["measure", "interrupt", "--gpio-input", "seventeen"]);
+    let mut command = measure();
+    command.args(["interrupt", "--gpio-input", "seventeen"]);
     let ran = Running::start(command).finish_within(Duration::from_secs(60));
     assert!(ran.stderr.contains("expected a GPIO line as gpiochip0:17"), "{}", ran.stderr);
 }

@@ -19,7 +19,7 @@ use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use motion::base::Twist;
 use motion::homing::Homing;
-use motion::supervision::{FollowingErrorLimit, Limits, Mode, OnStale, Outage, Settings};
+use motion::supervision::{FollowingErrorLimit, Limits, OnStale, Outage, Settings};
 use motion::{
     AxisScale, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
@@ -126,16 +126,13 @@ impl Rig {
     }
 
     fn axis(&self, axis: usize) -> AxisConfiguration {
-        let mode = match self.modes[axis] {
-            CyclicMode::Position => Mode::Position,
-            CyclicMode::Velocity => Mode::Velocity,
-            CyclicMode::Torque => Mode::Torque,
-        };
+        let mode = self.modes[axis];
         let distance = self.following_error.map(Radians);
         let settings = Settings {
             mode,
             limits: Limits {
-                position: (mode == Mode::Position).then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
+                position: (mode == CyclicMode::Position)
+                    .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
                 velocity: RadiansPerSecond(VELOCITY),
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
                 jerk: Limits::usual_jerk(RadiansPerSecondSquared(ACCELERATION)),
@@ -144,7 +141,7 @@ impl Rig {
             },
             following_error: distance
                 .map(|distance| FollowingErrorLimit { distance, patience: Seconds(0.01) }),
-            on_stale: OnStale::RampToZero,
+            on_stale: OnStale::Ramp,
             outage: Outage::default(),
         };
         let scale = AxisScale::new(f64::from(1 << 20), 1.0, NewtonMetres(2.4)).unwrap();

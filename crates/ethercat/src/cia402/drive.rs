@@ -1,7 +1,9 @@
 //! The MainDevice's side of one drive: from statuswords and requests to controlwords and safe targets.
 
 use super::homing::{Homing, HomingProgress};
-use super::mode::{CyclicMode, ModeOfOperation};
+use types::CyclicMode;
+
+use super::mode::ModeOfOperation;
 use super::state::State;
 use super::word::{Controlword, Statusword};
 

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use types::CyclicMode;
+
 /// A mode of operation, as 0x6060 and 0x6061 number it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ModeOfOperation {
@@ -84,17 +86,6 @@ impl fmt::Display for ModeOfOperation {
             Self::Other(number) => write!(f, "mode {number}"),
         }
     }
-}
-
-/// The modes in which the MainDevice gives a set-point every cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum CyclicMode {
-    /// CSP: target position 0x607A.
-    Position,
-    /// CSV: target velocity 0x60FF.
-    Velocity,
-    /// CST: target torque 0x6071.
-    Torque,
 }
 
 impl From<CyclicMode> for ModeOfOperation {

@@ -98,7 +98,7 @@ impl Children<'_> {
         if recording.extension().is_some() {
             let _ = std::fs::remove_file(recording);
         }
-        let mut command = Command::new(&self.context.onbeat);
+        let mut command = Command::new(&self.context.programs.onbeat);
         command.arg("simulate").arg(self.robot).args(["--with-parent", "--iface", &self.places.observer]);
         command.args(["--period", &nanoseconds(self.period)]);
         command.arg("--record").arg(recording);
@@ -112,7 +112,7 @@ impl Children<'_> {
     fn run_cycle(&self, name: &str, beside: &Beside, observer: &mut ChildProcess) -> Result<Value, Error> {
         let loads: Vec<Load> = beside.load.into_iter().cycle().take(beside.processes).collect();
         let mut loads = Loads::start(self.context, &loads)?;
-        let mut command = Command::new(&self.context.onbeat);
+        let mut command = Command::new(&self.context.programs.onbeat);
         command.arg("run").arg(self.robot).args(["--json", "--with-parent", "--iface", &self.places.cycle]);
         command.args(["--period", &nanoseconds(self.period), "--cycles", &self.samples.to_string()]);
         if let Some(cpu) = self.experiment.cpu {

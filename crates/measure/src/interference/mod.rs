@@ -345,7 +345,7 @@ fn built_in_robot(directory: &Path) -> Result<PathBuf, Error> {
 /// Name of the CUDA device, or the reason for none. Found by a process of its own, because the driver
 /// starts threads.
 fn find_gpu(context: &Context) -> Result<String, String> {
-    let output = Command::new(&context.onbeat).args(["load", "gpu", "--find"]).output();
+    let output = Command::new(&context.programs.measure).args(["load", "gpu", "--find"]).output();
     let output = output.map_err(|error| format!("it cannot be looked for: {error}"))?;
     let text =
         |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().trim_start_matches("onbeat: ").to_owned();

@@ -1,6 +1,6 @@
 //! Loads beside a measurement, which use the machine while the cycle runs.
 //!
-//! Each is a loop in a process of its own (`onbeat load NAME`), at ordinary priority, on any CPU, until it
+//! Each is a loop in a process of its own (`onbeat-measure load NAME`), at ordinary priority, on any CPU, until it
 //! is stopped; it never outlives the experiment that started it ([`processes`]). All are our own, so that
 //! they are the same on every machine and need no installation.
 //!

@@ -1,4 +1,4 @@
-//! Loads in processes of their own: `onbeat load NAME`.
+//! Loads in processes of their own: `onbeat-measure load NAME`.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -33,12 +33,12 @@ impl Loads {
     pub fn start(context: &Context, loads: &[Load]) -> Result<Self, Error> {
         let mut all = Self { running: Vec::new() };
         for &load in loads {
-            let mut command = Command::new(&context.onbeat);
+            let mut command = Command::new(&context.programs.measure);
             command.args(["load", load.name(), "--with-parent"]).process_group(0);
             command.arg("--directory").arg(&context.directory);
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
             let mut child = command.spawn().map_err(|error| Error::Process {
-                command: format!("onbeat load {}", load.name()),
+                command: format!("onbeat-measure load {}", load.name()),
                 how: format!("cannot be started: {error}"),
             })?;
             let (tell, complaint) = mpsc::channel();

@@ -62,7 +62,7 @@ impl Navigation {
         let mut words: Vec<OsString> =
             ["pilot", "inside", "--log", key, "--directory"].map(Into::into).to_vec();
         words.extend([context.directory.clone().into(), "--course".into(), self.course_words()?.into()]);
-        let mut running = run.start_as(&words, context, recording, self.duration)?;
+        let mut running = run.start_as(&context.programs.measure, &words, recording, self.duration)?;
         if running.wait_until_measuring(context)? {
             while !running.is_over() && context.wait(LOOK_EVERY) {}
         }
@@ -80,7 +80,7 @@ impl Navigation {
         let run = self.onbeat_run(["--seam".into(), seam.clone().into()]);
         let mut running = run.start(context, recording, self.duration)?;
         if running.wait_until_measuring(context)? {
-            let mut command = Command::new(&context.onbeat);
+            let mut command = Command::new(&context.programs.measure);
             command.args([
                 "pilot",
                 "outside",

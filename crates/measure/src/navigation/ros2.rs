@@ -24,7 +24,7 @@ impl Ros2 {
         seam: &str,
         course: &Course,
     ) -> Result<Self, Error> {
-        let program = context.onbeat.with_file_name("onbeat-ros2");
+        let program = context.programs.onbeat.with_file_name("onbeat-ros2");
         if !program.exists() {
             return Err(Error::other(format_args!(
                 "{} is not there: build it with `cargo build -p onbeat-ros2` (and --release where onbeat is), or plan \

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use onbeat_measure::{Context, Error};
+use onbeat_measure::{Context, Error, Programs};
 use report::{Report, Section, Table};
 use timing::Recording;
 
@@ -41,8 +41,12 @@ impl Drop for Folder {
 /// Runs an experiment in `folder`.
 pub fn conduct(folder: &Folder, run: impl FnOnce(&Context) -> Result<Report, Error>) -> Report {
     let stop = AtomicBool::new(false);
-    let context =
-        Context { directory: folder.0.clone(), onbeat: PathBuf::from("onbeat"), stop: &stop, say: &|_| () };
+    let context = Context {
+        directory: folder.0.clone(),
+        programs: Programs { onbeat: "onbeat".into(), measure: "onbeat-measure".into() },
+        stop: &stop,
+        say: &|_| (),
+    };
     let report = run(&context).unwrap();
     for line in [&report.measured, &report.good, &report.title] {
         assert!(!line.is_empty() && !line.contains('\n'), "{line:?}");

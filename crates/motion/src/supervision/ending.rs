@@ -1,6 +1,6 @@
 //! The end of the cycle: a controller that does not bring its axis to rest loses it.
 
-use super::{Mode, STANDS, Seen, Supervisor};
+use super::{CyclicMode, STANDS, Seen, Supervisor};
 use crate::units::{RadiansPerSecond, Seconds};
 
 /// True if the cycle ends, and how long its controller may take to bring the axis to rest by its own profile.
@@ -36,7 +36,7 @@ impl Supervisor {
         // Who approaches rest for ever is as good as there.
         let moves = now > STANDS;
         let sent = self.sent.velocity.0 != 0.0 || self.sent.torque.0 != 0.0;
-        let free = self.settings.mode == Mode::Torque && !seen.braking && moves && {
+        let free = self.settings.mode == CyclicMode::Torque && !seen.braking && moves && {
             // A load falls, or an axis turns on that nothing brakes.
             now > before + STANDS || freely
         };
@@ -49,7 +49,7 @@ impl Supervisor {
     /// and one that is held takes torque and stands.
     fn motion(&self, velocity: RadiansPerSecond) -> f64 {
         let velocity = match self.settings.mode {
-            Mode::Torque => velocity,
+            CyclicMode::Torque => velocity,
             _ => self.sent.velocity,
         };
         velocity.0.abs() / self.settings.limits.velocity.0

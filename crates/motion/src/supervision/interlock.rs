@@ -6,7 +6,7 @@ use crate::axis::AxisPhase;
 
 /// Permission of the machine around an axis, from the most to the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Interlock {
+pub enum InterlockState {
     /// Anything.
     #[default]
     Clear,
@@ -21,17 +21,17 @@ impl Supervisor {
     pub(super) fn is_interlocked(&self, seen: &Seen) -> bool {
         let held = matches!(self.stopped(), Some(StopReason::Interlock | StopReason::NotPermitted));
         let heard = seen.feedback.fresh || seen.missed <= BLIND_CYCLES;
-        held || (seen.interlock != Interlock::Clear && heard)
+        held || (seen.interlock != InterlockState::Clear && heard)
     }
 
     /// To rest, then without torque.
     pub(super) fn hold_interlocked(&mut self, seen: &Seen) {
         let reason = match (self.stopped(), seen.interlock) {
-            (Some(StopReason::Interlock), _) | (_, Interlock::Stop) => StopReason::Interlock,
+            (Some(StopReason::Interlock), _) | (_, InterlockState::Stop) => StopReason::Interlock,
             _ => StopReason::NotPermitted,
         };
         // A reset counts once the signal is gone.
-        self.acknowledged &= seen.interlock != Interlock::Stop;
+        self.acknowledged &= seen.interlock != InterlockState::Stop;
         let brakes = match self.course {
             Course::Stopped {
                 braking: Braking::Drive(Intervention::QuickStop | Intervention::Disable),

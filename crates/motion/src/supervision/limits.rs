@@ -1,22 +1,12 @@
 //! What an axis must not exceed, and what becomes of it when it is stopped.
 
 use thiserror::Error;
+use types::{AfterOutage, CyclicMode, OnStale};
 
 use crate::online::OnlineError;
 use crate::units::{
     NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
-
-/// Which of a set-point's numbers moves the axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Cyclic synchronous position.
-    Position,
-    /// Cyclic synchronous velocity.
-    Velocity,
-    /// Cyclic synchronous torque.
-    Torque,
-}
 
 /// What an axis must not exceed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,16 +52,6 @@ pub struct Outage {
     pub after: AfterOutage,
 }
 
-/// What an axis does once it is heard of again, and rests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum AfterOutage {
-    /// It stays where it is until somebody acknowledges the outage.
-    #[default]
-    Stay,
-    /// Its controller may move it on by itself.
-    Resume,
-}
-
 /// Cycles in a row for which the set-points of an axis that is not heard of go on.
 pub const BLIND_CYCLES: u64 = 2;
 
@@ -87,27 +67,11 @@ pub struct FollowingErrorLimit {
     pub patience: Seconds,
 }
 
-/// What an axis does when the command it lives on goes stale.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnStale {
-    /// To rest at its deceleration, then it holds its place, enabled. In torque mode the drive halts along its own
-    /// ramp.
-    #[default]
-    Hold,
-    /// Its velocity falls smoothly to zero; all axes that do this take the same time, so that a base keeps to its arc
-    /// and an arm to its line. Then it holds its place, enabled. In torque mode the torque falls to zero.
-    RampToZero,
-    /// The drive's quick stop: along its own ramp, then without torque.
-    QuickStop,
-    /// Without torque at once.
-    Disable,
-}
-
 /// All that supervision knows of an axis beforehand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Which set-points move it.
-    pub mode: Mode,
+    pub mode: CyclicMode,
     /// What it must not exceed.
     pub limits: Limits,
     /// How well it has to follow; `None` leaves that to its drive.

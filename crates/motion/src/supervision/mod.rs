@@ -14,7 +14,7 @@
 //! * **Not heard of** ([`Outage`]): set-points go on for [`BLIND_CYCLES`], then they stand or fall to zero, and in the end
 //!   the drive is asked for a quick stop. Heard of again, they begin at the axis, by no more than a step, and come to rest
 //!   within velocity, acceleration and jerk.
-//! * **Interlocked** ([`Interlock`]): brought to rest, then without torque.
+//! * **Interlocked** ([`InterlockState`]): brought to rest, then without torque.
 //!
 //! An axis that is stopped brakes at its deceleration and then holds its place. Its controller is shown
 //! [`AxisPhase::HoldingAt`] with the place its set-points have to begin at ([`Supervisor::phase`]), as after enabling.
@@ -40,12 +40,12 @@ use crate::stop::StopProfile;
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, Seconds};
 
 pub use ending::{END_TIME, Ending, FREE_TIME, HEED_TIME};
-pub use interlock::Interlock;
+pub use interlock::InterlockState;
 pub use limits::{
-    AfterOutage, BLIND_CYCLES, FollowingErrorLimit, Limits, Mode, OUTAGE_CYCLES, OnStale, Outage, Settings,
-    SettingsError,
+    BLIND_CYCLES, FollowingErrorLimit, Limits, OUTAGE_CYCLES, Outage, Settings, SettingsError,
 };
 pub use seen::{Intervention, Seen, StopReason, Supervised};
+pub use types::{AfterOutage, CyclicMode, OnStale};
 
 /// Watches over one axis.
 #[derive(Clone, Debug)]
@@ -172,8 +172,8 @@ impl Supervisor {
     #[must_use]
     pub fn ramp_time(&self) -> Seconds {
         match (self.settings.on_stale, self.settings.mode) {
-            (OnStale::RampToZero, Mode::Torque) => TORQUE_RAMP,
-            (OnStale::RampToZero, _) => {
+            (OnStale::Ramp, CyclicMode::Torque) => TORQUE_RAMP,
+            (OnStale::Ramp, _) => {
                 let profile =
                     StopProfile::new(Radians::ZERO, self.sent.velocity, self.settings.limits.deceleration);
                 profile.map_or(Seconds::ZERO, |profile| profile.duration())
@@ -213,8 +213,8 @@ impl Supervisor {
                 StopReason::Stale => seen.stale.is_none(),
                 StopReason::Fault => self.acknowledged && !seen.fault,
                 StopReason::Outage => self.is_over(&seen.feedback),
-                StopReason::Interlock => self.acknowledged && seen.interlock != Interlock::Stop,
-                StopReason::NotPermitted => seen.interlock == Interlock::Clear,
+                StopReason::Interlock => self.acknowledged && seen.interlock != InterlockState::Stop,
+                StopReason::NotPermitted => seen.interlock == InterlockState::Clear,
                 StopReason::Ending => false,
                 _ => self.acknowledged,
             };
@@ -263,7 +263,7 @@ impl Supervisor {
         }
         let highest_velocity = limits.velocity * TOLERANCE;
         match mode {
-            Mode::Position => {
+            CyclicMode::Position => {
                 let beats = (elapsed / self.period).round().max(1.0);
                 let moved = (asked.position - self.asked.unwrap_or(self.sent.position)).abs();
                 let beyond = self.bounds().is_some_and(|(lowest, highest)| {
@@ -279,10 +279,10 @@ impl Supervisor {
                     self.lags(elapsed, feedback).then_some(StopReason::FollowingError)
                 }
             }
-            Mode::Velocity => {
+            CyclicMode::Velocity => {
                 (asked.velocity.abs() > highest_velocity).then_some(StopReason::VelocityLimit)
             }
-            Mode::Torque => {
+            CyclicMode::Torque => {
                 let slowed = self.slowed(feedback.velocity, feedback.position, elapsed);
                 if feedback.velocity.abs() > highest_velocity {
                     Some(StopReason::VelocityLimit)
@@ -307,14 +307,14 @@ impl Supervisor {
     }
 
     fn stop(&mut self, reason: StopReason, ramp: Option<Seconds>) {
-        let torque = self.settings.mode == Mode::Torque;
+        let torque = self.settings.mode == CyclicMode::Torque;
         let braking = match (reason, self.settings.on_stale) {
             (StopReason::Fault, _) | (StopReason::Stale, OnStale::Disable) => {
                 Braking::Drive(Intervention::Disable)
             }
             (StopReason::FollowingError | StopReason::HomingError | StopReason::HomingTimedOut, _)
             | (StopReason::Stale, OnStale::QuickStop) => Braking::Drive(Intervention::QuickStop),
-            (StopReason::Stale, OnStale::RampToZero) => Braking::Ramp {
+            (StopReason::Stale, OnStale::Ramp) => Braking::Ramp {
                 velocity: self.sent.velocity,
                 torque: self.sent.torque,
                 elapsed: Seconds::ZERO,
@@ -350,7 +350,7 @@ impl Supervisor {
                 // After a host that stood still the drive takes one step all the same.
                 let passed = if begins { Seconds::ZERO } else { self.period };
                 let point = self.way_back.advance(passed)[0];
-                if self.settings.mode == Mode::Position {
+                if self.settings.mode == CyclicMode::Position {
                     return self.return_to(point, begins);
                 }
                 (point.velocity, NewtonMetres::ZERO)
@@ -358,8 +358,8 @@ impl Supervisor {
         };
         // The wall is as hard for an axis that is stopped.
         let velocity = match self.settings.mode {
-            Mode::Velocity => self.slowed(velocity, feedback.position, elapsed),
-            Mode::Position | Mode::Torque => velocity,
+            CyclicMode::Velocity => self.slowed(velocity, feedback.position, elapsed),
+            CyclicMode::Position | CyclicMode::Torque => velocity,
         };
         self.send(velocity, torque, self.sent.position, elapsed);
     }
@@ -379,7 +379,7 @@ impl Supervisor {
             RadiansPerSecond(velocity.0.clamp(-limits.velocity.0, limits.velocity.0))
         };
         match mode {
-            Mode::Position => {
+            CyclicMode::Position => {
                 let away = asked.position - self.sent.position;
                 let wanted = within(away / elapsed);
                 let slowed = self.slowed(wanted, self.sent.position, elapsed);
@@ -394,13 +394,13 @@ impl Supervisor {
                 };
                 (!reached && slowed != wanted).then_some(StopReason::PositionLimit)
             }
-            Mode::Velocity => {
+            CyclicMode::Velocity => {
                 let wanted = within(asked.velocity);
                 let slowed = self.slowed(wanted, feedback.position, elapsed);
                 self.send(slowed, NewtonMetres::ZERO, feedback.position, elapsed);
                 (slowed != wanted).then_some(StopReason::PositionLimit)
             }
-            Mode::Torque => {
+            CyclicMode::Torque => {
                 let torque = NewtonMetres(asked.torque.0.clamp(-limits.torque.0, limits.torque.0));
                 self.send(RadiansPerSecond::ZERO, torque, feedback.position, elapsed);
                 None
@@ -418,7 +418,7 @@ impl Supervisor {
     ) {
         let mut velocity = velocity;
         let mut place = position;
-        if self.settings.mode == Mode::Position {
+        if self.settings.mode == CyclicMode::Position {
             velocity = self.slowed(velocity, position, elapsed);
             let step = self.settings.limits.step.0;
             let moved = (velocity * elapsed).0.clamp(-step, step);
@@ -431,7 +431,7 @@ impl Supervisor {
     /// `velocity` that still stops before the limits from `position`.
     fn slowed(&self, velocity: RadiansPerSecond, position: Radians, elapsed: Seconds) -> RadiansPerSecond {
         // Set-points are kept at once; an axis that is sent velocities or torques answers some beats later.
-        let beats = if self.settings.mode == Mode::Position { 0.0 } else { ANSWER_BEATS };
+        let beats = if self.settings.mode == CyclicMode::Position { 0.0 } else { ANSWER_BEATS };
         let reaction = elapsed + self.period * beats;
         wall::slowed(velocity, position, self.bounds(), self.settings.limits.deceleration, reaction)
     }
@@ -441,8 +441,8 @@ impl Supervisor {
         let (lowest, highest) = self.settings.limits.position?;
         let here = self.sent.position;
         match self.settings.mode {
-            Mode::Position => Some((Radians(lowest.0.min(here.0)), Radians(highest.0.max(here.0)))),
-            Mode::Velocity | Mode::Torque => Some((lowest, highest)),
+            CyclicMode::Position => Some((Radians(lowest.0.min(here.0)), Radians(highest.0.max(here.0)))),
+            CyclicMode::Velocity | CyclicMode::Torque => Some((lowest, highest)),
         }
     }
 

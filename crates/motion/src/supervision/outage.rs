@@ -1,7 +1,7 @@
 //! An axis that is not heard of, and one that is heard of again.
 
 use super::{
-    AfterOutage, BLIND_CYCLES, Braking, Course, Intervention, Limits, Mode, OUTAGE_CYCLES, Seen,
+    AfterOutage, BLIND_CYCLES, Braking, Course, CyclicMode, Intervention, Limits, OUTAGE_CYCLES, Seen,
     StopReason, Supervisor,
 };
 use crate::axis::{AxisFeedback, AxisPhase, AxisSetpoint, TrajectoryPoint};
@@ -63,7 +63,7 @@ impl Supervisor {
         };
         let braking = match self.settings.mode {
             _ if feedback.phase == AxisPhase::NotEnabled => Braking::Hard,
-            Mode::Torque => Braking::Drive(Intervention::Halt),
+            CyclicMode::Torque => Braking::Drive(Intervention::Halt),
             _ => self
                 .plan_way_back(feedback, before)
                 .map_or(Braking::Hard, |()| Braking::Return { begins: true }),
@@ -81,7 +81,7 @@ impl Supervisor {
         let limits = self.settings.limits;
         let fastest = match self.settings.mode {
             // It is not sped up beyond what it did.
-            Mode::Velocity => before.abs(),
+            CyclicMode::Velocity => before.abs(),
             _ => highest_velocity(&limits, self.period),
         };
         let velocity = RadiansPerSecond(feedback.velocity.0.clamp(-fastest.0, fastest.0));
@@ -90,7 +90,7 @@ impl Supervisor {
         self.way_back.begin(0, there)?;
         let (here, step) = (self.sent.position, limits.step);
         let nearest = Radians(position.0.clamp((here - step).0, (here + step).0));
-        if self.settings.mode == Mode::Position && nearest != position {
+        if self.settings.mode == CyclicMode::Position && nearest != position {
             let rest = self.way_back.advance(self.way_back.remaining())[0].position;
             self.way_back.begin(0, TrajectoryPoint { position: nearest, ..there })?;
             self.way_back.aim_axis(0, Target::rest_at(self.inside(rest)))?;
@@ -109,12 +109,14 @@ impl Supervisor {
         let limits = &self.settings.limits;
         let fallen = |value: f64, by: f64| value.signum() * (value.abs() - by).max(0.0);
         self.sent = match self.settings.mode {
-            Mode::Position => AxisSetpoint { position: self.sent.position, ..AxisSetpoint::default() },
-            Mode::Velocity => {
+            CyclicMode::Position => {
+                AxisSetpoint { position: self.sent.position, ..AxisSetpoint::default() }
+            }
+            CyclicMode::Velocity => {
                 let by = limits.deceleration * self.period;
                 AxisSetpoint { velocity: RadiansPerSecond(fallen(self.sent.velocity.0, by.0)), ..self.sent }
             }
-            Mode::Torque => {
+            CyclicMode::Torque => {
                 let by = limits.torque * (self.period / super::TORQUE_RAMP);
                 AxisSetpoint { torque: NewtonMetres(fallen(self.sent.torque.0, by.0)), ..self.sent }
             }

@@ -1,6 +1,6 @@
 //! Input of supervision in a cycle, and its outcome.
 
-use super::{Ending, Interlock};
+use super::{Ending, InterlockState};
 use crate::axis::{AxisFeedback, AxisSetpoint};
 use crate::units::Seconds;
 
@@ -84,7 +84,7 @@ pub struct Seen {
     /// The drive has the axis, to find its home.
     pub homing: bool,
     /// Permission of the machine around it.
-    pub interlock: Interlock,
+    pub interlock: InterlockState,
     /// True if the cycle ends.
     pub ending: Ending,
     /// The controller asks its drive to brake by itself: a halt or a quick stop.

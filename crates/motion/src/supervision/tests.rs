@@ -14,7 +14,7 @@ const STEP: f64 = 0.008;
 /// Sums of doubles.
 const SLACK: f64 = 1e-6;
 
-fn settings(mode: Mode, on_stale: OnStale) -> Settings {
+fn settings(mode: CyclicMode, on_stale: OnStale) -> Settings {
     Settings {
         mode,
         limits: Limits {
@@ -54,7 +54,7 @@ impl Bench {
     }
 
     fn position(on_stale: OnStale) -> Self {
-        Self::new(settings(Mode::Position, on_stale))
+        Self::new(settings(CyclicMode::Position, on_stale))
     }
 
     fn beat(&mut self, asked: AxisSetpoint) -> Supervised {
@@ -68,9 +68,9 @@ impl Bench {
         if self.follows && enabled {
             let sent = supervised.setpoint;
             match self.supervisor.settings().mode {
-                Mode::Position => self.feedback.position = sent.position,
-                Mode::Velocity => self.feedback.position += sent.velocity * PERIOD,
-                Mode::Torque => {}
+                CyclicMode::Position => self.feedback.position = sent.position,
+                CyclicMode::Velocity => self.feedback.position += sent.velocity * PERIOD,
+                CyclicMode::Torque => {}
             }
             self.feedback.velocity = sent.velocity;
         } else if !enabled {
@@ -102,7 +102,7 @@ impl Bench {
 
 #[test]
 fn numbers_that_mean_nothing_are_refused() {
-    let good = settings(Mode::Position, OnStale::Hold);
+    let good = settings(CyclicMode::Position, OnStale::Hold);
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let limits = Limits { velocity: RadiansPerSecond(bad), ..good.limits };
         assert!(Supervisor::new(Settings { limits, ..good }, PERIOD).is_err(), "{bad}");
@@ -190,7 +190,7 @@ fn an_axis_that_does_not_follow_is_stopped_by_its_drive_after_its_patience() {
 fn a_stale_command_stops_the_axis_as_the_robot_says_and_a_fresh_one_frees_it() {
     let expected = [
         (OnStale::Hold, None),
-        (OnStale::RampToZero, None),
+        (OnStale::Ramp, None),
         (OnStale::QuickStop, Some(Intervention::QuickStop)),
         (OnStale::Disable, Some(Intervention::Disable)),
     ];
@@ -211,7 +211,7 @@ fn a_stale_command_stops_the_axis_as_the_robot_says_and_a_fresh_one_frees_it() {
 
 #[test]
 fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
-    let mut benches = [Bench::position(OnStale::RampToZero), Bench::position(OnStale::RampToZero)];
+    let mut benches = [Bench::position(OnStale::Ramp), Bench::position(OnStale::Ramp)];
     benches[0].cruise(3.0, 100);
     benches[1].cruise(1.0, 100);
     let longest = benches[0].supervisor.ramp_time().0.max(benches[1].supervisor.ramp_time().0);
@@ -235,7 +235,7 @@ fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
 
 #[test]
 fn velocities_stop_before_a_position_limit_and_go_back() {
-    let mut bench = Bench::new(settings(Mode::Velocity, OnStale::Hold));
+    let mut bench = Bench::new(settings(CyclicMode::Velocity, OnStale::Hold));
     let ask = |bench: &mut Bench, velocity| {
         bench.beat(AxisSetpoint { velocity: RadiansPerSecond(velocity), ..AxisSetpoint::default() })
     };
@@ -252,7 +252,7 @@ fn velocities_stop_before_a_position_limit_and_go_back() {
 
 #[test]
 fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted() {
-    let mut bench = Bench::new(settings(Mode::Torque, OnStale::RampToZero));
+    let mut bench = Bench::new(settings(CyclicMode::Torque, OnStale::Ramp));
     let ask = |bench: &mut Bench, torque| {
         bench.beat(AxisSetpoint { torque: NewtonMetres(torque), ..AxisSetpoint::default() })
     };
@@ -276,7 +276,7 @@ fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted()
 /// A shaft of 1 kg m^2 in torque mode: pulled by `gravity`, N m, braked by `friction`, N m s/rad. Its controller holds it or lets it
 /// turn, and gives no torque once the cycle ends. How fast it turned at most until supervision had it, and after how long.
 fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, Seconds)> {
-    let mut supervisor = Supervisor::new(settings(Mode::Torque, OnStale::Hold), PERIOD).unwrap();
+    let mut supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
     let (mut position, mut velocity, mut fastest) = (0.0_f64, turning, 0.0_f64);
     for beat in 0..7_000 {
         let ends = beat >= 200;
@@ -360,7 +360,7 @@ proptest! {
         velocity in -VELOCITY..VELOCITY, beats in 0..1_500_usize, ramp in any::<bool>(),
         cause in 0..3_usize, elapsed in prop::sample::select(vec![1.0, 1.0, 2.0, 5.0]),
     ) {
-        let mut bench = Bench::position(if ramp { OnStale::RampToZero } else { OnStale::Hold });
+        let mut bench = Bench::position(if ramp { OnStale::Ramp } else { OnStale::Hold });
         bench.cruise(velocity, beats);
         let mut last = bench.feedback.velocity.0;
         bench.stale = cause == 0;

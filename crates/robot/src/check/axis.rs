@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, ModeOfOperation, object::MODES_OF_OPERATION};
-use motion::supervision::Limits;
-use motion::{AxisScale, NewtonMetres, RadiansPerSecond, RadiansPerSecondSquared};
+use motion::supervision::{FollowingErrorLimit, Limits};
+use motion::{
+    AxisScale, NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared,
+    Seconds,
+};
 use toml::Spanned;
 
 use super::brake::Brakes;
 use super::repeat::{Repetition, repetitions};
 use super::{Checked, homing, number};
-use crate::description::{
-    Axis, AxisLimits, Bus, Cycle, FollowingError, Homing, ObjectDirection, OnStale, mode_objects,
-    short_name,
-};
+use crate::description::{Axis, Bus, Cycle, Homing, ObjectDirection, mode_objects};
 use crate::error::Problem;
 use crate::file;
 use crate::nearest::nearest;
@@ -27,7 +27,7 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
     let mut axes = Vec::new();
     let mut brakes = Brakes::new(bus, &positions);
     for entry in entries {
-        let (mode, scale, limits) = (mode(*entry.mode.get_ref()), scale(entry)?, limits(entry, cycle)?);
+        let (mode, scale, limits) = (*entry.mode.get_ref(), scale(entry)?, limits(entry, cycle)?);
         let following_error = entry.following_error.as_ref().map(following_error).transpose()?;
         let homing = entry.homing.as_ref().map_or(Ok(Homing::Never), |it| homing::homing(it, &limits))?;
         let repeated =
@@ -50,12 +50,6 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
             if let (Some(place), Homing::Drive(drive)) = (&entry.homing, homing) {
                 homing::check_drive(place, &drive, &name, &bus.sub_devices[sub_device])?;
             }
-            let on_stale = match entry.on_stale {
-                file::OnStale::Hold => OnStale::Hold,
-                file::OnStale::Ramp => OnStale::Ramp,
-                file::OnStale::QuickStop => OnStale::QuickStop,
-                file::OnStale::Disable => OnStale::Disable,
-            };
             axes.push(Axis {
                 name,
                 sub_device,
@@ -63,7 +57,7 @@ pub(super) fn axes(entries: &[file::Axis], bus: &Bus, cycle: &Cycle) -> Checked<
                 scale,
                 limits,
                 following_error,
-                on_stale,
+                on_stale: entry.on_stale,
                 homing,
                 brake,
             });
@@ -88,14 +82,6 @@ pub(super) fn find(
     })
 }
 
-fn mode(mode: file::Mode) -> CyclicMode {
-    match mode {
-        file::Mode::Csp => CyclicMode::Position,
-        file::Mode::Csv => CyclicMode::Velocity,
-        file::Mode::Cst => CyclicMode::Torque,
-    }
-}
-
 fn scale(entry: &file::Axis) -> Checked<AxisScale> {
     let counts = number::positive("counts_per_revolution", &entry.counts_per_revolution)?;
     let torque = number::positive("rated_torque", &entry.rated_torque)?;
@@ -107,7 +93,7 @@ fn scale(entry: &file::Axis) -> Checked<AxisScale> {
     })
 }
 
-fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
+fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<Limits> {
     let file::Limits { position, velocity, acceleration, jerk, torque, maximum_step } = &entry.limits;
     let velocity = number::positive("velocity", velocity)?;
     let or = |key, value: &Option<Spanned<f64>>, usual| {
@@ -126,7 +112,7 @@ fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
                 let expected = "the lowest and the highest position in rad";
                 return Err(Problem::new(range.span(), found, expected, "correct position"));
             }
-            Some((lowest, highest))
+            Some((Radians(lowest), Radians(highest)))
         }
     };
     let step_at_full_speed = velocity * cycle.period.as_secs_f64();
@@ -145,13 +131,20 @@ fn limits(entry: &file::Axis, cycle: &Cycle) -> Checked<AxisLimits> {
             radians
         }
     };
-    Ok(AxisLimits { position, velocity, acceleration, jerk, torque, maximum_step })
+    Ok(Limits {
+        position,
+        velocity: RadiansPerSecond(velocity),
+        deceleration: RadiansPerSecondSquared(acceleration),
+        jerk: RadiansPerSecondCubed(jerk),
+        torque: NewtonMetres(torque),
+        step: Radians(maximum_step),
+    })
 }
 
-fn following_error(entry: &file::FollowingError) -> Checked<FollowingError> {
+fn following_error(entry: &file::FollowingError) -> Checked<FollowingErrorLimit> {
     let window = number::positive("window", &entry.window)?;
     let time = entry.time.as_ref().map_or(Ok(USUAL_PATIENCE), |time| short("time", time))?;
-    Ok(FollowingError { window, time })
+    Ok(FollowingErrorLimit { distance: Radians(window), patience: Seconds(time.as_secs_f64()) })
 }
 
 /// Time of a mechanism, within its bounds.
@@ -173,7 +166,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Checks that the explicit mapping carries the objects of the mode (CiA 402-2, cyclic modes).
 fn check_mapping(
-    place: &Spanned<file::Mode>,
+    place: &Spanned<CyclicMode>,
     mode: CyclicMode,
     axis: &str,
     bus: &Bus,
@@ -185,8 +178,7 @@ fn check_mapping(
         ObjectDirection::Input => mapping.input(object.index, 0).is_none(),
     });
     missing.map_or(Ok(()), |object| {
-        let found =
-            format!("axis \"{axis}\" in mode {} without object {:#06x}", short_name(mode), object.index);
+        let found = format!("axis \"{axis}\" in mode {} without object {:#06x}", mode.name(), object.index);
         let (direction, name) = (object.direction.name(), object.name);
         let expected = format!("{name} among the {direction} of \"{}\"", bus.sub_devices[sub_device].name);
         Err(Problem::new(place.span(), found, expected, "map it, or choose another mode"))
@@ -195,7 +187,7 @@ fn check_mapping(
 
 /// Checks that no start-up SDO sets another mode than that of the axis.
 fn check_startup_mode(
-    place: &Spanned<file::Mode>,
+    place: &Spanned<CyclicMode>,
     mode: CyclicMode,
     axis: &str,
     bus: &Bus,
@@ -204,7 +196,7 @@ fn check_startup_mode(
     let written = bus.sub_devices[sub_device].startup.iter().rfind(|sdo| sdo.index == MODES_OF_OPERATION);
     match written {
         Some(sdo) if sdo.data != [ModeOfOperation::from(mode).number() as u8] => {
-            let found = format!("axis \"{axis}\" in mode {}", short_name(mode));
+            let found = format!("axis \"{axis}\" in mode {}", mode.name());
             let expected = format!("the mode that start-up writes to 0x6060 ({:?})", sdo.data);
             let remedy = "remove that start-up SDO: the axis sets its mode itself";
             Err(Problem::new(place.span(), found, expected, remedy))

@@ -3,11 +3,15 @@
 use std::collections::HashSet;
 
 use ethercat::cia402::CyclicMode;
+use motion::{
+    MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, RadiansPerSecond, RadiansPerSecondCubed,
+    RadiansPerSecondSquared, TwistLimits,
+};
 use toml::Spanned;
 
 use super::controller::axis_called;
 use super::{Checked, number, readable_name};
-use crate::description::{Arm, Axis, Base, BaseKind, BaseLimits, short_name};
+use crate::description::{Arm, Axis, Base, BaseKind};
 use crate::error::Problem;
 use crate::file::{self, BaseKind as Kind};
 
@@ -69,7 +73,7 @@ fn kind(entry: &Spanned<file::Base>, axes: &[Axis]) -> Checked<BaseKind> {
         let index = axis_called(name, axes, "as a wheel")?;
         let mode = axes[index].mode;
         if mode != CyclicMode::Velocity {
-            let found = format!("wheel \"{}\" in mode {}", name.get_ref(), short_name(mode));
+            let found = format!("wheel \"{}\" in mode {}", name.get_ref(), mode.name());
             return Err(Problem::new(name.span(), found, "mode csv", "change the axis's mode"));
         }
         if !taken.insert(index) {
@@ -109,19 +113,19 @@ fn roller_angle(angle: &Spanned<f64>) -> Checked<f64> {
     Err(Problem::new(angle.span(), found, expected, "give it in radians, as 0.7854"))
 }
 
-fn limits(limits: &file::BaseLimits) -> Checked<BaseLimits> {
+fn limits(limits: &file::BaseLimits) -> Checked<TwistLimits> {
     let acceleration = number::positive("acceleration", &limits.acceleration)?;
     let yaw_acceleration = number::positive("yaw_acceleration", &limits.yaw_acceleration)?;
     let jerk = |key, value: &Option<Spanned<f64>>, acceleration: f64| {
         value.as_ref().map_or(Ok(acceleration / USUAL_RISE), |value| number::positive(key, value))
     };
-    Ok(BaseLimits {
-        velocity: number::positive("velocity", &limits.velocity)?,
-        acceleration,
-        jerk: jerk("jerk", &limits.jerk, acceleration)?,
-        yaw: number::positive("yaw", &limits.yaw)?,
-        yaw_acceleration,
-        yaw_jerk: jerk("yaw_jerk", &limits.yaw_jerk, yaw_acceleration)?,
+    Ok(TwistLimits {
+        velocity: MetresPerSecond(number::positive("velocity", &limits.velocity)?),
+        acceleration: MetresPerSecondSquared(acceleration),
+        jerk: MetresPerSecondCubed(jerk("jerk", &limits.jerk, acceleration)?),
+        yaw_velocity: RadiansPerSecond(number::positive("yaw", &limits.yaw)?),
+        yaw_acceleration: RadiansPerSecondSquared(yaw_acceleration),
+        yaw_jerk: RadiansPerSecondCubed(jerk("yaw_jerk", &limits.yaw_jerk, yaw_acceleration)?),
     })
 }
 
@@ -131,13 +135,13 @@ fn frame(name: Option<&Spanned<String>>, usual: &str) -> Checked<String> {
 
 /// Checks that the wheels turn fast enough for the base's highest speed straight ahead.
 fn check_speed(entry: &file::Base, base: &Base, axes: &[Axis]) -> Checked<()> {
-    let needed = base.limits.velocity / base.wheel_radius;
-    let slow = base.wheels().into_iter().find(|&wheel| axes[wheel].limits.velocity < needed);
+    let needed = base.limits.velocity.0 / base.wheel_radius;
+    let slow = base.wheels().into_iter().find(|&wheel| axes[wheel].limits.velocity.0 < needed);
     slow.map_or(Ok(()), |wheel| {
         let found =
-            format!("velocity = {}, at which wheels turn at {needed:.3} rad/s", base.limits.velocity);
+            format!("velocity = {}, at which wheels turn at {needed:.3} rad/s", base.limits.velocity.0);
         let Axis { name, limits, .. } = &axes[wheel];
-        let expected = format!("at most the velocity limit of \"{name}\", {} rad/s", limits.velocity);
+        let expected = format!("at most the velocity limit of \"{name}\", {} rad/s", limits.velocity.0);
         let remedy = "lower it, or raise the axis's limit";
         Err(Problem::new(entry.limits.velocity.span(), found, expected, remedy))
     })

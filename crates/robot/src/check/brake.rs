@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
+use motion::Seconds;
+use motion::brake::{BrakeConfiguration, BrakeTimes};
+
 use super::axis::{find, short};
 use super::repeat::Repetition;
 use super::{Checked, mapping};
-use crate::description::{Application, Brake, Bus, DigitalOutput, SubDevice};
+use crate::description::{Application, Bus, DigitalOutput, SubDevice};
 use crate::error::Problem;
 use crate::file;
 
@@ -27,14 +30,12 @@ impl<'a> Brakes<'a> {
         entry: &file::Brake,
         repetition: &Repetition,
         step: usize,
-    ) -> Checked<Brake> {
+    ) -> Checked<BrakeConfiguration> {
         let output =
             entry.output.as_ref().map(|output| self.output(output, repetition, step)).transpose()?;
-        Ok(Brake {
-            release: short("release", &entry.release)?,
-            engage: short("engage", &entry.engage)?,
-            output,
-        })
+        let seconds = |key, length| short(key, length).map(|time| Seconds(time.as_secs_f64()));
+        let (release, engage) = (seconds("release", &entry.release)?, seconds("engage", &entry.engage)?);
+        Ok(BrakeConfiguration { times: BrakeTimes { release, engage }, output })
     }
 
     fn output(

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::{Checked, number};
 use crate::Overrides;
-use crate::description::{AfterOutage, Cycle, FrameOrder, Overrun, Profile};
+use crate::description::{Cycle, Profile};
 use crate::duration;
 use crate::error::Problem;
 use crate::file;
@@ -62,20 +62,10 @@ pub(super) fn cycle(cycle: &file::Cycle, overrides: Overrides) -> Checked<Cycle>
         deadline_runtime,
         cpu: cpu.map(|cpu| cpu as usize),
         spin_margin: spin_margin.unwrap_or(USUAL_SPIN_MARGIN),
-        overrun: match cycle.overrun {
-            file::Overrun::Skip => Overrun::Skip,
-            file::Overrun::CatchUp => Overrun::CatchUp,
-            file::Overrun::Stop => Overrun::Stop,
-        },
-        frame_order: match cycle.frame_order {
-            file::FrameOrder::ReplyOfLastBeat => FrameOrder::ReplyOfLastBeat,
-            file::FrameOrder::WaitForReply => FrameOrder::WaitForReply,
-        },
+        overrun: cycle.overrun,
+        frame_order: cycle.frame_order,
         outage_time,
-        after_outage: match cycle.after_outage {
-            file::AfterOutage::Stay => AfterOutage::Stay,
-            file::AfterOutage::Resume => AfterOutage::Resume,
-        },
+        after_outage: cycle.after_outage,
         loss_time,
     })
 }

@@ -7,11 +7,13 @@ use ethercat::cia402::object::{MODES_OF_OPERATION, MODES_OF_OPERATION_DISPLAY};
 use toml::Spanned;
 
 use super::{Checked, cycle, number};
-use crate::description::{Application, AxisLimits, DriveHoming, Homing, SubDevice};
+use motion::supervision::Limits;
+
+use crate::description::{Application, DriveHoming, Homing, SubDevice};
 use crate::error::Problem;
 use crate::file;
 
-pub(super) fn homing(entry: &Spanned<file::Homing>, limits: &AxisLimits) -> Checked<Homing> {
+pub(super) fn homing(entry: &Spanned<file::Homing>, limits: &Limits) -> Checked<Homing> {
     let homing = entry.get_ref();
     if let Some(method) = &homing.method {
         return by_drive(homing, method, limits).map(Homing::Drive);
@@ -38,7 +40,7 @@ pub(super) fn homing(entry: &Spanned<file::Homing>, limits: &AxisLimits) -> Chec
     }
 }
 
-fn by_drive(homing: &file::Homing, method: &Spanned<i64>, limits: &AxisLimits) -> Checked<DriveHoming> {
+fn by_drive(homing: &file::Homing, method: &Spanned<i64>, limits: &Limits) -> Checked<DriveHoming> {
     if let Some(offset) = &homing.offset {
         let found = "offset and method";
         let expected = "offset of an absolute encoder, or method of a drive that finds its mark";
@@ -58,7 +60,7 @@ fn by_drive(homing: &file::Homing, method: &Spanned<i64>, limits: &AxisLimits) -
         let expected = format!("at most the {of} limit of the axis, {limit}");
         Err(Problem::new(value.span(), format!("{key} = {given}"), expected, format!("lower {key}")))
     };
-    let velocity = limits.velocity;
+    let (velocity, acceleration) = (limits.velocity.0, limits.deceleration.0);
     let switch_velocity =
         within("switch_velocity", &homing.switch_velocity, velocity * SLOW, velocity, "velocity")?;
     let usual = switch_velocity * SLOW;
@@ -70,8 +72,8 @@ fn by_drive(homing: &file::Homing, method: &Spanned<i64>, limits: &AxisLimits) -
         acceleration: within(
             "acceleration",
             &homing.acceleration,
-            limits.acceleration,
-            limits.acceleration,
+            acceleration,
+            acceleration,
             "acceleration",
         )?,
         time_out: match &homing.time_out {

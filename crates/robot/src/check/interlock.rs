@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 use super::{Checked, mapping, readable_name};
-use crate::description::{Application, Axis, Bus, Interlock, InterlockKind, SubDevice};
+use crate::description::{Application, Axis, Bus, Interlock, SubDevice};
 use crate::error::Problem;
 use crate::file;
 use crate::nearest::nearest;
@@ -43,10 +43,7 @@ fn interlock(entry: &file::Interlock, bus: &Bus, axes: &[Axis]) -> Checked<Inter
     };
     Ok(Interlock {
         name: name.clone(),
-        kind: match entry.kind {
-            file::InterlockKind::Stop => InterlockKind::Stop,
-            file::InterlockKind::Enable => InterlockKind::Enable,
-        },
+        kind: entry.kind,
         sub_device,
         channel,
         inverted: entry.inverted,

@@ -1,7 +1,10 @@
 use std::time::Duration;
 
-use ethercat::cia402::{CyclicMode, object};
+use ethercat::cia402::object;
 use motion::AxisScale;
+use motion::brake::BrakeConfiguration;
+use motion::supervision::{FollowingErrorLimit, Limits};
+use types::{CyclicMode, OnStale};
 
 /// One axis: a servo drive and the scale of its numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,55 +18,15 @@ pub struct Axis {
     /// Conversion between the drive's numbers and SI.
     pub scale: AxisScale,
     /// Limits of the axis.
-    pub limits: AxisLimits,
+    pub limits: Limits,
     /// Supervision of the following error; `None` leaves it to the drive.
-    pub following_error: Option<FollowingError>,
+    pub following_error: Option<FollowingErrorLimit>,
     /// Reaction to a stale command.
     pub on_stale: OnStale,
     /// Source of its absolute position.
     pub homing: Homing,
     /// Brake, if the cycle has to wait for one.
-    pub brake: Option<Brake>,
-}
-
-/// Limits of an axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AxisLimits {
-    /// Lowest and highest position, in rad; `None` for an axis that turns without limit.
-    pub position: Option<(f64, f64)>,
-    /// Highest speed in either direction, in rad/s.
-    pub velocity: f64,
-    /// Highest acceleration in either direction, in rad/s^2: for planning, and for braking by supervision.
-    pub acceleration: f64,
-    /// Highest jerk in either direction, in rad/s^3, for planning.
-    pub jerk: f64,
-    /// Highest torque in either direction at the axis, in N m.
-    pub torque: f64,
-    /// Largest change of the position command from one cycle to the next, in rad.
-    pub maximum_step: f64,
-}
-
-/// Reaction of an axis to a stale command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnStale {
-    /// Comes to rest at its acceleration limit, then keeps the position, with the drive enabled.
-    #[default]
-    Hold,
-    /// Comes to rest smoothly, in the same time as all axes with this reaction, then as [`OnStale::Hold`].
-    Ramp,
-    /// CiA 402 quick stop.
-    QuickStop,
-    /// Disables the drive: no torque.
-    Disable,
-}
-
-/// Tolerance of an axis's distance from its set-point.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FollowingError {
-    /// Largest tolerated distance, in rad.
-    pub window: f64,
-    /// Time from which on a larger distance is an error.
-    pub time: Duration,
+    pub brake: Option<BrakeConfiguration>,
 }
 
 /// Source of an axis's absolute position.
@@ -111,26 +74,6 @@ impl DriveHoming {
     }
 }
 
-/// A brake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Brake {
-    /// Time until the axis is free.
-    pub release: Duration,
-    /// Time until it holds.
-    pub engage: Duration,
-    /// Output that powers its coil; `None` where the drive does that itself.
-    pub output: Option<DigitalOutput>,
-}
-
-/// One digital output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DigitalOutput {
-    /// Position on the bus of its SubDevice.
-    pub sub_device: usize,
-    /// Number of the digital output ([`ethercat::pdo::PdoMapping::digital_outputs`]), from 1.
-    pub channel: usize,
-}
-
 /// An object that a mode of operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModeObject {
@@ -159,16 +102,6 @@ impl ObjectDirection {
             Self::Output => "outputs",
             Self::Input => "inputs",
         }
-    }
-}
-
-/// Short name of a mode: `csp`, `csv`, `cst`.
-#[must_use]
-pub const fn short_name(mode: CyclicMode) -> &'static str {
-    match mode {
-        CyclicMode::Position => "csp",
-        CyclicMode::Velocity => "csv",
-        CyclicMode::Torque => "cst",
     }
 }
 

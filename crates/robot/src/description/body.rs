@@ -1,5 +1,7 @@
 use std::path::PathBuf;
 
+use motion::TwistLimits;
+
 /// Mobile base of a robot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Base {
@@ -10,7 +12,7 @@ pub struct Base {
     /// Distance between the middles of the left and the right wheels, in m.
     pub track: f64,
     /// Limits of the base.
-    pub limits: BaseLimits,
+    pub limits: TwistLimits,
     /// Fixed frame of odometry.
     pub odometry_frame: String,
     /// Frame of the base, which moves.
@@ -65,23 +67,6 @@ impl Base {
             BaseKind::Omni { .. } => "omni",
         }
     }
-}
-
-/// Limits of a base.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BaseLimits {
-    /// Highest speed ahead and to the side, in m/s.
-    pub velocity: f64,
-    /// Highest acceleration, in m/s^2.
-    pub acceleration: f64,
-    /// Highest jerk, in m/s^3.
-    pub jerk: f64,
-    /// Highest yaw rate, in rad/s.
-    pub yaw: f64,
-    /// Highest yaw acceleration, in rad/s^2.
-    pub yaw_acceleration: f64,
-    /// Highest yaw jerk, in rad/s^3.
-    pub yaw_jerk: f64,
 }
 
 /// An arm, described by a URDF.

@@ -8,27 +8,26 @@ mod body;
 mod bus;
 mod controller;
 mod cycle;
-mod interlock;
 mod peripheral;
 mod seam;
 mod sensor;
 mod signal;
 
-pub use axis::{
-    Axis, AxisLimits, Brake, DigitalOutput, DriveHoming, FollowingError, Homing, ModeObject,
-    ObjectDirection, OnStale, mode_objects, short_name,
-};
-pub use body::{Arm, Base, BaseKind, BaseLimits};
+pub use axis::{Axis, DriveHoming, Homing, ModeObject, ObjectDirection, mode_objects};
+pub use body::{Arm, Base, BaseKind};
 pub use bus::{
     AnalogueSource, Application, Bus, EncoderSource, Parent, ServoDrivePlant, Simulation, SubDevice,
 };
 pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
-pub use cycle::{AfterOutage, Cycle, FrameOrder, Overrun, Profile, ProfileError};
-pub use interlock::{Interlock, InterlockKind};
+pub use cycle::Cycle;
 pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};
 pub use sensor::{Sensor, SensorKind};
 pub use signal::Signals;
+pub use types::{
+    AfterOutage, CyclicMode, DigitalOutput, FrameOrder, Interlock, InterlockKind, OnStale, OverrunPolicy,
+    Profile, ProfileError,
+};
 
 /// A robot.
 #[derive(Clone, Debug, PartialEq)]

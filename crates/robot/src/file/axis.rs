@@ -1,5 +1,6 @@
 use serde::Deserialize;
 use toml::Spanned;
+use types::{CyclicMode, OnStale};
 
 use super::Length;
 
@@ -11,7 +12,7 @@ pub(crate) struct Axis {
     pub(crate) count: Option<Spanned<i64>>,
     pub(crate) first: Option<Spanned<i64>>,
     pub(crate) sub_device: Spanned<String>,
-    pub(crate) mode: Spanned<Mode>,
+    pub(crate) mode: Spanned<CyclicMode>,
     pub(crate) counts_per_revolution: Spanned<f64>,
     pub(crate) gear_ratio: Option<Spanned<f64>>,
     pub(crate) rated_torque: Spanned<f64>,
@@ -33,24 +34,6 @@ pub(crate) struct Limits {
     pub(crate) jerk: Option<Spanned<f64>>,
     pub(crate) torque: Spanned<f64>,
     pub(crate) maximum_step: Option<Spanned<f64>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
-    Csp,
-    Csv,
-    Cst,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum OnStale {
-    #[default]
-    Hold,
-    Ramp,
-    QuickStop,
-    Disable,
 }
 
 /// `following_error` of an axis.

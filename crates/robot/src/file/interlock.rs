@@ -1,5 +1,6 @@
 use serde::Deserialize;
 use toml::Spanned;
+use types::InterlockKind;
 
 /// `[[interlock]]`
 #[derive(Debug, Deserialize)]
@@ -12,11 +13,4 @@ pub(crate) struct Interlock {
     #[serde(default)]
     pub(crate) inverted: bool,
     pub(crate) axes: Option<Vec<Spanned<String>>>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum InterlockKind {
-    Stop,
-    Enable,
 }

@@ -17,15 +17,16 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use toml::Spanned;
+use types::{AfterOutage, FrameOrder, OverrunPolicy};
 
-pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits, Mode, OnStale};
+pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits};
 pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
     Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind,
     SimulatedSource, Startup, SubDevice, Watchdog,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
-pub(crate) use interlock::{Interlock, InterlockKind};
+pub(crate) use interlock::Interlock;
 pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
 pub(crate) use sensor::{Sensor, SensorKind};
@@ -69,38 +70,13 @@ pub(crate) struct Cycle {
     pub(crate) cpu: Option<Spanned<i64>>,
     pub(crate) spin_margin: Option<Spanned<Length>>,
     #[serde(default)]
-    pub(crate) overrun: Overrun,
+    pub(crate) overrun: OverrunPolicy,
     #[serde(default)]
     pub(crate) frame_order: FrameOrder,
     pub(crate) outage_time: Option<Spanned<Length>>,
     #[serde(default)]
     pub(crate) after_outage: AfterOutage,
     pub(crate) loss_time: Option<Spanned<LengthOrWait>>,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum AfterOutage {
-    #[default]
-    Stay,
-    Resume,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Overrun {
-    #[default]
-    Skip,
-    CatchUp,
-    Stop,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum FrameOrder {
-    #[default]
-    ReplyOfLastBeat,
-    WaitForReply,
 }
 
 /// A duration, or `"wait"`: for ever.

@@ -13,7 +13,7 @@ use ethercat::cia402::{
 };
 use ethercat::main_device::MainDevice;
 use motion::homing::Home;
-use motion::supervision::{BLIND_CYCLES, Ending, Interlock, StopReason};
+use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
 use super::guard::{BrakeOutput, Guard, Sight};
@@ -47,7 +47,7 @@ pub(super) struct Axis {
     /// It is heard of in this cycle.
     heard: bool,
     /// What the machine around it allows.
-    interlock: Interlock,
+    interlock: InterlockState,
     /// Since its inputs came in last.
     unheard: Duration,
     /// Longest time between two positions that tell a velocity: over a longer one it is no more than a mean.
@@ -147,7 +147,7 @@ impl Axis {
             feedback: AxisFeedback::default(),
             missed: 0,
             heard: true,
-            interlock: Interlock::Clear,
+            interlock: InterlockState::Clear,
             unheard: Duration::ZERO,
             longest_step: Duration::from_secs_f64(period.0 * (BLIND_CYCLES as f64 + 1.5)),
         })
@@ -356,11 +356,11 @@ impl Axis {
 
     /// Nothing around it forbids anything.
     pub(super) fn clear_interlock(&mut self) {
-        self.interlock = Interlock::Clear;
+        self.interlock = InterlockState::Clear;
     }
 
     /// The machine around it allows no more than this.
-    pub(super) fn set_interlock(&mut self, interlock: Interlock) {
+    pub(super) fn set_interlock(&mut self, interlock: InterlockState) {
         self.interlock = self.interlock.max(interlock);
     }
 

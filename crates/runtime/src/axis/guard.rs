@@ -1,10 +1,10 @@
 //! Between what the controller asks of an axis and what its drive gets: supervision and brake.
 
-use ethercat::cia402::{self, CyclicMode, Request, State};
+use ethercat::cia402::{self, Request, State};
 use ethercat::main_device::MainDevice;
 use motion::brake::{Brake, Braked};
 use motion::supervision::{
-    BLIND_CYCLES, Ending, Interlock, Intervention, Mode, OUTAGE_CYCLES, Seen, Settings, StopReason,
+    BLIND_CYCLES, Ending, InterlockState, Intervention, OUTAGE_CYCLES, Seen, Settings, StopReason,
     Supervisor,
 };
 use motion::{AxisFeedback, AxisPhase, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
@@ -47,7 +47,7 @@ pub(super) struct Sight {
     /// As in [`Seen`].
     pub(super) missed: u64,
     /// As in [`Seen`].
-    pub(super) interlock: Interlock,
+    pub(super) interlock: InterlockState,
     /// As in [`Seen`].
     pub(super) ending: Ending,
 }
@@ -58,11 +58,7 @@ impl Guard {
         output: Option<BrakeOutput>,
         period: Seconds,
     ) -> Result<Self, AxisError> {
-        let mode = match configuration.mode {
-            CyclicMode::Position => Mode::Position,
-            CyclicMode::Velocity => Mode::Velocity,
-            CyclicMode::Torque => Mode::Torque,
-        };
+        let mode = configuration.mode;
         let supervisor = |settings| Supervisor::new(Settings { mode, ..settings }, period);
         let supervisor = configuration.supervision.map(supervisor).transpose();
         let now = Braked { power: false, free: false, keep_torque: false };

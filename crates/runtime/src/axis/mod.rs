@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use ethercat::cia402::{CyclicMode, Request};
 use ethercat::main_device::MainDevice;
-use motion::brake::BrakeTimes;
+pub use motion::brake::BrakeConfiguration;
 use motion::homing::Homing;
-use motion::supervision::{Ending, Interlock};
+use motion::supervision::{Ending, InterlockState};
 use motion::{AxisScale, AxisSetpoint, Radians, Seconds, supervision};
+pub use types::DigitalOutput;
 
 use crate::controller::{AxisCommand, AxisReport};
 use bound::Axis;
@@ -72,24 +73,6 @@ impl AxisConfiguration {
     }
 }
 
-/// The brake of an axis.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BrakeConfiguration {
-    /// How long it takes.
-    pub times: BrakeTimes,
-    /// The digital output that gives its coil power; `None` where the drive does that itself. Nobody else may write it.
-    pub output: Option<DigitalOutput>,
-}
-
-/// One digital output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DigitalOutput {
-    /// Place of its SubDevice in the segment, from 0.
-    pub sub_device: usize,
-    /// Which one of that SubDevice's digital outputs ([`ethercat::pdo::PdoMapping::digital_outputs`]), from 1.
-    pub channel: usize,
-}
-
 /// Whether every axis finds its objects in the process data of its drive. [`crate::cycle::Cycle::new`] asks
 /// the same; ask here first to still have the bus in hand if the answer is no.
 ///
@@ -135,7 +118,7 @@ impl Axes {
     }
 
     /// Something around an axis allows it this; what allows least counts.
-    pub(crate) fn set_interlock(&mut self, axis: usize, interlock: Interlock) {
+    pub(crate) fn set_interlock(&mut self, axis: usize, interlock: InterlockState) {
         if let Some(axis) = self.axes.get_mut(axis) {
             axis.set_interlock(interlock);
         }

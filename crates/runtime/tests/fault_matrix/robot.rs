@@ -15,7 +15,7 @@ use ethercat::pdo::{PdoEntry, PdoMapping};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use motion::homing::Homing;
-use motion::supervision::{AfterOutage, Mode, Outage};
+use motion::supervision::{AfterOutage, Outage};
 use motion::{AxisPhase, RadiansPerSecond, Seconds};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::bring_up::Pump;
@@ -167,7 +167,7 @@ fn axes() -> Vec<AxisConfiguration> {
     for (axis, mode) in axes.iter_mut().zip(MODES) {
         axis.mode = mode;
         let settings = axis.supervision.as_mut().unwrap();
-        settings.mode = if mode == CyclicMode::Position { Mode::Position } else { Mode::Velocity };
+        settings.mode = mode;
         settings.outage = Outage { time: None, after: AfterOutage::Stay };
         axis.maximum_step = settings.limits.step;
     }

@@ -8,7 +8,7 @@ use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame, read_u16, read_u32};
-use motion::supervision::{AfterOutage, Mode, Outage};
+use motion::supervision::{AfterOutage, Outage};
 use motion::{AxisPhase, Radians, RadiansPerSecond, RadiansPerSecondCubed, Seconds};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
@@ -144,11 +144,7 @@ pub(crate) fn begin(case: Case, stops: Option<(StopHandle, u32)>) -> Begun {
 fn prepare(axis: &mut AxisConfiguration, case: Case) {
     axis.mode = case.mode;
     let settings = axis.supervision.as_mut().unwrap();
-    settings.mode = match case.mode {
-        CyclicMode::Position => Mode::Position,
-        CyclicMode::Velocity => Mode::Velocity,
-        CyclicMode::Torque => Mode::Torque,
-    };
+    settings.mode = case.mode;
     if case.mode == CyclicMode::Torque {
         settings.limits.velocity = RadiansPerSecond(1_000.0);
     }

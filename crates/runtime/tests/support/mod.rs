@@ -18,7 +18,7 @@ use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, Request};
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
-use motion::supervision::{AfterOutage, Limits, Mode, OnStale, Outage, Settings};
+use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings};
 use motion::{
     AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondSquared, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint,
@@ -256,7 +256,7 @@ impl Controller for Servant {
 /// The drives' axes with supervision, within wide limits.
 pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
     let settings = Settings {
-        mode: Mode::Position,
+        mode: CyclicMode::Position,
         limits: Limits {
             position: None,
             velocity: RadiansPerSecond(10.0),
@@ -266,7 +266,7 @@ pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
             step: Radians(0.05),
         },
         following_error: None,
-        on_stale: OnStale::RampToZero,
+        on_stale: OnStale::Ramp,
         // Tests by the wall clock share their machine: it stands still for milliseconds now and then.
         outage: Outage { time: Some(Seconds(10.0)), after: AfterOutage::Resume },
     };

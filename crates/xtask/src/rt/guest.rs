@@ -21,7 +21,7 @@ pub(super) struct Image {
     /// Folder of logs and results.
     pub(super) folder: PathBuf,
     pub(super) kernel: Kernel,
-    /// Path of our program.
+    /// Path of our program; the experiments' stands beside it.
     pub(super) onbeat: PathBuf,
 }
 
@@ -127,6 +127,7 @@ impl Image {
         archive.program("init", INIT.as_bytes());
         archive.program("bin/busybox", &read(Path::new(BUSYBOX))?);
         archive.program("bin/onbeat", &read(&self.onbeat)?);
+        archive.program("bin/onbeat-measure", &read(&self.onbeat.with_file_name("onbeat-measure"))?);
         archive.file("script", boot.script.as_bytes());
         for (number, module) in self.kernel.modules.iter().enumerate() {
             // Numbered in the order in which `init` loads them.

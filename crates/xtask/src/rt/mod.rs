@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`kernel`] | the kernel package: resolved, fetched, unpacked, not installed |
-//! | [`program`] | our program, linked statically |
+//! | [`program`] | our programs, linked statically |
 //! | [`archive`] | the initramfs, a cpio archive |
 //! | [`guest`] | guest machine that boots, runs a script, and returns its results |
 //! | [`interfaces`] | our drivers on the kernel's I2C, SPI and GPIO |

@@ -1,4 +1,4 @@
-//! Our program and its tests, linked statically: the guest has no libraries.
+//! Our programs and their tests, linked statically: the guest has no libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,13 +9,17 @@ use crate::command;
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds the program, optimised because the guest's CPU is emulated. It has a target folder of its own,
+/// Builds `onbeat`, and `onbeat-measure` beside it, optimised because the guest's CPU is emulated. It has a target folder of its own,
 /// because other flags would cause a full rebuild each time.
 ///
 /// # Errors
 /// The build failed.
 pub(super) fn build(root: &Path, folder: &Path) -> Result<PathBuf, String> {
-    command::run(&mut cargo(root, folder, &["build", "--package=onbeat", "--quiet"]))?;
+    command::run(&mut cargo(
+        root,
+        folder,
+        &["build", "--package=onbeat", "--package=onbeat-measure", "--quiet"],
+    ))?;
     Ok(folder.join(TARGET).join("guest/onbeat"))
 }
 

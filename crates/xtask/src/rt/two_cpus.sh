@@ -50,7 +50,7 @@ result outside
 cat /sys/fs/cgroup/cpuset.cpus.effective >&3
 
 # The partition keeps everybody out who does not ask to be let in.
-sh -c "echo \$\$ > $partition/cgroup.threads; exec onbeat culprit --cpu 1 --busy 400us --every 5ms --for 15s --log /tmp/hits"
+sh -c "echo \$\$ > $partition/cgroup.threads; exec onbeat measure culprit --cpu 1 --busy 400us --every 5ms --for 15s --log /tmp/hits"
 kill -INT $run
 wait $run
 status=$?

@@ -4,17 +4,18 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::TypedValueParser;
 use machine::cpus::Cpus;
 use machine::journal::{self, Restoration};
 use machine::shield::Left;
 use machine::task;
-use robot::{Cycle, Overrun, Profile};
+use robot::{Cycle, OverrunPolicy, Profile};
 use runtime::pacer::Overruns;
 use runtime::profile::Grants;
 use serde::Serialize;
 
-use crate::arguments::time;
+use crate::arguments::{named, time};
 use crate::words::live_line::LiveLine;
 
 /// Where the help lists them.
@@ -43,18 +44,20 @@ pub(super) struct Hold {
     spin_margin: Option<Duration>,
 
     /// What becomes of releases that a beat ran past
-    #[arg(long, help_heading = HOLD, value_enum, value_name = "POLICY")]
-    overrun: Option<Policy>,
+    #[arg(long, help_heading = HOLD, value_parser = overrun_policy(), value_name = "POLICY")]
+    overrun: Option<OverrunPolicy>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Policy {
-    /// Skip to the next grid point
-    Skip,
-    /// Run them back to back, ten at most
-    CatchUp,
-    /// Bring the axes to rest and end with an error
-    Stop,
+/// Policies of overruns, with their help.
+fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
+    named(OverrunPolicy::ALL.map(|it| {
+        let help = match it {
+            OverrunPolicy::Skip => "Skip to the next grid point",
+            OverrunPolicy::CatchUp => "Run them back to back, ten at most",
+            OverrunPolicy::Stop => "Bring the axes to rest and end with an error",
+        };
+        (it, it.name(), help)
+    }))
 }
 
 impl Hold {
@@ -78,12 +81,7 @@ impl Hold {
             cycle.cpu = task::affinity(task::current()).unwrap_or_else(|_| Cpus::online()).last();
         }
         cycle.spin_margin = self.spin_margin.unwrap_or(cycle.spin_margin);
-        cycle.overrun = match self.overrun {
-            None => cycle.overrun,
-            Some(Policy::Skip) => Overrun::Skip,
-            Some(Policy::CatchUp) => Overrun::CatchUp,
-            Some(Policy::Stop) => Overrun::Stop,
-        };
+        cycle.overrun = self.overrun.unwrap_or(cycle.overrun);
     }
 }
 
@@ -100,13 +98,13 @@ pub(super) struct OverrunOutcome {
 }
 
 impl OverrunOutcome {
-    pub(super) fn of(policy: Overrun, overruns: Overruns, stopped_by_cycle: Option<u64>) -> Self {
-        let policy = match policy {
-            Overrun::Skip => "skip",
-            Overrun::CatchUp => "catch-up",
-            Overrun::Stop => "stop",
-        };
-        Self { policy, skipped: overruns.skipped, caught_up: overruns.caught_up, stopped_by_cycle }
+    pub(super) fn of(policy: OverrunPolicy, overruns: Overruns, stopped_by_cycle: Option<u64>) -> Self {
+        Self {
+            policy: policy.name(),
+            skipped: overruns.skipped,
+            caught_up: overruns.caught_up,
+            stopped_by_cycle,
+        }
     }
 }
 

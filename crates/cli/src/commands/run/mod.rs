@@ -19,13 +19,14 @@ mod watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 use ethercat::al::AlState;
-use robot::{AfterOutage, Robot};
+use robot::{AfterOutage, FrameOrder, Robot};
 use runtime::controller::Controller;
 use runtime::verdict::{COULD_NOT_RUN, Circumstances};
 
-use crate::arguments::{Wire, time};
+use crate::arguments::{Wire, named, time};
 use crate::compose::{configuration, link, robot_file, seam};
 use crate::failure::Failure;
 use crate::limits;
@@ -68,8 +69,8 @@ pub(crate) struct Run {
     period: Option<Duration>,
 
     /// Which reply a beat works with, instead of the robot file's
-    #[arg(long, value_enum, value_name = "ORDER")]
-    frame_order: Option<Order>,
+    #[arg(long, value_parser = frame_order(), value_name = "ORDER")]
+    frame_order: Option<FrameOrder>,
 
     /// End with one JSON object instead of the table
     #[arg(long)]
@@ -107,13 +108,15 @@ pub(crate) struct Run {
     wire: Wire,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-#[value(rename_all = "snake_case")]
-enum Order {
-    /// Take the reply to the last beat's frames, never wait
-    ReplyOfLastBeat,
-    /// Send, then wait for this beat's own reply
-    WaitForReply,
+/// Frame orders, with their help.
+fn frame_order() -> impl TypedValueParser<Value = FrameOrder> {
+    named(FrameOrder::ALL.map(|it| {
+        let help = match it {
+            FrameOrder::ReplyOfLastBeat => "Take the reply to the last beat's frames, never wait",
+            FrameOrder::WaitForReply => "Send, then wait for this beat's own reply",
+        };
+        (it, it.name(), help)
+    }))
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -189,11 +192,7 @@ impl Run {
     pub(crate) fn robot(&self) -> Result<Robot, Failure> {
         let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         self.hold.change(&mut robot.cycle);
-        robot.cycle.frame_order = match self.frame_order {
-            None => robot.cycle.frame_order,
-            Some(Order::ReplyOfLastBeat) => robot::FrameOrder::ReplyOfLastBeat,
-            Some(Order::WaitForReply) => robot::FrameOrder::WaitForReply,
-        };
+        robot.cycle.frame_order = self.frame_order.unwrap_or(robot.cycle.frame_order);
         Ok(robot)
     }
 

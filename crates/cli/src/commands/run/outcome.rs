@@ -136,7 +136,7 @@ impl<'a> Outcome<'a> {
             let in_fault = report.state.is_some_and(State::is_faulted);
             AxisOutcome {
                 name: &axis.name,
-                mode: robot::short_name(axis.mode),
+                mode: axis.mode.name(),
                 state: if standing.drive_answers(number) { state(report) } else { "no answer".to_owned() },
                 stop: report.stop.map(trouble::stop_words),
                 not_enabled: standing.not_enabled(number),
@@ -373,10 +373,7 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
         output_bytes: bus.output_bytes,
         input_bytes: bus.input_bytes,
         link: bus.link,
-        frame_order: match robot.cycle.frame_order {
-            robot::FrameOrder::ReplyOfLastBeat => "reply_of_last_beat".to_owned(),
-            robot::FrameOrder::WaitForReply => "wait_for_reply".to_owned(),
-        },
+        frame_order: robot.cycle.frame_order.name().to_owned(),
         warnings: warnings(&machine, granted),
     }
 }

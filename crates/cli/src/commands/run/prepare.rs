@@ -7,7 +7,7 @@ use robot::Robot;
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 use runtime::controller::Controller;
-use runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
+use runtime::cycle::{Cycle, CycleConfiguration};
 use runtime::observer::Observer;
 use runtime::seam::Seam;
 use runtime::{axis, beat_number, interlock};
@@ -20,7 +20,7 @@ use super::{Own, Run};
 use crate::bus;
 use crate::compose::link::RobotLink;
 use crate::compose::seam::Mover;
-use crate::compose::{axes, controller, peripherals, profile, signals};
+use crate::compose::{axes, controller, peripherals, signals};
 use crate::failure::Failure;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
@@ -73,7 +73,7 @@ impl Run {
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
         let cycle = cycle.with_beat_numbers(&axes::beat_numbers(robot))?;
-        let mut cycle = cycle.with_interlocks(&axes::interlocks(robot))?;
+        let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
         if let Err(error) = cycle.set_signals(signals) {
             let (mut main_device, mut link) = cycle.abandon();
             take_down(&mut main_device, &mut link, stop)?;
@@ -110,14 +110,11 @@ impl Run {
     fn cycle_configuration(&self, robot: &Robot) -> CycleConfiguration {
         CycleConfiguration {
             period: robot.cycle.period,
-            order: match robot.cycle.frame_order {
-                robot::FrameOrder::ReplyOfLastBeat => FrameOrder::ReplyOfLastBeat,
-                robot::FrameOrder::WaitForReply => FrameOrder::WaitForReply,
-            },
+            order: robot.cycle.frame_order,
             // The cycle counts them itself: nobody who is held up can hold up its end.
             beats: self.limit(robot),
             loss: robot.cycle.loss_time,
-            overrun: profile::overrun(&robot.cycle),
+            overrun: robot.cycle.overrun,
         }
     }
 
@@ -184,7 +181,7 @@ fn take_down(main_device: &mut MainDevice, link: &mut RobotLink, stop: &Stop) ->
 fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Failure> {
     axis::check(&axes::axes(robot), main_device)?;
     beat_number::check(&axes::beat_numbers(robot), main_device)?;
-    interlock::check(&axes::interlocks(robot), main_device)?;
+    interlock::check(&robot.interlocks, main_device)?;
     Ok(())
 }
 

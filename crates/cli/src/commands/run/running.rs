@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use robot::{Overrun, Robot};
+use robot::{OverrunPolicy, Robot};
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, Ended};
 use runtime::disturbance::{CycleWatch, Detail, Disturbances};
@@ -64,7 +64,7 @@ impl Run {
                 observer,
                 chronicle: Chronicle::new(robot, self.wire.iface.clone(), live.voice()),
                 limit: self.limit(robot),
-                overrun_ends: robot.cycle.overrun == Overrun::Stop,
+                overrun_ends: robot.cycle.overrun == OverrunPolicy::Stop,
                 summary: RunSummary::new(u64::try_from(robot.cycle.period.as_nanos()).unwrap_or(u64::MAX)),
                 explainer,
                 recorder: file.map(|file| Recorder::begin(file, &conditions, robot.cycle.period)),

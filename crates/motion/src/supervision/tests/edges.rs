@@ -55,7 +55,7 @@ fn an_axis_whose_drive_brakes_it_is_free_once_that_has_no_torque_any_more() {
 
 #[test]
 fn an_axis_that_is_halted_is_free_once_it_stands() {
-    let mut bench = Bench::new(settings(Mode::Torque, OnStale::Hold));
+    let mut bench = Bench::new(settings(CyclicMode::Torque, OnStale::Hold));
     let fast = shown(AxisPhase::Following, 0.0, VELOCITY * 1.06);
     let halted = bench.supervisor.step(PERIOD, AxisSetpoint::default(), &fast);
     let expected = (Some(StopReason::VelocityLimit), Some(Intervention::Halt));
@@ -90,16 +90,16 @@ fn a_stale_command_is_not_acknowledged_away_and_a_fault_comes_before_all_else() 
 #[test]
 fn every_number_has_to_be_one() {
     let nan = f64::NAN;
-    let wrong: [(Mode, AxisSetpoint, Seen); 5] = [
+    let wrong: [(CyclicMode, AxisSetpoint, Seen); 5] = [
         (
-            Mode::Torque,
+            CyclicMode::Torque,
             AxisSetpoint { torque: NewtonMetres(nan), ..to(0.0) },
             shown(AxisPhase::Following, 0.0, 0.0),
         ),
-        (Mode::Velocity, at(nan), shown(AxisPhase::Following, 0.0, 0.0)),
-        (Mode::Position, to(nan), shown(AxisPhase::Following, 0.0, 0.0)),
-        (Mode::Torque, to(0.0), shown(AxisPhase::Following, 0.0, nan)),
-        (Mode::Velocity, to(0.0), shown(AxisPhase::Following, nan, 0.0)),
+        (CyclicMode::Velocity, at(nan), shown(AxisPhase::Following, 0.0, 0.0)),
+        (CyclicMode::Position, to(nan), shown(AxisPhase::Following, 0.0, 0.0)),
+        (CyclicMode::Torque, to(0.0), shown(AxisPhase::Following, 0.0, nan)),
+        (CyclicMode::Velocity, to(0.0), shown(AxisPhase::Following, nan, 0.0)),
     ];
     for (mode, asked, seen) in wrong {
         let mut bench = Bench::new(settings(mode, OnStale::Hold));
@@ -137,7 +137,7 @@ fn an_axis_outside_its_limits_may_come_in_and_goes_no_farther_out() {
     assert_eq!(bench.supervisor.stopped(), Some(StopReason::PositionLimit));
     assert_eq!(bench.feedback.position.0, 2.5);
     // By velocities as well.
-    let mut bench = Bench::new(settings(Mode::Velocity, OnStale::Hold));
+    let mut bench = Bench::new(settings(CyclicMode::Velocity, OnStale::Hold));
     for (place, asked, sent) in [(2.1, 1.0, 0.0), (2.1, -1.0, -1.0), (-1.1, -1.0, 0.0), (-1.1, 1.0, 1.0)] {
         let seen = shown(AxisPhase::Following, place, 0.0);
         let setpoint = bench.supervisor.step(PERIOD, at(asked), &seen).setpoint;
@@ -188,7 +188,8 @@ fn only_an_axis_that_follows_and_of_which_something_is_known_can_lag() {
     // One that is held beside the place its drive was sent to lags behind nobody.
     let patience = Seconds::ZERO;
     let following_error = Some(FollowingErrorLimit { distance: Radians(0.1), patience });
-    let mut bench = Bench::new(Settings { following_error, ..settings(Mode::Position, OnStale::Hold) });
+    let mut bench =
+        Bench::new(Settings { following_error, ..settings(CyclicMode::Position, OnStale::Hold) });
     let beside = shown(AxisPhase::HoldingAt(Radians(0.5)), 0.0, 0.0);
     for _ in 0..10 {
         assert_eq!(bench.supervisor.step(PERIOD, to(0.5), &beside).reason, None);
@@ -204,7 +205,7 @@ fn an_axis_that_is_not_enabled_is_sent_where_it_stands() {
 
 #[test]
 fn a_ramp_is_never_shorter_than_the_axis_needs_for_itself() {
-    let mut bench = Bench::position(OnStale::RampToZero);
+    let mut bench = Bench::position(OnStale::Ramp);
     let mut last = bench.cruise(3.0, 100).setpoint.velocity.0;
     for _ in 0..400 {
         let seen =
@@ -218,7 +219,7 @@ fn a_ramp_is_never_shorter_than_the_axis_needs_for_itself() {
 
 #[test]
 fn each_setting_that_means_nothing_is_named() {
-    let good = settings(Mode::Position, OnStale::Hold);
+    let good = settings(CyclicMode::Position, OnStale::Hold);
     let refused = |change: fn(&mut Settings)| {
         let mut settings = good;
         change(&mut settings);
@@ -289,7 +290,7 @@ fn lost(bench: &mut Bench, missed: u64, fresh: bool) -> Supervised {
     let asked = AxisSetpoint { position: bench.feedback.position, ..AxisSetpoint::default() };
     let seen = Seen { feedback, missed, ..Seen::default() };
     let supervised = bench.supervisor.step(PERIOD, asked, &seen);
-    if bench.supervisor.settings().mode == Mode::Position {
+    if bench.supervisor.settings().mode == CyclicMode::Position {
         bench.feedback.position = supervised.setpoint.position;
     }
     supervised
@@ -314,10 +315,12 @@ fn a_way_back_from_an_outage_ends_where_the_axis_is_held_or_disabled_elsewhere()
 
 #[test]
 fn a_host_that_stands_still_in_every_cycle_comes_to_rest_and_hears_interlocks_and_the_end() {
-    for (interlock, ending) in
-        [(Interlock::Clear, Ending::No), (Interlock::Stop, Ending::No), (Interlock::Clear, Ending::Hurried)]
-    {
-        let mut bench = Bench::new(settings(Mode::Velocity, OnStale::Hold));
+    for (interlock, ending) in [
+        (InterlockState::Clear, Ending::No),
+        (InterlockState::Stop, Ending::No),
+        (InterlockState::Clear, Ending::Hurried),
+    ] {
+        let mut bench = Bench::new(settings(CyclicMode::Velocity, OnStale::Hold));
         let asked = AxisSetpoint { velocity: RadiansPerSecond(2.0), ..AxisSetpoint::default() };
         for _ in 0..50 {
             bench.beat(asked);
@@ -369,8 +372,8 @@ proptest! {
         speed in 0.5..4.0_f64,
         before in 0..400_usize,
     ) {
-        let on_stale = if ramp { OnStale::RampToZero } else { OnStale::Hold };
-        let mut bench = Bench::new(settings(Mode::Velocity, on_stale));
+        let on_stale = if ramp { OnStale::Ramp } else { OnStale::Hold };
+        let mut bench = Bench::new(settings(CyclicMode::Velocity, on_stale));
         let asked = AxisSetpoint { velocity: RadiansPerSecond(speed), ..AxisSetpoint::default() };
         for _ in 0..before {
             bench.beat(asked);

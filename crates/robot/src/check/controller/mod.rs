@@ -9,9 +9,7 @@ use toml::Spanned;
 
 use self::sinusoid::sinusoid;
 use super::{Checked, number, readable_name};
-use crate::description::{
-    Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory, short_name,
-};
+use crate::description::{Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory};
 use crate::error::Problem;
 use crate::file::{self, ControllerKind as Kind};
 use crate::nearest::nearest;
@@ -110,7 +108,7 @@ fn moved(entry: &file::Controller, axes: &[Axis], base: Option<&Base>) -> Checke
         let mode = axes[index].mode;
         if !modes.contains(&mode) {
             let found =
-                format!("axis \"{}\" in mode {} for {}", name.get_ref(), short_name(mode), name_of(kind));
+                format!("axis \"{}\" in mode {} for {}", name.get_ref(), mode.name(), name_of(kind));
             let expected = format!("mode {}", list(modes));
             return Err(Problem::new(name.span(), found, expected, "choose another kind or mode"));
         }
@@ -231,7 +229,7 @@ const fn modes(kind: Kind) -> &'static [CyclicMode] {
 }
 
 fn list(modes: &[CyclicMode]) -> String {
-    let names: Vec<_> = modes.iter().map(|mode| short_name(*mode)).collect();
+    let names: Vec<_> = modes.iter().map(|mode| mode.name()).collect();
     names.join(" or ")
 }
 

@@ -4,7 +4,7 @@ use ethercat::cia402::CyclicMode;
 use toml::Spanned;
 
 use crate::check::{Checked, number};
-use crate::description::{Axis, Cycle, Sinusoid, short_name};
+use crate::description::{Axis, Cycle, Sinusoid};
 use crate::error::Problem;
 use crate::file;
 
@@ -53,7 +53,7 @@ fn check_mode(controller: &file::Controller, axis: &Axis) -> Checked<()> {
     if axis.mode != CyclicMode::Torque {
         return Ok(());
     }
-    let found = format!("a swing for axis \"{}\" in mode {}", axis.name, short_name(axis.mode));
+    let found = format!("a swing for axis \"{}\" in mode {}", axis.name, axis.mode.name());
     let remedy = "choose another mode, or the controller \"hold\"";
     Err(Problem::new(controller.kind.span(), found, "mode csp or csv", remedy))
 }
@@ -61,10 +61,10 @@ fn check_mode(controller: &file::Controller, axis: &Axis) -> Checked<()> {
 /// Checks that the sinusoid does not exceed the velocity limit of the axis.
 fn check_speed(sinusoid: &Sinusoid, axis: &Axis, place: &Spanned<f64>) -> Checked<()> {
     let speed = sinusoid.trajectory().maximum_velocity().0;
-    if speed <= axis.limits.velocity {
+    if speed <= axis.limits.velocity.0 {
         return Ok(());
     }
     let found = format!("a swing of axis \"{}\" at up to {speed:.3} rad/s", axis.name);
-    let expected = format!("at most its velocity limit, {} rad/s", axis.limits.velocity);
+    let expected = format!("at most its velocity limit, {} rad/s", axis.limits.velocity.0);
     Err(Problem::new(place.span(), found, expected, "lower amplitude or frequency"))
 }

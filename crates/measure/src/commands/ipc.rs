@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Ipc {
@@ -36,13 +36,13 @@ pub(crate) struct Ipc {
 
 impl Ipc {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let experiment = measure::ipc::Ipc {
+        let experiment = onbeat_measure::ipc::Ipc {
             samples: self.samples as usize,
             interval: self.interval,
             rounds: self.rounds.into(),
             priority: self.priority,
             higher: (self.priority + 10).min(99),
-            cpu: self.cpu.unwrap_or_else(measure::thread::default_cpu),
+            cpu: self.cpu.unwrap_or_else(onbeat_measure::thread::default_cpu),
         };
         self.common.conduct("ipc", |context| experiment.run(context))
     }

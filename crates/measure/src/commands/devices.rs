@@ -10,8 +10,8 @@ use devices::imu::mpu6050;
 use devices::led::Chip;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Devices {
@@ -45,8 +45,10 @@ pub(crate) struct Devices {
 
 impl Devices {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let mut experiment =
-            measure::devices::Devices { duration: self.duration, ..measure::devices::Devices::default() };
+        let mut experiment = onbeat_measure::devices::Devices {
+            duration: self.duration,
+            ..onbeat_measure::devices::Devices::default()
+        };
         if let Some(cpu) = self.cpu {
             experiment.on_cpu(cpu);
         }

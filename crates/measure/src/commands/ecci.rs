@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Ecci {
@@ -40,13 +40,13 @@ pub(crate) struct Ecci {
 
 impl Ecci {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let experiment = measure::ecci::Ecci {
+        let experiment = onbeat_measure::ecci::Ecci {
             samples: self.samples as usize,
             rounds: self.rounds.into(),
             interval: self.interval,
             axes: self.axes.into(),
             priority: self.priority,
-            cpu: self.cpu.unwrap_or_else(measure::thread::default_cpu),
+            cpu: self.cpu.unwrap_or_else(onbeat_measure::thread::default_cpu),
         };
         self.common.conduct("ecci", |context| experiment.run(context))
     }

@@ -1,28 +1,30 @@
-//! `onbeat measure`: the papers' experiments, one file each.
+//! The experiments' command line, one file each.
 
+mod culprit;
 mod devices;
 mod ecci;
 mod interference;
 mod interrupt;
 mod ipc;
+mod load;
 mod navigation;
 mod omni;
+mod pilot;
 mod servo;
 mod tasks;
 mod tuning;
 mod wakeup;
 
-use std::env;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
-use measure::{Context, Error};
+use onbeat_measure::{Context, Error, Programs};
 use report::Report;
 
-use crate::failure::Failure;
-use crate::output;
-use crate::stop::Stop;
+use cli::failure::Failure;
+use cli::output;
+use cli::stop::Stop;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Measure {
@@ -48,6 +50,15 @@ pub(crate) enum Measure {
     Omni(omni::Omni),
     /// Six servo drives for a minute: T_period, T_jitter, T_exec
     Servo(servo::Servo),
+    /// Put one of the experiments' loads on this machine until it is ended
+    #[command(hide = true)]
+    Load(load::Load),
+    /// Drive a base along the course of `navigation`
+    #[command(hide = true, subcommand)]
+    Pilot(pilot::Pilot),
+    /// Take a CPU from a cycle now and then, to try out `onbeat run --explain`
+    #[command(hide = true)]
+    Culprit(culprit::Culprit),
 }
 
 impl Measure {
@@ -64,13 +75,16 @@ impl Measure {
             Self::Navigation(it) => it.execute(),
             Self::Omni(it) => it.execute(),
             Self::Servo(it) => it.execute(),
+            Self::Load(it) => it.execute(),
+            Self::Pilot(it) => it.execute(),
+            Self::Culprit(it) => it.execute(),
         }
     }
 }
 
 /// What every experiment has.
 #[derive(Args, Clone, Debug)]
-pub(super) struct Common {
+pub(crate) struct Common {
     /// Where raw data and the report go; without it measurements/NAME-DATE-TIME
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -82,7 +96,7 @@ pub(super) struct Common {
 
 impl Common {
     /// Makes the folder, runs the experiment, saves its report, prints it.
-    pub(super) fn conduct(
+    pub(crate) fn conduct(
         &self,
         name: &str,
         experiment: impl FnOnce(&Context) -> Result<Report, Error>,
@@ -91,11 +105,11 @@ impl Common {
         let directory = self.out.clone().unwrap_or_else(|| {
             Path::new("measurements").join(format!("{name}-{}", date_and_time(SystemTime::now())))
         });
-        measure::runner::make_directory(&directory)
+        onbeat_measure::runner::make_directory(&directory)
             .map_err(|error| Failure::new(format!("{error}; choose another folder with --out")))?;
         let context = Context {
             directory: directory.clone(),
-            onbeat: env::current_exe()?,
+            programs: Programs::of_this()?,
             stop: stop.flag(),
             say: &|line| output::say(line),
         };
@@ -110,6 +124,11 @@ impl Common {
     }
 }
 
+/// A duration on the command line, as in robot files.
+fn time(text: &str) -> Result<Duration, String> {
+    robot::duration::parse(text).map_err(|error| error.to_string())
+}
+
 /// The UTC date and time of a folder's name, as `20261121-074027`.
 fn date_and_time(now: SystemTime) -> String {
     let text = humantime::format_rfc3339_seconds(now).to_string();
@@ -122,7 +141,7 @@ mod tests {
 
     #[test]
     fn folders_are_named_by_utc() {
-        let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_795_246_827);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_246_827);
         assert_eq!(date_and_time(now), "20261121-074027");
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use measure::interference::{self, Length};
-use measure::load::Load;
+use onbeat_measure::interference::{self, Length};
+use onbeat_measure::load::Load;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Interference {

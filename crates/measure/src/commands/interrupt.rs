@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
-use measure::interrupt::Line;
+use onbeat_measure::interrupt::Line;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Interrupt {
@@ -45,11 +45,11 @@ pub(crate) struct Interrupt {
 
 impl Interrupt {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let experiment = measure::interrupt::Interrupt {
+        let experiment = onbeat_measure::interrupt::Interrupt {
             samples: self.samples as usize,
             interval: self.interval,
             priority: self.priority,
-            cpu: self.cpu.unwrap_or_else(measure::thread::default_cpu),
+            cpu: self.cpu.unwrap_or_else(onbeat_measure::thread::default_cpu),
             interface: self.iface,
             gpio_input: self.gpio_input,
             gpio_output: self.gpio_output,

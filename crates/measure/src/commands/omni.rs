@@ -6,7 +6,7 @@ use clap::Args;
 use motion::{MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, PathLimits};
 
 use super::Common;
-use crate::failure::Failure;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Omni {
@@ -37,7 +37,8 @@ impl Omni {
             acceleration: MetresPerSecondSquared(self.acceleration),
             jerk: MetresPerSecondCubed(self.jerk),
         };
-        let experiment = measure::omni::Omni { limits, ..measure::omni::Omni::new(self.robot) };
+        let experiment =
+            onbeat_measure::omni::Omni { limits, ..onbeat_measure::omni::Omni::new(self.robot) };
         self.common.conduct("omni", |context| experiment.run(context))
     }
 }

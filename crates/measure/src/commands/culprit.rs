@@ -1,16 +1,16 @@
-//! `onbeat culprit`: somebody to blame, to try out `onbeat run --explain`.
+//! `onbeat-measure culprit`: somebody to blame, to try out `onbeat run --explain`.
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use blame::culprit::{self, Culprit as Settings};
 use clap::Args;
+use onbeat_measure::culprit::{self, Culprit as Settings};
 
-use crate::arguments::time;
-use crate::failure::Failure;
-use crate::output;
-use crate::stop::Stop;
+use super::time;
+use cli::failure::Failure;
+use cli::output;
+use cli::stop::Stop;
 
 #[derive(Args, Debug)]
 pub(crate) struct Culprit {

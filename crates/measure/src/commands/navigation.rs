@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Navigation {
@@ -33,7 +33,7 @@ pub(crate) struct Navigation {
 
     /// What the cycle asks of the system in the drives through the seam, instead of the robot file's profile
     #[arg(long, value_name = "PMCS|none")]
-    profile: Option<measure::tuning::Column>,
+    profile: Option<onbeat_measure::tuning::Column>,
 
     /// CPU for the cycle in the drives through the seam
     #[arg(long, value_name = "CPU")]
@@ -55,22 +55,22 @@ impl Navigation {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut options = Vec::new();
         let given = [
-            ("--profile", self.profile.map(measure::tuning::Column::profile)),
+            ("--profile", self.profile.map(onbeat_measure::tuning::Column::profile)),
             ("--cpu", self.cpu.map(|it| it.to_string())),
         ];
         for (name, value) in given {
             options.extend(value.into_iter().flat_map(|value| [name.into(), value.into()]));
         }
         let planner = match self.planner {
-            Planner::Seam => measure::navigation::Planner::Seam,
-            Planner::Dds => measure::navigation::Planner::Dds { python: self.python },
+            Planner::Seam => onbeat_measure::navigation::Planner::Seam,
+            Planner::Dds => onbeat_measure::navigation::Planner::Dds { python: self.python },
         };
-        let experiment = measure::navigation::Navigation {
+        let experiment = onbeat_measure::navigation::Navigation {
             period: self.period,
             duration: self.duration,
             planner,
             options,
-            ..measure::navigation::Navigation::new(self.robot)
+            ..onbeat_measure::navigation::Navigation::new(self.robot)
         };
         self.common.conduct("navigation", |context| experiment.run(context))
     }

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use std::thread;
 use std::time::Duration;
 
+use rt::scheduling::set_fifo;
+use runtime::clock::{Clock, MonotonicClock};
 use rustix::thread::{CpuSet, sched_setaffinity, set_name};
 use thiserror::Error;
-
-use crate::explain::now_ns;
-use crate::sys;
 
 /// Parameters of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +96,7 @@ impl Culprit {
         cpus.set(self.cpu);
         sched_setaffinity(None, &cpus).map_err(refused)?;
         let priority = self.priority;
-        sys::set_fifo(priority).map_err(|error| CulpritError::Priority { priority, error })
+        set_fifo(priority).map_err(|error| CulpritError::Priority { priority, error })
     }
 }
 
@@ -114,4 +113,8 @@ pub fn write(mut file: impl Write, intervals: &[(u64, u64)]) -> io::Result<()> {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn now_ns() -> u64 {
+    MonotonicClock.now().as_nanos()
 }

@@ -1,21 +1,18 @@
-//! `onbeat pilot`: who drives in `onbeat measure navigation`, which starts it in processes of its own.
+//! `onbeat-measure pilot`: the driver in `navigation`, which starts it in processes of its own.
 
-use std::env;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
-use measure::Context;
-use measure::navigation::Course;
-use measure::navigation::pilot::{self, AllInOne};
+use onbeat_measure::navigation::Course;
+use onbeat_measure::navigation::pilot::{self, AllInOne};
+use onbeat_measure::{Context, Programs};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::run::Run;
-use crate::compose::controller;
-use crate::failure::Failure;
-use crate::output;
-use crate::stop::Stop;
-use crate::words::live_line::LiveLine;
+use cli::Run;
+use cli::failure::Failure;
+use cli::output;
+use cli::stop::Stop;
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Pilot {
@@ -30,8 +27,13 @@ pub(crate) struct Inside {
     #[command(flatten)]
     drive: Drive,
 
-    #[command(flatten)]
-    run: Run,
+    /// Robot file
+    #[arg(value_name = "ROBOT.toml")]
+    robot: PathBuf,
+
+    /// Options of `onbeat run`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    options: Vec<String>,
 }
 
 #[derive(Args, Debug)]
@@ -78,17 +80,22 @@ impl Pilot {
 
 impl Inside {
     fn execute(self) -> Result<(), Failure> {
-        let robot = self.run.robot()?;
-        let controller = controller::controllers(&robot, None)?;
-        let pilot = pilot::Pilot::begin(
-            &self.drive.context(&AtomicBool::new(false))?,
-            &self.drive.log,
-            self.drive.course,
-        )?;
-        let controller = AllInOne::new(controller, pilot, robot.axes.len());
-        let finished =
-            self.run.finish(Some(Box::new(|_, _| Box::new(controller))), &mut LiveLine::new())?;
-        Failure::both(finished.verdict, output::print_or_give_up(finished.json + "\n"))
+        let controller = cli::controllers(&self.robot)?;
+        let stop = AtomicBool::new(false);
+        let context = self.drive.context(&stop)?;
+        let pilot = pilot::Pilot::begin(&context, &self.drive.log, self.drive.course)?;
+        let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
+        let run = Run::of(&self.robot).option(&options);
+        let (finished, verdict) =
+            run.judged_with(|robot| AllInOne::new(controller, pilot, robot.axes().len()))?;
+        Failure::both(
+            verdict.map_err(Failure::new),
+            output::print_or_give_up(
+                finished.json
+                    + "
+",
+            ),
+        )
     }
 }
 
@@ -108,7 +115,7 @@ impl Drive {
     fn context<'a>(&self, stop: &'a AtomicBool) -> Result<Context<'a>, Failure> {
         Ok(Context {
             directory: self.directory.clone(),
-            onbeat: env::current_exe()?,
+            programs: Programs::of_this()?,
             stop,
             say: &|line| output::say(line),
         })

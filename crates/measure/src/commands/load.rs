@@ -1,4 +1,4 @@
-//! `onbeat load`: one load of an experiment, in a process of its own. Experiments start it; people may, too.
+//! `onbeat-measure load`: one load of an experiment, in a process of its own. Experiments start it; people may, too.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::failure::Failure;
-use crate::output;
-use crate::stop::Stop;
+use cli::failure::Failure;
+use cli::output;
+use cli::stop::Stop;
 
 #[derive(Args, Debug)]
 pub(crate) struct Load {
     /// Which load
-    #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(measure::load::Load::ALL.map(|it| it.name())))]
+    #[arg(value_name = "LOAD", value_parser = PossibleValuesParser::new(onbeat_measure::load::Load::ALL.map(|it| it.name())))]
     load: String,
 
     /// Where its files go; they never stay. Without it the system's folder for temporary files
@@ -32,14 +32,14 @@ pub(crate) struct Load {
 impl Load {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         if self.find {
-            return output::print(format_args!("{}\n", measure::load::gpu::find()?));
+            return output::print(format_args!("{}\n", onbeat_measure::load::gpu::find()?));
         }
         if self.with_parent {
             set_parent_process_death_signal(Some(Signal::KILL))?;
         }
         let stop = Stop::listen()?;
-        let load =
-            measure::load::Load::named(&self.load).ok_or_else(|| Failure::new("no load of this name"))?;
+        let load = onbeat_measure::load::Load::named(&self.load)
+            .ok_or_else(|| Failure::new("no load of this name"))?;
         let directory = self.directory.unwrap_or_else(std::env::temp_dir);
         let done = load.run(&directory, stop.flag())?;
         output::print(format_args!("{} {}\n", done.count, done.what))

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Tasks {
@@ -24,10 +24,10 @@ pub(crate) struct Tasks {
 
 impl Tasks {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let experiment = measure::tasks::Tasks {
+        let experiment = onbeat_measure::tasks::Tasks {
             duration: self.duration,
-            cpu: self.cpu.unwrap_or_else(measure::thread::default_cpu),
-            ..measure::tasks::Tasks::default()
+            cpu: self.cpu.unwrap_or_else(onbeat_measure::thread::default_cpu),
+            ..onbeat_measure::tasks::Tasks::default()
         };
         self.common.conduct("tasks", |context| experiment.run(context))
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Servo {
@@ -25,7 +25,7 @@ pub(crate) struct Servo {
 
     /// What the cycle asks of the system instead of the robot file's profile: letters of PMCS, or none
     #[arg(long, value_name = "PMCS|none")]
-    profile: Option<measure::tuning::Column>,
+    profile: Option<onbeat_measure::tuning::Column>,
 
     /// SCHED_FIFO priority instead of the robot file's
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
@@ -43,14 +43,14 @@ impl Servo {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let mut options = Vec::new();
         let given = [
-            ("--profile", self.profile.map(measure::tuning::Column::profile)),
+            ("--profile", self.profile.map(onbeat_measure::tuning::Column::profile)),
             ("--priority", self.priority.map(|it| it.to_string())),
             ("--cpu", self.cpu.map(|it| it.to_string())),
         ];
         for (name, value) in given {
             options.extend(value.into_iter().flat_map(|value| [name.into(), value.into()]));
         }
-        let experiment = measure::servo::Servo {
+        let experiment = onbeat_measure::servo::Servo {
             robot: self.robot,
             period: self.period,
             duration: self.duration,

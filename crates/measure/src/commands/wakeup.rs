@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Wakeup {
@@ -40,12 +40,12 @@ pub(crate) struct Wakeup {
 
 impl Wakeup {
     pub(crate) fn execute(self) -> Result<(), Failure> {
-        let experiment = measure::wakeup::Wakeup {
+        let experiment = onbeat_measure::wakeup::Wakeup {
             period: self.period,
             samples: self.samples,
             rounds: self.rounds,
             priority: self.priority,
-            cpu: self.cpu.unwrap_or_else(measure::thread::default_cpu),
+            cpu: self.cpu.unwrap_or_else(onbeat_measure::thread::default_cpu),
             spin_margin: self.spin_margin,
         };
         self.common.conduct("wakeup", |context| experiment.run(context))

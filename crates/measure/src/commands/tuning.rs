@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use measure::tuning::{Background, Column};
+use onbeat_measure::tuning::{Background, Column};
 
 use super::Common;
-use crate::arguments::time;
-use crate::failure::Failure;
+use super::time;
+use cli::failure::Failure;
 
 #[derive(Args, Debug)]
 pub(crate) struct Tuning {
@@ -60,7 +60,7 @@ enum Load {
 impl Tuning {
     pub(crate) fn execute(self) -> Result<(), Failure> {
         let priority = self.priority.map(|priority| ["--priority".into(), priority.to_string().into()]);
-        let experiment = measure::tuning::Tuning {
+        let experiment = onbeat_measure::tuning::Tuning {
             columns: self.columns,
             loads: match self.load {
                 Load::None => vec![Background::None],

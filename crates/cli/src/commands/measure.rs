@@ -1,0 +1,38 @@
+//! `onbeat measure`: starts `onbeat-measure`, the program of the experiments.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// Program of the experiments; it stands beside this one.
+const PROGRAM: &str = "onbeat-measure";
+
+#[derive(Args, Debug)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+pub(crate) struct Measure {
+    /// Experiment and its options
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+impl Measure {
+    /// Becomes the other program: signals and the exit code are its own.
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let program = env::current_exe()?.with_file_name(PROGRAM);
+        let error = Command::new(&program).args(self.arguments).exec();
+        let path = program.display();
+        Err(Failure::new(match error.kind() {
+            ErrorKind::NotFound => format!(
+                "{path} is not there, and the experiments are in it: build it with `cargo build --release --package \
+                 {PROGRAM}` (without --release where onbeat is a debug build)"
+            ),
+            _ => format!("{path} cannot be started ({error}): expected the program of the experiments"),
+        }))
+    }
+}
