@@ -3,6 +3,7 @@
 //! `cargo run --example conveyor_axis -- examples/conveyor-axis.toml [INTERFACE]`; Ctrl-C stops it in order.
 
 use onbeat::motion::RadiansPerSecond;
+use onbeat::motion::supervision::StopReason;
 use onbeat::{AxisPhase, Beat, Controller, Error, Input, Io, Output, Request, Run, SignalError, Signals};
 
 /// Velocity of the belt's axle in rad/s, and its acceleration in rad/s²: below the limits of the robot file.
@@ -29,8 +30,10 @@ impl Controller for Conveyor {
         let (Some([start, end, reset]), Some(lights)) = (self.inputs, self.lights) else { return };
         let Some(belt) = io.axis(0).copied() else { return };
         let runs = belt.stop.is_none() && io.is_fresh(start) && !beat.stopping;
-        self.carries = runs && (self.carries || io.get(start)) && !io.get(end);
-        let wanted = if self.carries { VELOCITY } else { 0.0 };
+        // After a stop it does not start by itself.
+        let stopped = belt.stop == Some(StopReason::Interlock);
+        self.carries = (self.carries || io.get(start)) && !io.get(end) && !stopped;
+        let wanted = if runs && self.carries { VELOCITY } else { 0.0 };
         let step = ACCELERATION * beat.period.as_secs_f64() * beat.periods as f64;
         self.velocity += (wanted - self.velocity).clamp(-step, step);
         if matches!(belt.feedback.phase, AxisPhase::HoldingAt(_) | AxisPhase::NotEnabled) {
