@@ -44,6 +44,13 @@ MESSAGES = {
         TRANSFORM.translation,
         NUMBERS[18:27],
     ),
+    "WrenchStamped": ros.WrenchStamped(HEADER, ros.Wrench(ros.Vector3(1.0, -2.0, 30.5), ros.Vector3(0.25, 0.0, -0.125))),
+    "Temperature": ros.Temperature(HEADER, 36.5, 0.0),
+    "DynamicInterfaceGroupValues": ros.DynamicInterfaceGroupValues(
+        HEADER,
+        ["lamps", "sensors"],
+        [ros.InterfaceValue(["lamp green"], [1.0]), ros.InterfaceValue(["tank level", "force.x"], [42.5, -0.5])],
+    ),
     "LaserScan": ros.LaserScan(HEADER, -1.0, 1.0, 0.5, 0.25, 0.125, 0.1, 4.0, [1.0, 2.0, 3.0], []),
     "DiagnosticArray": ros.DiagnosticArray(
         HEADER, [ros.DiagnosticStatus(2, "name", "message", "id", [ros.KeyValue("k", "v")] * 2)]

@@ -191,6 +191,43 @@ class Imu(IdlStruct, typename=ros("sensor_msgs/msg/Imu")):
 
 @dataclass
 @final
+class Wrench(IdlStruct, typename=ros("geometry_msgs/msg/Wrench")):
+    force: Vector3 = fresh(Vector3)
+    torque: Vector3 = fresh(Vector3)
+
+
+@dataclass
+@final
+class WrenchStamped(IdlStruct, typename=ros("geometry_msgs/msg/WrenchStamped")):
+    header: Header = fresh(Header)
+    wrench: Wrench = fresh(Wrench)
+
+
+@dataclass
+@final
+class Temperature(IdlStruct, typename=ros("sensor_msgs/msg/Temperature")):
+    header: Header = fresh(Header)
+    temperature: float64 = 0.0
+    variance: float64 = 0.0
+
+
+@dataclass
+@final
+class InterfaceValue(IdlStruct, typename=ros("control_msgs/msg/InterfaceValue")):
+    interface_names: sequence[str] = none()
+    values: sequence[float64] = none()
+
+
+@dataclass
+@final
+class DynamicInterfaceGroupValues(IdlStruct, typename=ros("control_msgs/msg/DynamicInterfaceGroupValues")):
+    header: Header = fresh(Header)
+    interface_groups: sequence[str] = none()
+    interface_values: sequence[InterfaceValue] = none()
+
+
+@dataclass
+@final
 class LaserScan(IdlStruct, typename=ros("sensor_msgs/msg/LaserScan")):
     header: Header = fresh(Header)
     angle_min: float32 = 0.0

@@ -29,6 +29,9 @@ pub struct Description {
     /// Process data by name: the named signals, then every other entry.
     #[serde(default)]
     pub signals: Vec<SignalDescription>,
+    /// Signals that together are a measurement.
+    #[serde(default)]
+    pub sensors: Vec<SensorDescription>,
     /// Ports that can be opened.
     pub ports: Vec<PortDescription>,
 }
@@ -68,6 +71,22 @@ pub struct SignalDescription {
     pub range: Option<(f64, f64)>,
     /// Writer of an output: [`OUTSIDE`], `"controller"`, or a part of the robot, as `axis "spindle"`.
     pub writer: Option<String>,
+    /// True if the robot file gives it its name.
+    #[serde(default)]
+    pub named: bool,
+}
+
+/// Description of signals that together are a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SensorDescription {
+    /// Unique name.
+    pub name: String,
+    /// `"force_torque"`, `"imu"` or `"temperature"`.
+    pub kind: String,
+    /// Frame its values are in.
+    pub frame: String,
+    /// Indices of its signals: force and torque; acceleration, angular velocity and perhaps orientation; temperature.
+    pub signals: Vec<usize>,
 }
 
 /// Writer of the outputs that whoever holds the lease commands.

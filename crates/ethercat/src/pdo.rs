@@ -31,6 +31,8 @@ pub struct PdoEntry {
     pub sub_index: u8,
     /// Bits.
     pub bit_length: u8,
+    /// Index of its data type in the object dictionary (ETG.1000.6, Table 64), where the SII gives it; else 0.
+    pub data_type: u16,
     /// Name, where the SII or the robot file gives one.
     pub name: String,
 }
@@ -49,6 +51,7 @@ impl PdoEntry {
             index: (value >> 16) as u16,
             sub_index: (value >> 8) as u8,
             bit_length: value as u8,
+            data_type: 0,
             name: String::new(),
         }
     }
@@ -198,7 +201,7 @@ fn starts(pdos: &[Pdo]) -> Vec<usize> {
 
 impl fmt::Display for PdoEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, sub_index, bit_length, name } = self;
+        let Self { index, sub_index, bit_length, name, .. } = self;
         write!(f, "{index:#06x}:{sub_index:02x}")?;
         if !name.is_empty() {
             write!(f, " \"{name}\"")?;

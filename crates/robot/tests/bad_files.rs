@@ -69,7 +69,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("[controller]", "[controler]"),
         "r.toml:36:2: unknown key \"controler\", expected one of name, cycle, device, bus, axis, \
-         interlock, signal, controller, base, arm, seam, peripheral: did you mean \"controller\"?"
+         interlock, signal, sensor, controller, base, arm, seam, peripheral: did you mean \"controller\"?"
     );
     assert_eq!(
         sentence("bits = 32", "bit = 32"),
@@ -326,6 +326,47 @@ fn simulations_get_what_they_need_and_nothing_else() {
         sentence("{ kind = \"coupler\" }", "{ kind = \"digital_inputs\" }"),
         "r.toml:19:12: a simulated terminal without channels, expected channels = 1 to 64: add channels"
     );
+    for (simulate, problem) in [
+        ("kind = \"encoder\", channels = 3", "channels = 3, expected 1 to 2: correct channels"),
+        (
+            "kind = \"encoder\", channels = 1, follows = \"drive-9\"",
+            "follows = \"drive-9\", expected the name of a SubDevice simulated as servo_drive: did you mean \"drive-1\"?",
+        ),
+        (
+            "kind = \"encoder\", channels = 1, follows = \"drive-1\", rate = 5.0",
+            "rate beside follows = \"drive-1\", expected counts of its own, or those of a shaft: remove one of the two",
+        ),
+        (
+            "kind = \"encoder\", channels = 1, encoder_counts = 5",
+            "encoder_counts of an encoder that follows no shaft, expected rate, or encoder_counts with follows: add follows",
+        ),
+        (
+            "kind = \"force_torque_sensor\", channels = 6",
+            "channels for another kind of application, expected channels only beside digital or analogue channels, or encoders: remove it",
+        ),
+        (
+            "kind = \"analogue_output\", channels = 4, amplitude = 1.0",
+            "amplitude for another kind of application, expected amplitude only beside an analogue_input or a force_torque_sensor: remove it",
+        ),
+        (
+            "kind = \"analogue_input\", channels = 4, source = \"outputs\", offset = 1.0",
+            "offset beside source = \"outputs\", expected offset only with source = \"sine\" or \"ramp\": remove one of the two",
+        ),
+        (
+            "kind = \"analogue_input\", channels = 4, frequency = -1.0",
+            "frequency = -1, expected a finite number, 0 or above: correct frequency",
+        ),
+        (
+            "kind = \"digital_inputs\", channels = 4, rate = 1.0",
+            "rate for another kind of application, expected rate only beside an encoder: remove it",
+        ),
+    ] {
+        let found = sentence("kind = \"coupler\"", simulate);
+        assert!(
+            found.starts_with("r.toml:19:") && found.ends_with(problem),
+            "{found}\n expected {problem}"
+        );
+    }
     assert_eq!(
         sentence("{ kind = \"coupler\" }", "{ kind = \"coupler\" }\nbeat_number = true"),
         "r.toml:20:15: beat_number on a SubDevice that is no terminal with digital outputs, expected beat_number only \

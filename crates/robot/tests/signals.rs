@@ -13,6 +13,7 @@ fn pdo(index: u16, entries: &[(u16, u8, u8, &str)]) -> Pdo {
         index,
         sub_index,
         bit_length,
+        data_type: 0,
         name: name.to_owned(),
     };
     Pdo {
@@ -107,6 +108,72 @@ fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
     assert_eq!(outside("initial = 3\non_stale = \"hold\""), (3, Some(OnStale::Hold)));
     let all = signals(&signal("sub_device = \"lamps\"\nchannel = 1\nwriter = \"controller\"")).unwrap();
     assert!(!all.iter().find(|it| it.name == "it").unwrap().is_commanded());
+}
+
+#[test]
+fn elements_are_signals_of_their_own() {
+    let all = signals(
+        "[[signal]]\nname = \"pressure\"\nsub_device = \"sensors\"\nchannel = 2\nelements = 3\nunit = \"bar\"\nscale = 0.5\n
+        [[signal]]\nname = \"doors\"\nsub_device = \"switches\"\nentry = { index = 0x6000, sub_index = 1 }\nelements = [\"left\", \"right\"]",
+    )
+    .unwrap();
+    let find = |name: &str| all.iter().find(|it| it.name == name).unwrap_or_else(|| panic!("{name}"));
+    let places = ["pressure[0]", "pressure[1]", "pressure[2]"].map(|name| find(name).bit_offset);
+    assert_eq!(places, [48, 80, 112]);
+    assert_eq!(
+        (find("pressure[2]").unit.as_str(), find("pressure[2]").value_type),
+        ("bar", ValueType::Signed(16))
+    );
+    assert_eq!((find("doors.left").bit_offset, find("doors.right").bit_offset), (0, 1));
+    assert!(!all.iter().any(|it| it.name == "switches.0x6010:01" || it.name == "sensors.0x6010:11"));
+}
+
+#[test]
+fn a_byte_string_is_split_into_its_elements() {
+    let text = format!(
+        "{STATION}\n{}\nelements = 12\n",
+        signal("sub_device = \"coupler\"\nentry = { index = 0x6000 }")
+    );
+    let robot = Robot::parse(&text, "r.toml").unwrap();
+    let bytes = PdoMapping {
+        outputs: vec![],
+        inputs: vec![pdo(0x1A00, &[(0x6001, 0, 8, "Length"), (0x6000, 0, 96, "Text")])],
+    };
+    let all = robot.signals(|position| (position == 0).then_some(&bytes)).unwrap();
+    let of_it: Vec<_> = all.iter().filter(|it| it.name.starts_with("it[")).collect();
+    assert_eq!(of_it.len(), 12);
+    assert_eq!(
+        (of_it[0].bit_offset, of_it[11].bit_offset, of_it[11].value_type),
+        (8, 96, ValueType::Unsigned(8))
+    );
+    let error = Robot::parse(&text.replace("elements = 12", "elements = 13"), "r.toml")
+        .unwrap()
+        .signals(|position| (position == 0).then_some(&bytes))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.ends_with("13 elements of the signal \"it\" on 0x6000:00 \"Text\" (96 bits), expected a number of elements that divides its bits, with at most 64 bits each: correct elements"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_sii_says_what_is_signed_or_a_float() {
+    let mut entries = pdo(
+        0x1A00,
+        &[(0x2000, 1, 32, "a"), (0x2000, 2, 32, "b"), (0x2000, 3, 16, "c"), (0x6064, 0, 32, "d")],
+    );
+    for (entry, data_type) in entries.entries.iter_mut().zip([0x08, 0x04, 0x04, 0x07]) {
+        entry.data_type = data_type;
+    }
+    let robot = Robot::parse(STATION, "r.toml").unwrap();
+    let mapping = PdoMapping { outputs: vec![], inputs: vec![entries] };
+    let all = robot.signals(|position| (position == 0).then_some(&mapping)).unwrap();
+    let types: Vec<_> = all.iter().map(|it| it.value_type).collect();
+    // A type of another width says nothing, and CiA 402 decides over a careless SII.
+    let expected =
+        [ValueType::Float, ValueType::Signed(32), ValueType::Unsigned(16), ValueType::Signed(32)];
+    assert_eq!(types, expected);
 }
 
 #[test]
@@ -242,6 +309,31 @@ fn what_cannot_be_is_named_with_its_place() {
         (
             format!("{0}\n{0}", signal(lamp)),
             "a second signal \"it\", expected every name once: give it another name",
+        ),
+        (
+            signal(&format!("{lamp}\nelements = 0")),
+            "elements = 0 for the signal \"it\", expected their number, 1 to 256, or their names, as [\"x\", \"y\", \"z\"]: correct elements",
+        ),
+        (signal(&format!("{lamp}\nelements = [1, 2]")), "elements = [1, 2] for the signal \"it\""),
+        (
+            signal(&format!("{lamp}\nelements = 5")),
+            "5 elements of the signal \"it\" from 0x7000:01 \"Output\" (1 bit) on, expected at most 4, which are there with 1 bit each: correct elements",
+        ),
+        (
+            signal("sub_device = \"sensors\"\nentry = { index = 0x6020, sub_index = 1 }\nelements = 5"),
+            "expected at most 4, which are there with 16 bits each",
+        ),
+        (
+            signal(&format!("{}\nelements = 2", lamp.replace("= 1", "= 3"))),
+            "signal \"it[1]\" on the output 0x7030:01 \"Output\" (1 bit), which the brake of axis \"spindle\" writes",
+        ),
+        (
+            format!(
+                "{}\n{}",
+                signal(&format!("{lamp}\nelements = 2")),
+                signal("sub_device = \"sensors\"\nchannel = 1").replace("\"it\"", "\"it[1]\"")
+            ),
+            "a second signal \"it[1]\", expected every name once",
         ),
         (signal(&format!("{lamp}\ninital = true")), "unknown key \"inital\""),
     ] {

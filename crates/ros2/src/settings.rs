@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     pub(crate) diagnostics_rate: f64,
     /// Rate of the feedback of a goal, Hz.
     pub(crate) feedback_rate: f64,
+    /// Rate of ~/gpio_states and of the sensors made of signals, Hz.
+    pub(crate) signals_rate: f64,
     /// True if the pose of the base is published on /tf, too.
     pub(crate) publish_tf: bool,
     /// Odometry frame; empty for that of the robot file.
@@ -43,6 +45,7 @@ impl Default for Settings {
             odom_rate: 50.0,
             diagnostics_rate: 1.0,
             feedback_rate: 20.0,
+            signals_rate: 50.0,
             publish_tf: true,
             odom_frame: String::new(),
             base_frame: String::new(),
@@ -100,6 +103,9 @@ const ENTRIES: &[Entry] = &[
         field: Field::Flag { get: |s| &mut s.publish_tf, fixed: false },
     },
     text("scan_frame", "Frame of /scan.", |s| &mut s.scan_frame),
+    number("signals_rate", "Of signals and the sensors made of them, Hz.", 0.1, 1000.0, |s| {
+        &mut s.signals_rate
+    }),
     Entry {
         name: "use_sim_time",
         about: "Always false: a cycle's time is that of the machine.",

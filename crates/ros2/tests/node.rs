@@ -71,6 +71,45 @@ fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
     assert_eq!(rests(), rest);
 }
 
+/// control_msgs/DynamicInterfaceGroupValues.
+#[derive(Clone, Debug, Deserialize)]
+struct GroupValues {
+    _stamp: (i32, u32),
+    _frame: String,
+    groups: Vec<String>,
+    values: Vec<(Vec<String>, Vec<f64>)>,
+}
+
+/// geometry_msgs/WrenchStamped.
+#[derive(Clone, Debug, Deserialize)]
+struct Wrench {
+    stamp: (i32, u32),
+    frame: String,
+    wrench: [f64; 6],
+}
+
+#[test]
+fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wrench() {
+    let (folder, domain) = (Folder::new("signals"), domain(3));
+    let cycle = Cycle::start(&folder.0);
+    let _node = Node::start(&folder.0, cycle.path(), domain);
+    let peer = Peer::join(domain);
+    let mut states = peer.reader::<GroupValues>(
+        "rt/onbeat/gpio_states",
+        "control_msgs::msg::dds_::DynamicInterfaceGroupValues_",
+    );
+    let got = until("signals", || states.take_next_sample().ok().flatten()).into_value();
+    assert_eq!(got.groups, ["lamps", "foot"]);
+    assert_eq!(got.values[0], (vec!["lamp".to_owned()], vec![1.0]));
+    assert_eq!(got.values[1].0[2..4], ["force.z", "torque.x"]);
+    assert_eq!(got.values[1].1, [1.0, -2.0, 300.0, 0.25, 0.5, -0.75]);
+    let mut wrenches =
+        peer.reader::<Wrench>("rt/left_foot/wrench", "geometry_msgs::msg::dds_::WrenchStamped_");
+    let got = until("a wrench", || wrenches.take_next_sample().ok().flatten()).into_value();
+    assert_eq!((got.frame.as_str(), got.wrench), ("sole", [1.0, -2.0, 300.0, 0.25, 0.5, -0.75]));
+    assert!(got.stamp.0 > 1_700_000_000, "{got:?}");
+}
+
 #[test]
 fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
     let (folder, domain) = (Folder::new("restart"), domain(1));

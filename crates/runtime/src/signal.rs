@@ -1,5 +1,6 @@
 //! Process data by name: found once, read and written in every cycle.
 
+mod array;
 mod error;
 mod handle;
 mod io;

@@ -20,7 +20,8 @@ use onbeat_runtime::cycle::{Cycle, CycleConfiguration, Ended};
 use onbeat_runtime::link::{DirectLink, Link};
 use onbeat_runtime::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
 use onbeat_runtime::stop::StopHandle;
-use simulator::application::analogue::{self, AnalogueInputs, Signal as Level};
+use simulator::application::Signal as Level;
+use simulator::application::analogue::{self, AnalogueInputs};
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};
@@ -483,6 +484,46 @@ fn a_forced_input_is_what_the_controller_sees_and_shows() {
     assert_eq!(played.levels, [0, 1, 0]);
 }
 
+/// Two lamps and two levels by one name each.
+fn arrays() -> Vec<Signal> {
+    let output = || Flow::Output(OutputBehaviour::default());
+    let level = |name, bit| signal(name, ANALOGUE, bit, ValueType::Signed(16), Flow::Input);
+    vec![
+        signal("lamps[0]", LAMPS, 0, ValueType::Bool, output()),
+        signal("lamps[1]", LAMPS, 1, ValueType::Bool, output()),
+        level("levels.first", 16),
+        level("levels.second", 48),
+    ]
+}
+
+struct Arrays {
+    lamps: Option<[Output<bool>; 2]>,
+    levels: Option<[Input<i16>; 2]>,
+    seen: Sender<[i16; 2]>,
+}
+
+impl Controller for Arrays {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        (self.lamps, self.levels) = (Some(signals.outputs("lamps")?), Some(signals.inputs("levels")?));
+        Ok(())
+    }
+
+    fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
+        io.set_all(self.lamps.unwrap(), [false, true]);
+        self.seen.send(io.get_all(self.levels.unwrap())).unwrap();
+    }
+}
+
+#[test]
+fn an_array_is_read_and_set_as_one() {
+    let (seen, told) = channel();
+    let (cycle, levels) =
+        cycle(arrays(), &[], 60, |_, _| Box::new(Arrays { lamps: None, levels: None, seen }));
+    assert_eq!(cycle.unwrap().run(&StopHandle::new()).failure, None);
+    assert_eq!(told.try_iter().last(), Some([100, -2000]));
+    assert_eq!(*levels.lock().unwrap(), [0, 2, 0]);
+}
+
 type Ask = fn(&Signals) -> Result<(), SignalError>;
 
 /// Asks for signals as it is told.
@@ -530,6 +571,26 @@ fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
         let (cycle, _) = cycle(with_outside(), &[], 1, |_, _| Box::new(Asking(ask)));
         let error = cycle.map(drop).unwrap_err().to_string();
         assert!(error.starts_with("the controller cannot start: ") && error.contains(sentence), "{error}");
+    }
+    let asked: [(Ask, &str); 4] = [
+        (|it| it.inputs::<i16, 3>("levels").map(drop), "signal \"levels\" has 2 elements, expected 3"),
+        (
+            |it| it.inputs::<i16, 2>("level").map(drop),
+            "no input is called \"level\"; near it: \"levels.first\"",
+        ),
+        (
+            |it| it.inputs::<i16, 1>("levels.first").map(drop),
+            "signal \"levels.first\" has no elements, expected 1",
+        ),
+        (
+            |it| it.inputs::<u16, 2>("levels").map(drop),
+            "signal \"levels.first\" is int16, which u16 does not take",
+        ),
+    ];
+    for (ask, sentence) in asked {
+        let (cycle, _) = cycle(arrays(), &[], 1, |_, _| Box::new(Asking(ask)));
+        let error = cycle.map(drop).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{error}");
     }
     let outside = vec![signal("far", LAMPS, 8, ValueType::Bool, Flow::Output(OutputBehaviour::default()))];
     let (cycle, _) = cycle(outside, &[], 1, |_, _| Box::new(Asking(|_| Ok(()))));

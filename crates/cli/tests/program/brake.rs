@@ -74,9 +74,9 @@ fn beats(capture: &[u8]) -> Vec<Beat> {
     let fmmus = fmmus(capture);
     let one = |length: u16, direction: FmmuDirection| {
         let is = |fmmu: &&Fmmu| (fmmu.length, fmmu.direction) == (length, direction);
-        *fmmus.iter().find(is).expect("its process data")
+        *fmmus.iter().filter(is).min_by_key(|fmmu| fmmu.logical_address).expect("its process data")
     };
-    // The lamps have the one byte of outputs; the drive has eight, and six of inputs.
+    // The lamps have the one byte of outputs; the drive has eight, as the first of several, and six of inputs.
     let lamps = one(1, FmmuDirection::Write);
     let (sent, reported) = (one(8, FmmuDirection::Write), one(6, FmmuDirection::Read));
     let beat = |(time_ns, _, frame)| {
@@ -85,7 +85,8 @@ fn beats(capture: &[u8]) -> Vec<Beat> {
             time_ns,
             state: Statusword(u16::from_le_bytes([reported[4], reported[5]])).state(),
             target: i32::from_le_bytes([sent[0], sent[1], sent[2], sent[3]]),
-            outputs: mapped(frame, lamps)?[0],
+            // Without the green lamp.
+            outputs: mapped(frame, lamps)?[0] & !(1 << 1),
         })
     };
     frames(capture).filter(|(_, came_back, _)| *came_back).filter_map(beat).collect()

@@ -299,3 +299,47 @@ fn a_signal_that_the_bus_does_not_have_is_named_with_its_line_and_the_bus_is_lef
     let sentence = "channel 5 for the signal \"far\", expected 1 to 4, the input channels of \"switches\": correct channel";
     assert!(ran.stderr.contains(&place) && ran.stderr.contains(sentence), "{}", ran.stderr);
 }
+
+#[test]
+fn the_terminals_of_the_station_show_their_values() {
+    let arguments = ["run", "examples/io-station.toml", "--cycles", "1500", "--json", "--no-seam"];
+    let end = run(&arguments).json();
+    let signal = signals_of(&end);
+    let number = |name: &str| signal(name)["value"].as_f64().expect("a number");
+    // The probe measures the valve, which begins at 2.5 V.
+    assert!((number("valve") - 2.5).abs() < 1e-3, "{}", number("valve"));
+    assert_eq!(number("valve pressure"), number("valve"));
+    // The encoder on the spindle's other end has turned with it, a little behind.
+    let position = number("spindle.position actual value") / 1_048_576.0 * std::f64::consts::TAU;
+    let turned = number("spindle turned");
+    assert!(position.abs() > 0.1 && (turned - position).abs() < 0.1, "{turned} rad, {position} rad");
+    assert!(["force.x", "force.y", "force.z"].iter().all(|name| number(name).abs() <= 10.0));
+    assert!(number("force.x") != 0.0 && number("torque.z") != 0.0);
+    assert!(number("forces.Sample counter") > 100.0 && signal("force.x")["unit"] == "N");
+}
+
+#[test]
+fn the_sensors_of_the_humanoid_are_there_by_name() {
+    let _alone = alone();
+    let socket = std::env::temp_dir().join(format!("onbeat-hum-{}", std::process::id())).join("h.sock");
+    let mut command = onbeat();
+    command.args(["run", "examples/humanoid-59.toml", "--for", "20s", "--json", "--period", "10ms"]);
+    command.args(["--seam", socket.to_str().unwrap()]);
+    let cycle = Running::start(command);
+    await_beats(cycle.id(), 50);
+    let mut command = onbeat();
+    command.args(["io", "get", "left foot force.z", "right wrist torque.x", "acceleration.y"]);
+    command.args(["magnetic field.z", "--json", "--cycle", socket.to_str().unwrap()]);
+    let got = finished(command).json();
+    let signal = signals_of(&got);
+    let units = ["N", "N m", "m/s2", "uT"];
+    let names = ["left foot force.z", "right wrist torque.x", "acceleration.y", "magnetic field.z"];
+    for (name, unit) in names.into_iter().zip(units) {
+        let it = signal(name);
+        assert_eq!((&it["unit"], &it["direction"]), (&unit.into(), &"input".into()), "{it}");
+        assert!(it["value"].as_f64().is_some_and(|value| value != 0.0), "{it}");
+    }
+    assert!(signal("left foot force.z")["value"].as_f64().is_some_and(|force| force.abs() <= 40.0));
+    Command::new("kill").args(["-INT", &cycle.id().to_string()]).status().expect("kill");
+    cycle.finish();
+}

@@ -217,7 +217,8 @@ impl Builder {
             index: entry.index,
             sub_index: entry.sub_index,
             name: self.string(&entry.name),
-            data_type: data_type(entry),
+            // The low byte: those of ETG.1000.6, Table 64 have no more.
+            data_type: entry.data_type as u8,
             bit_length: entry.bit_length,
             flags: 0,
         };
@@ -229,19 +230,6 @@ impl Builder {
             name: self.string(&pdo.name),
             flags: if pdo.fixed { SiiPdo::FLAG_FIXED } else { 0 },
         }
-    }
-}
-
-/// The unsigned type of an entry's length (ETG.1020, "base data types"); 0 for padding and odd lengths.
-fn data_type(entry: &PdoEntry) -> u8 {
-    match (entry.index, entry.bit_length) {
-        (0, _) => 0,
-        (_, 1) => 0x01,
-        (_, 8) => 0x05,
-        (_, 16) => 0x06,
-        (_, 32) => 0x07,
-        (_, 64) => 0x1B,
-        _ => 0,
     }
 }
 

@@ -259,6 +259,7 @@ impl SiiPdo {
             index: entry.index,
             sub_index: entry.sub_index,
             bit_length: entry.bit_length,
+            data_type: entry.data_type.into(),
             name: string(entry.name),
         };
         pdo::Pdo {

@@ -49,8 +49,9 @@ pub enum Mover {
 
 /// The seam of `robot`, called `name`.
 pub fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Result<Seam, Error> {
-    let described = signals::described(robot, signals);
-    let mut builder = Builder::new(name, &Description { signals: described, ..description(robot, mover)? });
+    let (sensors, described) = (signals::sensors(robot, signals), signals::described(robot, signals));
+    let described = Description { signals: described, sensors, ..description(robot, mover)? };
+    let mut builder = Builder::new(name, &described);
     if robot.seam.force {
         builder.forces(signals);
     }
@@ -103,6 +104,7 @@ pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
         urdf: urdf.transpose()?,
         sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
         signals: Vec::new(),
+        sensors: Vec::new(),
         ports: Vec::new(),
     })
 }

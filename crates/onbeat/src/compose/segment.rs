@@ -1,19 +1,24 @@
 //! The simulated SubDevices of a robot, and the cables between them.
 
+use std::collections::HashMap;
+use std::f64::consts::TAU;
 use std::fs;
 use std::path::Path;
 
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::sii;
-use robot::{Application, Robot, ServoDrivePlant, Simulation, SubDevice};
+use robot::{AnalogueSource, Application, EncoderSource, Robot, ServoDrivePlant, Simulation, SubDevice};
 use simulator::Segment;
-use simulator::application::analogue::{self, AnalogueInputs, Signal};
+use simulator::application::analogue::{self, AnalogueInputs};
+use simulator::application::analogue_output::{self, AnalogueOutputs};
 use simulator::application::digital::{DigitalInputs, DigitalOutputs, Wires};
+use simulator::application::encoder::{self, Encoders};
+use simulator::application::force_torque::{self, ForceTorqueSensor};
 use simulator::application::servo::{self, PlantParameters, ServoDescription, ServoDrive};
 use simulator::application::sii::{
     SiiDescription, coupler, digital_inputs, digital_outputs, pdos, with_coe,
 };
-use simulator::application::{self, NoApplication};
+use simulator::application::{self, Level, NoApplication, Signal};
 use simulator::coe::DeviceDescription;
 use simulator::segment::Attachment;
 use simulator::{EscDescription, Oscillator};
@@ -27,6 +32,9 @@ const DRIFT_PPM: [f64; 5] = [0.0, 11.0, -17.0, 6.0, -20.0];
 pub fn segment(robot: &Robot) -> Result<Segment, Error> {
     // Inputs read what the outputs described last before them drive.
     let mut wires = Wires::new();
+    let mut levels: [Level; analogue_output::MAXIMUM_CHANNELS] = Default::default();
+    let shafts: HashMap<&str, Level> =
+        robot.bus.sub_devices.iter().map(|it| (it.name.as_str(), Level::default())).collect();
     let mut devices = Vec::new();
     let mut attachments = Vec::new();
     for (position, it) in robot.bus.sub_devices.iter().enumerate() {
@@ -44,9 +52,14 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
         if matches!(simulation.application, Application::DigitalOutputs { .. }) {
             wires = Wires::new();
         }
+        if matches!(simulation.application, Application::AnalogueOutput { .. }) {
+            levels = Default::default();
+        }
         let image = simulation.sii.as_deref().map(read_image).transpose()?;
         let description = description(it, &simulation.application, image.as_ref().map(|(_, image)| image));
-        let application = application(simulation, &description, &wires)
+        let shaft = |name: &str| shafts.get(name).cloned().unwrap_or_default();
+        let around = Around { wires: &wires, levels: &levels, own: shaft(&it.name), shaft: &shaft };
+        let application = application(simulation, &description, &around)
             .map_err(|error| place(&error, "correct the robot file"))?;
         let bytes = image.map_or_else(|| description.image().emit(), |(bytes, _)| bytes);
         let esc = EscDescription { oscillator: oscillator(position), ..EscDescription::default() };
@@ -72,8 +85,17 @@ fn description(it: &SubDevice, application: &Application, image: Option<&sii::Im
         Application::Coupler => coupler(identity, name),
         Application::DigitalOutputs { channels } => digital_outputs(identity, name, channels),
         Application::DigitalInputs { channels } => digital_inputs(identity, name, channels),
-        Application::AnalogueInput { channels } => {
+        Application::AnalogueInput { channels, .. } => {
             with_coe(identity, name, explicit.unwrap_or_else(|| analogue::mapping(channels.into())))
+        }
+        Application::AnalogueOutput { channels } => {
+            with_coe(identity, name, explicit.unwrap_or_else(|| analogue_output::mapping(channels.into())))
+        }
+        Application::Encoder { channels, .. } => {
+            with_coe(identity, name, explicit.unwrap_or_else(|| encoder::mapping(channels.into())))
+        }
+        Application::ForceTorqueSensor { .. } => {
+            with_coe(identity, name, explicit.unwrap_or_else(force_torque::mapping))
         }
         Application::ServoDrive(_) => {
             with_coe(identity, name, explicit.unwrap_or_else(servo::default_mapping))
@@ -99,23 +121,53 @@ fn assigned(mapping: &PdoMapping) -> PdoMapping {
     PdoMapping { outputs: at(&mapping.outputs, 2), inputs: at(&mapping.inputs, 3) }
 }
 
+/// Physical quantities beside a SubDevice, which it drives or reads.
+struct Around<'a> {
+    wires: &'a Wires,
+    levels: &'a [Level],
+    /// Its own shaft.
+    own: Level,
+    /// Shaft of the SubDevice of a name.
+    shaft: &'a dyn Fn(&str) -> Level,
+}
+
 fn application(
     simulation: &Simulation,
     sii: &SiiDescription,
-    wires: &Wires,
+    around: &Around<'_>,
 ) -> Result<Box<dyn application::Application>, application::DescriptionError> {
+    let device = || DeviceDescription::new(sii.identity, &sii.name);
+    let wires = around.wires;
     Ok(match &simulation.application {
         Application::Coupler => Box::new(NoApplication),
         Application::DigitalOutputs { channels } => {
             Box::new(DigitalOutputs::new(*channels, wires.clone())?)
         }
         Application::DigitalInputs { channels } => Box::new(DigitalInputs::new(*channels, wires.clone())?),
-        Application::AnalogueInput { channels } => {
-            let device = DeviceDescription::new(sii.identity, &sii.name);
-            let signals: Vec<_> = (0..*channels).map(signal).collect();
-            Box::new(AnalogueInputs::new(&device, &signals)?)
+        Application::AnalogueInput { channels, source } => {
+            let signals: Vec<_> =
+                (0..*channels).map(|channel| analogue_signal(channel, *source, around.levels)).collect();
+            Box::new(AnalogueInputs::new(&device(), &signals)?)
         }
-        Application::ServoDrive(plant) => Box::new(ServoDrive::new(&servo_description(sii, plant))?),
+        Application::AnalogueOutput { channels } => {
+            let driven = &around.levels[..usize::from(*channels).min(around.levels.len())];
+            Box::new(AnalogueOutputs::new(&device(), driven)?)
+        }
+        Application::Encoder { channels, source } => {
+            let signals: Vec<_> = (0..*channels).map(|_| counts(source, around.shaft)).collect();
+            Box::new(Encoders::new(&device(), &signals)?)
+        }
+        Application::ForceTorqueSensor { amplitude, frequency } => {
+            let axes = [0, 1, 2, 3, 4, 5];
+            let signals = axes.map(|axis| {
+                let amplitude = if axis < 3 { *amplitude } else { 0.1 * amplitude };
+                course(axis, false, [0.0, amplitude, *frequency])
+            });
+            Box::new(ForceTorqueSensor::new(&device(), signals)?)
+        }
+        Application::ServoDrive(plant) => {
+            Box::new(ServoDrive::new(&servo_description(sii, plant))?.with_shaft(around.own.clone()))
+        }
     })
 }
 
@@ -135,10 +187,40 @@ fn servo_description(sii: &SiiDescription, plant: &ServoDrivePlant) -> ServoDesc
     }
 }
 
-/// Something to look at on every channel: half of full scale, each channel slower than the one before.
-fn signal(channel: u8) -> Signal {
+fn analogue_signal(channel: u8, source: AnalogueSource, outputs: &[Level]) -> Signal {
+    match source {
+        AnalogueSource::Course { ramp, offset, amplitude, frequency } => {
+            course(channel, ramp, [offset, amplitude, frequency])
+        }
+        AnalogueSource::Outputs => {
+            let level = outputs.get(usize::from(channel)).cloned().unwrap_or_default();
+            Signal::Level { level, scale: 1.0 }
+        }
+    }
+}
+
+/// Something to look at on every channel, each slower than the one before.
+fn course(channel: u8, ramp: bool, [offset, amplitude, frequency]: [f64; 3]) -> Signal {
     let number = f64::from(channel);
-    Signal::Sine { offset: 0.0, amplitude: 16_384.0, frequency: 1.0 / (1.0 + number), phase: number / 16.0 }
+    let frequency = frequency / (1.0 + number);
+    match ramp {
+        false => Signal::Sine { offset, amplitude, frequency, phase: number / 16.0 },
+        true => Signal::Ramp { from: offset - amplitude, to: offset + amplitude, frequency },
+    }
+}
+
+/// Counts of an encoder.
+fn counts(source: &EncoderSource, shaft: &dyn Fn(&str) -> Level) -> Signal {
+    /// Counts after which a counter begins again.
+    const WRAP: f64 = 4_294_967_296.0;
+    match source {
+        EncoderSource::Rate(rate) => {
+            Signal::Ramp { from: 0.0, to: WRAP.copysign(*rate), frequency: rate.abs() / WRAP }
+        }
+        EncoderSource::Shaft { sub_device, counts } => {
+            Signal::Level { level: shaft(sub_device), scale: f64::from(*counts) / TAU }
+        }
+    }
 }
 
 fn oscillator(position: usize) -> Oscillator {

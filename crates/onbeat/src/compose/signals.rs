@@ -1,6 +1,6 @@
 //! A robot's process data by name, once its bus is in PreOp.
 
-use bridge::description::{OUTSIDE, SignalDescription};
+use bridge::description::{OUTSIDE, SensorDescription, SignalDescription};
 use ethercat::main_device::MainDevice;
 use robot::Robot;
 use types::Signal;
@@ -35,6 +35,19 @@ pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
             Flow::Output(_) => Some("controller".to_owned()),
             Flow::Taken(writer) => Some(writer.clone()),
         },
+        named: robot.names_signal(&signal.name),
     };
     signals.iter().map(described).collect()
+}
+
+/// Sensors that those outside are told of.
+pub(crate) fn sensors(robot: &Robot, signals: &[Signal]) -> Vec<SensorDescription> {
+    let place = |name: &String| signals.iter().position(|signal| signal.name == *name);
+    let described = |sensor: &robot::Sensor| SensorDescription {
+        name: sensor.name.clone(),
+        kind: sensor.kind.name().to_owned(),
+        frame: sensor.frame.clone(),
+        signals: sensor.signals.iter().filter_map(place).collect(),
+    };
+    robot.sensors.iter().map(described).collect()
 }

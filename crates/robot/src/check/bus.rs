@@ -31,6 +31,12 @@ pub(super) fn bus(
         return Err(Problem::new(span, "a bus without SubDevices", "at least one", remedy));
     }
     sub_devices.check_groups()?;
+    for entry in &bus.sub_device {
+        let device = entry.get_ref().device.as_ref().and_then(|name| devices.get(name.get_ref()));
+        let own = entry.get_ref().simulate.as_ref();
+        let simulate = own.or(device.and_then(|device| device.simulate.as_ref()));
+        simulate.map(|simulate| simulation::follows(simulate, &sub_devices.list)).transpose()?;
+    }
     let replies = match bus.replies {
         file::Replies::ProcessedSource => Replies::ProcessedSource,
         file::Replies::UnchangedSource => Replies::UnchangedSource,

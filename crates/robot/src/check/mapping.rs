@@ -107,6 +107,7 @@ fn entry(entry: &Spanned<file::Entry>, pdo: u16, mapped: &mut HashSet<(u16, u8)>
         index: *index,
         sub_index: *sub_index,
         bit_length: bit_length as u8,
+        data_type: 0,
         name: name.clone().unwrap_or_default(),
     })
 }

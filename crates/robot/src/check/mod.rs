@@ -14,6 +14,7 @@ pub(crate) mod number;
 mod peripheral;
 mod repeat;
 mod seam;
+mod sensor;
 pub(crate) mod signal;
 mod simulation;
 mod startup;
@@ -43,6 +44,7 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides, source: Sour
     let axes = axis::axes(&document.axis, &bus, &cycle)?;
     let interlocks = interlock::interlocks(&document.interlock, &bus, &axes)?;
     signal::named(&document.signal, &bus)?;
+    let sensors = sensor::sensors(&document.sensor, &document.signal)?;
     let base = document.base.as_ref().map(|base| body::base(base, &axes)).transpose()?;
     let arm = document.arm.as_ref().map(|arm| body::arm(arm, &axes)).transpose()?;
     let controllers = controller::controllers(&document.controller.0, &axes, base.as_ref(), &cycle)?;
@@ -51,8 +53,20 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides, source: Sour
     let peripherals = peripheral::peripherals(&document.peripheral, &axes, &controllers, &seam)?;
     let Source { text, file } = source;
     let signals = Signals { named: document.signal, text: text.to_owned(), file: file.to_owned() };
-    let robot =
-        Robot { name, cycle, bus, axes, interlocks, signals, controllers, base, arm, seam, peripherals };
+    let robot = Robot {
+        name,
+        cycle,
+        bus,
+        axes,
+        interlocks,
+        signals,
+        sensors,
+        controllers,
+        base,
+        arm,
+        seam,
+        peripherals,
+    };
     signal::signals(&robot, |position| robot.bus.sub_devices[position].explicit_mapping())?;
     Ok(robot)
 }

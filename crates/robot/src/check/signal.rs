@@ -1,6 +1,7 @@
 //! Checks of signals: names for entries of the process data.
 
 mod behaviour;
+mod elements;
 mod entry;
 mod owner;
 mod value;
@@ -12,6 +13,7 @@ use toml::Spanned;
 use types::Signal;
 use types::signal::{Flow, OutputBehaviour};
 
+pub(crate) use self::elements::names;
 use self::entry::Found;
 use self::owner::Owners;
 use super::{Checked, number, readable_name};
@@ -22,14 +24,17 @@ use crate::nearest::nearest;
 
 /// Checks of what needs no process data.
 pub(super) fn named(entries: &[file::Signal], bus: &Bus) -> Checked<()> {
-    let mut names = HashSet::new();
+    let mut taken = HashSet::new();
     for entry in entries {
         readable_name(&entry.name)?;
-        let name = entry.name.get_ref();
-        if !names.insert(name) {
-            let found = format!("a second signal \"{name}\"");
-            return Err(Problem::new(entry.name.span(), found, "every name once", "give it another name"));
+        for name in names(entry)? {
+            if !taken.insert(name.clone()) {
+                let found = format!("a second signal \"{name}\"");
+                let remedy = "give it another name";
+                return Err(Problem::new(entry.name.span(), found, "every name once", remedy));
+            }
         }
+        let name = entry.name.get_ref();
         position(entry, bus)?;
         if entry.entry.is_some() == entry.channel.is_some() {
             let found = match entry.entry {
@@ -57,25 +62,28 @@ pub(crate) fn signals<'a>(
 ) -> Checked<Vec<Signal>> {
     let owners = Owners::of(robot, &mapping);
     let mut signals = Vec::new();
-    let mut taken: HashMap<Place, &str> = HashMap::new();
+    let mut taken: HashMap<Place, String> = HashMap::new();
     for entry in &robot.signals.named {
         let sub_device = position(entry, &robot.bus)?;
         let Some(mapping) = mapping(sub_device) else { continue };
-        let found = entry::find(entry, mapping)?;
-        let place = (sub_device, found.direction == Direction::Output, found.field.bit_offset);
-        let name = entry.name.get_ref();
-        if found.direction == Direction::Output {
-            let writer = owners.writer(sub_device, found.field).map(str::to_owned);
-            let writer = writer.or_else(|| taken.get(&place).map(|other| format!("signal \"{other}\"")));
-            if let Some(writer) = writer {
-                let found =
-                    format!("signal \"{name}\" on the output {}, which {writer} writes", found.entry);
-                let expected = "one writer for each output";
-                return Err(Problem::new(entry.place(), found, expected, "remove one of the two"));
+        let names = names(entry)?;
+        let all = entry::find_all(entry, names.len(), mapping)?;
+        for (name, found) in names.into_iter().zip(all) {
+            let place = (sub_device, found.direction == Direction::Output, found.field.bit_offset);
+            if found.direction == Direction::Output {
+                let writer = owners.writer(sub_device, found.field).map(str::to_owned);
+                let writer =
+                    writer.or_else(|| taken.get(&place).map(|other| format!("signal \"{other}\"")));
+                if let Some(writer) = writer {
+                    let found =
+                        format!("signal \"{name}\" on the output {}, which {writer} writes", found.entry);
+                    let expected = "one writer for each output";
+                    return Err(Problem::new(entry.place(), found, expected, "remove one of the two"));
+                }
             }
+            taken.insert(place, name.clone());
+            signals.push(signal(entry, name, sub_device, &found)?);
         }
-        taken.insert(place, name);
-        signals.push(signal(entry, sub_device, &found)?);
     }
     unnamed(robot, &mapping, &owners, &taken, &mut signals);
     Ok(signals)
@@ -84,10 +92,10 @@ pub(crate) fn signals<'a>(
 /// SubDevice, whether it is an output, and its first bit.
 type Place = (usize, bool, usize);
 
-fn signal(entry: &file::Signal, sub_device: usize, found: &Found<'_>) -> Checked<Signal> {
+fn signal(entry: &file::Signal, name: String, sub_device: usize, found: &Found<'_>) -> Checked<Signal> {
     let value_type = value::value_type(entry, found)?;
     let mut signal = Signal {
-        name: entry.name.get_ref().clone(),
+        name,
         sub_device,
         bit_offset: found.field.bit_offset,
         value_type,
@@ -106,7 +114,7 @@ fn unnamed<'a>(
     robot: &Robot,
     mapping: &impl Fn(usize) -> Option<&'a PdoMapping>,
     owners: &Owners,
-    taken: &HashMap<Place, &str>,
+    taken: &HashMap<Place, String>,
     signals: &mut Vec<Signal>,
 ) {
     let mut names: HashSet<String> = signals.iter().map(|signal| signal.name.clone()).collect();
@@ -172,5 +180,10 @@ impl file::Signal {
     fn place(&self) -> std::ops::Range<usize> {
         let entry = self.entry.as_ref().map(Spanned::span);
         entry.or(self.channel.as_ref().map(Spanned::span)).unwrap_or_else(|| self.name.span())
+    }
+
+    /// Place of its elements.
+    fn elements_place(&self) -> std::ops::Range<usize> {
+        self.elements.as_ref().map_or_else(|| self.place(), Spanned::span)
     }
 }

@@ -1,45 +1,158 @@
 //! Checks of the simulation of SubDevices.
 
+use std::ops::Range;
+
 use toml::Spanned;
 
 use super::{Checked, number};
-use crate::description::{Application, ServoDrivePlant, Simulation};
+use crate::description::{
+    AnalogueSource, Application, EncoderSource, ServoDrivePlant, Simulation, SubDevice,
+};
 use crate::error::Problem;
-use crate::file;
+use crate::file::{self, SimulateKind, SimulatedSource};
+use crate::nearest::nearest;
 
 pub(super) fn simulation(simulate: &Spanned<file::Simulate>) -> Checked<Simulation> {
-    use file::SimulateKind;
     let it = simulate.get_ref();
-    let drives_only = [
-        ("encoder_counts", it.encoder_counts.as_ref().map(Spanned::span)),
-        ("inertia", it.inertia.as_ref().map(Spanned::span)),
-        ("viscous_friction", it.viscous_friction.as_ref().map(Spanned::span)),
-        ("coulomb_friction", it.coulomb_friction.as_ref().map(Spanned::span)),
-        ("rated_torque", it.rated_torque.as_ref().map(Spanned::span)),
-        ("torque_limit", it.torque_limit.as_ref().map(Spanned::span)),
-        ("limit_switches", it.limit_switches.as_ref().map(Spanned::span)),
-    ];
-    let channels_only = [("channels", it.channels.as_ref().map(Spanned::span))];
-    let (has_channels, is_drive) = match it.kind {
-        SimulateKind::Coupler => (false, false),
-        SimulateKind::ServoDrive => (false, true),
-        _ => (true, false),
-    };
-    let misplaced = drives_only.into_iter().filter(|_| !is_drive);
-    let misplaced = misplaced.chain(channels_only.into_iter().filter(|_| !has_channels));
-    if let Some((key, span)) = misplaced.filter_map(|(key, span)| span.map(|span| (key, span))).next() {
-        let belongs = if key == "channels" { "digital or analogue channels" } else { "a servo_drive" };
-        let found = format!("{key} for another kind of application");
-        return Err(Problem::new(span, found, format!("{key} only beside {belongs}"), "remove it"));
-    }
+    misplaced(it)?;
     let application = match it.kind {
         SimulateKind::Coupler => Application::Coupler,
         SimulateKind::DigitalOutputs => Application::DigitalOutputs { channels: channels(simulate, 64)? },
         SimulateKind::DigitalInputs => Application::DigitalInputs { channels: channels(simulate, 64)? },
-        SimulateKind::AnalogueInput => Application::AnalogueInput { channels: channels(simulate, 16)? },
+        SimulateKind::AnalogueInput => {
+            Application::AnalogueInput { channels: channels(simulate, 16)?, source: analogue_source(it)? }
+        }
+        SimulateKind::AnalogueOutput => Application::AnalogueOutput { channels: channels(simulate, 16)? },
+        SimulateKind::Encoder => {
+            Application::Encoder { channels: channels(simulate, 2)?, source: encoder_source(it)? }
+        }
+        SimulateKind::ForceTorqueSensor => Application::ForceTorqueSensor {
+            amplitude: optional("amplitude", &it.amplitude, number::finite)?.unwrap_or(10.0),
+            frequency: optional("frequency", &it.frequency, number::not_negative)?.unwrap_or(0.5),
+        },
         SimulateKind::ServoDrive => Application::ServoDrive(plant(it)?),
     };
     Ok(Simulation { application, sii: it.sii.clone() })
+}
+
+/// Checks that no key belongs to another kind of application.
+fn misplaced(it: &file::Simulate) -> Checked<()> {
+    use SimulateKind::{AnalogueInput, Coupler, Encoder, ForceTorqueSensor, ServoDrive};
+    let drive: (&[SimulateKind], _) = (&[ServoDrive], "a servo_drive");
+    let signals: (&[SimulateKind], _) =
+        (&[AnalogueInput, ForceTorqueSensor], "an analogue_input or a force_torque_sensor");
+    let analogue: (&[SimulateKind], _) = (&[AnalogueInput], "an analogue_input");
+    let encoder: (&[SimulateKind], _) = (&[Encoder], "an encoder");
+    let keys = [
+        (
+            "encoder_counts",
+            span(&it.encoder_counts),
+            (&[ServoDrive, Encoder][..], "a servo_drive or an encoder"),
+        ),
+        ("inertia", span(&it.inertia), drive),
+        ("viscous_friction", span(&it.viscous_friction), drive),
+        ("coulomb_friction", span(&it.coulomb_friction), drive),
+        ("rated_torque", span(&it.rated_torque), drive),
+        ("torque_limit", span(&it.torque_limit), drive),
+        ("limit_switches", span(&it.limit_switches), drive),
+        ("source", span(&it.source), analogue),
+        ("offset", span(&it.offset), analogue),
+        ("amplitude", span(&it.amplitude), signals),
+        ("frequency", span(&it.frequency), signals),
+        ("rate", span(&it.rate), encoder),
+        ("follows", span(&it.follows), encoder),
+    ];
+    let wrong = |key: &str, place, belongs| {
+        let found = format!("{key} for another kind of application");
+        Err(Problem::new(place, found, format!("{key} only beside {belongs}"), "remove it"))
+    };
+    if let (Some(place), Coupler | ServoDrive | ForceTorqueSensor) = (span(&it.channels), it.kind) {
+        return wrong("channels", place, "digital or analogue channels, or encoders");
+    }
+    for (key, place, (kinds, belongs)) in keys {
+        if let Some(place) = place.filter(|_| !kinds.contains(&it.kind)) {
+            return wrong(key, place, belongs);
+        }
+    }
+    Ok(())
+}
+
+fn span<T>(value: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    value.as_ref().map(Spanned::span)
+}
+
+fn optional(
+    key: &str,
+    value: &Option<Spanned<f64>>,
+    check: fn(&str, &Spanned<f64>) -> Checked<f64>,
+) -> Checked<Option<f64>> {
+    value.as_ref().map(|value| check(key, value)).transpose()
+}
+
+/// Measured quantity, by default a sine of half of full scale.
+fn analogue_source(it: &file::Simulate) -> Checked<AnalogueSource> {
+    let source = it.source.as_ref().map(|source| *source.get_ref());
+    if source == Some(SimulatedSource::Outputs) {
+        let keys = [("amplitude", &it.amplitude), ("frequency", &it.frequency), ("offset", &it.offset)];
+        return match keys.into_iter().find_map(|(key, value)| Some((key, span(value)?))) {
+            None => Ok(AnalogueSource::Outputs),
+            Some((key, place)) => {
+                let found = format!("{key} beside source = \"outputs\"");
+                let expected = format!("{key} only with source = \"sine\" or \"ramp\"");
+                Err(Problem::new(place, found, expected, "remove one of the two"))
+            }
+        };
+    }
+    Ok(AnalogueSource::Course {
+        ramp: source == Some(SimulatedSource::Ramp),
+        offset: optional("offset", &it.offset, number::finite)?.unwrap_or(0.0),
+        amplitude: optional("amplitude", &it.amplitude, number::finite)?.unwrap_or(16_384.0),
+        frequency: optional("frequency", &it.frequency, number::not_negative)?.unwrap_or(1.0),
+    })
+}
+
+/// Counted quantity, by default 1000 counts a second.
+fn encoder_source(it: &file::Simulate) -> Checked<EncoderSource> {
+    let counts =
+        number::optional_whole("encoder_counts", it.encoder_counts.as_ref(), 1..=i64::from(u32::MAX))?;
+    match (&it.follows, &it.rate, &it.encoder_counts) {
+        (Some(follows), Some(rate), _) => {
+            let found = format!("rate beside follows = \"{}\"", follows.get_ref());
+            let expected = "counts of its own, or those of a shaft";
+            Err(Problem::new(rate.span(), found, expected, "remove one of the two"))
+        }
+        (Some(follows), None, _) => Ok(EncoderSource::Shaft {
+            sub_device: follows.get_ref().clone(),
+            counts: counts.map_or(4096, |counts| counts as u32),
+        }),
+        (None, _, Some(counts)) => {
+            let found = "encoder_counts of an encoder that follows no shaft";
+            Err(Problem::new(counts.span(), found, "rate, or encoder_counts with follows", "add follows"))
+        }
+        (None, rate, None) => {
+            Ok(EncoderSource::Rate(optional("rate", rate, number::finite)?.unwrap_or(1000.0)))
+        }
+    }
+}
+
+/// Checks that an encoder follows the shaft of a simulated servo drive.
+pub(super) fn follows(simulate: &Spanned<file::Simulate>, bus: &[SubDevice]) -> Checked<()> {
+    let Some(follows) = &simulate.get_ref().follows else { return Ok(()) };
+    let drives = || {
+        let is_drive = |it: &&SubDevice| {
+            let application = it.simulation.as_ref().map(|simulation| &simulation.application);
+            matches!(application, Some(Application::ServoDrive(_)))
+        };
+        bus.iter().filter(is_drive).map(|it| it.name.as_str())
+    };
+    let wanted = follows.get_ref();
+    if drives().any(|name| name == wanted) {
+        return Ok(());
+    }
+    let remedy = nearest(wanted, drives())
+        .map_or("correct follows".to_owned(), |nearest| format!("did you mean \"{nearest}\"?"));
+    let found = format!("follows = \"{wanted}\"");
+    Err(Problem::new(follows.span(), found, "the name of a SubDevice simulated as servo_drive", remedy))
 }
 
 fn channels(simulate: &Spanned<file::Simulate>, most: i64) -> Checked<u8> {

@@ -92,9 +92,62 @@ pub enum Application {
     AnalogueInput {
         /// Number of channels; 1 to 16.
         channels: u8,
+        /// Measured quantity.
+        source: AnalogueSource,
+    },
+    /// Analogue outputs of 16 bits.
+    AnalogueOutput {
+        /// Number of channels; 1 to 16.
+        channels: u8,
+    },
+    /// Incremental encoders with counters of 32 bits.
+    Encoder {
+        /// Number of channels; 1 or 2.
+        channels: u8,
+        /// Counted quantity.
+        source: EncoderSource,
+    },
+    /// A force-torque sensor with six values of 32 bits.
+    ForceTorqueSensor {
+        /// Largest force in N; of the torques a tenth, in N m.
+        amplitude: f64,
+        /// Of the first one, in Hz; each of the others is slower than the one before.
+        frequency: f64,
     },
     /// A CiA 402 servo drive with a motor on it.
     ServoDrive(ServoDrivePlant),
+}
+
+/// Measured quantity of simulated analogue inputs, in digits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AnalogueSource {
+    /// A sine on each, or a ramp from one end to the other.
+    Course {
+        /// True for ramps.
+        ramp: bool,
+        /// Value in the middle.
+        offset: f64,
+        /// Largest distance from it.
+        amplitude: f64,
+        /// Of the first one, in Hz; each of the others is slower than the one before.
+        frequency: f64,
+    },
+    /// Analogue output of the same number, of those described last before.
+    Outputs,
+}
+
+/// Counted quantity of simulated encoders.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EncoderSource {
+    /// Counts a second.
+    Rate(f64),
+    /// Shaft of a simulated servo drive.
+    Shaft {
+        /// Its SubDevice.
+        sub_device: String,
+        /// Counts a revolution.
+        counts: u32,
+    },
 }
 
 /// The motor, its load and its encoder.

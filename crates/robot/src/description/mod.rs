@@ -10,15 +10,19 @@ mod controller;
 mod cycle;
 mod peripheral;
 mod seam;
+mod sensor;
 mod signal;
 
 pub use axis::{Axis, DriveHoming, Homing, ModeObject, ObjectDirection, mode_objects};
 pub use body::{Arm, Base, BaseKind};
-pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
+pub use bus::{
+    AnalogueSource, Application, Bus, EncoderSource, Parent, ServoDrivePlant, Simulation, SubDevice,
+};
 pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
 pub use cycle::Cycle;
 pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};
+pub use sensor::{Sensor, SensorKind};
 pub use signal::Signals;
 pub use types::{
     AfterOutage, CyclicMode, DigitalOutput, FrameOrder, Interlock, InterlockKind, OnStale, OverrunPolicy,
@@ -40,6 +44,8 @@ pub struct Robot {
     pub interlocks: Vec<Interlock>,
     /// Signals that the file names; see [`Robot::signals`].
     pub signals: Signals,
+    /// Signals that together are a measurement.
+    pub sensors: Vec<Sensor>,
     /// Controllers; the first one is active at the start. At least one.
     pub controllers: Vec<Controller>,
     /// Mobile base, if there is one.

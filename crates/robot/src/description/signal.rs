@@ -26,4 +26,11 @@ impl Robot {
         let Signals { text, file, .. } = &self.signals;
         check::signal::signals(self, mapping).map_err(|problem| FileError::at(text, file, problem))
     }
+
+    /// True if the robot file gives a signal this name.
+    #[must_use]
+    pub fn names_signal(&self, name: &str) -> bool {
+        let names = self.signals.named.iter().filter_map(|signal| check::signal::names(signal).ok());
+        names.flatten().any(|named| named == name)
+    }
 }

@@ -156,6 +156,21 @@ pub(crate) struct Simulate {
     pub(crate) rated_torque: Option<Spanned<f64>>,
     pub(crate) torque_limit: Option<Spanned<f64>>,
     pub(crate) limit_switches: Option<Spanned<[f64; 2]>>,
+    pub(crate) source: Option<Spanned<SimulatedSource>>,
+    pub(crate) amplitude: Option<Spanned<f64>>,
+    pub(crate) frequency: Option<Spanned<f64>>,
+    pub(crate) offset: Option<Spanned<f64>>,
+    pub(crate) rate: Option<Spanned<f64>>,
+    pub(crate) follows: Option<Spanned<String>>,
+}
+
+/// `source = "..."` of analogue inputs
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SimulatedSource {
+    Sine,
+    Ramp,
+    Outputs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -165,6 +180,9 @@ pub(crate) enum SimulateKind {
     DigitalOutputs,
     DigitalInputs,
     AnalogueInput,
+    AnalogueOutput,
+    Encoder,
+    ForceTorqueSensor,
     ServoDrive,
 }
 

@@ -9,6 +9,7 @@ mod controller;
 mod interlock;
 mod peripheral;
 mod seam;
+mod sensor;
 mod signal;
 
 use std::collections::BTreeMap;
@@ -21,13 +22,14 @@ use types::{AfterOutage, FrameOrder, OverrunPolicy};
 pub(crate) use axis::{Axis, Brake, BrakeOutput, FollowingError, Homing, Limits};
 pub(crate) use body::{Arm, Base, BaseKind, BaseLimits};
 pub(crate) use bus::{
-    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind, Startup,
-    SubDevice, Watchdog,
+    Bus, Device, DistributedClock, Entry, Pdo, Pdos, Repeated, Replies, Simulate, SimulateKind,
+    SimulatedSource, Startup, SubDevice, Watchdog,
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::Interlock;
 pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
 pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
+pub(crate) use sensor::{Sensor, SensorKind};
 pub(crate) use signal::{Signal, SignalDirection, SignalEntry, SignalWriter};
 
 /// The whole file.
@@ -45,6 +47,8 @@ pub(crate) struct Document {
     pub(crate) interlock: Vec<Interlock>,
     #[serde(default)]
     pub(crate) signal: Vec<Signal>,
+    #[serde(default)]
+    pub(crate) sensor: Vec<Sensor>,
     #[serde(default)]
     pub(crate) controller: Controllers,
     pub(crate) base: Option<Spanned<Base>>,

@@ -9,6 +9,7 @@ pub(crate) struct Signal {
     pub(crate) sub_device: Spanned<String>,
     pub(crate) entry: Option<Spanned<SignalEntry>>,
     pub(crate) channel: Option<Spanned<i64>>,
+    pub(crate) elements: Option<Spanned<toml::Value>>,
     pub(crate) direction: Option<SignalDirection>,
     #[serde(rename = "type")]
     pub(crate) value_type: Option<Spanned<String>>,

@@ -48,6 +48,20 @@ pub(crate) struct TwistStamped {
     pub(crate) twist: Twist,
 }
 
+/// geometry_msgs/Wrench: N and N m.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Wrench {
+    pub(crate) force: Vector3,
+    pub(crate) torque: Vector3,
+}
+
+/// geometry_msgs/WrenchStamped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WrenchStamped {
+    pub(crate) header: Header,
+    pub(crate) wrench: Wrench,
+}
+
 /// geometry_msgs/Pose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Pose {

@@ -16,13 +16,16 @@ use super::basic::{
 };
 use super::geometry::{
     Covariance, Odometry, Pose, PoseWithCovariance, Quaternion, TfMessage, Transform, TransformStamped,
-    Twist, TwistStamped, TwistWithCovariance, Vector3,
+    Twist, TwistStamped, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
 };
 use super::parameter::{
     FloatingPointRange, IntegerRange, ListParametersRequest, ListParametersResult, Log, NamesRequest,
     Parameter, ParameterDescriptor, ParameterValue, SetParametersRequest,
 };
-use super::sensor::{DiagnosticArray, DiagnosticStatus, Imu, JointState, KeyValue, LaserScan};
+use super::sensor::{
+    DiagnosticArray, DiagnosticStatus, DynamicInterfaceGroupValues, Imu, InterfaceValue, JointState,
+    KeyValue, LaserScan, Temperature,
+};
 use super::service::{ChainConnection, ControllerState, SetBoolRequest, SwitchControllerRequest};
 use super::trajectory::{
     FollowFeedback, FollowGoal, FollowResult, JointComponentTolerance, JointTolerance, JointTrajectory,
@@ -180,6 +183,23 @@ fn sensor_messages_are_the_bytes_cyclone_makes() {
         linear_acceleration_covariance: numbers(18),
     };
     same("Imu", &imu);
+    let force = Vector3 { x: 1.0, y: -2.0, z: 30.5 };
+    let wrench = Wrench { force, torque: Vector3 { x: 0.25, y: 0.0, z: -0.125 } };
+    same("WrenchStamped", &WrenchStamped { header: header(), wrench });
+    same("Temperature", &Temperature { header: header(), temperature: 36.5, variance: 0.0 });
+    let group = |names: &[&str], values: &[f64]| InterfaceValue {
+        interface_names: texts(names),
+        values: values.to_vec(),
+    };
+    let signals = DynamicInterfaceGroupValues {
+        header: header(),
+        interface_groups: texts(&["lamps", "sensors"]),
+        interface_values: vec![
+            group(&["lamp green"], &[1.0]),
+            group(&["tank level", "force.x"], &[42.5, -0.5]),
+        ],
+    };
+    same("DynamicInterfaceGroupValues", &signals);
     let scan = LaserScan {
         header: header(),
         angle_min: -1.0,

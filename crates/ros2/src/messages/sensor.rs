@@ -1,4 +1,4 @@
-//! sensor_msgs and diagnostic_msgs.
+//! sensor_msgs, diagnostic_msgs, and the signals of control_msgs.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,30 @@ pub(crate) struct Imu {
     pub(crate) angular_velocity_covariance: [f64; 9],
     pub(crate) linear_acceleration: Vector3,
     pub(crate) linear_acceleration_covariance: [f64; 9],
+}
+
+/// sensor_msgs/Temperature: degrees Celsius; a variance of 0 is not known.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Temperature {
+    pub(crate) header: Header,
+    pub(crate) temperature: f64,
+    pub(crate) variance: f64,
+}
+
+/// control_msgs/DynamicInterfaceGroupValues.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DynamicInterfaceGroupValues {
+    pub(crate) header: Header,
+    pub(crate) interface_groups: Vec<String>,
+    /// Those of each group.
+    pub(crate) interface_values: Vec<InterfaceValue>,
+}
+
+/// control_msgs/InterfaceValue.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct InterfaceValue {
+    pub(crate) interface_names: Vec<String>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// sensor_msgs/LaserScan: rad, s, m.

@@ -9,6 +9,7 @@
 //! | [`parameters`] | services of parameters |
 //! | [`states`] | /joint_states, /odom, /tf, /robot_description |
 //! | [`sensors`] | /imu, /scan |
+//! | [`signals`] | ~/gpio_states, and the signals that are a sensor's |
 //! | [`diagnostics`] | /diagnostics |
 //!
 //! Each part is a struct with its readers and writers, made from [`Endpoints`], and a `poll` that is called
@@ -21,6 +22,7 @@ pub(crate) mod control;
 pub(crate) mod diagnostics;
 pub(crate) mod parameters;
 pub(crate) mod sensors;
+pub(crate) mod signals;
 pub(crate) mod states;
 pub(crate) mod trajectories;
 pub(crate) mod turn;

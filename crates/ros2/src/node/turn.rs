@@ -15,6 +15,7 @@ use super::control::Control;
 use super::diagnostics::Diagnostics;
 use super::parameters::Parameters;
 use super::sensors::Sensors;
+use super::signals::Signals;
 use super::states::States;
 use super::trajectories::Trajectories;
 use super::{Endpoints, Moment, Timer};
@@ -116,6 +117,7 @@ struct Node {
     parameters: Parameters,
     states: States,
     sensors: Sensors,
+    signals: Signals,
     diagnostics: Diagnostics,
     poll: Poll,
     participant: Participant,
@@ -143,6 +145,7 @@ impl Node {
             parameters: Parameters::new(endpoints)?,
             states: States::new(endpoints, &description)?,
             sensors: Sensors::new(endpoints, &description)?,
+            signals: Signals::new(endpoints, &description)?,
             diagnostics: Diagnostics::new(endpoints)?,
             poll: Poll::new()?,
             description,
@@ -198,6 +201,7 @@ impl Node {
             self.parameters.poll(moment);
             self.states.poll(moment, now);
             self.sensors.poll(moment, now);
+            self.signals.poll(moment, now);
             self.diagnostics.poll(moment, now);
             if let Some(robot) = &mut robot {
                 robot.release_if_idle(voice);
@@ -222,7 +226,10 @@ impl Node {
         }
         let mut due = self.diagnostics.next();
         if attached {
-            due = due.min(self.states.next()).min(self.trajectories.next().unwrap_or(u64::MAX));
+            due = due
+                .min(self.states.next())
+                .min(self.signals.next())
+                .min(self.trajectories.next().unwrap_or(u64::MAX));
         }
         let longest = if self.trajectories.is_pressed() { PRESSED } else { LONGEST };
         let rest = Duration::from_nanos(due.saturating_sub(monotonic_ns())).min(longest);

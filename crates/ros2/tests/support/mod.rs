@@ -11,10 +11,13 @@ use std::time::{Duration, Instant};
 
 use bridge::channel::Kind;
 use bridge::command::Read;
-use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use bridge::description::{
+    AxisDescription, BaseDescription, ControllerDescription, Description, SensorDescription,
+    SignalDescription,
+};
 use bridge::message::control;
 use bridge::seam::{Builder, Door};
-use bridge::state::{Axis, Freshness, State};
+use bridge::state::{Axis, Freshness, Signal, State};
 use rustdds::no_key::{DataReaderCdr, DataWriterCdr};
 use rustdds::policy::{Durability, History, Reliability};
 use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
@@ -61,6 +64,10 @@ impl Cycle {
             let mut command = ends.command.blank();
             let mut state = State { axes: vec![Axis::default(); 2], ..State::default() };
             state.bus.stage = 7;
+            // A lamp that is on, and a foot that is stood on.
+            let forces = [1.0, -2.0, 300.0, 0.25, 0.5, -0.75].map(f64::to_bits);
+            let words = [1].into_iter().chain(forces);
+            state.signals = words.map(|word| Signal { word, fresh: true, forced: false }).collect();
             while !stopped.load(Ordering::Relaxed) {
                 let now = now_ns();
                 if ends.command.newest(&mut command) == Read::New {
@@ -120,7 +127,24 @@ fn description() -> Description {
         velocity_limit: 20.0,
         effort_limit: 5.0,
     };
+    let signal = |name: &str, sub_device: &str, kind: &str, direction: &str| SignalDescription {
+        name: name.into(),
+        sub_device: sub_device.into(),
+        kind: kind.into(),
+        direction: direction.into(),
+        named: true,
+        ..SignalDescription::default()
+    };
+    let forces = ["force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"];
+    let forces = forces.map(|name| signal(name, "foot", "real", "input"));
     Description {
+        signals: [signal("lamp", "lamps", "bool", "output")].into_iter().chain(forces).collect(),
+        sensors: vec![SensorDescription {
+            name: "left_foot".into(),
+            kind: "force_torque".into(),
+            frame: "sole".into(),
+            signals: (1..7).collect(),
+        }],
         robot: "base".into(),
         period_ns: 1_000_000,
         axes: ["left", "right"].map(axis).to_vec(),
@@ -151,7 +175,7 @@ impl Node {
         let log = folder.join("onbeat-ros2.log");
         let file = std::fs::File::create(&log).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat-ros2"));
-        command.arg("--seam").arg(seam).args(["--domain", &domain.to_string()]);
+        command.arg("--seam").arg(seam).args(["--domain", &domain.to_string(), "--reliable-sensors"]);
         let process = command.stdin(Stdio::null()).stderr(file).spawn().unwrap();
         Self { process, log }
     }

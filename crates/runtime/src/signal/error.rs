@@ -41,6 +41,16 @@ pub enum SignalError {
         /// Name asked for.
         name: String,
     },
+    /// It has another number of elements.
+    #[error("signal \"{name}\" has {}, expected {wanted}", counted(*found))]
+    Elements {
+        /// Name asked for.
+        name: String,
+        /// Number of its elements.
+        found: usize,
+        /// Number asked for.
+        wanted: usize,
+    },
     /// It is of another type.
     #[error("signal \"{name}\" is {found}{}, which {wanted} does not take; read and write it as {}",
         if *scaled { " with a scale" } else { "" }, fitting(*found, *scaled))]
@@ -84,6 +94,14 @@ pub enum SignalsError {
 
 fn direction(input: bool) -> &'static str {
     if input { "input" } else { "output" }
+}
+
+fn counted(elements: usize) -> String {
+    match elements {
+        0 => "no elements".to_owned(),
+        1 => "1 element".to_owned(),
+        more => format!("{more} elements"),
+    }
 }
 
 fn listed(near: &[String]) -> String {

@@ -1,15 +1,14 @@
 //! Analogue inputs: 16-bit values, each with a status word before it, described by CoE.
 
-use core::f64::consts::TAU;
-
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::pdo::{MAPPING_INPUTS, Pdo, PdoEntry, PdoMapping};
+use ethercat::pdo::{MAPPING_INPUTS, Pdo, PdoMapping};
 use ethercat::time::Instant;
 use ethercat::wire::coe::AccessRights;
 use ethercat::wire::mailbox::MailboxError;
 
-use super::description::{DescriptionError, not_negative};
-use super::{Application, ProcessDataLengths, Replies, StateChange};
+use super::description::{DescriptionError, channels};
+use super::sii::entry;
+use super::{Application, ProcessDataLengths, Replies, Signal, StateChange};
 use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, common};
 
 /// Largest number of channels of a terminal.
@@ -31,41 +30,6 @@ const CHANNEL_STEP: u16 = 0x10;
 const STATUS_SUB_INDEX: u8 = 0x01;
 const VALUE_SUB_INDEX: u8 = 0x11;
 
-/// Signal on a channel, in digits: 0x7FFF is full scale.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Signal {
-    /// Constant value.
-    Constant(f64),
-    /// `offset + amplitude * sin(2 pi (frequency * time + phase))`.
-    Sine {
-        /// Digits.
-        offset: f64,
-        /// Digits.
-        amplitude: f64,
-        /// Hertz; 0 or more.
-        frequency: f64,
-        /// Turns, 0 to 1.
-        phase: f64,
-    },
-}
-
-impl Signal {
-    /// Value at `now`; time zero is the epoch.
-    #[must_use]
-    pub fn at(&self, now: Instant) -> f64 {
-        match *self {
-            Self::Constant(value) => value,
-            Self::Sine { offset, amplitude, frequency, phase } => {
-                // Whole seconds and the rest apart: a sum of years and nanoseconds would lose the latter.
-                let seconds = (now.as_nanos() / 1_000_000_000) as f64;
-                let rest = (now.as_nanos() % 1_000_000_000) as f64 * 1e-9;
-                let turns = (frequency * seconds).fract() + frequency * rest + phase;
-                offset + amplitude * (TAU * turns).sin()
-            }
-        }
-    }
-}
-
 /// A terminal with analogue inputs.
 #[derive(Clone, Debug)]
 pub struct AnalogueInputs {
@@ -82,18 +46,15 @@ struct Channel {
 }
 
 impl AnalogueInputs {
-    /// A terminal with one channel for each of `signals`, 1 to 16.
+    /// A terminal with one channel for each of `signals`, 1 to 16, in digits: 0x7FFF is full scale.
     ///
     /// # Errors
     /// [`DescriptionError::Value`] for another number of channels or a signal that is not finite.
     pub fn new(device: &DeviceDescription, signals: &[Signal]) -> Result<Self, DescriptionError> {
-        if !(1..=MAXIMUM_CHANNELS).contains(&signals.len()) {
-            let found = signals.len() as f64;
-            return Err(DescriptionError::Value { name: "channels", expected: "1 to 16", found });
-        }
+        channels(signals.len(), MAXIMUM_CHANNELS, "1 to 16")?;
         let mut dictionary = common::dictionary(device);
         for (number, signal) in signals.iter().enumerate() {
-            check(signal)?;
+            signal.check()?;
             let access = AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE);
             let entries = vec![
                 Entry::new(STATUS_SUB_INDEX, "Status", DataType::U16, access),
@@ -107,7 +68,7 @@ impl AnalogueInputs {
             let index = CHANNELS + CHANNEL_STEP * number as u16;
             let entry = |sub| dictionary.find(index, sub).expect("both entries were added above");
             let (status, value) = (entry(STATUS_SUB_INDEX), entry(VALUE_SUB_INDEX));
-            Channel { signal: *signal, status, value, toggle: false }
+            Channel { signal: signal.clone(), status, value, toggle: false }
         });
         let channels = channels.collect();
         Ok(Self { coe: CoeDevice::new(dictionary), channels })
@@ -139,31 +100,20 @@ impl AnalogueInputs {
 pub fn mapping(channels: usize) -> PdoMapping {
     let pdo = |number: u16| {
         let index = CHANNELS + CHANNEL_STEP * number;
-        let entry =
-            |sub_index, name: &str| PdoEntry { index, sub_index, bit_length: 16, name: name.to_owned() };
         Pdo {
             index: MAPPING_INPUTS + number,
             sync_manager: Some(3),
             fixed: true,
             name: format!("AI TxPDO-Map channel {}", number + 1),
-            entries: vec![entry(STATUS_SUB_INDEX, "Status"), entry(VALUE_SUB_INDEX, "Value")],
+            entries: vec![
+                entry(index, STATUS_SUB_INDEX, DataType::U16, "Status"),
+                entry(index, VALUE_SUB_INDEX, DataType::I16, "Value"),
+            ],
         }
     };
     PdoMapping {
         outputs: Vec::new(),
         inputs: (0..channels.min(MAXIMUM_CHANNELS) as u16).map(pdo).collect(),
-    }
-}
-
-fn check(signal: &Signal) -> Result<(), DescriptionError> {
-    let numbers = match *signal {
-        Signal::Constant(value) => [value, 0.0, 0.0, 0.0],
-        Signal::Sine { offset, amplitude, frequency, phase } => [offset, amplitude, frequency, phase],
-    };
-    not_negative("frequency", numbers[2])?;
-    match numbers.into_iter().find(|number| !number.is_finite()) {
-        Some(found) => Err(DescriptionError::Value { name: "signal", expected: "a finite number", found }),
-        None => Ok(()),
     }
 }
 
@@ -228,8 +178,8 @@ mod tests {
     #[test]
     fn a_terminal_has_1_to_16_finite_channels() {
         let new = |signals: &[Signal]| AnalogueInputs::new(&device(), signals).err();
-        assert!(new(&[]).is_some() && new(&[Signal::Constant(0.0); 17]).is_some());
+        assert!(new(&[]).is_some() && new(&vec![Signal::Constant(0.0); 17]).is_some());
         assert!(new(&[Signal::Constant(f64::NAN)]).is_some());
-        assert!(new(&[Signal::Constant(0.0); 16]).is_none());
+        assert!(new(&vec![Signal::Constant(0.0); 16]).is_none());
     }
 }

@@ -66,6 +66,13 @@ pub(super) fn not_negative(name: &'static str, value: f64) -> Result<f64, Descri
     }
 }
 
+/// Checks that a terminal has 1 to `most` channels.
+pub(super) fn channels(number: usize, most: usize, expected: &'static str) -> Result<(), DescriptionError> {
+    let fits = (1..=most).contains(&number);
+    let wrong = DescriptionError::Value { name: "channels", expected, found: number as f64 };
+    if fits { Ok(()) } else { Err(wrong) }
+}
+
 /// Adds mapping and assignment objects for `mapping`, and the mapped objects that `dictionary` lacks; those
 /// it has become mappable. PDOs that are not fixed have room for `capacity` objects.
 ///
@@ -104,7 +111,7 @@ fn add_mapped_object(
         Direction::Outputs => READ_WRITE.with(AccessRights::RX_PDO_MAPPABLE),
         Direction::Inputs => AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE),
     };
-    let PdoEntry { index, sub_index, bit_length, ref name } = *mapped;
+    let PdoEntry { index, sub_index, bit_length, ref name, .. } = *mapped;
     let name = if name.is_empty() { &format!("SubIndex {sub_index:03}") } else { name };
     if let Some(entry) = dictionary.object_mut(index).and_then(|object| object.entry_mut(sub_index)) {
         if entry.bit_length != u16::from(bit_length) {

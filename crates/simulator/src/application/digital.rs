@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ethercat::time::Instant;
 
-use super::description::DescriptionError;
+use super::description::{DescriptionError, channels};
 use super::{Application, ProcessDataLengths};
 
 /// Largest number of channels of a terminal.
@@ -113,12 +113,8 @@ impl Application for DigitalInputs {
     }
 }
 
-fn checked(channels: u8) -> Result<u8, DescriptionError> {
-    if (1..=MAXIMUM_CHANNELS).contains(&channels) {
-        return Ok(channels);
-    }
-    let found = f64::from(channels);
-    Err(DescriptionError::Value { name: "channels", expected: "1 to 64", found })
+fn checked(number: u8) -> Result<u8, DescriptionError> {
+    channels(number.into(), MAXIMUM_CHANNELS.into(), "1 to 64").map(|()| number)
 }
 
 fn bytes(channels: u8) -> usize {

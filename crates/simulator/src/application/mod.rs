@@ -4,10 +4,14 @@
 //! state, is stepped by time, and serves CoE messages. It never sees frames or registers.
 
 pub mod analogue;
+pub mod analogue_output;
 pub mod description;
 pub mod digital;
+pub mod encoder;
+pub mod force_torque;
 pub mod generic;
 pub mod servo;
+pub mod signal;
 pub mod sii;
 
 use std::collections::VecDeque;
@@ -17,11 +21,15 @@ use ethercat::al_status_code::AlStatusCode;
 use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
 
-pub use analogue::{AnalogueInputs, Signal};
+pub use analogue::AnalogueInputs;
+pub use analogue_output::AnalogueOutputs;
 pub use description::DescriptionError;
 pub use digital::{DigitalInputs, DigitalOutputs, Wires};
+pub use encoder::Encoders;
+pub use force_torque::ForceTorqueSensor;
 pub use generic::GenericDevice;
 pub use servo::{PlantParameters, ServoDescription, ServoDrive};
+pub use signal::{Level, Signal};
 
 /// The program behind an ESC.
 ///

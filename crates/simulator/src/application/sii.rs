@@ -7,6 +7,8 @@ use ethercat::sii::{
     SiiSyncManager, SyncManagerUse,
 };
 
+use crate::coe::DataType;
+
 /// Contents of an SII image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiiDescription {
@@ -174,19 +176,24 @@ pub fn pdos(image: &Image) -> PdoMapping {
     PdoMapping { outputs: ordered(image.outputs()), inputs: ordered(image.inputs()) }
 }
 
+/// An entry of a PDO that holds a value of `data_type`.
+pub(super) fn entry(index: u16, sub_index: u8, data_type: DataType, name: &str) -> PdoEntry {
+    let bit_length = data_type.bit_length().and_then(|bits| u8::try_from(bits).ok()).unwrap_or(0);
+    PdoEntry { index, sub_index, bit_length, data_type: data_type.code(), name: name.to_owned() }
+}
+
+/// Padding of a PDO.
+pub(super) fn padding(bits: u8) -> PdoEntry {
+    PdoEntry::from_mapping_value(bits.into())
+}
+
 fn digital_pdo(first: u16, object: u16, channel: u8, name: &str) -> Pdo {
-    let entry = PdoEntry {
-        index: object + 0x10 * u16::from(channel),
-        sub_index: 1,
-        bit_length: 1,
-        name: name.to_owned(),
-    };
     Pdo {
         index: first + u16::from(channel),
         sync_manager: Some(0),
         fixed: true,
         name: format!("Channel {}", u16::from(channel) + 1),
-        entries: vec![entry],
+        entries: vec![entry(object + 0x10 * u16::from(channel), 1, DataType::Boolean, name)],
     }
 }
 

@@ -1,5 +1,7 @@
 //! The entry a signal names.
 
+use std::borrow::Cow;
+
 use ethercat::pdo::{Direction, PdoEntry, PdoField, PdoMapping};
 
 use super::super::Checked;
@@ -9,11 +11,56 @@ use crate::file::{self, SignalDirection};
 /// An entry, and where it lies.
 pub(super) struct Found<'a> {
     pub(super) direction: Direction,
-    pub(super) entry: &'a PdoEntry,
+    pub(super) entry: Cow<'a, PdoEntry>,
     pub(super) field: PdoField,
 }
 
-pub(super) fn find<'a>(signal: &file::Signal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {
+/// Entries of all elements: one that is wider than a number is split into so many parts, else it and those behind it.
+pub(super) fn find_all<'a>(
+    signal: &file::Signal,
+    count: usize,
+    mapping: &'a PdoMapping,
+) -> Checked<Vec<Found<'a>>> {
+    let first = find(signal, mapping)?;
+    let (place, bits) = (first.field.bit_offset, first.field.bit_length);
+    if count > 1 && bits > 64 {
+        let width = bits / count;
+        if width * count != bits || width > 64 {
+            let found =
+                format!("{count} elements of the signal \"{}\" on {}", signal.name.get_ref(), first.entry);
+            let expected = "a number of elements that divides its bits, with at most 64 bits each";
+            return Err(Problem::new(signal.elements_place(), found, expected, "correct elements"));
+        }
+        let part = |number| Found {
+            direction: first.direction,
+            entry: Cow::Owned(PdoEntry {
+                bit_length: width as u8,
+                data_type: 0,
+                ..first.entry.clone().into_owned()
+            }),
+            field: PdoField { bit_offset: place + number * width, bit_length: width },
+        };
+        return Ok((0..count).map(part).collect());
+    }
+    let direction = first.direction;
+    let found = |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
+    let behind = |it: &(&PdoEntry, PdoField)| it.1.bit_offset >= place && it.0.index != 0;
+    let all: Vec<_> = match signal.channel {
+        Some(_) => mapping.channels(direction).filter(behind).take(count).map(found).collect(),
+        None => mapping.entries(direction).filter(behind).take(count).map(found).collect(),
+    };
+    let alike = all.iter().take_while(|it| it.field.bit_length == bits).count();
+    if alike == count {
+        return Ok(all);
+    }
+    let found =
+        format!("{count} elements of the signal \"{}\" from {} on", signal.name.get_ref(), first.entry);
+    let each = if bits == 1 { "bit" } else { "bits" };
+    let expected = format!("at most {alike}, which are there with {bits} {each} each");
+    Err(Problem::new(signal.elements_place(), found, expected, "correct elements"))
+}
+
+fn find<'a>(signal: &file::Signal, mapping: &'a PdoMapping) -> Checked<Found<'a>> {
     let directions: &[Direction] = match signal.direction {
         None => &[Direction::Input, Direction::Output],
         Some(SignalDirection::Input) => &[Direction::Input],
@@ -35,7 +82,7 @@ fn by_object<'a>(
     let file::SignalEntry { index, sub_index } = wanted;
     let all = || {
         directions.iter().flat_map(|&direction| {
-            let found = move |(entry, field)| Found { direction, entry, field };
+            let found = move |(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field };
             mapping.entries(direction).filter(|(it, _)| it.index != 0).map(found)
         })
     };
@@ -44,7 +91,7 @@ fn by_object<'a>(
         (Some(only), None) => Ok(only),
         (Some(_), Some(_)) => Err(ambiguous(signal)),
         (None, _) => {
-            let mut near: Vec<&PdoEntry> = all().map(|it| it.entry).collect();
+            let mut near: Vec<_> = all().map(|it| it.entry).collect();
             near.sort_by_key(|it| (it.index.abs_diff(index), it.sub_index.abs_diff(sub_index)));
             near.truncate(NEAR);
             let near: Vec<String> = near.iter().map(ToString::to_string).collect();
@@ -81,7 +128,7 @@ fn by_channel<'a>(
     };
     let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
     let found = place.and_then(|place| mapping.channels(direction).nth(place));
-    found.map(|(entry, field)| Found { direction, entry, field }).ok_or_else(|| {
+    found.map(|(entry, field)| Found { direction, entry: Cow::Borrowed(entry), field }).ok_or_else(|| {
         let found = format!("channel {number} for the signal \"{}\"", signal.name.get_ref());
         let expected =
             format!("1 to {most}, the {direction} channels of \"{}\"", signal.sub_device.get_ref());

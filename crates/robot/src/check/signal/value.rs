@@ -56,12 +56,31 @@ pub(super) fn default_type(entry: &PdoEntry) -> ValueType {
         0x6060 | 0x6061 | 0x6064 | 0x606C | 0x6071 | 0x6077 | 0x607A | 0x60B0..=0x60B2 | 0x60F4 | 0x60FF
     );
     // ETG.5001.3: the value of an analogue channel.
-    let analogue = entry.sub_index == 0x11 && matches!(entry.name.trim(), "Value" | "Analog output");
+    let analogue =
+        matches!((entry.sub_index, entry.name.trim()), (0x11, "Value") | (0x01 | 0x11, "Analog output"));
     match entry.bit_length {
         1 => ValueType::Bool,
-        bits if drives || analogue && bits == 16 => ValueType::Signed(bits),
-        bits => ValueType::Unsigned(bits),
+        bits if drives => ValueType::Signed(bits),
+        bits => match listed(entry.data_type).filter(|it| it.bits() == bits) {
+            Some(listed) => listed,
+            None if analogue && bits == 16 => ValueType::Signed(bits),
+            None => ValueType::Unsigned(bits),
+        },
     }
+}
+
+/// Type that the SII gives by its index in the object dictionary (ETG.1000.6, Table 64), if that is a number.
+fn listed(data_type: u16) -> Option<ValueType> {
+    Some(match data_type {
+        0x02 => ValueType::Signed(8),
+        0x03 => ValueType::Signed(16),
+        0x10 => ValueType::Signed(24),
+        0x04 => ValueType::Signed(32),
+        0x12..=0x15 => ValueType::Signed(40 + 8 * (data_type as u8 - 0x12)),
+        0x08 => ValueType::Float,
+        0x11 => ValueType::Double,
+        _ => return None,
+    })
 }
 
 pub(super) fn scaling(signal: &file::Signal, value_type: ValueType) -> Checked<Option<Scaling>> {

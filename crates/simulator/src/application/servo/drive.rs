@@ -26,7 +26,7 @@ use super::{
     error_register,
 };
 use crate::application::description::{DescriptionError, not_negative, positive};
-use crate::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
+use crate::application::{Application, Level, ProcessDataLengths, Replies, StateChange, Sync0Event};
 use crate::coe::{CoeDevice, ObjectDictionary};
 
 /// A running servo drive.
@@ -57,6 +57,8 @@ pub struct ServoDrive {
     reaction_time: Duration,
     torque: LimitedTorque,
     record: Option<ServoRecord>,
+    /// Angle of the shaft in rad, for those that look at it.
+    shaft: Level,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -129,10 +131,18 @@ impl ServoDrive {
             reaction_time: Duration::ZERO,
             torque: LimitedTorque::default(),
             record: None,
+            shaft: Level::default(),
         };
         drive.read_settings();
         drive.show();
         Ok(drive)
+    }
+
+    /// Shows the angle of its shaft (rad) as `shaft`, to encoders that turn with it.
+    #[must_use]
+    pub fn with_shaft(self, shaft: Level) -> Self {
+        shaft.set(self.plant.position());
+        Self { shaft, ..self }
     }
 
     /// Object dictionary.
@@ -459,6 +469,7 @@ impl Application for ServoDrive {
 
     fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
         self.run_until(now);
+        self.shaft.set(self.plant.position());
         if self.sync0.is_none_or(|sync0| !sync0.running) {
             self.exchange(now, outputs, inputs);
         } else {

@@ -4,13 +4,14 @@ use core::f64::consts::TAU;
 
 use ethercat::cia402::object::*;
 use ethercat::cia402::{ModeOfOperation, SupportedModes};
-use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
+use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoMapping};
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::AccessRights;
 
 use super::ServoDescription;
 use super::homing::METHODS;
 use crate::application::description::{DescriptionError, add_mapping};
+use crate::application::sii::entry;
 use crate::coe::common;
 use crate::coe::{Allowed, DataType, Entry, EntryId, Object, ObjectDictionary, READ_WRITE};
 
@@ -295,13 +296,8 @@ fn with_spare_pdos(mapping: &PdoMapping) -> PdoMapping {
 /// statusword and the actual values of position, velocity and torque.
 #[must_use]
 pub fn default_mapping() -> PdoMapping {
-    let entry = |(index, bit_length, name): (u16, u8, &str)| PdoEntry {
-        index,
-        sub_index: 0,
-        bit_length,
-        name: name.to_owned(),
-    };
-    let pdo = |index, sync_manager, name: &str, entries: [(u16, u8, &str); 4]| Pdo {
+    let entry = |(index, data_type, name): (u16, DataType, &str)| entry(index, 0, data_type, name);
+    let pdo = |index, sync_manager, name: &str, entries: [(u16, DataType, &str); 4]| Pdo {
         index,
         sync_manager: Some(sync_manager),
         fixed: false,
@@ -309,16 +305,16 @@ pub fn default_mapping() -> PdoMapping {
         entries: entries.map(entry).to_vec(),
     };
     let outputs = [
-        (CONTROLWORD, 16, "Controlword"),
-        (TARGET_POSITION, 32, "Target position"),
-        (TARGET_VELOCITY, 32, "Target velocity"),
-        (TARGET_TORQUE, 16, "Target torque"),
+        (CONTROLWORD, DataType::U16, "Controlword"),
+        (TARGET_POSITION, DataType::I32, "Target position"),
+        (TARGET_VELOCITY, DataType::I32, "Target velocity"),
+        (TARGET_TORQUE, DataType::I16, "Target torque"),
     ];
     let inputs = [
-        (STATUSWORD, 16, "Statusword"),
-        (POSITION_ACTUAL_VALUE, 32, "Position actual value"),
-        (VELOCITY_ACTUAL_VALUE, 32, "Velocity actual value"),
-        (TORQUE_ACTUAL_VALUE, 16, "Torque actual value"),
+        (STATUSWORD, DataType::U16, "Statusword"),
+        (POSITION_ACTUAL_VALUE, DataType::I32, "Position actual value"),
+        (VELOCITY_ACTUAL_VALUE, DataType::I32, "Velocity actual value"),
+        (TORQUE_ACTUAL_VALUE, DataType::I16, "Torque actual value"),
     ];
     PdoMapping {
         outputs: vec![pdo(MAPPING_OUTPUTS, 2, "RxPDO 1", outputs)],

@@ -1,0 +1,290 @@
+//! Signals as ros2_control's GPIO controllers publish them, and those that are the measurements of a sensor.
+
+use bridge::description::{Description, SensorDescription};
+use bridge::state::State;
+
+use super::{Endpoints, Moment, Timer};
+use crate::clock::WallClock;
+use crate::dds::{DdsError, Quality, Writer};
+use crate::messages::basic::{Header, Time};
+use crate::messages::geometry::{Quaternion, Vector3, Wrench, WrenchStamped};
+use crate::messages::sensor::{DynamicInterfaceGroupValues, Imu, InterfaceValue, Temperature};
+
+/// Publishers of signals.
+pub(crate) struct Signals {
+    groups: Vec<Group>,
+    writer: Option<Writer>,
+    sensors: Vec<(SensorDescription, Kind, Writer)>,
+    timer: Timer,
+    /// Cycle that was published last.
+    beat: Option<u64>,
+    /// Signals that were fresh since the robot was attached to.
+    seen: Vec<bool>,
+}
+
+/// Named signals of a SubDevice.
+#[derive(Debug, PartialEq)]
+struct Group {
+    name: String,
+    signals: Vec<usize>,
+}
+
+impl Signals {
+    pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
+        let groups = groups(robot);
+        let there = !groups.is_empty();
+        let kind = "control_msgs/DynamicInterfaceGroupValues";
+        let writer =
+            there.then(|| endpoints.publish("~/gpio_states", kind, Quality::Reliable)).transpose()?;
+        let quality = if endpoints.reliable_sensors { Quality::Reliable } else { Quality::BestEffort };
+        let mut sensors = Vec::new();
+        for (sensor, kind) in robot.sensors.iter().filter_map(|sensor| Some((sensor, Kind::of(sensor)?))) {
+            let (topic, message) = kind.topic();
+            let writer = endpoints.publish(&format!("{}/{topic}", sensor.name), message, quality)?;
+            sensors.push((sensor.clone(), kind, writer));
+        }
+        let seen = vec![false; robot.signals.len()];
+        Ok(Self { groups, writer, sensors, timer: Timer::default(), beat: None, seen })
+    }
+
+    pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
+        if self.writer.is_none() && self.sensors.is_empty() {
+            return;
+        }
+        let Some(robot) = moment.robot.as_deref_mut() else { return };
+        if !self.timer.due(now_ns, moment.settings.signals_rate) || !robot.refresh() {
+            return;
+        }
+        let (state, description) = (robot.state(), robot.description());
+        if self.beat == Some(state.beat) {
+            return;
+        }
+        self.beat = Some(state.beat);
+        for (seen, signal) in self.seen.iter_mut().zip(&state.signals) {
+            *seen |= signal.fresh;
+        }
+        let stamp = WallClock::now().stamp(state.release_ns);
+        if let Some(writer) = &self.writer {
+            writer.send(&group_values(&self.groups, state, description, &self.seen, stamp));
+        }
+        for (sensor, kind, writer) in &self.sensors {
+            if let Some(values) = measured(sensor, state, description) {
+                let header = Header { stamp, frame_id: sensor.frame.clone() };
+                kind.publish(writer, header, &values);
+            }
+        }
+    }
+
+    /// Time of the next message.
+    pub(crate) fn next(&self) -> u64 {
+        let there = self.writer.is_some() || !self.sensors.is_empty();
+        if there { self.timer.next() } else { u64::MAX }
+    }
+}
+
+/// Named signals by their SubDevices, both in the order of the description.
+fn groups(robot: &Description) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (place, signal) in robot.signals.iter().enumerate().filter(|(_, signal)| signal.named) {
+        match groups.iter_mut().find(|group| group.name == signal.sub_device) {
+            Some(group) => group.signals.push(place),
+            None => groups.push(Group { name: signal.sub_device.clone(), signals: vec![place] }),
+        }
+    }
+    groups
+}
+
+/// Values of the groups; NaN for an input that has not come yet.
+fn group_values(
+    groups: &[Group],
+    state: &State,
+    description: &Description,
+    seen: &[bool],
+    stamp: Time,
+) -> DynamicInterfaceGroupValues {
+    let value = |place: usize| {
+        let described = description.signals.get(place)?;
+        let known = described.direction == "output" || seen.get(place) == Some(&true);
+        known.then(|| number(state, description, place)).flatten()
+    };
+    let group = |group: &Group| InterfaceValue {
+        interface_names: group
+            .signals
+            .iter()
+            .filter_map(|&place| Some(description.signals.get(place)?.name.clone()))
+            .collect(),
+        values: group.signals.iter().map(|&place| value(place).unwrap_or(f64::NAN)).collect(),
+    };
+    DynamicInterfaceGroupValues {
+        header: Header { stamp, frame_id: String::new() },
+        interface_groups: groups.iter().map(|group| group.name.clone()).collect(),
+        interface_values: groups.iter().map(group).collect(),
+    }
+}
+
+fn number(state: &State, description: &Description, place: usize) -> Option<f64> {
+    let (signal, described) = (state.signals.get(place)?, description.signals.get(place)?);
+    Some(signal.value(&described.kind).number())
+}
+
+/// Values of a sensor, if all of them came in with this cycle.
+fn measured(sensor: &SensorDescription, state: &State, description: &Description) -> Option<Vec<f64>> {
+    let fresh = |&place: &usize| state.signals.get(place).is_some_and(|signal| signal.fresh);
+    let all = sensor.signals.iter().all(fresh);
+    all.then(|| sensor.signals.iter().map(|&place| number(state, description, place)).collect()).flatten()
+}
+
+/// Topic below the sensor's name, and type of its message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Wrench,
+    Imu,
+    Temperature,
+}
+
+impl Kind {
+    fn of(sensor: &SensorDescription) -> Option<Self> {
+        match (sensor.kind.as_str(), sensor.signals.len()) {
+            ("force_torque", 6) => Some(Self::Wrench),
+            ("imu", 6 | 10) => Some(Self::Imu),
+            ("temperature", 1) => Some(Self::Temperature),
+            _ => None,
+        }
+    }
+
+    fn topic(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Wrench => ("wrench", "geometry_msgs/WrenchStamped"),
+            Self::Imu => ("imu", "sensor_msgs/Imu"),
+            Self::Temperature => ("temperature", "sensor_msgs/Temperature"),
+        }
+    }
+
+    fn publish(self, writer: &Writer, header: Header, values: &[f64]) {
+        match self {
+            Self::Wrench => writer.send(&wrench(header, values)),
+            Self::Imu => writer.send(&imu(header, values)),
+            Self::Temperature => {
+                let temperature = values.first().copied().unwrap_or(f64::NAN);
+                writer.send(&Temperature { header, temperature, variance: 0.0 })
+            }
+        };
+    }
+}
+
+/// Three numbers from this place on.
+fn vector(values: &[f64], from: usize) -> Vector3 {
+    let at = |place: usize| values.get(from + place).copied().unwrap_or(f64::NAN);
+    Vector3 { x: at(0), y: at(1), z: at(2) }
+}
+
+fn wrench(header: Header, values: &[f64]) -> WrenchStamped {
+    WrenchStamped { header, wrench: Wrench { force: vector(values, 0), torque: vector(values, 3) } }
+}
+
+fn imu(header: Header, values: &[f64]) -> Imu {
+    let mut imu = Imu {
+        header,
+        linear_acceleration: vector(values, 0),
+        angular_velocity: vector(values, 3),
+        ..Imu::default()
+    };
+    match values.get(6..10) {
+        Some(&[x, y, z, w]) => imu.orientation = Quaternion { x, y, z, w },
+        _ => imu.orientation_covariance[0] = NOT_MEASURED,
+    }
+    imu
+}
+
+/// First covariance of a value that is not measured.
+const NOT_MEASURED: f64 = -1.0;
+
+#[cfg(test)]
+mod tests {
+    use bridge::description::SignalDescription;
+    use bridge::state::Signal;
+
+    use super::*;
+
+    fn robot() -> Description {
+        let signal = |name: &str, sub_device: &str, kind: &str, direction: &str, named| SignalDescription {
+            name: name.to_owned(),
+            sub_device: sub_device.to_owned(),
+            kind: kind.to_owned(),
+            direction: direction.to_owned(),
+            named,
+            ..SignalDescription::default()
+        };
+        Description {
+            signals: vec![
+                signal("lamp", "lamps", "bool", "output", true),
+                signal("level", "sensors", "real", "input", true),
+                signal("count", "sensors", "signed", "input", true),
+                signal("lamps.0x7010:01", "lamps", "bool", "output", false),
+            ],
+            ..Description::default()
+        }
+    }
+
+    fn state(fresh: bool) -> State {
+        let signal = |word, fresh| Signal { word, fresh, forced: false };
+        let signals = vec![
+            signal(1, false),
+            signal(2.5_f64.to_bits(), fresh),
+            signal(-3_i64 as u64, true),
+            signal(1, true),
+        ];
+        State { signals, ..State::default() }
+    }
+
+    #[test]
+    fn named_signals_are_grouped_by_their_sub_devices() {
+        let (robot, stamp) = (robot(), Time { sec: 7, nanosec: 9 });
+        let groups = groups(&robot);
+        let message = group_values(&groups, &state(false), &robot, &[false, false, true, true], stamp);
+        assert_eq!(
+            (message.header.stamp, message.interface_groups),
+            (stamp, vec!["lamps".to_owned(), "sensors".to_owned()])
+        );
+        let [lamps, sensors] = &message.interface_values[..] else { panic!("two groups") };
+        assert_eq!(
+            (lamps.interface_names.as_slice(), lamps.values.as_slice()),
+            (&["lamp".to_owned()][..], &[1.0][..])
+        );
+        assert_eq!(sensors.interface_names, ["level", "count"]);
+        // An input that has not come yet is no number; one that came before keeps its value.
+        assert!(sensors.values[0].is_nan() && sensors.values[1] == -3.0, "{sensors:?}");
+        let message = group_values(&groups, &state(false), &robot, &[false, true, true, true], stamp);
+        assert_eq!(message.interface_values[1].values, [2.5, -3.0]);
+    }
+
+    #[test]
+    fn a_sensor_measures_only_what_came_with_this_cycle() {
+        let sensor = SensorDescription { signals: vec![2, 1], ..SensorDescription::default() };
+        assert_eq!(measured(&sensor, &state(true), &robot()), Some(vec![-3.0, 2.5]));
+        assert_eq!(measured(&sensor, &state(false), &robot()), None);
+        let missing = SensorDescription { signals: vec![9], ..SensorDescription::default() };
+        assert_eq!(measured(&missing, &state(true), &robot()), None);
+    }
+
+    #[test]
+    fn measurements_go_to_the_messages_of_their_kind() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let sensor = |kind: &str, number| {
+            let (kind, signals) = (kind.to_owned(), vec![0; number]);
+            Kind::of(&SensorDescription { kind, signals, ..SensorDescription::default() })
+        };
+        assert_eq!((sensor("force_torque", 6), sensor("force_torque", 5)), (Some(Kind::Wrench), None));
+        assert_eq!(
+            (sensor("imu", 10), sensor("temperature", 1)),
+            (Some(Kind::Imu), Some(Kind::Temperature))
+        );
+        let wrench = wrench(Header::default(), &values).wrench;
+        assert_eq!((wrench.force.z, wrench.torque.x), (3.0, 4.0));
+        let without = imu(Header::default(), &values);
+        assert_eq!((without.linear_acceleration.y, without.angular_velocity.z), (2.0, 6.0));
+        assert_eq!(without.orientation_covariance[0], -1.0);
+        let with = imu(Header::default(), &[&values[..], &[0.1, 0.2, 0.3, 0.9]].concat());
+        assert_eq!((with.orientation.w, with.orientation_covariance[0]), (0.9, 0.0));
+    }
+}

@@ -1,0 +1,273 @@
+//! Incremental encoder terminals: a 32-bit counter for each channel, described by CoE.
+//!
+//! Simplifications: nothing is latched, the index track is never high, and underflow, overflow and stall are not told.
+
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::pdo::{MAPPING_INPUTS, MAPPING_OUTPUTS, Pdo, PdoEntry, PdoMapping};
+use ethercat::time::Instant;
+use ethercat::wire::coe::AccessRights;
+use ethercat::wire::mailbox::MailboxError;
+
+use super::description::{DescriptionError, channels};
+use super::sii::{entry, padding};
+use super::{Application, ProcessDataLengths, Replies, Signal, StateChange};
+use crate::coe::{CoeDevice, DataType, DeviceDescription, Entry, EntryId, Object, READ_WRITE, common};
+
+/// Largest number of channels of a terminal.
+pub const MAXIMUM_CHANNELS: usize = 2;
+
+/// First object of the inputs: status bits from sub-index 1 on, the counter at 0x11, the latch at 0x12.
+pub const INPUTS: u16 = 0x6000;
+
+/// First object of the outputs: control bits from sub-index 1 on, the value to set at 0x11.
+pub const OUTPUTS: u16 = 0x7000;
+
+/// Distance between the objects of two channels.
+const CHANNEL_STEP: u16 = 0x10;
+
+const SET_COUNTER: u8 = 0x03;
+const SET_COUNTER_VALUE: u8 = 0x11;
+const COUNTER: u8 = 0x11;
+
+/// Inputs of a channel in their order: sub-index, type, name; padding has sub-index 0.
+const STATUS: [(u8, DataType, &str); 17] = [
+    (0x01, DataType::Boolean, "Latch C valid"),
+    (0x02, DataType::Boolean, "Latch extern valid"),
+    (SET_COUNTER, DataType::Boolean, "Set counter done"),
+    (0x04, DataType::Boolean, "Counter underflow"),
+    (0x05, DataType::Boolean, "Counter overflow"),
+    (0, DataType::Bits(2), ""),
+    (0x08, DataType::Boolean, "Extrapolation stall"),
+    (0x09, DataType::Boolean, "Status of input A"),
+    (0x0A, DataType::Boolean, "Status of input B"),
+    (0x0B, DataType::Boolean, "Status of input C"),
+    (0, DataType::Bits(1), ""),
+    (0x0D, DataType::Boolean, "Status of extern latch"),
+    (0x0E, DataType::Boolean, "Sync error"),
+    (0, DataType::Bits(1), ""),
+    (0x10, DataType::Boolean, "TxPDO Toggle"),
+    (COUNTER, DataType::U32, "Counter value"),
+    (0x12, DataType::U32, "Latch value"),
+];
+
+/// Outputs of a channel in their order.
+const CONTROL: [(u8, DataType, &str); 6] = [
+    (0x01, DataType::Boolean, "Enable latch C"),
+    (0x02, DataType::Boolean, "Enable latch extern on positive edge"),
+    (SET_COUNTER, DataType::Boolean, "Set counter"),
+    (0x04, DataType::Boolean, "Enable latch extern on negative edge"),
+    (0, DataType::Bits(12), ""),
+    (SET_COUNTER_VALUE, DataType::U32, "Set counter value"),
+];
+
+/// A terminal with incremental encoders.
+#[derive(Clone, Debug)]
+pub struct Encoders {
+    coe: CoeDevice,
+    channels: Vec<Channel>,
+}
+
+#[derive(Clone, Debug)]
+struct Channel {
+    /// Counts of the encoder.
+    signal: Signal,
+    /// Of these the ones at counter 0, from the first step on.
+    origin: Option<f64>,
+    toggle: bool,
+    entries: Entries,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entries {
+    set: EntryId,
+    set_value: EntryId,
+    done: EntryId,
+    input_a: EntryId,
+    input_b: EntryId,
+    toggle: EntryId,
+    counter: EntryId,
+}
+
+impl Encoders {
+    /// A terminal with one encoder for each of `signals`, 1 or 2, in counts. Counters begin at 0 and wrap at 32 bits.
+    ///
+    /// # Errors
+    /// [`DescriptionError::Value`] for another number of channels or a signal that is not finite.
+    pub fn new(device: &DeviceDescription, signals: &[Signal]) -> Result<Self, DescriptionError> {
+        channels(signals.len(), MAXIMUM_CHANNELS, "1 or 2")?;
+        signals.iter().try_for_each(Signal::check)?;
+        let mut dictionary = common::dictionary(device);
+        let inputs = AccessRights::READ.with(AccessRights::TX_PDO_MAPPABLE);
+        let outputs = READ_WRITE.with(AccessRights::RX_PDO_MAPPABLE);
+        for number in 0..signals.len() as u16 {
+            let mut add = |first: u16, what: &str, list: &[(u8, DataType, &str)], access| {
+                let entries = list.iter().filter(|(sub_index, ..)| *sub_index != 0);
+                let entries =
+                    entries.map(|&(sub, data_type, name)| Entry::new(sub, name, data_type, access));
+                let name = format!("ENC {what} channel {}", number + 1);
+                let index = first + CHANNEL_STEP * number;
+                dictionary.add(Object::record(index, &name, 0, entries.collect()));
+            };
+            add(INPUTS, "inputs", &STATUS, inputs);
+            add(OUTPUTS, "outputs", &CONTROL, outputs);
+        }
+        common::add_mapping(&mut dictionary, &mapping(signals.len()), 0);
+        let channels = signals.iter().enumerate().map(|(number, signal)| {
+            let entry = |first: u16, sub_index| {
+                let index = first + CHANNEL_STEP * number as u16;
+                dictionary.find(index, sub_index).expect("all entries were added above")
+            };
+            let entries = Entries {
+                set: entry(OUTPUTS, SET_COUNTER),
+                set_value: entry(OUTPUTS, SET_COUNTER_VALUE),
+                done: entry(INPUTS, SET_COUNTER),
+                input_a: entry(INPUTS, 0x09),
+                input_b: entry(INPUTS, 0x0A),
+                toggle: entry(INPUTS, 0x10),
+                counter: entry(INPUTS, COUNTER),
+            };
+            Channel { signal: signal.clone(), origin: None, toggle: false, entries }
+        });
+        let channels = channels.collect();
+        Ok(Self { coe: CoeDevice::new(dictionary), channels })
+    }
+
+    /// Counts, and sets the counters that are asked for; `operational` in Op.
+    fn count(&mut self, now: Instant, operational: bool) {
+        let dictionary = self.coe.dictionary_mut();
+        for channel in &mut self.channels {
+            let Channel { signal, origin, toggle, entries } = channel;
+            let turned = signal.at(now);
+            let origin = origin.get_or_insert(turned);
+            let set = operational && dictionary.get(entries.set) != 0;
+            if set && dictionary.get(entries.done) == 0 {
+                *origin = turned - dictionary.get(entries.set_value) as f64;
+            }
+            // Beyond 32 bits it wraps.
+            let counter = (turned - *origin).floor() as i64 as u32;
+            *toggle = !*toggle;
+            // Four counts a period; B is a quarter behind A.
+            let (a, b) = (counter & 3 < 2, (1..3).contains(&(counter & 3)));
+            let bits = [
+                (entries.done, set),
+                (entries.input_a, a),
+                (entries.input_b, b),
+                (entries.toggle, *toggle),
+            ];
+            bits.into_iter().for_each(|(id, high)| dictionary.set(id, high.into()));
+            dictionary.set(entries.counter, counter.into());
+        }
+    }
+}
+
+/// PDOs of a terminal with this many channels: for each a fixed RxPDO of 6 bytes and a TxPDO of 10, both two-channel
+/// terminals leave room for others between them.
+#[must_use]
+pub fn mapping(channels: usize) -> PdoMapping {
+    let entries = |first: u16, number: u16, list: &[(u8, DataType, &str)]| -> Vec<PdoEntry> {
+        let index = first + CHANNEL_STEP * number;
+        let of = |&(sub_index, data_type, name): &(u8, DataType, &str)| match (sub_index, data_type) {
+            (0, padded) => padding(padded.bit_length().map_or(0, |bits| bits as u8)),
+            _ => entry(index, sub_index, data_type, name),
+        };
+        list.iter().map(of).collect()
+    };
+    let pdo = |index, sync_manager, name: &str, number: u16, entries| Pdo {
+        index,
+        sync_manager: Some(sync_manager),
+        fixed: true,
+        name: format!("ENC {name} channel {}", number + 1),
+        entries,
+    };
+    let numbers = 0..channels.min(MAXIMUM_CHANNELS) as u16;
+    let outputs = numbers.clone().map(|number| {
+        let entries = entries(OUTPUTS, number, &CONTROL);
+        pdo(MAPPING_OUTPUTS + 2 * number, 2, "RxPDO-Map Control", number, entries)
+    });
+    let inputs = numbers.map(|number| {
+        let entries = entries(INPUTS, number, &STATUS);
+        pdo(MAPPING_INPUTS + 4 * number, 3, "TxPDO-Map Status", number, entries)
+    });
+    PdoMapping { outputs: outputs.collect(), inputs: inputs.collect() }
+}
+
+impl Application for Encoders {
+    fn process_data_lengths(&self) -> ProcessDataLengths {
+        self.coe.lengths()
+    }
+
+    fn power_on(&mut self) {
+        self.coe.power_on();
+        self.channels.iter_mut().for_each(|channel| channel.origin = None);
+    }
+
+    fn enter(&mut self, change: &StateChange) -> Result<(), AlStatusCode> {
+        self.coe.enter(change);
+        Ok(())
+    }
+
+    fn step(&mut self, now: Instant, outputs: Option<&[u8]>, inputs: &mut [u8]) {
+        if let Some(outputs) = outputs {
+            self.coe.take_outputs(outputs);
+        }
+        self.count(now, outputs.is_some());
+        self.coe.put_inputs(inputs);
+    }
+
+    fn coe(&mut self, request: &[u8], replies: &mut Replies<'_>) -> Result<(), MailboxError> {
+        self.coe.serve(request, replies)
+    }
+
+    fn poll_coe(&mut self, replies: &mut Replies<'_>) {
+        self.coe.poll(replies);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ethercat::sii::Identity;
+
+    use super::*;
+    use crate::application::Level;
+
+    fn encoders(signals: &[Signal]) -> Result<Encoders, DescriptionError> {
+        Encoders::new(&DeviceDescription::new(Identity::default(), "device"), signals)
+    }
+
+    #[test]
+    fn the_counter_begins_at_0_follows_wraps_and_is_set_once_for_each_edge() {
+        let shaft = Level::default();
+        shaft.set(7.0);
+        let mut terminal = encoders(&[Signal::Level { level: shaft.clone(), scale: 10.0 }]).expect("one");
+        assert_eq!(terminal.process_data_lengths(), ProcessDataLengths { outputs: 6, inputs: 10 });
+        let mut step = |turned: f64, control: u8| {
+            shaft.set(7.0 + turned);
+            let mut inputs = [0; 10];
+            terminal.step(Instant::EPOCH, Some(&[control, 0, 100, 0, 0, 0]), &mut inputs);
+            let counter = u32::from_le_bytes([inputs[2], inputs[3], inputs[4], inputs[5]]);
+            (counter, inputs[0] & 1 << 2 != 0, inputs[1] & 0b11)
+        };
+        assert_eq!(step(0.0, 0), (0, false, 0b01));
+        assert_eq!(step(0.1, 0), (1, false, 0b11));
+        assert_eq!(step(0.2, 0), (2, false, 0b10));
+        assert_eq!(step(-0.05, 0), (u32::MAX, false, 0b00));
+        assert_eq!(step(1.0, 0b100), (100, true, 0b01));
+        assert_eq!(step(1.2, 0b100), (102, true, 0b10));
+        assert_eq!(step(1.2, 0), (102, false, 0b10));
+        assert_eq!(step(1.2, 0b100), (100, true, 0b01));
+        // Outside Op nothing is set, and power-on begins anew.
+        terminal.power_on();
+        let mut inputs = [0; 10];
+        terminal.step(Instant::EPOCH, None, &mut inputs);
+        assert_eq!(inputs[2..6], [0; 4]);
+    }
+
+    #[test]
+    fn a_terminal_has_one_or_two_encoders() {
+        let new = |number| encoders(&vec![Signal::Constant(0.0); number]).is_ok();
+        assert_eq!([0, 1, 2, 3].map(new), [false, true, true, false]);
+        assert!(encoders(&[Signal::Constant(f64::NAN)]).is_err());
+        let bytes = encoders(&vec![Signal::Constant(0.0); 2]).expect("two").process_data_lengths();
+        assert_eq!(bytes, ProcessDataLengths { outputs: 12, inputs: 20 });
+    }
+}
