@@ -32,7 +32,7 @@ use crate::command::Regions;
 use crate::description::Description;
 use crate::door::protocol::LONGEST_NAME;
 use crate::door::{Handed, Serve};
-use crate::{command, diagnostics, place, state};
+use crate::{command, controller, diagnostics, place, state};
 
 pub use crate::door::Door;
 pub use crate::place::PlaceError;
@@ -47,6 +47,7 @@ pub struct Builder {
     group: Option<u32>,
     look: Duration,
     ports: Vec<Far>,
+    controller: Option<controller::Role>,
 }
 
 /// Ends kept by the real-time thread.
@@ -71,7 +72,17 @@ impl Builder {
             group: None,
             look: Duration::from_millis(1),
             ports: Vec::new(),
+            controller: None,
         }
+    }
+
+    /// Creates the role of a controller process; returns the cycle's end. One cycle has one at most: a second one
+    /// replaces the first.
+    pub fn controller(&mut self) -> controller::CycleEnd {
+        let Description { axes, signals, .. } = &self.description;
+        let (role, end) = controller::Role::new(axes.len(), signals.len());
+        self.controller = Some(role);
+        end
     }
 
     /// Creates a port; returns its real-time end.
@@ -130,7 +141,7 @@ impl Builder {
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
     pub fn open(self) -> Result<(RealTimeEnds, Door), OpenError> {
-        let Self { name, mut description, folder, mode, group, look, ports } = self;
+        let Self { name, mut description, folder, mode, group, look, ports, controller } = self;
         if name.is_empty()
             || name.len() > LONGEST_NAME
             || name.starts_with('.')
@@ -147,7 +158,7 @@ impl Builder {
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let folder = folder.unwrap_or_else(|| place::own(group));
         let (path, listener) = place::listen_at(&folder, &name, mode, group)?;
-        let serve = Serve::new(listener, Handed { name, files, commands, ports, group, look })?;
+        let serve = Serve::new(listener, Handed { name, files, commands, controller, ports, group, look })?;
         let door = Door::open(path, serve, diagnostics)?;
         Ok((RealTimeEnds { state, command }, door))
     }

@@ -348,7 +348,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.controller.hear(asked);
         }
         let stale = asked.is_some_and(|asked| asked.freshness == Freshness::Stale);
-        self.signals.govern(stale && self.told.commanded, beat.stopping);
+        let is_over = |told: &Told| stale && told.commanded || told.lost;
+        self.signals.govern(is_over(&self.told), beat.stopping);
         let (reports, commands) = self.axes.exchange();
         self.controller.exchange(beat, &mut Io::new(&mut self.signals, reports, commands));
         self.controller.update(beat, reports, commands);
@@ -361,7 +362,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.axes.interrupt_homing();
         }
         let elapsed = self.configuration.period.as_secs_f64() * beat.periods as f64;
-        self.axes.supervise(Seconds(elapsed), stale && self.told.commanded, self.course.ending());
+        self.axes.supervise(Seconds(elapsed), is_over(&self.told), self.course.ending());
         self.finish(Phase::Update);
     }
 

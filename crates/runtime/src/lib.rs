@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cycle`] | the cycle itself: from release to release, phase by phase |
 //! | [`controller`] | what moves the axes, in SI units |
+//! | [`external`] | a controller in a process of its own |
 //! | [`axis`] | axes bound to the process image |
 //! | [`seam`] | what other processes ask of the cycle, and see of it |
 //! | [`observer`] | what a running cycle tells the rest of the program |
@@ -29,6 +30,7 @@ pub mod controller;
 pub mod cycle;
 pub mod delayed_lock;
 pub mod disturbance;
+pub mod external;
 mod field;
 pub mod interlock;
 pub mod observer;

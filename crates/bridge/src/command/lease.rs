@@ -155,6 +155,19 @@ impl<M: Words> Hearing<M> {
     }
 }
 
+impl<M: Words> Hearing<M> {
+    /// Memory of the current lease, as of the last look; none while nobody holds it.
+    pub fn current(&self) -> Option<&M> {
+        self.current.as_ref().map(|lease| lease.cell.memory())
+    }
+
+    /// Number of the last publication of the current lease that was looked at.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+}
+
 impl<M: Words> std::fmt::Debug for Leases<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Leases").field("out", &self.out).finish_non_exhaustive()

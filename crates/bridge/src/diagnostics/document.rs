@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::watched::Watched;
 use crate::channel::PortCounters;
+use crate::controller::ControllerCounters;
 use crate::state::Spread;
 
 /// Diagnostics of a running cycle, as JSON, a few times a second. Readers must ignore unknown fields:
@@ -19,6 +20,9 @@ pub struct Diagnostics {
     pub tasks: Vec<TaskDiagnostics>,
     /// Traffic of the ports.
     pub ports: Vec<PortCounters>,
+    /// Answers of the controller process; none in a cycle without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerCounters>,
     /// Records of the cycle: kept and dropped.
     pub watch: WatchDiagnostics,
     /// Conditions requested from the system, and those granted.

@@ -2,7 +2,7 @@
 //! little-endian.
 //!
 //! ```text
-//! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port)   name of the port, UTF-8
+//! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port, 4 controller)   name of the port, UTF-8; version u16
 //! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
 //! ```
 //!
@@ -19,6 +19,8 @@ pub enum Request<'a> {
     Lease,
     /// Open the port of this name.
     Port(&'a str),
+    /// Become the controller process, by this version of [`crate::controller`].
+    Controller(u16),
 }
 
 /// Reason for a message that is no request.
@@ -54,6 +56,7 @@ impl<'a> Request<'a> {
             (3, name @ [_, ..]) if name.len() <= LONGEST_NAME => {
                 std::str::from_utf8(name).map(Self::Port).map_err(|_| Malformed::Content)
             }
+            (4, &[low, high]) => Ok(Self::Controller(u16::from_le_bytes([low, high]))),
             _ => Err(Malformed::Content),
         }
     }
@@ -61,15 +64,16 @@ impl<'a> Request<'a> {
     /// Encodes the request.
     #[must_use]
     pub fn emit(self) -> Vec<u8> {
-        let (what, name) = match self {
-            Self::Attach => (1_u16, ""),
-            Self::Lease => (2, ""),
-            Self::Port(name) => (3, name),
+        let (what, rest) = match self {
+            Self::Attach => (1_u16, Vec::new()),
+            Self::Lease => (2, Vec::new()),
+            Self::Port(name) => (3, name.as_bytes().to_vec()),
+            Self::Controller(version) => (4, version.to_le_bytes().to_vec()),
         };
         let mut bytes = MAGIC.to_le_bytes().to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(what.to_le_bytes());
-        bytes.extend(name.as_bytes());
+        bytes.extend(rest);
         bytes
     }
 }
@@ -174,7 +178,9 @@ mod tests {
 
     #[test]
     fn requests_and_replies_come_back() {
-        for request in [Request::Attach, Request::Lease, Request::Port("trajectory")] {
+        for request in
+            [Request::Attach, Request::Lease, Request::Port("trajectory"), Request::Controller(7)]
+        {
             assert_eq!(Request::parse(&request.emit()), Ok(request));
         }
         for status in STATUSES {
@@ -194,7 +200,8 @@ mod tests {
         assert_eq!(Request::parse(&[]), Err(Malformed::Magic));
         assert_eq!(Request::parse(&changed(0, 0)), Err(Malformed::Magic));
         assert_eq!(Request::parse(&changed(4, 9)), Err(Malformed::Version(9)));
-        assert_eq!(Request::parse(&changed(6, 4)), Err(Malformed::Content));
+        assert_eq!(Request::parse(&changed(6, 5)), Err(Malformed::Content));
+        assert_eq!(Request::parse(&changed(6, 4)), Err(Malformed::Content), "a version of 3 bytes");
         assert_eq!(Request::parse(&changed(6, 1)), Err(Malformed::Content), "a name where none belongs");
         assert_eq!(Request::parse(&changed(8, 0xFF)), Err(Malformed::Content), "no UTF-8");
         assert_eq!(Request::parse(&good[..8]), Err(Malformed::Content), "no name");

@@ -19,7 +19,7 @@ pub use axis::{
 };
 pub use body::{Arm, Base, BaseKind, BaseLimits};
 pub use bus::{Application, Bus, Parent, ServoDrivePlant, Simulation, SubDevice};
-pub use controller::{Controller, ControllerKind, JointTrajectory, Sinusoid};
+pub use controller::{Controller, ControllerKind, External, JointTrajectory, Sinusoid};
 pub use cycle::{AfterOutage, Cycle, FrameOrder, Overrun, Profile, ProfileError};
 pub use interlock::{Interlock, InterlockKind};
 pub use peripheral::{Peripheral, PeripheralKind};

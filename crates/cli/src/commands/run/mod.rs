@@ -2,6 +2,7 @@
 
 mod beside;
 mod chronicle;
+mod controller;
 mod door;
 mod explain;
 mod hold;
@@ -70,6 +71,10 @@ pub(crate) struct Run {
     /// Which reply a beat works with, instead of the robot file's
     #[arg(long, value_enum, value_name = "ORDER")]
     frame_order: Option<Order>,
+
+    /// Begin with a controller in a process of its own instead of the robot file's: that of the file if it has one
+    #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "no_seam")]
+    controller: Option<controller::Where>,
 
     /// End with one JSON object instead of the table
     #[arg(long)]
@@ -140,6 +145,10 @@ impl Run {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
         limits::check_for_a_run()?;
+        if own.is_some() && self.controller.is_some() {
+            let found = "--controller for a program with a controller of its own";
+            return Err(Failure::new(format!("found {found}, expected one of the two: leave it out")));
+        }
         let robot = self.robot()?;
         hold::restore_crashed(live);
         let file = self.record.as_deref().map(|path| recorder::create(path, live)).transpose()?;
@@ -153,7 +162,7 @@ impl Run {
 
     /// Puts in words what a run came to. What was measured is shown, even if the bus failed or a file is not whole.
     fn conclude(&self, robot: &Robot, ran: Ran, hurried: bool) -> Result<Finished, Failure> {
-        let Ran { measured, conditions, granted, recorded, link_trouble, ended } = ran;
+        let Ran { measured, conditions, granted, recorded, link_trouble, external, ended } = ran;
         let findings = ended.findings(Circumstances {
             period: robot.cycle.period,
             hurried,
@@ -167,8 +176,9 @@ impl Run {
             return Err(verdict.err().unwrap_or_else(|| Failure::silent(COULD_NOT_RUN)));
         }
         let overrun = OverrunOutcome::of(robot.cycle.overrun, ended.overruns, ended.stopped_by_overrun);
-        let outcome =
+        let mut outcome =
             Outcome::new(&standing, &findings, &ended.signals, &measured, conditions, &granted, overrun);
+        outcome.controller = external;
         let (table, json) = (outcome.table(), outcome.json()?);
         let exported = measured.explanation.as_ref().map(|it| self.explain.export(it));
         let mut written = Written { notes: Vec::new(), verdict };
@@ -189,6 +199,9 @@ impl Run {
     pub(crate) fn robot(&self) -> Result<Robot, Failure> {
         let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         self.hold.change(&mut robot.cycle);
+        if self.controller.is_some() {
+            controller::put_first(&mut robot);
+        }
         robot.cycle.frame_order = match self.frame_order {
             None => robot.cycle.frame_order,
             Some(Order::ReplyOfLastBeat) => robot::FrameOrder::ReplyOfLastBeat,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use blame::{Explanation, LateBeat};
+use bridge::controller::ControllerCounters;
 use bridge::diagnostics::TaskDiagnostics;
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
@@ -40,6 +41,9 @@ pub(super) struct Outcome<'a> {
     conditions: RunConditions,
     profile: ProfileOutcome,
     overrun: OverrunOutcome,
+    /// Answers of the controller process; only in a run with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) controller: Option<ControllerCounters>,
     /// The cycle and the devices' tasks, as the seam's diagnostics tell of them.
     tasks: &'a [TaskDiagnostics],
     /// Beats later than `--late-above`, with their causes; only with `--explain`.
@@ -176,6 +180,7 @@ impl<'a> Outcome<'a> {
             conditions,
             profile: ProfileOutcome::of(granted),
             overrun,
+            controller: None,
             tasks: &measured.tasks,
             late: measured.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
             explain: measured.explanation.as_ref(),
@@ -200,6 +205,7 @@ impl<'a> Outcome<'a> {
         if self.frames.link_errors > 0 {
             let _ = writeln!(text, "{:<24}{}\n", "frames refused by link", self.frames.link_errors);
         }
+        text += &self.controller.as_ref().map(super::controller::table).unwrap_or_default();
         text += &self.axes_table();
         text += &self.troubles();
         text += &super::tasks::table(self.tasks);

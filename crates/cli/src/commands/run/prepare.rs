@@ -1,6 +1,9 @@
 //! Before the first beat: the seam, the bus in PreOp, the devices beside it, and the cycle made.
 
+use std::sync::Arc;
+
 use blame::Explainer;
+use bridge::controller::Counters;
 use bridge::seam::Door;
 use ethercat::main_device::{MainDevice, SubDevice};
 use robot::Robot;
@@ -32,6 +35,8 @@ pub(super) struct Prepared {
     pub(super) observer: Observer,
     pub(super) explainer: Option<Explainer>,
     pub(super) door: Option<Door>,
+    /// Answers of the controller process, if there is to be one.
+    pub(super) external: Option<Arc<Counters>>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
 }
@@ -60,7 +65,7 @@ impl Run {
                 return Err(failure);
             }
         };
-        let Around { seam, door, devices, controller, signals } = around;
+        let Around { seam, door, devices, controller, external, signals } = around;
         match &door {
             Ok(door) => live.say(&format!("seam {}", door.path().display())),
             Err(Some(why)) => live.say(&format!("no other program can attach: {why}")),
@@ -83,7 +88,7 @@ impl Run {
             Some(seam) => cycle.with_seam(seam),
             None => cycle,
         };
-        Ok(Prepared { cycle, observer, explainer, door, beside, bus })
+        Ok(Prepared { cycle, observer, explainer, door, external, beside, bus })
     }
 
     /// To PreOp; every axis, beat number and interlock finds its objects there.
@@ -133,11 +138,13 @@ impl Run {
             Seamed::Open(open) => (Some(open.seam), Ok(open.door), Some(open.ports), Some(open.devices)),
             Seamed::Closed(why) => (None, Err(why), None, None),
         };
+        let external = ports.as_ref().and_then(|ports| ports.external.as_ref());
+        let external = external.map(|end| Arc::clone(end.counters()));
         let controller: Box<dyn Controller> = match own {
             Some(own) => own(robot, ports),
             None => Box::new(controller::controllers(robot, ports)?),
         };
-        Ok(Around { seam, door, devices, controller, signals })
+        Ok(Around { seam, door, devices, controller, external, signals })
     }
 
     /// Opens the seam, unless nobody wants it.
@@ -165,6 +172,7 @@ struct Around {
     door: Result<Door, Option<String>>,
     devices: Option<devices::Prepared>,
     controller: Box<dyn Controller>,
+    external: Option<Arc<Counters>>,
     signals: Vec<Signal>,
 }
 

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use robot::{Overrun, Robot};
+use bridge::controller::ControllerCounters;
+use robot::{ControllerKind, Overrun, Robot};
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, Ended};
 use runtime::disturbance::{CycleWatch, Detail, Disturbances};
@@ -37,6 +38,8 @@ pub(super) struct Ran {
     pub(super) recorded: Option<Result<String, Failure>>,
     /// Why the link carried no frames at the end, if that is known.
     pub(super) link_trouble: Option<String>,
+    /// Answers of the controller process, if there was to be one.
+    pub(super) external: Option<ControllerCounters>,
     pub(super) ended: Ended<RobotLink>,
 }
 
@@ -50,7 +53,7 @@ impl Run {
         stop: &Stop,
         live: &mut LiveLine,
     ) -> Result<Ran, Failure> {
-        let Prepared { cycle, observer, mut explainer, door, beside, bus } = prepared;
+        let Prepared { cycle, observer, mut explainer, door, external, beside, bus } = prepared;
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let _end = EndOf(stop.handle());
@@ -79,7 +82,8 @@ impl Run {
             tell_disturbances(&measured.disturbances, live);
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
             let link_trouble = chronicle.link_trouble().map(str::to_owned);
-            Ok(Ran { measured, conditions, granted, recorded, link_trouble, ended })
+            let external = external.map(|counters| counters.read());
+            Ok(Ran { measured, conditions, granted, recorded, link_trouble, external, ended })
         })
     }
 
@@ -99,8 +103,9 @@ impl Run {
             Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
             None => SIMULATED_SYSTEM_CALLS.to_vec(),
         };
-        if self.wire.capture.is_some() {
-            // The thread that writes the file is woken up.
+        let is_external = |it: &robot::Controller| matches!(it.kind, ControllerKind::External(_));
+        if self.wire.capture.is_some() || robot.controllers.iter().any(is_external) {
+            // The thread that writes the file is woken up; so is a controller process, and waited for.
             expected.push("futex");
         }
         let times = (robot.cycle.period, granted.spin_margin());

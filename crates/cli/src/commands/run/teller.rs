@@ -46,6 +46,7 @@ impl Teller {
         let document = &mut self.document;
         document.number += 1;
         document.ports = self.door.counters();
+        document.controller = self.door.controller();
         document.watch = WatchDiagnostics {
             beats: summary.cycles(),
             dropped_records: observer.dropped_records(),
