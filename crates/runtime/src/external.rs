@@ -50,8 +50,8 @@ pub trait Remote: Send {
     /// Reads the newest answer if it is newer than the last one.
     fn newest(&mut self, answer: &mut Answer) -> Heard;
 
-    /// True if there is a process, as of the last [`Remote::newest`].
-    fn is_attached(&self) -> bool;
+    /// Number of the process, each another one, as of the last [`Remote::newest`]; `None` while there is none.
+    fn holder(&self) -> Option<u64>;
 
     /// Publishes a request and wakes the process.
     fn ask(&mut self, request: &Request);
@@ -68,23 +68,23 @@ pub trait Remote: Send {
 
 impl Remote for CycleEnd {
     fn blank_request(&self) -> Request {
-        self.blank_request()
+        Self::blank_request(self)
     }
 
     fn blank_answer(&self) -> Answer {
-        self.blank_answer()
+        Self::blank_answer(self)
     }
 
     fn newest(&mut self, answer: &mut Answer) -> Heard {
-        self.newest(answer)
+        Self::newest(self, answer)
     }
 
-    fn is_attached(&self) -> bool {
-        self.is_attached()
+    fn holder(&self) -> Option<u64> {
+        Self::holder(self)
     }
 
     fn ask(&mut self, request: &Request) {
-        self.ask(request);
+        Self::ask(self, request);
     }
 
     fn wait(&mut self, deadline: Instant) {
@@ -118,6 +118,7 @@ pub struct External<R> {
     asked: Option<u64>,
     /// Last cycle whose answer was looked at.
     taken: Option<u64>,
+    holder: Option<u64>,
     late_in_a_row: u32,
     /// Its answers hold.
     is_fresh: bool,
@@ -166,6 +167,7 @@ impl<R: Remote> External<R> {
             called: None,
             asked: None,
             taken: None,
+            holder: None,
             late_in_a_row: 0,
             is_fresh: false,
             has_served: false,
@@ -178,7 +180,9 @@ impl<R: Remote> External<R> {
     /// Asks, and waits for the answer until the deadline.
     fn serve(&mut self, cycle: u64, deadline: Instant) -> Served {
         let before = self.look(cycle);
-        if !self.remote.is_attached() {
+        let holder = self.remote.holder();
+        // The next process does not know where the one before had the axes: it finds them stopped.
+        if std::mem::replace(&mut self.holder, holder) != holder || holder.is_none() {
             return Served::Absent;
         }
         self.remote.ask(&self.request);

@@ -37,7 +37,7 @@ const KILLS: usize = 250;
 const STOPS: usize = 750;
 
 /// Overruns that a machine gives one cycle and not the other.
-const BY_CHANCE: u64 = 100;
+const BY_CHANCE: u64 = 30;
 
 const SOCKET: &str = "ONBEAT_TEST_CONTROLLER_SOCKET";
 
@@ -72,7 +72,7 @@ fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
         assert_eq!(ended.ended.lost, None);
     }
     let (calm_overruns, hit_overruns) = (calm.ended.overruns.count, hit.ended.overruns.count);
-    println!("overruns: {calm_overruns} beside, {hit_overruns} hit; {:?}", hit.counters.read());
+    eprintln!("overruns: {calm_overruns} beside, {hit_overruns} hit; {:?}", hit.counters.read());
     assert!(hit_overruns <= calm_overruns * 2 + BY_CHANCE, "{hit_overruns} {calm_overruns}");
     let (calm, hit) = (calm.counters.read(), hit.counters.read());
     // Each that is stopped for longer than the patience, or killed, stops the axes; a machine that is busy adds to that.
@@ -142,7 +142,8 @@ impl Rig {
     /// Waits until supervision has brought the axes to rest, with the bus in Op.
     fn rests(&self) {
         let state = self.attachment().state();
-        eventually("the axes rest", || {
+        let what = || format!("the axes rest: {:?} {:?}", state.read().unwrap().axes, self.counters.read());
+        eventually_or(what, || {
             let state = state.read().unwrap();
             assert_eq!(state.bus.stage, 7, "the bus stays in Op");
             state.axes.iter().all(|axis| axis.stop == Stop::Stale as u8 && axis.velocity.abs() < 0.05)
@@ -195,10 +196,14 @@ fn pause(random: &mut fastrand::Rng, longest_us: u64) {
     thread::sleep(Duration::from_micros(random.u64(..longest_us)));
 }
 
-fn eventually(what: &str, mut look: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+fn eventually(what: &str, look: impl FnMut() -> bool) {
+    eventually_or(|| what.to_owned(), look);
+}
+
+fn eventually_or(what: impl Fn() -> String, mut look: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
     while !look() {
-        assert!(Instant::now() < deadline, "still not: {what}");
+        assert!(Instant::now() < deadline, "still not: {}", what());
         thread::sleep(Duration::from_micros(500));
     }
 }

@@ -44,6 +44,10 @@ struct Double<P> {
     process: P,
     coming: Vec<(Instant, Result<Answer, Wrong>)>,
     is_attached: bool,
+    holder: u64,
+    /// Requests after which another process is there from one look to the next.
+    follows_after: u64,
+    asked: u64,
     /// Looks in vain since it was gone.
     away: u64,
     counters: Sender<ControllerCounters>,
@@ -62,6 +66,7 @@ impl<P: Process> Remote for Double<P> {
         if !self.is_attached {
             self.away += 1;
             self.is_attached = self.away > BACK_AFTER;
+            self.holder += u64::from(self.is_attached);
             return Heard::Nothing;
         }
         let now = self.clock.now();
@@ -75,11 +80,13 @@ impl<P: Process> Remote for Double<P> {
         }
     }
 
-    fn is_attached(&self) -> bool {
-        self.is_attached
+    fn holder(&self) -> Option<u64> {
+        let follows = self.asked >= self.follows_after;
+        self.is_attached.then_some(self.holder + u64::from(follows))
     }
 
     fn ask(&mut self, request: &Asked) {
+        self.asked += 1;
         let answers = (self.process)(request);
         (self.is_attached, self.away) = (answers.is_some(), 0);
         let now = self.clock.now();
@@ -158,11 +165,17 @@ struct Played {
 }
 
 fn play(order: FrameOrder, beats: u64, process: impl Process + 'static) -> Played {
-    play_from(order, beats, true, process)
+    play_from(order, beats, true, u64::MAX, process)
 }
 
-/// With a process from the beginning or from later on.
-fn play_from(order: FrameOrder, beats: u64, is_attached: bool, process: impl Process + 'static) -> Played {
+/// With a process from the beginning or from later on, and another one after so many requests.
+fn play_from(
+    order: FrameOrder,
+    beats: u64,
+    is_attached: bool,
+    follows_after: u64,
+    process: impl Process + 'static,
+) -> Played {
     static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let folder = SeamFolder::new(&format!("external-{run}"));
@@ -172,8 +185,17 @@ fn play_from(order: FrameOrder, beats: u64, is_attached: bool, process: impl Pro
     let (seam, _door, attachment) = seam(&folder, rules(DRIVES));
     let (seen, told) = channel();
     let (counters, counted): (_, Receiver<ControllerCounters>) = channel();
-    let double =
-        Double { clock: clock.clone(), process, coming: Vec::new(), is_attached, away: 0, counters };
+    let double = Double {
+        clock: clock.clone(),
+        process,
+        coming: Vec::new(),
+        is_attached,
+        holder: 1,
+        follows_after,
+        asked: 0,
+        away: 0,
+        counters,
+    };
     let axis = ExternalAxis { mode: CyclicMode::Position, position: None };
     let settings = Settings { deadline: DEADLINE, max_late: MAX_LATE, axes: vec![Some(axis); DRIVES] };
     let controller = Watched {
@@ -411,9 +433,34 @@ fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
 }
 
 #[test]
+fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
+    for order in ORDERS {
+        let mut turners = [Turner::new(5.0), Turner::new(-5.0)];
+        let (tell, told) = channel();
+        let mut asked = 0;
+        let played = play_from(order, 900, true, ENDS_AT, move |request: &Asked| {
+            asked += 1;
+            if asked == ENDS_AT + 1 {
+                let _ = tell.send(request.clone());
+            }
+            let turner = &mut turners[usize::from(asked > ENDS_AT)];
+            Some(vec![(AT_ONCE, Ok(turner.answer(request)))])
+        });
+        never_beyond_the_deadline(&played);
+        within_the_limits(&played);
+        let first: Asked = told.try_iter().next().unwrap();
+        assert_eq!(first.axes[0].phase, 1, "{first:?}");
+        assert!(first.axes[0].velocity > 4.0, "it moved until then: {first:?}");
+        assert_eq!((played.counters.stops, played.counters.wrong), (1, 0), "{:?}", played.counters);
+        let last = played.seen.iter().rfind(|it| !it.stopping).unwrap();
+        assert!(last.reports[0].feedback.velocity.0 < -4.0, "{last:?}");
+    }
+}
+
+#[test]
 fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
     for order in ORDERS {
-        let played = play_from(order, 100, false, |_: &Asked| None);
+        let played = play_from(order, 100, false, u64::MAX, |_: &Asked| None);
         never_beyond_the_deadline(&played);
         let axis = played.ended.before_stop.axes[0];
         assert_eq!((axis.state, axis.stop), (Some(State::SwitchOnDisabled), None));

@@ -89,10 +89,11 @@ impl CycleEnd {
         }
     }
 
-    /// True if a process holds the role, as of the last [`CycleEnd::newest`].
+    /// Number of the process that holds the role, each another one, as of the last [`CycleEnd::newest`]; none while
+    /// nobody does.
     #[must_use]
-    pub fn is_attached(&self) -> bool {
-        self.hearing.current().is_some()
+    pub fn holder(&self) -> Option<u64> {
+        self.hearing.holder()
     }
 
     /// Publishes a request and wakes the process: one system call. Nothing without a process.
