@@ -4,6 +4,7 @@ mod analyse;
 mod bad_robot_files;
 mod brake;
 mod common;
+mod controller_process;
 mod devices;
 mod disturbances;
 mod doctor;
