@@ -8,7 +8,7 @@ use bridge::attach::Attachment;
 use bridge::command::AxisTarget;
 use bridge::controller::DriveRequest;
 
-use crate::common::{Ran, Running, alone, file, onbeat, run};
+use crate::common::{Running, alone, file, onbeat, run};
 
 fn socket(name: &str) -> PathBuf {
     std::env::temp_dir()
@@ -127,10 +127,9 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
             turn.send();
         }
     });
-    let ran: Ran = program.finish();
+    let ran = program.finish();
     process.join().expect("the controller");
-    assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
-    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let end = ran.json();
     assert!(end["controller"]["stops"].as_u64() >= Some(1), "{end}");
     assert!(end["axes"][0]["stop"].as_str().is_some_and(|stop| stop.contains("stale")), "{end}");
     assert_eq!(end["sub_devices"][0]["state"], "Op");
