@@ -22,13 +22,14 @@ use rustix::fs::{SealFlags, fcntl_get_seals};
 
 use crate::bus::BusClient;
 use crate::channel::{Channel, Kind};
+use crate::controller::{self, Controller};
 use crate::description::Description;
 use crate::door::protocol::{LONGEST_NAME, Reply, Request, Status};
 use crate::force::Force;
 use crate::state::ReadError;
 use crate::{command, diagnostics, place, state};
 
-pub use errors::{AttachError, FindError, ForceError, LeaseError, PortError, Running};
+pub use errors::{AttachError, ControllerError, FindError, ForceError, LeaseError, PortError, Running};
 pub(crate) use line::Line;
 
 /// Connection of a client to a running cycle.
@@ -217,6 +218,26 @@ impl Attachment {
             Status::Done => Ok(()),
             Status::NotPermitted => Err(ForceError::NotPermitted { why: reply.text }),
             _ => Err(ForceError::Refused { why: line.why(&reply) }),
+        }
+    }
+
+    /// Becomes the controller process of the cycle. One process is it at a time, until the controller is dropped or its
+    /// process ends, for whatever reason.
+    ///
+    /// # Errors
+    /// Another process is it, this user may not command, the cycle has no controller of that kind or speaks another
+    /// version with it, or the cycle has ended.
+    pub fn controller(&self) -> Result<Controller, ControllerError> {
+        let request = Request::Controller(controller::VERSION);
+        let (line, reply, files) = self.ask_until_ready(request).map_err(ControllerError::Attach)?;
+        let Description { axes, signals, .. } = &self.description;
+        match (reply.status, &files[..]) {
+            (Status::Done, [requests, answers]) => {
+                Ok(Controller::open(requests.as_fd(), answers.as_fd(), line, axes.len(), signals.len())?)
+            }
+            (Status::Taken, _) => Err(ControllerError::Taken { process: reply.numbers[0] }),
+            (Status::NotPermitted, _) => Err(ControllerError::NotPermitted { why: reply.text }),
+            _ => Err(ControllerError::Refused { why: line.why(&reply) }),
         }
     }
 

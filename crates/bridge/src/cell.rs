@@ -55,6 +55,14 @@ pub trait Words {
     fn words(&self) -> &[Self::Word];
 }
 
+impl<M: Words> Words for &M {
+    type Word = M::Word;
+
+    fn words(&self) -> &[M::Word] {
+        (**self).words()
+    }
+}
+
 impl<W: Word> Words for std::sync::Arc<[W]> {
     type Word = W;
 

@@ -4,8 +4,8 @@ mod ends;
 pub mod lease;
 pub(crate) mod words;
 
-pub(crate) use ends::Regions;
 pub use ends::{Read, Reader, SendError, Writer};
+pub(crate) use ends::{Regions, now_ns};
 
 /// One command as its writer sent it. The real-time side checks every number before anything moves.
 #[derive(Clone, Debug, Default, PartialEq)]

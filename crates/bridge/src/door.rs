@@ -6,7 +6,7 @@
 //! | who | may |
 //! |---|---|
 //! | any user whom the socket's permissions let connect | read description, state and diagnostics |
-//! | the user that runs the cycle, root, members of the interface's group | also hold the command lease, force signals, and open ports |
+//! | the user that runs the cycle, root, members of the interface's group | also hold the command lease, force signals, become the controller process, and open ports |
 
 pub mod protocol;
 mod serve;
@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::channel::PortCounters;
+use crate::controller::{self, ControllerCounters};
 use crate::diagnostics::{self, TooLong};
 use crate::place::Lock;
 
@@ -33,6 +34,7 @@ pub struct Door {
     identity: (u64, u64),
     diagnostics: Mutex<diagnostics::Writer>,
     counters: Vec<(Box<str>, Arc<crate::channel::Counters>)>,
+    controller: Option<Arc<controller::Counters>>,
     wake: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
 }
@@ -46,13 +48,14 @@ impl Door {
     ) -> std::io::Result<Self> {
         let metadata = fs::symlink_metadata(&path)?;
         let wake = serve.wake();
-        let counters = serve.counters();
+        let (counters, controller) = (serve.counters(), serve.controller_counters());
         let thread = std::thread::Builder::new().name("onbeat-door".into()).spawn(move || serve.run())?;
         Ok(Self {
             path,
             identity: (metadata.dev(), metadata.ino()),
             diagnostics: Mutex::new(diagnostics),
             counters,
+            controller,
             wake,
             thread: Some(thread),
         })
@@ -70,6 +73,12 @@ impl Door {
     #[must_use]
     pub fn counters(&self) -> Vec<PortCounters> {
         self.counters.iter().map(|(name, counters)| counters.read(name)).collect()
+    }
+
+    /// Answers of the controller process so far; `None` in a cycle without the role.
+    #[must_use]
+    pub fn controller(&self) -> Option<ControllerCounters> {
+        self.controller.as_ref().map(|counters| counters.read())
     }
 
     /// Path of the socket.

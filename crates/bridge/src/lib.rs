@@ -6,6 +6,7 @@
 //! | [`description`] | description of a running cycle: robot, axes, controllers, ports; written once, before the first cycle |
 //! | [`state`] | state: one [`state::State`] a cycle, the newest counts |
 //! | [`command`] | commands: one [`command::Command`] with a time-to-live, the newest counts |
+//! | [`controller`] | a controller in a process of its own: a request a cycle, an answer before its deadline |
 //! | [`force`] | signals held at a value until a time is over |
 //! | [`message`] | the messages of the ports `control` and `trajectory` |
 //! | [`words`] | texts for the codes of a state |
@@ -30,6 +31,7 @@ mod bytes;
 pub mod cell;
 pub mod channel;
 pub mod command;
+pub mod controller;
 pub mod description;
 pub mod diagnostics;
 pub mod door;

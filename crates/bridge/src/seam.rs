@@ -32,7 +32,7 @@ use crate::command::Regions;
 use crate::description::Description;
 use crate::door::protocol::LONGEST_NAME;
 use crate::door::{Handed, Serve};
-use crate::{bus, command, diagnostics, force, place, state};
+use crate::{bus, command, controller, diagnostics, force, place, state};
 
 pub use crate::door::Door;
 pub use crate::place::PlaceError;
@@ -49,6 +49,7 @@ pub struct Builder {
     ports: Vec<Far>,
     forced: Option<Vec<types::Signal>>,
     bus: Option<bus::Admission>,
+    controller: Option<controller::Role>,
 }
 
 /// Ends kept by the real-time thread.
@@ -77,6 +78,7 @@ impl Builder {
             ports: Vec::new(),
             forced: None,
             bus: None,
+            controller: None,
         }
     }
 
@@ -88,6 +90,15 @@ impl Builder {
         let (admission, guests) = bus::Admission::new()?;
         self.bus = Some(admission);
         Ok(guests)
+    }
+
+    /// Creates the role of a controller process; returns the cycle's end. One cycle has one at most: a second one
+    /// replaces the first.
+    pub fn controller(&mut self) -> controller::CycleEnd {
+        let Description { axes, signals, .. } = &self.description;
+        let (role, end) = controller::Role::new(axes.len(), signals.len());
+        self.controller = Some(role);
+        end
     }
 
     /// Creates a port; returns its real-time end.
@@ -152,7 +163,8 @@ impl Builder {
     /// # Errors
     /// A cycle of this name runs, or the system refuses memory, socket or folder.
     pub fn open(self) -> Result<(RealTimeEnds, Door), OpenError> {
-        let Self { name, mut description, folder, mode, group, look, ports, forced, bus } = self;
+        let Self { name, mut description, folder, mode, group, look, ports, forced, bus, controller } =
+            self;
         if name.is_empty()
             || name.len() > LONGEST_NAME
             || name.starts_with('.')
@@ -170,8 +182,8 @@ impl Builder {
         let files = [read_only(&document)?, state_file, diagnostics_file];
         let folder = folder.unwrap_or_else(|| place::own(group));
         let (path, listener) = place::listen_at(&folder, &name, mode, group)?;
-        let serve =
-            Serve::new(listener, Handed { name, files, commands, forces, ports, bus, group, look })?;
+        let handed = Handed { name, files, commands, forces, controller, ports, bus, group, look };
+        let serve = Serve::new(listener, handed)?;
         let door = Door::open(path, serve, diagnostics)?;
         Ok((RealTimeEnds { state, command, forces: forced }, door))
     }

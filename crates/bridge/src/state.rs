@@ -255,7 +255,7 @@ impl Signal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Stop {
-    /// The command became stale.
+    /// The command became stale, or the controller process answers no more.
     Stale = 1,
     /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
     PositionLimit = 2,

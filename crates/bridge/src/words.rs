@@ -106,7 +106,7 @@ impl Stop {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Stale => "the command went stale",
+            Self::Stale => "the command, or the controller process, went stale",
             Self::PositionLimit => {
                 "a set-point beyond the limits of position, or (in cst) an axis too fast to stop before them"
             }

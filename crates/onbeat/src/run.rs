@@ -85,7 +85,7 @@ impl Settings {
 
     /// Gathers the results. What was measured is there, even if the bus failed or a file is not whole.
     fn conclude(&self, robot: &Robot, ran: Ran) -> Result<Summary, Error> {
-        let Ran { measured, conditions, granted, recorded, ended } = ran;
+        let Ran { measured, conditions, granted, recorded, external, ended } = ran;
         let findings = ended.findings(Circumstances {
             period: robot.cycle.period,
             hurried: self.stop.is_hurried(),
@@ -104,6 +104,7 @@ impl Settings {
             failure: ended.failure,
             overruns: ended.overruns,
             stopped_by_overrun: ended.stopped_by_overrun,
+            controller: external,
             tasks: measured.tasks,
             disturbances: measured.disturbances,
             explanation: measured.explanation,

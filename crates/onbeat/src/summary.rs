@@ -3,6 +3,7 @@
 use std::fmt;
 
 use blame::Explanation;
+use bridge::controller::ControllerCounters;
 use bridge::diagnostics::TaskDiagnostics;
 use ethercat::main_device::BusError;
 use runtime::controller::AxisReport;
@@ -43,6 +44,8 @@ pub struct Summary {
     pub overruns: Overruns,
     /// Cycle whose overrun ended the run, where the robot file says so.
     pub stopped_by_overrun: Option<u64>,
+    /// Answers of the controller process, in a run with one.
+    pub controller: Option<ControllerCounters>,
     /// The cycle's thread and the devices' tasks.
     pub tasks: Vec<TaskDiagnostics>,
     /// Disturbances of these, if they were watched.

@@ -389,6 +389,38 @@ fn a_controller_asks_no_more_than_the_limits_allow() {
 }
 
 #[test]
+fn a_controller_process_has_a_deadline_within_the_period_and_is_the_only_one() {
+    let sinusoid = "kind = \"sinusoid\"\namplitude = 1.0\nfrequency = 1.0";
+    for (bad, sentence_of_it) in [
+        (
+            "kind = \"external\"\ndeadline = \"800us\"",
+            "r.toml:38:12: deadline 800us, expected 10us to 750us: leave the last quarter of the period to the frame, as \
+             \"500us\" of \"1ms\"",
+        ),
+        (
+            "kind = \"external\"\nmax_late = 0",
+            "r.toml:38:12: max_late = 0, expected 1 to 1000: correct max_late",
+        ),
+        (
+            "kind = \"hold\"\nmax_late = 3",
+            "r.toml:38:12: max_late for hold, expected kind = \"external\": change kind or remove this",
+        ),
+        (
+            "kind = \"external\"\namplitude = 1.0",
+            "r.toml:38:13: amplitude for external, expected kind = \"sinusoid\": change kind or remove this",
+        ),
+    ] {
+        assert_eq!(sentence(sinusoid, bad), sentence_of_it);
+    }
+    let two = "[[controller]]\nkind = \"external\"\n[[controller]]\nname = \"other\"\nkind = \"external\"";
+    assert_eq!(
+        spoiled(&GOOD.replace(sinusoid, ""), "[controller]", two).to_string(),
+        "r.toml:40:8: a second controller of kind external, \"other\", expected one at most: let one process control all of \
+         their axes"
+    );
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let path = std::path::Path::new("/no/such/robot.toml");
     let error = Robot::read(path, onbeat_robot::Overrides::default()).unwrap_err().to_string();

@@ -131,6 +131,8 @@ pub struct Told {
     pub twist: Twist,
     /// It lives on the command from outside: when that goes stale, the axes stop as the robot file says.
     pub commanded: bool,
+    /// It lives on a process that answers no more: the axes stop as the robot file says, as under a stale command.
+    pub lost: bool,
 }
 
 /// The beat a controller is called for.

@@ -356,8 +356,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
         let freshness = asked.map(|asked| asked.freshness).unwrap_or_default();
         let stale = freshness == Freshness::Stale;
-        let (commanded, stopping) = (self.told.commanded, beat.stopping);
-        let governing = Governing { freshness, commanded, stopping, now };
+        let is_over = |told: &Told| stale && told.commanded || told.lost;
+        let governing =
+            Governing { freshness, abandoned: is_over(&self.told), stopping: beat.stopping, now };
         match &mut self.seam {
             Some(seam) => seam.govern(&mut self.signals, governing),
             None => self.signals.govern(governing),
@@ -374,7 +375,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.axes.interrupt_homing();
         }
         let elapsed = self.configuration.period.as_secs_f64() * beat.periods as f64;
-        self.axes.supervise(Seconds(elapsed), stale && self.told.commanded, self.course.ending());
+        self.axes.supervise(Seconds(elapsed), is_over(&self.told), self.course.ending());
         self.finish(Phase::Update);
     }
 

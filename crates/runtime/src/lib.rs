@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`cycle`] | the cycle itself: from release to release, phase by phase |
 //! | [`controller`] | what moves the axes, in SI units |
+//! | [`external`] | a controller in a process of its own |
 //! | [`axis`] | axes bound to the process image |
 //! | [`seam`] | what other processes ask of the cycle, and see of it |
 //! | [`bus`] | requests of other programs to the bus of a running cycle |
@@ -31,6 +32,7 @@ pub mod controller;
 pub mod cycle;
 pub mod delayed_lock;
 pub mod disturbance;
+pub mod external;
 mod field;
 pub mod interlock;
 pub mod observer;

@@ -2,6 +2,7 @@
 
 mod array;
 mod error;
+mod external;
 mod handle;
 mod io;
 
@@ -82,8 +83,8 @@ struct Forced {
 pub(crate) struct Governing {
     /// Validity of the command from outside.
     pub(crate) freshness: Freshness,
-    /// The controller lives on that command.
-    pub(crate) commanded: bool,
+    /// The controller lives on a command that is stale, or on a process that is lost.
+    pub(crate) abandoned: bool,
     /// The cycle comes to its end.
     pub(crate) stopping: bool,
     pub(crate) now: Instant,
@@ -173,7 +174,7 @@ impl Signals {
 
     /// Decides which outputs take writes in this cycle, and what the others are; ends forces whose time is over.
     pub(crate) fn govern(&mut self, governing: Governing) {
-        let Governing { freshness, commanded, stopping, now } = governing;
+        let Governing { freshness, abandoned, stopping, now } = governing;
         self.freshness = freshness;
         let is_stale = freshness == Freshness::Stale;
         for (signal, state) in self.signals.iter().zip(&mut self.states) {
@@ -182,7 +183,7 @@ impl Signals {
             let Flow::Output(behaviour) = signal.flow else { continue };
             let OutputBehaviour { writer, on_stale, on_stop, on_return, .. } = behaviour;
             let lost = state.seen && state.missed > BLIND_CYCLES;
-            let stale = is_stale && (commanded || writer == Writer::Outside);
+            let stale = if writer == Writer::Outside { is_stale } else { abandoned };
             let decided = if stopping {
                 Some(on_stop)
             } else if let Some(on_return) = on_return.filter(|_| lost) {
@@ -400,7 +401,7 @@ mod tests {
     /// Of a controller that lives on the command.
     fn governing(stale: bool, stopping: bool) -> Governing {
         let freshness = if stale { Freshness::Stale } else { Freshness::Fresh };
-        Governing { freshness, commanded: true, stopping, now: Instant::EPOCH }
+        Governing { freshness, abandoned: stale, stopping, now: Instant::EPOCH }
     }
 
     fn at(ms: u64) -> Instant {
@@ -433,7 +434,7 @@ mod tests {
         let on_stale = Some(OnStale::Bits(12));
         let behaviour = OutputBehaviour { writer: Writer::Outside, on_stale, ..OutputBehaviour::default() };
         let mut signals = output(behaviour);
-        let own = |stale, stopping| Governing { commanded: false, ..governing(stale, stopping) };
+        let own = |stale, stopping| Governing { abandoned: false, ..governing(stale, stopping) };
         signals.govern(own(false, false));
         signals.command(&[None, Some(Value::Unsigned(1))]);
         assert_eq!(value(&signals), 100, "nothing is asked of it");

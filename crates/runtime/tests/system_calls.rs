@@ -8,13 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use bridge::attach::Attachment;
+use bridge::controller::CycleEnd;
 use ethercat::cia402::State;
 use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
 use onbeat_runtime::cycle::CycleConfiguration;
-use onbeat_runtime::link::PacketLink;
+use onbeat_runtime::external::External;
+use onbeat_runtime::link::{PacketLink, SimulatedLink};
+use onbeat_runtime::seam::Seam;
 use onbeat_runtime::serve::Server;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
+use support::controller;
 use support::{Peers, SeamFolder, Servant, cycle_of, rules, seam, segment, supervised};
 use testbed::strace::{self, IN_VAIN, Trace};
 use testbed::{Side, Testbed};
@@ -57,6 +63,72 @@ fn a_beat_makes_two_system_calls_a_frame_and_one_sleep() {
     assert_eq!(count("clock_nanosleep"), BEATS, "{calls:?}");
     let known = ["sendto", "recvfrom", "clock_nanosleep", IN_VAIN];
     assert!(calls.keys().all(|name| known.contains(&name.as_str())), "{calls:?}");
+}
+
+#[test]
+fn a_controller_process_adds_one_wake_and_one_wait_a_cycle() {
+    let calls = match Trace::of_test("external_under_strace", |strace| strace) {
+        Ok(trace) => trace.calls(),
+        Err(skip) => return eprintln!("skipped: {skip}"),
+    };
+    let count = |name: &str| calls.get(name).copied().unwrap_or(0);
+    assert_eq!(count("clock_nanosleep"), BEATS, "{calls:?}");
+    // A wake and a wait; a simulated bus is woken, too, and rung back. An answer that was there already ends a wait in vain.
+    let futex = count("futex") + count(IN_VAIN);
+    assert!(futex >= 2 * BEATS, "{calls:?}");
+    assert!(futex <= (2 + SIMULATED_CALLS) * BEATS, "{calls:?}");
+}
+
+/// Calls of a beat for a simulated bus at most: a ring for each of its two ends.
+const SIMULATED_CALLS: u64 = 2;
+
+#[test]
+#[ignore = "a part of the test above, which starts it under strace"]
+fn external_under_strace() {
+    let folder = SeamFolder::new("external-system-calls");
+    let (end, ends, door) = controller::open(&folder, DRIVES);
+    let settings = controller::settings(DRIVES, PERIOD / 2, 1000);
+    let controller = MarkingExternal { external: External::new(end, settings), cycles: 0 };
+    let configuration =
+        CycleConfiguration { beats: Some(BEATS + 100), ..CycleConfiguration::every(PERIOD) };
+    let link = SimulatedLink::new(segment(DRIVES));
+    let axes = supervised(DRIVES);
+    let (cycle, _observer) = cycle_of(link, MonotonicClock, &axes, controller, configuration);
+    let attachment = Attachment::open(&controller::socket(&folder)).unwrap();
+    let mut process = attachment.controller().unwrap();
+    let process = thread::spawn(move || controller::turn(&mut process, DRIVES));
+    let ended = cycle.with_seam(Seam::new(ends, rules(DRIVES))).run(&StopHandle::new());
+    assert_eq!(ended.failure, None);
+    let counters = door.controller().unwrap();
+    assert!(counters.answered > BEATS, "{counters:?}");
+    drop(door);
+    process.join().unwrap();
+}
+
+/// Marks a cycle in Op, and the one [`BEATS`] later.
+struct MarkingExternal {
+    external: External<CycleEnd>,
+    cycles: u64,
+}
+
+impl Controller for MarkingExternal {
+    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.external.exchange(beat, io);
+    }
+
+    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+        self.external.update(beat, reports, commands);
+        if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) {
+            if self.cycles == 0 || self.cycles == BEATS {
+                strace::mark();
+            }
+            self.cycles += 1;
+        }
+    }
+
+    fn tell(&self) -> Told {
+        self.external.tell()
+    }
 }
 
 /// Marks the first enabled beat, and the one [`BEATS`] later.

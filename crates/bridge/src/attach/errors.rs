@@ -148,9 +148,39 @@ pub enum ForceError {
     /// It cannot be.
     #[error("{why}")]
     Refused {
+        /// Reason.
+        why: String,
+    },
+    /// The request failed.
+    #[error(transparent)]
+    Attach(AttachError),
+}
+
+/// Reason for a process that did not become the controller.
+#[non_exhaustive]
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// Another process is it.
+    #[error("process {process} is the controller: end it first")]
+    Taken {
+        /// Id of that process.
+        process: u32,
+    },
+    /// This user may not command.
+    #[error("the controller: {why}")]
+    NotPermitted {
+        /// Users and groups that may.
+        why: String,
+    },
+    /// The server refused.
+    #[error("the cycle takes no controller process: {why}")]
+    Refused {
         /// Reason, as the server words it.
         why: String,
     },
+    /// A region has another layout.
+    #[error(transparent)]
+    Region(#[from] RegionError),
     /// The request failed.
     #[error(transparent)]
     Attach(AttachError),

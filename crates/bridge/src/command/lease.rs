@@ -21,7 +21,7 @@ use crate::cell::{Found, Reader, Word, Words};
 pub fn pair<M: Words>() -> (Leases<M>, Hearing<M>) {
     let (granted, fresh) = RingBuffer::new(WAITING);
     let (retired, back) = RingBuffer::new(WAITING);
-    let hearing = Hearing { current: None, fresh, retired, seen: 0, taken: false };
+    let hearing = Hearing { current: None, fresh, retired, seen: 0, taken: false, holders: 0 };
     (Leases { granted, back, held: None, out: 0 }, hearing)
 }
 
@@ -116,6 +116,8 @@ pub struct Hearing<M: Words> {
     /// Number of the last publication of the current lease that was looked at.
     seen: u64,
     taken: bool,
+    /// Leases taken up so far.
+    holders: u64,
 }
 
 impl<M: Words> Hearing<M> {
@@ -130,6 +132,7 @@ impl<M: Words> Hearing<M> {
             if self.current.is_none() {
                 let Ok(next) = self.fresh.pop() else { break };
                 (self.current, self.seen) = (Some(next), 0);
+                self.holders += 1;
             }
             let Some(lease) = &self.current else { break };
             let is_over = lease.last().is_some();
@@ -152,6 +155,24 @@ impl<M: Words> Hearing<M> {
             }
         }
         heard.unwrap_or(if self.taken { Read::Same } else { Read::Nothing })
+    }
+}
+
+impl<M: Words> Hearing<M> {
+    /// Memory of the current lease, as of the last look; none while nobody holds it.
+    pub fn current(&self) -> Option<&M> {
+        self.current.as_ref().map(|lease| lease.cell.memory())
+    }
+
+    /// Number of the current holder, as of the last look; none while nobody holds it.
+    pub fn holder(&self) -> Option<u64> {
+        self.current.is_some().then_some(self.holders)
+    }
+
+    /// Number of the last publication of the current lease that was looked at.
+    #[must_use]
+    pub fn seen(&self) -> u64 {
+        self.seen
     }
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::watched::Watched;
 use crate::bus;
 use crate::channel::PortCounters;
+use crate::controller::ControllerCounters;
 use crate::state::Spread;
 
 /// Diagnostics of a running cycle, as JSON, a few times a second. Readers must ignore unknown fields:
@@ -22,6 +23,9 @@ pub struct Diagnostics {
     pub ports: Vec<PortCounters>,
     /// Requests to the bus.
     pub bus: bus::Counters,
+    /// Answers of the controller process; none in a cycle without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerCounters>,
     /// Records of the cycle: kept and dropped.
     pub watch: WatchDiagnostics,
     /// Conditions requested from the system, and those granted.

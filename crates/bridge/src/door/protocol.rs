@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! request   magic u32   version u16   what u16 (1 attach, 2 lease, 3 port, 4 bus)   name of the port, UTF-8
+//!                                     what u16 (5 controller)   version u16
 //!                                     what u16 (16 force)   signal u32   kind u32   value u64   time u64, ns
 //!                                     what u16 (17 release)   signal u32, all ones for all
 //! reply     magic u32   version u16   status u16   three numbers u32 each   text, UTF-8       and file descriptors
@@ -29,6 +30,8 @@ pub enum Request<'a> {
     Force(Force),
     /// Open a connection to the bus.
     Bus,
+    /// Become the controller process, by this version of [`crate::controller`].
+    Controller(u16),
 }
 
 /// Reason for a message that is no request.
@@ -65,6 +68,7 @@ impl<'a> Request<'a> {
             (3, name @ [_, ..]) if name.len() <= LONGEST_NAME => {
                 std::str::from_utf8(name).map(Self::Port).map_err(|_| Malformed::Content)
             }
+            (5, &[low, high]) => Ok(Self::Controller(u16::from_le_bytes([low, high]))),
             (FORCE, rest) => parse_force(rest).map(Self::Force).ok_or(Malformed::Content),
             (RELEASE, &[a, b, c, d]) => {
                 let signal = u32::from_le_bytes([a, b, c, d]);
@@ -83,6 +87,7 @@ impl<'a> Request<'a> {
             Self::Lease => (2, Vec::new()),
             Self::Port(name) => (3, name.as_bytes().to_vec()),
             Self::Bus => (4, Vec::new()),
+            Self::Controller(version) => (5, version.to_le_bytes().to_vec()),
             Self::Force(force @ Force::Hold { .. }) => (FORCE, emit_force(force)),
             Self::Force(force) => (RELEASE, emit_force(force)),
         };
@@ -235,6 +240,7 @@ mod tests {
             Request::Lease,
             Request::Port("trajectory"),
             Request::Bus,
+            Request::Controller(7),
             Request::Force(hold),
             Request::Force(Force::Release(3)),
             Request::Force(Force::ReleaseAll),
@@ -259,6 +265,11 @@ mod tests {
         assert_eq!(Request::parse(&changed(0, 0)), Err(Malformed::Magic));
         assert_eq!(Request::parse(&changed(4, 9)), Err(Malformed::Version(9)));
         assert_eq!(Request::parse(&changed(6, 9)), Err(Malformed::Content));
+        assert_eq!(
+            Request::parse(&changed(6, 5)),
+            Err(Malformed::Content),
+            "a version of more than 2 bytes"
+        );
         assert_eq!(Request::parse(&changed(6, 1)), Err(Malformed::Content), "a name where none belongs");
         assert_eq!(Request::parse(&changed(8, 0xFF)), Err(Malformed::Content), "no UTF-8");
         let hold = Force::Hold { signal: 7, value: Value::Bool(true), time: Duration::ZERO };

@@ -19,6 +19,7 @@ use super::visitors::{Holder, Standing, Visitor};
 use crate::bus;
 use crate::channel::{Counters, Kind, far::Far, far::NotOpened};
 use crate::command::Regions;
+use crate::controller;
 use crate::force::{Force, Forces, Refused};
 
 /// Resources the server hands out.
@@ -30,6 +31,8 @@ pub(crate) struct Handed {
     pub(crate) files: [OwnedFd; 3],
     pub(crate) commands: Regions,
     pub(crate) forces: Forces,
+    /// Role of a controller process, if the cycle has one.
+    pub(crate) controller: Option<controller::Role>,
     pub(crate) ports: Vec<Far>,
     /// Entrance to the server of the bus, if there is one.
     pub(crate) bus: Option<bus::Admission>,
@@ -48,6 +51,8 @@ pub(crate) struct Serve {
     visitors: Vec<Visitor>,
     /// Current holder of the command lease.
     holder: Option<Holder>,
+    /// Current controller process.
+    controller: Option<Holder>,
     /// Accepting is suspended for a while: the process has no more descriptors.
     exhausted: bool,
 }
@@ -55,7 +60,15 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) fn new(listener: OwnedFd, handed: Handed) -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok(Self { listener, wake, handed, visitors: Vec::new(), holder: None, exhausted: false })
+        Ok(Self {
+            listener,
+            wake,
+            handed,
+            visitors: Vec::new(),
+            holder: None,
+            controller: None,
+            exhausted: false,
+        })
     }
 
     /// Descriptor that ends the thread when written to.
@@ -67,14 +80,22 @@ impl Serve {
         self.handed.ports.iter().map(|port| (port.name().into(), port.counters())).collect()
     }
 
+    pub(super) fn controller_counters(&self) -> Option<Arc<controller::Counters>> {
+        self.handed.controller.as_ref().map(controller::Role::counters)
+    }
+
     pub(super) fn run(mut self) {
         while let Some(ready) = self.wait() {
             self.handed.commands.collect();
+            self.handed.controller.iter_mut().for_each(controller::Role::collect);
             for port in &mut self.handed.ports {
                 port.pump();
             }
             if ready.holder {
                 self.hear_holder();
+            }
+            if ready.controller {
+                self.hear_controller();
             }
             self.hear(&ready.visitors);
             if ready.listener {
@@ -89,6 +110,8 @@ impl Serve {
         let accepts = if self.exhausted { PollFlags::empty() } else { PollFlags::IN };
         waiting.push(PollFd::new(&self.listener, accepts));
         waiting.extend(self.holder.iter().flat_map(Holder::wait));
+        let first_of_controller = waiting.len();
+        waiting.extend(self.controller.iter().flat_map(Holder::wait));
         let first_visitor = waiting.len();
         waiting.extend(self.visitors.iter().map(|visitor| PollFd::new(&visitor.socket, PollFlags::IN)));
         waiting.extend(self.handed.ports.iter().filter_map(Far::wait));
@@ -113,7 +136,8 @@ impl Serve {
         }
         let ready = Ready {
             listener: is_ready(1) || self.exhausted,
-            holder: (2..first_visitor).any(is_ready),
+            holder: (2..first_of_controller).any(is_ready),
+            controller: (first_of_controller..first_visitor).any(is_ready),
             visitors: (0..self.visitors.len()).filter(|&index| is_ready(first_visitor + index)).collect(),
         };
         self.exhausted = false;
@@ -173,6 +197,10 @@ impl Serve {
                         self.lease(place);
                         continue;
                     }
+                    Ok(Request::Controller(version)) => {
+                        self.become_controller(place, version);
+                        continue;
+                    }
                     Ok(Request::Attach) => self.attach(place),
                     Ok(Request::Port(name)) => self.port(place, name),
                     Ok(Request::Force(force)) => self.force(place, force),
@@ -210,6 +238,63 @@ impl Serve {
     fn end_lease(&mut self) {
         self.handed.commands.end();
         self.holder = None;
+    }
+
+    /// The same of the controller process.
+    fn hear_controller(&mut self) {
+        if self.controller.as_ref().is_some_and(|holder| !holder.is_gone() && !holder.has_spoken()) {
+            return;
+        }
+        self.end_controller();
+    }
+
+    fn end_controller(&mut self) {
+        self.handed.controller.iter_mut().for_each(controller::Role::end);
+        self.controller = None;
+    }
+
+    /// Makes the client the controller process, or refuses; it may ask again.
+    fn become_controller(&mut self, place: usize, version: u16) {
+        if self.controller.as_ref().is_some_and(Holder::is_gone) {
+            self.end_controller();
+        }
+        let visitor = &self.visitors[place];
+        let refusal = if version != controller::VERSION {
+            let text = format!(
+                "the cycle speaks version {} with controllers, this one {version}: use programs of the same version of \
+                 Onbeat on both sides",
+                controller::VERSION
+            );
+            Reply::refusal(Status::Failed, text)
+        } else if !visitor.may_command() {
+            Reply::refusal(Status::NotPermitted, visitor.refusal(self.handed.group))
+        } else if let Some(holder) = &self.controller {
+            Reply { status: Status::Taken, numbers: [holder.visitor.process, 0, 0], text: String::new() }
+        } else {
+            match self.handed.controller.as_mut().map(controller::Role::make) {
+                Some(Ok(Some([requests, answers]))) => {
+                    let visitor = self.visitors.swap_remove(place);
+                    let reply = Reply { status: Status::Done, numbers: [0; 3], text: String::new() };
+                    match answer(visitor.socket.as_fd(), &reply, &[requests.as_fd(), answers.as_fd()]) {
+                        Ok(()) => {
+                            self.handed.controller.iter().for_each(|role| role.held_by(visitor.process));
+                            self.controller = Some(Holder::new(visitor));
+                        }
+                        Err(_) => self.end_controller(),
+                    }
+                    return;
+                }
+                Some(Ok(None)) => Reply::refusal(
+                    Status::NotReady,
+                    "the cycle has not looked at its controller for a while",
+                ),
+                Some(Err(error)) => Reply::refusal(Status::Failed, error),
+                None => Reply::refusal(Status::Failed, NO_CONTROLLER),
+            }
+        };
+        if answer(visitor.socket.as_fd(), &refusal, &[]).is_err() {
+            self.visitors.swap_remove(place);
+        }
     }
 
     /// Sends the descriptors; true if the client stays. Each connection gets them once: the kernel limits
@@ -334,6 +419,7 @@ impl Serve {
 struct Ready {
     listener: bool,
     holder: bool,
+    controller: bool,
     visitors: Vec<usize>,
 }
 
@@ -365,6 +451,10 @@ fn answer(socket: BorrowedFd<'_>, reply: &Reply, files: &[BorrowedFd<'_>]) -> Re
         sent => sent.map(drop),
     }
 }
+
+/// Refusal of a cycle whose controllers all run in its own thread.
+const NO_CONTROLLER: &str = "its controllers run in its own thread: give the robot file a [controller] of kind \"external\", \
+                             or run with --controller external";
 
 /// Clients attached at once. Strangers may be half of them, those of one user a sixteenth; strangers and
 /// members of the group together three quarters, those of one member a quarter.

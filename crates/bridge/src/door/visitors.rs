@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use rustix::time::Timespec;
 
@@ -86,6 +87,11 @@ impl Holder {
     pub(super) fn wait(&self) -> impl Iterator<Item = PollFd<'_>> {
         let life = self.life.iter().map(|life| PollFd::new(life, PollFlags::IN));
         life.chain([PollFd::new(&self.visitor.socket, PollFlags::IN)])
+    }
+
+    /// True if the holder sent something more: its connection takes no requests.
+    pub(super) fn has_spoken(&self) -> bool {
+        matches!(recv(&self.visitor.socket, &mut [0; 8], RecvFlags::DONTWAIT), Ok((1.., _)))
     }
 
     /// True if the holder has hung up, or its process has ended.

@@ -78,7 +78,11 @@ pub(crate) fn encode(state: &State, rows: Rows, words: &mut [u64]) {
 }
 
 /// Row by row: word by word the compiler emits three times as many instructions, in every cycle.
-fn put<T, const WORDS: usize>(rows: &mut [u64], items: &[T], encoded: impl Fn(&T) -> [u64; WORDS]) {
+pub(crate) fn put<T, const WORDS: usize>(
+    rows: &mut [u64],
+    items: &[T],
+    encoded: impl Fn(&T) -> [u64; WORDS],
+) {
     let (told, missing) = rows.split_at_mut((WORDS * items.len()).min(rows.len() / WORDS * WORDS));
     for (row, item) in told.chunks_exact_mut(WORDS).zip(items) {
         row.copy_from_slice(&encoded(item));
@@ -154,11 +158,11 @@ pub(crate) fn decode(words: &[u64], state: &mut State) {
     state.signals.extend(rest.chunks_exact(SIGNAL).take(signals).map(signal));
 }
 
-fn signal_words(signal: &Signal) -> [u64; SIGNAL] {
+pub(crate) fn signal_words(signal: &Signal) -> [u64; SIGNAL] {
     [signal.word, u64::from(signal.fresh) | u64::from(signal.forced) << 1]
 }
 
-fn signal(words: &[u64]) -> Signal {
+pub(crate) fn signal(words: &[u64]) -> Signal {
     Signal { word: words[0], fresh: words[1] & 1 != 0, forced: words[1] & 2 != 0 }
 }
 
@@ -166,7 +170,7 @@ fn spread_words(spread: &Spread) -> [u64; 4] {
     [spread.last_ns, spread.minimum_ns, spread.maximum_ns, spread.mean_ns]
 }
 
-fn axis_words(axis: &Axis) -> [u64; AXIS] {
+pub(crate) fn axis_words(axis: &Axis) -> [u64; AXIS] {
     [
         u64::from(axis.drive_state)
             | u64::from(axis.phase) << 8
@@ -182,7 +186,7 @@ fn axis_words(axis: &Axis) -> [u64; AXIS] {
     ]
 }
 
-fn axis(words: &[u64]) -> Axis {
+pub(crate) fn axis(words: &[u64]) -> Axis {
     let number = |index: usize| f64::from_bits(words[index]);
     Axis {
         drive_state: words[0] as u8,
@@ -221,10 +225,10 @@ fn trajectory_status(code: u8) -> TrajectoryStatus {
 const FIXED: usize = 44;
 
 /// Words of an axis.
-const AXIS: usize = 7;
+pub(crate) const AXIS: usize = 7;
 
 /// Words of a signal.
-const SIGNAL: usize = 2;
+pub(crate) const SIGNAL: usize = 2;
 
 #[cfg(test)]
 mod tests {

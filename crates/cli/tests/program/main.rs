@@ -5,6 +5,7 @@ mod ask;
 mod bad_robot_files;
 mod brake;
 mod common;
+mod controller_process;
 mod devices;
 mod disturbances;
 mod doctor;

@@ -4,6 +4,8 @@
 //! of all axes, in a cache that other tasks read, too, behind a mutex with priority inheritance. It is
 //! compared here with two other ways, each with 0, 1, 8 and 64 readers that never pause.
 
+mod flow;
+mod process;
 mod tables;
 mod turn;
 mod verdict;
@@ -96,6 +98,9 @@ impl Ecci {
             raw.finish(facts([("reads", cell.reads.into()), ("torn", cell.torn.into())]))?;
         }
         let mut report = self.report(&cells);
+        process::measure(self, context, &mut report)
+            .map_err(|error| Error::other(format_args!("ecci, controller process: {error}")))?;
+        flow::measure(self, context, &mut report);
         surroundings.end(&mut report);
         Ok(report)
     }

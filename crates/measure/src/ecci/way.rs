@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bridge::attach::Attachment;
 use bridge::command::{AxisTarget, Command};
-use bridge::description::{AxisDescription, Description};
+use bridge::description::{AxisDescription, Description, SignalDescription};
 use bridge::state::{Axis, ReadError, State};
 use bridge::{command, seam, state};
 
@@ -165,6 +165,13 @@ fn of_seam(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
 
 /// Opens an interface in a folder of its own, where a search for cycles does not find it.
 pub(crate) fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Door, Folder)> {
+    let (seam, folder) = builder(axes, Vec::new())?;
+    let (ends, door) = seam.open().map_err(io::Error::other)?;
+    Ok((ends, door, folder))
+}
+
+/// Begins such an interface, with these signals.
+pub(super) fn builder(axes: usize, signals: Vec<SignalDescription>) -> io::Result<(seam::Builder, Folder)> {
     let axis = |number: usize| AxisDescription {
         name: format!("axis {number}"),
         mode: "csp".into(),
@@ -172,12 +179,12 @@ pub(crate) fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Do
         velocity_limit: 1.0,
         effort_limit: 1.0,
     };
-    let description = Description { axes: (0..axes).map(axis).collect(), ..Description::default() };
+    let description =
+        Description { axes: (0..axes).map(axis).collect(), signals, ..Description::default() };
     let folder = Folder::new()?;
     let mut seam = seam::Builder::new("ecci", &description);
     seam.folder(&folder.0);
-    let (ends, door) = seam.open().map_err(io::Error::other)?;
-    Ok((ends, door, folder))
+    Ok((seam, folder))
 }
 
 /// Folder that is removed on drop.

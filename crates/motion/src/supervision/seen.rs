@@ -21,7 +21,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// The command went stale.
+    /// The command went stale, or the controller process answers no more.
     Stale,
     /// The controller asked beyond the limits of position; in torque mode the axis is too fast to stop before one.
     PositionLimit,

@@ -1,5 +1,6 @@
 //! What moves a robot's axes, from its file.
 
+use bridge::controller::CycleEnd;
 use bridge::message::control::PORT;
 use bridge::message::trajectory;
 use control::{
@@ -9,12 +10,13 @@ use control::{
 use motion::kinematics::{DifferentialDrive, OmniBase, OmniWheel};
 use motion::{Metres, Radians, RadiansPerSecond, Seconds};
 use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
+use runtime::external::{self, External};
 
 use super::seam::Ports;
 use crate::Error;
 
 /// The controllers of `robot`, the first one active.
-fn switch(robot: &Robot) -> Result<Switch, Error> {
+fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<Switch, Error> {
     let axis = |axis: &robot::Axis| SwitchAxis {
         mode: axis.mode,
         velocity_limit: axis.limits.velocity,
@@ -26,7 +28,8 @@ fn switch(robot: &Robot) -> Result<Switch, Error> {
     };
     let axes: Vec<_> = robot.axes.iter().map(axis).collect();
     let member = |controller: &robot::Controller| {
-        mover(robot, controller).map(|mover| Member::new(mover, &controller.axes))
+        mover(robot, controller, external.take_if(|_| is_external(controller)))
+            .map(|mover| Member::new(mover, &controller.axes))
     };
     let members = robot.controllers.iter().map(member).collect::<Result<_, _>>()?;
     Ok(Switch::new(&axes, members, robot.seam.enable))
@@ -34,7 +37,8 @@ fn switch(robot: &Robot) -> Result<Switch, Error> {
 
 /// The same, answering at the ports `control` and `trajectory` where there is a seam.
 pub fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<Switch, Error> {
-    let switch = switch(robot)?;
+    let mut ports = ports;
+    let switch = switch(robot, ports.as_mut().and_then(|ports| ports.external.take()))?;
     let taken = ports.and_then(|mut ports| Some((ports.take(PORT)?, ports.take(trajectory::PORT)?)));
     Ok(match taken {
         Some((requests, orders)) => switch.with_ports(Box::new(requests), Box::new(orders)),
@@ -42,7 +46,23 @@ pub fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<Switch, Error>
     })
 }
 
-fn mover(robot: &Robot, controller: &robot::Controller) -> Result<Mover, Error> {
+fn is_external(controller: &robot::Controller) -> bool {
+    matches!(controller.kind, ControllerKind::External(_))
+}
+
+/// A controller process moves axes in their modes.
+fn external(robot: &Robot, controller: &robot::Controller, kind: robot::External) -> external::Settings {
+    let axis = |(index, axis): (usize, &robot::Axis)| {
+        controller.axes.contains(&index).then(|| external::ExternalAxis {
+            mode: axis.mode,
+            position: settings(robot, index).position_limits,
+        })
+    };
+    let robot::External { deadline, max_late } = kind;
+    external::Settings { deadline, max_late, axes: robot.axes.iter().enumerate().map(axis).collect() }
+}
+
+fn mover(robot: &Robot, controller: &robot::Controller, process: Option<CycleEnd>) -> Result<Mover, Error> {
     let axes: Vec<_> = controller.axes.iter().map(|&axis| settings(robot, axis)).collect();
     let plain = |controller| Ok(Mover::Plain(controller));
     let failed = |error: &dyn std::fmt::Display| Error::Controller {
@@ -81,6 +101,12 @@ fn mover(robot: &Robot, controller: &robot::Controller) -> Result<Mover, Error> 
             };
             let controller = JointTrajectory::new(settings).map_err(|error| failed(&error))?;
             Ok(Mover::Trajectory(Box::new(controller)))
+        }
+        ControllerKind::External(kind) => {
+            let end = process.ok_or_else(|| {
+                failed(&"expected a seam for its process, found none: leave out --no-seam, or see why none is open")
+            })?;
+            plain(Box::new(External::new(end, external(robot, controller, *kind))))
         }
         ControllerKind::DiffDrive | ControllerKind::OmniDrive => {
             let base = robot.base.as_ref().ok_or_else(|| failed(&"expected a [base], found none"))?;

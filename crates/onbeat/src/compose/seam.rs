@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use bridge::channel::{Kind, Port};
+use bridge::controller::CycleEnd;
 use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
 use bridge::message::{control, trajectory};
 use bridge::seam::Builder;
@@ -26,15 +27,20 @@ pub struct Seam {
     pub ports: Ports,
 }
 
-/// The real-time ends of a robot's ports: `control`, `trajectory`, and those of the robot file.
+/// The real-time ends of a robot's ports: `control`, `trajectory`, and those of the robot file; and that of the controller
+/// process, where there is to be one.
 #[derive(Debug)]
-pub struct Ports(Vec<Port>);
+pub struct Ports {
+    ports: Vec<Port>,
+    /// End of the controller process.
+    pub external: Option<CycleEnd>,
+}
 
 impl Ports {
     /// The one of this name, once.
     pub fn take(&mut self, name: &str) -> Option<Port> {
-        let place = self.0.iter().position(|port| port.name() == name)?;
-        Some(self.0.swap_remove(place))
+        let place = self.ports.iter().position(|port| port.name() == name)?;
+        Some(self.ports.swap_remove(place))
     }
 }
 
@@ -72,7 +78,9 @@ pub fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Resu
         create(&port.name, kind)
     };
     let others = robot.seam.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
-    let ports = Ports([requests, orders].into_iter().chain(others).collect());
+    let has_external = robot.controllers.iter().any(|it| matches!(it.kind, ControllerKind::External(_)));
+    let external = (has_external && mover == Mover::Controllers).then(|| builder.controller());
+    let ports = Ports { ports: [requests, orders].into_iter().chain(others).collect(), external };
     Ok(Seam { builder, rules: Rules { signals: Commanded::of(signals), ..rules(robot, mover) }, ports })
 }
 

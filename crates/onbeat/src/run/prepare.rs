@@ -1,7 +1,10 @@
 //! Before the first beat: the seam, the bus in PreOp, the devices beside it, and the cycle made.
 
+use std::sync::Arc;
+
 use blame::Explainer;
 use bridge::bus::Guests;
+use bridge::controller::Counters;
 use bridge::seam::Door;
 use ethercat::main_device::{MainDevice, SubDevice};
 use robot::Robot;
@@ -31,6 +34,8 @@ pub(super) struct Prepared {
     pub(super) observer: Observer,
     pub(super) explainer: Option<Explainer>,
     pub(super) door: Option<Door>,
+    /// Answers of the controller process, if there is to be one.
+    pub(super) external: Option<Arc<Counters>>,
     pub(super) bus_server: Option<BusServer>,
     pub(super) beside: Option<Beside>,
     pub(super) bus: Bus,
@@ -59,7 +64,7 @@ impl Settings {
                 return Err(error);
             }
         };
-        let Around { seam, door, devices, guests, controller, signals } = around;
+        let Around { seam, door, devices, guests, external, controller, signals } = around;
         match &door {
             Ok(door) => reporter.notice(&Notice::SeamOpen(door.path().to_owned())),
             Err(Some(why)) => reporter.notice(&Notice::NoSeam(why.clone())),
@@ -86,7 +91,7 @@ impl Settings {
         if let Some(guests) = guests {
             (cycle, bus_server) = BusServer::start(robot, cycle, &observer, guests);
         }
-        Ok(Prepared { cycle, observer, explainer, door, bus_server, beside, bus })
+        Ok(Prepared { cycle, observer, explainer, door, external, bus_server, beside, bus })
     }
 
     /// To PreOp; every axis, beat number and interlock finds its objects there.
@@ -138,11 +143,13 @@ impl Settings {
             }
             Seamed::Closed(why) => (None, Err(why), None, None, None),
         };
+        let external = ports.as_ref().and_then(|ports| ports.external.as_ref());
+        let external = external.map(|end| Arc::clone(end.counters()));
         let controller: Box<dyn Controller> = match control {
             Control::Own(make) => make(&mut Parts { ports }),
             Control::AsDescribed => Box::new(controller::controllers(robot, ports)?),
         };
-        Ok(Around { seam, door, devices, guests, controller, signals })
+        Ok(Around { seam, door, devices, guests, external, controller, signals })
     }
 
     /// Opens the seam, unless there is to be none.
@@ -179,6 +186,7 @@ struct Around {
     door: Result<Door, Option<String>>,
     devices: Option<Devices>,
     guests: Option<Guests>,
+    external: Option<Arc<Counters>>,
     controller: Box<dyn Controller>,
     signals: Vec<Signal>,
 }

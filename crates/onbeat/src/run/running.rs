@@ -3,7 +3,8 @@
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use robot::{OverrunPolicy, Robot};
+use bridge::controller::ControllerCounters;
+use robot::{ControllerKind, OverrunPolicy, Robot};
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, Ended};
 use runtime::disturbance::CycleWatch;
@@ -30,6 +31,8 @@ pub(super) struct Ran {
     pub(super) granted: Grants,
     /// The recording, if one was asked for: a sentence on it, or why it is not whole.
     pub(super) recorded: Option<Result<String, Error>>,
+    /// Answers of the controller process, if there was to be one.
+    pub(super) external: Option<ControllerCounters>,
     pub(super) ended: Ended<RobotLink>,
 }
 
@@ -42,7 +45,7 @@ impl Settings {
         file: Option<recorder::NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
-        let Prepared { cycle, observer, mut explainer, door, bus_server, beside, bus } = prepared;
+        let Prepared { cycle, observer, mut explainer, door, external, bus_server, beside, bus } = prepared;
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
@@ -70,7 +73,8 @@ impl Settings {
             let (ended, not_put_back) = started.thread.join().map_err(|_| Error::Panicked)?;
             not_put_back.into_iter().for_each(|failure| reporter.notice(&Notice::NotPutBack(failure)));
             let recorded = recorder.map(|recorder| recorder.finish(&measured.summary));
-            Ok(Ran { measured, conditions, granted, recorded, ended })
+            let external = external.map(|counters| counters.read());
+            Ok(Ran { measured, conditions, granted, recorded, external, ended })
         })
     }
 
@@ -86,8 +90,9 @@ impl Settings {
             Some(_) => PacketLink::SYSTEM_CALLS.to_vec(),
             None => SIMULATED_SYSTEM_CALLS.to_vec(),
         };
-        if self.wire.capture.is_some() {
-            // The thread that writes the file is woken up.
+        let is_external = |it: &robot::Controller| matches!(it.kind, ControllerKind::External(_));
+        if self.wire.capture.is_some() || robot.controllers.iter().any(is_external) {
+            // The thread that writes the file is woken up; so is a controller process, and waited for.
             expected.push("futex");
         }
         let times = (robot.cycle.period, granted.spin_margin());

@@ -54,6 +54,7 @@ impl Teller {
         document.number += 1;
         document.ports = self.door.counters();
         document.bus = bus.map(BusServer::counters).unwrap_or_default();
+        document.controller = self.door.controller();
         document.watch = WatchDiagnostics {
             beats: summary.cycles(),
             dropped_records: observer.dropped_records(),

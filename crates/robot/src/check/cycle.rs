@@ -90,7 +90,7 @@ fn profile(cycle: &file::Cycle) -> Checked<Profile> {
     })
 }
 
-fn optional(
+pub(super) fn optional(
     key: &str,
     value: Option<&Spanned<file::Length>>,
     range: (Duration, Duration),

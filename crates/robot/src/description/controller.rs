@@ -32,6 +32,8 @@ pub enum ControllerKind {
     DiffDrive,
     /// Drives a base that can move in any direction by a twist.
     OmniDrive,
+    /// Runs in a process of its own.
+    External(External),
 }
 
 impl ControllerKind {
@@ -47,7 +49,25 @@ impl ControllerKind {
             Self::JointEffort => "joint_effort",
             Self::DiffDrive => "diff_drive",
             Self::OmniDrive => "omni_drive",
+            Self::External(_) => "external",
         }
+    }
+}
+
+/// A controller process, and how long it is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct External {
+    /// Time from the release of a cycle to the deadline of the answer; at most three quarters of the period.
+    pub deadline: Duration,
+    /// Cycles in a row without an answer in time, after which the axes are stopped.
+    pub max_late: u32,
+}
+
+impl External {
+    /// Answers within half of this period, and the usual number of late ones.
+    #[must_use]
+    pub fn usual(period: Duration) -> Self {
+        Self { deadline: period / 2, max_late: 3 }
     }
 }
 

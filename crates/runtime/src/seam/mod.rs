@@ -184,7 +184,7 @@ impl Seam {
 const FORCES: usize = 8;
 
 /// An axis as readers see it.
-fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
+pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
     let drive_state = |state| cia402::State::ALL.iter().position(|&other| other == state);
     state::Axis {
         drive_state: report.state.and_then(drive_state).map_or(0, |index| index as u8 + 1),

@@ -153,6 +153,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
         pose: Pose { x: Metres(1.0), y: Metres(2.0), yaw: Radians(3.0) },
         twist: Twist { x: MetresPerSecond(4.0), y: MetresPerSecond(5.0), yaw: RadiansPerSecond(6.0) },
         commanded: true,
+        lost: false,
     };
     let feedback = AxisFeedback {
         position: Radians(0.1),

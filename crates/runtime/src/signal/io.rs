@@ -6,9 +6,9 @@ use crate::controller::{AxisCommand, AxisReport, Freshness};
 /// Signals and axes of one cycle. Nothing here allocates, waits or panics.
 #[derive(Debug)]
 pub struct Io<'a> {
-    signals: &'a mut Signals,
+    pub(super) signals: &'a mut Signals,
     reports: &'a [AxisReport],
-    commands: &'a mut [AxisCommand],
+    pub(super) commands: &'a mut [AxisCommand],
 }
 
 impl<'a> Io<'a> {

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+pub mod controller;
 pub mod scripted;
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! `onbeat run`: a robot's cycle.
 
 mod chronicle;
+mod controller;
 mod explain;
 mod hold;
 mod interface;
@@ -63,6 +64,10 @@ pub(crate) struct Run {
     /// Which reply a beat works with, instead of the robot file's
     #[arg(long, value_parser = frame_order(), value_name = "ORDER")]
     frame_order: Option<FrameOrder>,
+
+    /// Begin with a controller in a process of its own instead of the robot file's: that of the file if it has one
+    #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "no_seam")]
+    controller: Option<controller::Where>,
 
     /// End with one JSON object instead of the table
     #[arg(long)]
@@ -199,6 +204,9 @@ impl Run {
     fn robot(&self) -> Result<Robot, Failure> {
         let mut robot = robot_file::robot(self.robot.as_deref(), self.period)?;
         self.hold.change(&mut robot.cycle);
+        if self.controller.is_some() {
+            controller::put_first(&mut robot);
+        }
         robot.cycle.frame_order = self.frame_order.unwrap_or(robot.cycle.frame_order);
         Ok(robot)
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use blame::{Explanation, LateBeat};
+use bridge::controller::ControllerCounters;
 use bridge::diagnostics::TaskDiagnostics;
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
@@ -36,6 +37,9 @@ pub(super) struct Outcome<'a> {
     conditions: &'a RunConditions,
     profile: ProfileOutcome,
     overrun: OverrunOutcome,
+    /// Answers of the controller process; only in a run with one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    controller: Option<&'a ControllerCounters>,
     /// The cycle and the devices' tasks, as the seam's diagnostics tell of them.
     tasks: &'a [TaskDiagnostics],
     /// Beats later than `--late-above`, with their causes; only with `--explain`.
@@ -177,6 +181,7 @@ impl<'a> Outcome<'a> {
             conditions: &summary.conditions,
             profile: ProfileOutcome::of(&summary.granted),
             overrun: OverrunOutcome::of(robot.cycle.overrun, summary.overruns, summary.stopped_by_overrun),
+            controller: summary.controller.as_ref(),
             tasks: &summary.tasks,
             late: summary.explanation.as_ref().map(|explanation| explanation.late.as_slice()),
             explain: summary.explanation.as_ref(),
@@ -201,6 +206,7 @@ impl<'a> Outcome<'a> {
         if self.frames.link_errors > 0 {
             let _ = writeln!(text, "{:<24}{}\n", "frames refused by link", self.frames.link_errors);
         }
+        text += &self.controller.map(super::controller::table).unwrap_or_default();
         text += &self.axes_table();
         text += &self.troubles();
         text += &super::tasks::table(self.tasks);

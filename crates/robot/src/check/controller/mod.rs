@@ -1,5 +1,6 @@
 //! Checks of the controllers, and of their axes' ability to follow.
 
+mod external;
 mod sinusoid;
 
 use std::ops::Range;
@@ -7,6 +8,7 @@ use std::ops::Range;
 use ethercat::cia402::CyclicMode;
 use toml::Spanned;
 
+use self::external::{check_only, external};
 use self::sinusoid::sinusoid;
 use super::{Checked, number, readable_name};
 use crate::description::{Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory};
@@ -33,6 +35,7 @@ pub(super) fn controllers(
             let found = format!("a second controller \"{}\"", controller.name);
             return Err(Problem::new(place, found, "every name once", "give it another name"));
         }
+        check_only(entry, &controller, &controllers)?;
         controllers.push(controller);
     }
     Ok(controllers)
@@ -60,6 +63,7 @@ fn controller(
         Kind::JointEffort => ControllerKind::JointEffort,
         Kind::DiffDrive => ControllerKind::DiffDrive,
         Kind::OmniDrive => ControllerKind::OmniDrive,
+        Kind::External => ControllerKind::External(external(entry, cycle)?),
     };
     let name = match &entry.name {
         None => kind.name().to_owned(),
@@ -81,7 +85,7 @@ fn moved(entry: &file::Controller, axes: &[Axis], base: Option<&Base>) -> Checke
     let Some(names) = &entry.axes else {
         let serves = |axis: &Axis| modes.contains(&axis.mode);
         let all: Vec<usize> = (0..axes.len()).filter(|&index| serves(&axes[index])).collect();
-        if all.is_empty() && kind != Kind::Hold {
+        if all.is_empty() && !matches!(kind, Kind::Hold | Kind::External) {
             let found = format!("{} without an axis to move", name_of(kind));
             let expected = format!("an [[axis]] in mode {}", list(modes));
             return Err(Problem::new(
@@ -189,10 +193,13 @@ fn check_keys(entry: &file::Controller) -> Checked<()> {
         place("goal_time", &entry.goal_time),
         place("points", &entry.points),
     ];
+    let waits = [place("deadline", &entry.deadline), place("max_late", &entry.max_late)];
+    let waits = waits.into_iter().filter(|_| kind != Kind::External).map(|it| (it, "external"));
     let swings = swings.into_iter().filter(|_| kind != Kind::Sinusoid).map(|it| (it, "sinusoid"));
     let follows =
         follows.into_iter().filter(|_| kind != Kind::JointTrajectory).map(|it| (it, "joint_trajectory"));
-    let misplaced = swings.chain(follows).find_map(|(place, kind)| place.map(|place| (place, kind)));
+    let misplaced =
+        swings.chain(follows).chain(waits).find_map(|(place, kind)| place.map(|place| (place, kind)));
     misplaced.map_or(Ok(()), |((key, span), belongs)| {
         let found = if kind == Kind::Hold && belongs == "sinusoid" {
             "a movement for a controller that holds still".to_owned()
@@ -221,7 +228,9 @@ fn joint_trajectory(entry: &file::Controller) -> Checked<JointTrajectory> {
 const fn modes(kind: Kind) -> &'static [CyclicMode] {
     match kind {
         // The check of the sinusoid selects those that can swing.
-        Kind::Hold | Kind::Sinusoid => &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque],
+        Kind::Hold | Kind::Sinusoid | Kind::External => {
+            &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque]
+        }
         Kind::JointTrajectory | Kind::JointPosition => &[CyclicMode::Position],
         Kind::JointVelocity | Kind::DiffDrive | Kind::OmniDrive => &[CyclicMode::Velocity],
         Kind::JointEffort => &[CyclicMode::Torque],
@@ -243,6 +252,7 @@ const fn name_of(kind: Kind) -> &'static str {
         Kind::JointEffort => "joint_effort",
         Kind::DiffDrive => "diff_drive",
         Kind::OmniDrive => "omni_drive",
+        Kind::External => "external",
     }
 }
 

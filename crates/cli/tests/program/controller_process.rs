@@ -1,0 +1,156 @@
+//! A controller in a process of its own, as a user meets it.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bridge::attach::Attachment;
+use bridge::command::AxisTarget;
+use bridge::controller::DriveRequest;
+
+use crate::common::{Running, alone, file, onbeat, run};
+
+fn socket(name: &str) -> PathBuf {
+    std::env::temp_dir()
+        .join(format!("onbeat-controller-{}", std::process::id()))
+        .join(format!("{name}.sock"))
+}
+
+fn start(robot: &str, seam: &Path, rest: &[&str]) -> Running {
+    let mut command = onbeat();
+    command.args(["run", robot, "--controller", "external", "--seam"]).arg(seam).args(rest);
+    Running::start(command)
+}
+
+/// Turns the axes, each in its mode, until the cycle has ended.
+fn control(seam: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let seam = loop {
+        match Attachment::open(seam) {
+            Ok(seam) => break seam,
+            Err(error) => assert!(Instant::now() < deadline, "{error}"),
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let modes: Vec<String> = seam.description().axes.iter().map(|axis| axis.mode.clone()).collect();
+    let mut controller = seam.controller().expect("the role");
+    let mut positions = vec![0.0; modes.len()];
+    while let Some(turn) = controller.wait() {
+        let moves = !turn.request.stopping;
+        let axes = turn.request.axes.iter().zip(&mut turn.answer.axes);
+        for ((axis, answer), (position, mode)) in axes.zip(positions.iter_mut().zip(&modes)) {
+            *position =
+                if axis.phase != 2 { axis.target_position } else { *position + f64::from(moves) * 1e-4 };
+            answer.request = Some(DriveRequest::Enable);
+            let velocity = f64::from(moves) * 0.1;
+            let position = AxisTarget::Position(*position);
+            answer.target = Some(if mode == "csp" { position } else { AxisTarget::Velocity(velocity) });
+        }
+        turn.send();
+    }
+}
+
+#[test]
+fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
+    let _alone = alone();
+    for json in [true, false] {
+        let seam = socket("moves");
+        let rest: &[&str] = if json { &["--cycles", "1500", "--json"] } else { &["--cycles", "700"] };
+        let program = start("examples/six-axis.toml", &seam, rest);
+        let process = thread::spawn(move || control(&seam));
+        let ran = program.finish();
+        process.join().expect("the controller");
+        if !json {
+            assert!(ran.stdout.contains("controller process      "), "{}{}", ran.stdout, ran.stderr);
+            continue;
+        }
+        let end = ran.json();
+        assert!(end["controller"]["answered"].as_u64() > Some(1000), "{end}");
+        assert!(end["controller"]["response_ns"]["mean"].as_u64() > Some(0), "{end}");
+        // 0.1 rad/s for more than a second, however many answers came late.
+        let position = |axis: usize| end["axes"][axis]["position"].as_f64().expect("a position");
+        assert!((0..6).all(|axis| position(axis) > 0.05), "{end}");
+    }
+}
+
+#[test]
+fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
+    let ran = run(&[
+        "run",
+        "examples/six-axis.toml",
+        "--controller",
+        "external",
+        "--cycles",
+        "300",
+        "--json",
+        "--seam",
+        socket("nobody").to_str().expect("UTF-8"),
+    ]);
+    let end = ran.json();
+    assert_eq!(end["controller"]["answered"], 0);
+    assert_eq!(end["controller"]["late"], 0, "nobody is waited for");
+    assert_eq!(end["axes"][0]["state"], "Switch on disabled");
+}
+
+#[test]
+fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says_so() {
+    let _alone = alone();
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let from = text.find("[controller]").expect("a controller");
+    let external = "[controller]\nkind = \"external\"\ndeadline = \"600us\"\nmax_late = 20\n";
+    let path = file("external.toml", &format!("{}{external}", &text[..from]));
+    let seam = socket("goes");
+    let mut command = onbeat();
+    command.arg("run").arg(&path).arg("--seam").arg(&seam).args(["--cycles", "1500", "--json"]);
+    let program = Running::start(command);
+    let leaving = seam.clone();
+    let process = thread::spawn(move || {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let seam = loop {
+            if let Ok(seam) = Attachment::open(&leaving) {
+                break seam;
+            }
+            assert!(Instant::now() < deadline);
+            thread::sleep(Duration::from_millis(5));
+        };
+        let mut controller = seam.controller().expect("the role");
+        let mut enabled = 0;
+        while let Some(turn) = controller.wait() {
+            enabled += usize::from(turn.request.axes[0].phase == 2);
+            if enabled == 50 {
+                return;
+            }
+            for (axis, answer) in turn.request.axes.iter().zip(&mut turn.answer.axes).take(4) {
+                answer.request = Some(DriveRequest::Enable);
+                answer.target = Some(AxisTarget::Position(axis.target_position));
+            }
+            turn.send();
+        }
+    });
+    let ran = program.finish();
+    process.join().expect("the controller");
+    let end = ran.json();
+    assert!(end["controller"]["stops"].as_u64() >= Some(1), "{end}");
+    assert!(end["axes"][0]["stop"].as_str().is_some_and(|stop| stop.contains("stale")), "{end}");
+    assert_eq!(end["sub_devices"][0]["state"], "Op");
+}
+
+#[test]
+fn what_cannot_be_is_one_sentence() {
+    let ran = run(&["run", "examples/six-axis.toml", "--controller", "external", "--no-seam"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let text = include_str!("../../../../examples/six-axis.toml");
+    let from = text.find("[controller]").expect("a controller");
+    let path =
+        file("external-no-seam.toml", &format!("{}[controller]\nkind = \"external\"\n", &text[..from]));
+    let ran = run(&["run", path.to_str().expect("UTF-8"), "--no-seam"]);
+    assert_eq!(
+        ran.stderr.lines().last(),
+        Some(
+            "onbeat: controller \"external\": expected a seam for its process, found none: leave out --no-seam, or see why \
+             none is open"
+        ),
+        "{}",
+        ran.stderr
+    );
+}

@@ -1,0 +1,375 @@
+//! A controller in a process of its own: asked in each cycle, and waited for until its deadline.
+//!
+//! | the answer | what follows |
+//! |---|---|
+//! | before the deadline | taken in this cycle |
+//! | late, or none | positions go on as fast as they went, velocities and torques stay; a late one is taken in the next cycle; [`Settings::max_late`] cycles of that in a row: stop |
+//! | wrong ([`Wrong`]), or the process is gone | stop |
+//!
+//! A stop is [`Told::lost`]: supervision brings the axes to rest as the robot file's `on_stale` says, and outputs follow theirs,
+//! until an answer comes before its deadline again, from this process or another one. Nothing that the process does keeps
+//! the cycle beyond the deadline, and set-points go through supervision as any controller's.
+//!
+//! A cycle that asks makes two system calls for it: a wake, and a wait if the answer is not there yet.
+
+mod axis;
+
+use std::time::Duration;
+
+use bridge::controller::{Answer, ControllerCounters, CycleEnd, Heard, Request, Wrong};
+use bridge::state;
+use ethercat::time::Instant;
+use types::Value;
+
+use crate::clock::{Clock, MonotonicClock};
+use crate::controller::{AxisCommand, AxisReport, Beat, Controller, Told};
+use crate::signal::{Io, SignalError, SignalState, Signals};
+use axis::Course;
+
+pub use axis::ExternalAxis;
+
+/// Settings of a controller process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Time from the release of a cycle to the deadline of its answer.
+    pub deadline: Duration,
+    /// Cycles in a row without an answer before its deadline, after which the axes are stopped.
+    pub max_late: u32,
+    /// Axes of the robot, in their order; `None` for those that the process does not move.
+    pub axes: Vec<Option<ExternalAxis>>,
+}
+
+/// Way to a controller process.
+pub trait Remote: Send {
+    /// A request with room for all axes and signals.
+    fn blank_request(&self) -> Request;
+
+    /// An answer with room for all axes and outputs.
+    fn blank_answer(&self) -> Answer;
+
+    /// Reads the newest answer if it is newer than the last one.
+    fn newest(&mut self, answer: &mut Answer) -> Heard;
+
+    /// Number of the process, each another one, as of the last [`Remote::newest`]; `None` while there is none.
+    fn holder(&self) -> Option<u64>;
+
+    /// Publishes a request and wakes the process.
+    fn ask(&mut self, request: &Request);
+
+    /// Waits for another answer, until `deadline` at most.
+    fn wait(&mut self, deadline: Instant);
+
+    /// Current time.
+    fn now(&self) -> Instant;
+
+    /// Publishes the counts.
+    fn count(&self, counters: &ControllerCounters);
+}
+
+impl Remote for CycleEnd {
+    fn blank_request(&self) -> Request {
+        Self::blank_request(self)
+    }
+
+    fn blank_answer(&self) -> Answer {
+        Self::blank_answer(self)
+    }
+
+    fn newest(&mut self, answer: &mut Answer) -> Heard {
+        Self::newest(self, answer)
+    }
+
+    fn holder(&self) -> Option<u64> {
+        Self::holder(self)
+    }
+
+    fn ask(&mut self, request: &Request) {
+        Self::ask(self, request);
+    }
+
+    fn wait(&mut self, deadline: Instant) {
+        Self::wait(self, deadline.as_nanos());
+    }
+
+    fn now(&self) -> Instant {
+        MonotonicClock.now()
+    }
+
+    fn count(&self, counters: &ControllerCounters) {
+        self.counters().write(counters);
+    }
+}
+
+/// A controller whose set-points come from another process.
+#[derive(Debug)]
+pub struct External<R> {
+    remote: R,
+    settings: Settings,
+    axes: Vec<Course>,
+    /// Kind of each output that it may set.
+    kinds: Vec<Option<&'static str>>,
+    /// Values it has set.
+    outputs: Vec<Option<Value>>,
+    request: Request,
+    answer: Answer,
+    /// Cycle of its last call.
+    called: Option<u64>,
+    /// Last cycle that was asked for.
+    asked: Option<u64>,
+    /// Last cycle whose answer was looked at.
+    taken: Option<u64>,
+    holder: Option<u64>,
+    late_in_a_row: u32,
+    /// Its answers hold.
+    is_fresh: bool,
+    /// They did before.
+    has_served: bool,
+    responses: u64,
+    response_sum: u64,
+    counters: ControllerCounters,
+}
+
+/// Outcome of a look at the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    Nothing,
+    /// The answer to the cycle that is asked for.
+    InTime,
+    /// The answer to a cycle before.
+    Late,
+    Wrong(Wrong),
+}
+
+/// Outcome of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    InTime,
+    Late,
+    Wrong(Wrong),
+    /// There is no process.
+    Absent,
+}
+
+impl<R: Remote> External<R> {
+    /// For the process at the other end of `remote`.
+    #[must_use]
+    pub fn new(remote: R, settings: Settings) -> Self {
+        let (request, answer) = (remote.blank_request(), remote.blank_answer());
+        let signals = request.signals.len();
+        Self {
+            axes: vec![Course::default(); settings.axes.len()],
+            kinds: vec![None; signals],
+            outputs: vec![None; signals],
+            remote,
+            settings,
+            request,
+            answer,
+            called: None,
+            asked: None,
+            taken: None,
+            holder: None,
+            late_in_a_row: 0,
+            is_fresh: false,
+            has_served: false,
+            responses: 0,
+            response_sum: 0,
+            counters: ControllerCounters::default(),
+        }
+    }
+
+    /// Asks, and waits for the answer until the deadline.
+    fn serve(&mut self, cycle: u64, deadline: Instant) -> Served {
+        let before = self.look(cycle);
+        let holder = self.remote.holder();
+        // The next process does not know where the one before had the axes: it finds them stopped.
+        if std::mem::replace(&mut self.holder, holder) != holder || holder.is_none() {
+            return Served::Absent;
+        }
+        self.remote.ask(&self.request);
+        self.asked = Some(cycle);
+        if let Look::Wrong(why) = before {
+            return Served::Wrong(why);
+        }
+        let asked = self.remote.now();
+        for _ in 0..LOOKS {
+            let now = match self.look(cycle) {
+                Look::InTime => {
+                    self.note_response(self.remote.now().since(asked));
+                    return Served::InTime;
+                }
+                Look::Wrong(why) => return Served::Wrong(why),
+                Look::Nothing | Look::Late => self.remote.now(),
+            };
+            if now >= deadline {
+                break;
+            }
+            self.remote.wait(deadline);
+        }
+        Served::Late
+    }
+
+    /// Looks for an answer; what is right about it is taken.
+    fn look(&mut self, cycle: u64) -> Look {
+        match self.remote.newest(&mut self.answer) {
+            Heard::Nothing => return Look::Nothing,
+            Heard::Wrong(why) => return Look::Wrong(why),
+            Heard::Answer => {}
+        }
+        if let Err(why) = self.check() {
+            return Look::Wrong(why);
+        }
+        self.take();
+        if self.answer.cycle == cycle {
+            return Look::InTime;
+        }
+        self.counters.taken_late += 1;
+        Look::Late
+    }
+
+    /// Checks an answer against the robot: it is taken whole or not at all.
+    fn check(&self) -> Result<(), Wrong> {
+        let Answer { cycle, axes, outputs } = &self.answer;
+        if self.asked.is_none_or(|asked| *cycle > asked) || self.taken.is_some_and(|taken| *cycle <= taken)
+        {
+            return Err(Wrong::Cycle);
+        }
+        if (axes.len(), outputs.len()) != (self.axes.len(), self.kinds.len()) {
+            return Err(Wrong::Rows);
+        }
+        for (answer, settings) in axes.iter().zip(&self.settings.axes) {
+            axis::check(answer, settings.as_ref())?;
+        }
+        for (output, kind) in outputs.iter().zip(&self.kinds) {
+            let Some(word) = *output else { continue };
+            let kind = kind.ok_or(Wrong::Output)?;
+            match value(word, kind) {
+                Value::Real(number) if !number.is_finite() => return Err(Wrong::NotFinite),
+                Value::Bool(_) if word > 1 => return Err(Wrong::Code),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) {
+        let Answer { cycle, axes, outputs } = &self.answer;
+        self.taken = Some(*cycle);
+        for (course, answer) in self.axes.iter_mut().zip(axes) {
+            course.take(*cycle, answer);
+        }
+        for ((set, output), kind) in self.outputs.iter_mut().zip(outputs).zip(&self.kinds) {
+            if let (Some(word), Some(kind)) = (*output, *kind) {
+                *set = Some(value(word, kind));
+            }
+        }
+    }
+
+    /// Inputs of this cycle.
+    fn fill(&mut self, beat: Beat, io: &Io<'_>) {
+        // The first call, and the first after another controller: set-points begin anew.
+        let enters = self.called.replace(beat.cycle) != beat.cycle.checked_sub(beat.periods);
+        let request = &mut self.request;
+        request.cycle = beat.cycle;
+        request.release_ns = beat.release.as_nanos();
+        request.deadline_ns = (beat.release + self.settings.deadline).as_nanos();
+        request.period_ns = u64::try_from(beat.period.as_nanos()).unwrap_or(u64::MAX);
+        request.periods = beat.periods;
+        request.stopping = beat.stopping;
+        let reports = io.axes().iter().zip(io.commands());
+        let settings = self.settings.axes.iter();
+        for ((course, settings), ((report, command), axis)) in
+            self.axes.iter_mut().zip(settings).zip(reports.zip(&mut request.axes))
+        {
+            *axis = course.shown(beat.cycle, report, command, enters, settings.as_ref());
+        }
+        for (signal, SignalState { value, fresh, forced }) in request.signals.iter_mut().zip(io.signals()) {
+            *signal = state::Signal { word: value.word(), fresh, forced };
+        }
+    }
+
+    fn note(&mut self, served: Served, cycle: u64) {
+        let held = self.is_fresh;
+        let counters = &mut self.counters;
+        match served {
+            Served::InTime => {
+                (self.late_in_a_row, self.is_fresh, self.has_served) = (0, true, true);
+                counters.answered += 1;
+            }
+            Served::Late => {
+                self.late_in_a_row = self.late_in_a_row.saturating_add(1);
+                counters.late += 1;
+                counters.last_late = cycle;
+                counters.most_late_in_a_row = counters.most_late_in_a_row.max(self.late_in_a_row.into());
+                self.is_fresh &= self.late_in_a_row < self.settings.max_late;
+            }
+            Served::Wrong(why) => {
+                self.is_fresh = false;
+                counters.wrong += 1;
+                (counters.last_wrong, counters.why_wrong) = (cycle, why as u64);
+            }
+            Served::Absent => (self.late_in_a_row, self.is_fresh) = (0, false),
+        }
+        if held && !self.is_fresh {
+            counters.stops += 1;
+            self.axes.iter_mut().for_each(|course| course.freeze(cycle));
+        }
+        self.remote.count(&self.counters);
+    }
+
+    fn note_response(&mut self, took: Duration) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        self.responses += 1;
+        self.response_sum = self.response_sum.saturating_add(took);
+        let spread = &mut self.counters.response_ns;
+        spread.minimum = if self.responses == 1 { took } else { spread.minimum.min(took) };
+        spread.maximum = spread.maximum.max(took);
+        spread.mean = self.response_sum / self.responses;
+    }
+}
+
+impl<R: Remote> Controller for External<R> {
+    fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
+        for (kind, found) in self.kinds.iter_mut().zip(signals.output_kinds()) {
+            *kind = found;
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.fill(beat, io);
+        let deadline = beat.release + self.settings.deadline;
+        let served = self.serve(beat.cycle, deadline);
+        let overstay = self.remote.now().since(deadline).as_nanos();
+        if served == Served::Late {
+            let overstay = u64::try_from(overstay).unwrap_or(u64::MAX);
+            self.counters.worst_overstay_ns = self.counters.worst_overstay_ns.max(overstay);
+        }
+        self.note(served, beat.cycle);
+        if self.is_fresh {
+            for (place, value) in self.outputs.iter().enumerate() {
+                if let Some(value) = *value {
+                    io.set_at(place, value);
+                }
+            }
+        }
+    }
+
+    fn update(&mut self, beat: Beat, _: &[AxisReport], commands: &mut [AxisCommand]) {
+        for ((course, settings), command) in self.axes.iter_mut().zip(&self.settings.axes).zip(commands) {
+            if let Some(settings) = settings {
+                course.command(beat.cycle, settings, command);
+            }
+        }
+    }
+
+    fn tell(&self) -> Told {
+        Told { lost: self.has_served && !self.is_fresh, ..Told::default() }
+    }
+}
+
+fn value(word: u64, kind: &str) -> Value {
+    state::Signal { word, fresh: true, forced: false }.value(kind)
+}
+
+/// Looks at answers in a cycle: late ones, and wakes for no reason, are no ground to wait for ever less.
+const LOOKS: usize = 16;

@@ -1,0 +1,227 @@
+//! Set-points of one axis from answers that may be late.
+
+use bridge::command::AxisTarget;
+use bridge::controller::{AxisAnswer, DriveRequest, Wrong};
+use bridge::state;
+use ethercat::cia402::{CyclicMode, Request};
+use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
+
+use crate::controller::{AxisCommand, AxisReport};
+use crate::seam::shown;
+
+/// An axis that a controller process moves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ExternalAxis {
+    /// Mode of its drive: the kind of set-points it takes.
+    pub mode: CyclicMode,
+    /// Lowest and highest position; `None` for an axis that turns without limit.
+    pub position: Option<(Radians, Radians)>,
+}
+
+/// Answers to an axis, and where they lead.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Course {
+    request: Request,
+    home: bool,
+    /// Set-point of the mode, for the cycle `of`.
+    at: f64,
+    of: u64,
+    /// Change of a position from cycle to cycle.
+    step: f64,
+}
+
+impl Course {
+    /// Takes the answer to a cycle.
+    pub(super) fn take(&mut self, cycle: u64, answer: &AxisAnswer) {
+        if let Some(request) = answer.request {
+            self.request = asked(request);
+        }
+        self.home = answer.home;
+        let (at, moves) = match answer.target {
+            Some(AxisTarget::Position(at)) => (at, true),
+            Some(AxisTarget::Velocity(at) | AxisTarget::Effort(at)) => (at, false),
+            None => (self.at, false),
+        };
+        let cycles = cycle.saturating_sub(self.of);
+        self.step = if moves && cycles > 0 { (at - self.at) / cycles as f64 } else { 0.0 };
+        (self.at, self.of) = (at, cycle);
+    }
+
+    /// Set-points stay where they are, for answers are missing.
+    pub(super) fn freeze(&mut self, cycle: u64) {
+        self.at = self.reached(cycle);
+        (self.of, self.step, self.home) = (cycle, 0.0, false);
+        if self.request == Request::FaultReset {
+            self.request = Request::Halt;
+        }
+    }
+
+    /// The axis as the process is shown it; where it is held, set-points begin at that place. `enters`: another controller
+    /// had it before.
+    pub(super) fn shown(
+        &mut self,
+        cycle: u64,
+        report: &AxisReport,
+        command: &AxisCommand,
+        enters: bool,
+        settings: Option<&ExternalAxis>,
+    ) -> state::Axis {
+        let is_position = settings.is_some_and(|settings| settings.mode == CyclicMode::Position);
+        let mut report = *report;
+        if enters && report.feedback.phase == AxisPhase::Following {
+            let place = if is_position { command.setpoint.position } else { report.feedback.position };
+            report.feedback.phase = AxisPhase::HoldingAt(place);
+        }
+        let sent = match report.feedback.phase {
+            AxisPhase::HoldingAt(position) => AxisSetpoint { position, ..AxisSetpoint::default() },
+            AxisPhase::NotEnabled => {
+                AxisSetpoint { position: report.feedback.position, ..AxisSetpoint::default() }
+            }
+            AxisPhase::Following => command.setpoint,
+        };
+        if report.feedback.phase != AxisPhase::Following {
+            self.at = if is_position { sent.position.0 } else { 0.0 };
+            (self.of, self.step) = (cycle, 0.0);
+        }
+        shown(&report, sent)
+    }
+
+    /// What the axis is asked in this cycle.
+    pub(super) fn command(&mut self, cycle: u64, settings: &ExternalAxis, command: &mut AxisCommand) {
+        command.request = self.request;
+        command.home = std::mem::take(&mut self.home);
+        let at = self.reached(cycle);
+        let mut setpoint = AxisSetpoint { position: command.setpoint.position, ..AxisSetpoint::default() };
+        match settings.mode {
+            CyclicMode::Position => setpoint.position = Radians(self.within(at, cycle, settings)),
+            CyclicMode::Velocity => setpoint.velocity = RadiansPerSecond(at),
+            CyclicMode::Torque => setpoint.torque = NewtonMetres(at),
+        }
+        command.setpoint = setpoint;
+    }
+
+    fn reached(&self, cycle: u64) -> f64 {
+        self.at + self.step * cycle.saturating_sub(self.of) as f64
+    }
+
+    /// What was answered is supervision's to judge; a position that went on by itself stays within the limits.
+    fn within(&self, at: f64, cycle: u64, settings: &ExternalAxis) -> f64 {
+        match settings.position {
+            Some((lowest, highest)) if cycle > self.of => {
+                at.clamp(lowest.0.min(self.at), highest.0.max(self.at))
+            }
+            _ => at,
+        }
+    }
+}
+
+/// Checks an answer against the axis.
+pub(super) fn check(answer: &AxisAnswer, settings: Option<&ExternalAxis>) -> Result<(), Wrong> {
+    let is_right = match (settings, answer.target) {
+        (None, target) => target.is_none() && answer.request.is_none() && !answer.home,
+        (Some(_), None) => true,
+        (Some(settings), Some(target)) => matches!(
+            (settings.mode, target),
+            (CyclicMode::Position, AxisTarget::Position(_))
+                | (CyclicMode::Velocity, AxisTarget::Velocity(_))
+                | (CyclicMode::Torque, AxisTarget::Effort(_))
+        ),
+    };
+    let is_finite = answer.target.is_none_or(|target| {
+        let (AxisTarget::Position(number) | AxisTarget::Velocity(number) | AxisTarget::Effort(number)) =
+            target;
+        number.is_finite()
+    });
+    match (is_right, is_finite) {
+        (true, true) => Ok(()),
+        (true, false) => Err(Wrong::NotFinite),
+        (false, _) => Err(Wrong::Axis),
+    }
+}
+
+fn asked(request: DriveRequest) -> Request {
+    match request {
+        DriveRequest::Disable => Request::Disable,
+        DriveRequest::Enable => Request::Enable,
+        DriveRequest::QuickStop => Request::QuickStop,
+        DriveRequest::Halt => Request::Halt,
+        DriveRequest::FaultReset => Request::FaultReset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CSP: ExternalAxis =
+        ExternalAxis { mode: CyclicMode::Position, position: Some((Radians(-1.0), Radians(1.0))) };
+
+    fn position(course: &mut Course, cycle: u64) -> f64 {
+        let mut command = AxisCommand::default();
+        course.command(cycle, &CSP, &mut command);
+        command.setpoint.position.0
+    }
+
+    fn to(position: f64) -> AxisAnswer {
+        AxisAnswer { target: Some(AxisTarget::Position(position)), ..AxisAnswer::default() }
+    }
+
+    #[test]
+    fn positions_go_on_as_fast_as_they_went_until_the_next_answer_and_within_the_limits() {
+        let mut course = Course { of: 9, ..Course::default() };
+        course.take(10, &to(0.0));
+        course.take(11, &to(0.25));
+        let close = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-12, "{found} {wanted}");
+        close(position(&mut course, 11), 0.25);
+        close(position(&mut course, 12), 0.5);
+        // The answer to 12 comes in 13: there it is where it would have been.
+        course.take(12, &to(0.5));
+        close(position(&mut course, 13), 0.75);
+        close(position(&mut course, 15), 1.0);
+        course.freeze(13);
+        close(position(&mut course, 15), 0.75);
+        // Without a set-point it stays.
+        course.take(16, &AxisAnswer::default());
+        close(position(&mut course, 17), 0.75);
+        // What was answered itself is supervision's to judge.
+        course.take(17, &to(2.0));
+        close(position(&mut course, 17), 2.0);
+        close(position(&mut course, 18), 2.0);
+    }
+
+    #[test]
+    fn a_request_stays_until_another_one_and_home_is_asked_once() {
+        let mut course = Course::default();
+        let answer = |request| AxisAnswer { request, home: true, target: None };
+        course.take(1, &answer(Some(DriveRequest::FaultReset)));
+        let mut command = AxisCommand::default();
+        course.command(1, &CSP, &mut command);
+        assert_eq!((command.request, command.home), (Request::FaultReset, true));
+        course.command(2, &CSP, &mut command);
+        assert_eq!((command.request, command.home), (Request::FaultReset, false));
+        course.freeze(3);
+        course.command(3, &CSP, &mut command);
+        assert_eq!(command.request, Request::Halt, "nobody resets for ever");
+        course.take(4, &answer(None));
+        course.command(4, &CSP, &mut command);
+        assert_eq!((command.request, command.home), (Request::Halt, true));
+    }
+
+    #[test]
+    fn a_set_point_is_of_the_axis_and_of_its_mode() {
+        let csv = ExternalAxis { mode: CyclicMode::Velocity, ..CSP };
+        let cst = ExternalAxis { mode: CyclicMode::Torque, ..CSP };
+        let answer = |target| AxisAnswer { target: Some(target), ..AxisAnswer::default() };
+        let targets =
+            [AxisTarget::Position(1.0), AxisTarget::Velocity(1.0), AxisTarget::Effort(1.0)].map(answer);
+        for (own, settings) in [CSP, csv, cst].iter().enumerate() {
+            for (kind, answer) in targets.iter().enumerate() {
+                let expected = if own == kind { Ok(()) } else { Err(Wrong::Axis) };
+                assert_eq!(check(answer, Some(settings)), expected);
+            }
+        }
+        assert_eq!(check(&to(f64::NAN), Some(&CSP)), Err(Wrong::NotFinite));
+        assert_eq!(check(&AxisAnswer::default(), None), Ok(()));
+        assert_eq!(check(&AxisAnswer { home: true, ..AxisAnswer::default() }, None), Err(Wrong::Axis));
+    }
+}
