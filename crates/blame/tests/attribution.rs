@@ -93,6 +93,7 @@ fn named(kind: Kind, name: &str, us: u64) -> (Kind, String, u64) {
     (kind, name.to_owned(), us)
 }
 
+// feature(explain): threads, interrupts, timers, hypervisor, our own code
 #[test]
 fn a_thread_that_would_not_leave_the_cpu_and_the_interrupt_within() {
     let trace = Trace::with(task(9, "kworker/1:2"))
@@ -122,6 +123,7 @@ fn a_culprit_that_comes_between_waking_and_running_is_named() {
     assert_eq!(causes[0], named(Kind::Task, "culprit", 400));
 }
 
+// feature(explain): threads, interrupts, timers, hypervisor, our own code
 #[test]
 fn an_idle_guest_whose_timer_came_late_was_asleep_in_the_hypervisor() {
     let trace = Trace::with(idle())
@@ -192,6 +194,7 @@ fn an_ordinary_thread_is_believed_its_charges_where_a_real_time_cycle_waits_for_
     assert_eq!(trace.blame(&beat(803, 900), &GUEST)[0], named(Kind::Task, "ordinary", 801));
 }
 
+// feature(explain): threads, interrupts, timers, hypervisor, our own code
 #[test]
 fn our_own_controller_that_ran_past_the_next_release() {
     let trace = Trace::with(idle()).timer(0, 1).switch(4, true, cycle()).switch(1_500, false, idle());
@@ -293,6 +296,7 @@ fn any_what() -> impl Strategy<Value = What> {
 
 proptest! {
     /// With any trace, the shares add up to the lateness exactly, and none is empty or duplicated.
+    // feature(explain): `late` in JSON, shares that add up
     #[test]
     fn shares_add_up_whatever_the_trace_says(
         whats in prop::collection::vec((0_u64..4_000_000, 0_usize..2, 0_i32..4, any_what()), 0..60),

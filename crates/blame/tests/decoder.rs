@@ -38,6 +38,7 @@ impl Recorded {
     }
 }
 
+// feature(explain): the trace decoded as the kernel reads it (6.1 PREEMPT_RT, 6.18)
 #[test]
 fn we_read_what_the_kernel_reads() {
     let all = Recorded::all();
@@ -98,6 +99,7 @@ fn said(what: &What) -> Vec<String> {
 }
 
 proptest! {
+    // feature(explain): the trace decoded as the kernel reads it (6.1 PREEMPT_RT, 6.18)
     #[test]
     fn pages_of_garbage_are_read_to_their_end(bytes in prop::collection::vec(any::<u8>(), 0..5_000)) {
         for recorded in Recorded::all() {

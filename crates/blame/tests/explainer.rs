@@ -24,6 +24,7 @@ fn record(cycle: u64, release: u64, late: u64) -> CycleRecord {
     record
 }
 
+// feature(explain): counters where there is no trace
 #[test]
 fn without_a_trace_counters_are_told_and_what_is_missing() {
     let mut explainer = Explainer::by_counters(SETTINGS, "no tracefs here".to_owned());

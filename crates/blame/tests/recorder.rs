@@ -81,6 +81,7 @@ fn a_thread_that_sleeps_and_wakes_is_seen_by_name_at_the_time_it_did() {
     panic!("the trace of a few milliseconds is overwritten again and again");
 }
 
+// feature(explain): tracefs left as found, also after a kill
 #[test]
 fn tracefs_is_left_as_it_was_found() {
     let Some(tracefs) = available(Tracefs::open()) else { return };

@@ -210,6 +210,7 @@ mod tests {
         }
     }
 
+    // feature(ipc): another layout is refused with expected and found
     #[test]
     fn a_region_of_another_make_is_refused_with_what_was_expected_and_found() {
         let other = refusal(Kind { version: 4, ..KIND });

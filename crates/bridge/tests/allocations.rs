@@ -18,6 +18,7 @@ use types::Value;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
+// feature(ipc): the real-time ends ask for no memory, and make no system call
 #[test]
 fn the_real_time_ends_ask_for_no_memory() {
     let folder = Folder::new();

@@ -31,6 +31,7 @@ fn open(kind: Kind) -> Open {
 
 const MESSAGES: Kind = Kind::Message { size: 8, depth: 4 };
 
+// feature(ipc): datagram channels: messages whole and in order, byte streams
 #[test]
 fn messages_pass_both_ways_each_whole_and_in_order() {
     let mut open = open(MESSAGES);
@@ -58,6 +59,7 @@ fn messages_pass_both_ways_each_whole_and_in_order() {
     assert_eq!(channel.read(&mut buffer).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
+// feature(ipc): datagram channels: messages whole and in order, byte streams
 #[test]
 fn a_stream_passes_every_byte_both_ways() {
     let mut open = open(Kind::Stream { size: 100 });
@@ -85,6 +87,7 @@ fn a_stream_passes_every_byte_both_ways() {
     });
 }
 
+// feature(ipc): a full ring refuses and counts
 #[test]
 fn with_nobody_there_messages_wait_and_what_finds_no_room_is_refused_and_counted() {
     let mut open = open(MESSAGES);

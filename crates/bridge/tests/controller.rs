@@ -41,6 +41,7 @@ fn exchange(end: &mut CycleEnd, request: &Asked, answer: &mut Answer) -> Heard {
     }
 }
 
+// feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
 #[test]
 fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
     let folder = Folder::new();
@@ -88,6 +89,7 @@ fn blank() -> Answer {
     Answer { cycle: 0, axes: vec![AxisAnswer::default(); 2], outputs: Vec::new() }
 }
 
+// feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
 #[test]
 fn the_role_has_one_holder_of_the_same_version_where_there_is_one() {
     let folder = Folder::new();
@@ -132,6 +134,7 @@ fn store(file: &OwnedFd, offset: u64, words: &[u64]) {
     rustix::io::pwrite(file, &bytes, offset).unwrap();
 }
 
+// feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
 #[test]
 fn what_is_no_answer_is_refused_once_with_its_reason() {
     let folder = Folder::new();
@@ -173,6 +176,7 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
     }
 }
 
+// feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
 #[test]
 fn a_holder_that_writes_without_a_pause_keeps_no_wait_beyond_its_time() {
     let folder = Folder::new();

@@ -44,6 +44,7 @@ fn ask(path: &Path, request: &[u8]) -> (OwnedFd, Vec<u8>, Vec<OwnedFd>) {
     (line, reply, files.flatten().collect())
 }
 
+// feature(ipc): readers cannot write, nobody can cut a region short
 #[test]
 fn nobody_can_write_to_the_state_or_cut_a_region_short() {
     let folder = Folder::new();
@@ -74,6 +75,7 @@ fn nobody_can_write_to_the_state_or_cut_a_region_short() {
     assert_eq!(Attachment::open(&socket).unwrap().state().read(), Ok(state(1)));
 }
 
+// feature(ipc): a holder that scribbles over its region
 #[test]
 fn a_holder_that_scribbles_all_over_its_region_is_survived_and_the_next_one_is_heard() {
     let folder = Folder::new();
@@ -135,6 +137,7 @@ fn what_is_no_request_is_answered_and_the_door_goes_on() {
     assert!(Attachment::open(&socket).unwrap().command().is_ok());
 }
 
+// feature(ipc): a crowd of strangers leaves room for who may command
 #[test]
 fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
     let folder = Folder::new();
@@ -155,6 +158,8 @@ fn too_many_visitors_are_turned_away_with_a_reason_until_some_leave() {
 }
 
 /// Clients that may only read cannot keep out those that may command.
+// feature(ipc): a crowd of strangers leaves room for who may command
+// feature(ipc): limits for each user at the door
 #[test]
 fn a_crowd_of_strangers_leaves_room_for_who_may_command() {
     if !rustix::process::geteuid().is_root() {
@@ -225,6 +230,8 @@ const ROLE: &str = "ONBEAT_TEST_ROLE";
 const SOCKET: &str = "ONBEAT_TEST_SOCKET";
 const NOBODY: u32 = 65_534;
 
+// feature(signals): who may force what
+// feature(ipc): permissions by user and group
 #[test]
 fn another_user_may_look_and_only_a_member_of_the_group_may_command() {
     if !rustix::process::geteuid().is_root() {
@@ -277,6 +284,7 @@ fn as_another_user() {
 }
 
 /// A forked child inherits the connection: the lease ends with the process that took it all the same.
+// feature(ipc): a lease ends with who took it, though a child has its connection
 #[test]
 fn a_lease_ends_with_its_process_though_a_child_has_its_connection() {
     let folder = Folder::new();
@@ -315,6 +323,7 @@ fn with_a_child() {
 
 /// The kernel counts descriptors in flight over all processes of a user: above its limit no process of the
 /// user can send any.
+// feature(ipc): limits for each user at the door
 #[test]
 fn visitors_that_never_read_do_not_use_up_the_descriptors_on_their_way_of_the_cycles_user() {
     if !rustix::process::geteuid().is_root() {

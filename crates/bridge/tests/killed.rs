@@ -36,6 +36,7 @@ const CLIENTS: [(&str, usize); 4] = [("m0", 100), ("m1", 100), ("s0", 100), ("s1
 const ROLE: &str = "ONBEAT_TEST_ROLE";
 const SOCKET: &str = "ONBEAT_TEST_SOCKET";
 
+// feature(ipc): a thousand readers, writers and clients killed with SIGKILL
 #[test]
 fn a_thousand_killed_readers_writers_and_clients_leave_the_cycle_and_the_seam_as_they_were() {
     let folder = Folder::new();

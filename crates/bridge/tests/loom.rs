@@ -137,17 +137,20 @@ fn lapped<W: Word + Send + Sync + 'static>(word: fn(u64) -> W) {
     });
 }
 
+// feature(ipc): a whole publication or none, in every interleaving; wrong variants are rejected
 #[test]
 fn a_reader_that_is_lapped_sees_one_publication_or_none() {
     lapped(|value| Right(AtomicU64::new(value)));
 }
 
+// feature(ipc): a whole publication or none, in every interleaving; wrong variants are rejected
 #[test]
 #[should_panic(expected = "torn")]
 fn without_fences_a_reader_is_torn_and_loom_says_so() {
     lapped(|value| Unfenced(AtomicU64::new(value)));
 }
 
+// feature(ipc): a whole publication or none, in every interleaving; wrong variants are rejected
 #[test]
 #[should_panic(expected = "torn")]
 fn without_acquire_and_release_a_reader_is_torn_and_loom_says_so() {
@@ -279,6 +282,7 @@ fn last_word(is_ordered: bool) {
     });
 }
 
+// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
 fn the_last_word_of_a_holder_is_heard_and_then_the_next_one() {
     last_word(true);
@@ -290,6 +294,7 @@ fn without_acquire_and_release_the_last_word_is_lost_and_loom_says_so() {
     last_word(false);
 }
 
+// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
 fn a_former_holder_that_writes_on_is_heard_once_more_at_most() {
     models().check(|| {

@@ -25,6 +25,7 @@ fn bound(path: &Path, kind: SocketType) -> OwnedFd {
     socket
 }
 
+// feature(ipc): opening a seam removes nothing but its own stale socket
 #[test]
 fn opening_a_seam_removes_nothing_but_its_own_stale_socket() {
     let folder = Folder::new();
@@ -125,6 +126,7 @@ impl Drop for Gone {
     }
 }
 
+// feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
 #[test]
 fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_folder() {
     if !rustix::process::geteuid().is_root() {
@@ -195,6 +197,7 @@ fn a_group_that_the_user_is_no_member_of_is_refused_with_what_to_do() {
 }
 
 /// Any user may make a folder below /tmp: it is trusted only for sockets of its own user.
+// feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
 #[test]
 fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_write() {
     if !rustix::process::geteuid().is_root() {

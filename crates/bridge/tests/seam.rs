@@ -14,6 +14,7 @@ use onbeat_bridge::state::ReadError;
 use support::{Folder, description, eventually, state};
 use types::Value;
 
+// feature(ipc): state, commands, description and diagnostics cross to other processes
 #[test]
 fn state_commands_description_and_diagnostics_cross() {
     let folder = Folder::new();
@@ -76,6 +77,7 @@ fn state_commands_description_and_diagnostics_cross() {
     assert!(matches!(Attachment::open(&folder.socket("robot")), Err(AttachError::Nobody { .. })));
 }
 
+// feature(signals): who may force what
 #[test]
 fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
     let folder = Folder::new();
@@ -112,6 +114,7 @@ fn a_force_needs_no_lease_and_reaches_the_cycle_or_is_refused_with_a_reason() {
     );
 }
 
+// feature(ipc): one commands at a time
 #[test]
 fn one_gives_commands_at_a_time_and_the_last_word_of_the_one_before_is_heard() {
     let folder = Folder::new();

@@ -77,6 +77,7 @@ impl<E: std::error::Error> From<E> for Failure {
 mod tests {
     use super::*;
 
+    // feature(program): exit codes, from one verdict for program and fault matrix
     #[test]
     fn of_several_failures_each_is_said_and_the_highest_code_counts() {
         let failure = |sentence, code| Err(Failure::new(sentence).or_code(code));

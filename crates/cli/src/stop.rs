@@ -189,6 +189,7 @@ impl Wishes {
 mod tests {
     use super::*;
 
+    // feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
     #[test]
     fn signals_close_together_are_one_wish_and_ctrl_z_counts_for_none() {
         let mut wishes = Wishes::default();

@@ -77,6 +77,7 @@ fn end(log: &Log) -> [f64; 3] {
     [pose.x.0, pose.y.0, pose.yaw.0]
 }
 
+// feature(axes): `diff_drive`, `omni_drive` (Mecanum): twist, odometry and wheels agree
 #[test]
 fn a_twist_is_obeyed_and_the_odometry_is_what_the_wheels_did() {
     let log = drive((0.3, 0.0, 0.5), 3, 2, differential());
@@ -93,6 +94,7 @@ fn a_twist_is_obeyed_and_the_odometry_is_what_the_wheels_did() {
     assert!((end(&log)[2] - 1.5).abs() < 0.03, "{:?}", end(&log));
 }
 
+// feature(axes): `diff_drive`, `omni_drive` (Mecanum): twist, odometry and wheels agree
 #[test]
 fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
     let (base, member) = mecanum();

@@ -21,6 +21,7 @@ fn hold(axes: usize) -> Member {
     Member::new(Mover::Plain(Box::new(Hold)), &(0..axes).collect::<Vec<_>>())
 }
 
+// feature(axes): enable, disable, reset, switch, home, stop
 #[test]
 fn drives_are_enabled_and_disabled_when_somebody_asks() {
     let mut ids = [0; 3];
@@ -60,6 +61,7 @@ fn drives_are_enabled_and_disabled_when_somebody_asks() {
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01 && log.fastest(0) > 0.9 * VELOCITY);
 }
 
+// feature(axes): `joint_position`, `joint_velocity`, `joint_effort`
 #[test]
 fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
     let log = Rig::new(2, CyclicMode::Position).run(vec![positions(&[0, 1])], |world| {
@@ -82,6 +84,7 @@ fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
     assert!(log.beats.iter().all(|seen| seen.reports.iter().all(|report| report.stop.is_none())));
 }
 
+// feature(axes): `joint_position`, `joint_velocity`, `joint_effort`
 #[test]
 fn velocities_and_torques_are_obeyed_within_their_limits() {
     let velocity = JointVelocity::new(&[settings(0)]).unwrap();
@@ -117,6 +120,7 @@ fn velocities_and_torques_are_obeyed_within_their_limits() {
     assert_eq!(log.beats[2200].setpoints[1].torque, NewtonMetres(0.0));
 }
 
+// feature(axes): enable, disable, reset, switch, home, stop
 #[test]
 fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
     let mut ids = [0; 4];
@@ -150,6 +154,7 @@ fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01 && log.hardest(1) <= rig::ACCELERATION * 1.01);
 }
 
+// feature(axes): enable, disable, reset, switch, home, stop
 #[test]
 fn after_a_stop_the_command_that_held_moves_nothing_until_it_changes() {
     let mut id = 0;

@@ -59,6 +59,7 @@ fn a_robot_with_a_fault_is_not_enabled_and_says_so() {
     assert_eq!(bench.reply(enable), Some(Err(Refusal::Fault)));
 }
 
+// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
 #[test]
 fn a_drive_that_does_not_follow_is_not_waited_for_for_ever() {
     let mut bench = bench();
@@ -215,6 +216,7 @@ fn odometry_hears_of_wheels_that_something_else_turns() {
 }
 
 /// Repeatedly: a wheel that was homed before is homed again.
+// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
 #[test]
 fn homing_a_wheel_moves_its_position_and_not_the_base() {
     for active in [0, 1] {

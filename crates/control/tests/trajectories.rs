@@ -42,6 +42,7 @@ fn outcomes(log: &Log, id: u64) -> Vec<Outcome> {
     log.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
 }
 
+// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
 #[test]
 fn a_trajectory_is_followed_through_its_points_and_succeeds() {
     let rows: [(f64, &[f64]); 4] = [
@@ -106,6 +107,7 @@ fn velocities_and_accelerations_shape_the_way_and_axes_may_come_in_any_order() {
     assert!(log.hardest(0) < 40.0 && log.hardest(2) < 40.0, "{} {}", log.hardest(0), log.hardest(2));
 }
 
+// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
 #[test]
 fn another_trajectory_takes_over_without_a_step() {
     let mut since = None;
@@ -123,6 +125,7 @@ fn another_trajectory_takes_over_without_a_step() {
     assert!(log.fastest(0) > 1.4 && log.hardest(0) < 40.0, "{} {}", log.fastest(0), log.hardest(0));
 }
 
+// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
 #[test]
 fn called_off_it_comes_to_rest_and_says_so_when_it_rests() {
     let mut canceled = None;
@@ -144,6 +147,7 @@ fn called_off_it_comes_to_rest_and_says_so_when_it_rests() {
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01, "{}", log.hardest(0));
 }
 
+// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
 #[test]
 fn an_axis_that_is_too_far_off_on_the_way_ends_it_at_rest() {
     let mut tight = begin(1, &[0, 1], 1);
@@ -189,6 +193,7 @@ fn a_trajectory_starts_at_the_instant_it_names() {
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Succeeded]);
 }
 
+// feature(axes): `joint_trajectory`: followed, taken over, called off, tolerances, refusals
 #[test]
 fn what_cannot_be_followed_is_refused_and_moves_nothing() {
     type Spoil = fn(&mut Begin, &mut Vec<Point>, u64);

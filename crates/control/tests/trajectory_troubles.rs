@@ -39,6 +39,7 @@ fn status(bench: &Bench) -> (u64, TrajectoryStatus) {
     (control.trajectory, control.trajectory_status)
 }
 
+// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
 #[test]
 fn an_axis_that_falls_out_ends_the_trajectory_and_the_others_come_to_rest() {
     for stopped in [false, true] {
@@ -94,6 +95,7 @@ fn a_start_that_cannot_be_reached_any_more_when_it_comes_moves_nothing() {
     assert_eq!(place(&bench, 0), 2.9);
 }
 
+// feature(axes): trajectories and requests that something comes between: faults, deaf drives, limits, another homing
 #[test]
 fn a_start_that_cannot_be_reached_leaves_alone_what_is_followed() {
     let mut bench = bench();

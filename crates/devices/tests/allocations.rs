@@ -25,6 +25,7 @@ fn watch(robot: &Robot) {
 }
 
 /// A single test, so that nothing else runs beside it.
+// feature(devices): their real-time tasks neither allocate nor call the system
 #[test]
 fn the_real_time_tasks_of_devices_neither_allocate_nor_free() {
     let robot = Robot::start("allocations", &five_every(Duration::from_millis(5)));

@@ -57,6 +57,7 @@ impl Unit {
     }
 }
 
+// feature(devices): drivers on the kernel's own I2C, GPIO (but no echo) and SPI, in `cargo xtask rt`
 #[test]
 fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
     let Some(bus) = stub() else {
@@ -124,6 +125,7 @@ fn an_address_nobody_answers_at_is_named_with_its_bus() {
 
 /// Tests lines and trigger only: the kernel samples this chip's inputs every tenth tick, too rarely for an
 /// echo.
+// feature(devices): drivers on the kernel's own I2C, GPIO (but no echo) and SPI, in `cargo xtask rt`
 #[test]
 fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_told() {
     let expander = match Expander::plug_in() {
@@ -171,6 +173,7 @@ fn a_sonars_lines_are_requested_and_triggered_and_an_echo_that_does_not_come_is_
 }
 
 /// The controller exists, with nothing connected: the sender cannot notice.
+// feature(devices): drivers on the kernel's own I2C, GPIO (but no echo) and SPI, in `cargo xtask rt`
 #[test]
 fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     let Some(bus) = std::env::var_os("ONBEAT_TEST_SPI").map(PathBuf::from) else {

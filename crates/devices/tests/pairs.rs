@@ -20,6 +20,7 @@ fn fresh_scan(bytes: &[u8]) -> Option<Scan> {
     Some(Scan::decode(bytes).unwrap()).filter(|scan| !scan.head.head.stale)
 }
 
+// feature(devices): five pairs of a real-time and an ordinary task over a seam
 #[test]
 fn the_five_pairs_tell_the_world_what_their_devices_measure() {
     let mut robot = Robot::start("five", &ordinary());
@@ -72,6 +73,7 @@ fn the_five_pairs_tell_the_world_what_their_devices_measure() {
     assert!(robot.running.exchanges().iter().all(|exchanges| !exchanges.is_empty()));
 }
 
+// feature(devices): SCIP 2.0 over a (pseudo-)terminal: recorded replies, damage, garbage, unplugging
 #[test]
 fn a_range_finder_that_is_pulled_out_and_put_back_is_found_again_and_old_scans_are_marked_stale() {
     let sensor = RangeFinder::plug_in(Settings::default()).unwrap();
@@ -144,6 +146,7 @@ fn silence_and_garbage_are_reported_once_and_the_sensor_works_when_it_recovers()
     assert!(robot.said("Double of a URG-04LX"));
 }
 
+// feature(devices): devices this machine does not have
 #[test]
 fn devices_this_machine_does_not_have_are_named_and_their_tasks_go_on_with_stale_marks() {
     let nowhere = PathBuf::from("/dev/onbeat-no-such-device");

@@ -12,6 +12,7 @@ use testbed::strace::{self, Trace};
 /// Fewest jobs of each task between the two marks.
 const JOBS: u64 = 50;
 
+// feature(devices): their real-time tasks neither allocate nor call the system
 #[test]
 fn the_real_time_tasks_of_devices_make_no_system_call_but_their_sleep() {
     let trace = match Trace::of_test("devices_under_strace", |strace| strace) {

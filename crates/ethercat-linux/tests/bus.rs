@@ -47,6 +47,7 @@ fn cycles(count: u64) -> impl FnMut(&mut Io<'_>) {
     }
 }
 
+// feature(bus): two runs after each other, two buses at once, one request to stop for each run
 #[test]
 fn a_bus_runs_again_and_again_and_each_run_takes_one_request_to_stop() {
     let (buttons, lamps) = (Wires::new(), Wires::new());
@@ -102,6 +103,7 @@ fn assert_one_request_is_left(bus: &mut Bus) {
     bus.bring_up(&Configuration::scan()).unwrap();
 }
 
+// feature(bus): a request to stop is not lost where a bring-up or a run ends for another reason
 #[test]
 fn a_request_to_stop_outlives_a_bring_up_that_fails_for_another_reason() {
     let asks = Arc::new(Mutex::new(None));
@@ -112,6 +114,7 @@ fn a_request_to_stop_outlives_a_bring_up_that_fails_for_another_reason() {
     assert_one_request_is_left(&mut bus);
 }
 
+// feature(bus): a request to stop is not lost where a bring-up or a run ends for another reason
 #[test]
 fn a_request_to_stop_outlives_a_run_that_ends_for_another_reason() {
     let (mut bus, _) = bus(station(&Wires::new(), &Wires::new()));
@@ -133,6 +136,7 @@ fn a_request_to_stop_outlives_a_run_that_ends_for_another_reason() {
     assert_one_request_is_left(&mut bus);
 }
 
+// feature(bus): two runs after each other, two buses at once, one request to stop for each run
 #[test]
 fn two_buses_run_at_once() {
     let run = |pattern: u64| {
@@ -199,6 +203,7 @@ fn assert_made_safe(seen: &Outputs) {
     assert_eq!(seen[seen.len() - 3..], [Some(0x0F), Some(0xA0), None], "{seen:?}");
 }
 
+// feature(bus): however a run ends: safe outputs, then Init
 #[test]
 fn outputs_are_safe_before_init_when_it_is_stopped() {
     let (mut bus, seen, mut control) = with_safe_outputs();
@@ -211,6 +216,7 @@ fn outputs_are_safe_before_init_when_it_is_stopped() {
     assert_made_safe(&seen);
 }
 
+// feature(bus): safe values stay from run to run on the same bus, and are zero on another
 #[test]
 fn safe_values_stay_from_run_to_run_on_the_same_bus() {
     let (mut bus, seen, mut control) = with_safe_outputs();
@@ -226,6 +232,7 @@ fn safe_values_stay_from_run_to_run_on_the_same_bus() {
     }
 }
 
+// feature(bus): safe values stay from run to run on the same bus, and are zero on another
 #[test]
 fn safe_values_are_zero_again_where_another_subdevice_or_mapping_comes_up() {
     for (product_code, outputs) in [(5, 4), (6, 8)] {
@@ -241,6 +248,7 @@ fn safe_values_are_zero_again_where_another_subdevice_or_mapping_comes_up() {
     }
 }
 
+// feature(bus): however a run ends: safe outputs, then Init
 #[test]
 fn outputs_are_safe_before_init_when_the_program_panics() {
     let (mut bus, seen, mut control) = with_safe_outputs();
@@ -273,6 +281,7 @@ impl Link for Kept {
     }
 }
 
+// feature(bus): however a run ends: safe outputs, then Init
 #[test]
 fn a_bus_that_is_dropped_goes_to_init() {
     let link = SimulatedLink::new(segment(station(&Wires::new(), &Wires::new())));
@@ -285,6 +294,7 @@ fn a_bus_that_is_dropped_goes_to_init() {
     assert!(are_all(AlState::Init, &control));
 }
 
+// feature(bus): errors to match on: SubDevice, AL status code, object, type
 #[test]
 fn objects_are_checked_when_they_are_resolved_and_read() {
     let (drive, _) = servo();
@@ -321,6 +331,7 @@ fn objects_are_checked_when_they_are_resolved_and_read() {
     bus.run(PERIOD, cycles(3)).unwrap();
 }
 
+// feature(bus): errors to match on: SubDevice, AL status code, object, type
 #[test]
 fn a_refused_state_is_told_with_its_subdevice_its_code_and_its_text() {
     let mut devices = station(&Wires::new(), &Wires::new());
@@ -354,6 +365,7 @@ impl<L: Link> Link for HeldUp<L> {
     }
 }
 
+// feature(bus): the counts of a run are those in Op
 #[test]
 fn overruns_on_the_way_to_op_are_not_those_of_the_run() {
     let hold_up = Arc::new(AtomicBool::new(false));
@@ -388,6 +400,7 @@ impl<L: Link> Link for Cable<L> {
     }
 }
 
+// feature(bus): a lost bus ends the run, a lost SubDevice is an event
 #[test]
 fn a_bus_without_any_reply_is_lost_and_comes_up_again_when_it_is_back() {
     let cut = Arc::new(AtomicBool::new(false));
@@ -412,6 +425,7 @@ fn a_bus_without_any_reply_is_lost_and_comes_up_again_when_it_is_back() {
     bus.run(PERIOD, cycles(3)).unwrap();
 }
 
+// feature(bus): a lost bus ends the run, a lost SubDevice is an event
 #[test]
 fn a_subdevice_that_falls_out_is_told_and_the_others_go_on() {
     let (buttons, lamps) = (Wires::new(), Wires::new());

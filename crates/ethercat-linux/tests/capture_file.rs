@@ -25,6 +25,7 @@ impl Link for Loopback {
     }
 }
 
+// feature(cycle): captures that tshark reads
 #[test]
 fn tshark_reads_every_frame_of_a_capture() {
     if Process::new("tshark").arg("--version").output().is_err() {

@@ -52,6 +52,7 @@ impl Drop for End<'_> {
     }
 }
 
+// feature(bus): scan, SDO, digital I/O and a drive in CSP, each a short program, on simulated SubDevices and over a cable
 #[test]
 fn scan_lists_the_subdevices_and_their_process_data() {
     let devices = || station(&Wires::new(), &Wires::new());
@@ -63,6 +64,7 @@ fn scan_lists_the_subdevices_and_their_process_data() {
     });
 }
 
+// feature(bus): scan, SDO, digital I/O and a drive in CSP, each a short program, on simulated SubDevices and over a cable
 #[test]
 fn sdo_reads_and_writes_a_drive() {
     let devices = || vec![servo().0];
@@ -75,6 +77,7 @@ fn sdo_reads_and_writes_a_drive() {
     });
 }
 
+// feature(bus): scan, SDO, digital I/O and a drive in CSP, each a short program, on simulated SubDevices and over a cable
 #[test]
 fn digital_io_lights_the_lamp_while_the_button_is_held() {
     let (buttons, lamps) = (Wires::new(), Wires::new());
@@ -112,6 +115,7 @@ impl Drop for StopAtEnd {
     }
 }
 
+// feature(bus): scan, SDO, digital I/O and a drive in CSP, each a short program, on simulated SubDevices and over a cable
 #[test]
 fn csp_sine_swings_the_drive_and_brings_it_back_without_a_jump() {
     let records = std::sync::Mutex::new(Vec::new());

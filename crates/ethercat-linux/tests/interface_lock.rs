@@ -58,6 +58,7 @@ fn what_it_says_comes_without_control_characters() {
     assert!(error.contains("([2Jrun)"), "{error}");
 }
 
+// feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
 fn an_interface_keeps_its_owner_under_another_name() {
     let Some(testbed) = testbed() else { return };
@@ -70,6 +71,7 @@ fn an_interface_keeps_its_owner_under_another_name() {
     assert!(matches!(error, OpenError::Held { .. }), "{error}");
 }
 
+// feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
 fn interfaces_with_one_number_in_two_namespaces_have_two_owners() {
     let Some(testbed) = testbed() else { return };
@@ -82,6 +84,7 @@ fn interfaces_with_one_number_in_two_namespaces_have_two_owners() {
 
 /// Whoever has no EtherCAT socket on an interface does not own it, whatever name it takes: what is lost is the lock's own
 /// word on the owner, not the lock.
+// feature(program): users without rights keep nobody from the bus
 #[test]
 fn a_squatter_keeps_nobody_from_the_bus_and_does_not_open_it_to_two() {
     let Some(testbed) = testbed() else { return };
@@ -97,6 +100,7 @@ fn a_squatter_keeps_nobody_from_the_bus_and_does_not_open_it_to_two() {
     drop(squatter);
 }
 
+// feature(program): users without rights keep nobody from the bus
 #[test]
 fn a_squatter_that_takes_no_questions_holds_nobody_up() {
     let Some(testbed) = testbed() else { return };

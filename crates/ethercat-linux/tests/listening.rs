@@ -107,6 +107,7 @@ fn who_listens_can_be_stopped() {
 
 proptest! {
     /// Every cycle that shows itself while the wire should be quiet is heard, slow ones too.
+    // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
     #[test]
     fn every_cycle_is_heard(period in 50_u64..240_000, first in 0_u64..50_000) {
         let (heard, took) = listen(&frame(PROCESSED), (0..).map(move |beat| first + beat * period), false);
@@ -116,6 +117,7 @@ proptest! {
     }
 
     /// What a killed process has left on the wire is no MainDevice, however much it is.
+    // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
     #[test]
     fn what_a_dead_process_left_is_nobody(count in 1_u64..300, over in 0_u64..49_000, first in 0_u64..40_000) {
         let left = (0..count).map(move |number| first + number * over / count);

@@ -123,6 +123,7 @@ fn ip_link(testbed: &Testbed, side: Side, words: &[&str]) {
     assert!(testbed.run_in(side, command).status().expect("ip").success());
 }
 
+// feature(program): `simulate` survives an interface that goes down and ends with one that is removed
 #[test]
 fn a_served_segment_survives_its_interface_going_down_and_ends_when_it_is_removed() {
     let Some(testbed) = testbed() else { return };

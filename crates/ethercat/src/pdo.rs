@@ -214,6 +214,7 @@ impl fmt::Display for PdoEntry {
 mod tests {
     use super::*;
 
+    // feature(protocol): process data of several SyncManagers in one direction, each from a byte on
     #[test]
     fn shares_of_sync_managers_begin_at_bytes() {
         let pdo = |index, sync_manager, value| Pdo {
@@ -255,6 +256,7 @@ mod tests {
         assert_eq!(entry(0x607A_0020).mapping_value(), 0x607A_0020);
     }
 
+    // feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
     #[test]
     fn channels_are_bits_values_or_numbers() {
         let pdo = |index, values: &[u32]| Pdo {

@@ -171,6 +171,7 @@ mod tests {
     }
 
     proptest! {
+        // feature(protocol): SDO values by type
         #[test]
         fn every_value_is_read_as_it_was_written(
             bits: u64, single in -1e30_f32..1e30, double in -1e300_f64..1e300, truth: bool, bytes: Vec<u8>, text in "[^\0]{0,20}"
@@ -191,6 +192,7 @@ mod tests {
             there_and_back(text);
         }
 
+        // feature(protocol): SDO values by type
         #[test]
         fn another_length_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..12)) {
             taken_at_its_length::<u8>(&bytes);

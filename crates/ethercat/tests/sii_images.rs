@@ -30,6 +30,7 @@ fn real_images_re_emit_byte_for_byte() {
     }
 }
 
+// feature(protocol): SII images: identity, strings, SyncManagers, FMMUs, PDOs; whole, or word by word over the bus
 #[test]
 fn real_images_read_over_the_bus_as_they_parse_whole() {
     for device in DEVICES {
@@ -152,6 +153,7 @@ fn the_akd_servo_says_who_it_is_and_what_it_maps() {
     assert_eq!(modes, [("DcSync".into(), 0x0300, 1), ("DcOff".into(), 0, 1)]);
 }
 
+// feature(protocol): damaged SII images are errors
 #[test]
 fn a_real_image_cut_short_or_with_a_flipped_bit_is_an_error() {
     for device in DEVICES {

@@ -19,16 +19,19 @@ use onbeat_machine::journal;
 use onbeat_machine::shield::{Method, Shield, ShieldError};
 use onbeat_machine::task::{self, Task};
 
+// feature(hold): CPU shield by cpuset and by affinity masks
 #[test]
 fn a_shield_is_raised_and_lowered() {
     alone("scenario_raised_and_lowered", false);
 }
 
+// feature(hold): CPU shield by cpuset and by affinity masks
 #[test]
 fn a_shield_of_masks_is_raised_and_lowered() {
     alone("scenario_raised_and_lowered", true);
 }
 
+// feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
 fn a_shield_whose_process_was_killed_is_put_back() {
     alone("scenario_killed", false);

@@ -9,6 +9,7 @@ use devices::Kind;
 use onbeat_measure::devices::Devices;
 use support::{Folder, conduct, number, table};
 
+// feature(devices): `measure devices`
 #[test]
 fn the_five_pairs_are_measured_recorded_and_tested_against_the_bounds() {
     let folder = Folder::new();

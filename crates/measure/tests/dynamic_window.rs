@@ -10,6 +10,7 @@ use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 use onbeat_measure::navigation::Course;
 use onbeat_measure::navigation::planner::DynamicWindow;
 
+// feature(papers): `measure navigation`
 #[test]
 fn the_python_planner_decides_as_the_one_in_rust() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/examples/dynamic_window.py");

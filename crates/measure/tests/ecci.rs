@@ -9,6 +9,7 @@ use onbeat_measure::ecci::Ecci;
 use report::{Report, Section};
 use support::{Folder, conduct, number, table};
 
+// feature(papers): `measure ecci`: our seam and two mutexes with 0, 1, 8, 64 readers
 #[test]
 fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half_a_state() {
     let folder = Folder::new();

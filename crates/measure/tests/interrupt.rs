@@ -8,6 +8,7 @@ use std::time::Duration;
 use onbeat_measure::interrupt::{Interrupt, Line};
 use support::{Folder, assert_in_order, conduct, number, table};
 
+// feature(measure): `measure interrupt`
 #[test]
 fn timers_and_frames_are_measured_from_the_interrupt_to_user_code() {
     let folder = Folder::new();
@@ -37,6 +38,7 @@ fn timers_and_frames_are_measured_from_the_interrupt_to_user_code() {
     assert_eq!((came + lost, lost), (120, 0), "a cable of one machine loses nothing");
 }
 
+// feature(measure): `measure interrupt`
 #[test]
 fn what_is_not_there_is_said_and_the_rest_measured() {
     let folder = Folder::new();

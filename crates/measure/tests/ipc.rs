@@ -8,6 +8,7 @@ use std::time::Duration;
 use onbeat_measure::ipc::Ipc;
 use support::{Folder, assert_in_order, conduct, number, table};
 
+// feature(measure): `measure ipc`, with rt-tests as peers
 #[test]
 fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
     let folder = Folder::new();
@@ -37,6 +38,7 @@ fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
 }
 
 /// Installed or not: rt-tests' numbers stand in the table, or a warning says why they do not.
+// feature(measure): `measure ipc`, with rt-tests as peers
 #[test]
 fn the_peers_are_there_or_it_is_said_why_not() {
     let folder = Folder::new();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use onbeat_measure::tasks::Tasks;
 use support::{Folder, conduct, number, table};
 
+// feature(measure): `measure tasks`: two tasks beside their computed response times
 #[test]
 fn both_tasks_run_their_jobs_beside_their_computed_response_times() {
     let folder = Folder::new();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use onbeat_measure::wakeup::Wakeup;
 use support::{Folder, assert_in_order, conduct, table};
 
+// feature(measure): `measure wakeup`, beside cyclictest
 #[test]
 fn ours_and_cyclictest_take_turns_and_every_beat_is_recorded() {
     let folder = Folder::new();

@@ -290,6 +290,7 @@ mod tests {
             prop_assert!((area - distance).abs() < 1e-9 * (1.0 + distance.abs()), "{area}");
         }
 
+        // feature(motion): convolution-based generator, paths
         #[test]
         fn its_bounds_hold(
             distance in -50.0..50.0, (velocity, acceleration, jerk) in any_limits(), at in 0.0..1.0,

@@ -79,6 +79,7 @@ fn a_urdf_is_read_as_ros_reads_it() {
     assert!((tip.translation.vector - expected * Vector3::new(0.4, 0.0, 0.0)).norm() < 1e-9);
 }
 
+// feature(motion): serial arm from URDF: forward, Jacobian, inverse
 #[test]
 fn the_jacobian_is_what_small_steps_show() {
     let (arm, mut rng) = (six_axis(), Rng::with_seed(1));
@@ -103,6 +104,7 @@ fn the_jacobian_is_what_small_steps_show() {
     }
 }
 
+// feature(motion): serial arm from URDF: forward, Jacobian, inverse
 #[test]
 fn the_way_back_leads_to_the_same_pose_within_the_limits() {
     let (arm, mut rng) = (six_axis(), Rng::with_seed(2));

@@ -43,6 +43,7 @@ fn a_differential_drive_goes_straight_and_turns_on_the_spot() {
 }
 
 /// Textbook signs of a Mecanum base (front left, front right, rear left, rear right).
+// feature(motion): differential, Mecanum and omni bases; odometry by exact arcs
 #[test]
 fn mecanum_wheels_turn_as_in_the_textbook() {
     let (radius, half_length, half_track) = (0.1, 0.25, 0.2);
@@ -217,6 +218,7 @@ proptest! {
     }
 
     /// Many small straight steps come near the one exact arc.
+    // feature(motion): differential, Mecanum and omni bases; odometry by exact arcs
     #[test]
     fn the_arc_is_what_many_small_steps_tend_to(
         x in -1.0..1.0, y in -1.0..1.0, yaw in -3.0..3.0, begin in -3.0..3.0,

@@ -7,6 +7,7 @@ use onbeat_motion::{
     Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, TrajectoryPoint,
 };
 
+// feature(motion): jerk-limited online motion
 #[test]
 fn targets_that_change_in_flight_never_break_a_limit() {
     let mut rng = Rng::with_seed(4);
@@ -167,6 +168,7 @@ fn numbers_that_mean_nothing_are_refused_and_the_axis_goes_on() {
 }
 
 /// A hundred thousand plans by default; ONBEAT_TRIALS asks for more.
+// feature(motion): jerk-limited online motion
 #[test]
 fn a_way_is_found_from_every_state_to_every_target() {
     let trials =

@@ -159,6 +159,7 @@ fn any_places() -> impl Strategy<Value = Vec<Place>> {
 
 proptest! {
     /// The fastest jerk-limited motion from rest to rest, by another's planner, takes as long.
+    // feature(motion): convolution-based generator, paths
     #[test]
     fn the_convolution_is_as_fast_as_the_limits_allow(
         distance in 0.01..30.0, velocity in 0.1..3.0, acceleration in 0.1..5.0, jerk in 0.5..50.0,
@@ -173,6 +174,7 @@ proptest! {
         prop_assert!((ours - theirs).abs() < 1e-6 * theirs, "{ours} {theirs}");
     }
 
+    // feature(motion): convolution-based generator, paths
     #[test]
     fn a_spline_passes_its_places_smoothly(places in any_places()) {
         let path = Path::spline(&places).unwrap();

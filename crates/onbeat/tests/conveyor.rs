@@ -13,6 +13,8 @@ fn robot() -> Robot {
         .without_seam()
 }
 
+// feature(signals): a machine without axes, by its controller
+// feature(library): a machine by its signals alone
 #[test]
 fn a_machine_without_axes_runs_by_its_signals() {
     let example = include_str!("../examples/conveyor.rs");
@@ -35,6 +37,8 @@ impl Controller for Misspelt {
     }
 }
 
+// feature(signals): a machine without axes, by its controller
+// feature(library): errors to match on: interface, robot file, signal, bring-up, recording, panic
 #[test]
 fn a_misspelt_signal_ends_the_start_with_the_near_ones() {
     let error = robot().cycles(10).run(Misspelt).unwrap_err();

@@ -68,6 +68,7 @@ fn undisturbed() -> (Vec<(u64, AxisReport)>, Summary) {
     panic!("the machine stands still all the time");
 }
 
+// feature(signals): a machine with one axis: its stop input brings the belt to rest, then disables it
 #[test]
 fn the_stop_input_brings_the_belt_to_rest_then_disables_it_until_a_reset() {
     let (all, summary) = undisturbed();

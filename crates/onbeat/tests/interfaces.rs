@@ -38,6 +38,7 @@ fn ran(run: Result<Summary, Error>) -> u64 {
     summary.cycles()
 }
 
+// feature(library): runs beside each other, simulated and on interfaces of their own
 #[test]
 fn two_runs_on_two_interfaces_go_on_beside_each_other() {
     let testbeds = match (Testbed::new(), Testbed::new()) {
@@ -53,6 +54,7 @@ fn two_runs_on_two_interfaces_go_on_beside_each_other() {
     });
 }
 
+// feature(library): errors to match on: interface, robot file, signal, bring-up, recording, panic
 #[test]
 fn a_second_run_on_an_interface_is_refused_and_the_first_goes_on() {
     let testbed = match Testbed::new() {

@@ -14,6 +14,7 @@ fn six_axis() -> Robot {
     Robot::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml")).unwrap()
 }
 
+// feature(library): a robot with a controller of one's own, or its file's controllers, wrapped
 #[test]
 fn the_example_nods_without_a_working_counter_error() {
     let example = include_str!("../examples/own_controller.rs");
@@ -57,6 +58,7 @@ fn a_controller_gets_the_ports_of_the_seam_once() {
     assert!(cycles.load(Ordering::Relaxed) >= 1_200);
 }
 
+// feature(library): a robot with a controller of one's own, or its file's controllers, wrapped
 #[test]
 fn the_controllers_of_the_robot_file_can_be_wrapped() {
     struct Wrapped<C>(C);

@@ -32,6 +32,7 @@ impl Controller for Looks {
     }
 }
 
+// feature(library): no signal handler, and nothing on standard output or standard error
 #[test]
 fn no_signal_is_caught_during_a_run_or_after_it() {
     let before = caught();
@@ -50,6 +51,7 @@ fn printed(test: &str) -> (String, String) {
     (stdout, text(&output.stderr))
 }
 
+// feature(library): no signal handler, and nothing on standard output or standard error
 #[test]
 fn a_run_prints_nothing() {
     assert_eq!(printed("a_run"), printed("nothing"));

@@ -20,6 +20,7 @@ fn six_axis() -> Robot {
     Robot::parse(SIX_AXIS, "six-axis.toml").unwrap().without_seam()
 }
 
+// feature(library): runs after each other, stopped by a handle, which serves the next one too
 #[test]
 fn a_run_after_one_that_was_stopped_runs_to_its_end() {
     let stop = StopHandle::new();
@@ -68,6 +69,7 @@ impl Reporter for Stops {
     }
 }
 
+// feature(library): runs after each other, stopped by a handle, which serves the next one too
 #[test]
 fn a_handle_that_has_not_asked_serves_the_next_run_too() {
     let stop = StopHandle::new();
@@ -77,6 +79,7 @@ fn a_handle_that_has_not_asked_serves_the_next_run_too() {
     assert_eq!(robot.run(Still).unwrap().cycles(), 100);
 }
 
+// feature(library): runs beside each other, simulated and on interfaces of their own
 #[test]
 fn two_runs_go_on_beside_each_other_and_each_ends_by_its_own_handle() {
     let (long, short) = (StopHandle::new(), StopHandle::new());
@@ -99,6 +102,7 @@ fn two_robots_of_one_name_have_shared_memory_of_their_own() {
     assert_eq!(beside.join().unwrap().unwrap().cycles(), 300);
 }
 
+// feature(library): errors to match on: interface, robot file, signal, bring-up, recording, panic
 #[test]
 fn an_interface_that_is_not_there_is_an_error_to_match_on() {
     let error = six_axis().interface("no-such-nic").run(Still).unwrap_err();
@@ -112,6 +116,7 @@ fn an_interface_that_is_not_there_is_an_error_to_match_on() {
     }
 }
 
+// feature(library): errors to match on: interface, robot file, signal, bring-up, recording, panic
 #[test]
 fn a_wrong_key_of_a_robot_file_is_an_error_with_its_place() {
     let error = Robot::parse(&SIX_AXIS.replace("period =", "perriod ="), "mine.toml").unwrap_err();
@@ -121,6 +126,7 @@ fn a_wrong_key_of_a_robot_file_is_an_error_with_its_place() {
     assert!(matches!(Robot::load("no-such-robot.toml"), Err(Error::RobotFile(_))));
 }
 
+// feature(library): errors to match on: interface, robot file, signal, bring-up, recording, panic
 #[test]
 fn a_bus_that_loses_everything_does_not_come_up_and_says_so() {
     let all = FaultRates { loss: 1.0, ..FaultRates::default() };
@@ -129,6 +135,7 @@ fn a_bus_that_loses_everything_does_not_come_up_and_says_so() {
     assert!(matches!(error, Error::BringUp(_)), "{error:?}");
 }
 
+// feature(library): results and notices as values
 #[test]
 fn files_that_were_asked_for_are_in_the_summary() {
     let file = |name: &str| std::env::temp_dir().join(format!("onbeat-runs-{}-{name}", std::process::id()));
@@ -145,6 +152,7 @@ fn files_that_were_asked_for_are_in_the_summary() {
     drop((std::fs::remove_file(record), std::fs::remove_file(capture)));
 }
 
+// feature(library): results and notices as values
 #[test]
 fn a_run_that_did_not_go_as_it_should_has_findings() {
     struct Enables;
@@ -178,6 +186,7 @@ fn a_run_that_did_not_go_as_it_should_has_findings() {
     assert!(!summary.axis("axis-2").unwrap().was_enabled && summary.axis("axis-1").unwrap().was_enabled);
 }
 
+// feature(library): results and notices as values
 #[test]
 fn notices_of_a_run_are_values() {
     let text = SIX_AXIS.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"off\"\n");
@@ -196,6 +205,7 @@ impl Reporter for Notices {
     }
 }
 
+// feature(library): errors to match on: interface, robot file, signal, bring-up, recording, panic
 #[test]
 fn a_controller_that_panics_ends_the_run_with_an_error() {
     struct Panics;

@@ -68,6 +68,7 @@ fn as_json_and_back() {
     assert_eq!(values["values"]["maximum_ns"], 512_250);
 }
 
+// feature(measure): `report`: text, Markdown, JSON, HTML with plots
 #[test]
 fn as_one_page_that_is_well_formed_and_holds_every_plot() {
     let page = sample().html();

@@ -261,6 +261,7 @@ fn clocks_and_their_pulses_fit_the_period() {
     );
 }
 
+// feature(main-device): groups of SubDevices that stand and fall together
 #[test]
 fn a_group_has_two_members_or_more() {
     let grouped = |drives: &str, hub: &str| {
@@ -315,6 +316,7 @@ fn branches_stand_in_the_order_of_the_frame() {
     assert_eq!((parent.position, parent.port), (0, 2));
 }
 
+// feature(signals): simulated terminals: analogue outputs and inputs, encoders on shafts, a force-torque sensor
 #[test]
 fn simulations_get_what_they_need_and_nothing_else() {
     assert_eq!(
@@ -388,6 +390,7 @@ fn a_controller_asks_no_more_than_the_limits_allow() {
     );
 }
 
+// feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_controller_process_has_a_deadline_within_the_period_and_is_the_only_one() {
     let sinusoid = "kind = \"sinusoid\"\namplitude = 1.0\nfrequency = 1.0";

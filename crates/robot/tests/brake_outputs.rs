@@ -67,6 +67,7 @@ fn brake_outputs(text: &str) -> Vec<Option<(usize, usize)>> {
     robot.axes.iter().map(|axis| output(axis).map(|it| (it.sub_device, it.channel))).collect()
 }
 
+// feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
 fn brakes_have_digital_outputs_of_their_own() {
     // Axes of one entry take the channels of a terminal one by one.

@@ -85,6 +85,7 @@ fn what_the_file_does_not_say_follows_from_the_limits_of_the_axis() {
     assert_eq!(plant.limit_switches, Some((-3.0, 4.0)));
 }
 
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn homings_that_cannot_be_are_refused_with_what_is_missing() {
     for (good, bad, wanted) in [

@@ -24,6 +24,7 @@ fn an_interlock_is_for_all_axes_unless_it_names_some() {
     assert_eq!((found.kind, found.inverted, found.axes), (InterlockKind::Enable, true, vec![]));
 }
 
+// feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn what_cannot_be_is_named() {
     let good = "kind = \"stop\"\nsub_device = \"switches\"\nchannel = 2";

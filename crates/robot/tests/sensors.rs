@@ -6,6 +6,7 @@ use onbeat_robot::{Robot, SensorKind};
 const STATION: &str = include_str!("../../../examples/io-station.toml");
 const HUMANOID: &str = include_str!("../../../examples/humanoid-59.toml");
 
+// feature(signals): sensors of several signals, with their frames
 #[test]
 fn a_sensor_has_its_signals_in_the_order_of_its_kind() {
     let robot = Robot::parse(HUMANOID, "r.toml").unwrap();
@@ -27,6 +28,7 @@ fn a_sensor_has_its_signals_in_the_order_of_its_kind() {
     assert_eq!(station.sensors[0].frame, "forces");
 }
 
+// feature(signals): sensors of several signals, with their frames
 #[test]
 fn a_sensor_that_cannot_be_is_named_with_its_place() {
     let sensor = |keys: &str| format!("{STATION}\n[[sensor]]\nname = \"it\"\n{keys}\n");

@@ -60,6 +60,7 @@ fn signal(keys: &str) -> String {
     format!("[[signal]]\nname = \"it\"\n{keys}")
 }
 
+// feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
 #[test]
 fn channels_and_entries_get_their_names_types_and_scales() {
     let lines = [
@@ -88,6 +89,7 @@ fn channels_and_entries_get_their_names_types_and_scales() {
     assert_eq!(lamp.flow, Flow::Output(behaviour));
 }
 
+// feature(signals): outputs with `writer = "outside"`, one writer each
 #[test]
 fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
     let outside = |keys: &str| {
@@ -110,6 +112,7 @@ fn an_output_that_is_commanded_from_outside_rests_while_the_command_is_stale() {
     assert!(!all.iter().find(|it| it.name == "it").unwrap().is_commanded());
 }
 
+// feature(signals): arrays and byte strings: signals of several elements, read and set as one
 #[test]
 fn elements_are_signals_of_their_own() {
     let all = signals(
@@ -128,6 +131,7 @@ fn elements_are_signals_of_their_own() {
     assert!(!all.iter().any(|it| it.name == "switches.0x6010:01" || it.name == "sensors.0x6010:11"));
 }
 
+// feature(signals): arrays and byte strings: signals of several elements, read and set as one
 #[test]
 fn a_byte_string_is_split_into_its_elements() {
     let text = format!(
@@ -157,6 +161,7 @@ fn a_byte_string_is_split_into_its_elements() {
     );
 }
 
+// feature(signals): types from the SII, where it says signed, float or double
 #[test]
 fn the_sii_says_what_is_signed_or_a_float() {
     let mut entries = pdo(
@@ -176,6 +181,7 @@ fn the_sii_says_what_is_signed_or_a_float() {
     assert_eq!(types, expected);
 }
 
+// feature(signals): every other entry as `sub_device.entry`
 #[test]
 fn entries_without_a_name_are_there_by_their_own() {
     let all = signals(&signal("sub_device = \"lamps\"\nchannel = 1")).unwrap();
@@ -194,6 +200,7 @@ fn entries_without_a_name_are_there_by_their_own() {
     assert!(!all.iter().any(|signal| signal.name == "lamps.0x7000:01"));
 }
 
+// feature(signals): unknown names, wrong types and ranges, two writers of one output: one sentence with file and line
 #[test]
 fn an_entry_of_both_directions_needs_one() {
     let both = PdoMapping {
@@ -211,6 +218,7 @@ fn an_entry_of_both_directions_needs_one() {
     assert_eq!(found("direction = \"input\"").unwrap()[0].flow, Flow::Input);
 }
 
+// feature(signals): unknown names, wrong types and ranges, two writers of one output: one sentence with file and line
 #[test]
 fn what_cannot_be_is_named_with_its_place() {
     let lamp = "sub_device = \"lamps\"\nchannel = 1";

@@ -41,6 +41,7 @@ fn after(milliseconds: u64) -> Watchdog {
     Watchdog::After(Duration::from_millis(milliseconds))
 }
 
+// feature(program): watchdogs in the robot file, in `scan -v`, and a warning where outputs have none
 #[test]
 fn the_nearest_key_wins() {
     assert_eq!(watchdogs(GOOD), [after(100); 3]);
@@ -86,6 +87,7 @@ fn a_time_that_does_not_suit_the_cycle_is_refused() {
     assert!(pdi.contains("pdi_watchdog = 0ns, expected 1us to 2min"), "{pdi}");
 }
 
+// feature(program): a bus of at most 4096 SubDevices, refused where it is read
 #[test]
 fn a_bus_has_no_more_sub_devices_than_can_be_addressed() {
     let many = |first: &str, count: u32| GOOD.replace(first, &format!("\"many-{{}}\"\ncount = {count}"));

@@ -31,6 +31,7 @@ fn domain(offset: u32) -> u16 {
     1 + ((std::process::id() + offset) % 90) as u16
 }
 
+// feature(ros2): a velocity from DDS drives the base and goes stale; nonsense does not move it
 #[test]
 fn a_velocity_from_dds_drives_the_base_and_goes_stale() {
     let (folder, domain) = (Folder::new("velocity"), domain(0));
@@ -88,6 +89,7 @@ struct Wrench {
     wrench: [f64; 6],
 }
 
+// feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
 #[test]
 fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wrench() {
     let (folder, domain) = (Folder::new("signals"), domain(3));
@@ -110,6 +112,7 @@ fn named_signals_are_published_by_sub_device_and_a_force_torque_sensor_as_its_wr
     assert!(got.stamp.0 > 1_700_000_000, "{got:?}");
 }
 
+// feature(ros2): a cycle that ends is waited for and attached to again
 #[test]
 fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
     let (folder, domain) = (Folder::new("restart"), domain(1));
@@ -127,6 +130,7 @@ fn a_cycle_that_ends_is_waited_for_and_attached_to_again() {
 }
 
 /// A peer that sends nonsense can make RustDDS grow without bound: that must not cost the cycle its memory.
+// feature(ros2): bounded in memory, and the first to go
 #[test]
 fn the_node_is_bounded_in_memory_and_the_first_to_go() {
     let folder = Folder::new("memory");

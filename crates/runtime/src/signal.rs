@@ -412,6 +412,7 @@ mod tests {
         Force::Hold { signal: 0, value: Value::Unsigned(value), time: Duration::from_millis(10) }
     }
 
+    // feature(signals): an output while the command is stale; values beyond the range and not finite are counted
     #[test]
     fn a_stale_command_holds_an_output_or_gives_it_its_value_until_it_is_fresh_again() {
         for (on_stale, stale) in [(None, 120), (Some(OnStale::Hold), 100), (Some(OnStale::Bits(7)), 7)] {
@@ -429,6 +430,7 @@ mod tests {
         }
     }
 
+    // feature(signals): outputs with `writer = "outside"`, one writer each
     #[test]
     fn an_output_of_the_outside_is_set_by_commands_and_goes_stale_whoever_the_controller_is() {
         let on_stale = Some(OnStale::Bits(12));
@@ -460,6 +462,7 @@ mod tests {
         assert_eq!(value(&signals), 120, "nobody else sets it");
     }
 
+    // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
     #[test]
     fn a_force_wins_until_its_time_is_over_it_is_released_or_the_cycle_stops() {
         let behaviour =
@@ -488,6 +491,7 @@ mod tests {
         assert_eq!(run(&mut signals, 31, false, true), (0, false), "and over one that comes later");
     }
 
+    // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
     #[test]
     fn an_output_that_is_to_return_with_a_value_does_not_return_forced() {
         for (on_return, returned) in [(None, (150, true)), (Some(3), (3, false))] {
@@ -501,6 +505,7 @@ mod tests {
         }
     }
 
+    // feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
     #[test]
     fn what_nobody_may_force_is_not_forced_whatever_is_asked() {
         let mut signals = output(OutputBehaviour::default());
@@ -512,6 +517,7 @@ mod tests {
         assert_eq!((value(&signals), signals.value(0).unwrap().forced), (100, false));
     }
 
+    // feature(signals): an output while the command is stale; values beyond the range and not finite are counted
     #[test]
     fn what_cannot_be_is_clamped_or_refused_and_counted() {
         let mut signals = output(OutputBehaviour::default());

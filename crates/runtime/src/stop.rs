@@ -235,6 +235,7 @@ mod tests {
         assert_eq!(until_changed(course, now, asked), (9_000, Course::Ended));
     }
 
+    // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
     #[test]
     fn whoever_hurries_waits_two_seconds_at_most() {
         let hurried = Situation { asked: true, hurried: true, ..CALM };

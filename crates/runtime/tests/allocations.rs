@@ -215,6 +215,10 @@ fn signals() -> Vec<Signal> {
 }
 
 /// One test, so that nothing else runs beside it.
+// feature(signals): in the cycle no allocation
+// feature(running-bus): no allocation in the cycle
+// feature(ipc): the real-time ends ask for no memory, and make no system call
+// feature(cycle): no allocation in the cycle
 #[test]
 fn the_cycle_neither_allocates_nor_frees() {
     for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {

@@ -110,6 +110,7 @@ fn first(seen: &[Seen], from: usize, is: impl Fn(&Seen) -> bool) -> usize {
 /// Beats between a frame that leaves and what comes of it in a report.
 const UNDER_WAY: usize = 3;
 
+// feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
 fn the_output_is_on_from_enabled_to_asked_off_and_the_axis_moves_and_is_held_in_between() {
     let times = BrakeTimes { release: Seconds(0.08), engage: Seconds(0.05) };
@@ -137,6 +138,7 @@ fn the_output_is_on_from_enabled_to_asked_off_and_the_axis_moves_and_is_held_in_
     assert!(seen[off..].iter().all(|it| it.outputs == 0), "it stays off");
 }
 
+// feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
 fn a_drive_that_faults_closes_the_brake_at_once() {
     let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(0.05) };
@@ -154,6 +156,7 @@ fn a_drive_that_faults_closes_the_brake_at_once() {
 }
 
 /// Longer than the cycle waits for a drive that has no brake.
+// feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
 fn a_run_that_ends_waits_for_a_slow_brake() {
     let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(2.5) };
@@ -236,6 +239,7 @@ impl onbeat_runtime::controller::Controller for Holds {
     }
 }
 
+// feature(axes): a drive that is lost closes its brake
 #[test]
 fn a_drive_that_is_lost_closes_the_brake() {
     let clock = VirtualClock::default();

@@ -139,6 +139,7 @@ fn in_op(events: &[Event]) -> std::ops::Range<u64> {
     first..first + IN_OP - 10
 }
 
+// feature(running-bus): one service frame a cycle at most, however much is asked, in both orders of frames
 #[test]
 fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more() {
     for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
@@ -191,6 +192,7 @@ fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more
     }
 }
 
+// feature(running-bus): events with the numbers of their cycles; those missed are counted
 #[test]
 fn an_emergency_is_told_with_the_cycle_it_came_in() {
     let written = Arc::new(AtomicU64::new(0));
@@ -230,6 +232,7 @@ fn an_emergency_is_told_with_the_cycle_it_came_in() {
     assert!(seen.is_sorted(), "{seen:?}");
 }
 
+// feature(running-bus): events with the numbers of their cycles; those missed are counted
 #[test]
 fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_answered() {
     let outcomes = Arc::new(Mutex::new(Vec::new()));
@@ -273,6 +276,7 @@ impl Drop for Keep {
     }
 }
 
+// feature(running-bus): every request has an outcome, also when the bus goes down
 #[test]
 fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_refused() {
     let (give, back) = channel();

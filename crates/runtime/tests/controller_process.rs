@@ -41,6 +41,7 @@ const BY_CHANCE: u64 = 30;
 
 const SOCKET: &str = "ONBEAT_TEST_CONTROLLER_SOCKET";
 
+// feature(ipc): a thousand controller processes killed and stopped at random instants hold up no cycle
 #[test]
 fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
     let (mut calm, mut hit) = (Rig::start("calm"), Rig::start("hit"));

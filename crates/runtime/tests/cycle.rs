@@ -38,6 +38,7 @@ impl Controller for Watched {
     }
 }
 
+// feature(cycle): both frame orders
 #[test]
 fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
     for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
@@ -87,6 +88,7 @@ fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
     }
 }
 
+// feature(cycle): a bad cable costs beats and nothing else
 #[test]
 fn a_bad_cable_costs_beats_and_nothing_else() {
     let faults = |replies: FaultRates| Faults {

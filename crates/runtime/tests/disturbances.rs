@@ -138,6 +138,7 @@ const ONE_BLOCKING_CALL: Counts = Counts {
     blocking_calls: 1,
 };
 
+// feature(tasks): a calm task shows zero
 #[test]
 fn a_task_that_does_nothing_wrong_shows_zero() {
     let _turn = Turn::take().unwrap();
@@ -154,6 +155,7 @@ fn a_task_that_does_nothing_wrong_shows_zero() {
     assert!(calm, "{:#?}", watch.read());
 }
 
+// feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
 #[test]
 fn a_read_that_blocks_is_counted_as_read() {
     let _turn = Turn::take().unwrap();
@@ -171,6 +173,7 @@ fn a_read_that_blocks_is_counted_as_read() {
     assert_eq!(disturbed.firsts.iter().find(|it| it.kind != Kind::Preemption).unwrap().name, "read");
 }
 
+// feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
 #[test]
 fn a_mutex_that_another_holds_is_counted_as_futex() {
     let _turn = Turn::take().unwrap();
@@ -199,6 +202,7 @@ fn a_mutex_that_another_holds_is_counted_as_futex() {
     was_in(&disturbed, Kind::BlockingCall, "locks_what_another_holds");
 }
 
+// feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
 #[test]
 fn a_sleep_of_its_own_is_told_from_the_wait_for_the_period() {
     let _turn = Turn::take().unwrap();
@@ -220,6 +224,7 @@ fn a_sleep_of_its_own_is_told_from_the_wait_for_the_period() {
     was_in(&disturbed, Kind::SystemCall, "sleeps_on_its_own");
 }
 
+// feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
 #[test]
 fn fresh_memory_is_counted_as_minor_faults() {
     const PAGES: usize = 64;
@@ -258,6 +263,7 @@ fn fresh_memory_is_counted_as_minor_faults() {
     }
 }
 
+// feature(tasks): blocking calls, contention, sleeps, faults and preemption under the right name, the first with a backtrace
 #[test]
 fn a_higher_task_on_the_same_cpu_is_named_as_the_one_that_preempts() {
     let _turn = Turn::take().unwrap();
@@ -348,6 +354,7 @@ fn with_counters_alone_a_sleep_is_counted_and_the_waits_are_not() {
 }
 
 /// The bus cycle: its link's calls are its work, and nothing else is.
+// feature(tasks): the bus cycle is watched too
 #[test]
 fn a_cycle_shows_zero_but_for_its_links_calls_and_a_controller_that_reads_a_file_is_found() {
     let _turn = Turn::take().unwrap();

@@ -139,6 +139,7 @@ fn range(seen: &[Seen]) -> f64 {
     positions.clone().fold(f64::MIN, f64::max) - positions.fold(f64::MAX, f64::min)
 }
 
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step() {
     // Where the shaft passes its mark, and which way it turns to it.
@@ -202,6 +203,7 @@ fn velocities_and_torques_are_given_by_the_controller_again_afterwards() {
     }
 }
 
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn a_homing_error_stops_the_axis_until_somebody_resets_it() {
     // The switch stands in the way to the index pulse.
@@ -226,6 +228,7 @@ fn a_homing_error_stops_the_axis_until_somebody_resets_it() {
     assert!(last.position() < seen[3_490].position() - 0.3, "it can be moved off the switch: {last:?}");
 }
 
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
     // There is no switch.
@@ -240,6 +243,7 @@ fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
     assert!(range(rest) < 0.01);
 }
 
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
     let seen = Case { beats: 6_000, ..Case::of(34) }.run(|beat, _, command| {
@@ -260,6 +264,7 @@ fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
 }
 
 /// The index pulse is a turn away from where the first homing left the axis.
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn while_it_is_homed_anew_nobody_vouches_for_its_position_nor_when_that_was_interrupted() {
     let seen = Case { beats: 6_000, ..Case::of(34) }.run(|beat, _, command| {

@@ -266,6 +266,7 @@ fn within_the_limits(played: &Played) {
     }
 }
 
+// feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
 #[test]
 fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     for order in ORDERS {
@@ -293,6 +294,7 @@ fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     }
 }
 
+// feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
 #[test]
 fn a_late_answer_is_taken_in_the_next_cycle_and_counted_and_the_axis_goes_on_meanwhile() {
     for order in ORDERS {
@@ -382,6 +384,7 @@ impl End {
 const ENDS_AT: u64 = 400;
 const BACK_AFTER: u64 = 300;
 
+// feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
 fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
     for order in ORDERS {
@@ -432,6 +435,7 @@ fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
     }
 }
 
+// feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
 fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
     for order in ORDERS {
@@ -457,6 +461,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
     }
 }
 
+// feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
 fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
     for order in ORDERS {
@@ -469,6 +474,7 @@ fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
 }
 
 /// Anything finite, any request, any time.
+// feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
 fn a_wild_process_moves_no_axis_beyond_its_limits_and_holds_up_no_cycle() {
     for (seed, order) in [(1, ORDERS[0]), (2, ORDERS[1]), (3, ORDERS[0])] {

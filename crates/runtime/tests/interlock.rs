@@ -158,6 +158,7 @@ fn moves(report: &AxisReport) -> bool {
     enabled(report) && report.feedback.velocity.0 > 1.5
 }
 
+// feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn a_stop_signal_brings_its_axis_to_rest_then_takes_its_torque_until_somebody_resets_it() {
     let acts = [(300, Act::Low), (700, Act::High), (900, Act::Reset)];
@@ -178,6 +179,7 @@ fn a_stop_signal_brings_its_axis_to_rest_then_takes_its_torque_until_somebody_re
     assert_eq!(told, [false, true]);
 }
 
+// feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn a_reset_while_the_stop_signal_is_on_changes_nothing() {
     let acts = [(300, Act::Low), (500, Act::Reset), (800, Act::High)];
@@ -186,6 +188,7 @@ fn a_reset_while_the_stop_signal_is_on_changes_nothing() {
     assert!(seen[450..].iter().all(|it| !enabled(&it[0])), "enabled without a reset after the signal");
 }
 
+// feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn without_the_permission_nothing_is_enabled_and_with_it_again_it_is() {
     let acts = [(1, Act::Low), (400, Act::High), (800, Act::Low), (1_100, Act::High)];
@@ -205,6 +208,7 @@ fn without_the_permission_nothing_is_enabled_and_with_it_again_it_is() {
     assert_eq!(told.last(), Some(&true));
 }
 
+// feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn an_input_that_is_lost_stops() {
     let (seen, told) = run(interlock(InterlockKind::Stop), 900, &[(300, Act::Cut)]);
@@ -247,6 +251,7 @@ fn an_input_that_is_not_there_is_named() {
 }
 
 /// A drive that looks for its home moves by itself: it is halted before its torque is taken.
+// feature(axes): interlocks: stop signals and permissions, fail-safe
 #[test]
 fn a_stop_signal_while_the_drive_homes_halts_it_first() {
     let clock = VirtualClock::default();

@@ -132,6 +132,7 @@ fn reactions(order: FrameOrder) -> Vec<Duration> {
     seen.try_iter().skip(1).collect()
 }
 
+// feature(analyse): the bus: wire time, shortest period, event to reaction, computed and measured
 #[test]
 fn an_event_is_answered_within_the_computed_time_in_both_frame_orders() {
     let period_ns = PERIOD.as_nanos() as u64;

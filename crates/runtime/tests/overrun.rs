@@ -69,6 +69,7 @@ fn stumbled(ran: &Ran) -> u64 {
     ran.ended.overruns.first.expect("one beat overran")
 }
 
+// feature(hold): overrun policies skip, catch-up, stop
 #[test]
 fn skipped_releases_leave_a_gap() {
     for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
@@ -82,6 +83,7 @@ fn skipped_releases_leave_a_gap() {
     }
 }
 
+// feature(hold): overrun policies skip, catch-up, stop
 #[test]
 fn caught_up_releases_are_run_late_with_replies_and_in_small_steps() {
     for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
@@ -102,6 +104,7 @@ fn caught_up_releases_are_run_late_with_replies_and_in_small_steps() {
     }
 }
 
+// feature(hold): overrun policies skip, catch-up, stop
 #[test]
 fn a_stop_latches_the_beat_and_brings_the_axes_to_rest() {
     let ran = run(OverrunPolicy::Stop, FrameOrder::ReplyOfLastBeat);

@@ -13,6 +13,7 @@ use testbed::{CountingAllocator, allocations};
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 /// One test, so that nothing else runs beside it.
+// feature(measure): the probe allocates nothing
 #[test]
 fn the_probe_neither_allocates_nor_frees() {
     allocations::exempt();

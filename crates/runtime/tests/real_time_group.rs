@@ -7,6 +7,7 @@ use std::process::Command;
 
 use onbeat_runtime::profile::{RealTimeProfile, Scheduling};
 
+// feature(hold): the RT_GROUP_SCHED trap explained
 #[test]
 fn root_in_a_group_without_a_real_time_budget_is_told_so() {
     let root = Path::new("/sys/fs/cgroup/cpu");

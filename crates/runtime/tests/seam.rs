@@ -184,6 +184,7 @@ fn brakes_gently(states: &[State]) {
     }
 }
 
+// feature(axes): stale commands: hold, ramp, quick stop, disable, down to the drives
 #[test]
 fn positions_that_go_stale_are_held_after_braking_within_the_deceleration() {
     let states = gone_stale("hold", CyclicMode::Position, OnStale::Hold);
@@ -206,6 +207,7 @@ fn velocities_that_go_stale_brake_within_the_deceleration_and_stay_enabled() {
     brakes_gently(&gone_stale("velocity-hold", CyclicMode::Velocity, OnStale::Hold));
 }
 
+// feature(axes): stale commands: hold, ramp, quick stop, disable, down to the drives
 #[test]
 fn a_ramp_to_zero_keeps_the_ratio_of_the_axes_down_to_the_drives() {
     let states = gone_stale("ramp", CyclicMode::Velocity, OnStale::Ramp);
@@ -217,6 +219,7 @@ fn a_ramp_to_zero_keeps_the_ratio_of_the_axes_down_to_the_drives() {
     }
 }
 
+// feature(axes): stale commands: hold, ramp, quick stop, disable, down to the drives
 #[test]
 fn a_quick_stop_brakes_by_the_drive_and_takes_the_torque_off() {
     for (name, mode) in [("qs-p", CyclicMode::Position), ("qs-v", CyclicMode::Velocity)] {
@@ -232,6 +235,7 @@ fn a_quick_stop_brakes_by_the_drive_and_takes_the_torque_off() {
     }
 }
 
+// feature(axes): stale commands: hold, ramp, quick stop, disable, down to the drives
 #[test]
 fn disable_takes_the_torque_off_at_once() {
     let states = gone_stale("disable", CyclicMode::Position, OnStale::Disable);
@@ -254,6 +258,7 @@ fn torques_that_go_stale_halt_the_drive_or_fall_to_zero() {
     }
 }
 
+// feature(ipc): commands refused and counted with reason and axis
 #[test]
 fn a_command_that_may_not_be_is_counted_with_its_reason_and_axis_and_moves_nothing() {
     let axes = supervised(CyclicMode::Position, OnStale::Hold);

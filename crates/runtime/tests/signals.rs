@@ -251,6 +251,7 @@ impl<S: FnMut(&mut Stage<'_, '_>) + Send> Controller for Scripted<S> {
     }
 }
 
+// feature(signals): inputs and outputs by name in a controller, with axes or without
 #[test]
 fn an_input_by_name_sets_an_output_by_name() {
     let (tell, told) = channel();
@@ -273,6 +274,7 @@ fn an_input_by_name_sets_an_output_by_name() {
     assert!(played.ended.signals.iter().all(|it| it.1.fresh), "{:?}", played.ended.signals);
 }
 
+// feature(signals): initial, stop and return values; fresh or not
 #[test]
 fn an_output_begins_with_its_initial_value_and_stops_with_another() {
     let on = OutputBehaviour { initial: 1, ..OutputBehaviour::default() };
@@ -287,6 +289,7 @@ fn an_output_begins_with_its_initial_value_and_stops_with_another() {
     assert_eq!(played.levels, [0, 2, 1, 0]);
 }
 
+// feature(signals): initial, stop and return values; fresh or not
 #[test]
 fn an_input_that_does_not_come_keeps_its_value_and_is_not_fresh() {
     let (tell, told) = channel();
@@ -307,6 +310,7 @@ fn an_input_that_does_not_come_keeps_its_value_and_is_not_fresh() {
     assert!(told.iter().filter(|it| it.0 > 24 && it.0 < 40).all(|it| !it.2), "{told:?}");
 }
 
+// feature(signals): initial, stop and return values; fresh or not
 #[test]
 fn an_output_returns_with_the_value_it_is_to_return_with() {
     for (on_return, first_levels) in [(None, 1), (Some(0), 0)] {
@@ -342,6 +346,7 @@ fn with_outside() -> Vec<Signal> {
     [signals(OutputBehaviour::default()), vec![lamp(3, behaviour)]].concat()
 }
 
+// feature(signals): outputs with `writer = "outside"`, one writer each
 #[test]
 fn an_output_of_the_outside_is_commanded_goes_stale_and_is_commanded_again() {
     let (tell, told) = channel();
@@ -370,6 +375,7 @@ fn an_output_of_the_outside_is_commanded_goes_stale_and_is_commanded_again() {
     assert_eq!(played.ended.signals[6].1.value, Value::Bool(true));
 }
 
+// feature(signals): outputs with `writer = "outside"`, one writer each
 #[test]
 fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
     let (tell, told) = channel();
@@ -394,6 +400,7 @@ fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
     assert_eq!(told, [1, 0, 1].map(|word| (word, state::Freshness::Fresh)));
 }
 
+// feature(signals): values from outside that cannot be are refused with the signal and the reason
 #[test]
 fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason() {
     let valve = OutputBehaviour { writer: Setter::Outside, ..OutputBehaviour::default() };
@@ -426,6 +433,7 @@ fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason
     assert_eq!(played.levels, [0], "nothing moves");
 }
 
+// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
 #[test]
 fn a_force_wins_over_the_controller_until_its_time_is_over_or_it_is_released_and_the_stop_over_it() {
     let (tell, told) = channel();
@@ -459,6 +467,7 @@ fn a_force_wins_over_the_controller_until_its_time_is_over_or_it_is_released_and
     assert!(last.forced && last.value == Value::Bool(true), "{last:?}");
 }
 
+// feature(signals): forces: over the controller and of inputs, until a time is over, a release, or the stop
 #[test]
 fn a_forced_input_is_what_the_controller_sees_and_shows() {
     let (tell, told) = channel();
@@ -514,6 +523,7 @@ impl Controller for Arrays {
     }
 }
 
+// feature(signals): arrays and byte strings: signals of several elements, read and set as one
 #[test]
 fn an_array_is_read_and_set_as_one() {
     let (seen, told) = channel();
@@ -535,6 +545,8 @@ impl Controller for Asking {
     }
 }
 
+// feature(signals): outputs with `writer = "outside"`, one writer each
+// feature(signals): a wrong name or type at the start, with the near ones
 #[test]
 fn a_wrong_name_or_type_ends_the_start_with_the_near_ones() {
     let asked: [(Ask, &str); 7] = [
@@ -623,6 +635,7 @@ impl Controller for Mover {
     }
 }
 
+// feature(signals): inputs and outputs by name in a controller, with axes or without
 #[test]
 fn a_controller_of_signals_moves_axes_too() {
     let mapping = default_mapping();

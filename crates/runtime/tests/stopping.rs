@@ -139,6 +139,7 @@ fn hardest(ran: &Ran, mode: CyclicMode) -> f64 {
     speeds.windows(2).map(|pair| (pair[0] - pair[1]).abs() * 1e3).fold(0.0, f64::max)
 }
 
+// feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
 fn a_controller_that_ignores_a_stop_loses_its_axis_which_is_braked_within_its_limits() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity] {
@@ -151,6 +152,7 @@ fn a_controller_that_ignores_a_stop_loses_its_axis_which_is_braked_within_its_li
     }
 }
 
+// feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
 fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity] {
@@ -168,6 +170,7 @@ fn torques(ran: &Ran) -> Vec<(i16, f64)> {
     after.map(|it| (it.target_torque, it.velocity / COUNTS_PER_RADIAN)).step_by(4).collect()
 }
 
+// feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
 fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go() {
     // First after the time its controller has, then at once.
@@ -188,6 +191,7 @@ fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go
     }
 }
 
+// feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
 fn in_torque_mode_a_controller_that_takes_its_torque_down_is_let_do_so() {
     let ran = run_with(CyclicMode::Torque, 3.0, None, true);

@@ -42,6 +42,7 @@ fn positions(seen: &[Seen]) -> Vec<f64> {
     seen.iter().map(|seen| seen.report.feedback.position.0).collect()
 }
 
+// feature(axes): homing on the spot and by absolute encoder; brakes
 #[test]
 fn an_absolute_encoder_gives_the_axis_its_place_and_targets_go_there() {
     let homing = Homing::Absolute { offset: Radians(1.5) };
@@ -59,6 +60,7 @@ fn an_absolute_encoder_gives_the_axis_its_place_and_targets_go_there() {
     assert!((1.65..1.75).contains(&last.target), "{last:?}");
 }
 
+// feature(axes): homing on the spot and by absolute encoder; brakes
 #[test]
 fn an_enabled_axis_that_stands_is_homed_where_it_stands_without_a_jerk() {
     let homing = Homing::CurrentPosition { position: Radians(-2.0) };
@@ -84,6 +86,7 @@ fn an_enabled_axis_that_stands_is_homed_where_it_stands_without_a_jerk() {
     assert!((-1.95..-1.75).contains(&last.report.feedback.position.0), "{last:?}");
 }
 
+// feature(axes): homing on the spot and by absolute encoder; brakes
 #[test]
 fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes() {
     let times = BrakeTimes { release: Seconds(0.1), engage: Seconds(0.2) };
@@ -107,6 +110,7 @@ fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes(
     assert!((198..210).contains(&held), "the torque went {held} ms after it was asked to");
 }
 
+// feature(axes): steps and following errors stop an axis until somebody resets it
 #[test]
 fn a_step_is_stopped_and_stays_stopped_until_somebody_resets_it() {
     let seen = run(
@@ -143,6 +147,7 @@ fn a_step_is_stopped_and_stays_stopped_until_somebody_resets_it() {
     );
 }
 
+// feature(axes): steps and following errors stop an axis until somebody resets it
 #[test]
 fn an_axis_that_lags_is_stopped_by_its_drive() {
     // No drive follows this closely.

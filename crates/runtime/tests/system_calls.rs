@@ -33,6 +33,8 @@ const PERIOD: Duration = Duration::from_millis(20);
 /// Beats between the two marks.
 const BEATS: u64 = 100;
 
+// feature(ipc): the real-time ends ask for no memory, and make no system call
+// feature(cycle): two system calls a frame, and the sleep
 #[test]
 fn a_beat_makes_two_system_calls_a_frame_and_one_sleep() {
     let testbed = match Testbed::new() {
@@ -65,6 +67,7 @@ fn a_beat_makes_two_system_calls_a_frame_and_one_sleep() {
     assert!(calls.keys().all(|name| known.contains(&name.as_str())), "{calls:?}");
 }
 
+// feature(ipc): a cycle with a controller process allocates nothing and makes two system calls more
 #[test]
 fn a_controller_process_adds_one_wake_and_one_wait_a_cycle() {
     let calls = match Trace::of_test("external_under_strace", |strace| strace) {

@@ -54,6 +54,7 @@ fn a_bring_up_ends_when_it_is_asked_to() {
 }
 
 /// Neither a dead application nor one that nobody waits for long enough costs a minute without a name.
+// feature(main-device): SubDevices and registers waited for are named when a bring-up takes too long
 #[test]
 fn who_keeps_the_bus_waiting_is_named_when_time_is_up() {
     let clock = VirtualClock::default();
@@ -105,6 +106,7 @@ fn an_axis_without_a_drive_is_named() {
     );
 }
 
+// feature(cycle): an orderly stop
 #[test]
 fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
     let link = SimulatedLink::new(segment(6));

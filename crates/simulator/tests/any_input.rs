@@ -67,6 +67,7 @@ fn push(random: &mut Random, builder: &mut FrameBuilder<'_>) {
     }
 }
 
+// feature(simulator): any bytes in, no panic
 #[test]
 fn random_frames_and_time_steps_never_panic_or_hang() {
     for seed in 1..=40 {

@@ -85,6 +85,7 @@ fn unmark(rig: &mut Rig) {
     rig.tamper = Some(Box::new(|bytes| bytes[6] &= !0x02));
 }
 
+// feature(main-device): replies whose source address is unchanged: told, or taken where asked for; reflections told
 #[test]
 fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_asked_for() {
     let mut rig = Rig::new(to_op(), drives(3));
@@ -106,6 +107,7 @@ fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_
 }
 
 /// A plug that reflects all frames, before the first SubDevice.
+// feature(main-device): replies whose source address is unchanged: told, or taken where asked for; reflections told
 #[test]
 fn a_reflection_is_no_answer() {
     for replies in [Replies::ProcessedSource, Replies::UnchangedSource] {
@@ -147,6 +149,7 @@ fn one_where_two_are_described() {
     );
 }
 
+// feature(main-device): fewer, more, other SubDevices than described, each one sentence
 #[test]
 fn fewer_than_described() {
     assert_eq!(
@@ -156,6 +159,7 @@ fn fewer_than_described() {
     );
 }
 
+// feature(main-device): fewer, more, other SubDevices than described, each one sentence
 #[test]
 fn more_than_described() {
     assert_eq!(
@@ -165,6 +169,7 @@ fn more_than_described() {
     );
 }
 
+// feature(main-device): fewer, more, other SubDevices than described, each one sentence
 #[test]
 fn another_than_described() {
     let terminal = Identity { vendor_id: 2, product_code: 0x07D4_3052, revision: 7, serial: 0 };
@@ -197,6 +202,7 @@ fn another_alias_than_described() {
     );
 }
 
+// feature(main-device): SII cut short or with a wrong checksum
 #[test]
 fn sii_with_a_wrong_checksum() {
     let mut image = with_coe(DRIVE, "drive", default_mapping()).image().emit();
@@ -208,6 +214,7 @@ fn sii_with_a_wrong_checksum() {
     assert!(sentence.starts_with(start) && sentence.ends_with(end), "{sentence}");
 }
 
+// feature(main-device): SII cut short or with a wrong checksum
 #[test]
 fn sii_cut_short() {
     let mut image = with_coe(DRIVE, "drive", default_mapping()).image().emit();
@@ -227,6 +234,7 @@ fn sii_that_was_never_written() {
     assert!(sentence.starts_with("SubDevice 1 \"shoulder\": SII checksum 0xff at byte 14, expected 0x"));
 }
 
+// feature(main-device): a start-up SDO that is aborted, with code and text
 #[test]
 fn a_startup_sdo_that_is_aborted() {
     let sdo = |index, data: &[u8]| StartupSdo {
@@ -264,6 +272,7 @@ fn safe_op_refused_for_a_wrong_length() {
     );
 }
 
+// feature(main-device): a refused state, with AL status code and text
 #[test]
 fn op_refused_by_the_application() {
     let image = with_coe(DRIVE, "drive", default_mapping()).image().emit();

@@ -36,6 +36,7 @@ fn six() -> Vec<SubDeviceConfiguration> {
     ["base", "shoulder", "elbow", "wrist 1", "wrist 2", "wrist 3"].map(configured).to_vec()
 }
 
+// feature(main-device): count, addresses, SII, identity, explicit PDO mapping by SDO, SYNC0, all SubDevices side by side to Op
 #[test]
 fn six_drives_reach_op_with_their_own_mapping_and_sync0() {
     let mut rig = Rig::new(described(six()), drives(6));
@@ -52,6 +53,7 @@ fn six_drives_reach_op_with_their_own_mapping_and_sync0() {
     assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
 }
 
+// feature(main-device): set-up from the SII alone
 #[test]
 fn what_is_there_runs_by_its_sii_alone() {
     let mut rig = Rig::new(to_op(), drives(3));
@@ -105,6 +107,7 @@ fn the_period_is_set_in_pre_op_and_not_later() {
     assert_eq!(rig.main_device.configuration().period, 2 * PERIOD);
 }
 
+// feature(main-device): back to Init at the end
 #[test]
 fn the_bus_goes_back_to_init() {
     let mut rig = Rig::new(described(six()), drives(6));
@@ -193,6 +196,7 @@ fn states(rig: &Rig) -> Vec<Option<AlState>> {
     rig.segment.sub_devices().iter().map(|it| it.al_status().al_state()).collect()
 }
 
+// feature(main-device): bring-up hardly grows with the number of SubDevices
 #[test]
 fn bring_up_hardly_grows_with_the_number_of_subdevices() {
     let time = |count| {

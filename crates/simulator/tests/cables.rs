@@ -37,6 +37,7 @@ fn dl_status_shows_the_topology() {
     assert_eq!(bus.read_word(2, register::DL_STATUS), 0x5A33);
 }
 
+// feature(simulator): cables pulled, loops, lost-link counters
 #[test]
 fn behind_a_pulled_cable_nobody_answers_and_both_ends_count_the_loss() {
     let mut bus = Bus::line((0..4).map(|_| echo(1)).collect());

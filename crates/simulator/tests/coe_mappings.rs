@@ -32,6 +32,7 @@ fn values(pdos: &[Pdo]) -> Vec<(u16, Vec<u32>)> {
     pdos.iter().map(of).collect()
 }
 
+// feature(main-device): PDOs that only CoE knows are read and used
 #[test]
 fn pdos_known_to_coe_alone_are_read_and_carry_process_data_in_op() {
     let mut rig = Rig::new(to_op(), vec![drive(0), undeclared()]);
@@ -105,6 +106,7 @@ fn a_fixed_mapping_that_is_the_drives_is_taken() {
     assert_eq!(refused(default_mapping()), None);
 }
 
+// feature(main-device): PDO mappings are read back, `fixed` ones too
 #[test]
 fn a_fixed_mapping_that_is_not_the_drives_is_refused_with_what_differs() {
     let mut swapped = fixed();
@@ -129,6 +131,7 @@ fn a_fixed_mapping_that_is_not_the_drives_is_refused_with_what_differs() {
     }
 }
 
+// feature(main-device): PDO mappings are read back, `fixed` ones too
 #[test]
 fn a_fixed_mapping_with_fewer_objects_or_other_lengths_is_refused() {
     let mut fewer = fixed();

@@ -111,6 +111,7 @@ fn logical_three() -> Bus {
     bus
 }
 
+// feature(simulator): every datagram command with its working counter
 #[test]
 fn logical_commands_count_once_a_read_once_a_write_and_thrice_both() {
     let mut bus = logical_three();
@@ -155,6 +156,7 @@ fn errors(bus: &mut Bus, position: u16) -> Vec<u8> {
     bus.read(position, register::PROCESSING_UNIT_ERROR_COUNTER, 1).data
 }
 
+// feature(simulator): broken frames and other protocols pass as an ESC lets them
 #[test]
 fn frames_of_other_protocols_are_destroyed_or_forwarded_as_dl_control_says() {
     let mut bus = three();
@@ -176,6 +178,7 @@ fn frames_of_other_protocols_are_destroyed_or_forwarded_as_dl_control_says() {
     assert_eq!(errors(&mut bus, 0), [0]);
 }
 
+// feature(simulator): broken frames and other protocols pass as an ESC lets them
 #[test]
 fn broken_frames_are_forwarded_and_counted_and_processed_as_far_as_they_go() {
     let mut bus = three();

@@ -76,6 +76,7 @@ fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, 
     (found[1].sii_problem.as_ref().expect("a problem").to_string(), took)
 }
 
+// feature(main-device): one SubDevice without a readable SII among others: told, and refused only where it is needed
 #[test]
 fn one_bad_sii_keeps_nobody_from_the_others() {
     let mut corrupt = good_image();
@@ -96,6 +97,7 @@ fn one_bad_sii_keeps_nobody_from_the_others() {
 }
 
 /// Each of them would take hours to read.
+// feature(main-device): an EEPROM that stays busy, or has no end; repeated categories
 #[test]
 fn an_eeprom_without_an_end_is_soon_given_up() {
     let pdo = |kind| category(kind, 200, &[0x00, 0x1A, 49, 3, 0, 0, 0, 0]);
@@ -138,6 +140,7 @@ fn keep_busy(rig: &mut Rig, station: u16) {
     }));
 }
 
+// feature(main-device): an EEPROM that stays busy, or has no end; repeated categories
 #[test]
 fn an_eeprom_that_stays_busy_costs_a_second() {
     let (sentence, took) = look_at(among_others(&good_image()), |rig| keep_busy(rig, 0x1002));
@@ -145,6 +148,7 @@ fn an_eeprom_that_stays_busy_costs_a_second() {
     assert!(took > Duration::from_secs(1) && took < Duration::from_secs(2), "{took:?}");
 }
 
+// feature(main-device): one SubDevice without a readable SII among others: told, and refused only where it is needed
 #[test]
 fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
     let identity =
@@ -175,6 +179,7 @@ fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
 }
 
 /// As in other MainDevices: the first category of its kind counts (SOEM stops there), PDOs add up (IgH).
+// feature(main-device): an EEPROM that stays busy, or has no end; repeated categories
 #[test]
 fn a_second_category_behind_a_good_one_does_no_harm() {
     let mut image = with_coe(DRIVE, "drive", default_mapping()).image();

@@ -115,6 +115,7 @@ fn set_up_clocks(bus: &mut Bus, count: u16) {
     }
 }
 
+// feature(simulator): DC: drift, delays, convergence
 #[test]
 fn clocks_that_drift_apart_by_200_ppm_agree_within_tens_of_nanoseconds() {
     let drifts = [20.0, -100.0, 100.0, 0.0, 63.5];
@@ -180,6 +181,7 @@ impl Application for Recorder {
     }
 }
 
+// feature(simulator): SYNC0
 #[test]
 fn sync0_comes_at_the_same_time_in_all_sub_devices() {
     let records: Vec<_> = (0..3).map(|_| Arc::new(Mutex::new(Vec::new()))).collect();

@@ -175,6 +175,7 @@ const UPLOAD: MailboxService =
 const DOWNLOAD: MailboxService =
     MailboxService::Download { index: 0x2000, sub_index: 0, complete_access: false };
 
+// feature(main-device): a total for every mailbox transfer, whose end says how far it got
 #[test]
 fn segments_and_fragments_that_bring_next_to_nothing_are_given_up_after_the_total() {
     let tenth = Duration::from_millis(100);
@@ -194,6 +195,7 @@ fn segments_and_fragments_that_bring_next_to_nothing_are_given_up_after_the_tota
     }
 }
 
+// feature(main-device): a bring-up that gets no further is given up below 10 s, whatever comes back; it is said at whom and at what
 #[test]
 fn bytes_that_came_soon_buy_no_time_for_empty_answers() {
     let device = endless_after(Some(101), Duration::from_millis(100), 50);
@@ -211,6 +213,7 @@ fn a_download_that_is_acknowledged_slowly_says_how_far_it_got() {
     assert!(after < TOTAL + PER_BYTE * 2000, "{after:?}");
 }
 
+// feature(main-device): a total for every mailbox transfer, whose end says how far it got
 #[test]
 fn what_takes_longer_than_the_total_but_goes_on_is_let_finish() {
     let (ended, after) = carry(endless(Duration::from_millis(100), 0), DOWNLOAD, vec![7; 1000]);

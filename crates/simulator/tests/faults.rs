@@ -161,6 +161,7 @@ fn everything_at_once() {
     }
 }
 
+// feature(main-device): loss, delay, duplicates, reordering: counted, no stale input taken as fresh
 #[test]
 fn everything_at_once_with_replies_taken_a_beat_later() {
     costs_its_beat_only(20, Replies::NextBeat, everything());
@@ -183,6 +184,7 @@ fn inputs_cut_over_two_datagrams_are_never_those_of_a_buffer_left_open() {
     }
 }
 
+// feature(main-device): bring-up over a bad wire
 #[test]
 fn bring_up_on_a_bad_wire_ends_in_op_whatever_the_seed() {
     for seed in 100..130 {

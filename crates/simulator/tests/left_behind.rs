@@ -62,12 +62,14 @@ fn a_line_closed_at_any_place_is_found_again() {
     }
 }
 
+// feature(main-device): ports that another MainDevice closed are opened
 #[test]
 fn a_line_closed_at_every_place_is_found_again() {
     let every: Vec<_> = (0..COUNT as u16).map(|position| (position, CLOSED << 2)).collect();
     all_are_found(close(Segment::new(drives(COUNT)), &every));
 }
 
+// feature(main-device): ports that another MainDevice closed are opened
 #[test]
 fn a_tree_with_every_branch_closed_is_found_again() {
     let every: Vec<_> = (0..COUNT as u16).map(|position| (position, 0b1111_1100)).collect();
@@ -108,6 +110,7 @@ fn run_up_after<const N: usize>(rig: &mut Rig, stalls: [u64; N]) {
 }
 
 /// A process killed at any instant of its bring-up, and the next one that starts at once.
+// feature(main-device): any state, error or pending change that a dead process left
 #[test]
 fn killed_in_bring_up_and_started_again() {
     for step in 0..60_u64 {
@@ -141,6 +144,7 @@ fn leftover() -> impl Strategy<Value = Leftover> {
         .prop_map(|(position, asked, set_up)| Leftover { position, asked, set_up })
 }
 
+// feature(main-device): any state, error or pending change that a dead process left
 #[test]
 fn any_state_error_and_pending_change_at_the_start() {
     let configuration =

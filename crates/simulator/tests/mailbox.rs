@@ -156,6 +156,7 @@ fn error(bus: &mut Bus) -> MailboxError {
     MailboxError::parse(&payload).unwrap()
 }
 
+// feature(simulator): unknown mailbox protocols, CoE services and SDO information operations are answered
 #[test]
 fn unknown_services_and_operations_of_coe_are_answered() {
     let image = with_coe(Identity::default(), "device", PdoMapping::default()).image();
@@ -185,6 +186,7 @@ fn unknown_services_and_operations_of_coe_are_answered() {
     assert_eq!(receive(&mut bus), None);
 }
 
+// feature(simulator): unknown mailbox protocols, CoE services and SDO information operations are answered
 #[test]
 fn protocols_that_a_real_image_offers_and_the_simulation_lacks_are_answered() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/real/sii/akd.bin");

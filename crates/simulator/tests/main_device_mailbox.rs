@@ -116,11 +116,13 @@ fn assert_transfers(rig: &mut Rig) {
     assert_eq!(write(rig, 0, download(STATUSWORD, 0), &[0, 0]).err(), aborted(AbortCode::READ_ONLY).err());
 }
 
+// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole beats
 #[test]
 fn objects_of_every_length_in_pre_op() {
     assert_transfers(&mut pre_op());
 }
 
+// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole beats
 #[test]
 fn objects_of_every_length_in_op_beside_whole_beats() {
     assert_transfers(&mut op());
@@ -134,6 +136,7 @@ fn objects_of_every_length_in_op_with_replies_taken_a_beat_later() {
     assert_transfers(&mut rig);
 }
 
+// feature(running-bus): every request has an outcome, also when the bus goes down
 #[test]
 fn what_is_under_way_or_waits_when_the_bus_goes_down_has_an_outcome() {
     let mut rig = op();
@@ -166,6 +169,7 @@ fn start_up_values_of_every_length_are_written_in_pre_op() {
     assert_eq!(read(&mut rig, 0, upload(LONG, 0)), Ok(bytes(1000, 2)));
 }
 
+// feature(main-device): SDO information
 #[test]
 fn the_object_dictionary_is_described() {
     let mut rig = op();
@@ -252,6 +256,7 @@ fn an_application_that_is_dead_is_waited_for_in_vain_and_answers_once_it_lives_a
     assert_eq!(read(&mut rig, 1, upload(RECORD, 1)), Ok(vec![0x11]));
 }
 
+// feature(main-device): emergencies
 #[test]
 fn a_drive_that_faults_sends_an_emergency() {
     let mut rig = op();
@@ -271,6 +276,7 @@ fn a_drive_that_faults_sends_an_emergency() {
     assert_eq!(rig.main_device.sub_devices()[2].emergencies, 1);
 }
 
+// feature(main-device): mailbox frames lost or doubled
 #[test]
 fn lost_and_doubled_mailbox_frames_are_made_up_for() {
     for seed in 0..10 {

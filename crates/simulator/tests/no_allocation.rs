@@ -58,6 +58,7 @@ fn rig() -> Rig {
     rig
 }
 
+// feature(main-device): no allocation from the first beat on
 #[test]
 fn from_the_first_beat_through_op_nothing_is_allocated() {
     let mut rig = rig();

@@ -41,6 +41,7 @@ fn exchange(bus: &mut Bus) -> u16 {
     bus.send(Command::Lrw, Address::Logical(0), &[7; 12]).working_counter
 }
 
+// feature(simulator): power loss, stuck mailbox, refused state, another EEPROM, watchdog, clock jump on demand
 #[test]
 fn without_power_a_subdevice_is_a_gap_and_afterwards_it_knows_nothing() {
     let mut bus = in_op();
@@ -82,6 +83,7 @@ fn what_was_written_to_objects_is_gone_with_the_power() {
     assert_eq!(mode(&mut rig), at_first);
 }
 
+// feature(simulator): power loss, stuck mailbox, refused state, another EEPROM, watchdog, clock jump on demand
 #[test]
 fn a_stuck_mailbox_takes_one_request_and_answers_none() {
     let image = with_coe(DRIVE, "device", rig::stamped::stamped_mapping(1, 1)).image();
@@ -117,6 +119,7 @@ fn a_refused_state_is_refused_with_its_code_until_it_is_allowed_again() {
     assert_eq!(bus.request(0, Init), (1, 0), "Init cannot be refused");
 }
 
+// feature(simulator): power loss, stuck mailbox, refused state, another EEPROM, watchdog, clock jump on demand
 #[test]
 fn another_eeprom_is_read_at_once_and_loaded_with_the_power() {
     for image in [vec![], vec![0xFF; 2048], vec![0; 10]] {
@@ -142,6 +145,7 @@ fn a_watchdog_expires_on_demand_though_outputs_come() {
     assert_eq!((bus.al_status(1), exchange(&mut bus)), ((8, 0), 7));
 }
 
+// feature(simulator): power loss, stuck mailbox, refused state, another EEPROM, watchdog, clock jump on demand
 #[test]
 fn a_clock_jumps_forward_and_back() {
     let mut bus = in_op();

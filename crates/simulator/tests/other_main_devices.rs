@@ -13,6 +13,7 @@ use rig::{Rig, drives, to_op};
 /// Cycles in which both are received.
 const BEATS: u64 = 500;
 
+// feature(main-device): another MainDevice's replies are a kind of their own, never ours, told once
 #[test]
 fn another_main_device_is_told_of_once_and_nothing_of_it_is_taken() {
     let mut rig = Rig::new(to_op(), drives(2));

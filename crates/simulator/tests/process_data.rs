@@ -62,6 +62,7 @@ fn working_counters(rig: &Rig) -> Vec<u16> {
     .collect()
 }
 
+// feature(main-device): LRW, or LWR and LRD where one refuses LRW
 #[test]
 fn one_lrw_for_all() {
     let mut rig = Rig::new(to_op(), vec![echo(1), echo(3), echo(2)]);
@@ -70,6 +71,7 @@ fn one_lrw_for_all() {
     assert_eq!(working_counters(&rig), [9]);
 }
 
+// feature(main-device): LRW, or LWR and LRD where one refuses LRW
 #[test]
 fn an_esc_that_refuses_lrw_gets_lwr_and_lrd() {
     let mut rig = Rig::new(to_op(), vec![echo(1), echo_on(no_lrw(), 3), echo(2)]);
@@ -78,6 +80,7 @@ fn an_esc_that_refuses_lrw_gets_lwr_and_lrd() {
     assert_eq!(working_counters(&rig), [3, 3]);
 }
 
+// feature(main-device): process images of many frames, and pieces larger than one
 #[test]
 fn fifty_nine_drives_and_large_ones_take_several_frames() {
     let mut devices = drives(59);
@@ -97,6 +100,7 @@ fn two_hundred_subdevices() {
     assert_eq!(working_counters(&rig).iter().sum::<u16>(), 600);
 }
 
+// feature(main-device): process images of many frames, and pieces larger than one
 #[test]
 fn one_subdevice_larger_than_a_frame() {
     let large = EscDescription { ram_kib: 32, ..EscDescription::default() };
@@ -123,6 +127,7 @@ fn akd(image: &Image) -> SubDevice {
     SubDevice::from_sii(&image.emit(), Box::new(drive))
 }
 
+// feature(main-device): an AKD drive and Beckhoff terminals from their SII images, to Op
 #[test]
 fn an_akd_drive_with_its_own_mapping() {
     let Some(image) = real("akd.bin") else { return };
@@ -153,6 +158,7 @@ fn an_akd_drive_with_another_of_its_mappings() {
     assert!(rig.beat().all_fresh);
 }
 
+// feature(main-device): an AKD drive and Beckhoff terminals from their SII images, to Op
 #[test]
 fn a_coupler_with_three_terminals() {
     let names = ["ek1100.bin", "el2004.bin", "el2828.bin", "el2889.bin"];
@@ -185,6 +191,7 @@ fn freshness(rig: &Rig) -> Vec<bool> {
     (0..10).map(|position| rig.main_device.inputs_fresh(position)).collect()
 }
 
+// feature(main-device): a SubDevice that falls out is told of, and takes nobody along
 #[test]
 fn a_subdevice_that_loses_its_power_takes_nobody_along() {
     let mut rig = ten_in_five_frames();

@@ -25,6 +25,7 @@ fn lengths(outputs: usize, inputs: usize) -> ProcessDataLengths {
     ProcessDataLengths { outputs, inputs }
 }
 
+// feature(simulator): SubDevices from real SII images
 #[test]
 fn the_akd_drive_has_its_own_pdos_and_takes_another_assignment() {
     let Some(image) = image("akd.bin") else { return };
@@ -46,6 +47,7 @@ fn the_akd_drive_has_its_own_pdos_and_takes_another_assignment() {
     assert_eq!(dictionary.value(0x1018, 2), Some(i64::from(image.header.identity().product_code)));
 }
 
+// feature(simulator): SubDevices from real SII images
 #[test]
 fn terminals_hold_what_their_images_map() {
     for (name, outputs) in [("ek1100.bin", 0), ("el2004.bin", 1), ("el2828.bin", 1), ("el2889.bin", 2)] {

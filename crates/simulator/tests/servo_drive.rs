@@ -198,6 +198,7 @@ fn when_frames_stop_the_drives_fault_and_say_so() {
     }
 }
 
+// feature(simulator): what a servo drive took, every step
 #[test]
 fn the_record_holds_every_step_and_what_the_drive_took_in_it() {
     let mut bus = operational();

@@ -88,6 +88,7 @@ fn cycles_until_whole(rig: &mut Rig) -> usize {
     panic!("spread for ever");
 }
 
+// feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
 #[test]
 fn drives_before_a_cut_cable_are_commanded_from_the_second_cycle_on() {
     let mut rig = in_op(line(8));
@@ -114,6 +115,7 @@ fn drives_before_a_cut_cable_are_commanded_from_the_second_cycle_on() {
     assert!(!rig.events.iter().any(unrest), "{:?}", rig.events);
 }
 
+// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn a_branch_cut_off_in_mid_tree_blinds_the_branch() {
     // 1 and 2 are attached to port 3 of 0, 3 and 4 behind it to port 1.
@@ -131,6 +133,7 @@ fn a_branch_cut_off_in_mid_tree_blinds_the_branch() {
     assert_eq!(cycles_until_whole(&mut rig), WHOLE_AGAIN);
 }
 
+// feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
 #[test]
 fn a_loose_contact_leaves_the_layout_spread() {
     let mut rig = in_op(line(4));
@@ -149,6 +152,7 @@ fn a_loose_contact_leaves_the_layout_spread() {
     assert_eq!(cycles_until_whole(&mut rig), 1);
 }
 
+// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn who_has_left_op_still_tells_its_inputs() {
     let mut rig = in_op(line(4));
@@ -168,6 +172,7 @@ fn who_has_left_op_still_tells_its_inputs() {
     assert!(rig.events.iter().any(left), "{:?}", rig.events);
 }
 
+// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn one_that_refuses_lrw_is_told_from_the_others_too() {
     let bits = EscDescription::FEATURES.bits | 1 << 9;
@@ -192,6 +197,7 @@ fn large() -> EscDescription {
     EscDescription { ram_kib: 60, ..EscDescription::default() }
 }
 
+// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn inputs_cut_over_datagrams_and_others_do_not_blind_each_other() {
     for missing in 0..4 {
@@ -306,6 +312,7 @@ fn grouped(names: &[Option<&str>]) -> Configuration {
     described(names.iter().map(of).collect())
 }
 
+// feature(main-device): groups of SubDevices that stand and fall together
 #[test]
 fn a_group_stands_and_falls_together() {
     let names = [Some("beam"), Some("beam"), None, Some("lift"), Some("beam"), Some("lift")];
@@ -356,6 +363,7 @@ fn small() -> SubDevice {
     SubDevice::from_sii(&image.emit(), Box::new(Small))
 }
 
+// feature(main-device): the same for trees, those out of Op, those that refuse LRW, inputs of several datagrams, a thousand SubDevices
 #[test]
 fn a_thousand_subdevices_share_datagrams_where_the_cycle_has_no_time_for_each() {
     const COUNT: usize = 1000;
@@ -411,6 +419,7 @@ fn flapping() -> impl Strategy<Value = (Vec<Device>, Vec<(Missing, usize)>)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // feature(main-device): a short working counter blinds only those who are missing, from the next cycle on, and ends when all are there again
     #[test]
     fn whoever_is_there_is_fresh_in_every_cycle_but_the_first_after_a_change((devices, script) in flapping()) {
         let groups: Vec<_> = devices.iter().map(|&(_, group)| group).collect();

@@ -59,6 +59,7 @@ fn process_data_flows_in_op_and_outputs_are_safe_before() {
     assert_eq!((reply.working_counter, reply.data), (1, vec![0; 4]), "safe inputs, and outputs go nowhere");
 }
 
+// feature(simulator): SyncManagers, and so working counters and mailboxes, follow the AL state
 #[test]
 fn the_working_counter_follows_the_state() {
     let mut bus = Bus::line(vec![echo(4)]);
@@ -143,6 +144,7 @@ fn process_data_of_another_length_is_refused() {
     assert_eq!(bus.request(0, SafeOp), reached(SafeOp));
 }
 
+// feature(simulator): SyncManagers on each other or outside the memory are refused
 #[test]
 fn sync_managers_outside_the_memory_or_on_each_other_are_refused() {
     use AlStatusCode as Code;
@@ -199,6 +201,7 @@ fn with_mailbox(length: usize) -> SubDevice {
     SubDevice::from_sii(&image, Echo::new(length))
 }
 
+// feature(simulator): SyncManagers, and so working counters and mailboxes, follow the AL state
 #[test]
 fn the_mailbox_works_from_pre_op_on() {
     let mut bus = Bus::line(vec![with_mailbox(0)]);
@@ -215,6 +218,7 @@ fn the_mailbox_works_from_pre_op_on() {
     assert_eq!(bus.read(0, 0x1080, 128).working_counter, 0, "an answer of before Init is not for now");
 }
 
+// feature(simulator): AL control before SyncManagers; Init always accepted; up again and again
 #[test]
 fn init_is_accepted_whatever_happened_to_sync_managers_and_errors() {
     let no_sync_managers = [0; 32];
@@ -257,6 +261,7 @@ fn bring_up(bus: &mut Bus) {
 
 /// First broadcasts of MainDevices on a bus that another one may have left in Op. AL control is requested
 /// with and without acknowledge, before and after FMMUs and SyncManagers are cleared.
+// feature(simulator): AL control before SyncManagers; Init always accepted; up again and again
 #[test]
 fn it_comes_up_again_and_again_however_a_main_device_begins() {
     /// Register, data.
@@ -333,6 +338,7 @@ fn op_waits_for_outputs_and_gives_up_if_none_come() {
     assert_eq!(bus.al_status(0), error(SafeOp, AlStatusCode::SYNC_MANAGER_WATCHDOG));
 }
 
+// feature(simulator): SyncManager watchdog: SafeOp + 0x1B
 #[test]
 fn outputs_that_stop_take_it_back_to_safe_op() {
     let mut bus = in_op();

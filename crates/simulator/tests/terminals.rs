@@ -76,6 +76,7 @@ fn beats(rig: &mut Rig, number: usize) {
     }
 }
 
+// feature(signals): types from the SII, where it says signed, float or double
 #[test]
 fn the_sii_gives_the_mapping_with_its_names_and_types() {
     let mut rig = bench();
@@ -94,6 +95,7 @@ fn the_sii_gives_the_mapping_with_its_names_and_types() {
     assert_eq!(encoder.output(0x7010, 0x11), Some(PdoField { bit_offset: 64, bit_length: 32 }));
 }
 
+// feature(signals): simulated terminals: analogue outputs and inputs, encoders on shafts, a force-torque sensor
 #[test]
 fn an_analogue_output_is_measured_where_its_wire_ends() {
     let mut rig = bench();
@@ -105,6 +107,7 @@ fn an_analogue_output_is_measured_where_its_wire_ends() {
     assert_eq!(input(&rig, PROBES, 0x6010, 0x11), 200);
 }
 
+// feature(signals): simulated terminals: analogue outputs and inputs, encoders on shafts, a force-torque sensor
 #[test]
 fn an_encoder_counts_with_its_shaft_or_by_itself_and_is_set() {
     let mut rig = bench();
@@ -123,6 +126,7 @@ fn an_encoder_counts_with_its_shaft_or_by_itself_and_is_set() {
     assert_eq!((input(&rig, ENCODERS, 0x6000, 0x03), input(&rig, ENCODERS, 0x6010, 0x03)), (1, 0));
 }
 
+// feature(signals): simulated terminals: analogue outputs and inputs, encoders on shafts, a force-torque sensor
 #[test]
 fn a_force_torque_sensor_measures_six_values_and_takes_a_bias() {
     let mut rig = bench();

@@ -129,6 +129,7 @@ fn attachment(parent: usize, port: usize, delay: u64) -> Attachment {
     Attachment::new(parent, port).with_delay(Duration::from_nanos(delay))
 }
 
+// feature(main-device): propagation delays over lines and branches, offsets, clocks kept together
 #[test]
 fn a_line_of_drifting_clocks() {
     let drifts = [30.0, -50.0, 50.0, 0.0, 17.5].map(Some);
@@ -156,6 +157,7 @@ fn branches() -> [Attachment; 5] {
     ]
 }
 
+// feature(main-device): propagation delays over lines and branches, offsets, clocks kept together
 #[test]
 fn a_tree_with_branches_in_branches() {
     let (mut rig, pulses) = run_up(&[-20.0, 50.0, -50.0, 10.0, 50.0, -50.0].map(Some), &branches());
@@ -201,6 +203,7 @@ fn the_reference_is_the_first_with_a_clock() {
     assert_one_time(&mut rig, &pulses, 1);
 }
 
+// feature(main-device): SYNC0 in all SubDevices at the same time
 #[test]
 fn sync0_rises_everywhere_even_if_the_write_that_starts_it_was_lost() {
     for seed in 0..20 {
@@ -245,6 +248,7 @@ fn a_line_of_a_hundred_and_fifty_clocks() {
 }
 
 /// 2026-11-22 in ns since 2000-01-01, and a time about to wrap.
+// feature(main-device): DC system time in ns since 2000-01-01
 #[test]
 fn system_time_counts_from_the_epoch_it_is_told() {
     for system_time_at_epoch in [848_620_800_000_000_000, u64::MAX - 3_000_000_000] {

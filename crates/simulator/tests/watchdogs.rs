@@ -51,6 +51,7 @@ fn falls_after(rig: &mut Rig, patience: Duration) -> Option<Duration> {
     None
 }
 
+// feature(main-device): watchdogs: exact in registers, written, read back; a drive falls out of Op after its time and not before
 #[test]
 fn a_drive_falls_out_of_op_after_the_time_it_was_given_and_not_before() {
     for milliseconds in [5, 30, 250] {
@@ -92,6 +93,7 @@ fn unwatched_by_its_sii() -> SubDevice {
     SubDevice::from_sii(&image, Box::new(ServoDrive::new(&description).expect("the default mapping fits")))
 }
 
+// feature(main-device): outputs feed their watchdog though their SII does not say so
 #[test]
 fn outputs_feed_their_watchdog_though_their_sii_does_not_say_so() {
     let mut rig = Rig::new(to_op(), vec![unwatched_by_its_sii()]);
@@ -164,6 +166,7 @@ fn keep_the_watchdog(frame: &mut [u8]) {
     frame[place..place + 2].copy_from_slice(&register::WATCHDOG_TIME_DEFAULT.to_le_bytes());
 }
 
+// feature(main-device): watchdogs: exact in registers, written, read back; a drive falls out of Op after its time and not before
 #[test]
 fn an_esc_that_does_not_take_its_watchdog_is_named_and_does_not_go_to_op() {
     let rig = stubborn(AlState::Op);

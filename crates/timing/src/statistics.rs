@@ -235,6 +235,7 @@ mod tests {
     }
 
     proptest! {
+        // feature(cycle): percentiles
         #[test]
         fn percentiles_agree_with_an_exact_sort(values in any_values()) {
             let statistics = of(&values);

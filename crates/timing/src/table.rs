@@ -226,6 +226,7 @@ mod tests {
         summary
     }
 
+    // feature(cycle): the servo paper's table
     #[test]
     fn a_run_prints_as_the_golden_table() {
         let text = RunTable { conditions: &conditions(), summary: &thousand_beats() }.to_string();

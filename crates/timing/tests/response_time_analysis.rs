@@ -72,6 +72,7 @@ fn agree(ours: Option<u64>, theirs: Option<u64>, set: &TaskSet, place: usize) ->
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // feature(analyse): fixed-priority response times with jitter, blocking, arbitrary deadlines, no preemption
     #[test]
     fn preemptive_fixed_priorities(tasks in tasks()) {
         for place in 0..tasks.len() {
@@ -85,6 +86,7 @@ proptest! {
         }
     }
 
+    // feature(analyse): fixed-priority response times with jitter, blocking, arbitrary deadlines, no preemption
     #[test]
     fn fixed_priorities_without_preemption(tasks in tasks()) {
         for place in 0..tasks.len() {
@@ -105,6 +107,7 @@ proptest! {
         }
     }
 
+    // feature(analyse): EDF and SCHED_DEADLINE reservations
     #[test]
     fn earliest_deadline_first(mut tasks in tasks()) {
         for task in &mut tasks {

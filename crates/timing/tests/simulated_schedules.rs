@@ -237,6 +237,7 @@ proptest! {
         cases: 300, failure_persistence: None, ..ProptestConfig::default()
     })]
 
+    // feature(analyse): no simulated schedule exceeds the bound, and the critical instant reaches it
     #[test]
     fn fixed_priorities_with_jitter_stay_within_the_bound(tasks in independent(), seed: u64) {
         within_bounds(&TaskSet::new(tasks), seed)?;
@@ -250,6 +251,7 @@ proptest! {
         within_bounds(&TaskSet::new(tasks), seed)?;
     }
 
+    // feature(analyse): no simulated schedule exceeds the bound, and the critical instant reaches it
     #[test]
     fn locks_stay_within_the_bound(tasks in with_sections(), seed: u64) {
         for protocol in [Protocol::Inheritance, Protocol::Ceiling, Protocol::None] {
@@ -257,6 +259,7 @@ proptest! {
         }
     }
 
+    // feature(analyse): no simulated schedule exceeds the bound, and the critical instant reaches it
     #[test]
     fn together_at_once_the_bound_is_reached(mut tasks in independent()) {
         for task in &mut tasks {
@@ -272,6 +275,7 @@ proptest! {
         }
     }
 
+    // feature(analyse): EDF and SCHED_DEADLINE reservations
     #[test]
     fn earliest_deadline_first_misses_exactly_when_the_demand_does_not_fit(mut tasks in independent()) {
         for task in &mut tasks {

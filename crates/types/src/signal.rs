@@ -346,6 +346,7 @@ mod tests {
 
     use super::*;
 
+    // feature(signals): `[[signal]]` by channel or entry, with type, unit, scale, offset, range and what becomes of an output
     #[test]
     fn types_go_by_their_names() {
         for name in ["bool", "uint1", "int12", "uint64", "float", "double"] {
@@ -356,6 +357,7 @@ mod tests {
         }
     }
 
+    // feature(signals): values of 1 to 64 bits, scaled, clamped, refused
     #[test]
     fn values_come_back_and_what_is_too_large_is_the_nearest() {
         let int12 = ValueType::Signed(12);
@@ -373,6 +375,7 @@ mod tests {
         assert_eq!(ValueType::Unsigned(1).encode(Value::Bool(true)), None);
     }
 
+    // feature(signals): values of 1 to 64 bits, scaled, clamped, refused
     #[test]
     fn a_scaled_signal_is_clamped_in_its_unit() {
         let volts = Signal {

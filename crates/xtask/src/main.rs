@@ -6,6 +6,7 @@
 //! | [`command`] | execution of other programs |
 //! | [`setup`] | programs a machine needs, and their installation |
 //! | [`check`] | formatting, lints, documentation, a target without an operating system |
+//! | [`features`] | FEATURES.md, made from the tests |
 //! | [`fuzz`] | the fuzz targets, two at a time |
 //! | [`judges`] | independent programs that check ours |
 //! | [`proofs`] | loom, Miri and ThreadSanitizer over the lock-free code |
@@ -17,6 +18,7 @@
 mod bench;
 mod check;
 mod command;
+mod features;
 mod fuzz;
 mod judges;
 mod proofs;
@@ -34,6 +36,7 @@ use report::{Outcome, Report};
 const USAGE: &str = "\
 cargo xtask test                           everything CI runs; installs what it needs, and says so
 cargo xtask check                          formatting, lints, documentation
+cargo xtask features                       FEATURES.md, made from the comments above the tests
 cargo xtask fuzz [--seconds N] [TARGET]    the fuzz targets, or one of them (60 s each unless told)
 cargo xtask judges                         other people's MainDevices and dissectors against ours
 cargo xtask proofs                         loom, Miri and ThreadSanitizer over the lock-free code
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["test"] => test(&root, &mut report),
         ["check"] => check::all(&root, &mut report),
+        ["features"] => report.step("FEATURES.md", || features::write(&root)),
         ["dissect", capture] => judges::tshark::file(Path::new(capture), &mut report),
         ["judges"] => {
             setup::debian_packages(&mut report);

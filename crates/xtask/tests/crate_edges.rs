@@ -207,6 +207,7 @@ fn unsafe_code_stands_below_sys(source: &Path) {
 }
 
 /// Crates that a program with a bus of its own compiles besides this project.
+// feature(bus): a dozen other crates at most; no signal handler, no printing, no exit
 #[test]
 fn the_bus_brings_a_dozen_other_crates_at_most() {
     let mut tree = Command::new(env!("CARGO"));
@@ -230,6 +231,7 @@ fn the_bus_brings_a_dozen_other_crates_at_most() {
 }
 
 /// Signals, standard output and the end of the process belong to the program, not to a library.
+// feature(bus): a dozen other crates at most; no signal handler, no printing, no exit
 #[test]
 fn the_libraries_of_the_bus_take_nothing_that_is_the_programs() {
     let taken = [

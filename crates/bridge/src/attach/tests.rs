@@ -53,6 +53,7 @@ fn without_a_cycle_the_error_says_where_it_was_looked_for() {
     assert!(error.starts_with("no cycle called `two` runs"), "{error}");
 }
 
+// feature(ipc): the one running cycle is found past dead ones
 #[test]
 fn the_one_running_cycle_is_found_past_the_sockets_of_dead_ones() {
     let folder = Folder::new();
@@ -242,6 +243,7 @@ fn a_former_holder_that_writes_before_every_look_does_not_lock_the_next_one_out(
 }
 
 /// The same from another thread at full speed, while holders follow each other quickly.
+// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
 fn quick_hand_overs_beside_a_former_holder_that_writes_without_pause_are_all_granted_and_heard() {
     let folder = Folder::new();
@@ -279,6 +281,7 @@ impl Drop for AtEnd<'_> {
 }
 
 /// A forked child has the connection too: a lease that is returned is returned for the child as well.
+// feature(ipc): a lease ends with who took it, though a child has its connection
 #[test]
 fn a_lease_that_is_dropped_is_given_back_though_a_child_has_its_connection() {
     let folder = Folder::new();

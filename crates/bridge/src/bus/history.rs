@@ -58,6 +58,7 @@ mod tests {
     use super::super::message::Happening;
     use super::*;
 
+    // feature(running-bus): events with the numbers of their cycles; those missed are counted
     #[test]
     fn a_slow_reader_is_told_how_many_it_missed() {
         let event = |cycle| Event { cycle, at_ns: 0, what: Happening::Stalled { cycles: 1 } };

@@ -80,6 +80,7 @@ fn seam(test: &str) -> (RealTimeEnds, Door, Server, Attachment) {
     (ends, door, server, attached)
 }
 
+// feature(running-bus): several clients at once, and killed ones
 #[test]
 fn replies_come_by_number_and_in_their_own_order() {
     let (_ends, door, server, attached) = seam("order");
@@ -129,6 +130,7 @@ fn every_message_comes_back_from_its_line() {
     }
 }
 
+// feature(running-bus): garbage, floods, half requests, slow readers
 #[test]
 fn garbage_ends_its_connection_with_a_sentence_and_no_other() {
     let (admission, server) = started();
@@ -151,6 +153,7 @@ fn garbage_ends_its_connection_with_a_sentence_and_no_other() {
     assert_eq!(server.counters().malformed, 6);
 }
 
+// feature(running-bus): garbage, floods, half requests, slow readers
 #[test]
 fn a_flood_waits_in_its_own_socket_and_a_client_that_dies_leaves_nothing() {
     let (admission, server) = started();
@@ -174,6 +177,7 @@ fn a_flood_waits_in_its_own_socket_and_a_client_that_dies_leaves_nothing() {
     assert_eq!(server.counters().malformed, 0);
 }
 
+// feature(running-bus): garbage, floods, half requests, slow readers
 #[test]
 fn a_client_that_has_said_all_it_has_to_say_gets_its_replies() {
     let (admission, _server) = started();
@@ -186,6 +190,7 @@ fn a_client_that_has_said_all_it_has_to_say_gets_its_replies() {
     assert_eq!(BufReader::new(stream).lines().map(Result::unwrap).count(), 20);
 }
 
+// feature(running-bus): rights: who may only look reads, and keeps nobody out
 #[test]
 fn who_may_only_look_reads_and_does_not_write_and_keeps_nobody_out() {
     let (admission, server) = started();
@@ -213,6 +218,7 @@ fn who_may_only_look_reads_and_does_not_write_and_keeps_nobody_out() {
     assert_eq!(client(&admission).call(upload(1)).unwrap(), Outcome::Data(Bytes(vec![1, 0])));
 }
 
+// feature(running-bus): events with the numbers of their cycles; those missed are counted
 #[test]
 fn events_are_kept_followed_and_hold_up_nobody() {
     let (admission, server) = started();

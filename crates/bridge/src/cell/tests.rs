@@ -38,6 +38,7 @@ impl Word for Mortal {
     }
 }
 
+// feature(ipc): a writer killed at any store leaves the last whole publication
 #[test]
 fn a_writer_killed_at_any_store_leaves_the_last_whole_publication_and_the_next_writer_goes_on() {
     // Stores of a publication: sequence, three words, sequence, newest.

@@ -134,6 +134,7 @@ mod tests {
         assert_eq!(back, Command { axes: vec![None; 4], signals: vec![None; 3], ..every_field() });
     }
 
+    // feature(signals): values from outside that cannot be are refused with the signal and the reason
     #[test]
     fn words_that_are_no_command_are_refused_and_change_nothing() {
         let mut good = vec![0; length(ROWS)];

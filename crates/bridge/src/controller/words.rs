@@ -201,6 +201,7 @@ mod tests {
         assert_eq!(back, request);
     }
 
+    // feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
     #[test]
     fn words_that_are_no_answer_are_refused_with_the_reason() {
         let nan = f64::NAN.to_bits();

@@ -140,6 +140,7 @@ mod tests {
         }
     }
 
+    // feature(program): `sdo list` shows what came, with a note for each answer that was none
     #[test]
     fn one_short_answer_and_one_refused_hide_nothing_else() {
         let mut text = String::new();
@@ -157,6 +158,7 @@ mod tests {
         assert!(noted("0x4000:02", "? aborted, 0x06060000"), "{text}");
     }
 
+    // feature(program): `sdo list` shows what came, with a note for each answer that was none
     #[test]
     fn a_device_that_falls_silent_is_not_asked_for_ever_and_what_it_told_stays() {
         let mut asked = 0;

@@ -216,6 +216,7 @@ mod tests {
 
     const STATUSWORD: ObjectAddress = ObjectAddress { index: 0x6041, sub_index: 0 };
 
+    // feature(program): an interrupted SDO and a lost interface are told as such
     #[test]
     fn who_interrupts_an_sdo_is_told_so() {
         static CUT: AtomicBool = AtomicBool::new(false);
@@ -233,6 +234,7 @@ mod tests {
         assert!(told.contains("listing the objects: interrupted"), "{told}");
     }
 
+    // feature(program): an interrupted SDO and a lost interface are told as such
     #[test]
     fn an_interface_that_goes_down_is_told_so() {
         static CUT: AtomicBool = AtomicBool::new(false);

@@ -39,6 +39,7 @@ pub(crate) fn span(time: Duration) -> String {
 mod tests {
     use super::*;
 
+    // feature(program): what happens has UTC, cycle, place and cause; a drive in fault or without main power is named; a lost bus says for how long
     #[test]
     fn a_moment_is_utc_to_the_millisecond_and_a_cycle() {
         let wall = SystemTime::UNIX_EPOCH + Duration::from_millis(1_795_246_827_123);

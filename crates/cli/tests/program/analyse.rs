@@ -33,6 +33,7 @@ fn the_five_tasks_of_the_controllers_paper() {
     assert!(text.contains("MAST's way: 914.06 %"), "{text}");
 }
 
+// feature(analyse): why a set does not hold, and the smallest change that helps
 #[test]
 fn what_is_not_schedulable_says_why_and_what_helps() {
     let ran = run(&["analyse", "examples/tasks/too-much.toml"]);
@@ -50,6 +51,7 @@ fn what_is_not_schedulable_says_why_and_what_helps() {
     assert_eq!(spread.code, Some(0), "tau1 and tau3 stay together with their lock: {}", spread.stdout);
 }
 
+// feature(analyse): absurd sets end
 #[test]
 fn endless_responses_are_null() {
     let text = "[[task]]\nname = \"a\"\npriority = 1\nperiod = \"1ms\"\nwcet = \"2ms\"\n";
@@ -60,6 +62,7 @@ fn endless_responses_are_null() {
     assert_eq!((ran.code, json["tasks"][0]["slack_percent"].as_f64()), (Some(3), Some(-50.0)));
 }
 
+// feature(analyse): Gantt chart of the critical instant
 #[test]
 fn the_critical_instant_is_drawn() {
     let folder = std::env::temp_dir();
@@ -79,6 +82,7 @@ fn the_critical_instant_is_drawn() {
     }
 }
 
+// feature(analyse): a recorded run as a task set
 #[test]
 fn a_recorded_run_is_a_task_with_a_margin() {
     let columns = "[\"cycle\",\"release_ns\",\"start_ns\",\"end_ns\",\"receive_ns\",\"read_ns\",\"command_ns\",\"update_ns\",\
@@ -119,6 +123,7 @@ fn bad_files_are_one_sentence() {
     assert!(run(&["analyse", cut.to_str().unwrap()]).sentence().contains("line 2: expected the header"));
 }
 
+// feature(analyse): the bus: wire time, shortest period, event to reaction, computed and measured
 #[test]
 fn the_bus_of_a_robot_file() {
     let bus = |arguments: &[&str]| {

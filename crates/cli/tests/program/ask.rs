@@ -75,6 +75,7 @@ fn refused(ran: &Ran) -> &str {
     sentence
 }
 
+// feature(running-bus): objects of a running robot are read, written and listed, with abort codes
 #[test]
 fn objects_of_a_running_robot_are_read_written_and_listed() {
     let _alone = alone();
@@ -105,6 +106,7 @@ fn objects_of_a_running_robot_are_read_written_and_listed() {
     assert_eq!(end["working_counter_errors"], 0, "{end}");
 }
 
+// feature(running-bus): what the cycle relies on is refused; without power by force only, with power not at all
 #[test]
 fn what_the_cycle_relies_on_is_not_written_behind_its_back() {
     let _alone = alone();
@@ -130,6 +132,7 @@ fn what_the_cycle_relies_on_is_not_written_behind_its_back() {
     robot.interrupt();
 }
 
+// feature(running-bus): `scan` of a running robot: states, working counters, clock differences, error counters
 #[test]
 fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
     let _alone = alone();
@@ -154,6 +157,7 @@ fn the_scan_of_a_running_robot_tells_its_states_and_leaves_it_in_op() {
     robot.interrupt();
 }
 
+// feature(running-bus): a SubDevice without a mailbox
 #[test]
 fn a_sub_device_without_a_mailbox_is_told_as_such() {
     let _alone = alone();
@@ -167,6 +171,7 @@ fn a_sub_device_without_a_mailbox_is_told_as_such() {
     robot.interrupt();
 }
 
+// feature(running-bus): several clients at once, and killed ones
 #[test]
 fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
     let _alone = alone();
@@ -212,6 +217,7 @@ fn many_clients_at_once_and_killed_ones_leave_the_cycle_as_it_was() {
     assert_eq!(end["working_counter_errors"], 0, "{end}");
 }
 
+// feature(running-bus): `onbeat events`
 #[test]
 fn events_are_printed_with_their_cycles_and_the_last_ones_when_it_ends() {
     let _alone = alone();

@@ -2,6 +2,7 @@
 
 use crate::common::{file, run, six_axis_with};
 
+// feature(program): robot files: unknown keys, wrong types, impossible mappings
 #[test]
 fn an_unknown_key_stops_every_command_with_its_place() {
     let path = six_axis_with("unknown-key.toml", "profile = \"PM\"", "profil = \"PM\"");
@@ -17,6 +18,7 @@ fn an_unknown_key_stops_every_command_with_its_place() {
     assert_eq!(run(&["sdo", "read", "0", "0x1018:1", "--robot", path]).sentence(), expected);
 }
 
+// feature(program): robot files: unknown keys, wrong types, impossible mappings
 #[test]
 fn an_impossible_mapping_is_refused() {
     let path = six_axis_with("mapping.toml", "index = 0x607A, bits = 32", "index = 0x607A, bits = 16");
@@ -50,6 +52,7 @@ fn a_robot_that_cannot_be_simulated_names_the_sub_device() {
     assert!(sentence.contains("SubDevice 0 \"press\"") && sentence.contains("simulate"), "{sentence}");
 }
 
+// feature(program): URDFs that are none, or name other joints
 #[test]
 fn a_urdf_that_is_none_is_named_before_anything_moves() {
     let text = include_str!("../../../../examples/arm.toml").replace("\"arm.urdf\"", "\"bad.urdf\"");

@@ -110,6 +110,7 @@ fn undisturbed() -> (Vec<Beat>, u64) {
     panic!("the machine stands still all the time");
 }
 
+// feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
 fn the_terminals_output_is_on_while_the_axis_may_move_and_at_no_other_time() {
     let (beats, longest) = undisturbed();

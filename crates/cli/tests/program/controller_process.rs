@@ -50,6 +50,7 @@ fn control(seam: &Path) {
     }
 }
 
+// feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
     let _alone = alone();
@@ -73,6 +74,7 @@ fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
     }
 }
 
+// feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
     let ran = run(&[
@@ -92,6 +94,7 @@ fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
     assert_eq!(end["axes"][0]["state"], "Switch on disabled");
 }
 
+// feature(ipc): `run --controller external`, `kind = "external"`
 #[test]
 fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says_so() {
     let _alone = alone();

@@ -43,6 +43,7 @@ fn two_fresh<T>(
     })
 }
 
+// feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 #[test]
 fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_each() {
     let _alone = alone();
@@ -117,6 +118,7 @@ fn robot_with_actuators() -> String {
     path.to_str().unwrap().to_owned()
 }
 
+// feature(devices): actuators turn the robot's own wheels over the seam
 #[test]
 fn actuators_with_axes_turn_the_robots_own_wheels_over_the_seam_and_stop_them_when_nobody_asks_any_more() {
     let _alone = alone();
@@ -163,6 +165,7 @@ impl Drop for Simulator {
     }
 }
 
+// feature(devices): `onbeat run` opens its devices' ports; those that are missing are named, the cycle goes on
 #[test]
 fn devices_that_are_not_there_are_named_with_their_paths_and_the_cycle_goes_on() {
     let _alone = alone();

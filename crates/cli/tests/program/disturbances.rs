@@ -15,6 +15,7 @@ fn names(tasks: &[TaskDiagnostics]) -> Vec<&str> {
     tasks.iter().map(|task| task.name.as_str()).collect()
 }
 
+// feature(tasks): `--watch` of cycle and devices' tasks; `tasks` in `run --json`
 #[test]
 fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
     let _alone = alone();
@@ -67,6 +68,7 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
     assert_eq!(tasks.len(), TASKS.len());
 }
 
+// feature(tasks): `--watch` of cycle and devices' tasks; `tasks` in `run --json`
 #[test]
 fn the_table_has_a_line_of_counts_for_each_task_and_a_run_without_a_watch_has_none() {
     let ran = run(&["run", "examples/m4k.toml", "--cycles", "300", "--watch"]);

@@ -25,6 +25,7 @@ fn diagnosis(ran: &Ran) -> Value {
     object
 }
 
+// feature(doctor): found, wanted, why, fix, severity, as table and as JSON
 #[test]
 fn json_says_what_was_found_and_wanted_and_why_and_how() {
     let object = diagnosis(&run(&["doctor", "--json", "--iface", "lo"]));
@@ -48,6 +49,7 @@ fn json_says_what_was_found_and_wanted_and_why_and_how() {
     assert!(object.get("verdict").is_none() && object.get("probe").is_none());
 }
 
+// feature(doctor): found, wanted, why, fix, severity, as table and as JSON
 #[test]
 fn the_table_explains_what_is_not_well() {
     let ran = run(&["doctor"]);
@@ -64,6 +66,7 @@ fn the_table_explains_what_is_not_well() {
     assert!(all.stdout.lines().count() > brief + 30, "{}", all.stdout);
 }
 
+// feature(doctor): `--for` gives a measured verdict with its reasons
 #[test]
 fn the_verdict_is_measured() {
     let object = diagnosis(&run(&["doctor", "--for", "1ms", "--probe-time", "300ms", "--json"]));
@@ -118,6 +121,7 @@ fn the_probe_has_the_profile_that_is_asked_for() {
 }
 
 /// Every value that is changed is put back. Files that others may change at the same time are not looked at.
+// feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
 fn what_is_mended_is_put_back() {
     if !rustix::process::geteuid().is_root() {
@@ -165,6 +169,7 @@ fn what_is_mended_is_put_back() {
 }
 
 /// A run that is killed cannot clean up behind itself: this test, like everything else, would stay off the CPU.
+// feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
 fn what_a_killed_run_left_behind_is_put_back() {
     if !rustix::process::geteuid().is_root() {
@@ -275,6 +280,7 @@ fn severity(object: &Value, name: &str) -> String {
 }
 
 /// The kernel's own files and answers, not ours: an address, IPv6, a raw socket, a bridge, a pulled cable.
+// feature(doctor): other users of the interface
 #[test]
 fn other_users_of_an_interface_are_seen() {
     let _alone = common::alone();
@@ -329,6 +335,7 @@ fn other_users_of_an_interface_are_seen() {
 }
 
 /// A driver's settings are not files: they are changed, and put back, by the programs people use.
+// feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
 fn an_interface_is_mended_and_put_back() {
     let (_turn, _alone) = (Turn::take().expect("a turn"), common::alone());

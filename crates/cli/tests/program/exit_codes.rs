@@ -17,6 +17,7 @@ fn undisturbed(mut run: impl FnMut() -> Ran) -> Ran {
     panic!("the machine stands still all the time");
 }
 
+// feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
 fn a_command_line_that_cannot_be_read_is_2_and_a_run_that_cannot_be_is_1() {
     assert_eq!(run(&["run", "--cycles", "0"]).code, Some(2));
@@ -35,6 +36,7 @@ fn the_help_tells_the_exit_codes() {
     );
 }
 
+// feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
 fn an_axis_that_supervision_stopped_is_3_and_says_why() {
     let close =
@@ -52,6 +54,7 @@ fn an_axis_that_supervision_stopped_is_3_and_says_why() {
     assert_eq!(end["sub_devices"][5]["state"], "Op", "{end}");
 }
 
+// feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
 fn a_drive_that_is_in_fault_from_the_start_is_named_and_3() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -75,6 +78,7 @@ fn a_drive_that_is_in_fault_from_the_start_is_named_and_3() {
     assert!(rest.starts_with("cycle "), "{line}");
 }
 
+// feature(program): what happens has UTC, cycle, place and cause; a drive in fault or without main power is named; a lost bus says for how long
 #[test]
 fn a_drive_without_main_power_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -88,6 +92,8 @@ fn a_drive_without_main_power_is_named() {
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
 }
 
+// feature(program): a bus that dies
+// feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
 fn a_bus_that_dies_is_4_and_names_who_did_not_answer() {
     let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
@@ -109,6 +115,7 @@ fn a_bus_that_dies_is_4_and_names_who_did_not_answer() {
     );
 }
 
+// feature(program): a bus that dies
 #[test]
 fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
     let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
@@ -132,6 +139,7 @@ fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
     assert!(ran.stderr.contains(named), "{}", ran.stderr);
 }
 
+// feature(program): what happens has UTC, cycle, place and cause; a drive in fault or without main power is named; a lost bus says for how long
 #[test]
 fn a_bus_that_is_lost_and_back_says_for_how_long() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -160,6 +168,7 @@ fn a_bus_that_is_lost_and_back_says_for_how_long() {
     );
 }
 
+// feature(program): `loss_time = "wait"`
 #[test]
 fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goes_on() {
     let text = include_str!("../../../../examples/six-axis.toml");

@@ -26,6 +26,7 @@ struct Beat {
     start: u64,
 }
 
+// feature(explain): a known culprit is named for at least 95 % of the beats it delayed, and not blamed for others
 #[test]
 fn a_known_culprit_is_named_for_the_beats_it_delayed() {
     let _alone = alone();
@@ -85,6 +86,7 @@ fn a_known_culprit_is_named_for_the_beats_it_delayed() {
     shares_add_up(&end);
 }
 
+// feature(explain): `late` in JSON, shares that add up
 #[test]
 fn late_is_an_array_whenever_explanations_are_asked_for() {
     let end = run(&["run", "--cycles", "200", "--explain", "--late-above", "60min", "--json"]).json();
@@ -97,6 +99,7 @@ fn late_is_an_array_whenever_explanations_are_asked_for() {
     shares_add_up(&end);
 }
 
+// feature(explain): the worst ten in words, exports for Perfetto (their shape)
 #[test]
 fn the_worst_beats_are_told_in_words_and_written_for_perfetto() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explained");
@@ -120,6 +123,7 @@ fn the_worst_beats_are_told_in_words_and_written_for_perfetto() {
     );
 }
 
+// feature(explain): tracefs left as found, also after a kill
 #[test]
 fn a_run_that_is_killed_leaves_an_instance_that_the_next_one_removes() {
     let _alone = alone();

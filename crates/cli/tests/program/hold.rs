@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::common::{alone, onbeat, run, six_axis_with, slept};
 
+// feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
 #[test]
 fn each_letter_is_switched_by_name_and_told_in_json() {
     for (arguments, asked) in [
@@ -116,6 +117,7 @@ cat /proc/irq/*/smp_affinity_list | cmp - /run/before && echo interrupts as befo
 "$1" doctor --restore
 "#;
 
+// feature(hold): everything undone at the end, after Ctrl-C, and after a kill
 #[test]
 fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() {
     let last = thread::available_parallelism().map_or(1, usize::from) - 1;

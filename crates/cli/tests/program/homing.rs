@@ -124,6 +124,7 @@ impl Robot {
     }
 }
 
+// feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
     let _alone = alone();

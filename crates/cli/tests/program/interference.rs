@@ -33,6 +33,7 @@ fn refused(ran: &Ran) -> bool {
     refused
 }
 
+// feature(measure): `measure interference`: independent observer, regression, moving average, covariance identity
 #[test]
 fn two_loads_are_measured_and_the_identity_holds() {
     let _alone = alone();
@@ -71,6 +72,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
     assert_eq!(judged["period_ns"], 1_000_000);
 }
 
+// feature(measure): long runs in constant memory
 #[test]
 fn a_series_too_long_to_keep_is_judged_as_it_comes() {
     let _alone = alone();
@@ -167,6 +169,7 @@ fn an_observer_that_dies_ends_the_experiment_with_its_name() {
     all_gone(&children);
 }
 
+// feature(measure): an experiment that is stopped or killed leaves nothing behind
 #[test]
 fn ctrl_c_reports_what_there_is_and_leaves_nothing_behind() {
     let _alone = alone();
@@ -180,6 +183,7 @@ fn ctrl_c_reports_what_there_is_and_leaves_nothing_behind() {
     all_gone(&children);
 }
 
+// feature(measure): an experiment that is stopped or killed leaves nothing behind
 #[test]
 fn nothing_outlives_an_experiment_that_is_killed() {
     let _alone = alone();

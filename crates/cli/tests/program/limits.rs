@@ -32,6 +32,7 @@ fn refused(ran: &Ran, words: &str) {
     assert!(ran.stderr.starts_with("onbeat: ") && ran.stderr.contains(words), "{}", ran.stderr);
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn few_descriptors_cost_the_seam_and_too_few_are_a_sentence() {
     let seam = ["--seam", "few-descriptors"];
@@ -54,6 +55,7 @@ fn few_descriptors_cost_the_seam_and_too_few_are_a_sentence() {
     }
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
     refused(
@@ -64,6 +66,7 @@ fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
     ran_to_its_end(&run_under("-s 1024; ulimit -v 262144", &["--no-seam"]));
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn a_memory_that_may_not_be_locked_is_told() {
     let program = onbeat();
@@ -86,6 +89,7 @@ fn a_memory_that_may_not_be_locked_is_told() {
     assert!(refusals.contains("the memory lock was refused"), "{refusals}");
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn files_that_may_not_have_a_byte_cost_the_seam_and_not_the_run() {
     // The seam is in shared memory, which is a file.
@@ -93,6 +97,7 @@ fn files_that_may_not_have_a_byte_cost_the_seam_and_not_the_run() {
     ran_to_its_end(&ran);
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn a_limit_of_processor_time_is_refused_with_what_to_do() {
     let words = "3600 s of processor time, and the system would end it then, its axes at speed: lift the limit with \

@@ -54,6 +54,7 @@ fn link_errors(ran: &Ran) -> u64 {
 
 const DOWN: &str = "interface near: it is down; bring it up with `sudo ip link set near up`";
 
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -74,6 +75,7 @@ fn an_interface_that_is_set_down_and_up_is_told_with_its_remedy_and_for_how_long
     assert!(!ran.stderr.contains("onbeat: the bus ended lost"), "{}", ran.stderr);
 }
 
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_stays_down_ends_the_run_and_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -85,6 +87,7 @@ fn an_interface_that_stays_down_ends_the_run_and_is_named() {
     assert!(!ran.stderr.contains("check power and cables"), "{}", ran.stderr);
 }
 
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn a_cable_without_carrier_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -95,6 +98,7 @@ fn a_cable_without_carrier_is_named() {
     assert!(sentence.is_some_and(|it| it.contains(": interface near: no carrier; ")), "{}", ran.stderr);
 }
 
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_was_renamed_is_told_by_its_new_name() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -111,6 +115,7 @@ fn an_interface_that_was_renamed_is_told_by_its_new_name() {
     assert!(!ran.stderr.contains("it is gone"), "{}", ran.stderr);
 }
 
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -127,6 +132,7 @@ fn an_interface_that_is_deleted_ends_the_run_at_once_and_is_named() {
     assert!(after.split(' ').nth(1) == Some("ms"), "{sentence}");
 }
 
+// feature(program): an interface that is down, without carrier, renamed or deleted, and SubDevices that left Op, are told as the cause
 #[test]
 fn drives_that_left_op_are_told_so_and_nobody_is_sent_to_the_cables() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };

@@ -30,6 +30,7 @@ fn cell<'a>(report: &'a Value, column: &str, load: &str) -> &'a Value {
     cell.unwrap_or_else(|| panic!("no cell {column} {load}: {report}"))
 }
 
+// feature(measure): `measure tuning`: the humanoid paper's columns, rows and loads
 #[test]
 fn tuning_measures_every_column_under_every_load_and_saves_it() {
     let settings = ["tuning", "--duration", "1s", "--columns", "none,PM", "--load", "both", "--json"];
@@ -80,6 +81,7 @@ fn loads_left() -> Vec<String> {
     processes.filter_map(orphan).collect()
 }
 
+// feature(measure): `measure servo`
 #[test]
 fn servo_has_the_papers_rows_and_keeps_the_raw_data() {
     let (ran, folder) = measured("servo", &["servo", "--duration", "500ms", "--profile", "none"]);

@@ -38,6 +38,7 @@ fn until_still<T>(mut drive: impl FnMut() -> Option<T>) -> T {
     panic!("the machine stands still all the time");
 }
 
+// feature(papers): `measure omni`
 #[test]
 fn an_omnidirectional_robot_follows_its_path_to_the_end() {
     let off = |report: &Value, name: &str| report["values"][name].as_f64().expect("a number");
@@ -69,6 +70,7 @@ fn a_robot_that_cannot_go_aside_is_refused() {
 }
 
 /// Two seconds are too short for three metres: the experiment says so, with all four rows in its report.
+// feature(papers): `measure navigation`
 #[test]
 fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
     const KEYS: [&str; 4] = ["one-process", "seam", "one-process-load", "seam-load"];

@@ -2,6 +2,7 @@
 
 use crate::common::run;
 
+// feature(program): missing interfaces
 #[test]
 fn every_command_names_the_interface() {
     for arguments in [

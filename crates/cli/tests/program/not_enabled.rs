@@ -8,6 +8,7 @@ fn json(ran: &Ran) -> serde_json::Value {
         .unwrap_or_else(|error| panic!("{error}: {}{}", ran.stdout, ran.stderr))
 }
 
+// feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
 fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -29,6 +30,7 @@ fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
     assert!(words.join(" ").contains(&format!("axis-4: not enabled: {why}")), "{}", ran.stdout);
 }
 
+// feature(program): exit codes, from one verdict for program and fault matrix
 #[test]
 fn an_axis_without_its_permission_is_3_and_names_the_interlock() {
     let drives = include_str!("../../../../examples/six-axis.toml");

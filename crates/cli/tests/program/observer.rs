@@ -25,6 +25,7 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
+// feature(measure): `simulate --record`: any MainDevice's beats with the kernel's time stamps
 #[test]
 fn every_beat_is_recorded_with_its_number_and_its_stamp() {
     let _alone = alone();

@@ -12,6 +12,8 @@ const SIX_AXIS: &str = "examples/six-axis.toml";
 /// Beats after which the bus is in Op.
 const TO_OP: u64 = 1500;
 
+// feature(running-bus): `scan` and `sdo` on an interface that a cycle has attach to it
+// feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
 fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -41,6 +43,7 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
     assert_eq!(end["frames"]["other_main_device"], 0);
 }
 
+// feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
 fn the_lock_dies_with_its_process_and_what_it_left_on_the_wire_is_nobodys() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -54,6 +57,7 @@ fn the_lock_dies_with_its_process_and_what_it_left_on_the_wire_is_nobodys() {
     }
 }
 
+// feature(program): an interface has one owner among processes of all users and network namespaces, none after it was killed
 #[test]
 fn two_interfaces_have_two_owners() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -79,6 +83,7 @@ fn two_interfaces_have_two_owners() {
     assert!(!ran.stderr.contains("MainDevice"), "{}", ran.stderr);
 }
 
+// feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
 #[test]
 fn another_port_of_the_same_wire_is_listened_to_and_taken_over_only_when_asked() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };

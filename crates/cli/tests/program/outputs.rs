@@ -78,6 +78,7 @@ fn signal(process: u32, signal: Signal) {
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+// feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
 fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
     let _alone = alone();
@@ -93,6 +94,7 @@ fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
     assert!(end["cycles"].as_u64().is_some_and(|cycles| cycles > 0), "{json}");
 }
 
+// feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
 fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() {
     let _alone = alone();
@@ -104,6 +106,7 @@ fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() 
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn a_pipe_whose_reader_never_reads_does_not_keep_a_run_from_its_end() {
     let _alone = alone();
@@ -135,6 +138,7 @@ fn fifo(name: &str) -> PathBuf {
     path
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_emptied_does_not_keep_it() {
     let _alone = alone();
@@ -167,6 +171,7 @@ fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_empt
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
 }
 
+// feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
 fn the_table_of_a_run_fits_a_terminal_of_80_columns() {
     // Axes with names of up to ten letters.
@@ -198,6 +203,7 @@ fn measured(ran: &Ran) -> u64 {
     end["cycles"].as_u64().expect("cycles")
 }
 
+// feature(program): a stop, and the number of cycles, whatever the terminal, the recording or the capture does
 #[test]
 fn a_recording_or_a_capture_that_nobody_reads_does_not_keep_a_run_from_its_end() {
     for (option, name, expected) in [
@@ -213,6 +219,7 @@ fn a_recording_or_a_capture_that_nobody_reads_does_not_keep_a_run_from_its_end()
     }
 }
 
+// feature(program): a full disk or a file at its limit (SIGXFSZ) costs the file, not the run
 #[test]
 fn a_file_that_may_not_grow_is_told_and_the_run_is_not_lost() {
     // 16 KiB, then SIGXFSZ and EFBIG: the same as a disk that fills up.
@@ -255,6 +262,7 @@ fn commands() -> Vec<Vec<String>> {
     lines.iter().map(|line| words(line)).collect()
 }
 
+// feature(program): closed or full standard output and standard error, every command
 #[test]
 fn a_closed_standard_output_is_the_end_of_the_words_and_a_full_one_a_sentence() {
     let commands = commands();
@@ -289,6 +297,7 @@ fn a_closed_standard_output_is_the_end_of_the_words_and_a_full_one_a_sentence() 
     }
 }
 
+// feature(program): closed or full standard output and standard error, every command
 #[test]
 fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
     let path = file("reader-gone.onbeat", "");
@@ -303,6 +312,7 @@ fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
     assert!(recording.complete && recording.len() == 100, "{}", recording.len());
 }
 
+// feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
 #[test]
 fn ctrl_z_is_told_what_it_would_do_and_suspends_nothing() {
     let _alone = alone();
@@ -320,6 +330,7 @@ fn ctrl_z_is_told_what_it_would_do_and_suspends_nothing() {
     assert!(ran.stderr.contains("a second signal brakes") && measured(&ran) > 0, "{}", ran.stderr);
 }
 
+// feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
 #[test]
 fn the_third_signal_ends_a_run_by_force() {
     let _alone = alone();

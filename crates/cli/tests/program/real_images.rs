@@ -60,6 +60,7 @@ amplitude = 1.0
 frequency = 0.5
 "#;
 
+// feature(program): segments of real SII images
 #[test]
 fn a_bench_of_real_images_is_found_and_its_drive_runs() {
     let Some(folder) = images() else { return };

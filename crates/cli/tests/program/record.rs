@@ -23,6 +23,7 @@ fn recorded(name: &str) -> PathBuf {
     path
 }
 
+// feature(measure): `run --record`: every measured beat and its conditions; a full disk ends the recording, not the run
 #[test]
 fn a_recording_holds_every_measured_beat_and_its_conditions() {
     let path = path("whole.onbeat");
@@ -52,6 +53,8 @@ fn a_file_that_cannot_be_written_is_named_before_the_bus_is_touched() {
     assert!(ran.sentence().contains("/nowhere/beats.onbeat: No such file"), "{}", ran.stderr);
 }
 
+// feature(measure): `run --record`: every measured beat and its conditions; a full disk ends the recording, not the run
+// feature(program): a full disk or a file at its limit (SIGXFSZ) costs the file, not the run
 #[test]
 fn a_disk_that_is_full_ends_the_recording_and_not_the_run() {
     let ran = run(&["run", "--cycles", "300", "--record", "/dev/full"]);
@@ -60,6 +63,7 @@ fn a_disk_that_is_full_ends_the_recording_and_not_the_run() {
     assert!(ran.stderr.contains("/dev/full: No space left on device"), "{}", ran.stderr);
 }
 
+// feature(measure): `report`: text, Markdown, JSON, HTML with plots
 #[test]
 fn a_recording_is_shown_as_text_markdown_json_and_html() {
     let path = recorded("shown.onbeat");
@@ -118,6 +122,7 @@ fn what_is_no_recording_is_a_sentence_that_names_the_place() {
     }
 }
 
+// feature(measure): damaged recordings
 #[test]
 fn a_recording_cut_off_is_shown_with_a_warning() {
     let whole = std::fs::read_to_string(recorded("cut-off.onbeat")).expect("the recording");

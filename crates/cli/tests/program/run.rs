@@ -2,6 +2,7 @@
 
 use crate::common::{Running, alone, await_beats, file, onbeat, run, undisturbed, undisturbed_with_losses};
 
+// feature(program): `run`: six axes, JSON, table
 #[test]
 fn six_axes_reach_operation_enabled_without_a_working_counter_error() {
     let end = undisturbed(|| run(&["run", "--cycles", "500", "--json"]));
@@ -33,6 +34,7 @@ fn the_axes_follow_their_swings() {
     assert!(positions.iter().all(|position| position.abs() < 4.0), "{positions:?}");
 }
 
+// feature(program): `run`: six axes, JSON, table
 #[test]
 fn the_table_has_the_papers_rows_and_the_conditions() {
     let ran = run(&["run", "--cycles", "200"]);
@@ -106,11 +108,13 @@ fn interrupted(times: usize) -> serde_json::Value {
     running.finish().json()
 }
 
+// feature(program): Ctrl-C
 #[test]
 fn ctrl_c_stops_in_order_and_prints_the_table() {
     assert!(interrupted(1)["cycles"].as_u64().unwrap() > 0);
 }
 
+// feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
 #[test]
 fn a_signal_sent_twice_at_once_is_one_wish() {
     assert!(interrupted(2)["cycles"].as_u64().unwrap() > 0);

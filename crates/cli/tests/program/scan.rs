@@ -2,6 +2,7 @@
 
 use crate::common::{run, six_axis_with};
 
+// feature(program): `scan`
 #[test]
 fn json_has_one_object_for_each_sub_device() {
     let found = run(&["scan", "--json"]).json();
@@ -17,6 +18,7 @@ fn json_has_one_object_for_each_sub_device() {
     }
 }
 
+// feature(program): `scan`
 #[test]
 fn the_tree_shows_branches_where_the_cable_branches() {
     let ran = run(&["scan", "examples/humanoid-59.toml"]);

@@ -2,6 +2,7 @@
 
 use crate::common::run;
 
+// feature(program): `sdo read`, `write`, `list`
 #[test]
 fn reading_takes_the_type_from_the_object_dictionary() {
     let ran = run(&["sdo", "read", "drive-1", "0x1018:1"]);
@@ -18,6 +19,7 @@ fn a_given_type_is_used_and_a_wrong_one_is_named() {
     assert!(ran.stdout.contains("02 04 00 00"), "{}", ran.stdout);
 }
 
+// feature(program): `sdo read`, `write`, `list`
 #[test]
 fn an_abort_shows_its_code_and_its_text() {
     let ran = run(&["sdo", "read", "drive-2", "0x5FFF"]);

@@ -100,6 +100,7 @@ fn another_program_sees_beats_rise_and_axes_move_and_reads_how_the_run_goes() {
     assert!(seam.has_ended() && !socket.exists());
 }
 
+// feature(ipc): `run --seam`, `--no-seam`, names
 #[test]
 fn a_run_without_a_seam_has_none() {
     let ran = run(&["run", "--cycles", "50", "--no-seam"]);
@@ -119,6 +120,7 @@ fn a_name_that_somebody_chose_and_is_taken_is_refused_before_the_bus_is_touched(
     first.interrupt();
 }
 
+// feature(ipc): `run --seam`, `--no-seam`, names
 #[test]
 fn runs_say_in_one_line_where_their_seams_are_and_two_of_one_robot_get_two_names() {
     let _alone = alone();
@@ -159,6 +161,7 @@ fn as_nobody(folder: &std::path::Path, script: &str) -> Option<()> {
     ran.then_some(())
 }
 
+// feature(ipc): `run --seam`, `--no-seam`, names
 #[test]
 fn a_run_without_a_place_for_its_seam_goes_on_and_says_why() {
     let _alone = alone();
@@ -182,6 +185,7 @@ fn await_word(child: &mut Child, word: &str) {
     assert!(lines.any(|line| line.unwrap().contains(word)), "it never said {word}");
 }
 
+// feature(ipc): a writer that is killed stops its axes, and the next one takes over
 #[test]
 fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
     use onbeat::bridge::state::{Freshness, Stop};
@@ -223,6 +227,7 @@ fn a_writer_that_is_killed_stops_its_axes_and_the_next_one_takes_over() {
 }
 
 /// Not a model of the cycle: the program itself, with its bus, while programs of every kind die around it.
+// feature(ipc): a thousand readers, writers and clients killed with SIGKILL
 #[test]
 fn a_thousand_programs_killed_at_any_instant_leave_a_running_robot_as_it_was() {
     use onbeat::bridge::state::Refusal;

@@ -40,6 +40,7 @@ scale = 0.001
 offset = 50.0
 ";
 
+// feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
 fn a_run_ends_with_its_signals() {
     let path = station("signals.toml", SIGNALS);
@@ -56,6 +57,7 @@ fn a_run_ends_with_its_signals() {
     assert_eq!(signal("spindle.controlword")["value"], 0x0F);
 }
 
+// feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
 fn io_lists_gets_and_watches_the_signals_of_a_running_cycle() {
     let _alone = alone();
@@ -174,6 +176,7 @@ fn interrupt(program: Running) -> Ran {
     program.finish()
 }
 
+// feature(signals): `onbeat io set`, `force`, `release`
 #[test]
 fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file_says() {
     let _alone = alone();
@@ -218,6 +221,7 @@ fn io_set_holds_an_output_as_long_as_it_lives_and_afterwards_it_is_what_the_file
     assert!(setting.finish().sentence().contains("the cycle has ended"));
 }
 
+// feature(signals): `onbeat io set`, `force`, `release`
 #[test]
 fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     let _alone = alone();
@@ -277,6 +281,7 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
     assert_eq!(end["signal_counters"]["clamped"], 0);
 }
 
+// feature(signals): who may force what
 #[test]
 fn a_robot_file_may_refuse_forces() {
     let _alone = alone();
@@ -288,6 +293,7 @@ fn a_robot_file_may_refuse_forces() {
     interrupt(station.cycle);
 }
 
+// feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
 fn a_signal_that_the_bus_does_not_have_is_named_with_its_line_and_the_bus_is_left_in_init() {
     let path =
@@ -300,6 +306,7 @@ fn a_signal_that_the_bus_does_not_have_is_named_with_its_line_and_the_bus_is_lef
     assert!(ran.stderr.contains(&place) && ran.stderr.contains(sentence), "{}", ran.stderr);
 }
 
+// feature(signals): simulated terminals: analogue outputs and inputs, encoders on shafts, a force-torque sensor
 #[test]
 fn the_terminals_of_the_station_show_their_values() {
     let arguments = ["run", "examples/io-station.toml", "--cycles", "1500", "--json", "--no-seam"];
@@ -318,6 +325,7 @@ fn the_terminals_of_the_station_show_their_values() {
     assert!(number("forces.Sample counter") > 100.0 && signal("force.x")["unit"] == "N");
 }
 
+// feature(signals): the five sensors of a humanoid by name
 #[test]
 fn the_sensors_of_the_humanoid_are_there_by_name() {
     let _alone = alone();

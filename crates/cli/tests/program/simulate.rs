@@ -28,6 +28,7 @@ fn ip(testbed: &Testbed, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+// feature(program): `simulate` survives an interface that goes down and ends with one that is removed
 #[test]
 fn it_ends_with_its_interface() {
     let Some(testbed) = testbed() else { return };
@@ -45,6 +46,7 @@ fn it_ends_with_its_interface() {
     assert!(ran.code == Some(1) && ran.stderr.ends_with(sentence), "{:?}: {}", ran.code, ran.stderr);
 }
 
+// feature(program): how a thread is really scheduled, read back; a policy from outside is told
 #[test]
 fn it_says_how_it_is_really_scheduled() {
     let Some(testbed) = testbed() else { return };

@@ -69,6 +69,7 @@ fn one_signal_and_two(robot: &str) -> (usize, usize) {
     panic!("{short:?} cycles: the ramp of one signal is too short to tell");
 }
 
+// feature(program): signals: a second one within 2 s; an axis in torque mode too
 #[test]
 fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_seconds() {
     // From the fastest point of these swings it takes 1 / (2 pi 0.05 Hz) to rest as hard as they swing, 3.2 s.
@@ -81,6 +82,7 @@ fn a_second_signal_brings_axes_that_brake_slowly_to_rest_and_ends_within_two_sec
     assert!(two <= 200, "{two} cycles after the second signal; {one} after only one");
 }
 
+// feature(program): SIGQUIT, SIGXCPU, SIGUSR1 and others that would end it stop in order, as SIGTERM does; a second one hurries, a third ends, signals close together are one; Ctrl-Z suspends nothing
 #[test]
 fn signals_that_end_programs_bring_the_axes_to_rest_first() {
     let signals = [

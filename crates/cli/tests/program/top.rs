@@ -80,6 +80,7 @@ fn top(seam: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+// feature(ipc): `onbeat top`
 #[test]
 fn once_prints_axes_bus_and_what_the_run_tells() {
     let mut cycle = Played::new("once");
@@ -138,6 +139,7 @@ fn without_a_terminal_the_other_ways_are_named() {
 }
 
 /// In a terminal: it is drawn, goes on while the cycle does, says when that has ended, and `q` ends it.
+// feature(ipc): `onbeat top`
 #[test]
 fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
     let terminal = Command::new("script").arg("--version").stdout(Stdio::null()).status();

@@ -2,6 +2,7 @@
 
 use crate::common::{run, six_axis_with};
 
+// feature(program): watchdogs in the robot file, in `scan -v`, and a warning where outputs have none
 #[test]
 fn details_show_the_watchdogs() {
     let path = six_axis_with("watchdog.toml", "[bus]", "[bus]\nprocess_data_watchdog = \"30ms\"");
@@ -11,6 +12,7 @@ fn details_show_the_watchdogs() {
     assert_eq!(lines, 6, "{}", ran.stdout);
 }
 
+// feature(program): watchdogs in the robot file, in `scan -v`, and a warning where outputs have none
 #[test]
 fn a_run_warns_of_outputs_that_nothing_watches() {
     let path = six_axis_with("unwatched.toml", "[bus]", "[bus]\nprocess_data_watchdog = \"off\"");

@@ -71,6 +71,7 @@ fn all_enabled(end: &serde_json::Value) -> bool {
     end["axes"].as_array().expect("axes").iter().all(|axis| axis["state"] == "Operation enabled")
 }
 
+// feature(program): `simulate` and `run` on the two ends of a cable
 #[test]
 fn six_axes_run_over_a_cable() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -82,6 +83,7 @@ fn six_axes_run_over_a_cable() {
     assert_eq!(wire.onbeat(&["scan", "--json"]).json().as_array().map(Vec::len), Some(6));
 }
 
+// feature(program): loss, delay, duplicates, reordering at 1 kHz for 10 s
 #[test]
 fn ten_seconds_of_every_fault_end_in_op_with_each_anomaly_counted() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
@@ -117,6 +119,7 @@ fn the_wire_shows_the_same_errors_as_the_simulation() {
     );
 }
 
+// feature(program): `simulate` and `run` on the two ends of a cable
 #[test]
 fn sixty_four_drives_run_over_a_cable() {
     let robot = six_axis_with("sixty-four.toml", "count = 6\ndevice", "count = 64\ndevice");

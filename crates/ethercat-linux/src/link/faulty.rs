@@ -354,6 +354,7 @@ mod tests {
         assert_eq!((requests, replies), (counts, counts));
     }
 
+    // feature(cycle): seeded faults
     #[test]
     fn the_same_seed_gives_the_same_faults_and_another_one_others() {
         let rates = FaultRates {

@@ -292,6 +292,7 @@ codes! {
 mod tests {
     use super::*;
 
+    // feature(main-device): error codes of drives in words, with what to do next
     #[test]
     fn codes_of_the_standard_are_told_in_words_with_what_to_do() {
         for (code, words, remedy) in [
@@ -308,6 +309,7 @@ mod tests {
         }
     }
 
+    // feature(main-device): error codes of drives in words, with what to do next
     #[test]
     fn unknown_codes_are_told_by_their_nearest_class() {
         for (code, words) in [

@@ -216,6 +216,7 @@ mod tests {
         format!("{byte:08b}").bytes().zip(pattern.bytes()).all(|(bit, want)| want == b'x' || bit == want)
     }
 
+    // feature(cia402): all 65 536 statuswords
     #[test]
     fn all_65536_statuswords_decode_as_the_standards_table() {
         let by_low_byte: Vec<Option<State>> = (0..=255_u8)
@@ -243,6 +244,7 @@ mod tests {
         }
     }
 
+    // feature(cia402): all controlwords, all transitions
     #[test]
     fn all_controlwords_command_as_the_standards_table() {
         // Bits 7, 3, 2, 1, 0.
@@ -271,6 +273,7 @@ mod tests {
         }
     }
 
+    // feature(cia402): all controlwords, all transitions
     #[test]
     fn transitions_carry_the_standards_numbers() {
         use Command as C;

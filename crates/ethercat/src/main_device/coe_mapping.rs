@@ -176,6 +176,7 @@ mod tests {
         (0x1A05, 1, 0x0000_0008),
     ];
 
+    // feature(main-device): PDOs that only CoE knows are read and used
     #[test]
     fn both_directions_with_all_their_pdos_are_read_in_their_order() {
         let (mapping, uploads) = read([true, true], &OBJECTS).unwrap();

@@ -44,6 +44,7 @@ impl ErrorCounters {
 mod tests {
     use super::*;
 
+    // feature(running-bus): `scan` of a running robot: states, working counters, clock differences, error counters
     #[test]
     fn every_counter_comes_from_its_register() {
         let data: [u8; ErrorCounters::LENGTH] = core::array::from_fn(|offset| offset as u8);

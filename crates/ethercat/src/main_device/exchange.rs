@@ -516,6 +516,7 @@ mod tests {
         assert_eq!((exchange.counters.accepted, exchange.counters.duplicate), (1, 1));
     }
 
+    // feature(main-device): a duplicate is told from a late reply though its slot is in use again
     #[test]
     fn a_duplicate_is_known_when_its_slot_has_long_been_in_use_again() {
         let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
@@ -546,6 +547,7 @@ mod tests {
         buffer
     }
 
+    // feature(main-device): frames stay prebuilt, and are the same as if built anew
     #[test]
     fn a_frame_is_the_same_whatever_stood_in_its_slot_before() {
         let lrw = |length, chunk| {
@@ -579,6 +581,7 @@ mod tests {
         }
     }
 
+    // feature(main-device): a reply that is too late stays lost, however often its index comes round
     #[test]
     fn a_lost_frame_stays_lost_however_late_its_reply() {
         let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE);
@@ -594,6 +597,7 @@ mod tests {
         assert!(exchange.open(Purpose::ProcessData, &mut [0; 1514]).is_none(), "all slots are out");
     }
 
+    // feature(main-device): another MainDevice's replies are a kind of their own, never ours, told once
     #[test]
     fn the_reply_to_another_main_device_is_never_taken_for_ours() {
         let mut ours = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FFF0);
@@ -607,6 +611,7 @@ mod tests {
         }
     }
 
+    // feature(main-device): own frames that are played again are late
     #[test]
     fn own_frames_that_are_played_again_are_late_however_many_were_sent_since() {
         let mut exchange = Exchange::new(MacAddress::MAIN_DEVICE).starting_at(0xFFFF_FF00);
@@ -635,6 +640,7 @@ mod tests {
         assert_eq!(exchange.accept(&frame[..length]), Err(Reception::Foreign), "not processed");
     }
 
+    // feature(main-device): replies matched on index, command, address, length and generation
     #[test]
     fn each_thing_that_must_match_is_compared() {
         let original = sent_frame(&mut Exchange::new(MacAddress::MAIN_DEVICE));

@@ -378,6 +378,7 @@ mod tests {
         assert_eq!(found, [None, Some((0, 3)), Some((1, 1)), Some((0, 1))]);
     }
 
+    // feature(main-device): tree from DL status
     #[test]
     fn a_junction_in_a_branch_returns_to_the_right_parent() {
         let found = tree(&[&[0, 1, 2, 3], &[0, 1, 3], &[0], &[0], &[0], &[0]]).unwrap();

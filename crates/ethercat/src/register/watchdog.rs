@@ -109,6 +109,7 @@ mod tests {
     }
 
     proptest! {
+        // feature(main-device): watchdogs: exact in registers, written, read back; a drive falls out of Op after its time and not before
         #[test]
         fn what_registers_can_say_is_said_exactly(divider: u16, process_data: u16, pdi: u16) {
             let said = Watchdogs { divider, pdi, process_data };

@@ -103,6 +103,7 @@ fn the_akd_servo_is_identified_from_its_sii_reads() {
     }
 }
 
+// feature(protocol): an AKD servo read out of captures
 #[test]
 fn the_akd_servos_pdo_mapping_reads_out_of_its_objects() {
     let Some(recording) = Recording::open("soem-sdinfo-akd") else { return };

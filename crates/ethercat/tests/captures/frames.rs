@@ -5,6 +5,7 @@ use onbeat_ethercat::wire::{Frame, FrameError};
 
 use crate::recording::Recording;
 
+// feature(protocol): Ethernet and EtherCAT frames, every datagram command, byte for byte as real devices sent them
 #[test]
 fn every_recorded_frame_re_emits_byte_for_byte() {
     for recording in Recording::all() {
@@ -24,6 +25,7 @@ fn every_recorded_frame_re_emits_byte_for_byte() {
     }
 }
 
+// feature(protocol): the same frames and datagrams as tshark sees
 #[test]
 fn frames_and_datagrams_are_the_ones_tshark_sees() {
     let fields = ["ecat.cmd", "ecat.idx", "ecat.adp", "ecat.ado", "ecat.lad", "ecat.cnt"];

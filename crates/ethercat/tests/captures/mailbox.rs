@@ -167,6 +167,7 @@ fn every_recorded_mailbox_message_re_emits_byte_for_byte() {
     assert!(recordings.is_empty() || (coe > 0 && seen > coe), "no mailbox messages found");
 }
 
+// feature(protocol): mailbox and CoE messages as tshark sees them
 #[test]
 fn mailbox_messages_are_the_ones_tshark_sees() {
     let fields = [

@@ -104,6 +104,7 @@ fn a_living_process_is_left_alone_and_a_persistent_journal_waits_for_restore() {
 }
 
 /// As left by a process that was killed in the middle of a line.
+// feature(hold): each change written down before it is made
 #[test]
 fn a_line_cut_short_is_a_change_that_was_not_made() {
     let folder = Folder::new("cut");
@@ -133,6 +134,7 @@ fn left_behind(folder: &Folder, name: &str) -> PathBuf {
     number
 }
 
+// feature(doctor): a journal that is garbage or another user's is named and left alone, the others are undone
 #[test]
 fn garbage_is_named_and_keeps_no_other_journal_from_being_undone() {
     let folder = Folder::new("garbage");
@@ -171,6 +173,7 @@ fn garbage_is_named_and_keeps_no_other_journal_from_being_undone() {
     }
 }
 
+// feature(doctor): a journal that is garbage or another user's is named and left alone, the others are undone
 #[test]
 fn a_journal_that_somebody_else_may_have_written_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -279,6 +282,7 @@ fn affinities_come_back_also_to_threads_started_meanwhile() {
 }
 
 /// A process killed in the middle of a change has recorded it.
+// feature(hold): each change written down before it is made
 #[test]
 fn a_change_is_in_the_file_before_it_is_made() {
     let folder = Folder::new("before");

@@ -17,6 +17,7 @@ fn finding(tree: &Tree, name: &str) -> Finding {
     found.unwrap_or_else(|| panic!("no check is called {name}"))
 }
 
+// feature(doctor): every check can pass and every check can fail
 #[test]
 fn a_well_tuned_machine_passes_every_check() {
     let findings = check::all(&Tree::tuned("tuned").subject());
@@ -28,6 +29,7 @@ fn a_well_tuned_machine_passes_every_check() {
 }
 
 /// Each row spoils one property of the well-tuned machine; a check without a row could not fail.
+// feature(doctor): every check can pass and every check can fail
 #[test]
 fn every_check_can_fail() {
     let mut failed = BTreeSet::new();
@@ -50,6 +52,7 @@ fn every_check_can_fail() {
 }
 
 /// The changes of a fix make its check pass: they are written to the files of the folder.
+// feature(doctor): `--fix` mends, `--restore` puts back
 #[test]
 fn every_written_fix_mends_its_finding() {
     let mut mended = 0;

@@ -198,6 +198,7 @@ mod tests {
         Turn { way, readers, axes: 59, samples: 400, warm_up: 20, interval, profile, stop }
     }
 
+    // feature(papers): `measure ecci`: our seam and two mutexes with 0, 1, 8, 64 readers
     #[test]
     fn sixty_four_readers_never_see_half_a_state_whatever_the_way() {
         for way in [Way::Seam, Way::SeamUnread, Way::Inheriting, Way::Plain] {

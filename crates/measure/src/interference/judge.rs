@@ -222,6 +222,7 @@ mod tests {
         assert_eq!(some.jitter.arrivals, 10);
     }
 
+    // feature(measure): `simulate --record`: any MainDevice's beats with the kernel's time stamps
     #[test]
     fn beats_of_any_main_device_are_told_apart_by_their_time() {
         let judged =

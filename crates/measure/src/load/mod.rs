@@ -190,6 +190,7 @@ mod tests {
         }
     }
 
+    // feature(measure): loads of our own
     #[test]
     fn every_load_works_until_it_is_told_to_stop() {
         let directory = std::env::temp_dir();

@@ -218,6 +218,7 @@ mod tests {
         assert!(time.is_some_and(|time| time < 15.0) && room > 0.02, "{time:?} s, {room} m");
     }
 
+    // feature(papers): `measure navigation`
     #[test]
     fn the_planner_reaches_the_goal_from_many_starts_round_many_posts() {
         let mut rng = fastrand::Rng::with_seed(4);

@@ -68,6 +68,7 @@ const LETTERS: [char; 4] = ['P', 'M', 'C', 'S'];
 mod tests {
     use super::*;
 
+    // feature(measure): `measure tuning`: the humanoid paper's columns, rows and loads
     #[test]
     fn the_papers_columns() {
         let titles: Vec<String> = Column::paper().into_iter().map(Column::title).collect();

@@ -332,6 +332,7 @@ fn wild() -> impl Strategy<Value = Vec<f64>> {
 }
 
 proptest! {
+    // feature(axes): what is sent keeps within the limits, whatever is asked
     #[test]
     fn whatever_is_asked_what_is_sent_keeps_within_the_limits(
         asked in wild(), absolute in any::<bool>(), stale_at in 0..600_usize, acknowledges in 1..50_usize,

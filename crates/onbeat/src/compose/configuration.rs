@@ -103,6 +103,7 @@ fn maps_modes_of_operation(sub_device: &SubDevice) -> bool {
 mod tests {
     use super::*;
 
+    // feature(program): generation numbers start at random
     #[test]
     fn every_start_has_generations_of_its_own() {
         let start = || main_device(Configuration::default()).unwrap().configuration().first_generation;

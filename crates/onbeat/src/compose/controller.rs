@@ -198,6 +198,7 @@ mod tests {
         assert!(close, "{found:?}, wanted {wanted:?}");
     }
 
+    // feature(axes): `diff_drive`, `omni_drive` (Mecanum): twist, odometry and wheels agree
     #[test]
     fn omni_wheels_at_the_corners_drive_ahead_aside_and_about() {
         let slanted = 10.0 * std::f64::consts::FRAC_1_SQRT_2;

@@ -150,6 +150,7 @@ mod tests {
         assert_eq!(check(example, &robot.arm.unwrap(), &robot.axes), Ok(()));
     }
 
+    // feature(program): URDFs that are none, or name other joints
     #[test]
     fn what_is_no_urdf_is_told_in_a_sentence() {
         for (good, bad, expected) in [

@@ -301,6 +301,7 @@ mod tests {
 
     /// Matching rules of other readers and writers: a writer that is not reliable matches no reliable
     /// reader, and a reliable reader matches no writer that is not.
+    // feature(ros2): qualities of service are those ROS has under their names
     #[test]
     fn qualities_are_those_that_ros_has_under_their_names() {
         let wait = Duration::from_millis(5);

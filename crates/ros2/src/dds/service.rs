@@ -143,6 +143,7 @@ mod tests {
         Sample { bytes: Bytes::from_static(bytes), encoding, identity, related: None }
     }
 
+    // feature(ros2): services in Cyclone's and Fast DDS's mapping
     #[test]
     fn a_request_shows_which_mapping_it_is() {
         let bytes = b"\x01\x02\x03\x04\x05\x06\x07\x08\x09\0\0\0\0\0\0\0\x01";

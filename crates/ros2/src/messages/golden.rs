@@ -162,6 +162,7 @@ fn velocities_and_places_are_the_bytes_cyclone_makes() {
     same("TfMessage", &TfMessage { transforms: vec![stamped.clone(), stamped] });
 }
 
+// feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
 #[test]
 fn sensor_messages_are_the_bytes_cyclone_makes() {
     let joints = JointState {
@@ -316,6 +317,7 @@ fn read_all(bytes: &[u8], encoding: RepresentationIdentifier) {
 }
 
 proptest! {
+    // feature(ros2): messages are the bytes Cyclone DDS makes of them
     #[test]
     fn bytes_that_are_no_message_are_an_error_and_nothing_worse(
         bytes in proptest::collection::vec(any::<u8>(), 0..600),
@@ -326,6 +328,7 @@ proptest! {
     }
 
     /// Lengths of strings and lists are the most dangerous bytes.
+    // feature(ros2): messages are the bytes Cyclone DDS makes of them
     #[test]
     fn a_message_with_bytes_changed_is_an_error_or_another_message(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),

@@ -172,6 +172,7 @@ fn scan_message(read: sensor::Scan, header: Header) -> LaserScan {
 mod tests {
     use super::*;
 
+    // feature(ros2): /imu, /scan: each measurement once
     #[test]
     fn a_measurement_is_published_once_and_never_when_it_is_stale() {
         let head = |stamp_ns, stale| Head { stamp_ns, stale, ..Head::default() };

@@ -237,6 +237,7 @@ mod tests {
         State { signals, ..State::default() }
     }
 
+    // feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
     #[test]
     fn named_signals_are_grouped_by_their_sub_devices() {
         let (robot, stamp) = (robot(), Time { sec: 7, nanosec: 9 });
@@ -258,6 +259,7 @@ mod tests {
         assert_eq!(message.interface_values[1].values, [2.5, -3.0]);
     }
 
+    // feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
     #[test]
     fn a_sensor_measures_only_what_came_with_this_cycle() {
         let sensor = SensorDescription { signals: vec![2, 1], ..SensorDescription::default() };
@@ -267,6 +269,7 @@ mod tests {
         assert_eq!(measured(&missing, &state(true), &robot()), None);
     }
 
+    // feature(signals): ROS 2: named signals as ros2_control's GPIO controllers publish them; wrenches, inertial measurements and temperatures of sensors
     #[test]
     fn measurements_go_to_the_messages_of_their_kind() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];

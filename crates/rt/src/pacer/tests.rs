@@ -54,6 +54,7 @@ fn a_cycle_that_ends_exactly_on_the_next_release_has_not_overrun() {
 
 /// Whatever cycles cost and whatever the period: every release is on the grid, in the future of the
 /// one before, never earlier than the clock, and cycles run plus releases skipped is the whole grid.
+// feature(cycle): a fixed grid of releases, whatever the execution time
 #[test]
 fn for_any_execution_times_every_release_is_on_the_grid() {
     let mut random = fastrand::Rng::with_seed(0x0B_EA7);
@@ -121,6 +122,7 @@ impl Clock for Witness {
     }
 }
 
+// feature(hold): spinning sleep that always really sleeps
 #[test]
 fn a_spinning_sleep_wakes_up_a_margin_early() {
     let clock = Witness::default();
@@ -134,6 +136,7 @@ fn a_spinning_sleep_wakes_up_a_margin_early() {
 
 /// Whatever beats cost, a wait is first a sleep: of a tenth of the period, or of all that is left. What is spun is what
 /// is left of the margin.
+// feature(hold): spinning sleep that always really sleeps
 #[test]
 fn for_any_execution_times_a_spin_leaves_a_sleep() {
     let mut random = fastrand::Rng::with_seed(0x5_1EE9);
@@ -203,6 +206,7 @@ fn a_machine_too_slow_for_its_period_sleeps_all_the_same() {
 /// Whatever beats cost, whatever the period and the policy: every release is on the grid and behind the one before it,
 /// none is early, what is run late follows the one before without a gap unless the limit was reached, and beats run and
 /// releases skipped are the whole grid.
+// feature(hold): overrun policies skip, catch-up, stop
 #[test]
 fn for_any_policy_and_any_execution_times_the_grid_stands() {
     let mut random = fastrand::Rng::with_seed(0xCA7C);

@@ -95,6 +95,7 @@ const MOVES: [u16; 14] = [
 mod tests {
     use super::*;
 
+    // feature(running-bus): what the cycle relies on is refused; without power by force only, with power not at all
     #[test]
     fn what_a_running_cycle_depends_on_is_refused_and_the_rest_is_not() {
         let guard =

@@ -16,6 +16,7 @@ fn hold(microseconds: u64) -> Duration {
     Duration::from_micros(microseconds)
 }
 
+// feature(hold): delayed locking
 #[test]
 fn a_hold_that_ends_before_the_release_enters_and_another_waits_for_the_beats_end() {
     let clock = VirtualClock::default();
@@ -176,6 +177,7 @@ mod interleavings {
     }
 }
 
+// feature(hold): delayed locking
 #[test]
 fn in_no_interleaving_does_the_cycle_meet_a_task_that_keeps_its_word() {
     use interleavings::{Variant, explore};

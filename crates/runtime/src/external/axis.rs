@@ -166,6 +166,7 @@ mod tests {
         AxisAnswer { target: Some(AxisTarget::Position(position)), ..AxisAnswer::default() }
     }
 
+    // feature(ipc): a controller in a process of its own: an answer in time is taken in its cycle, a late one in the next and counted, in both orders of frames
     #[test]
     fn positions_go_on_as_fast_as_they_went_until_the_next_answer_and_within_the_limits() {
         let mut course = Course { of: 9, ..Course::default() };

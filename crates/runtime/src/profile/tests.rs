@@ -33,6 +33,7 @@ fn what_cannot_be_granted_is_refused_with_a_reason_and_the_rest_still_holds() {
     });
 }
 
+// feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
 #[test]
 fn each_letter_is_asked_for_alone() {
     let fifo = Some(Scheduling::Fifo { priority: 10 });
@@ -50,6 +51,7 @@ fn each_letter_is_asked_for_alone() {
     assert_eq!(RealTimeProfile { spin: None, ..all }.letters(), "PMC");
 }
 
+// feature(hold): P, M, C and S: each asked for alone, granted or refused with a reason, given back
 #[test]
 fn what_was_granted_is_given_back() {
     on_a_thread_of_its_own(|| {
@@ -68,6 +70,7 @@ fn what_was_granted_is_given_back() {
     });
 }
 
+// feature(hold): SCHED_DEADLINE instead of SCHED_FIFO
 #[test]
 fn a_spin_longer_than_the_reservation_is_refused() {
     on_a_thread_of_its_own(|| {
@@ -80,6 +83,7 @@ fn a_spin_longer_than_the_reservation_is_refused() {
     });
 }
 
+// feature(hold): SCHED_DEADLINE instead of SCHED_FIFO
 #[test]
 fn a_reservation_is_granted_or_says_why_not() {
     on_a_thread_of_its_own(|| {
@@ -97,6 +101,7 @@ fn a_reservation_is_granted_or_says_why_not() {
     });
 }
 
+// feature(program): how a thread is really scheduled, read back; a policy from outside is told
 #[test]
 fn a_policy_from_outside_is_read_back_and_told() {
     on_a_thread_of_its_own(|| {

@@ -267,6 +267,7 @@ mod tests {
         }
     }
 
+    // feature(signals): values from outside that cannot be are refused with the signal and the reason
     #[test]
     fn each_signal_has_its_own_reason() {
         let rows = [
@@ -335,6 +336,7 @@ mod tests {
         assert_eq!((refused.why, refused.axis), (Refusal::Mode, None));
     }
 
+    // feature(ipc): any bits in a command: only numbers within the limits are taken
     #[test]
     fn whatever_bits_a_peer_writes_only_numbers_within_the_limits_are_taken() {
         let mut random = fastrand::Rng::with_seed(11);

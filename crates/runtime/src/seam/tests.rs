@@ -207,6 +207,7 @@ fn forward(number: u64, stamp: Instant) -> [u64; 11] {
     [number, stamp.as_nanos(), 1_000_000_000, 1, 1.0_f64.to_bits(), 0, 0, 1, 0, 0, 0]
 }
 
+// feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
 #[test]
 fn the_last_command_of_who_gave_the_lease_back_goes_stale_however_much_it_writes() {
     let mut bench = Bench::new("former");
@@ -270,6 +271,7 @@ fn may_be(stamp: i64, time_to_live: u64, words: [u64; 8]) -> bool {
     of_now && twist && count == 1 && axis
 }
 
+// feature(ipc): any bits in a command: only numbers within the limits are taken
 #[test]
 fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
     let mut bench = Bench::new("any-words");

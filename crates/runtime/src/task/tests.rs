@@ -13,6 +13,7 @@ fn until_over<T>(task: &Task<T>) {
     }
 }
 
+// feature(tasks): tasks with periods of their own, and their records
 #[test]
 fn a_body_is_called_once_a_period_and_leaves_a_record_each_time() {
     let (task, mut records) = ordinary("counter", Duration::from_millis(2))
@@ -66,6 +67,7 @@ fn a_task_that_was_never_started_is_stopped_and_joined() {
     drop(ordinary("dropped", Duration::from_secs(3600)).create(|_| ()).unwrap());
 }
 
+// feature(tasks): tasks with periods of their own, and their records
 #[test]
 fn records_nobody_takes_are_dropped_and_counted() {
     let settings = Settings { records: 4, ..ordinary("many", Duration::from_micros(200)) };

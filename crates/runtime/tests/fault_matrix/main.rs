@@ -32,6 +32,7 @@ use std::fmt::Write as _;
 use cell::{Cell, Fault, Phase};
 use robot::run;
 
+// feature(axes): twenty-one faults in seven phases, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
 #[test]
 fn every_fault_in_every_phase_ends_as_the_table_says() {
     let seed = std::env::var("ONBEAT_SEED").ok().and_then(|text| text.parse().ok());
@@ -68,6 +69,7 @@ fn every_fault_in_every_phase_ends_as_the_table_says() {
 }
 
 /// The same cell twice is the same run.
+// feature(axes): twenty-one faults in seven phases, a whole second MainDevice among them, each with its outcome and the program's exit code; inputs called fresh are those of the newest exchange, bit by bit; replayed by a seed
 #[test]
 fn a_cell_is_replayed_by_its_seed() {
     for fault in [Fault::Altered, Fault::Reorder, Fault::Truncated, Fault::SecondMaster] {

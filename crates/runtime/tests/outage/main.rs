@@ -43,6 +43,7 @@ fn any_case() -> impl Strategy<Value = Case> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+    // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
     #[test]
     fn no_outage_makes_an_axis_jump(case in any_case()) {
         check(case);
@@ -63,6 +64,7 @@ fn an_axis_that_came_to_rest_is_not_moved_where_its_drive_tells_no_velocity() {
     }
 }
 
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn the_cable_out_for_half_a_second_in_a_swing_of_1_rad() {
     for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
@@ -72,6 +74,7 @@ fn the_cable_out_for_half_a_second_in_a_swing_of_1_rad() {
     }
 }
 
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn two_lost_cycles_do_not_stop_a_motion() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
@@ -84,6 +87,7 @@ fn two_lost_cycles_do_not_stop_a_motion() {
 }
 
 /// Set-points on the wire in those two cycles, and at the end; a host that stands still sends what it last knew of, and nothing beyond.
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
@@ -123,6 +127,7 @@ fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
     }
 }
 
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn an_axis_without_supervision_stands_too() {
     let case = Case::new(CyclicMode::Position, Fault::Back, 10);
@@ -138,6 +143,7 @@ fn an_axis_without_supervision_stands_too() {
 }
 
 /// A frozen position is not where a heavy load stands: it overshoots by more than a step, and comes back.
+// feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
 #[test]
 fn an_axis_farther_away_than_a_step_comes_to_rest_within_its_limits() {
     for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
@@ -151,6 +157,7 @@ fn an_axis_farther_away_than_a_step_comes_to_rest_within_its_limits() {
 }
 
 /// The key's default is 20 cycles; two of them the cable takes.
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn a_drive_that_hears_us_is_asked_for_a_quick_stop_after_the_outage_time_and_not_before() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
@@ -165,6 +172,7 @@ fn a_drive_that_hears_us_is_asked_for_a_quick_stop_after_the_outage_time_and_not
     }
 }
 
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn a_velocity_and_a_torque_fall_to_zero_while_nothing_is_heard() {
     for mode in [CyclicMode::Velocity, CyclicMode::Torque] {
@@ -184,6 +192,7 @@ fn a_velocity_and_a_torque_fall_to_zero_while_nothing_is_heard() {
 }
 
 /// A stop that is asked for in an outage does not cut short the quick stop of a drive that still hears us.
+// feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
 fn a_drive_that_hears_us_has_time_for_its_quick_stop_before_the_bus_goes_down() {
     let case = Case::new(CyclicMode::Velocity, Fault::Back, 5_000);

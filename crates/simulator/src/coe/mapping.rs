@@ -327,6 +327,7 @@ mod tests {
         dictionary.download(index, sub, &bytes[..length], AlState::PreOp).map_err(|code| code.0)
     }
 
+    // feature(simulator): PDO mapping and assignment by the standard's procedure, not while assigned
     #[test]
     fn remapping_follows_the_standard_procedure() {
         let mut it = dictionary();

@@ -399,6 +399,7 @@ mod tests {
         assert_eq!(taken, [0xA2, 0xA3, 0xA4]);
     }
 
+    // feature(simulator): FMMUs bit by bit
     #[test]
     fn two_terminals_share_a_logical_byte_bit_by_bit() {
         let mut esc = esc();

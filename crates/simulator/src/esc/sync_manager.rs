@@ -377,6 +377,7 @@ mod tests {
         outcome.granted.then_some(target)
     }
 
+    // feature(simulator): SyncManagers, buffered and mailbox
     #[test]
     fn a_mailbox_is_written_once_and_then_full_until_the_application_took_it() {
         let (mut unit, mut memory) = active(SyncManager::CONTROL_MAILBOX_OUT, 4);
@@ -425,6 +426,7 @@ mod tests {
         assert_eq!(outputs, [2; 4]);
     }
 
+    // feature(simulator): SyncManagers, buffered and mailbox
     #[test]
     fn a_reader_keeps_its_buffer_while_newer_inputs_come() {
         let (mut unit, mut memory) = active(SyncManager::CONTROL_INPUTS, 4);

@@ -76,6 +76,7 @@ mod tests {
         AlControl { state, acknowledge, request_identification: false }
     }
 
+    // feature(simulator): AL state machine, all states and requests
     #[test]
     fn every_state_answers_every_request_by_its_row() {
         for state in STATES {

@@ -127,6 +127,7 @@ mod tests {
         assert_eq!(priorities(&set), [2, 3, 1]);
     }
 
+    // feature(analyse): utilisation bounds, priority assignment, partitions
     #[test]
     fn audsley_finds_what_deadline_monotonic_does_not() {
         // With arbitrary deadlines deadline monotonic is not optimal: Lehoczky's example with a deadline of 115.
@@ -150,6 +151,7 @@ mod tests {
         assert!(found_one);
     }
 
+    // feature(analyse): utilisation bounds, priority assignment, partitions
     #[test]
     fn tasks_are_spread_until_they_fit() {
         let tasks = (1..=4).map(|n| Task::new(format!("t{n}"), n, 10, 4)).collect();

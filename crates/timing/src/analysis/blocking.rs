@@ -133,6 +133,7 @@ mod tests {
         assert!(names(&tasks[0], Protocol::Ceiling).is_empty());
     }
 
+    // feature(analyse): locks: inheritance and ceiling
     #[test]
     fn inheritance_can_block_once_for_each_lower_task_and_ceiling_once() {
         let mut tasks = tasks();

@@ -179,6 +179,7 @@ mod tests {
         response_times(&TaskSet::new(tasks.to_vec())).into_iter().map(ResponseTime::ns).collect()
     }
 
+    // feature(analyse): fixed-priority response times with jitter, blocking, arbitrary deadlines, no preemption
     #[test]
     fn the_textbook_examples_come_out() {
         // Joseph and Pandya's recurrence on the three tasks of Burns and Wellings' textbook.
@@ -200,6 +201,7 @@ mod tests {
         assert_eq!(responses(&tasks), [Some(7), Some(16)]);
     }
 
+    // feature(analyse): fixed-priority response times with jitter, blocking, arbitrary deadlines, no preemption
     #[test]
     fn jobs_that_cannot_be_preempted_follow_davis_and_others() {
         // Davis, Burns, Bril and Lukkien 2007, the counter-example to the older CAN analysis: the second job of C.
@@ -219,6 +221,7 @@ mod tests {
         assert_eq!(responses, expected);
     }
 
+    // feature(analyse): absurd sets end
     #[test]
     fn absurd_sets_end() {
         let last = super::super::task::LONGEST_NS;

@@ -49,6 +49,7 @@ pub fn is_globally_schedulable(tasks: &[Task], cpus: usize) -> bool {
 mod tests {
     use super::*;
 
+    // feature(analyse): EDF and SCHED_DEADLINE reservations
     #[test]
     fn the_kernel_keeps_five_percent() {
         let task = |wcet| Task::new("a", 0, 1_000_000, wcet);

@@ -196,6 +196,7 @@ mod tests {
     use super::*;
     use crate::analysis::Task;
 
+    // feature(analyse): slack, exact and MAST's way: 39.45, 65.63, 24.61 %; Table 6 with 914.06 %
     #[test]
     fn the_two_tasks_of_the_controllers_paper() {
         let tasks = vec![Task::new("tau2", 80, 5_000, 1_500), Task::new("tau1", 99, 1_000, 500)];

@@ -132,6 +132,7 @@ mod tests {
         assert_eq!(of(&many), Some(Ordering::Less));
     }
 
+    // feature(analyse): utilisation bounds, priority assignment, partitions
     #[test]
     fn the_bounds_are_the_textbooks() {
         assert!((liu_layland_bound(1) - 1.0).abs() < 1e-12);

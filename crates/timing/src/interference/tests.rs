@@ -39,6 +39,7 @@ fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
     (found - wanted).abs() <= tolerance
 }
 
+// feature(measure): `measure interference`: independent observer, regression, moving average, covariance identity
 #[test]
 fn known_drift_and_jitter_come_out() {
     let arrivals = series(100_000, 37.5, 3_000.0);
@@ -106,6 +107,7 @@ fn lost_frames_are_missing_beats_and_spoil_no_period() {
     assert_eq!((again.missing, again.jitter.maximum()), (found.missing, found.jitter.maximum()));
 }
 
+// feature(measure): long runs in constant memory
 #[test]
 fn a_day_takes_the_memory_of_a_minute() {
     // 24 h at 1 kHz, every 40th cycle, as a stream.
@@ -154,6 +156,7 @@ fn few_arrivals_are_no_error() {
 
 proptest! {
     /// With the regression alone (one window) the identity is exact for any arrivals.
+    // feature(measure): `measure interference`: independent observer, regression, moving average, covariance identity
     #[test]
     fn the_identity_holds_for_any_series(
         steps in prop::collection::vec((1..4_u64, -2_000_000..2_000_000_i64), 2..400),

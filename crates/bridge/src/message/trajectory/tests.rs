@@ -139,6 +139,7 @@ fn a_report_is_a_sentence() {
 }
 
 /// Any bytes either decode to a message that encodes to the same bytes, or are an error.
+// feature(ipc): messages of the ports `control` and `trajectory`
 #[test]
 fn whatever_the_bytes_there_is_a_message_or_an_error() {
     let mut random = 0x0000_0B0E_A7B0_0715_u64;

@@ -205,6 +205,7 @@ mod tests {
         assert!(words(250_000).starts_with("does not, because"), "{}", words(250_000));
     }
 
+    // feature(doctor): `--for` gives a measured verdict with its reasons
     #[test]
     fn the_reasons_are_measured_ones_then_the_worst_findings() {
         let probed = Probed {

@@ -228,6 +228,7 @@ mod tests {
         verdict.split("\nonbeat: ").map(str::to_owned).collect()
     }
 
+    // feature(program): exit codes, from one verdict for program and fault matrix
     #[test]
     fn of_many_that_did_not_end_well_the_rest_is_named() {
         let lost = |position| Finding::LostInTheStop { position, cycles: 7 };

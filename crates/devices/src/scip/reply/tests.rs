@@ -21,6 +21,7 @@ fn with(reply: &[u8], place: usize, byte: u8) -> Vec<u8> {
     reply
 }
 
+// feature(devices): SCIP 2.0 over a (pseudo-)terminal: recorded replies, damage, garbage, unplugging
 #[test]
 fn a_recorded_scan_is_read_range_by_range() {
     let reply = parse(GD).unwrap();
@@ -54,6 +55,7 @@ fn a_recorded_scan_that_was_damaged_is_refused_with_the_line() {
 }
 
 /// The six-bit check character reveals every change of one byte that alters its lowest six bits.
+// feature(devices): SCIP 2.0 over a (pseudo-)terminal: recorded replies, damage, garbage, unplugging
 #[test]
 fn every_changed_byte_of_a_scan_is_noticed() {
     for (place, byte) in GD.iter().enumerate().take(GD.len() - 2).skip(13) {

@@ -87,6 +87,7 @@ fn disabling_walks_down_without_skipping() {
     assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
 }
 
+// feature(cia402): Operation enabled from every state
 #[test]
 fn a_drive_and_this_side_reach_operation_enabled_from_every_state() {
     for holds in [false, true] {
@@ -151,6 +152,7 @@ fn two_cycles_without_input_go_on_and_then_the_position_stands() {
     assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + 2800).target_position, held + 2800);
 }
 
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn without_input_velocities_and_torques_only_fall_after_two_cycles() {
     for (mode, targets) in [(CyclicMode::Velocity, [500, 600]), (CyclicMode::Torque, [50, 60])] {
@@ -173,6 +175,7 @@ fn without_input_velocities_and_torques_only_fall_after_two_cycles() {
     }
 }
 
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn a_stop_is_passed_on_to_a_drive_that_does_not_answer() {
     let after = |requests: &[Request]| {
@@ -267,6 +270,7 @@ fn quick_stop_brakes_to_rest_before_it_is_left() {
     assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
 }
 
+// feature(cia402): faults are reset by request only
 #[test]
 fn a_fault_is_reset_by_request_only_and_the_edge_is_repeated() {
     let mut drive = Drive::new(CyclicMode::Position, STEP);
@@ -322,6 +326,7 @@ fn any_beat() -> impl Strategy<Value = (Option<DriveInput>, DriveCommand)> {
 }
 
 proptest! {
+    // feature(cia402): enabling never jumps
     #[test]
     fn in_csp_the_target_is_the_actual_position_until_and_at_the_enabling_beat(
         beats in prop::collection::vec(any_beat(), 1..60),

@@ -273,6 +273,7 @@ fn way_back(place: f64, velocity: f64) -> Vec<f64> {
     places
 }
 
+// feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
 #[test]
 fn the_wall_is_as_hard_on_the_way_back() {
     // 4 rad/s take 0.9 rad to rest.
@@ -296,6 +297,7 @@ fn lost(bench: &mut Bench, missed: u64, fresh: bool) -> Supervised {
     supervised
 }
 
+// feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
 #[test]
 fn a_way_back_from_an_outage_ends_where_the_axis_is_held_or_disabled_elsewhere() {
     for phase in [AxisPhase::HoldingAt(Radians(-0.9)), AxisPhase::NotEnabled] {
@@ -313,6 +315,7 @@ fn a_way_back_from_an_outage_ends_where_the_axis_is_held_or_disabled_elsewhere()
     }
 }
 
+// feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
 #[test]
 fn a_host_that_stands_still_in_every_cycle_comes_to_rest_and_hears_interlocks_and_the_end() {
     for (interlock, ending) in [
@@ -340,6 +343,7 @@ fn a_host_that_stands_still_in_every_cycle_comes_to_rest_and_hears_interlocks_an
 
 proptest! {
     /// Also from farther away than a step, and from beyond the limit of velocity.
+    // feature(axes): after an outage set-points begin at the axis, or a step towards it, and come to rest within velocity, acceleration, jerk and position limits
     #[test]
     fn a_way_back_begins_at_the_axis_and_comes_to_rest_where_it_would_within_every_limit(
         away in prop_oneof![-0.02..0.02_f64, -0.1..0.5_f64], velocity in -6.0..6.0_f64,
@@ -365,6 +369,7 @@ proptest! {
     }
 
     /// The wall is as hard for an axis that is stopped.
+    // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
     #[test]
     fn no_stop_takes_a_velocity_axis_past_its_limit(
         cycles in 0..50_u64,

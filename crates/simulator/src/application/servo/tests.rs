@@ -179,6 +179,7 @@ fn the_drive_climbs_to_operation_enabled_in_its_own_time_and_does_not_move() {
     assert!(end.statusword.drive_follows_command());
 }
 
+// feature(simulator): servo drive in CSP, CSV, CST on a plant
 #[test]
 fn csp_follows_a_sine_within_bounds() {
     let mut bench = Bench::new(&description());
@@ -204,6 +205,7 @@ fn csp_follows_a_sine_within_bounds() {
     assert!(worst < 700, "{worst} counts off, {} rad", f64::from(worst) / COUNTS * TAU);
 }
 
+// feature(simulator): servo drive in CSP, CSV, CST on a plant
 #[test]
 fn csv_reaches_its_velocity_under_load_and_cst_accelerates() {
     let mut bench = Bench::new(&description());
@@ -228,6 +230,7 @@ fn csv_reaches_its_velocity_under_load_and_cst_accelerates() {
     assert!(after.velocity < before, "{before} then {after:?}");
 }
 
+// feature(simulator): a far target at enabling is a fault, without a move
 #[test]
 fn enabling_with_a_far_target_is_a_following_error_without_a_move() {
     let mut bench = Bench::new(&ServoDescription { initial_position: 1.0, ..description() });

@@ -100,6 +100,7 @@ fn download(
     Ok(())
 }
 
+// feature(simulator): SDO expedited, normal, segmented at every mailbox size
 #[test]
 fn expedited_normal_and_segmented_uploads_at_every_mailbox_size() {
     for limit in LIMITS {
@@ -218,6 +219,7 @@ fn ask(server: &mut CoeServer, request: Information<'_>, limit: usize) -> Result
     }
 }
 
+// feature(simulator): SDO information
 #[test]
 fn the_dictionary_describes_itself_at_every_mailbox_size() {
     for limit in LIMITS {

@@ -153,6 +153,7 @@ fn shown(picture: &Picture, view: View, width: u16, height: u16) -> String {
     lines(terminal.backend().buffer())
 }
 
+// feature(ipc): `onbeat top`
 #[test]
 fn a_driving_robot_at_80_by_24_is_the_golden_picture() {
     let found = shown(&base(), View::default(), 80, 24);
@@ -174,6 +175,7 @@ fn the_other_page_shows_tasks_and_channels() {
     assert!(!found.contains("csv"), "{found}");
 }
 
+// feature(ipc): `onbeat top`
 #[test]
 fn fifty_nine_axes_scroll_to_the_last() {
     let picture = humanoid();
@@ -233,6 +235,7 @@ fn once_shows_every_axis_and_all_that_was_told() {
     assert!(!text.contains("q quit") && text.lines().all(|line| line.chars().count() <= 100), "{text}");
 }
 
+// feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
 fn signals_are_shown_with_their_values_and_old_ones_say_so() {
     use bridge::description::SignalDescription;

@@ -219,6 +219,7 @@ fn any_mode() -> impl Strategy<Value = Option<ModeOfOperation>> {
 }
 
 proptest! {
+    // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
     #[test]
     fn a_search_is_started_only_in_homing_mode_and_no_set_point_gets_in_between(
         beats in prop::collection::vec((any_beat(), any_mode(), any::<bool>(), 0..20_u8), 1..120),

@@ -41,6 +41,7 @@ fn until(bench: &mut Bench, wanted: u16) -> Inputs {
     panic!("bits {wanted:#06x} never show: {:?}", bench.cycle());
 }
 
+// feature(simulator): servo drive homes: methods 17, 18, 33, 34, 35, 37
 #[test]
 fn every_method_finds_its_home_and_positions_count_from_there() {
     let homes = [(17, -1.0), (18, 5.0), (33, 0.0), (34, TAU), (35, 3.0), (37, 3.0)];
