@@ -86,7 +86,7 @@ fn requests_and_answers_cross_and_the_end_of_the_cycle_is_told() {
 }
 
 fn blank() -> Answer {
-    Answer { cycle: 0, axes: vec![AxisAnswer::default(); 2], outputs: Vec::new() }
+    Answer { cycle: 0, axes: vec![AxisAnswer::default(); 2], outputs: vec![None; 3] }
 }
 
 // feature(ipc): one controller process of the same version; what is no answer is refused; a hostile one keeps no wait beyond its time
@@ -126,7 +126,7 @@ fn the_role_has_one_holder_of_the_same_version_where_there_is_one() {
 
 /// The words of an answer region behind the header, and where its first slot's are.
 const CELL: u64 = 64;
-const SLOT_1: u64 = CELL + 8 * (8 + 16);
+const SLOT_1: u64 = CELL + 8 * (8 + 24);
 
 /// Writes words as a program in any language may.
 fn store(file: &OwnedFd, offset: u64, words: &[u64]) {
@@ -142,7 +142,7 @@ fn what_is_no_answer_is_refused_once_with_its_reason() {
     let mut end = builder.controller();
     let (_ends, _door) = builder.open().unwrap();
     let nan = f64::NAN.to_bits();
-    let good = [7, 2, 0, 0, 0, 0, 0, 0, 0x201, 0, 0x201, 0];
+    let good = [7, 2, 3, 0, 0, 0, 0, 0, 0x201, 0, 0x201, 0, 0, 0, 0, 0, 0, 0];
     let with = |index: usize, value: u64| {
         let mut words = good;
         words[index] = value;

@@ -103,7 +103,7 @@ fn collect(text: &str, rows: &mut Vec<Row>) -> Result<(), String> {
                 });
                 rows[place].tests.push(name.to_owned());
             }
-        } else if !waiting.is_empty() && !(line.starts_with('#') || line.starts_with("//")) {
+        } else if !(waiting.is_empty() || line.starts_with('#') || line.starts_with("//")) {
             return Err(format!("line {}: found {line:?}, expected the test of a feature", number + 1));
         }
     }
