@@ -23,6 +23,8 @@ use onbeat_control::{
     Mover, Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
 use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness};
+use runtime::signal::Io;
+use runtime::signal::Signals;
 use testbed::{CountingAllocator, allocations};
 
 #[global_allocator]
@@ -227,7 +229,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
         };
         allocations::watch(true);
         switch.hear(&asked);
-        switch.update(beat, &reports, &mut commands);
+        switch.update(beat, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
         std::hint::black_box(switch.tell());
         allocations::watch(false);
     }

@@ -368,8 +368,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             None => self.signals.govern(governing),
         }
         let (reports, commands) = self.axes.exchange();
-        self.controller.exchange(beat, &mut Io::new(&mut self.signals, reports, commands));
-        self.controller.update(beat, reports, commands);
+        self.controller.update(beat, &mut Io::new(&mut self.signals, reports, commands));
         self.told = self.controller.tell();
         if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
             let quickly = self.course.stops_quickly(self.now());

@@ -14,13 +14,14 @@ use std::time::{Duration, Instant};
 
 use ethercat::main_device::Stage;
 use onbeat_runtime::clock::{Clock, MonotonicClock};
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::disturbance::{
     Counts, Culprit, CycleWatch, Detail, Disturbances, Frame, Kind, Means, Watch,
 };
 use onbeat_runtime::link::{SIMULATED_SYSTEM_CALLS, SimulatedLink};
 use onbeat_runtime::profile::{RealTimeProfile, Scheduling};
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use onbeat_runtime::task::{Job, Settings};
 use support::{Sway, cycle, segment};
@@ -420,8 +421,8 @@ struct Careless {
 }
 
 impl Controller for Careless {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.sway.update(beat, reports, commands);
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.sway.update(beat, io);
         if self.careless && beat.cycle % 10 == 0 {
             looks_into_a_file();
         }
