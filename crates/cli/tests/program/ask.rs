@@ -27,7 +27,11 @@ impl Robot {
         let robot = Self { running, socket };
         let started = Instant::now();
         // In Op, with its axes enabled.
-        while robot.attach().state().read().is_ok_and(|it| it.axes.iter().any(|axis| axis.drive_state != 5))
+        while !robot
+            .attach()
+            .state()
+            .read()
+            .is_ok_and(|it| it.axes.iter().all(|axis| axis.drive_state == 5))
         {
             assert!(started.elapsed() < Duration::from_secs(60), "it is not enabled");
             std::thread::sleep(Duration::from_millis(5));
