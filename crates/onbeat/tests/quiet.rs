@@ -40,7 +40,7 @@ fn no_signal_is_caught_during_a_run_or_after_it() {
     assert_eq!(caught(), before);
 }
 
-/// What a test of this file prints in a process of its own, but for its name and time.
+/// Output of a test of this file in a process of its own, but for its name and time.
 fn printed(test: &str) -> (String, String) {
     let mut child = Command::new(std::env::current_exe().unwrap());
     let output = child.args(["--exact", test, "--ignored", "--nocapture"]).output().unwrap();

@@ -119,7 +119,7 @@ struct Seen {
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
     lost: bool,
-    /// What the first axis was sent in the cycle before.
+    /// Set-point of the first axis in the cycle before.
     sent: f64,
 }
 
@@ -325,7 +325,7 @@ fn a_late_answer_is_taken_in_the_next_cycle_and_counted_and_the_axis_goes_on_mea
     }
 }
 
-/// What takes a process from the axes.
+/// Loss of the process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Gone,

@@ -219,11 +219,11 @@ pub struct Signal {
     pub scaling: Option<Scaling>,
     /// Lowest and highest value of an output, or expected of an input.
     pub range: Option<(f64, f64)>,
-    /// Who writes it.
+    /// Writer.
     pub flow: Flow,
 }
 
-/// Who writes a signal.
+/// Writer of a signal.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Flow {
     /// Its SubDevice.
@@ -234,7 +234,7 @@ pub enum Flow {
     Taken(String),
 }
 
-/// What becomes of an output, in bits of its entry.
+/// Behaviour of an output, in bits of its entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputBehaviour {
     /// Its only setter.

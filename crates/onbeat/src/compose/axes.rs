@@ -31,7 +31,7 @@ pub fn axes(robot: &Robot) -> Vec<AxisConfiguration> {
     robot.axes.iter().map(axis).collect()
 }
 
-/// What stands between the controller and the drive of `axis`.
+/// Supervision between the controller and the drive of `axis`.
 fn supervision(axis: &robot::Axis, cycle: &robot::Cycle) -> Settings {
     Settings {
         mode: axis.mode,

@@ -84,7 +84,7 @@ pub fn seam(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Resu
     Ok(Seam { builder, rules: Rules { signals: Commanded::of(signals), ..rules(robot, mover) }, ports })
 }
 
-/// What those outside are told of `robot`. The ports are for the builder to add, the signals are known in PreOp.
+/// Description of `robot` for other processes. The ports are for the builder to add, the signals are known in PreOp.
 pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
     let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {

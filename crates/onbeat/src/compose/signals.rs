@@ -14,7 +14,7 @@ pub fn signals(robot: &Robot, main_device: &MainDevice) -> Result<Vec<Signal>, E
     Ok(robot.signals(mapping)?)
 }
 
-/// What those outside are told of them.
+/// Descriptions of the signals for other processes.
 pub fn described(robot: &Robot, signals: &[Signal]) -> Vec<SignalDescription> {
     let described = |signal: &Signal| SignalDescription {
         name: signal.name.clone(),

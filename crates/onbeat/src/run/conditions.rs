@@ -18,7 +18,7 @@ pub(super) struct Bus {
 }
 
 impl Bus {
-    /// What a MainDevice in PreOp knows of it.
+    /// Bus of a MainDevice in PreOp.
     pub(super) fn of(main_device: &MainDevice, link: String) -> Self {
         let sub_devices = main_device.sub_devices();
         Self {
@@ -77,7 +77,7 @@ pub(super) fn conditions(robot: &Robot, granted: &Grants, bus: Bus) -> RunCondit
     }
 }
 
-/// What makes the numbers worse than they could be, each with its remedy.
+/// Conditions that make the numbers worse than they could be, each with its remedy.
 fn warnings(machine: &Conditions, granted: &Grants) -> Vec<String> {
     let mut warnings: Vec<String> = granted.refusals().chain(granted.scheduled.note()).collect();
     if !machine.preempt_rt {

@@ -35,17 +35,17 @@ impl Tasks {
         self.watch.iter().for_each(|watch| watch.see(record));
     }
 
-    /// What follows is the stop.
+    /// Ends the measurement: the stop follows.
     pub(super) fn close(&self) {
         self.watch.iter().for_each(CycleWatch::close);
     }
 
-    /// What disturbed each of them, in the order of [`Self::told`]; nothing unless they are watched.
+    /// Disturbances of each of them, in the order of [`Self::told`]; nothing unless they are watched.
     pub(super) fn found(&self) -> Vec<Disturbances> {
         self.watch.as_ref().map(CycleWatch::read).unwrap_or_default()
     }
 
-    /// How each of them stands; the cycle as its summary says.
+    /// State of each of them; the cycle as its summary says.
     pub(super) fn told(&self, summary: &RunSummary) -> Vec<TaskDiagnostics> {
         let cycle = TaskDiagnostics {
             name: "cycle".to_owned(),
@@ -92,7 +92,7 @@ impl TaskBeside {
     }
 }
 
-/// What the kernel has counted of a thread since it started; nothing once it has ended.
+/// Counts of the kernel for a thread since it started; nothing once it has ended.
 fn counted(thread: i32) -> Option<DisturbanceCounts> {
     Counters::read(thread).map(|counted| DisturbanceCounts {
         voluntary_switches: counted.voluntary,

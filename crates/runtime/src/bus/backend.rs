@@ -32,7 +32,7 @@ pub struct BusBackend {
     buffers: Vec<Vec<u8>>,
     /// The one picture, while it is here.
     picture: Option<Box<Picture>>,
-    /// Who waits for it.
+    /// Client that waits for it.
     pictured: Option<Ticket>,
     done: VecDeque<(Ticket, Outcome)>,
 }

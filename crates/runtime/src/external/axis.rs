@@ -86,7 +86,7 @@ impl Course {
         shown(&report, sent)
     }
 
-    /// What the axis is asked in this cycle.
+    /// Command for the axis in this cycle.
     pub(super) fn command(&mut self, cycle: u64, settings: &ExternalAxis, command: &mut AxisCommand) {
         command.request = self.request;
         command.home = std::mem::take(&mut self.home);
@@ -104,7 +104,7 @@ impl Course {
         self.at + self.step * cycle.saturating_sub(self.of) as f64
     }
 
-    /// What was answered is supervision's to judge; a position that went on by itself stays within the limits.
+    /// Supervision judges the answer; a position that went on by itself stays within the limits.
     fn within(&self, at: f64, cycle: u64, settings: &ExternalAxis) -> f64 {
         match settings.position {
             Some((lowest, highest)) if cycle > self.of => {

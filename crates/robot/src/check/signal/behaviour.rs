@@ -1,4 +1,4 @@
-//! What becomes of an output.
+//! Behaviour of an output.
 
 use ethercat::pdo::Direction;
 use toml::Spanned;

@@ -39,7 +39,7 @@ impl Owners {
         Self(owners)
     }
 
-    /// Who writes this output.
+    /// Writer of this output.
     pub(super) fn writer(&self, sub_device: usize, field: PdoField) -> Option<&str> {
         let end = field.bit_offset + field.bit_length;
         let mut owners = self.0.iter();
