@@ -85,7 +85,9 @@ impl Rig {
         let mut words = [0_u64; WORDS];
         (words[0], words[1], words[2]) = (number, AXES as u64, SIGNALS as u64);
         for _ in 0..bytes.next().unwrap_or(0) % 8 {
-            let (Some(word), Some(byte), Some(value)) = (bytes.next(), bytes.next(), bytes.next()) else { break };
+            let (Some(word), Some(byte), Some(value)) = (bytes.next(), bytes.next(), bytes.next()) else {
+                break;
+            };
             words[usize::from(word) % WORDS] ^= u64::from(value) << (byte % 8 * 8);
         }
         let slot = CELL + 64 + number % 4 * STRIDE;

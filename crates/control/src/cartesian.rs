@@ -5,7 +5,8 @@ use ethercat::cia402::Request;
 use motion::kinematics::{Line, LineError, ToolPose};
 use motion::online::Progress;
 use motion::{AxisPhase, Radians, TrajectoryPoint};
-use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::controller::{Asked, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::signal::Io;
 
 use crate::axis::elapsed;
 
@@ -171,7 +172,8 @@ impl Controller for Cartesian {
         self.asked = asked.pose.filter(|_| asked.freshness == Freshness::Fresh);
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         self.refused = None;
         let drives = self.look(reports);
         if drives == Drives::Off {

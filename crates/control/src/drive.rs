@@ -6,7 +6,8 @@ use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::odometry::Odometry;
 use motion::online::{OnlineError, OnlineTwist, TwistLimits};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
-use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::controller::{Asked, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::signal::Io;
 
 use crate::axis::elapsed;
 
@@ -150,7 +151,8 @@ impl Controller for Drive {
         self.wanted = asked.twist.filter(|_| asked.freshness == Freshness::Fresh);
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         self.watch(reports);
         let wheels = || self.wheels.iter().filter_map(|&wheel| reports.get(wheel));
         let ready = wheels().all(|report| match report.feedback.phase {

@@ -3,13 +3,15 @@
 use ethercat::cia402::Request;
 use motion::{AxisPhase, AxisSetpoint};
 use runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use runtime::signal::Io;
 
 /// Enables every axis and keeps it in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hold;
 
 impl Controller for Hold {
-    fn update(&mut self, _: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         for (report, command) in reports.iter().zip(commands) {
             hold(report, command);
         }

@@ -3,7 +3,8 @@
 use ethercat::cia402::Request;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
-use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
+use runtime::controller::{Asked, AxisTarget, Beat, Controller, Freshness, Told};
+use runtime::signal::Io;
 
 use crate::axis::{AxisSettings, elapsed};
 
@@ -59,7 +60,8 @@ impl Controller for JointPosition {
         hear(&self.axes, asked, &mut self.targets);
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         self.motion.advance(elapsed(&beat));
         for index in 0..self.axes.len() {
             let axis = self.axes[index].axis;
@@ -118,7 +120,8 @@ impl Controller for JointVelocity {
         hear(&self.axes, asked, &mut self.targets);
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         self.motion.advance(elapsed(&beat));
         for (index, settings) in self.axes.iter().enumerate() {
             let axis = settings.axis;
@@ -176,7 +179,8 @@ impl Controller for JointEffort {
         }
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         for ((settings, limit), target) in self.axes.iter().zip(&self.targets) {
             let axis = settings.axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {

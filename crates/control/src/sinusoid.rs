@@ -2,7 +2,8 @@
 
 use ethercat::cia402::Request;
 use motion::{AxisPhase, Radians, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint};
-use runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use runtime::controller::{Beat, Controller};
+use runtime::signal::Io;
 
 /// Swings each axis about the position at which it was enabled, and brings it to rest when it stops.
 #[derive(Clone, Debug)]
@@ -32,7 +33,8 @@ impl Sinusoid {
 }
 
 impl Controller for Sinusoid {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let elapsed = Seconds(beat.period.as_secs_f64() * beat.periods as f64);
         for swing in &mut self.swings {
             let axis = swing.settings.axis;

@@ -23,6 +23,8 @@ use onbeat_control::{
     JointVelocity, Member, Mover, Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
 use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness};
+use runtime::signal::Io;
+use runtime::signal::Signals;
 use testbed::{CountingAllocator, allocations};
 
 #[global_allocator]
@@ -255,7 +257,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
         };
         allocations::watch(true);
         switch.hear(&asked);
-        switch.update(beat, &reports, &mut commands);
+        switch.update(beat, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
         let told = std::hint::black_box(switch.tell());
         allocations::watch(false);
         refused += u32::from(told.refused.is_some());

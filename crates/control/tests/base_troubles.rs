@@ -14,6 +14,8 @@ use onbeat_control::{Drive, JointEffort, JointVelocity};
 use proptest::prelude::*;
 use rig::{VELOCITY, settings};
 use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
+use runtime::signal::Io;
+use runtime::signal::Signals;
 
 const RADIUS: f64 = 0.1;
 const TRACK: f64 = 0.4;
@@ -51,7 +53,8 @@ impl<C: Controller> Played<C> {
         };
         for _ in 0..beats {
             self.controller.hear(&self.asked);
-            self.controller.update(beat, &self.reports, &mut self.commands);
+            self.controller
+                .update(beat, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
             for (report, command) in self.reports.iter_mut().zip(&self.commands) {
                 if report.feedback.phase == AxisPhase::Following {
                     report.feedback.velocity = command.setpoint.velocity;

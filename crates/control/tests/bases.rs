@@ -13,6 +13,8 @@ use motion::{
 use onbeat_control::{Drive, Hold, Member, Mover};
 use rig::{Flow, Log, Rig, VELOCITY};
 use runtime::controller::Freshness;
+use runtime::signal::Io;
+use runtime::signal::Signals;
 
 const RADIUS: f64 = 0.2032 / 2.0;
 const TRACK: f64 = 0.42;
@@ -171,7 +173,9 @@ fn a_wheel_that_is_stopped_stops_the_others() {
     }
     let mut commands = [AxisCommand::default(); 2];
     let mut run = |drive: &mut Drive, reports: &[AxisReport], beats: usize| {
-        (0..beats).for_each(|_| drive.update(beat, reports, &mut commands));
+        (0..beats).for_each(|_| {
+            drive.update(beat, &mut Io::new(&mut Signals::default(), reports, &mut commands))
+        });
         commands[1].setpoint.velocity.0
     };
     assert!(run(&mut drive, &reports, 2000) > 2.9);

@@ -19,7 +19,7 @@ impl Controller for Conveyor {
         Ok(())
     }
 
-    fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
         let Some(([start, end, stop], [belt, green, red])) = self.signals else { return };
         // Inputs that do not come stop the belt as the stop input does.
         let runs = io.is_fresh(stop) && !io.get(stop);

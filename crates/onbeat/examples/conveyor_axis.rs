@@ -28,7 +28,7 @@ impl Controller for Conveyor {
         Ok(())
     }
 
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         let (Some([start, end, reset]), Some(lights)) = (self.inputs, self.lights) else { return };
         let Some(belt) = io.axis(0).copied() else { return };
         let runs = belt.stop.is_none() && io.is_fresh(start) && !beat.stopping;

@@ -2,13 +2,14 @@
 //! `cargo run -p onbeat --example own_controller -- examples/six-axis.toml [INTERFACE]`; Enter stops it in order.
 
 use onbeat::motion::{Hertz, Radians, Seconds, SmoothSinusoid};
-use onbeat::{AxisCommand, AxisPhase, AxisReport, Beat, Controller, Error, Request, Robot, StopHandle};
+use onbeat::{AxisPhase, Beat, Controller, Error, Io, Request, Robot, StopHandle};
 
 /// Movement of each axis, its time, and the pace of that time: it slows down to a stop.
 pub(crate) struct Nod(pub(crate) Vec<Option<(SmoothSinusoid, Seconds, f64)>>);
 
 impl Controller for Nod {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let elapsed = Seconds(beat.period.as_secs_f64() * beat.periods as f64);
         for ((nod, report), command) in self.0.iter_mut().zip(reports).zip(commands) {
             command.request = Request::Enable;

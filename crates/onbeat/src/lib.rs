@@ -24,7 +24,7 @@
 //!     }
 //!
 //!     // In every cycle: no allocation, no lock, no system call.
-//!     fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
+//!     fn update(&mut self, _: Beat, io: &mut Io<'_>) {
 //!         if let Some((button, lamp)) = self.signals {
 //!             io.set(lamp, io.is_fresh(button) && io.get(button));
 //!         }

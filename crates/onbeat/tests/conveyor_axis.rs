@@ -31,12 +31,12 @@ impl Controller for Operator {
         self.conveyor.init(signals)
     }
 
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         let report = *io.axis(0).unwrap();
         self.cycles += u64::from(report.was_enabled);
         io.set_all(self.buttons.unwrap(), PRESSED.map(|pressed| pressed.contains(&self.cycles)));
         self.seen.send((self.cycles, report)).unwrap();
-        self.conveyor.exchange(beat, io);
+        self.conveyor.update(beat, io);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onbeat::{AxisCommand, AxisReport, Beat, Controller, Request, Robot};
+use onbeat::{Beat, Controller, Io, Request, Robot};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/own_controller.rs"]
@@ -35,7 +35,8 @@ fn the_example_nods_without_a_working_counter_error() {
 struct Idle(Arc<AtomicU64>);
 
 impl Controller for Idle {
-    fn update(&mut self, _: Beat, _: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+        let commands = io.commands();
         commands.iter_mut().for_each(|command| command.request = Request::Disable);
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -63,8 +64,8 @@ fn a_controller_gets_the_ports_of_the_seam_once() {
 fn the_controllers_of_the_robot_file_can_be_wrapped() {
     struct Wrapped<C>(C);
     impl<C: Controller> Controller for Wrapped<C> {
-        fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-            self.0.update(beat, reports, commands);
+        fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+            self.0.update(beat, io);
         }
     }
     let robot = six_axis().without_seam().cycles(300);

@@ -24,7 +24,7 @@ struct Looks {
 }
 
 impl Controller for Looks {
-    fn exchange(&mut self, _: Beat, _: &mut Io<'_>) {
+    fn update(&mut self, _: Beat, _: &mut Io<'_>) {
         self.cycles += 1;
         if self.cycles % 100 == 0 {
             assert_eq!(caught(), self.before);

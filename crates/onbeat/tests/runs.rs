@@ -157,12 +157,8 @@ fn files_that_were_asked_for_are_in_the_summary() {
 fn a_run_that_did_not_go_as_it_should_has_findings() {
     struct Enables;
     impl Controller for Enables {
-        fn update(
-            &mut self,
-            _: onbeat::Beat,
-            _: &[onbeat::AxisReport],
-            commands: &mut [onbeat::AxisCommand],
-        ) {
+        fn update(&mut self, _: onbeat::Beat, io: &mut onbeat::Io<'_>) {
+            let commands = io.commands();
             commands.iter_mut().for_each(|command| command.request = onbeat::Request::Enable);
         }
     }
@@ -210,7 +206,7 @@ impl Reporter for Notices {
 fn a_controller_that_panics_ends_the_run_with_an_error() {
     struct Panics;
     impl Controller for Panics {
-        fn exchange(&mut self, _: onbeat::Beat, _: &mut onbeat::Io<'_>) {
+        fn update(&mut self, _: onbeat::Beat, _: &mut onbeat::Io<'_>) {
             std::panic::resume_unwind(Box::new("out of its depth"));
         }
     }

@@ -333,7 +333,7 @@ fn what_cannot_be_is_named_with_its_place() {
         ),
         (
             signal(&format!("{}\nelements = 2", lamp.replace("= 1", "= 3"))),
-            "signal \"it[1]\" on the output 0x7030:01 \"Output\" (1 bit), which the brake of axis \"spindle\" writes",
+            "signal \"it[0]\" on the output 0x7020:01 \"Output\" (1 bit), which signal \"lamp red\" writes",
         ),
         (
             format!(

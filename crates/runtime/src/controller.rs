@@ -15,16 +15,6 @@ use crate::signal::{Io, SignalError, Signals};
 ///
 /// `update` runs on the real-time path: it neither allocates, locks, waits nor logs.
 pub trait Controller: Send {
-    /// One beat. `commands` hold what was asked on the last beat, in the axes' order; at the start every axis
-    /// is asked to stay disabled.
-    ///
-    /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that position. Once
-    /// [`Beat::stopping`] is set the controller brings its set-points to rest by its own profile; when all
-    /// have stood still for a while the drives are disabled.
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        let _ = (beat, reports, commands);
-    }
-
     /// Finds the signals it works with, by name and type; called once, before the first cycle.
     ///
     /// # Errors
@@ -34,9 +24,13 @@ pub trait Controller: Send {
         Ok(())
     }
 
-    /// Reads and sets signals, and moves the axes, once a cycle, just before `update`: a controller has either or both. On
-    /// the real-time path, as `update`.
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+    /// One cycle: reads and sets signals, and moves the axes. The commands of the axes are those of the cycle before; at the
+    /// start every axis is to stay disabled.
+    ///
+    /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that position. Once
+    /// [`Beat::stopping`] is set the controller brings its set-points to rest by its own profile; when all
+    /// have stood still for a while the drives are disabled.
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         let _ = (beat, io);
     }
 
@@ -52,16 +46,12 @@ pub trait Controller: Send {
 }
 
 impl<T: Controller + ?Sized> Controller for Box<T> {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        (**self).update(beat, reports, commands);
-    }
-
     fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
         (**self).init(signals)
     }
 
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
-        (**self).exchange(beat, io);
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        (**self).update(beat, io);
     }
 
     fn hear(&mut self, asked: &Asked) {

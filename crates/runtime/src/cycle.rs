@@ -75,6 +75,7 @@ pub struct Cycle<L, C> {
     status: Status,
     /// As it was in the last cycle before the stop.
     before_stop: Status,
+    controller_lost: bool,
     /// As it was when Init was asked for.
     before_init: Status,
     course: Course,
@@ -126,6 +127,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             record: CycleRecord::begin(0, 0, 0),
             status: Status::initial(sub_devices, axes.len()),
             before_stop: Status::initial(sub_devices, axes.len()),
+            controller_lost: false,
             before_init: Status::initial(sub_devices, axes.len()),
             course: Course::Running,
             seam: None,
@@ -224,6 +226,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             beats_in_op: self.beats_in_op,
             status: self.status,
             before_stop: self.before_stop,
+            controller_lost: self.controller_lost,
             before_init: self.before_init,
             signal_counters: self.signals.counters(),
             signals: self.signals.into_before_stop(),
@@ -331,6 +334,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.course = before.step(self.now(), situation);
         if before == Course::Running && self.course.stops() {
             self.before_stop.copy_from(&self.status);
+            self.controller_lost = self.told.lost;
             self.signals.keep();
         }
         if matches!(self.course, Course::ToInit { .. }) && before != self.course {
@@ -364,8 +368,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             None => self.signals.govern(governing),
         }
         let (reports, commands) = self.axes.exchange();
-        self.controller.exchange(beat, &mut Io::new(&mut self.signals, reports, commands));
-        self.controller.update(beat, reports, commands);
+        self.controller.update(beat, &mut Io::new(&mut self.signals, reports, commands));
         self.told = self.controller.tell();
         if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
             let quickly = self.course.stops_quickly(self.now());
@@ -526,6 +529,8 @@ pub struct Ended<L> {
     pub status: Status,
     /// How the last cycle before the stop stood.
     pub before_stop: Status,
+    /// True if the controller process gave no answers then.
+    pub controller_lost: bool,
     /// How things stood at the end of the stop, when Init was asked for.
     pub before_init: Status,
     /// Signals, with their values in the last cycle before the stop.

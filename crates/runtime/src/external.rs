@@ -22,7 +22,7 @@ use ethercat::time::Instant;
 use types::Value;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::controller::{AxisCommand, AxisReport, Beat, Controller, Told};
+use crate::controller::{Beat, Controller, Told};
 use crate::signal::{Io, SignalError, SignalState, Signals};
 use axis::Course;
 
@@ -265,7 +265,7 @@ impl<R: Remote> External<R> {
     }
 
     /// Inputs of this cycle.
-    fn fill(&mut self, beat: Beat, io: &Io<'_>) {
+    fn fill(&mut self, beat: Beat, io: &mut Io<'_>) {
         // The first call, and the first after another controller: set-points begin anew.
         let enters = self.called.replace(beat.cycle) != beat.cycle.checked_sub(beat.periods);
         let request = &mut self.request;
@@ -275,7 +275,8 @@ impl<R: Remote> External<R> {
         request.period_ns = u64::try_from(beat.period.as_nanos()).unwrap_or(u64::MAX);
         request.periods = beat.periods;
         request.stopping = beat.stopping;
-        let reports = io.axes().iter().zip(io.commands());
+        let (reports, commands) = io.split();
+        let reports = reports.iter().zip(&*commands);
         let settings = self.settings.axes.iter();
         for ((course, settings), ((report, command), axis)) in
             self.axes.iter_mut().zip(settings).zip(reports.zip(&mut request.axes))
@@ -335,7 +336,7 @@ impl<R: Remote> Controller for External<R> {
         Ok(())
     }
 
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         self.fill(beat, io);
         let deadline = beat.release + self.settings.deadline;
         let served = self.serve(beat.cycle, deadline);
@@ -352,10 +353,9 @@ impl<R: Remote> Controller for External<R> {
                 }
             }
         }
-    }
-
-    fn update(&mut self, beat: Beat, _: &[AxisReport], commands: &mut [AxisCommand]) {
-        for ((course, settings), command) in self.axes.iter_mut().zip(&self.settings.axes).zip(commands) {
+        for ((course, settings), command) in
+            self.axes.iter_mut().zip(&self.settings.axes).zip(io.commands())
+        {
             if let Some(settings) = settings {
                 course.command(beat.cycle, settings, command);
             }

@@ -66,6 +66,8 @@ pub enum Finding {
         /// Why.
         reason: StopReason,
     },
+    /// The controller process was gone, or gave no answers, when the stop began, and axes had been stopped for that.
+    ControllerLost,
     /// An axis was asked to be enabled, answered, and was not enabled.
     NotEnabled {
         /// Place of the axis.
@@ -156,6 +158,7 @@ impl Finding {
             Self::Overrun { .. } | Self::BusFailed { in_op: false, .. } => COULD_NOT_RUN,
             Self::AxisInFault { .. }
             | Self::AxisStopped { .. }
+            | Self::ControllerLost
             | Self::NotEnabled { .. }
             | Self::NotDisabled { .. } => AXIS,
             Self::BusFailed { .. }
@@ -188,7 +191,11 @@ impl<L> Ended<L> {
         if !in_op && failed.is_some() {
             return failed.into_iter().collect();
         }
-        let axes = (0..self.before_stop.axes.len()).filter_map(|axis| self.axis(axis, circumstances));
+        let reports = &self.before_stop.axes;
+        // A controller that has disabled its axes may go.
+        let stopped = reports.is_empty() || reports.iter().any(|it| it.stop == Some(StopReason::Stale));
+        let controller = (self.controller_lost && stopped).then_some(Finding::ControllerLost);
+        let axes = (0..reports.len()).filter_map(|axis| self.axis(axis, circumstances));
         // Those without process data stay in Op.
         let silent = self.before_stop.sub_devices.iter().filter(|it| !it.exchanges);
         let all_out = silent.clone().count() > 0 && silent.clone().all(SubDeviceStatus::is_outside_op);
@@ -197,7 +204,14 @@ impl<L> Ended<L> {
             sub_device(&self.before_stop, position, circumstances.period)
                 .or_else(|| self.lost_in_the_stop(position))
         });
-        overrun.into_iter().chain(failed).chain(axes).chain(lost).chain(sub_devices).collect()
+        overrun
+            .into_iter()
+            .chain(failed)
+            .chain(controller)
+            .chain(axes)
+            .chain(lost)
+            .chain(sub_devices)
+            .collect()
     }
 
     fn axis(&self, axis: usize, circumstances: Circumstances) -> Option<Finding> {
@@ -296,6 +310,7 @@ mod tests {
             stopped_by_overrun: None,
             lost: None,
             overruns: Overruns::default(),
+            controller_lost: false,
             beats_in_op: 1,
             status: status(last),
             before_stop: status(before_stop),

@@ -15,7 +15,7 @@ use ethercat::cia402::State;
 use ethercat::pdo::PdoField;
 use onbeat_runtime::bus::{self, BusBackend, Guard};
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
+use onbeat_runtime::controller::{Asked, Beat, Controller, Told};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
 use onbeat_runtime::signal::{Input, Io, SignalError, Signals};
@@ -51,12 +51,6 @@ impl Controller for Watching {
         Ok(())
     }
 
-    fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
-        if let Some(word) = self.word {
-            std::hint::black_box((io.get(word), io.is_fresh(word)));
-        }
-    }
-
     fn hear(&mut self, asked: &Asked) {
         self.servant.hear(asked);
     }
@@ -65,9 +59,12 @@ impl Controller for Watching {
         self.servant.tell()
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.servant.update(beat, reports, commands);
-        let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        if let Some(word) = self.word {
+            std::hint::black_box((io.get(word), io.is_fresh(word)));
+        }
+        self.servant.update(beat, io);
+        let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
         if enabled && !beat.stopping {
             allocations::watch(true);
             let watched = self.beats.fetch_add(1, Ordering::Relaxed);

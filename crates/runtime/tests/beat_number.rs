@@ -11,10 +11,11 @@ use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Beat, Controller};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::link::Link;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::NoApplication;
 use simulator::application::digital::{DigitalOutputs, Wires};
@@ -65,7 +66,7 @@ impl Link for Observed {
 struct Nothing;
 
 impl Controller for Nothing {
-    fn update(&mut self, _: Beat, _: &[AxisReport], _: &mut [AxisCommand]) {}
+    fn update(&mut self, _: Beat, _: &mut Io<'_>) {}
 }
 
 /// The cycle up to its first beat, and what it tells the outputs.

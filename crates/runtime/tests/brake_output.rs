@@ -16,6 +16,7 @@ use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::VirtualClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport};
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::signal::Io;
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::{digital_outputs, with_coe};
@@ -219,12 +220,8 @@ struct Holds {
 }
 
 impl onbeat_runtime::controller::Controller for Holds {
-    fn update(
-        &mut self,
-        _: onbeat_runtime::controller::Beat,
-        reports: &[AxisReport],
-        commands: &mut [AxisCommand],
-    ) {
+    fn update(&mut self, _: onbeat_runtime::controller::Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         self.cycles += u64::from(reports[0].state == Some(State::OperationEnabled) || self.cycles > 0);
         commands[0].request = Request::Enable;
         if let AxisPhase::HoldingAt(position) = reports[0].feedback.phase {

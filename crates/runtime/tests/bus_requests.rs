@@ -14,9 +14,10 @@ use std::time::Duration;
 use bridge::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
 use onbeat_runtime::bus::{self, BusBackend, Guard};
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_runtime::link::{DirectLink, Link};
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::Segment;
 use simulator::application::servo::SIMULATION;
@@ -75,8 +76,8 @@ struct Visited<F> {
 }
 
 impl<F: FnMut(u64, &mut BusBackend) + Send> Controller for Visited<F> {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.servant.update(beat, reports, commands);
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.servant.update(beat, io);
         self.cycle.store(beat.cycle, Ordering::Relaxed);
         self.backend = self.backend.take().or_else(|| self.hand_over.try_recv().ok());
         if let Some(backend) = self.backend.as_mut().filter(|_| !beat.stopping) {

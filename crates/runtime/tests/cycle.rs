@@ -8,10 +8,11 @@ use std::time::Duration;
 use ethercat::cia402::State;
 use ethercat::main_device::Stage;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, FaultRates, Faults, Faulty};
 use onbeat_runtime::observer::Happening;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use support::{PERIOD, Sway, cycle, segment};
 use timing::CycleRecord;
@@ -32,9 +33,9 @@ struct Watched {
 }
 
 impl Controller for Watched {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        (self.see)(reports);
-        self.sway.update(beat, reports, commands);
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        (self.see)(io.axes());
+        self.sway.update(beat, io);
     }
 }
 

@@ -133,20 +133,16 @@ struct Watched<C> {
 }
 
 impl<C: Controller> Controller for Watched<C> {
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.controller.exchange(beat, io);
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.controller.update(beat, io);
         self.done = self.clock.now();
-    }
-
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.controller.update(beat, reports, commands);
         let _ = self.seen.send(Seen {
             cycle: beat.cycle,
             stopping: beat.stopping,
             deadline: beat.release + DEADLINE,
             done: self.done,
-            reports: reports.to_vec(),
-            commands: commands.to_vec(),
+            reports: io.axes().to_vec(),
+            commands: io.commands().to_vec(),
             lost: self.controller.tell().lost,
             sent: self.state.read().map_or(0.0, |state| state.axes[0].target_position),
         });

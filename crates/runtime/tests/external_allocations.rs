@@ -10,7 +10,7 @@ use std::time::Duration;
 use bridge::attach::Attachment;
 use ethercat::cia402::State;
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller, Told};
+use onbeat_runtime::controller::{Beat, Controller, Told};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::external::External;
 use onbeat_runtime::link::SimulatedLink;
@@ -41,13 +41,9 @@ struct Watching<C> {
 }
 
 impl<C: Controller> Controller for Watching<C> {
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.controller.exchange(beat, io);
-    }
-
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.controller.update(beat, reports, commands);
-        let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.controller.update(beat, io);
+        let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
         if enabled && !beat.stopping {
             allocations::watch(true);
             let watched = BEATS.fetch_add(1, Ordering::Relaxed);

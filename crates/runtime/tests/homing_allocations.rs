@@ -14,9 +14,10 @@ use motion::homing::Homing;
 use motion::{AxisPhase, Radians, Seconds};
 use onbeat_runtime::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::SimulatedLink;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::digital::{DigitalOutputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
@@ -59,7 +60,8 @@ struct Homing37 {
 }
 
 impl Controller for Homing37 {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let (report, command) = (&reports[0], &mut commands[0]);
         command.request = Request::Enable;
         if let AxisPhase::HoldingAt(position) = report.feedback.phase {

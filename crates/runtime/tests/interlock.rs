@@ -12,12 +12,13 @@ use ethercat::sii::Identity;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::interlock::check;
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::link::Link;
 use onbeat_runtime::observer::Happening;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::digital::{DigitalInputs, Wires};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
@@ -122,7 +123,8 @@ struct Steady {
 }
 
 impl Controller for Steady {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         // Cycles count from when the second axis, which no interlock holds, is enabled.
         self.cycles += u64::from(reports[1].state == Some(State::OperationEnabled) || self.cycles > 0);
         for (_, act) in self.acts.iter().filter(|(at, _)| *at == self.cycles) {
@@ -311,7 +313,8 @@ struct Homes {
 }
 
 impl Controller for Homes {
-    fn update(&mut self, _: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         self.cycles += u64::from(enabled(&reports[0]) || self.cycles > 0);
         commands[0].request = Request::Enable;
         if let AxisPhase::HoldingAt(position) = reports[0].feedback.phase {

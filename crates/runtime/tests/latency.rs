@@ -14,9 +14,10 @@ use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
 use motion::{AxisPhase, Radians};
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
@@ -92,7 +93,8 @@ struct Follow {
 }
 
 impl Controller for Follow {
-    fn update(&mut self, _beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, _beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         for (report, command) in reports.iter().zip(commands) {
             command.request = Request::Enable;
             if let AxisPhase::HoldingAt(Radians(position)) = report.feedback.phase {

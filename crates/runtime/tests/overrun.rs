@@ -9,10 +9,11 @@ use std::time::Duration;
 use ethercat::cia402::State;
 use ethercat::main_device::Stage;
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::pacer::OverrunPolicy;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::Segment;
 use support::{PERIOD, Sway, cycle, segment};
@@ -29,16 +30,16 @@ struct Stumbling {
 }
 
 impl Controller for Stumbling {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.sway.update(beat, reports, commands);
-        if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) && !beat.stopping {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.sway.update(beat, io);
+        if io.axes().iter().all(|report| report.state == Some(State::OperationEnabled)) && !beat.stopping {
             self.enabled += 1;
             if self.enabled == 100 {
                 self.clock.advance(PERIOD * 7 / 2);
             }
         }
-        let positions = reports.iter().map(|report| report.feedback.position.0).collect();
-        let fresh = reports.iter().all(|report| report.feedback.fresh);
+        let positions = io.axes().iter().map(|report| report.feedback.position.0).collect();
+        let fresh = io.axes().iter().all(|report| report.feedback.fresh);
         let _ = self.tell.send((beat.cycle, positions, fresh));
     }
 }
@@ -124,8 +125,8 @@ fn an_overrun_on_the_way_to_op_is_counted_only() {
     /// Stumbles before anything is enabled.
     struct Early(Sway, VirtualClock, u64);
     impl Controller for Early {
-        fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-            self.0.update(beat, reports, commands);
+        fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+            self.0.update(beat, io);
             self.2 += 1;
             if self.2 == 3 {
                 self.1.advance(PERIOD * 2);

@@ -14,9 +14,10 @@ use motion::supervision::{Limits, OnStale, Outage, Settings};
 use motion::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
-use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
+use onbeat_runtime::controller::{Asked, Beat, Controller, Told};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use support::{PERIOD, SeamFolder, Servant, axes, cycle_of, rules, seam, segment_in};
 
@@ -64,8 +65,8 @@ impl Controller for Visited {
         self.servant.hear(asked);
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.servant.update(beat, reports, commands);
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.servant.update(beat, io);
         let Ok(state) = self.visit.attachment.state().read() else { return };
         let enabled = state.axes.iter().all(|axis| axis.drive_state == ENABLED);
         self.visit.beats += u64::from(enabled || self.visit.beats > 0);

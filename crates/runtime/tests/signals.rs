@@ -243,7 +243,7 @@ impl<S: FnMut(&mut Stage<'_, '_>) + Send> Controller for Scripted<S> {
         Ok(())
     }
 
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         let handles = self.handles.unwrap();
         self.in_op += u64::from(io.is_taken(handles.lamps[1]) || self.in_op > 0);
         let Self { switches, act, in_op, .. } = self;
@@ -517,7 +517,7 @@ impl Controller for Arrays {
         Ok(())
     }
 
-    fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
         io.set_all(self.lamps.unwrap(), [false, true]);
         self.seen.send(io.get_all(self.levels.unwrap())).unwrap();
     }
@@ -625,7 +625,7 @@ impl Controller for Mover {
         Ok(())
     }
 
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         let report = *io.axis(0).unwrap();
         let command = io.command(0).unwrap();
         command.request = if beat.stopping { Request::Disable } else { Request::Enable };

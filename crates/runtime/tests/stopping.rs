@@ -12,10 +12,11 @@ use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::observer::Happening;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, Taken, default_mapping};
 use simulator::application::sii::with_coe;
@@ -47,7 +48,8 @@ struct Deaf {
 }
 
 impl Controller for Deaf {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let (report, command) = (&reports[0], &mut commands[0]);
         if self.heeds && beat.stopping {
             self.velocity = (self.velocity - 0.03).max(0.0);

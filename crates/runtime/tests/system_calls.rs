@@ -12,7 +12,7 @@ use bridge::attach::Attachment;
 use bridge::controller::CycleEnd;
 use ethercat::cia402::State;
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Told};
+use onbeat_runtime::controller::{Asked, Beat, Controller, Told};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::external::External;
 use onbeat_runtime::link::{PacketLink, SimulatedLink};
@@ -115,13 +115,9 @@ struct MarkingExternal {
 }
 
 impl Controller for MarkingExternal {
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.external.exchange(beat, io);
-    }
-
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.external.update(beat, reports, commands);
-        if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.external.update(beat, io);
+        if io.axes().iter().all(|report| report.state == Some(State::OperationEnabled)) {
             if self.cycles == 0 || self.cycles == BEATS {
                 strace::mark();
             }
@@ -149,9 +145,9 @@ impl Controller for Marking {
         self.servant.tell()
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
-        self.servant.update(beat, reports, commands);
-        if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        self.servant.update(beat, io);
+        if io.axes().iter().all(|report| report.state == Some(State::OperationEnabled)) {
             if self.enabled == 0 || self.enabled == BEATS {
                 strace::mark();
             }

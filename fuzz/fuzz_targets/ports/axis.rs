@@ -2,7 +2,7 @@
 
 use ethercat::cia402::{CyclicMode, Request, State};
 use motion::supervision::{
-    Ending, FollowingErrorLimit, Intervention, Limits, Mode, OnStale, Outage, Seen, Settings, StopReason,
+    Ending, FollowingErrorLimit, Intervention, Limits, OnStale, Outage, Seen, Settings, StopReason,
     Supervised, Supervisor,
 };
 use motion::{
@@ -55,11 +55,10 @@ pub(crate) struct Axis {
 
 impl Axis {
     pub(crate) fn new(mode: CyclicMode) -> Self {
-        let supervised = if mode == CyclicMode::Position { Mode::Position } else { Mode::Velocity };
         let settings = Settings {
-            mode: supervised,
+            mode,
             limits: Limits {
-                position: (supervised == Mode::Position)
+                position: (mode == CyclicMode::Position)
                     .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
                 velocity: RadiansPerSecond(VELOCITY),
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
@@ -68,7 +67,7 @@ impl Axis {
                 step: Radians(2.0 * VELOCITY * PERIOD.as_secs_f64()),
             },
             following_error: Some(FollowingErrorLimit { distance: Radians(0.5), patience: Seconds(0.05) }),
-            on_stale: OnStale::RampToZero,
+            on_stale: OnStale::Ramp,
             outage: Outage::default(),
         };
         let supervisor = Supervisor::new(settings, Seconds(PERIOD.as_secs_f64())).expect("settings");

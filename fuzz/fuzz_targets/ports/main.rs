@@ -24,6 +24,7 @@ use onbeat_control::{
     TrajectorySettings,
 };
 use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
+use runtime::signal::{Io, Signals};
 
 use axis::{Axis, VELOCITY};
 use events::{Event, Events};
@@ -94,7 +95,7 @@ impl Robot {
                 stopping: self.stopping,
             };
             self.switch.hear(&self.asked);
-            self.switch.update(beat, &reports, &mut self.commands);
+            self.switch.update(beat, &mut Io::new(&mut Signals::default(), &reports, &mut self.commands));
             let elapsed = Seconds(PERIOD.as_secs_f64() * periods as f64);
             for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
                 axis.take(elapsed, command, if self.stopping { Ending::Asked } else { Ending::No });

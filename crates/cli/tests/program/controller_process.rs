@@ -132,7 +132,9 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
     });
     let ran = program.finish();
     process.join().expect("the controller");
-    let end = ran.json();
+    assert_eq!(ran.code, Some(3), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the controller process was gone"), "{}", ran.stderr);
+    let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert!(end["controller"]["stops"].as_u64() >= Some(1), "{end}");
     assert!(end["axes"][0]["stop"].as_str().is_some_and(|stop| stop.contains("stale")), "{end}");
     assert_eq!(end["sub_devices"][0]["state"], "Op");

@@ -276,17 +276,11 @@ impl Controller for Switch {
         self.members.iter_mut().try_for_each(|member| member.controller().init(signals))
     }
 
-    fn exchange(&mut self, beat: Beat, io: &mut Io<'_>) {
-        if let Some(member) = self.members.get_mut(self.active) {
-            member.controller().exchange(beat, io);
-        }
-    }
-
     fn hear(&mut self, asked: &Asked) {
         self.heard.clone_from(asked);
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         if !std::mem::replace(&mut self.bound, true) {
             self.control.iter_mut().chain(&mut self.trajectory).for_each(|port| port.bind());
         }
@@ -295,8 +289,8 @@ impl Controller for Switch {
                 self.reply(job.id, Err(Refusal::Stopping));
             }
         }
-        self.take_requests(&beat, commands);
-        self.show(reports);
+        self.take_requests(&beat, io.commands());
+        self.show(io.axes());
         self.listen();
         let resting = self.job.is_some_and(|job| job.doing.brings_to_rest());
         let told = Beat { stopping: beat.stopping || resting, ..beat };
@@ -311,20 +305,20 @@ impl Controller for Switch {
             }
             // The active controller updates its own odometry.
             if index != *active {
-                drive.watch(reports);
+                drive.watch(io.axes());
             }
         }
         if let Some(member) = members.get_mut(*active) {
-            for (axis, (report, command)) in shown.iter().zip(commands.iter_mut()).enumerate() {
+            for (axis, (report, command)) in shown.iter().zip(io.commands().iter_mut()).enumerate() {
                 if !member.moves(axis) {
                     hold(report, command);
                 }
             }
-            member.controller().update(told, shown, commands);
+            member.controller().update(told, &mut io.with_axes(shown));
         }
-        self.request(commands);
-        self.watch_standing(commands);
-        self.pursue(elapsed(&beat), reports);
+        self.request(io.commands());
+        self.watch_standing(io.commands());
+        self.pursue(elapsed(&beat), io.axes());
         self.send_reports();
     }
 

@@ -17,7 +17,8 @@ use bridge::state::TrajectoryStatus;
 use ethercat::cia402::Request;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation};
 use motion::{AxisPhase, Radians, Seconds, TrajectoryPoint};
-use runtime::controller::{AxisCommand, AxisReport, Beat, Controller, Told};
+use runtime::controller::{AxisReport, Beat, Controller, Told};
+use runtime::signal::Io;
 
 use self::program::{Program, Refused};
 use self::spline::Segment;
@@ -426,7 +427,8 @@ impl JointTrajectory {
 }
 
 impl Controller for JointTrajectory {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let release_ns = beat.release.as_nanos();
         self.look(reports);
         if beat.stopping && !self.stopping {

@@ -7,6 +7,8 @@ use ethercat::time::Instant;
 use motion::{AxisPhase, Radians, RadiansPerSecond};
 use onbeat_control::{HomedBy, Member, Switch, SwitchAxis};
 use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
+use runtime::signal::Io;
+use runtime::signal::Signals;
 
 use super::ports::Pipe;
 use super::{BEAT, PERIOD, VELOCITY};
@@ -96,7 +98,8 @@ impl Bench {
                 stopping: self.stopping,
             };
             self.switch.hear(&self.asked);
-            self.switch.update(beat, &self.reports, &mut self.commands);
+            self.switch
+                .update(beat, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
             self.replies.extend(self.requests.taken_replies());
             self.trajectory.extend(self.orders.taken_reports());
             self.positions.push(self.commands.iter().map(|command| command.setpoint.position.0).collect());

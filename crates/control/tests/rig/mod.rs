@@ -28,9 +28,10 @@ use onbeat_control::{AxisSettings, HomedBy, Member, Switch, SwitchAxis};
 use runtime::axis::AxisConfiguration;
 use runtime::bring_up::Pump;
 use runtime::clock::VirtualClock;
-use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
+use runtime::controller::{Asked, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
 use runtime::cycle::{Cycle, CycleConfiguration};
 use runtime::link::DirectLink;
+use runtime::signal::Io;
 use runtime::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
@@ -326,13 +327,13 @@ struct Staged {
 }
 
 impl Controller for Staged {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         let world = &mut self.world;
-        world.reports = reports.to_vec();
+        world.reports = io.axes().to_vec();
         world.now_ns = beat.release.as_nanos();
         world.replies.extend(world.requests.taken_replies());
         world.trajectory.extend(world.orders.taken_reports());
-        let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
+        let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
         let begun = enabled || world.beats > 0 || !self.switch.tell().control.enabled;
         world.beats += u64::from(begun);
         if begun && !self.over {
@@ -343,9 +344,9 @@ impl Controller for Staged {
             }
         }
         self.switch.hear(&world.asked);
-        self.switch.update(beat, reports, commands);
+        self.switch.update(beat, io);
         world.told = self.switch.tell();
-        world.setpoints = commands.iter().map(|command| command.setpoint).collect();
+        world.setpoints = io.commands().iter().map(|command| command.setpoint).collect();
         if begun && !beat.stopping {
             let mut log = self.log.lock().unwrap();
             log.beats.push(Seen {

@@ -228,7 +228,7 @@ impl Controller for Echo {
         Ok(())
     }
 
-    fn exchange(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
         if let (Some(input), Some(output)) = (self.input, self.output) {
             let level = io.get(input);
             note_change(&self.shared, &mut self.last, level.into());

@@ -10,8 +10,9 @@ use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
 use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 use runtime::clock::{Clock, MonotonicClock};
-use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::controller::{Asked, Beat, Controller, Freshness, Told};
 use runtime::pacer::Grid;
+use runtime::signal::Io;
 
 use super::course::Course;
 use super::log::{Log, Row};
@@ -99,14 +100,14 @@ impl<C: Controller> AllInOne<C> {
 }
 
 impl<C: Controller> Controller for AllInOne<C> {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
         let Told { pose, twist, .. } = self.controller.tell();
         if let Some(asked) = self.pilot.step(beat.release.as_nanos(), pose, twist) {
             self.asked.freshness = Freshness::Fresh;
             self.asked.twist = Some(asked);
         }
         self.controller.hear(&self.asked);
-        self.controller.update(beat, reports, commands);
+        self.controller.update(beat, io);
     }
 
     fn tell(&self) -> Told {

@@ -3,8 +3,6 @@
 use types::Value;
 use types::signal::Flow;
 
-use crate::controller::AxisCommand;
-
 use super::{Io, SignalState, Signals};
 
 impl Signals {
@@ -21,11 +19,6 @@ impl Io<'_> {
     /// Values, in the order of the signals.
     pub(crate) fn signals(&self) -> impl Iterator<Item = SignalState> + '_ {
         self.signals.states()
-    }
-
-    /// Commands of all axes as of the cycle before.
-    pub(crate) fn commands(&self) -> &[AxisCommand] {
-        self.commands
     }
 
     /// Sets the output at this place, as [`Io::set`] does.

@@ -8,11 +8,13 @@ use crate::controller::{AxisCommand, AxisReport, Freshness};
 pub struct Io<'a> {
     pub(super) signals: &'a mut Signals,
     reports: &'a [AxisReport],
-    pub(super) commands: &'a mut [AxisCommand],
+    commands: &'a mut [AxisCommand],
 }
 
 impl<'a> Io<'a> {
-    pub(crate) fn new(
+    /// Signals and axes of one cycle; the cycle makes them, and a test of a controller.
+    #[must_use]
+    pub fn new(
         signals: &'a mut Signals,
         reports: &'a [AxisReport],
         commands: &'a mut [AxisCommand],
@@ -79,6 +81,24 @@ impl<'a> Io<'a> {
     #[must_use]
     pub fn axes(&self) -> &[AxisReport] {
         self.reports
+    }
+
+    /// Commands of all axes, in their order, as of the cycle before.
+    #[must_use]
+    pub fn commands(&mut self) -> &mut [AxisCommand] {
+        self.commands
+    }
+
+    /// Reports and commands of all axes, in their order.
+    #[must_use]
+    pub fn split(&mut self) -> (&[AxisReport], &mut [AxisCommand]) {
+        (self.reports, self.commands)
+    }
+
+    /// The same cycle with other reports, for a controller within a controller.
+    #[must_use]
+    pub fn with_axes<'b>(&'b mut self, reports: &'b [AxisReport]) -> Io<'b> {
+        Io { signals: self.signals, reports, commands: self.commands }
     }
 
     /// Command for the axis with this index, if there is one.

@@ -228,6 +228,7 @@ fn word(finding: &Finding) -> String {
         Finding::BusLost { .. } => "bus lost".to_owned(),
         Finding::Silent { position, .. } => format!("SubDevice {position} lost"),
         Finding::OutsideOp { position, status, .. } => format!("SubDevice {position} in {status}"),
+        Finding::ControllerLost => "controller process lost".to_owned(),
         Finding::LostInTheStop { position, .. } => format!("SubDevice {position} lost in the stop"),
     }
 }

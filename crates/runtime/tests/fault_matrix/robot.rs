@@ -20,9 +20,10 @@ use motion::{AxisPhase, RadiansPerSecond, Seconds};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
 use onbeat_runtime::observer::{CycleEvent, Happening};
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::{ServoDescription, ServoDrive, ServoRecord, default_mapping};
 use simulator::application::sii::with_coe;
@@ -186,7 +187,8 @@ struct Sway {
 }
 
 impl Controller for Sway {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
         self.cycles += u64::from(enabled || self.cycles > 0);
         if self.cycles > 500 {

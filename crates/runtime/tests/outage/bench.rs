@@ -12,9 +12,10 @@ use motion::supervision::{AfterOutage, Outage};
 use motion::{AxisPhase, Radians, RadiansPerSecond, RadiansPerSecondCubed, Seconds};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, Link};
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::application::servo::{
     PlantParameters, ServoDescription, ServoDrive, ServoRecord, Taken, default_mapping,
@@ -255,7 +256,8 @@ impl Mover {
 }
 
 impl Controller for Mover {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let (report, command) = (reports[0], &mut commands[0]);
         let entered = self.clock.now();
         self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);

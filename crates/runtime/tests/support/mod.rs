@@ -27,13 +27,12 @@ use motion::{
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::Clock;
-use onbeat_runtime::controller::{
-    Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
-};
+use onbeat_runtime::controller::{Asked, AxisTarget, Beat, Controller, Freshness, Told};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
 use onbeat_runtime::link::Link;
 use onbeat_runtime::observer::Observer;
 use onbeat_runtime::seam::{AxisRules, Commanded, Rules, Seam, Takes};
+use onbeat_runtime::signal::Io;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::coe::DeviceDescription;
@@ -124,7 +123,8 @@ impl Sway {
 }
 
 impl Controller for Sway {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let elapsed = beat.period.as_secs_f64() * beat.periods as f64;
         for ((motion, report), command) in self.axes.iter_mut().zip(reports).zip(commands) {
             command.request = Request::Enable;
@@ -235,7 +235,8 @@ impl Controller for Servant {
         self.asked.clone_from(asked);
     }
 
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let elapsed = beat.period.as_secs_f64() * beat.periods as f64;
         for (index, (report, command)) in reports.iter().zip(commands).enumerate() {
             command.request = Request::Enable;

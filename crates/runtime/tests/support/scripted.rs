@@ -10,6 +10,7 @@ use onbeat_runtime::clock::VirtualClock;
 use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
+use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::Segment;
 
@@ -59,7 +60,8 @@ where
     L: FnMut(&Scene<'_>) -> Option<S> + Send,
     S: Send,
 {
-    fn update(&mut self, beat: Beat, reports: &[AxisReport], commands: &mut [AxisCommand]) {
+    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
         let (report, command) = (&reports[0], &mut commands[0]);
         command.request = Request::Enable;
         if let AxisPhase::HoldingAt(position) = report.feedback.phase {

@@ -72,7 +72,10 @@ impl Standing<'_> {
     /// The axis or SubDevice that a finding is about.
     fn place_of(&self, finding: &Finding) -> Option<String> {
         match *finding {
-            Finding::Overrun { .. } | Finding::BusFailed { .. } | Finding::BusLost { .. } => None,
+            Finding::Overrun { .. }
+            | Finding::BusFailed { .. }
+            | Finding::BusLost { .. }
+            | Finding::ControllerLost => None,
             Finding::AxisInFault { axis, .. }
             | Finding::AxisStopped { axis, .. }
             | Finding::NotEnabled { axis, .. }
@@ -103,6 +106,9 @@ impl Standing<'_> {
                     stop_words(reason)
                 )
             }
+            Finding::ControllerLost => "the controller process was gone, or gave no answers, and its axes were stopped: expected one \
+                                        that answers until the cycle ends, or disables its axes before it goes; start it again"
+                .to_owned(),
             Finding::NotEnabled { axis, why } => format!(
                 "axis \"{}\" was asked to be enabled and was not: {}",
                 self.robot.axes[axis].name,
@@ -178,7 +184,10 @@ impl Standing<'_> {
 /// Those of one kind are told together.
 fn kind(finding: &Finding) -> &'static str {
     match finding {
-        Finding::Overrun { .. } | Finding::BusFailed { .. } | Finding::BusLost { .. } => "",
+        Finding::Overrun { .. }
+        | Finding::BusFailed { .. }
+        | Finding::BusLost { .. }
+        | Finding::ControllerLost => "",
         Finding::AxisInFault { .. }
         | Finding::AxisStopped { .. }
         | Finding::NotEnabled { .. }
