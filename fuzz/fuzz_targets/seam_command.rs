@@ -29,7 +29,7 @@ const AXES: usize = 3;
 const SIGNALS: usize = 2;
 
 /// Words before the axes.
-const FIXED: usize = 9;
+const FIXED: usize = 17;
 
 /// Former holders that keep their regions.
 const REMEMBERED: usize = 4;

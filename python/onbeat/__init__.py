@@ -30,7 +30,7 @@ from ._native import (
     Timing,
     TrajectoryReport,
 )
-from .command import Command, Effort, Position, Target, Twist, Velocity
+from .command import Command, Effort, Pose, Position, Target, Twist, Velocity
 from .cycle import Cycle, attach, cycles
 from .description import (
     AxisDescription,
@@ -79,6 +79,7 @@ __all__ = [
     "Trajectories",
     "Trajectory",
     "TrajectoryReport",
+    "Pose",
     "Twist",
     "Velocity",
     "attach",

@@ -21,6 +21,14 @@ class Twist:
 
 
 @dataclass(frozen=True)
+class Pose:
+    """Where an arm's tool shall be, in the frame of its base link: x, y, z in m, and a unit quaternion x, y, z, w."""
+
+    position: tuple[float, float, float]
+    orientation: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
 class Position:
     """An axis shall go to this position, rad (m for a linear axis)."""
 
@@ -60,18 +68,21 @@ class Command:
         *,
         ttl: float,
         twist: Twist | None = None,
+        pose: Pose | None = None,
         axes: Mapping[str, Target] | Sequence[Target | None] | None = None,
         signals: Mapping[str, Value] | None = None,
     ) -> int:
         """Gives a command in place of the one before, and returns its sequence number.
 
-        ``ttl`` is how long it holds, s: when it is over the axes stop as the robot file says. ``axes`` names targets by
+        ``ttl`` is how long it holds, s: when it is over the axes stop as the robot file says. ``pose`` is where an arm's tool shall go on
+        a straight line. ``axes`` names targets by
         axis, or lists one for each in the description's order; ``None`` asks nothing of an axis. ``signals`` gives values to
         outputs that the robot file lets be commanded from outside (``writer = "outside"``); the others stay as they are.
         The cycle checks every number before anything moves; what it refuses is counted in ``state().command``.
         """
         return self._lease.send(
             None if twist is None else (twist.x, twist.y, twist.yaw),
+            None if pose is None else (pose.position, pose.orientation),
             self._targets(axes),
             self._values(signals or {}),
             ttl,

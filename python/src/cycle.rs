@@ -7,7 +7,7 @@ use std::time::Duration;
 use bridge::attach::{
     AttachError, Attachment, FindError, ForceError, LeaseError as NoLease, PortError as NoPort,
 };
-use bridge::command::{self, AxisTarget, Command, SendError, Twist};
+use bridge::command::{self, AxisTarget, Command, Pose, SendError, Twist};
 use bridge::description::Description;
 use bridge::state::{self, ReadError};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
@@ -205,10 +205,11 @@ type Target = (u8, f64);
 #[pymethods]
 impl Lease {
     /// Gives a command, and returns its sequence number.
-    #[pyo3(signature = (twist, axes, signals, ttl))]
+    #[pyo3(signature = (twist, pose, axes, signals, ttl))]
     fn send(
         &self,
         twist: Option<(f64, f64, f64)>,
+        pose: Option<([f64; 3], [f64; 4])>,
         axes: Vec<Option<Target>>,
         signals: Vec<Option<SignalValue>>,
         ttl: f64,
@@ -223,6 +224,7 @@ impl Lease {
         let command = Command {
             time_to_live_ns: u64::try_from(holds.as_nanos()).unwrap_or(u64::MAX),
             twist: twist.map(|(x, y, yaw)| Twist { x, y, yaw }),
+            pose: pose.map(|(position, orientation)| Pose { position, orientation }),
             axes: axes.into_iter().map(|axis| axis.map(target).transpose()).collect::<PyResult<_>>()?,
             signals: signals.into_iter().map(|value| value.map(Into::into)).collect(),
             ..Command::default()

@@ -18,6 +18,8 @@ pub struct Command {
     pub time_to_live_ns: u64,
     /// Velocity of the base.
     pub twist: Option<Twist>,
+    /// Pose of the arm's tool.
+    pub pose: Option<Pose>,
     /// Target of each axis, in the order of [`crate::description::Description::axes`]; `None` commands
     /// nothing for it.
     pub axes: Vec<Option<AxisTarget>>,
@@ -35,6 +37,15 @@ pub struct Twist {
     pub y: f64,
     /// Yaw rate, rad/s, counter-clockwise.
     pub yaw: f64,
+}
+
+/// Pose of an arm's tool in the frame of its base link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pose {
+    /// x, y, z, m.
+    pub position: [f64; 3],
+    /// Unit quaternion: x, y, z, w.
+    pub orientation: [f64; 4],
 }
 
 /// Target of an axis.

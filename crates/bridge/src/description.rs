@@ -22,6 +22,9 @@ pub struct Description {
     pub controllers: Vec<ControllerDescription>,
     /// Mobile base, if the robot has one.
     pub base: Option<BaseDescription>,
+    /// The arm whose tool follows poses; none without such a controller.
+    #[serde(default)]
+    pub arm: Option<ArmDescription>,
     /// URDF of the arm, if the robot has one: the text of the file.
     pub urdf: Option<String>,
     /// Names of the SubDevices, in the order a frame passes them.
@@ -130,6 +133,15 @@ pub struct BaseDescription {
     pub odometry_frame: String,
     /// Name of the frame of the base.
     pub base_frame: String,
+}
+
+/// Description of an arm whose tool follows poses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmDescription {
+    /// Link of the URDF in whose frame poses are.
+    pub base: String,
+    /// Link of the URDF that is brought to a pose.
+    pub tool: String,
 }
 
 /// Description of a port.

@@ -158,6 +158,12 @@ pub enum Refusal {
     SignalType = 10,
     /// A value is outside the range of its signal.
     SignalRange = 11,
+    /// The orientation of a pose is no unit quaternion.
+    Orientation = 12,
+    /// The tool cannot get to the pose on a straight line within the limits of its joints.
+    OutOfReach = 13,
+    /// The straight line leads through a singular pose, where a joint would have to jump.
+    Singular = 14,
 }
 
 /// Active controller and its trajectory.

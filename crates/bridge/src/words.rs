@@ -143,6 +143,9 @@ impl Refusal {
             9 => Self::Signals,
             10 => Self::SignalType,
             11 => Self::SignalRange,
+            12 => Self::Orientation,
+            13 => Self::OutOfReach,
+            14 => Self::Singular,
             _ => return None,
         })
     }
@@ -164,6 +167,11 @@ impl Refusal {
                 "a value of another kind than its signal: a number for a bit, or a bit for a number"
             }
             Self::SignalRange => "beyond the range of a signal",
+            Self::Orientation => "an orientation that is no unit quaternion",
+            Self::OutOfReach => {
+                "a pose the tool cannot get to on a straight line within the limits of its joints"
+            }
+            Self::Singular => "a straight line through a singular pose, where a joint would have to jump",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! | [`hold`] | every axis stays in place |
 //! | [`sinusoid`] | axes that swing |
 //! | [`joint`] | single axes by position, velocity or torque |
+//! | [`cartesian`] | the tool of an arm along straight lines |
 //! | [`drive`] | bases that follow a twist, with odometry |
 //! | [`trajectory`] | axes that follow trajectories through points |
 //! | [`switch`] | several controllers, one of which is active; answers requests |
@@ -15,6 +16,7 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a <= b)` refuses NaN with the rest")]
 
 mod axis;
+pub mod cartesian;
 pub mod drive;
 pub mod hold;
 pub mod joint;
@@ -25,6 +27,7 @@ pub mod switch;
 pub mod trajectory;
 
 pub use axis::AxisSettings;
+pub use cartesian::Cartesian;
 pub use drive::Drive;
 pub use hold::Hold;
 pub use joint::{JointEffort, JointPosition, JointVelocity};

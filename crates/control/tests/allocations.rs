@@ -12,15 +12,15 @@ use bridge::message::{MOST_AXES, Rows, trajectory};
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
 use motion::base::Twist;
-use motion::kinematics::{DifferentialDrive, OmniBase};
+use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, SerialArm, ToolPose};
 use motion::{
-    AxisPhase, Hertz, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
-    Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, SmoothSinusoid,
-    TwistLimits,
+    AxisLimits, AxisPhase, Hertz, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared,
+    NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+    SmoothSinusoid, TwistLimits,
 };
 use onbeat_control::{
-    AxisSettings, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member,
-    Mover, Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+    AxisSettings, Cartesian, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory,
+    JointVelocity, Member, Mover, Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
 use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness};
 use runtime::signal::Io;
@@ -62,7 +62,7 @@ impl Port for Planned {
 }
 
 const AXES: usize = 6;
-const BEATS: u64 = 14_000;
+const BEATS: u64 = 16_000;
 
 fn settings(axis: usize) -> AxisSettings {
     AxisSettings {
@@ -72,6 +72,25 @@ fn settings(axis: usize) -> AxisSettings {
         acceleration_limit: RadiansPerSecondSquared(40.0),
         jerk_limit: RadiansPerSecondCubed(800.0),
     }
+}
+
+/// A tool that two joints slide along x and y.
+const GANTRY: &str = r#"<robot name="gantry"><link name="base"/><link name="cross"/><link name="tool"/>
+    <joint name="x" type="prismatic"><parent link="base"/><child link="cross"/><axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" velocity="4" effort="1"/></joint>
+    <joint name="y" type="prismatic"><parent link="cross"/><child link="tool"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" velocity="4" effort="1"/></joint></robot>"#;
+
+fn cartesian() -> Cartesian {
+    let motion = AxisLimits {
+        velocity: RadiansPerSecond(4.0),
+        acceleration: RadiansPerSecondSquared(40.0),
+        jerk: RadiansPerSecondCubed(800.0),
+    };
+    let speed = LineSpeed { linear: MetresPerSecond(1.0), angular: RadiansPerSecond(1.0) };
+    let arm = SerialArm::from_urdf(GANTRY, None, None).unwrap();
+    let line = Line::new(arm, &[JointLimits { position: None, motion }; 2], speed).unwrap();
+    Cartesian::new(&[0, 1], line).unwrap()
 }
 
 /// Two axes in each mode: 0, 1 in CSP, 2 to 5 in CSV; torques go to an axis of which only the command is
@@ -110,6 +129,7 @@ fn members() -> Vec<Member> {
         Member::new(Mover::Drive(Box::new(omni)), &[2, 3, 4, 5]),
         plain(Box::new(Sinusoid::new(&[swing])), &[0]),
         plain(Box::new(Hold), &[0, 1, 2, 3, 4, 5]),
+        plain(Box::new(cartesian()), &[0, 1]),
     ]
 }
 
@@ -121,15 +141,15 @@ fn requests() -> Vec<(u64, Vec<u8>)> {
         Asking { id: beat, what }.encode(&mut buffer).unwrap();
         messages.push((beat, buffer));
     };
-    for member in 1..8 {
+    for member in 1..9 {
         let beat = u64::from(member) * 1500;
         add(beat, Action::Stop);
         add(beat + 400, Action::SwitchController(member));
     }
-    add(12_500, Action::ResetFaults);
-    add(12_600, Action::Home(1));
-    add(12_700, Action::Disable);
-    add(13_000, Action::Enable);
+    add(14_500, Action::ResetFaults);
+    add(14_600, Action::Home(1));
+    add(14_700, Action::Disable);
+    add(15_000, Action::Enable);
     messages
 }
 
@@ -181,6 +201,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
     let mut commands = [AxisCommand::default(); AXES];
     let mut asked = Asked { axes: vec![None; AXES], ..Asked::default() };
     let mut moved = [0.0_f64; AXES];
+    let (mut slid, mut refused) = (0.0_f64, 0);
     for number in 0..BEATS {
         beat_now.store(number, Ordering::Relaxed);
         // Ideal drives: they follow at once.
@@ -205,13 +226,20 @@ fn no_controller_asks_for_memory_once_it_is_made() {
             }
             feedback.velocity = (feedback.position - before) / Seconds(1e-3);
             moved[axis] += (feedback.position - before).0.abs();
+            if (12_500..14_400).contains(&number) && axis < 2 {
+                slid += (feedback.position - before).0.abs();
+            }
         }
-        // A new command every fifth of a second, except for some cycles after a stop.
-        if number % 200 == 0 && (number < 1500 || number % 1500 > 450) {
+        // A new command every fifth of a second, except for some cycles after a stop, until the last requests.
+        if number % 200 == 0 && number < 13_700 && (number < 1500 || number % 1500 > 450) {
             let way = if number % 400 == 0 { 1.0 } else { -1.0 };
             asked.freshness = if number % 1400 == 0 { Freshness::Stale } else { Freshness::Fresh };
             let (x, yaw) = (MetresPerSecond(0.2 * way), RadiansPerSecond(0.4));
             asked.twist = Some(Twist { x, yaw, ..Twist::default() });
+            // Every fourth one is out of reach.
+            let far = if number % 800 == 600 { 9.0 } else { 0.2 };
+            let position = [way * 0.1, far, 0.0].map(Metres);
+            asked.pose = Some(ToolPose { position, orientation: [0.0, 0.0, 0.0, 1.0] });
             for target in &mut asked.axes[..2] {
                 *target = Some(AxisTarget::Position(Radians(way * 0.3)));
             }
@@ -230,14 +258,16 @@ fn no_controller_asks_for_memory_once_it_is_made() {
         allocations::watch(true);
         switch.hear(&asked);
         switch.update(beat, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
-        std::hint::black_box(switch.tell());
+        let told = std::hint::black_box(switch.tell());
         allocations::watch(false);
+        refused += u32::from(told.refused.is_some());
     }
+    assert!(slid > 0.2 && refused > 0, "{slid} {refused}");
     assert_eq!(allocations::calls(), 0, "calls of the allocator");
-    // 7 stops, 7 switches, reset, home, disable, enable; two trajectories accepted, one of them succeeded.
-    assert_eq!(sent.load(Ordering::Relaxed), 18 + 3, "all of it happened");
+    // 8 stops, 8 switches, reset, home, disable, enable; two trajectories accepted, one of them succeeded.
+    assert_eq!(sent.load(Ordering::Relaxed), 20 + 3, "all of it happened");
     assert!(moved[..4].iter().all(|moved| *moved > 0.2), "{moved:?}");
-    assert_eq!(switch.tell().control.active, 7);
+    assert_eq!(switch.tell().control.active, 8);
     allocations::watch(true);
     std::hint::black_box(Box::new(7));
     allocations::watch(false);

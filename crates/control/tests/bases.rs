@@ -160,7 +160,12 @@ fn a_wheel_that_is_stopped_stops_the_others() {
         stopping: false,
     };
     let twist = motion::base::Twist { x: MetresPerSecond(0.3), ..Default::default() };
-    drive.hear(&Asked { freshness: Freshness::Fresh, twist: Some(twist), axes: vec![None; 2] });
+    drive.hear(&Asked {
+        freshness: Freshness::Fresh,
+        twist: Some(twist),
+        axes: vec![None; 2],
+        ..Asked::default()
+    });
     let mut reports = [AxisReport::default(); 2];
     for report in &mut reports {
         report.feedback.phase = Following;

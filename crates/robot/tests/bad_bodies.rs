@@ -201,6 +201,54 @@ fn controllers_get_axes_they_can_move_and_keys_they_know() {
     assert!(found.starts_with("diff_drive without a [base], expected kind differential"), "{found}");
 }
 
+// feature(axes): `cartesian`: robot files without an arm, or with axes that cannot follow, are refused with place and remedy
+#[test]
+fn a_controller_of_a_tool_moves_joints_of_the_arm() {
+    let effort = "kind = \"joint_effort\"";
+    for (bad, wanted) in [
+        (
+            "kind = \"cartesian\"\naxes = [\"hand\"]",
+            "axis \"hand\" in mode cst for cartesian, expected mode csp: choose another kind or mode",
+        ),
+        (
+            "kind = \"cartesian\"\nlinear_velocity = 0",
+            "linear_velocity = 0, expected a finite number above 0: correct linear_velocity",
+        ),
+        (
+            "kind = \"joint_effort\"\nangular_velocity = 1.0",
+            "angular_velocity for joint_effort, expected kind = \"cartesian\": change kind or remove this",
+        ),
+    ] {
+        assert_eq!(sentence(effort, bad), wanted);
+    }
+    let with_tool = GOOD.replace(effort, "kind = \"cartesian\"");
+    let robot = Robot::parse(&with_tool, "r.toml").unwrap();
+    let tool = robot.controllers.last().unwrap();
+    assert_eq!((tool.name.as_str(), &tool.axes[..]), ("cartesian", &[2][..]));
+    let sentence = |good: &str, bad: &str| {
+        let error = spoiled(&with_tool, good, bad);
+        format!("{}, expected {}: {}", error.found, error.expected, error.remedy)
+    };
+    let arm = "[arm]\nurdf = \"arm.urdf\"\njoints = { joint = \"elbow\" }\n";
+    assert_eq!(
+        sentence(arm, ""),
+        "cartesian without an [arm], expected an [arm] with its urdf: describe one, or choose another kind"
+    );
+    assert_eq!(
+        sentence("joints = { joint = \"elbow\" }", "joints = { joint = \"elbow\", hand = \"grip\" }"),
+        "axis \"hand\" in mode cst for cartesian, expected mode csp: change the mode, or name the joints between base \
+         and tool in axes"
+    );
+    assert_eq!(
+        sentence(
+            "joints = { joint = \"elbow\" }",
+            "joints = { hand = \"grip\" }\n\n[[controller]]\nname = \"tool\"\nkind = \"cartesian\"\naxes = [\"joint\"]"
+        ),
+        "axis \"joint\" for cartesian, which is no joint of the [arm], expected axes in [arm.joints]: remove it, or \
+         name its joint"
+    );
+}
+
 #[test]
 fn a_base_has_the_wheels_and_lengths_of_its_kind() {
     for (good, bad, wanted) in [

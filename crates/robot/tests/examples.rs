@@ -129,6 +129,10 @@ fn the_arm_has_six_joints_with_names_of_its_urdf() {
         panic!("trajectories")
     };
     assert_eq!((follow.path_tolerance, follow.points), (Some(0.1), 1000));
+    let tool = &robot.controllers[2];
+    let ControllerKind::Cartesian(speed) = tool.kind else { panic!("cartesian") };
+    assert_eq!((speed.linear_velocity.0, speed.angular_velocity.0), (0.25, 1.0));
+    assert_eq!(tool.axes, [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Checks of messages before they are passed to the cycle: numbers, names, sizes, limits. The real-time
 //! side checks all of it again; here an error is reported in the terms of the sender.
 
-use bridge::command::{AxisTarget, Twist};
-use bridge::description::{AxisDescription, BaseDescription, Description};
+use bridge::command::{AxisTarget, Pose, Twist};
+use bridge::description::{ArmDescription, AxisDescription, BaseDescription, Description};
+use motion::kinematics::ToolPose;
 
 use crate::messages::geometry;
 use crate::messages::sensor::JointState;
@@ -30,6 +31,38 @@ pub(crate) fn velocity(twist: &geometry::Twist, base: &BaseDescription) -> Resul
     within("speed", linear.x.hypot(linear.y), base.velocity_limit, "m/s")?;
     within("angular.z", angular.z, base.yaw_limit, "rad/s")?;
     Ok(Twist { x: linear.x, y: linear.y, yaw: angular.z })
+}
+
+/// Pose of an arm's tool from a message.
+///
+/// # Errors
+/// Another frame than the arm's base link, or a pose that is none.
+pub(crate) fn pose(message: &geometry::PoseStamped, arm: &ArmDescription) -> Result<Pose, String> {
+    let frame = message.header.frame_id.as_str();
+    if !frame.is_empty() && frame != arm.base {
+        return Err(format!(
+            "its frame is `{frame}`, expected the arm's base link `{}`, or none: nothing is transformed here",
+            arm.base
+        ));
+    }
+    let geometry::Pose { position: p, orientation: q } = message.pose;
+    let numbers = [
+        ("position.x", p.x),
+        ("position.y", p.y),
+        ("position.z", p.z),
+        ("orientation.x", q.x),
+        ("orientation.y", q.y),
+        ("orientation.z", q.z),
+        ("orientation.w", q.w),
+    ];
+    for (name, number) in numbers {
+        finite(name, number)?;
+    }
+    let length = q.x.hypot(q.y).hypot(q.z).hypot(q.w);
+    if (length - 1.0).abs() > ToolPose::UNIT {
+        return Err(format!("its orientation has the length {length}, expected a unit quaternion"));
+    }
+    Ok(Pose { position: [p.x, p.y, p.z], orientation: [q.x, q.y, q.z, q.w] })
 }
 
 /// Quantity that joint commands give: one number for each joint.

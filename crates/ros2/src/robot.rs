@@ -2,7 +2,7 @@
 
 use bridge::attach::{Attachment, FindError, LeaseError};
 use bridge::channel::Channel;
-use bridge::command::{AxisTarget, Command, Twist, Writer};
+use bridge::command::{AxisTarget, Command, Pose, Twist, Writer};
 use bridge::description::{ControllerDescription, Description};
 use bridge::state::{self, State};
 
@@ -102,6 +102,14 @@ impl Robot {
     /// The reason against the command, as text.
     pub(crate) fn drive(&mut self, twist: Twist, seconds: f64) -> Result<(), String> {
         self.send(Command { twist: Some(twist), ..lasting(seconds) })
+    }
+
+    /// Commands a pose of the arm's tool, for `seconds`.
+    ///
+    /// # Errors
+    /// The reason against the command, as text.
+    pub(crate) fn move_tool(&mut self, pose: Pose, seconds: f64) -> Result<(), String> {
+        self.send(Command { pose: Some(pose), ..lasting(seconds) })
     }
 
     /// Commands targets of axes, for `seconds`.

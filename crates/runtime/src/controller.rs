@@ -5,6 +5,7 @@ use std::time::Duration;
 use ethercat::cia402::{Request, State, Statusword};
 use ethercat::time::Instant;
 use motion::base::{Pose, Twist};
+use motion::kinematics::ToolPose;
 use motion::supervision::StopReason;
 use motion::{AxisFeedback, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
@@ -69,6 +70,8 @@ pub struct Asked {
     pub freshness: Freshness,
     /// Velocity of the base.
     pub twist: Option<Twist>,
+    /// Pose of the arm's tool.
+    pub pose: Option<ToolPose>,
     /// Target of each axis, in their order; as many as there are axes.
     pub axes: Vec<Option<AxisTarget>>,
 }
@@ -76,13 +79,15 @@ pub struct Asked {
 /// `clone_from` keeps the memory it has: on the real-time path it allocates nothing.
 impl Clone for Asked {
     fn clone(&self) -> Self {
-        Self { freshness: self.freshness, twist: self.twist, axes: self.axes.clone() }
+        let Self { freshness, twist, pose, axes } = self;
+        Self { freshness: *freshness, twist: *twist, pose: *pose, axes: axes.clone() }
     }
 
     fn clone_from(&mut self, source: &Self) {
-        let Self { freshness, twist, axes } = source;
+        let Self { freshness, twist, pose, axes } = source;
         self.freshness = *freshness;
         self.twist = *twist;
+        self.pose = *pose;
         self.axes.clone_from(axes);
     }
 }
@@ -121,6 +126,8 @@ pub struct Told {
     pub twist: Twist,
     /// It lives on the command from outside: when that goes stale, the axes stop as the robot file says.
     pub commanded: bool,
+    /// Reason for a target of the command that it refuses, in the beat in which it does.
+    pub refused: Option<bridge::state::Refusal>,
     /// It lives on a process that answers no more: the axes stop as the robot file says, as under a stale command.
     pub lost: bool,
 }

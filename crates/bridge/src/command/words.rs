@@ -1,12 +1,12 @@
 //! Encoding of a command in words. `docs/seam.md` has the table for other languages.
 
-use super::{AxisTarget, Command, Twist};
+use super::{AxisTarget, Command, Pose, Twist};
 use crate::region::{Kind, magic};
 use crate::state::words::Rows;
 use crate::value;
 
 /// Region of a holder's commands.
-pub(crate) const REGION: Kind = Kind { name: "onbeat-command", magic: magic(*b"CO"), version: 2, slots: 4 };
+pub(crate) const REGION: Kind = Kind { name: "onbeat-command", magic: magic(*b"CO"), version: 3, slots: 4 };
 
 /// Words of a command with these rows.
 pub(crate) const fn length(rows: Rows) -> usize {
@@ -16,6 +16,8 @@ pub(crate) const fn length(rows: Rows) -> usize {
 /// Encodes a command into words of these rows; axes and signals without a row are left out, missing ones are zeros.
 pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
     let twist = command.twist.unwrap_or_default();
+    let Pose { position: [px, py, pz], orientation: [qx, qy, qz, qw] } =
+        command.pose.unwrap_or(Pose { position: [0.0; 3], orientation: [0.0; 4] });
     let fixed = [
         command.sequence,
         command.stamp_ns,
@@ -24,6 +26,14 @@ pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
         twist.x.to_bits(),
         twist.y.to_bits(),
         twist.yaw.to_bits(),
+        u64::from(command.pose.is_some()),
+        px.to_bits(),
+        py.to_bits(),
+        pz.to_bits(),
+        qx.to_bits(),
+        qy.to_bits(),
+        qz.to_bits(),
+        qw.to_bits(),
         rows.axes as u64,
         rows.signals as u64,
     ];
@@ -47,12 +57,34 @@ pub(crate) fn encode(command: &Command, rows: Rows, words: &mut [u64]) {
 /// Does not allocate if `command` has room for these rows.
 pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option<()> {
     let (fixed, rest) = words.split_at_checked(FIXED)?;
-    let &[sequence, stamp_ns, time_to_live_ns, has_twist, x, y, yaw, axes, signals] = fixed else {
+    let &[
+        sequence,
+        stamp_ns,
+        time_to_live_ns,
+        has_twist,
+        x,
+        y,
+        yaw,
+        has_pose,
+        ref pose @ ..,
+        axes,
+        signals,
+    ] = fixed
+    else {
         return None;
     };
     let twist = match has_twist {
         0 => None,
         1 => Some(Twist { x: f64::from_bits(x), y: f64::from_bits(y), yaw: f64::from_bits(yaw) }),
+        _ => return None,
+    };
+    let &[px, py, pz, qx, qy, qz, qw] = pose else { return None };
+    let pose = match has_pose {
+        0 => None,
+        1 => Some(Pose {
+            position: [px, py, pz].map(f64::from_bits),
+            orientation: [qx, qy, qz, qw].map(f64::from_bits),
+        }),
         _ => return None,
     };
     let count = |told: u64, most: usize| usize::try_from(told).ok().filter(|&count| count <= most);
@@ -67,6 +99,7 @@ pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option
     command.stamp_ns = stamp_ns;
     command.time_to_live_ns = time_to_live_ns;
     command.twist = twist;
+    command.pose = pose;
     command.axes.clear();
     command.axes.extend(axes.map(|axis| {
         let value = f64::from_bits(axis[1]);
@@ -83,7 +116,7 @@ pub(crate) fn decode(words: &[u64], rows: Rows, command: &mut Command) -> Option
 }
 
 /// Words before the axes.
-const FIXED: usize = 9;
+const FIXED: usize = 17;
 
 /// Words of an axis.
 const AXIS: usize = 2;
@@ -105,6 +138,10 @@ mod tests {
             stamp_ns: 2,
             time_to_live_ns: 3,
             twist: Some(Twist { x: 4.5, y: 5.5, yaw: 6.5 }),
+            pose: Some(Pose {
+                position: [10.5, 11.5, 12.5],
+                orientation: [13.5, 14.5, 15.5, f64::NEG_INFINITY],
+            }),
             axes: vec![
                 None,
                 Some(AxisTarget::Position(7.5)),
@@ -117,8 +154,9 @@ mod tests {
 
     #[test]
     fn every_field_comes_back() {
-        for twist in [None, every_field().twist] {
-            let command = Command { twist, ..every_field() };
+        let Command { twist, pose, .. } = every_field();
+        for (twist, pose) in [(None, pose), (twist, None), (twist, pose)] {
+            let command = Command { twist, pose, ..every_field() };
             let mut words = vec![u64::MAX; length(ROWS)];
             encode(&command, ROWS, &mut words);
             let mut back = Command::default();
@@ -139,19 +177,20 @@ mod tests {
     fn words_that_are_no_command_are_refused_and_change_nothing() {
         let mut good = vec![0; length(ROWS)];
         encode(&every_field(), ROWS, &mut good);
-        // A twist flag that is neither 0 nor 1, more axes or signals than there is room for, a target of an
+        // Flags of twist and pose that are neither 0 nor 1, more axes or signals than there is room for, a target of an
         // unknown kind, a value of an unknown kind, a bit that is neither 0 nor 1.
         let wrong = [
             (3, 2),
-            (7, 5),
-            (7, u64::MAX),
-            (8, 4),
-            (8, u64::MAX),
-            (9, 4),
+            (7, 2),
+            (15, 5),
             (15, u64::MAX),
-            (17, 5),
-            (19, 9),
-            (20, 2),
+            (16, 4),
+            (16, u64::MAX),
+            (17, 4),
+            (23, u64::MAX),
+            (25, 5),
+            (27, 9),
+            (28, 2),
         ];
         for (index, value) in wrong {
             let mut words = good.clone();
@@ -160,7 +199,7 @@ mod tests {
             assert_eq!(decode(&words, ROWS, &mut command), None, "word {index} is {value}");
             assert_eq!(command, every_field());
         }
-        for length in [7, 10, 16] {
+        for length in [7, 10, 16, 24] {
             assert_eq!(decode(&good[..length], ROWS, &mut Command::default()), None);
         }
     }

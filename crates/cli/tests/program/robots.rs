@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use onbeat::bridge::attach::Attachment;
 use onbeat::bridge::channel::Channel;
-use onbeat::bridge::command::{self, Twist};
+use onbeat::bridge::command::{self, Pose, Twist};
 use onbeat::bridge::message::trajectory::{
     self, Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Report, Tolerance,
 };
 use onbeat::bridge::message::{Rows, control};
-use onbeat::bridge::state::{State, TrajectoryStatus};
+use onbeat::bridge::state::{Refusal, State, TrajectoryStatus};
 
 use crate::common::{Ran, Running, alone, await_beats, onbeat};
+use motion::SerialArm;
 
 /// A run of an example, with its seam in a folder of its own.
 pub(crate) struct Robot {
@@ -168,6 +169,28 @@ impl Trajectories {
     }
 }
 
+/// Switches to this controller, once the axes rest.
+fn switch(robot: &Robot, controller: u32) {
+    let requests = robot.seam.port(control::PORT).expect("free");
+    let mut buffer = [0; control::SIZE];
+    let asked = control::Request { id: 9, what: control::Action::SwitchController(controller) };
+    asked.encode(&mut buffer).expect("room");
+    // The axes may still come to rest.
+    let started = Instant::now();
+    let outcome = loop {
+        requests.send_timeout(&buffer, Duration::from_secs(10)).expect("sent");
+        let mut answer = [0; control::SIZE];
+        requests.recv_timeout(&mut answer, Duration::from_secs(60)).expect("a seam").expect("an answer");
+        let reply = control::Reply::decode(&answer).expect("a reply");
+        if reply.outcome.is_ok() || started.elapsed() > Duration::from_secs(60) {
+            break reply.outcome;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(outcome, Ok(()));
+    robot.until("switched", |state| u32::from(state.control.active) == controller);
+}
+
 #[test]
 fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow() {
     let _alone = alone();
@@ -208,23 +231,49 @@ fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow
         "rejected: a position behind the limits of its axis, axis 2, point 0, found 7, allowed 2.9"
     );
 
-    let requests = arm.seam.port(control::PORT).expect("free");
-    let mut buffer = [0; control::SIZE];
-    let asked = control::Request { id: 9, what: control::Action::SwitchController(1) };
-    asked.encode(&mut buffer).expect("room");
-    // The axes may still come to rest.
-    let started = Instant::now();
-    let outcome = loop {
-        requests.send_timeout(&buffer, Duration::from_secs(10)).expect("sent");
-        let mut answer = [0; control::SIZE];
-        requests.recv_timeout(&mut answer, Duration::from_secs(60)).expect("a seam").expect("an answer");
-        let reply = control::Reply::decode(&answer).expect("a reply");
-        if reply.outcome.is_ok() || started.elapsed() > Duration::from_secs(60) {
-            break reply.outcome;
-        }
-        std::thread::sleep(Duration::from_millis(50));
+    switch(&arm, 1);
+    arm.interrupt();
+}
+
+// feature(axes): `cartesian`: a pose sent through the seam moves the arm's tool there
+#[test]
+fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
+    let _alone = alone();
+    let arm = Robot::start("arm");
+    let description = arm.seam.description();
+    let links = description.arm.as_ref().expect("an arm whose tool follows poses");
+    assert_eq!((links.base.as_str(), links.tool.as_str()), ("base", "tool"));
+    let urdf = description.urdf.as_deref().expect("a URDF");
+    let chain = SerialArm::from_urdf(urdf, Some(&links.base), Some(&links.tool)).expect("an arm");
+    let place = |state: &State| -> [f64; 3] {
+        let positions: Vec<f64> = state.axes.iter().map(|axis| axis.position).collect();
+        chain.forward(&positions).translation.vector.into()
     };
-    assert_eq!(outcome, Ok(()));
-    arm.until("switched", |state| state.control.active == 1);
+    let far = |at: [f64; 3], to: [f64; 3]| {
+        at.iter().zip(to).map(|(at, to)| (at - to).powi(2)).sum::<f64>().sqrt()
+    };
+    switch(&arm, 2);
+    let begin = place(&arm.seam.state().read().expect("a state"));
+    let mut writer = arm.seam.command().expect("the only client");
+    let mut go = |position: [f64; 3], is: &dyn Fn(&State) -> bool| {
+        let pose = Some(Pose { position, orientation: [0.0, 0.0, 0.0, 1.0] });
+        let asked = command::Command { pose, ..twist(0.0, 0.0, 0.0) };
+        let asked = command::Command { twist: None, axes: vec![None; 6], ..asked };
+        let started = Instant::now();
+        loop {
+            writer.send(&asked).expect("sent");
+            match arm.seam.state().read() {
+                Ok(state) if is(&state) => return state,
+                state => assert!(started.elapsed() < Duration::from_secs(60), "not yet: {state:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    // Stretched along x, 0.67 m high: within its plane.
+    let there = [begin[0] - 0.08, begin[1], begin[2] - 0.2];
+    go(there, &|state| far(place(state), there) < 5e-3);
+    let state = go([3.0, 0.0, 0.0], &|state| state.command.refused > 0);
+    assert_eq!(state.command.last_refusal, Refusal::OutOfReach as u8);
+    assert!(far(place(&state), there) < 0.01, "{:?}", place(&state));
     arm.interrupt();
 }

@@ -15,13 +15,28 @@ use thiserror::Error;
 
 #[cfg(feature = "arm")]
 pub use self::arm::{
-    ArmError, ArmJoint, InverseError, InverseSettings, JointKind, Reached, SerialArm, Workspace,
+    ArmError, ArmJoint, InverseError, InverseSettings, JointKind, JointLimits, Line, LineError, LineSpeed,
+    Reached, SerialArm, Workspace,
 };
 pub use self::differential::DifferentialDrive;
 pub use self::omni::{OmniBase, OmniWheel};
 
 use crate::base::Twist;
-use crate::units::RadiansPerSecond;
+use crate::units::{Metres, RadiansPerSecond};
+
+/// Pose of an arm's tool in the frame of its base link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ToolPose {
+    /// x, y, z.
+    pub position: [Metres; 3],
+    /// Unit quaternion: x, y, z, w.
+    pub orientation: [f64; 4],
+}
+
+impl ToolPose {
+    /// Largest difference of an orientation's length from 1: what six digits leave.
+    pub const UNIT: f64 = 1e-3;
+}
 
 /// The twist, slowed down in all its parts alike until no wheel is faster than `limit`: the base keeps to its way.
 fn slowed<const WHEELS: usize>(

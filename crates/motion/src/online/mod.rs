@@ -7,10 +7,12 @@
 //! checked before they reach it, and then it found one in millions of trials (`tests/online.rs`).
 
 mod plan;
+mod progress;
 mod twist;
 
 use thiserror::Error;
 
+pub use self::progress::{Place, Progress, ProgressLimits};
 pub use self::twist::{OnlineTwist, TwistLimits};
 
 use self::plan::{Aim, Bounds, Moment, NoPlan, Plan};

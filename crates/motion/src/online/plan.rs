@@ -81,9 +81,7 @@ impl Plan {
     pub(super) fn new(bounds: Bounds) -> Self {
         let unit = bounds.acceleration.sqrt().recip();
         let mut input = InputParameter::new(None);
-        input.max_velocity[0] = bounds.velocity * unit;
-        input.max_acceleration[0] = 1.0;
-        input.max_jerk[0] = bounds.jerk * unit.powi(3);
+        limit(&mut input, bounds, unit);
         let way = Way {
             trajectory: Trajectory::new(None),
             origin: 0.0,
@@ -92,6 +90,14 @@ impl Plan {
         };
         let calculator = Ruckig::new(None, 1.0);
         Self { bounds, calculator, input, now: way.clone(), next: way, elapsed: 0.0, unit }
+    }
+
+    /// Other bounds, and stands at `position`.
+    pub(super) fn stand_within(&mut self, bounds: Bounds, position: f64) {
+        self.unit = bounds.acceleration.sqrt().recip();
+        limit(&mut self.input, bounds, self.unit);
+        self.bounds = bounds;
+        self.stand_at(position);
     }
 
     /// Stands at `position` and stays.
@@ -181,6 +187,12 @@ impl Way {
         };
         Moment { position: position + velocity * beyond, velocity, acceleration: 0.0 }
     }
+}
+
+fn limit(input: &mut InputParameter<1>, bounds: Bounds, unit: f64) {
+    input.max_velocity[0] = bounds.velocity * unit;
+    input.max_acceleration[0] = 1.0;
+    input.max_jerk[0] = bounds.jerk * unit.powi(3);
 }
 
 fn at(trajectory: &Trajectory<1>, unit: f64, time: f64) -> Moment {

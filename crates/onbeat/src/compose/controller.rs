@@ -4,15 +4,16 @@ use bridge::controller::CycleEnd;
 use bridge::message::control::PORT;
 use bridge::message::trajectory;
 use control::{
-    AxisSettings, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory, JointVelocity, Member,
-    Mover, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+    AxisSettings, Cartesian, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory,
+    JointVelocity, Member, Mover, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
 };
-use motion::kinematics::{DifferentialDrive, OmniBase, OmniWheel};
-use motion::{Metres, Radians, RadiansPerSecond, Seconds};
+use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
+use motion::{AxisLimits, Metres, Radians, RadiansPerSecond, Seconds};
 use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
 use runtime::external::{self, External};
 
 use super::seam::Ports;
+use super::urdf::tool;
 use crate::Error;
 
 /// The controllers of `robot`, the first one active.
@@ -102,6 +103,10 @@ fn mover(robot: &Robot, controller: &robot::Controller, process: Option<CycleEnd
             let controller = JointTrajectory::new(settings).map_err(|error| failed(&error))?;
             Ok(Mover::Trajectory(Box::new(controller)))
         }
+        ControllerKind::Cartesian(speed) => {
+            let (axes, line) = line(robot, controller, *speed)?;
+            plain(Box::new(Cartesian::new(&axes, line).map_err(|error| failed(&error))?))
+        }
         ControllerKind::External(kind) => {
             let end = process.ok_or_else(|| {
                 failed(&"expected a seam for its process, found none: leave out --no-seam, or see why none is open")
@@ -113,6 +118,47 @@ fn mover(robot: &Robot, controller: &robot::Controller, process: Option<CycleEnd
             drive(robot, base).map(Box::new).map(Mover::Drive).map_err(|error| failed(&*error))
         }
     }
+}
+
+/// Axes of the joints from base to tool, in their order, and the planner of lines.
+fn line(
+    robot: &Robot,
+    controller: &robot::Controller,
+    speed: robot::Cartesian,
+) -> Result<(Vec<usize>, Line), Error> {
+    let failed = |why: String| Error::Controller { name: controller.name.clone(), why };
+    let (Some(arm), Some(described)) = (tool(robot)?, &robot.arm) else {
+        return Err(failed("expected an [arm], found none".to_owned()));
+    };
+    let axis_of = |joint: &str| {
+        let axis = described.joints.iter().position(|it| it.as_deref() == Some(joint));
+        axis.filter(|axis| controller.axes.contains(axis)).ok_or_else(|| {
+            failed(format!(
+                "joint \"{joint}\" is between base and tool, and none of its axes: expected an axis for it in [arm.joints]"
+            ))
+        })
+    };
+    let axes = arm.joints().iter().map(|it| axis_of(&it.name)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(&other) = controller.axes.iter().find(|axis| !axes.contains(axis)) {
+        let name = &robot.axes[other].name;
+        return Err(failed(format!(
+            "axis \"{name}\" moves no joint between link \"{}\" and link \"{}\": name its axes, without this one",
+            arm.base_link(),
+            arm.tip_link()
+        )));
+    }
+    let limits = |&axis: &usize| {
+        let settings = settings(robot, axis);
+        let motion = AxisLimits {
+            velocity: settings.velocity_limit,
+            acceleration: settings.acceleration_limit,
+            jerk: settings.jerk_limit,
+        };
+        JointLimits { position: settings.position_limits, motion }
+    };
+    let limits: Vec<_> = axes.iter().map(limits).collect();
+    let speed = LineSpeed { linear: speed.linear_velocity, angular: speed.angular_velocity };
+    Line::new(arm, &limits, speed).map(|line| (axes, line)).map_err(|error| failed(error.to_string()))
 }
 
 fn drive(robot: &Robot, base: &Base) -> Result<Drive, Box<dyn std::error::Error>> {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bridge::channel::{Kind, Port};
 use bridge::controller::CycleEnd;
-use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use bridge::description::{
+    ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
+};
 use bridge::message::{control, trajectory};
 use bridge::seam::Builder;
 use ethercat::cia402::CyclicMode;
@@ -14,7 +16,7 @@ use runtime::seam::{AxisRules, BaseRules, Commanded, Rules, Takes};
 use types::Signal;
 
 use super::signals;
-use super::urdf::urdf;
+use super::urdf::{tool, urdf};
 use crate::Error;
 
 /// A seam that is not open yet, and what lives on it.
@@ -109,6 +111,10 @@ pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
             odometry_frame: base.odometry_frame.clone(),
             base_frame: base.base_frame.clone(),
         }),
+        arm: tool(robot)?.map(|arm| ArmDescription {
+            base: arm.base_link().to_owned(),
+            tool: arm.tip_link().to_owned(),
+        }),
         urdf: urdf.transpose()?,
         sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
         signals: Vec::new(),
@@ -144,11 +150,13 @@ fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
 fn rules(robot: &Robot, mover: Mover) -> Rules {
     let mut takes = vec![Takes::default(); robot.axes.len()];
     let mut drives = mover == Mover::Own;
+    let mut pose = mover == Mover::Own && robot.arm.is_some();
     if mover == Mover::Own {
         takes = robot.axes.iter().map(|axis| of_mode(axis.mode)).collect();
     }
     for controller in &robot.controllers {
         drives |= matches!(controller.kind, ControllerKind::DiffDrive | ControllerKind::OmniDrive);
+        pose |= matches!(controller.kind, ControllerKind::Cartesian(_));
         for &axis in &controller.axes {
             takes[axis].position |= controller.kind == ControllerKind::JointPosition;
             takes[axis].velocity |= controller.kind == ControllerKind::JointVelocity;
@@ -168,6 +176,7 @@ fn rules(robot: &Robot, mover: Mover) -> Rules {
             velocity: base.limits.velocity,
             yaw: base.limits.yaw_velocity,
         }),
+        pose,
         // They are known in PreOp.
         signals: Vec::new(),
         longest_time_to_live: robot.seam.longest_time_to_live,

@@ -5,7 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use robot::{Arm, Axis};
+use motion::SerialArm;
+use robot::{Arm, Axis, ControllerKind, Robot};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::Error;
@@ -26,6 +27,18 @@ pub(super) fn urdf(arm: &Arm, axes: &[Axis]) -> Result<String, Error> {
     text.map_err(|wrong| {
         Error::Urdf(format!("{}: {wrong}; the robot file's [arm] names it as its URDF", path.display()))
     })
+}
+
+/// The joints from base to tool; `None` for a robot without a controller of the tool.
+pub(super) fn tool(robot: &Robot) -> Result<Option<SerialArm>, Error> {
+    let moves = robot.controllers.iter().any(|it| matches!(it.kind, ControllerKind::Cartesian(_)));
+    let Some(arm) = robot.arm.as_ref().filter(|_| moves) else { return Ok(None) };
+    let read = SerialArm::from_urdf(&urdf(arm, &robot.axes)?, arm.base.as_deref(), arm.tool.as_deref());
+    let wrong = |error| {
+        let remedy = "correct base and tool of the robot file's [arm], or the URDF";
+        Error::Urdf(format!("{}: {error}: {remedy}", arm.urdf.display()))
+    };
+    read.map(Some).map_err(wrong)
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -118,8 +131,6 @@ fn line(node: Node<'_, '_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use robot::Robot;
-
     use super::*;
 
     const GOOD: &str = r#"<?xml version="1.0"?>
@@ -173,6 +184,29 @@ mod tests {
             let found = checked(&GOOD.replace(good, bad)).unwrap_err();
             assert!(found.contains(expected), "{found}");
         }
+    }
+
+    // feature(axes): `cartesian`: links of base and tool that the URDF does not have are refused
+    #[test]
+    fn the_tool_hangs_on_links_of_the_urdf() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let mut robot = Robot::parse(include_str!("../../../../examples/arm.toml"), "arm.toml").unwrap();
+        let described = robot.arm.as_mut().unwrap();
+        described.urdf = folder.join("arm.urdf");
+        let arm = tool(&robot).unwrap().unwrap();
+        assert_eq!((arm.base_link(), arm.tip_link(), arm.joints().len()), ("base", "tool", 6));
+        for (base, link, wanted) in [
+            ("base", "grip", "the URDF has no link named \"grip\": correct base and tool"),
+            ("wrist", "forearm", "no row of joints leads from link \"wrist\" to link \"forearm\""),
+            ("hand", "tool", "no joint moves between link \"hand\" and link \"tool\""),
+        ] {
+            let described = robot.arm.as_mut().unwrap();
+            (described.base, described.tool) = (Some(base.into()), Some(link.into()));
+            let found = tool(&robot).unwrap_err().to_string();
+            assert!(found.contains(wanted), "{found}");
+        }
+        robot.controllers.retain(|it| it.kind.name() != "cartesian");
+        assert!(tool(&robot).unwrap().is_none(), "nobody asks for its tool");
     }
 
     #[test]

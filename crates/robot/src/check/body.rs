@@ -164,7 +164,8 @@ pub(super) fn arm(entry: &file::Arm, axes: &[Axis]) -> Checked<Arm> {
         }
         joints[index] = Some(joint.get_ref().clone());
     }
-    Ok(Arm { urdf: entry.urdf.clone(), joints })
+    let file::Arm { urdf, base, tool, .. } = entry;
+    Ok(Arm { urdf: urdf.clone(), base: base.clone(), tool: tool.clone(), joints })
 }
 
 const fn name_of(kind: Kind) -> &'static str {

@@ -47,7 +47,10 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides, source: Sour
     let sensors = sensor::sensors(&document.sensor, &document.signal)?;
     let base = document.base.as_ref().map(|base| body::base(base, &axes)).transpose()?;
     let arm = document.arm.as_ref().map(|arm| body::arm(arm, &axes)).transpose()?;
-    let controllers = controller::controllers(&document.controller.0, &axes, base.as_ref(), &cycle)?;
+    let controllers = {
+        let bodies = controller::Bodies { base: base.as_ref(), arm: arm.as_ref() };
+        controller::controllers(&document.controller.0, &axes, bodies, &cycle)?
+    };
     let name = document.name.unwrap_or_else(|| "robot".to_owned());
     let seam = seam::seam(&document.seam, &name)?;
     let peripherals = peripheral::peripherals(&document.peripheral, &axes, &controllers, &seam)?;

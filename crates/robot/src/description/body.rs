@@ -74,6 +74,10 @@ impl Base {
 pub struct Arm {
     /// Path of the URDF file.
     pub urdf: PathBuf,
+    /// Link in whose frame poses are; `None` for the one that hangs on no other.
+    pub base: Option<String>,
+    /// Link that is brought to poses; `None` for the only one that carries no other.
+    pub tool: Option<String>,
     /// Joint name of each axis, in the order of the axes; `None` for an axis that is not part of the arm.
     pub joints: Vec<Option<String>>,
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use motion::{Hertz, Radians, Seconds, SinusoidError, SmoothSinusoid};
+use motion::{Hertz, MetresPerSecond, Radians, RadiansPerSecond, Seconds, SinusoidError, SmoothSinusoid};
 
 /// A controller of axes; a robot may switch between several.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub enum ControllerKind {
     DiffDrive,
     /// Drives a base that can move in any direction by a twist.
     OmniDrive,
+    /// Moves the tool of the arm to poses, on straight lines.
+    Cartesian(Cartesian),
     /// Runs in a process of its own.
     External(External),
 }
@@ -49,9 +51,19 @@ impl ControllerKind {
             Self::JointEffort => "joint_effort",
             Self::DiffDrive => "diff_drive",
             Self::OmniDrive => "omni_drive",
+            Self::Cartesian(_) => "cartesian",
             Self::External(_) => "external",
         }
     }
+}
+
+/// Highest speeds of an arm's tool.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cartesian {
+    /// Along a line.
+    pub linear_velocity: MetresPerSecond,
+    /// Of its turn.
+    pub angular_velocity: RadiansPerSecond,
 }
 
 /// A controller process, and how long it is waited for.

@@ -18,7 +18,7 @@ pub use body::{Arm, Base, BaseKind};
 pub use bus::{
     AnalogueSource, Application, Bus, EncoderSource, Parent, ServoDrivePlant, Simulation, SubDevice,
 };
-pub use controller::{Controller, ControllerKind, External, JointTrajectory, Sinusoid};
+pub use controller::{Cartesian, Controller, ControllerKind, External, JointTrajectory, Sinusoid};
 pub use cycle::Cycle;
 pub use peripheral::{Peripheral, PeripheralKind};
 pub use seam::{Seam, SeamPort, SeamPortKind};

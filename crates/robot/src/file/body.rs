@@ -50,6 +50,8 @@ pub(crate) struct BaseLimits {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arm {
     pub(crate) urdf: PathBuf,
+    pub(crate) base: Option<String>,
+    pub(crate) tool: Option<String>,
     #[serde(default)]
     pub(crate) joints: BTreeMap<Spanned<String>, Spanned<String>>,
 }

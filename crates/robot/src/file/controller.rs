@@ -29,6 +29,8 @@ pub(crate) struct Controller {
     pub(crate) goal_tolerance: Option<Spanned<f64>>,
     pub(crate) goal_time: Option<Spanned<Length>>,
     pub(crate) points: Option<Spanned<i64>>,
+    pub(crate) linear_velocity: Option<Spanned<f64>>,
+    pub(crate) angular_velocity: Option<Spanned<f64>>,
     pub(crate) deadline: Option<Spanned<Length>>,
     pub(crate) max_late: Option<Spanned<i64>>,
 }
@@ -53,6 +55,7 @@ pub(crate) enum ControllerKind {
     JointEffort,
     DiffDrive,
     OmniDrive,
+    Cartesian,
     External,
 }
 

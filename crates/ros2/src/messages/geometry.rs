@@ -69,6 +69,13 @@ pub(crate) struct Pose {
     pub(crate) orientation: Quaternion,
 }
 
+/// geometry_msgs/PoseStamped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PoseStamped {
+    pub(crate) header: Header,
+    pub(crate) pose: Pose,
+}
+
 /// A covariance of six by six, row by row.
 pub(crate) type Covariance = [[f64; 6]; 6];
 

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bridge::channel::{Kind, Port};
 use bridge::command::{Command, Read};
-use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use bridge::description::{
+    ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
+};
 use bridge::message::trajectory;
 use bridge::seam::{Builder, Door, RealTimeEnds};
 use bridge::state::State;
@@ -37,6 +39,7 @@ pub(super) const DRIVE: u16 = 0;
 pub(super) const POSITION: u16 = 1;
 pub(super) const VELOCITY: u16 = 2;
 pub(super) const TRAJECTORY: u16 = 3;
+pub(super) const TOOL: u16 = 4;
 
 fn description() -> Description {
     let axis = |name: &str| AxisDescription {
@@ -58,7 +61,9 @@ fn description() -> Description {
             controller("place", "joint_position", &[0, 1]),
             controller("turn", "joint_velocity", &[1]),
             controller("follow", "joint_trajectory", &[0, 1]),
+            controller("tool", "cartesian", &[0, 1]),
         ],
+        arm: Some(ArmDescription { base: "base".into(), tool: "hand".into() }),
         base: Some(BaseDescription {
             kind: "differential".into(),
             velocity_limit: 1.0,

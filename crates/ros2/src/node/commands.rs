@@ -1,4 +1,4 @@
-//! /cmd_vel, as Twist and as TwistStamped, and joint commands.
+//! /cmd_vel, as Twist and as TwistStamped, joint commands, and poses of an arm's tool.
 //!
 //! A topic of DDS may have writers of several types, and a reader receives those of its own. RustDDS keeps
 //! one cache for each topic *name*, so two readers of one name see each other's samples: samples are
@@ -14,7 +14,7 @@ use crate::check::{self, Quantity};
 use crate::dds::sample::Sample;
 use crate::dds::{DdsError, Quality, Reader};
 use crate::messages::basic::Float64MultiArray;
-use crate::messages::geometry::{Twist, TwistStamped};
+use crate::messages::geometry::{PoseStamped, Twist, TwistStamped};
 use crate::messages::sensor::JointState;
 use crate::robot::Robot;
 use bridge::description::Description;
@@ -25,6 +25,8 @@ pub(crate) struct Commands {
     stamped: Reader,
     newest: Newest,
     joints: Reader,
+    /// `None` for a robot without a controller of an arm's tool.
+    pose: Option<Reader>,
     /// Index and topic reader of each controller that follows joint commands.
     arrays: Vec<(usize, Reader)>,
 }
@@ -33,6 +35,9 @@ impl Commands {
     pub(crate) fn new(endpoints: &mut Endpoints<'_>, robot: &Description) -> Result<Self, DdsError> {
         let velocity = |endpoints: &mut Endpoints<'_>, kind: &str| {
             endpoints.subscribe("cmd_vel", kind, Quality::BestEffort)
+        };
+        let pose = |endpoints: &mut Endpoints<'_>| {
+            endpoints.subscribe("~/target_pose", "geometry_msgs/PoseStamped", Quality::BestEffort)
         };
         let mut arrays = Vec::new();
         for (index, controller) in robot.controllers.iter().enumerate() {
@@ -47,6 +52,7 @@ impl Commands {
             stamped: velocity(endpoints, "geometry_msgs/TwistStamped")?,
             newest: Newest::default(),
             joints: endpoints.subscribe("joint_commands", "sensor_msgs/JointState", Quality::BestEffort)?,
+            pose: robot.arm.as_ref().map(|_| pose(endpoints)).transpose()?,
             arrays,
         })
     }
@@ -67,6 +73,9 @@ impl Commands {
         if let Some(sample) = last(&self.joints) {
             report("joint_commands", moment, |moment| move_joints(&sample, moment));
         }
+        if let Some(sample) = self.pose.as_ref().and_then(last) {
+            report("target_pose", moment, |moment| move_tool(&sample, moment));
+        }
         for (controller, reader) in &self.arrays {
             if let Some(sample) = last(reader) {
                 report("commands", moment, |moment| move_array(&sample, *controller, moment));
@@ -76,6 +85,7 @@ impl Commands {
 
     pub(crate) fn readers(&mut self) -> Vec<&mut Reader> {
         let mut readers = vec![&mut self.twist, &mut self.stamped, &mut self.joints];
+        readers.extend(&mut self.pose);
         readers.extend(self.arrays.iter_mut().map(|(_, reader)| reader));
         readers
     }
@@ -128,6 +138,18 @@ fn move_joints(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
     })?;
     let axes = check::joint_state(&message, quantity, robot.description())?;
     robot.move_axes(axes, moment.settings.joint_commands_timeout)
+}
+
+fn move_tool(sample: &Sample, moment: &mut Moment<'_>) -> Result<(), String> {
+    let message: PoseStamped = sample.decode()?;
+    let robot = attached(&mut moment.robot)?;
+    let arm = robot.description().arm.as_ref();
+    let arm = arm.ok_or("the robot has no controller of an arm's tool")?;
+    let pose = check::pose(&message, arm)?;
+    if let Some(active) = robot.active().filter(|active| active.kind != "cartesian") {
+        return Err(format!("controller `{}` ({}) is active, and moves no tool", active.name, active.kind));
+    }
+    robot.move_tool(pose, moment.settings.joint_commands_timeout)
 }
 
 fn move_array(sample: &Sample, controller: usize, moment: &mut Moment<'_>) -> Result<(), String> {

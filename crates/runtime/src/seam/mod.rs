@@ -15,7 +15,8 @@ use ethercat::cia402;
 use ethercat::main_device::Stage;
 use ethercat::time::Instant;
 use motion::base::Twist;
-use motion::{AxisPhase, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use motion::kinematics::ToolPose;
+use motion::{AxisPhase, AxisSetpoint, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use timing::CycleRecord;
 
 use crate::controller::{Asked, AxisReport, AxisTarget, Freshness, Told};
@@ -104,7 +105,7 @@ impl Seam {
     }
 
     fn take(&mut self) {
-        let Command { sequence, stamp_ns, time_to_live_ns, twist, axes, signals: _ } = &self.incoming;
+        let Command { sequence, stamp_ns, time_to_live_ns, twist, pose, axes, signals: _ } = &self.incoming;
         self.taken = true;
         self.command.sequence = *sequence;
         self.command.stamp_ns = *stamp_ns;
@@ -115,6 +116,8 @@ impl Seam {
             y: MetresPerSecond(twist.y),
             yaw: RadiansPerSecond(twist.yaw),
         });
+        self.asked.pose = pose
+            .map(|pose| ToolPose { position: pose.position.map(Metres), orientation: pose.orientation });
         for (asked, target) in self.asked.axes.iter_mut().zip(axes) {
             *asked = target.map(|target| match target {
                 command::AxisTarget::Position(position) => AxisTarget::Position(Radians(position)),
@@ -142,6 +145,9 @@ impl Seam {
         signals: &Signals,
         told: &Told,
     ) {
+        if let Some(why) = told.refused {
+            self.refuse(Refused::whole(why));
+        }
         let state = &mut self.state;
         state.beat = status.cycle;
         state.release_ns = release.as_nanos();

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use bridge::command::{AxisTarget, Command, Twist};
+use bridge::command::{AxisTarget, Command, Pose, Twist};
 use bridge::state::Refusal;
+use motion::kinematics::ToolPose;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
 use types::{Signal, Value};
 
@@ -14,6 +15,8 @@ pub struct Rules {
     pub axes: Vec<AxisRules>,
     /// Its base, if it moves about.
     pub base: Option<BaseRules>,
+    /// Some controller brings the tool of an arm to poses.
+    pub pose: bool,
     /// The outputs that are set from outside, in their order.
     pub signals: Vec<Commanded>,
     /// A command may hold no longer than this.
@@ -115,6 +118,9 @@ impl Rules {
         if let Some(twist) = command.twist {
             self.check_twist(twist).map_err(whole)?;
         }
+        if let Some(pose) = command.pose {
+            self.check_pose(pose).map_err(whole)?;
+        }
         for (index, (rules, target)) in self.axes.iter().zip(&command.axes).enumerate() {
             let checked = target.map_or(Ok(()), |target| rules.check(target));
             checked.map_err(|why| Refused { axis: Some(index), ..whole(why) })?;
@@ -138,6 +144,18 @@ impl Rules {
                 Err(Refusal::VelocityLimit)
             }
             Some(_) => Ok(()),
+        }
+    }
+
+    fn check_pose(&self, Pose { position, orientation }: Pose) -> Result<(), Refusal> {
+        if !position.iter().chain(&orientation).all(|number| number.is_finite()) {
+            return Err(Refusal::NotFinite);
+        }
+        let length = orientation.iter().fold(0.0, |length: f64, part| length.hypot(*part));
+        match self.pose {
+            false => Err(Refusal::Mode),
+            true if (length - 1.0).abs() > ToolPose::UNIT => Err(Refusal::Orientation),
+            true => Ok(()),
         }
     }
 }
@@ -201,6 +219,7 @@ mod tests {
                 velocity: MetresPerSecond(1.0),
                 yaw: RadiansPerSecond(2.0),
             }),
+            pose: true,
             signals: Commanded::of(&signals()),
             longest_time_to_live: Duration::from_secs(1),
         }
@@ -212,6 +231,7 @@ mod tests {
             stamp_ns: NOW,
             time_to_live_ns: 100_000_000,
             twist: Some(Twist { x: -1.0, y: 0.0, yaw: 2.0 }),
+            pose: Some(Pose { position: [0.1, 0.2, 0.3], orientation: [0.6, 0.0, -0.8, 0.0] }),
             axes: vec![Some(AxisTarget::Position(2.0)), Some(AxisTarget::Effort(-4.0))],
             signals: vec![Some(Value::Bool(true)), Some(Value::Real(9.5))],
         }
@@ -334,6 +354,25 @@ mod tests {
         rules.base = None;
         let refused = rules.check(&good(), NOW).unwrap_err();
         assert_eq!((refused.why, refused.axis), (Refusal::Mode, None));
+    }
+
+    // feature(axes): `cartesian`: poses that are none are refused at the seam
+    #[test]
+    fn a_pose_is_finite_and_turned_by_a_unit_quaternion() {
+        let pose = |position, orientation| refused(|it| it.pose = Some(Pose { position, orientation }));
+        assert_eq!(pose([9.0; 3], [0.5, 0.5, -0.5, 0.5004]), None);
+        let rows = [
+            ([0.0; 3], [0.0; 4], Refusal::Orientation),
+            ([0.0; 3], [0.0, 0.0, 0.0, 1.002], Refusal::Orientation),
+            ([0.0; 3], [f64::MAX; 4], Refusal::Orientation),
+            ([0.0, f64::NAN, 0.0], [0.0, 0.0, 0.0, 1.0], Refusal::NotFinite),
+            ([0.0; 3], [0.0, 0.0, f64::INFINITY, 1.0], Refusal::NotFinite),
+        ];
+        for (position, orientation, why) in rows {
+            assert_eq!(pose(position, orientation), Some((why, None)), "{position:?} {orientation:?}");
+        }
+        let rules = Rules { pose: false, ..rules() };
+        assert_eq!(rules.check(&good(), NOW), Err(Refused::whole(Refusal::Mode)));
     }
 
     // feature(ipc): any bits in a command: only numbers within the limits are taken

@@ -50,6 +50,7 @@ impl Bench {
         let rules = Rules {
             axes: vec![axis],
             base: Some(base),
+            pose: true,
             signals: vec![],
             longest_time_to_live: Duration::from_secs(3600),
         };
@@ -105,6 +106,25 @@ fn a_twist_is_heard_as_it_was_asked() {
     assert_eq!((heard.twist, &heard.axes[..]), (None, &[target][..]));
 }
 
+#[test]
+fn a_pose_is_heard_as_it_was_asked_and_what_the_controller_refuses_is_counted() {
+    let mut bench = Bench::new("pose");
+    let mut writer = bench.attach().command().unwrap();
+    let (position, orientation) = ([1.0, -2.0, 3.0], [0.0, 0.6, 0.0, 0.8]);
+    let pose = Some(command::Pose { position, orientation });
+    writer.send(&Command { time_to_live_ns: 3_600_000_000_000, pose, ..Command::default() }).unwrap();
+    bench.seam.hear(now);
+    let heard = ToolPose { position: position.map(Metres), orientation };
+    assert_eq!(bench.seam.asked().pose, Some(heard));
+    let state = bench.shown(AxisReport::default(), &Told::default());
+    assert_eq!((state.command.accepted, state.command.refused), (1, 0));
+    let told = Told { refused: Some(Refusal::OutOfReach), ..Told::default() };
+    let state = bench.shown(AxisReport::default(), &told);
+    assert_eq!((state.command.refused, state.command.last_refusal), (1, Refusal::OutOfReach as u8));
+    let state = bench.shown(AxisReport::default(), &Told::default());
+    assert_eq!(state.command.refused, 1, "once");
+}
+
 /// The descriptor that the door gives to who holds the lease, and the line that holds it.
 fn lease(path: &Path) -> (OwnedFd, OwnedFd) {
     let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
@@ -153,6 +173,7 @@ fn what_the_axes_report_and_the_controller_tells_is_shown() {
         pose: Pose { x: Metres(1.0), y: Metres(2.0), yaw: Radians(3.0) },
         twist: Twist { x: MetresPerSecond(4.0), y: MetresPerSecond(5.0), yaw: RadiansPerSecond(6.0) },
         commanded: true,
+        refused: None,
         lost: false,
     };
     let feedback = AxisFeedback {
@@ -195,16 +216,24 @@ fn publish(region: &OwnedFd, number: u64, words: &[u64]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
         rustix::io::pwrite(region, &bytes, word * 8).unwrap();
     };
-    let slot = 16 + (number % 4) * 16;
+    let slot = 16 + (number % 4) * 24;
     store(slot, &[2 * number - 1]);
     store(slot + 1, words);
     store(slot, &[2 * number]);
     store(8, &[number]);
 }
 
+/// The words of a command for one axis.
+fn whole(head: [u64; 3], twist: [u64; 4], pose: [u64; 8], axes: [u64; 4]) -> [u64; 19] {
+    let all = head.into_iter().chain(twist).chain(pose).chain(axes).collect::<Vec<_>>();
+    all.try_into().unwrap()
+}
+
 /// At 1 m/s, for a second.
-fn forward(number: u64, stamp: Instant) -> [u64; 11] {
-    [number, stamp.as_nanos(), 1_000_000_000, 1, 1.0_f64.to_bits(), 0, 0, 1, 0, 0, 0]
+fn forward(number: u64, stamp: Instant) -> [u64; 19] {
+    let no_pose = [0; 8];
+    let twist = [1, 1.0_f64.to_bits(), 0, 0];
+    whole([number, stamp.as_nanos(), 1_000_000_000], twist, no_pose, [1, 0, 0, 0])
 }
 
 // feature(ipc): a former holder is heard no more, however fast it writes; its last command ages out
@@ -238,8 +267,21 @@ fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
-/// The words of a command: time of the stamp from now, time-to-live, twist, axes.
-fn words() -> impl Strategy<Value = (i64, u64, [u64; 8])> {
+/// A pose as a peer might write it: mostly turned by a unit quaternion.
+fn pose() -> impl Strategy<Value = [u64; 8]> {
+    let flag = prop_oneof![8 => 0..2_u64, 1 => any::<u64>()];
+    let turn = prop_oneof![
+        6 => (0.0..6.0_f64).prop_map(|angle| [angle.sin(), 0.0, 0.0, angle.cos()]),
+        1 => [number(), number(), number(), number()],
+    ];
+    (flag, [number(), number(), number()], turn).prop_map(|(flag, [x, y, z], [i, j, k, w])| {
+        let [x, y, z, i, j, k, w] = [x, y, z, i, j, k, w].map(f64::to_bits);
+        [flag, x, y, z, i, j, k, w]
+    })
+}
+
+/// The words of a command: time of the stamp from now, time-to-live, pose, twist, axes.
+fn words() -> impl Strategy<Value = (i64, u64, [u64; 8], [u64; 8])> {
     let stamp = prop_oneof![4 => -1_000_000_000..=0_i64, 1 => 1..1_000_000_000_i64];
     let time_to_live = prop_oneof![6 => 1..=HOUR, 1 => Just(0), 1 => HOUR + 1..=u64::MAX];
     let twist = (prop_oneof![8 => 0..2_u64, 1 => any::<u64>()], [number(), number(), number()]);
@@ -249,14 +291,14 @@ fn words() -> impl Strategy<Value = (i64, u64, [u64; 8])> {
         let [x, y, yaw] = [x, y, yaw].map(|it| (it * 5.0).to_bits());
         [has_twist, x, y, yaw, count, kind, target.to_bits(), 0]
     };
-    (stamp, time_to_live, (twist, axes).prop_map(bits))
+    (stamp, time_to_live, pose(), (twist, axes).prop_map(bits))
 }
 
 /// Nanoseconds that a command of this bench may hold at most.
 const HOUR: u64 = 3_600_000_000_000;
 
 /// What must hold of a command that moves anything, written down once more from the documents.
-fn may_be(stamp: i64, time_to_live: u64, words: [u64; 8]) -> bool {
+fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> bool {
     let [has_twist, x, y, yaw, count, kind, target, _] = words;
     let [x, y, yaw, target] = [x, y, yaw, target].map(f64::from_bits);
     let of_now = stamp <= 0 && (1..=HOUR).contains(&time_to_live);
@@ -268,7 +310,12 @@ fn may_be(stamp: i64, time_to_live: u64, words: [u64; 8]) -> bool {
         2 | 3 => slow(target, 1.0),
         _ => false,
     };
-    of_now && twist && count == 1 && axis
+    let [has_pose, numbers @ ..] = pose;
+    let numbers = numbers.map(f64::from_bits);
+    let length = numbers[3..].iter().map(|it| it * it).sum::<f64>().sqrt();
+    let turned = numbers.iter().all(|it| it.is_finite()) && (length - 1.0).abs() <= 1e-3;
+    let pose = has_pose == 0 || has_pose == 1 && turned;
+    of_now && twist && pose && count == 1 && axis
 }
 
 // feature(ipc): any bits in a command: only numbers within the limits are taken
@@ -280,19 +327,20 @@ fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
     let cases = runner.config().cases;
     let mut taken = 0;
     for beat in 1..=u64::from(cases) {
-        let (stamp, time_to_live, rest) = words().new_tree(&mut runner).unwrap().current();
+        let (stamp, time_to_live, pose, rest) = words().new_tree(&mut runner).unwrap().current();
         let now = now();
         let before = (
             bench.seam.asked.axes.clone(),
-            format!("{:?}", bench.seam.asked.twist),
+            format!("{:?} {:?}", bench.seam.asked.twist, bench.seam.asked.pose),
             bench.seam.holds_until,
         );
         let [has_twist, x, y, yaw, count, kind, target, _] = rest;
         let stamp_ns = now.as_nanos().saturating_add_signed(stamp);
-        publish(&file, beat, &[beat, stamp_ns, time_to_live, has_twist, x, y, yaw, count, 0, kind, target]);
+        let head = [beat, stamp_ns, time_to_live];
+        publish(&file, beat, &whole(head, [has_twist, x, y, yaw], pose, [count, 0, kind, target]));
         bench.seam.hear(|| now);
         let counted = (bench.seam.command.accepted, bench.seam.command.refused);
-        if may_be(stamp, time_to_live, rest) {
+        if may_be(stamp, time_to_live, pose, rest) {
             taken += 1;
             assert_eq!(
                 bench.seam.holds_until,
@@ -301,7 +349,7 @@ fn a_command_that_may_not_be_changes_nothing_whatever_is_wrong_with_it() {
         } else {
             let after = (
                 bench.seam.asked.axes.clone(),
-                format!("{:?}", bench.seam.asked.twist),
+                format!("{:?} {:?}", bench.seam.asked.twist, bench.seam.asked.pose),
                 bench.seam.holds_until,
             );
             assert_eq!(after, before, "{rest:x?} stamped {stamp} for {time_to_live}");

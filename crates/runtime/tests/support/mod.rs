@@ -213,7 +213,7 @@ pub fn rules(axes: usize) -> Rules {
         effort: NewtonMetres(10.0),
     };
     let longest_time_to_live = Duration::from_secs(3600);
-    Rules { axes: vec![axis; axes], base: None, signals: Vec::new(), longest_time_to_live }
+    Rules { axes: vec![axis; axes], base: None, pose: false, signals: Vec::new(), longest_time_to_live }
 }
 
 /// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.

@@ -12,7 +12,12 @@ pub(super) fn arm(urdf: &str, base: Option<&str>, tip: Option<&str>) -> Result<S
     let robot = urdf_rs::read_from_string(urdf).map_err(|error| ArmError::NoUrdf(error.to_string()))?;
     let base = base.map_or_else(|| root(&robot), |name| known(&robot, name))?;
     let tip = tip.map_or_else(|| only_end(&robot), |name| known(&robot, name))?;
-    let mut arm = SerialArm { joints: Vec::new(), tip: Isometry3::identity() };
+    let mut arm = SerialArm {
+        joints: Vec::new(),
+        tip: Isometry3::identity(),
+        base_link: base.to_owned(),
+        tip_link: tip.to_owned(),
+    };
     for joint in way(&robot, base, tip)? {
         let before = arm.tip * origin(joint)?;
         let Some(kind) = kind(joint)? else {

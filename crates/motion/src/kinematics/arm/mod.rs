@@ -4,11 +4,14 @@
 //! [`ArmJoint::kind`] says which. Poses are of the tip in the frame of the base link, m.
 
 mod inverse;
+mod line;
 mod load;
+mod spline;
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3, Vector6};
 
 pub use self::inverse::{InverseError, InverseSettings, Reached, Workspace};
+pub use self::line::{JointLimits, Line, LineError, LineSpeed};
 pub use self::load::ArmError;
 
 /// Joints in a row.
@@ -17,6 +20,8 @@ pub struct SerialArm {
     joints: Vec<ArmJoint>,
     /// From the last joint to the tip.
     tip: Isometry3<f64>,
+    base_link: String,
+    tip_link: String,
 }
 
 /// A joint that moves.
@@ -60,6 +65,18 @@ impl SerialArm {
     #[must_use]
     pub fn joints(&self) -> &[ArmJoint] {
         &self.joints
+    }
+
+    /// Name of the link whose frame poses are in.
+    #[must_use]
+    pub fn base_link(&self) -> &str {
+        &self.base_link
+    }
+
+    /// Name of the link at the tip.
+    #[must_use]
+    pub fn tip_link(&self) -> &str {
+        &self.tip_link
     }
 
     /// Pose of the tip. Joints that `positions` does not name stand at zero.

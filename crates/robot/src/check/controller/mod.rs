@@ -1,5 +1,6 @@
 //! Checks of the controllers, and of their axes' ability to follow.
 
+mod cartesian;
 mod external;
 mod sinusoid;
 
@@ -8,19 +9,27 @@ use std::ops::Range;
 use ethercat::cia402::CyclicMode;
 use toml::Spanned;
 
+use self::cartesian::{cartesian, joints};
 use self::external::{check_only, external};
 use self::sinusoid::sinusoid;
 use super::{Checked, number, readable_name};
-use crate::description::{Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory};
+use crate::description::{Arm, Axis, Base, BaseKind, Controller, ControllerKind, Cycle, JointTrajectory};
 use crate::error::Problem;
 use crate::file::{self, ControllerKind as Kind};
 use crate::nearest::nearest;
+
+/// Base and arm of the robot.
+#[derive(Clone, Copy)]
+pub(super) struct Bodies<'a> {
+    pub(super) base: Option<&'a Base>,
+    pub(super) arm: Option<&'a Arm>,
+}
 
 /// Controllers of the file; `hold` where it names none.
 pub(super) fn controllers(
     entries: &[file::Controller],
     axes: &[Axis],
-    base: Option<&Base>,
+    bodies: Bodies<'_>,
     cycle: &Cycle,
 ) -> Checked<Vec<Controller>> {
     if entries.is_empty() {
@@ -29,7 +38,7 @@ pub(super) fn controllers(
     }
     let mut controllers: Vec<Controller> = Vec::new();
     for entry in entries {
-        let controller = controller(entry, axes, base, cycle)?;
+        let controller = controller(entry, axes, bodies, cycle)?;
         if controllers.iter().any(|other| other.name == controller.name) {
             let place = entry.name.as_ref().map_or(entry.kind.span(), Spanned::span);
             let found = format!("a second controller \"{}\"", controller.name);
@@ -44,12 +53,12 @@ pub(super) fn controllers(
 fn controller(
     entry: &file::Controller,
     axes: &[Axis],
-    base: Option<&Base>,
+    bodies: Bodies<'_>,
     cycle: &Cycle,
 ) -> Checked<Controller> {
     check_axis_names(entry, axes)?;
     check_keys(entry)?;
-    let moved = moved(entry, axes, base)?;
+    let moved = moved(entry, axes, bodies)?;
     let kind = match entry.kind.get_ref() {
         Kind::Hold => ControllerKind::Hold,
         Kind::Sinusoid => {
@@ -63,6 +72,7 @@ fn controller(
         Kind::JointEffort => ControllerKind::JointEffort,
         Kind::DiffDrive => ControllerKind::DiffDrive,
         Kind::OmniDrive => ControllerKind::OmniDrive,
+        Kind::Cartesian => ControllerKind::Cartesian(cartesian(entry)?),
         Kind::External => ControllerKind::External(external(entry, cycle)?),
     };
     let name = match &entry.name {
@@ -76,10 +86,13 @@ fn controller(
 }
 
 /// Indices of the axes that `entry` moves, rising.
-fn moved(entry: &file::Controller, axes: &[Axis], base: Option<&Base>) -> Checked<Vec<usize>> {
+fn moved(entry: &file::Controller, axes: &[Axis], bodies: Bodies<'_>) -> Checked<Vec<usize>> {
     let kind = *entry.kind.get_ref();
     if matches!(kind, Kind::DiffDrive | Kind::OmniDrive) {
-        return wheels(entry, base);
+        return wheels(entry, bodies.base);
+    }
+    if kind == Kind::Cartesian && entry.axes.is_none() {
+        return joints(entry, axes, bodies.arm);
     }
     let modes = modes(kind);
     let Some(names) = &entry.axes else {
@@ -123,6 +136,9 @@ fn moved(entry: &file::Controller, axes: &[Axis], base: Option<&Base>) -> Checke
         indices.push(index);
     }
     indices.sort_unstable();
+    if kind == Kind::Cartesian {
+        cartesian::check(names, &indices, axes, joints(entry, axes, bodies.arm)?)?;
+    }
     Ok(indices)
 }
 
@@ -193,13 +209,21 @@ fn check_keys(entry: &file::Controller) -> Checked<()> {
         place("goal_time", &entry.goal_time),
         place("points", &entry.points),
     ];
+    let speeds = [
+        place("linear_velocity", &entry.linear_velocity),
+        place("angular_velocity", &entry.angular_velocity),
+    ];
     let waits = [place("deadline", &entry.deadline), place("max_late", &entry.max_late)];
     let waits = waits.into_iter().filter(|_| kind != Kind::External).map(|it| (it, "external"));
+    let speeds = speeds.into_iter().filter(|_| kind != Kind::Cartesian).map(|it| (it, "cartesian"));
     let swings = swings.into_iter().filter(|_| kind != Kind::Sinusoid).map(|it| (it, "sinusoid"));
     let follows =
         follows.into_iter().filter(|_| kind != Kind::JointTrajectory).map(|it| (it, "joint_trajectory"));
-    let misplaced =
-        swings.chain(follows).chain(waits).find_map(|(place, kind)| place.map(|place| (place, kind)));
+    let misplaced = swings
+        .chain(follows)
+        .chain(waits)
+        .chain(speeds)
+        .find_map(|(place, kind)| place.map(|place| (place, kind)));
     misplaced.map_or(Ok(()), |((key, span), belongs)| {
         let found = if kind == Kind::Hold && belongs == "sinusoid" {
             "a movement for a controller that holds still".to_owned()
@@ -231,7 +255,7 @@ const fn modes(kind: Kind) -> &'static [CyclicMode] {
         Kind::Hold | Kind::Sinusoid | Kind::External => {
             &[CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque]
         }
-        Kind::JointTrajectory | Kind::JointPosition => &[CyclicMode::Position],
+        Kind::JointTrajectory | Kind::JointPosition | Kind::Cartesian => &[CyclicMode::Position],
         Kind::JointVelocity | Kind::DiffDrive | Kind::OmniDrive => &[CyclicMode::Velocity],
         Kind::JointEffort => &[CyclicMode::Torque],
     }
@@ -252,6 +276,7 @@ const fn name_of(kind: Kind) -> &'static str {
         Kind::JointEffort => "joint_effort",
         Kind::DiffDrive => "diff_drive",
         Kind::OmniDrive => "omni_drive",
+        Kind::Cartesian => "cartesian",
         Kind::External => "external",
     }
 }

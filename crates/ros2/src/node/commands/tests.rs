@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::*;
 use crate::dds::sample::encode;
-use crate::messages::geometry::Vector3;
-use crate::node::bench::{Bench, DRIVE, POSITION, VELOCITY};
+use crate::messages::basic::Header;
+use crate::messages::geometry::{Pose, Quaternion, Vector3};
+use crate::node::bench::{Bench, DRIVE, POSITION, TOOL, VELOCITY};
 
 fn sample(bytes: Vec<u8>, number: i64) -> Sample {
     let sequence_number = SequenceNumber::from(number);
@@ -124,6 +125,44 @@ fn a_controllers_own_topic_is_for_it_alone() {
     let other = bench.act(|moment| move_array(&numbers(&[0.1, 0.1]), usize::from(POSITION), moment));
     assert_eq!(other.unwrap_err(), "controller `place` is not active");
     assert!(bench.is_calm());
+}
+
+fn pose(frame: &str, x: f64, w: f64) -> Sample {
+    let position = Vector3 { x, y: -0.25, z: 0.5 };
+    let orientation = Quaternion { x: 0.0, y: 0.6, z: 0.0, w };
+    let header = Header { frame_id: frame.into(), ..Header::default() };
+    message(&PoseStamped { header, pose: Pose { position, orientation } })
+}
+
+// feature(axes): ROS 2: `~/target_pose` moves the tool of an arm; a foreign frame is refused
+#[test]
+fn a_pose_of_the_tool_is_passed_on_in_the_frame_of_the_arm() {
+    let mut bench = Bench::new(TOOL);
+    bench.settings.joint_commands_timeout = 0.75;
+    for frame in ["base", ""] {
+        let command = bench.act(|moment| move_tool(&pose(frame, 0.125, 0.8), moment)).unwrap();
+        let asked = command.pose.unwrap();
+        assert_eq!((asked.position, asked.orientation), ([0.125, -0.25, 0.5], [0.0, 0.6, 0.0, 0.8]));
+        assert_eq!((command.twist, command.time_to_live_ns), (None, 750_000_000));
+    }
+    for (asked, why) in [
+        (pose("map", 0.125, 0.8), "its frame is `map`, expected the arm's base link `base`, or none"),
+        (pose("base", f64::NAN, 0.8), "position.x"),
+        (pose("base", 0.125, 0.9), "expected a unit quaternion"),
+        (pose("base", 0.125, f64::INFINITY), "orientation.w"),
+    ] {
+        let error = bench.act(|moment| move_tool(&asked, moment)).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+    let whole = pose("base", 0.125, 0.8).bytes;
+    for length in 0..whole.len() {
+        let cut = sample(whole[..length].to_vec(), 1);
+        assert!(bench.act(|moment| move_tool(&cut, moment)).is_err());
+    }
+    assert!(bench.is_calm(), "what was refused was not passed on");
+    let mut bench = Bench::new(POSITION);
+    let error = bench.act(|moment| move_tool(&pose("", 0.125, 0.8), moment)).unwrap_err();
+    assert_eq!(error, "controller `place` (joint_position) is active, and moves no tool");
 }
 
 #[test]
