@@ -46,8 +46,8 @@ class Robot:
     def __init__(self, onbeat, bridge, robot, folder):
         self.commands = {
             # An ordinary machine stands still for some milliseconds now and then: two cycles of 5 ms are no outage yet.
-            "onbeat": [onbeat, "run", robot, "--period", "5ms", "--seam", f"judge-{os.getpid()}"],
-            "onbeat-ros2": [bridge, "--seam", f"judge-{os.getpid()}"],
+            "onbeat": [onbeat, "run", robot, "--period", "5ms", "--ipc", f"judge-{os.getpid()}"],
+            "onbeat-ros2": [bridge, "--ipc", f"judge-{os.getpid()}"],
         }
         self.folder = folder
         self.processes = {}

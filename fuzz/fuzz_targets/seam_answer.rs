@@ -12,11 +12,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
-use bridge::command::AxisTarget;
-use bridge::controller::{CycleEnd, Heard, VERSION};
-use bridge::description::{AxisDescription, Description, SignalDescription};
-use bridge::door::protocol::Request;
-use bridge::seam::{Builder, Door, RealTimeEnds};
+use ipc::command::AxisTarget;
+use ipc::controller::{CycleEnd, Heard, VERSION};
+use ipc::description::{AxisDescription, Description, SignalDescription};
+use ipc::service::protocol::Request;
+use ipc::server::{Builder, Server, Endpoints};
 use libfuzzer_sys::fuzz_target;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
@@ -37,7 +37,7 @@ struct Rig {
     end: CycleEnd,
     answers: OwnedFd,
     newest: u64,
-    _keep: (RealTimeEnds, Door, OwnedFd),
+    _keep: (Endpoints, Server, OwnedFd),
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -121,15 +121,15 @@ fn open() -> Rig {
     let description = Description { axes: vec![axis; AXES], signals, ..Description::default() };
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let mut seam = Builder::new("fuzz-answer", &description);
-    seam.folder(folder);
-    let mut end = seam.controller();
-    let (ends, door) = seam.open().unwrap();
-    let (line, mut files) = ask(door.path(), Request::Controller(VERSION));
+    let mut ipc = Builder::new("fuzz-answer", &description);
+    ipc.folder(folder);
+    let mut end = ipc.controller();
+    let (ends, server) = ipc.open().unwrap();
+    let (line, mut files) = ask(server.path(), Request::Controller(VERSION));
     let answers = files.pop().unwrap();
     let mut answer = end.blank_answer();
     end.newest(&mut answer);
-    Rig { end, answers, newest: 0, _keep: (ends, door, line) }
+    Rig { end, answers, newest: 0, _keep: (ends, server, line) }
 }
 
 /// Asks as another language would; the connection, and the descriptors that came.

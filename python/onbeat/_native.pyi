@@ -45,10 +45,10 @@ class Bus:
         """``Op`` while it works."""
     @property
     def all_fresh(self) -> bool:
-        """All inputs are of this beat."""
+        """All inputs are of this cycle."""
     @property
     def working_counter_errors(self) -> int:
-        """Datagrams of this beat with another working counter than expected."""
+        """Datagrams of this cycle with another working counter than expected."""
     @property
     def frames_sent(self) -> int: ...
     @property
@@ -58,8 +58,8 @@ class Bus:
     @property
     def frames_rejected(self) -> int: ...
     @property
-    def broken_beats(self) -> int:
-        """Beats with a wrong working counter since Op."""
+    def broken_cycles(self) -> int:
+        """Cycles with a wrong working counter since Op."""
     @property
     def clock_difference_ns(self) -> int:
         """Largest difference of a SubDevice's clock from the reference clock."""
@@ -68,10 +68,10 @@ class Bus:
         """Frames the operating system did not take or give."""
 
 class Timing:
-    """The timing of the cycle since the first beat in Op."""
+    """The timing of the cycle since the first cycle in Op."""
 
     @property
-    def beats(self) -> int: ...
+    def cycles(self) -> int: ...
     @property
     def wakeup_latency(self) -> Spread: ...
     @property
@@ -84,7 +84,7 @@ class Timing:
     def skipped(self) -> int: ...
     @property
     def last_overrun(self) -> int | None:
-        """Beat of the last overrun."""
+        """Cycle of the last overrun."""
 
 class CommandState:
     """What became of commands."""
@@ -186,13 +186,13 @@ class SignalCounters:
     def refused(self) -> int: ...
 
 class State:
-    """A cycle at the end of one beat. ``numpy.asarray`` takes its arrays without a copy."""
+    """A cycle at the end of one cycle. ``numpy.asarray`` takes its arrays without a copy."""
 
     @property
-    def beat(self) -> int: ...
+    def cycle(self) -> int: ...
     @property
     def release_ns(self) -> int:
-        """The beat's ideal instant, CLOCK_MONOTONIC."""
+        """The cycle's ideal instant, CLOCK_MONOTONIC."""
     @property
     def bus(self) -> Bus: ...
     @property

@@ -18,7 +18,7 @@ from .trajectory import Trajectories
 def attach(name: str | None = None, *, path: str | os.PathLike[str] | None = None) -> Cycle:
     """Attaches to the one running cycle, the one of this name, or the one at this socket.
 
-    Without either, the environment variable ``ONBEAT_SEAM`` may name the socket. NoCycleError says where was looked.
+    Without either, the environment variable ``ONBEAT_IPC`` may name the socket. NoCycleError says where was looked.
     """
     return Cycle(_native.attach(name, path=None if path is None else os.fspath(path)))
 
@@ -58,7 +58,7 @@ class Cycle:
 
     @property
     def has_ended(self) -> bool:
-        """Whether its process is gone, or has closed its seam. The last state stays readable."""
+        """Whether its process is gone, or has closed its shared-memory interface. The last state stays readable."""
         return self._native.has_ended
 
     def state(self) -> _native.State:
@@ -66,21 +66,21 @@ class Cycle:
         return self._native.state()
 
     def next_state(self, after: int | None = None, *, timeout: float | None = None) -> _native.State:
-        """Waits for a state of a later beat than ``after``, or than now. CycleEndedError, TimeoutError."""
+        """Waits for a state of a later cycle than ``after``, or than now. CycleEndedError, TimeoutError."""
         return self._native.next_state(after, timeout=timeout)
 
     def states(self, *, timeout: float | None = None) -> Iterator[_native.State]:
-        """The newest state whenever there is one, until the cycle ends. A slow program misses beats, never the newest.
+        """The newest state whenever there is one, until the cycle ends. A slow program misses cycles, never the newest.
 
-        TimeoutError when no new beat comes within ``timeout`` seconds.
+        TimeoutError when no new cycle comes within ``timeout`` seconds.
         """
-        beat: int | None = None
+        cycle: int | None = None
         while True:
             try:
-                state = self.next_state(beat, timeout=timeout)
+                state = self.next_state(cycle, timeout=timeout)
             except _native.CycleEndedError:
                 return
-            beat = state.beat
+            cycle = state.cycle
             yield state
 
     def diagnostics(self) -> dict[str, Any]:

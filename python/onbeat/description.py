@@ -1,4 +1,4 @@
-"""What a running cycle is: written once, before the first beat."""
+"""What a running cycle is: written once, before the first cycle."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridge::attach::{
-    AttachError, Attachment, FindError, ForceError, LeaseError as NoLease, PortError as NoPort,
+use ipc::client::{
+    AttachError, Client, FindError, ForceError, LeaseError as NoLease, PortError as NoPort,
 };
-use bridge::command::{self, AxisTarget, Command, Pose, SendError, Twist};
-use bridge::description::Description;
-use bridge::state::{self, ReadError};
+use ipc::command::{self, AxisTarget, Command, Pose, SendError, Twist};
+use ipc::description::Description;
+use ipc::state::{self, ReadError};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
@@ -26,9 +26,9 @@ use crate::wait;
 pub(crate) fn attach(py: Python<'_>, name: Option<String>, path: Option<PathBuf>) -> PyResult<Cycle> {
     let attached = py.detach(|| match (&name, &path) {
         (Some(_), Some(_)) => Err(PyValueError::new_err("name and path: expected one of them, found both")),
-        (None, Some(path)) => Attachment::open(path).map_err(of_attach),
-        (Some(name), None) => Attachment::named(name).map_err(of_find),
-        (None, None) => Attachment::find().map_err(of_find),
+        (None, Some(path)) => Client::open(path).map_err(of_attach),
+        (Some(name), None) => Client::named(name).map_err(of_find),
+        (None, None) => Client::find().map_err(of_find),
     })?;
     Ok(Cycle::new(attached))
 }
@@ -36,25 +36,25 @@ pub(crate) fn attach(py: Python<'_>, name: Option<String>, path: Option<PathBuf>
 /// All running cycles.
 #[pyfunction]
 pub(crate) fn cycles(py: Python<'_>) -> Vec<Cycle> {
-    py.detach(Attachment::all).into_iter().map(Cycle::new).collect()
+    py.detach(Client::all).into_iter().map(Cycle::new).collect()
 }
 
 /// A running cycle.
 #[pyclass(frozen, module = "onbeat._native", subclass)]
 pub(crate) struct Cycle {
     /// `None` once closed.
-    attached: Mutex<Option<Attachment>>,
+    attached: Mutex<Option<Client>>,
     reader: state::Reader,
     description: Arc<Description>,
 }
 
 impl Cycle {
-    fn new(attached: Attachment) -> Self {
+    fn new(attached: Client) -> Self {
         let description = Arc::new(attached.description().clone());
         Self { reader: attached.state(), description, attached: Mutex::new(Some(attached)) }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Attachment) -> PyResult<T>) -> PyResult<T> {
+    fn with<T>(&self, work: impl FnOnce(&Client) -> PyResult<T>) -> PyResult<T> {
         // A panic elsewhere leaves an attachment as good as it was.
         let attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner);
         let attached = attached.as_ref();
@@ -118,7 +118,7 @@ impl Cycle {
         Ok(State::new(state, Arc::clone(&self.description)))
     }
 
-    /// Waits for a state of a later beat than this one, and gives it.
+    /// Waits for a state of a later cycle than this one, and gives it.
     #[pyo3(signature = (after = None, *, timeout = None))]
     fn next_state(&self, py: Python<'_>, after: Option<u64>, timeout: Option<f64>) -> PyResult<State> {
         let longest = wait::maybe_seconds("timeout", timeout)?;
@@ -134,7 +134,7 @@ impl Cycle {
             };
             if newer {
                 match self.reader.read() {
-                    Ok(state) if after.is_none_or(|after| state.beat > after) => return Ok(Some(state)),
+                    Ok(state) if after.is_none_or(|after| state.cycle > after) => return Ok(Some(state)),
                     Ok(_) | Err(ReadError::Nothing | ReadError::Torn) => {}
                 }
             }
@@ -144,7 +144,7 @@ impl Cycle {
             std::thread::sleep(nap);
             Ok(None)
         })?;
-        let late = || PyTimeoutError::new_err("no new beat in that time: the cycle stands still");
+        let late = || PyTimeoutError::new_err("no new cycle in that time: the cycle stands still");
         found.map(|state| State::new(state, Arc::clone(&self.description))).ok_or_else(late)
     }
 
@@ -174,14 +174,14 @@ impl Cycle {
 
     /// Opens the port of requests.
     fn open_control(&self, py: Python<'_>) -> PyResult<ControlPort> {
-        let port = bridge::message::control::PORT;
+        let port = ipc::message::control::PORT;
         let channel = py.detach(|| self.with(|attached| attached.port(port).map_err(of_no_port)))?;
         Ok(ControlPort::new(channel))
     }
 
     /// Opens the port of trajectories.
     fn open_trajectories(&self, py: Python<'_>) -> PyResult<TrajectoryPort> {
-        let port = bridge::message::trajectory::PORT;
+        let port = ipc::message::trajectory::PORT;
         let channel = py.detach(|| self.with(|attached| attached.port(port).map_err(of_no_port)))?;
         Ok(TrajectoryPort::new(channel))
     }

@@ -5,12 +5,12 @@ use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridge::channel::{Channel, Kind};
-use bridge::message::control::{Action, Reply, Request};
-use bridge::message::trajectory::{
+use ipc::channel::{Channel, Kind};
+use ipc::message::control::{Action, Reply, Request};
+use ipc::message::trajectory::{
     AxisTolerances, Begin, GoalTime, Order, Outcome, Point, REPORT_SIZE, Report, Tolerance, size,
 };
-use bridge::message::{self, MOST_AXES, Rows};
+use ipc::message::{self, MOST_AXES, Rows};
 use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use bridge::description::Description;
-use bridge::{state, words};
+use ipc::description::Description;
+use ipc::{state, words};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-/// A cycle at the end of one beat.
+/// A cycle at the end of one cycle.
 #[pyclass(frozen, module = "onbeat")]
 pub(crate) struct State {
     it: state::State,
@@ -37,8 +37,8 @@ impl State {
 #[pymethods]
 impl State {
     #[getter]
-    fn beat(&self) -> u64 {
-        self.it.beat
+    fn one_cycle(&self) -> u64 {
+        self.it.cycle
     }
 
     #[getter]
@@ -57,7 +57,7 @@ impl State {
             frames_accepted: it.frames_accepted,
             frames_lost: it.frames_lost,
             frames_rejected: it.frames_rejected,
-            broken_beats: it.broken_beats,
+            broken_cycles: it.broken_cycles,
             clock_difference_ns: it.clock_difference_ns,
             link_errors: it.link_errors,
         }
@@ -67,7 +67,7 @@ impl State {
     fn timing(&self) -> Timing {
         let it = &self.it.timing;
         Timing {
-            beats: it.beats,
+            cycles: it.cycles,
             wakeup_latency: Spread::new(&it.wakeup_latency),
             period_jitter: Spread::new(&it.period_jitter),
             execution: Spread::new(&it.execution),
@@ -170,8 +170,8 @@ impl State {
 
     fn __repr__(&self) -> String {
         format!(
-            "<State of beat {}: {}, {} axes>",
-            self.it.beat,
+            "<State of cycle {}: {}, {} axes>",
+            self.it.cycle,
             words::stage(self.it.bus.stage),
             self.it.axes.len()
         )
@@ -239,13 +239,13 @@ parts! {
         frames_accepted: u64,
         frames_lost: u64,
         frames_rejected: u64,
-        broken_beats: u64,
+        broken_cycles: u64,
         clock_difference_ns: u64,
         link_errors: u64,
     }
-    /// The timing of the cycle since the first beat in Op.
+    /// The timing of the cycle since the first cycle in Op.
     Timing {
-        beats: u64,
+        cycles: u64,
         wakeup_latency: Spread,
         period_jitter: Spread,
         execution: Spread,

@@ -24,14 +24,14 @@ class Run:
     """`onbeat run` in a process of its own, and an attachment to it."""
 
     def __init__(self, robot: str | Path, folder: Path, period: str) -> None:
-        # What is asked of the system for a beat without delay is not asked for here: other tests run, too.
-        arguments: list[str | Path] = [ONBEAT, "run", robot, "--period", period, "--profile", "none", "--seam", folder / "seam.sock"]
+        # What is asked of the system for a cycle without delay is not asked for here: other tests run, too.
+        arguments: list[str | Path] = [ONBEAT, "run", robot, "--period", period, "--profile", "none", "--ipc", folder / "ipc.sock"]
         self.log = folder / "log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 arguments, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
-        self.path = folder / "seam.sock"
+        self.path = folder / "ipc.sock"
         self.cycle = self._attach()
 
     def _attach(self) -> onbeat.Cycle:
@@ -41,7 +41,7 @@ class Run:
                 return onbeat.attach(path=self.path)
             except onbeat.NoCycleError:
                 assert self.process.poll() is None, self.log.read_text()
-                assert time.monotonic() < end, f"no seam within {PATIENCE} s: {self.log.read_text()}"
+                assert time.monotonic() < end, f"no shared-memory interface within {PATIENCE} s: {self.log.read_text()}"
                 time.sleep(0.02)
 
     def until(self, what: Callable[[onbeat.State], bool]) -> onbeat.State:

@@ -38,7 +38,7 @@ def test_state_and_description_are_those_of_the_robot_file(start: Start) -> None
     assert run.cycle.user == os.geteuid()
     assert not run.cycle.has_ended
     with pytest.raises(AttributeError):
-        state.beat = 1  # type: ignore[misc]
+        state.cycle = 1  # type: ignore[misc]
 
 
 def test_arrays_are_doubles_that_numpy_takes_without_a_copy(start: Start) -> None:
@@ -54,12 +54,12 @@ def test_arrays_are_doubles_that_numpy_takes_without_a_copy(start: Start) -> Non
     assert seen[0] == 42.0, "the same memory"
 
 
-def test_next_state_waits_for_a_later_beat_and_lets_other_threads_run(start: Start) -> None:
+def test_next_state_waits_for_a_later_cycle_and_lets_other_threads_run(start: Start) -> None:
     run = start("m4k.toml")
     first = run.cycle.next_state(timeout=PATIENCE)
-    assert run.cycle.next_state(first.beat, timeout=PATIENCE).beat > first.beat
-    beats = [state.beat for _, state in zip(range(20), run.cycle.states(timeout=PATIENCE))]
-    assert beats == sorted(set(beats))
+    assert run.cycle.next_state(first.cycle, timeout=PATIENCE).cycle > first.cycle
+    cycles = [state.cycle for _, state in zip(range(20), run.cycle.states(timeout=PATIENCE))]
+    assert cycles == sorted(set(cycles))
 
     counted = 0
     waiting = threading.Thread(
@@ -85,7 +85,7 @@ def test_diagnostics_name_the_cycle_and_its_ports(start: Start) -> None:
 def test_without_a_cycle_the_error_says_where_was_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(onbeat.NoCycleError, match=f"no cycle answers at {tmp_path}.*onbeat run"):
         onbeat.attach(path=tmp_path / "none.sock")
-    monkeypatch.setenv("ONBEAT_SEAM", str(tmp_path / "other.sock"))
+    monkeypatch.setenv("ONBEAT_IPC", str(tmp_path / "other.sock"))
     with pytest.raises(onbeat.NoCycleError, match="other.sock"):
         onbeat.attach()
     with pytest.raises(ValueError, match="expected one of them"):
@@ -94,7 +94,7 @@ def test_without_a_cycle_the_error_says_where_was_looked(tmp_path: Path, monkeyp
 
 def test_the_environment_may_name_the_socket(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     run = start("m4k.toml")
-    monkeypatch.setenv("ONBEAT_SEAM", os.fspath(run.path))
+    monkeypatch.setenv("ONBEAT_IPC", os.fspath(run.path))
     with onbeat.attach() as cycle:
         assert cycle.process == run.process.pid
     with pytest.raises(ValueError, match="closed"):
@@ -103,7 +103,7 @@ def test_the_environment_may_name_the_socket(start: Start, monkeypatch: pytest.M
 
 def test_a_killed_cycle_leaves_its_last_state_and_says_that_it_has_ended(start: Start) -> None:
     run = start("m4k.toml")
-    beat = run.until_enabled().beat
+    cycle = run.until_enabled().cycle
     lease = run.cycle.command()
     requests = run.cycle.requests()
     waited: list[BaseException] = []
@@ -121,7 +121,7 @@ def test_a_killed_cycle_leaves_its_last_state_and_says_that_it_has_ended(start: 
         waiting.join()
     assert isinstance(waited[0], onbeat.CycleEndedError)
     assert run.cycle.has_ended
-    assert run.cycle.state().beat >= beat
+    assert run.cycle.state().cycle >= cycle
     for broken in (
         lambda: lease.send(ttl=0.1, twist=onbeat.Twist()),
         lambda: requests.enable(timeout=PATIENCE),

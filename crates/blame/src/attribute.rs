@@ -1,7 +1,7 @@
 //! Attribution of a cycle's lateness to causes: a pure function of events.
 
-use crate::beat::{Beat, Late, phase_name};
 use crate::cause::{Cause, Causes, Kind};
+use crate::late::{CycleTimes, Late, phase_name};
 use crate::steal::{Charges, STEAL_AT_LEAST, TICK_NS};
 use crate::timeline::{Doing, Slice, Timeline};
 use crate::trace::{TraceEvent, What};
@@ -26,10 +26,10 @@ pub struct Evidence {
 /// proportion, among everything that took time since the release besides the cycle itself, if together that
 /// took more than the lateness; the remainder is the cycle's own, by phase.
 #[must_use]
-pub fn attribute(events: &[TraceEvent], beat: &Beat, evidence: &Evidence) -> Vec<Cause> {
-    let (late, late_ns) = beat.lateness();
+pub fn attribute(events: &[TraceEvent], cycle: &CycleTimes, evidence: &Evidence) -> Vec<Cause> {
+    let (late, late_ns) = cycle.lateness();
     let timeline = Timeline::new(events);
-    let mut blame = Blame { timeline, beat, evidence, causes: Causes::default(), own: Causes::default() };
+    let mut blame = Blame { timeline, cycle, evidence, causes: Causes::default(), own: Causes::default() };
     blame.start();
     if late == Late::Start {
         let Blame { mut causes, own, .. } = blame;
@@ -46,7 +46,7 @@ pub fn attribute(events: &[TraceEvent], beat: &Beat, evidence: &Evidence) -> Vec
 /// Attribution in progress.
 struct Blame<'a> {
     timeline: Timeline<'a>,
-    beat: &'a Beat,
+    cycle: &'a CycleTimes,
     evidence: &'a Evidence,
     causes: Causes,
     own: Causes,
@@ -64,16 +64,16 @@ enum Stage {
     /// Waits for nothing: its thread runs, up to the first time stamp.
     Stamp,
     /// Waits for nothing: the cycle itself.
-    Beat,
+    CycleTimes,
 }
 
 impl Blame<'_> {
     /// Attributes the time from the release to the start.
     fn start(&mut self) {
-        let record = &self.beat.record;
+        let record = &self.cycle.record;
         let (release, start) = (record.release_ns, record.start_ns.max(record.release_ns));
         let mut now = release;
-        if let Some((end, _)) = self.beat.previous {
+        if let Some((end, _)) = self.cycle.previous {
             // The previous cycle ended after this release.
             self.follow(now, end.min(start), Stage::Before);
             now = now.max(end.min(start));
@@ -95,17 +95,17 @@ impl Blame<'_> {
 
     /// Attributes the time from the start to the end.
     fn execution(&mut self) {
-        let record = &self.beat.record;
-        self.follow(record.start_ns.max(record.release_ns), record.end_ns, Stage::Beat);
+        let record = &self.cycle.record;
+        self.follow(record.start_ns.max(record.release_ns), record.end_ns, Stage::CycleTimes);
     }
 
     /// Wake-up that led to the start: the first one since the thread went to sleep; with its CPU.
     fn woken(&self, start: u64) -> Option<(usize, u64)> {
-        let thread = self.beat.thread;
+        let thread = self.cycle.thread;
         let mut woken = None;
         for event in self.timeline.events().take_while(|event| event.time_ns <= start) {
             match event.what {
-                What::Switch { previous, preempted: false, .. } if previous.thread == thread => {
+                What::ControllerManager { previous, preempted: false, .. } if previous.thread == thread => {
                     woken = None
                 }
                 What::Waking { thread: it } if it == thread => {
@@ -115,14 +115,14 @@ impl Blame<'_> {
             }
         }
         // A wake-up before the end of the previous cycle led to an earlier start.
-        let after = self.beat.previous.map_or(0, |(end, _)| end);
+        let after = self.cycle.previous.map_or(0, |(end, _)| end);
         woken.filter(|&(_, time)| time >= after)
     }
 
     /// Time at or after `from_ns` when the thread first gets a CPU, and that CPU.
     fn comes(&self, from_ns: u64) -> Option<(u64, usize)> {
         self.timeline.events().filter(|event| event.time_ns >= from_ns).find_map(|event| match event.what {
-            What::Switch { next, .. } if next.thread == self.beat.thread => {
+            What::ControllerManager { next, .. } if next.thread == self.cycle.thread => {
                 Some((event.time_ns, event.cpu))
             }
             _ => None,
@@ -132,7 +132,7 @@ impl Blame<'_> {
     /// Attributes an interval in which the cycle's thread should run, following it across CPUs.
     fn follow(&mut self, from_ns: u64, to_ns: u64, stage: Stage) {
         let mut now = from_ns;
-        let mut cpu = self.timeline.last_on(self.beat.thread, from_ns);
+        let mut cpu = self.timeline.last_on(self.cycle.thread, from_ns);
         while now < to_ns {
             // The thread's CPU is its current one if it runs, otherwise the one it gets next.
             let next = self.comes(now.saturating_add(1)).filter(|&(time, _)| time < to_ns);
@@ -158,7 +158,7 @@ impl Blame<'_> {
         // used if a timer interrupt is late, or if an ordinary thread keeps a woken real-time cycle
         // waiting: both indicate steal.
         let amiss =
-            stage == Stage::Timer || stage == Stage::Cpu && self.timeline.is_real_time(self.beat.thread);
+            stage == Stage::Timer || stage == Stage::Cpu && self.timeline.is_real_time(self.cycle.thread);
         let believed = amiss || self.evidence.all_cpus || self.evidence.steal_rise_ns > 0;
         let charges = Charges::of(&self.timeline, cpu, believed);
         for slice in self.timeline.slices(cpu, complete, to_ns) {
@@ -188,7 +188,7 @@ impl Blame<'_> {
                 let state = state.map_or("idle".to_owned(), |state| format!("idle state {state}"));
                 self.silence(ns, &format!("leaving {state}"));
             }
-            Doing::Task(task) if task.thread == self.beat.thread => self.own(slice, accounted, stage),
+            Doing::Task(task) if task.thread == self.cycle.thread => self.own(slice, accounted, stage),
             Doing::Task(task) if stage == Stage::Timer => {
                 self.masked(&task.name.to_string(), ns);
             }
@@ -213,17 +213,17 @@ impl Blame<'_> {
         let ns = slice.length_ns();
         match stage {
             Stage::Before => {
-                let phase = self.beat.previous.map_or("code", |(_, phase)| phase_name(phase));
+                let phase = self.cycle.previous.map_or("code", |(_, phase)| phase_name(phase));
                 self.own.add(Kind::Own, phase, ns);
             }
             Stage::Timer | Stage::Cpu | Stage::Stamp if accounted => self.own.add(Kind::Own, "wake-up", ns),
             Stage::Timer | Stage::Cpu | Stage::Stamp => self.silence(ns, "waking up"),
-            Stage::Beat if !accounted && self.stolen_by_counter(ns) => {
+            Stage::CycleTimes if !accounted && self.stolen_by_counter(ns) => {
                 self.causes.add(Kind::Steal, HYPERVISOR, ns);
             }
-            Stage::Beat => {
+            Stage::CycleTimes => {
                 let mut now = slice.from_ns;
-                for (phase, end) in self.beat.phase_ends() {
+                for (phase, end) in self.cycle.phase_ends() {
                     let end = end.clamp(now, slice.to_ns);
                     self.own.add(Kind::Own, phase_name(phase), end - now);
                     now = end;

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 
-use crate::beat::Beat;
 use crate::cause::{Cause, Causes, Kind};
+use crate::late::CycleTimes;
 
 /// Counters of the cycle's thread and CPU, sampled at each look.
 #[derive(Debug)]
@@ -53,17 +53,17 @@ impl Counters {
     }
 
     /// Attributes a late cycle from the counts around it.
-    pub(crate) fn attribute(&self, beat: &Beat, steal_rise_ns: u64) -> Vec<Cause> {
-        let (_, late_ns) = beat.lateness();
+    pub(crate) fn attribute(&self, cycle: &CycleTimes, steal_rise_ns: u64) -> Vec<Cause> {
+        let (_, late_ns) = cycle.lateness();
         let mut causes = Causes::default();
         let stolen = steal_rise_ns.min(late_ns);
         causes.add(Kind::Steal, crate::attribute::HYPERVISOR, stolen);
-        causes.add(Kind::Unknown, &self.counted(beat), late_ns - stolen);
+        causes.add(Kind::Unknown, &self.counted(cycle), late_ns - stolen);
         causes.adding_up_to(late_ns)
     }
 
-    fn counted(&self, beat: &Beat) -> String {
-        let (release, end) = (beat.record.release_ns, beat.record.end_ns);
+    fn counted(&self, cycle: &CycleTimes) -> String {
+        let (release, end) = (cycle.record.release_ns, cycle.record.end_ns);
         let before = self.samples.iter().rev().find(|it| it.time_ns <= release).or(self.samples.front());
         let after = self.samples.iter().find(|it| it.time_ns >= end).or(self.samples.back());
         let (Some(before), Some(after)) = (before, after) else { return "nothing counted".to_owned() };
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_beat_is_told_what_was_counted_around_it() {
+    fn a_late_cycle_is_told_what_was_counted_around_it() {
         let sample = |time_ns, involuntary, eth0| Sample {
             time_ns,
             voluntary: 5,
@@ -149,8 +149,9 @@ mod tests {
         let samples = VecDeque::from([sample(0, 1, 1), sample(10_000_000, 2, 1), sample(30_000_000, 5, 8)]);
         let counters = Counters { thread: 1, cpu: None, samples };
         let record = timing::CycleRecord::begin(4, 12_000_000, 27_000_000);
-        let beat = Beat { record, previous: None, period_ns: 1_000_000, thread: 1, waits_for_reply: false };
-        let causes = counters.attribute(&beat, 10_000_000);
+        let cycle =
+            CycleTimes { record, previous: None, period_ns: 1_000_000, thread: 1, waits_for_reply: false };
+        let causes = counters.attribute(&cycle, 10_000_000);
         assert_eq!((causes[0].kind, causes[0].ns), (Kind::Steal, 10_000_000));
         assert_eq!((causes[1].kind, causes[1].ns), (Kind::Unknown, 5_000_000));
         assert_eq!(

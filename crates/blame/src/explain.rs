@@ -8,10 +8,10 @@ use rustix::time::{ClockId, clock_gettime};
 use timing::CycleRecord;
 
 use crate::attribute::{Evidence, attribute};
-use crate::beat::Beat;
 use crate::cause::Kind;
 use crate::counters::Counters;
-use crate::explanation::{CauseTotal, Explained, Explanation, LateBeat};
+use crate::explanation::{CauseTotal, Explained, Explanation, LateCycle};
+use crate::late::CycleTimes;
 use crate::steal::{StealCounter, is_virtual};
 use crate::timeline::Timeline;
 use crate::trace::{Recorder, TraceEvent};
@@ -40,11 +40,11 @@ pub struct Explainer {
     steal: StealCounter,
     previous: Option<CycleRecord>,
     /// Late cycles of the last look: by the next one, the events after their end have been recorded, too.
-    pending: Vec<Beat>,
-    late: BinaryHeap<Reverse<LateBeat>>,
-    late_beats: u64,
-    overwritten_beats: u64,
-    throttled_beats: u64,
+    pending: Vec<CycleTimes>,
+    late: BinaryHeap<Reverse<LateCycle>>,
+    late_cycles: u64,
+    overwritten_cycles: u64,
+    throttled_cycles: u64,
     by_cause: BTreeMap<(Kind, String), CauseTotal>,
     worst: Vec<Explained>,
     failure: Option<String>,
@@ -97,9 +97,9 @@ impl Explainer {
             previous: None,
             pending: Vec::new(),
             late: BinaryHeap::new(),
-            late_beats: 0,
-            overwritten_beats: 0,
-            throttled_beats: 0,
+            late_cycles: 0,
+            overwritten_cycles: 0,
+            throttled_cycles: 0,
             by_cause: BTreeMap::new(),
             worst: Vec::new(),
             failure: None,
@@ -131,15 +131,15 @@ impl Explainer {
         let thread = self.thread.unwrap_or_default();
         for record in records {
             let previous = self.previous.replace(*record);
-            let beat = Beat {
+            let cycle = CycleTimes {
                 record: *record,
-                previous: previous.map(|it| (it.end_ns, Beat::longest_phase(&it))),
+                previous: previous.map(|it| (it.end_ns, CycleTimes::longest_phase(&it))),
                 period_ns: self.settings.period_ns,
                 thread,
                 waits_for_reply: self.settings.waits_for_reply,
             };
-            if beat.lateness().1 > self.settings.late_above_ns {
-                self.pending.push(beat);
+            if cycle.lateness().1 > self.settings.late_above_ns {
+                self.pending.push(cycle);
             }
         }
     }
@@ -154,8 +154,8 @@ impl Explainer {
         let mut explanation = Explanation {
             source: if self.trace_is_missing().is_none() { "trace" } else { "counters" },
             late_above_ns: self.settings.late_above_ns,
-            late_beats: self.late_beats,
-            overwritten_beats: self.overwritten_beats,
+            late_cycles: self.late_cycles,
+            overwritten_cycles: self.overwritten_cycles,
             steal_ns: self.steal.whole(&cpus),
             late: self.late.into_iter().map(|Reverse(late)| late).collect(),
             by_cause: self.by_cause.into_values().collect(),
@@ -185,13 +185,13 @@ impl Explainer {
                 self.failure = Some(format!("the trace could not be read on: {error}"));
             }
         }
-        for beat in std::mem::take(&mut self.pending) {
-            self.explain(&beat);
+        for cycle in std::mem::take(&mut self.pending) {
+            self.explain(&cycle);
         }
     }
 
-    fn explain(&mut self, beat: &Beat) {
-        let CycleRecord { cycle, release_ns, start_ns, end_ns, .. } = beat.record;
+    fn explain(&mut self, info: &CycleTimes) {
+        let CycleRecord { cycle, release_ns, start_ns, end_ns, .. } = info.record;
         let steal_rise_ns = match self.settings.cpu {
             Some(cpu) => self.steal.rise(cpu, release_ns, end_ns),
             None => online_cpus()
@@ -203,36 +203,36 @@ impl Explainer {
         let (causes, events) = match &self.source {
             Source::Trace(recorder) => {
                 // From before the previous cycle's sleep to after this one's.
-                let from = beat.previous.map_or(release_ns, |(end, _)| end.min(release_ns));
-                let margin = beat.period_ns.clamp(1_000_000, 10_000_000);
+                let from = info.previous.map_or(release_ns, |(end, _)| end.min(release_ns));
+                let margin = info.period_ns.clamp(1_000_000, 10_000_000);
                 let from = from.saturating_sub(margin);
                 let events = recorder.events(from, end_ns.saturating_add(margin));
                 let complete_since_ns = recorder.complete_since(release_ns.max(start_ns));
                 if complete_since_ns.is_none_or(|since| since > release_ns) {
-                    self.overwritten_beats += 1;
+                    self.overwritten_cycles += 1;
                 }
-                let throttled = Timeline::new(&events).was_throttled(beat.thread, release_ns, end_ns);
-                self.throttled_beats += u64::from(throttled);
+                let throttled = Timeline::new(&events).was_throttled(info.thread, release_ns, end_ns);
+                self.throttled_cycles += u64::from(throttled);
                 let evidence = Evidence {
                     virtual_machine: self.virtual_machine,
                     complete_since_ns,
                     steal_rise_ns,
                     all_cpus: self.settings.cpu.is_none(),
                 };
-                (attribute(&events, beat, &evidence), events)
+                (attribute(&events, info, &evidence), events)
             }
             Source::Counters { counters, .. } => {
-                let causes = counters.as_ref().map(|counters| counters.attribute(beat, steal_rise_ns));
+                let causes = counters.as_ref().map(|counters| counters.attribute(info, steal_rise_ns));
                 (causes.unwrap_or_default(), Vec::new())
             }
         };
-        let (late, late_ns) = beat.lateness();
-        let late = LateBeat { cycle, late_ns, late, release_ns, start_ns, end_ns, causes };
-        self.keep(late, beat, events);
+        let (late, late_ns) = info.lateness();
+        let late = LateCycle { cycle, late_ns, late, release_ns, start_ns, end_ns, causes };
+        self.keep(late, info, events);
     }
 
-    fn keep(&mut self, late: LateBeat, beat: &Beat, mut events: Vec<TraceEvent>) {
-        self.late_beats += 1;
+    fn keep(&mut self, late: LateCycle, cycle: &CycleTimes, mut events: Vec<TraceEvent>) {
+        self.late_cycles += 1;
         for cause in &late.causes {
             // The counts differ for each cycle and are named with it; here they are summed up under one
             // name.
@@ -248,17 +248,17 @@ impl Explainer {
             let total = self.by_cause.entry(key.clone()).or_insert_with(|| CauseTotal {
                 kind: key.0,
                 name: key.1,
-                beats: 0,
+                cycles: 0,
                 ns: 0,
                 largest_ns: 0,
             });
-            total.beats += 1;
+            total.cycles += 1;
             total.ns = total.ns.saturating_add(cause.ns);
             total.largest_ns = total.largest_ns.max(cause.ns);
         }
         if self.worst.len() < WORST || self.worst.last().is_some_and(|last| last.late < late) {
             events.truncate(MOST_EVENTS);
-            self.worst.push(Explained { late: late.clone(), beat: *beat, events });
+            self.worst.push(Explained { late: late.clone(), cycle: *cycle, events });
             self.worst.sort_by(|a, b| b.late.cmp(&a.late));
             self.worst.truncate(WORST);
         }
@@ -280,26 +280,26 @@ impl Explainer {
             Source::Trace(_) => {}
         }
         notes.extend(self.failure.clone());
-        if self.overwritten_beats > 0 {
+        if self.overwritten_cycles > 0 {
             notes.push(format!(
-                "of {} late beats the kernel's ring had been overwritten before it was read, at least in part",
-                self.overwritten_beats
+                "of {} late cycles the kernel's ring had been overwritten before it was read, at least in part",
+                self.overwritten_cycles
             ));
         }
-        if self.throttled_beats > 0 {
+        if self.throttled_cycles > 0 {
             notes.push(format!(
-                "in {} late beats the cycle had to give way to ordinary threads, or to none: RT throttling \
+                "in {} late cycles the cycle had to give way to ordinary threads, or to none: RT throttling \
                  (kernel.sched_rt_runtime_us, a cgroup's cpu.rt_runtime_us) or a SCHED_DEADLINE runtime too small",
-                self.throttled_beats
+                self.throttled_cycles
             ));
         }
-        if self.late_beats > MOST_LATE as u64 {
-            notes.push(format!("{} beats were late; the worst {MOST_LATE} are listed", self.late_beats));
+        if self.late_cycles > MOST_LATE as u64 {
+            notes.push(format!("{} cycles were late; the worst {MOST_LATE} are listed", self.late_cycles));
         }
         if self.by_cause.keys().any(|(kind, _)| *kind == Kind::Steal) {
             notes.push(
                 "steal is inferred: time in which a thread had the CPU and was not charged for it, an idle CPU that \
-                 slept past its timer in a virtual machine, or the kernel's steal counter rising around the beat"
+                 slept past its timer in a virtual machine, or the kernel's steal counter rising around the cycle"
                     .to_owned(),
             );
         }

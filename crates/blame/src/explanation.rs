@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::attribute::TIMER_AT;
-use crate::beat::{Beat, Late};
 use crate::cause::{Cause, Kind};
+use crate::late::{CycleTimes, Late};
 use crate::trace::{TraceEvent, symbols};
 
 /// Explanation of a run's late cycles.
@@ -14,15 +14,15 @@ use crate::trace::{TraceEvent, symbols};
 pub struct Explanation {
     /// Late cycles in order; if there are very many, the worst [`MOST_LATE`](crate::explain::MOST_LATE).
     #[serde(skip)]
-    pub late: Vec<LateBeat>,
+    pub late: Vec<LateCycle>,
     /// Source of the causes: `trace`, or `counters` without a trace.
     pub source: &'static str,
     /// Lateness above which a cycle is late, ns.
     pub late_above_ns: u64,
     /// Number of late cycles.
-    pub late_beats: u64,
+    pub late_cycles: u64,
     /// Cycles whose events were overwritten, at least in part, before they could be read.
-    pub overwritten_beats: u64,
+    pub overwritten_cycles: u64,
     /// Steal counted by the kernel for the cycle's CPUs over the run, ns, in ticks of 10 ms.
     pub steal_ns: u64,
     /// Causes of all late cycles together, the largest first.
@@ -57,7 +57,7 @@ impl Explanation {
 
 /// Late cycle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LateBeat {
+pub struct LateCycle {
     /// Number of the cycle.
     pub cycle: u64,
     /// Lateness, ns.
@@ -74,13 +74,13 @@ pub struct LateBeat {
     pub causes: Vec<Cause>,
 }
 
-impl Ord for LateBeat {
+impl Ord for LateCycle {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         (self.late_ns, self.cycle).cmp(&(other.late_ns, other.cycle))
     }
 }
 
-impl PartialOrd for LateBeat {
+impl PartialOrd for LateCycle {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
@@ -90,9 +90,9 @@ impl PartialOrd for LateBeat {
 #[derive(Clone, Debug)]
 pub struct Explained {
     /// Late cycle with its causes.
-    pub late: LateBeat,
+    pub late: LateCycle,
     /// Its record.
-    pub beat: Beat,
+    pub cycle: CycleTimes,
     /// Events from one period before its release to one period behind its end, in order of time.
     pub events: Vec<TraceEvent>,
 }
@@ -105,7 +105,7 @@ pub struct CauseTotal {
     /// Name of the cause.
     pub name: String,
     /// Number of cycles it delayed.
-    pub beats: u64,
+    pub cycles: u64,
     /// Sum of its shares, ns.
     pub ns: u64,
     /// Largest share, ns.

@@ -5,7 +5,7 @@
 //! | [`explain`] | explanation of a run while it goes on |
 //! | [`explanation`] | its result: the late cycles with their causes |
 //! | [`trace`] | the kernel's trace: a flight recorder and its decoder |
-//! | [`beat`] | a late cycle and its lateness |
+//! | [`cycle`] | a late cycle and its lateness |
 //! | [`timeline`] | activity of a CPU over time |
 //! | [`attribute`](mod@attribute) | causes from the events around a cycle: pure |
 //! | [`cause`] | causes, for people and programs |
@@ -14,11 +14,11 @@
 #![forbid(unsafe_code)]
 
 pub mod attribute;
-pub mod beat;
 pub mod cause;
 mod counters;
 pub mod explain;
 pub mod explanation;
+pub mod late;
 pub mod perfetto;
 mod steal;
 pub mod timeline;
@@ -26,7 +26,7 @@ pub mod trace;
 mod words;
 
 pub use attribute::{Evidence, attribute};
-pub use beat::{Beat, Late};
 pub use cause::{Cause, Kind};
 pub use explain::{Explainer, Settings};
-pub use explanation::{Explanation, LateBeat};
+pub use explanation::{Explanation, LateCycle};
+pub use late::{CycleTimes, Late};

@@ -5,22 +5,22 @@
 
 use serde_json::{Value, json};
 
-use crate::beat::phase_name;
 use crate::explanation::Explained;
+use crate::late::phase_name;
 use crate::timeline::{Doing, Slice, Timeline};
 
 /// Track of the cycle.
-const BEAT: u64 = 1;
+const CYCLE: u64 = 1;
 
 /// Trace of one late cycle.
 #[must_use]
 pub fn trace(explained: &Explained) -> Value {
     let events = &explained.events;
-    let record = &explained.beat.record;
+    let record = &explained.cycle.record;
     let from = events.first().map_or(record.release_ns, |event| event.time_ns.min(record.release_ns));
     let to = events.last().map_or(record.end_ns, |event| event.time_ns.max(record.end_ns));
-    let mut trace = vec![name("process_name", 0, "onbeat"), name("thread_name", BEAT, "beat")];
-    beat(explained, &mut trace);
+    let mut trace = vec![name("process_name", 0, "onbeat"), name("thread_name", CYCLE, "cycle")];
+    one_cycle(explained, &mut trace);
     let timeline = Timeline::new(events);
     let mut cpus: Vec<usize> = events.iter().map(|event| event.cpu).collect();
     cpus.sort_unstable();
@@ -39,9 +39,9 @@ pub fn trace(explained: &Explained) -> Value {
 }
 
 /// Appends the cycle: its lateness with the causes, its phases, its releases.
-fn beat(explained: &Explained, trace: &mut Vec<Value>) {
-    let record = &explained.beat.record;
-    let next = record.release_ns.saturating_add(explained.beat.period_ns);
+fn one_cycle(explained: &Explained, trace: &mut Vec<Value>) {
+    let record = &explained.cycle.record;
+    let next = record.release_ns.saturating_add(explained.cycle.period_ns);
     trace.push(instant("release", record.release_ns));
     trace.push(instant("next release", next));
     let causes: serde_json::Map<String, Value> = explained
@@ -51,11 +51,11 @@ fn beat(explained: &Explained, trace: &mut Vec<Value>) {
         .map(|cause| (format!("{} {}", cause.kind.name(), cause.name), micros(cause.ns)))
         .collect();
     let late = json!({ "late_us": micros(explained.late.late_ns), "causes_us": causes });
-    trace.push(complete(&explained.late.to_string(), BEAT, record.release_ns, record.start_ns, late));
+    trace.push(complete(&explained.late.to_string(), CYCLE, record.release_ns, record.start_ns, late));
     let mut now = record.start_ns;
-    for (phase, end) in explained.beat.phase_ends() {
+    for (phase, end) in explained.cycle.phase_ends() {
         if end > now {
-            trace.push(complete(phase_name(phase), BEAT, now, end, json!({})));
+            trace.push(complete(phase_name(phase), CYCLE, now, end, json!({})));
         }
         now = now.max(end);
     }
@@ -89,7 +89,7 @@ fn complete(name: &str, track: u64, from_ns: u64, to_ns: u64, arguments: Value) 
 }
 
 fn instant(name: &str, at_ns: u64) -> Value {
-    json!({ "name": name, "ph": "i", "s": "p", "pid": PROCESS, "tid": BEAT, "ts": micros(at_ns) })
+    json!({ "name": name, "ph": "i", "s": "p", "pid": PROCESS, "tid": CYCLE, "ts": micros(at_ns) })
 }
 
 /// Process id of all tracks in the trace.

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::beat::Late;
 use crate::cause::{Kind, Time};
-use crate::explanation::{Explanation, LateBeat};
+use crate::explanation::{Explanation, LateCycle};
+use crate::late::Late;
 
 /// Most causes named in one line; the rest is summed up.
 const NAMED: usize = 5;
@@ -12,7 +12,7 @@ const NAMED: usize = 5;
 /// Lines of the summary by cause.
 const SUMMED: usize = 12;
 
-impl fmt::Display for LateBeat {
+impl fmt::Display for LateCycle {
     /// Writes for example "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.late {
@@ -34,15 +34,15 @@ impl fmt::Display for LateBeat {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let above = Time(self.late_above_ns);
-        if self.late_beats == 0 {
-            writeln!(f, "no beat was later than {above}")?;
+        if self.late_cycles == 0 {
+            writeln!(f, "no cycle was later than {above}")?;
         } else {
-            writeln!(f, "{} beats were later than {above}; the worst:", grouped(self.late_beats))?;
+            writeln!(f, "{} cycles were later than {above}; the worst:", grouped(self.late_cycles))?;
             for explained in &self.worst {
                 writeln!(f, "  {}", explained.late)?;
             }
             self.fmt_causes(f)?;
-            writeln!(f, "good is no late beat; next best is a culprit that can be moved to another CPU")?;
+            writeln!(f, "good is no late cycle; next best is a culprit that can be moved to another CPU")?;
         }
         if self.steal_ns > 0 {
             writeln!(f, "the kernel counted {} as stolen by the hypervisor", Time(self.steal_ns))?;
@@ -61,13 +61,13 @@ impl Explanation {
         writeln!(
             f,
             "{:<width$}{:>10}{:>10}{:>12}{:>12}",
-            "lateness by cause", "beats", "share", "total", "largest"
+            "lateness by cause", "cycles", "share", "total", "largest"
         )?;
         for total in shown {
             let share = format!("{:.1} %", total.ns as f64 * 100.0 / all.max(1) as f64);
             let name = title(total.kind, &total.name);
             let (sum, largest) = (Time(total.ns), Time(total.largest_ns));
-            writeln!(f, "{name:<width$}{:>10}{share:>10}{sum:>12}{largest:>12}", total.beats)?;
+            writeln!(f, "{name:<width$}{:>10}{share:>10}{sum:>12}{largest:>12}", total.cycles)?;
         }
         match self.by_cause.len() - shown.len() {
             0 => Ok(()),
@@ -102,9 +102,9 @@ mod tests {
         Cause { kind, name: name.to_owned(), ns }
     }
 
-    fn late(causes: Vec<Cause>) -> LateBeat {
+    fn late(causes: Vec<Cause>) -> LateCycle {
         let late_ns = causes.iter().map(|cause| cause.ns).sum();
-        LateBeat {
+        LateCycle {
             cycle: 48_213,
             late_ns,
             late: Late::Start,
@@ -116,28 +116,33 @@ mod tests {
     }
 
     #[test]
-    fn a_late_beat_is_one_line() {
-        let beat = late(vec![
+    fn a_late_cycle_is_one_line() {
+        let cycle = late(vec![
             cause(Kind::Task, "kworker/1:2", 120_000),
             cause(Kind::Irq, "24 eth0", 61_000),
             cause(Kind::Unknown, "waking up", 1_700),
         ]);
         assert_eq!(
-            beat.to_string(),
+            cycle.to_string(),
             "cycle 48 213 started 183 us late: kworker/1:2 ran 120 us, irq 24 eth0 61 us, others 1.7 us"
         );
     }
 
     #[test]
     fn an_explanation_sums_up_by_cause() {
-        let total =
-            |kind, name: &str, ns| CauseTotal { kind, name: name.to_owned(), beats: 2, ns, largest_ns: ns };
+        let total = |kind, name: &str, ns| CauseTotal {
+            kind,
+            name: name.to_owned(),
+            cycles: 2,
+            ns,
+            largest_ns: ns,
+        };
         let explanation = Explanation {
             late: Vec::new(),
             source: "trace",
             late_above_ns: 50_000,
-            late_beats: 2,
-            overwritten_beats: 0,
+            late_cycles: 2,
+            overwritten_cycles: 0,
             steal_ns: 10_000_000,
             by_cause: vec![
                 total(Kind::Task, "culprit", 900_000),
@@ -148,7 +153,7 @@ mod tests {
         };
         let text = explanation.to_string();
         for expected in [
-            "2 beats were later than 50 us",
+            "2 cycles were later than 50 us",
             "90.0 %",
             "100 us",
             "task    culprit",
@@ -157,7 +162,7 @@ mod tests {
         ] {
             assert!(text.contains(expected), "{expected}: {text}");
         }
-        let quiet = Explanation { late_beats: 0, ..explanation };
-        assert!(quiet.to_string().starts_with("no beat was later than 50 us"));
+        let quiet = Explanation { late_cycles: 0, ..explanation };
+        assert!(quiet.to_string().starts_with("no cycle was later than 50 us"));
     }
 }

@@ -37,7 +37,7 @@ fn without_a_trace_counters_are_told_and_what_is_missing() {
     explainer.look(&[record(1, now, 20 * US), record(2, now + 1_000 * US, 300 * US)]);
     let explanation = explainer.finish();
     assert_eq!(explanation.source, "counters");
-    assert_eq!((explanation.late.len(), explanation.late_beats), (1, 1));
+    assert_eq!((explanation.late.len(), explanation.late_cycles), (1, 1));
     let late = &explanation.late[0];
     assert_eq!((late.cycle, late.late_ns), (2, 300 * US));
     assert_eq!(late.causes.iter().map(|cause| cause.ns).sum::<u64>(), 300 * US);
@@ -55,7 +55,7 @@ fn without_a_trace_counters_are_told_and_what_is_missing() {
 }
 
 #[test]
-fn of_very_many_late_beats_the_worst_are_kept_and_all_are_counted() {
+fn of_very_many_late_cycles_the_worst_are_kept_and_all_are_counted() {
     let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());
     explainer.follow(gettid().as_raw_nonzero().get());
     let many = MOST_LATE as u64 + 500;
@@ -67,7 +67,7 @@ fn of_very_many_late_beats_the_worst_are_kept_and_all_are_counted() {
         explainer.look(some);
     }
     let explanation = explainer.finish();
-    assert_eq!((explanation.late.len(), explanation.late_beats), (MOST_LATE, many));
+    assert_eq!((explanation.late.len(), explanation.late_cycles), (MOST_LATE, many));
     assert!(explanation.late.is_sorted_by_key(|late| late.cycle));
     let latest = explanation.late.iter().map(|late| late.late_ns).max().unwrap();
     assert_eq!(latest, 959 * US);

@@ -3,7 +3,7 @@
 use motion::{
     AxisLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
-use runtime::controller::Beat;
+use runtime::controller::CycleInfo;
 
 /// An axis that a controller moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +38,6 @@ impl AxisSettings {
 }
 
 /// Time since the previous cycle.
-pub(crate) fn elapsed(beat: &Beat) -> Seconds {
-    Seconds(beat.period.as_secs_f64() * beat.periods as f64)
+pub(crate) fn elapsed(info: &CycleInfo) -> Seconds {
+    Seconds(info.period.as_secs_f64() * info.periods as f64)
 }

@@ -1,11 +1,13 @@
 //! Controller of an arm's tool: straight lines to poses.
 
-use bridge::state::Refusal;
 use ethercat::cia402::Request;
+use ipc::state::Refusal;
 use motion::kinematics::{Line, LineError, ToolPose};
 use motion::online::Progress;
 use motion::{AxisPhase, Radians, TrajectoryPoint};
-use runtime::controller::{Asked, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::controller::{
+    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+};
 use runtime::signal::Io;
 
 use crate::axis::elapsed;
@@ -148,11 +150,11 @@ impl Cartesian {
     }
 
     /// Goes on along the line.
-    fn follow(&mut self, beat: &Beat) {
+    fn follow(&mut self, info: &CycleInfo) {
         if !matches!(self.stage, Stage::Moving | Stage::Braking) {
             return;
         }
-        let place = self.progress.advance(elapsed(beat));
+        let place = self.progress.advance(elapsed(info));
         let arrived = self.progress.arrived();
         for (joint, (point, left)) in self.points.iter_mut().zip(&self.left).enumerate() {
             if !left {
@@ -168,11 +170,11 @@ impl Cartesian {
 }
 
 impl Controller for Cartesian {
-    fn hear(&mut self, asked: &Asked) {
+    fn command(&mut self, asked: &ExternalCommand) {
         self.asked = asked.pose.filter(|_| asked.freshness == Freshness::Fresh);
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         self.refused = None;
         let drives = self.look(reports);
@@ -183,8 +185,8 @@ impl Controller for Cartesian {
             // All begin from where they stand.
             self.left.fill(false);
         }
-        self.follow(&beat);
-        self.decide(drives == Drives::All && !beat.stopping);
+        self.follow(&info);
+        self.decide(drives == Drives::All && !info.stopping);
         for (axis, point) in self.axes.iter().zip(&self.points) {
             if let Some(command) = commands.get_mut(*axis) {
                 command.request = Request::Enable;
@@ -193,8 +195,8 @@ impl Controller for Cartesian {
         }
     }
 
-    fn tell(&self) -> Told {
-        Told { commanded: true, refused: self.refused, ..Told::default() }
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { commanded: true, refused: self.refused, ..ControllerOutput::default() }
     }
 }
 

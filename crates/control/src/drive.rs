@@ -6,7 +6,9 @@ use motion::kinematics::{DifferentialDrive, OmniBase};
 use motion::odometry::Odometry;
 use motion::online::{OnlineError, OnlineTwist, TwistLimits};
 use motion::{AxisPhase, AxisSetpoint, Radians, RadiansPerSecond};
-use runtime::controller::{Asked, AxisReport, Beat, Controller, Freshness, Told};
+use runtime::controller::{
+    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+};
 use runtime::signal::Io;
 
 use crate::axis::elapsed;
@@ -147,11 +149,11 @@ impl Drive {
 }
 
 impl Controller for Drive {
-    fn hear(&mut self, asked: &Asked) {
+    fn command(&mut self, asked: &ExternalCommand) {
         self.wanted = asked.twist.filter(|_| asked.freshness == Freshness::Fresh);
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         self.watch(reports);
         let wheels = || self.wheels.iter().filter_map(|&wheel| reports.get(wheel));
@@ -166,13 +168,13 @@ impl Controller for Drive {
             self.aim = Twist::default();
         }
         let wanted = match self.wanted {
-            Some(twist) if ready && !beat.stopping => self.possible(twist),
+            Some(twist) if ready && !info.stopping => self.possible(twist),
             _ => Twist::default(),
         };
         if wanted != self.aim && self.motion.aim(wanted).is_ok() {
             self.aim = wanted;
         }
-        let twist = self.motion.advance(elapsed(&beat));
+        let twist = self.motion.advance(elapsed(&info));
         let twist = self.within(twist);
         for (number, &wheel) in self.wheels.iter().enumerate() {
             let (Some(report), Some(command)) = (reports.get(wheel), commands.get_mut(wheel)) else {
@@ -187,7 +189,12 @@ impl Controller for Drive {
         }
     }
 
-    fn tell(&self) -> Told {
-        Told { pose: self.pose(), twist: self.twist, commanded: true, ..Told::default() }
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput {
+            pose: self.pose(),
+            twist: self.twist,
+            commanded: true,
+            ..ControllerOutput::default()
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use ethercat::cia402::Request;
 use motion::{AxisPhase, AxisSetpoint};
-use runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use runtime::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
 use runtime::signal::Io;
 
 /// Enables every axis and keeps it in place.
@@ -10,7 +10,7 @@ use runtime::signal::Io;
 pub struct Hold;
 
 impl Controller for Hold {
-    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         for (report, command) in reports.iter().zip(commands) {
             hold(report, command);

@@ -3,7 +3,9 @@
 use ethercat::cia402::Request;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation, Target};
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond, TrajectoryPoint};
-use runtime::controller::{Asked, AxisTarget, Beat, Controller, Freshness, Told};
+use runtime::controller::{
+    AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+};
 use runtime::signal::Io;
 
 use crate::axis::{AxisSettings, elapsed};
@@ -56,13 +58,13 @@ impl JointPosition {
 }
 
 impl Controller for JointPosition {
-    fn hear(&mut self, asked: &Asked) {
-        hear(&self.axes, asked, &mut self.targets);
+    fn command(&mut self, asked: &ExternalCommand) {
+        command(&self.axes, asked, &mut self.targets);
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        self.motion.advance(elapsed(&beat));
+        self.motion.advance(elapsed(&info));
         for index in 0..self.axes.len() {
             let axis = self.axes[index].axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
@@ -78,15 +80,15 @@ impl Controller for JointPosition {
                 }
                 AxisPhase::Following => {
                     command.setpoint = self.motion.points()[index].into();
-                    self.aim(index, beat.stopping);
+                    self.aim(index, info.stopping);
                 }
             }
         }
-        self.stopping = beat.stopping;
+        self.stopping = info.stopping;
     }
 
-    fn tell(&self) -> Told {
-        Told { commanded: true, ..Told::default() }
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { commanded: true, ..ControllerOutput::default() }
     }
 }
 
@@ -116,13 +118,13 @@ impl JointVelocity {
 }
 
 impl Controller for JointVelocity {
-    fn hear(&mut self, asked: &Asked) {
-        hear(&self.axes, asked, &mut self.targets);
+    fn command(&mut self, asked: &ExternalCommand) {
+        command(&self.axes, asked, &mut self.targets);
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        self.motion.advance(elapsed(&beat));
+        self.motion.advance(elapsed(&info));
         for (index, settings) in self.axes.iter().enumerate() {
             let axis = settings.axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
@@ -139,7 +141,7 @@ impl Controller for JointVelocity {
             }
             let limit = settings.velocity_limit.0;
             let wanted = match self.targets[index] {
-                Some(AxisTarget::Velocity(velocity)) if !beat.stopping => {
+                Some(AxisTarget::Velocity(velocity)) if !info.stopping => {
                     RadiansPerSecond(velocity.0.clamp(-limit, limit))
                 }
                 _ => RadiansPerSecond::ZERO,
@@ -151,8 +153,8 @@ impl Controller for JointVelocity {
         }
     }
 
-    fn tell(&self) -> Told {
-        Told { commanded: true, ..Told::default() }
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { commanded: true, ..ControllerOutput::default() }
     }
 }
 
@@ -172,14 +174,14 @@ impl JointEffort {
 }
 
 impl Controller for JointEffort {
-    fn hear(&mut self, asked: &Asked) {
+    fn command(&mut self, asked: &ExternalCommand) {
         let fresh = asked.freshness == Freshness::Fresh;
         for ((settings, _), target) in self.axes.iter().zip(&mut self.targets) {
             *target = asked.axes.get(settings.axis).copied().flatten().filter(|_| fresh);
         }
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         for ((settings, limit), target) in self.axes.iter().zip(&self.targets) {
             let axis = settings.axis;
@@ -187,10 +189,10 @@ impl Controller for JointEffort {
                 continue;
             };
             // Without torque a load would fall: its drive brakes and holds the axis.
-            command.request = if beat.stopping { Request::Halt } else { Request::Enable };
+            command.request = if info.stopping { Request::Halt } else { Request::Enable };
             let torque = match (target, report.feedback.phase) {
                 (Some(AxisTarget::Effort(torque)), AxisPhase::Following | AxisPhase::HoldingAt(_))
-                    if !beat.stopping =>
+                    if !info.stopping =>
                 {
                     NewtonMetres(torque.0.clamp(-limit.0, limit.0))
                 }
@@ -201,8 +203,8 @@ impl Controller for JointEffort {
         }
     }
 
-    fn tell(&self) -> Told {
-        Told { commanded: true, ..Told::default() }
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { commanded: true, ..ControllerOutput::default() }
     }
 }
 
@@ -211,7 +213,7 @@ fn online(axes: &[AxisSettings]) -> Result<OnlineMotion, OnlineError> {
     OnlineMotion::new(&limits, Synchronisation::Independent)
 }
 
-fn hear(axes: &[AxisSettings], asked: &Asked, targets: &mut [Option<AxisTarget>]) {
+fn command(axes: &[AxisSettings], asked: &ExternalCommand, targets: &mut [Option<AxisTarget>]) {
     let fresh = asked.freshness == Freshness::Fresh;
     for (settings, target) in axes.iter().zip(targets) {
         *target = asked.axes.get(settings.axis).copied().flatten().filter(|_| fresh);

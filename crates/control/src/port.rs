@@ -1,6 +1,6 @@
-//! Ports by which a [`crate::Switch`] receives messages and answers them.
+//! Ports by which a [`crate::ControllerManager`] receives messages and answers them.
 
-use bridge::channel::{self, Full};
+use ipc::channel::{self, Full};
 
 /// Real-time end of a port of messages. No method waits, allocates or makes a system call.
 pub trait Port: Send {

@@ -2,7 +2,7 @@
 
 use ethercat::cia402::Request;
 use motion::{AxisPhase, Radians, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint};
-use runtime::controller::{Beat, Controller};
+use runtime::controller::{Controller, CycleInfo};
 use runtime::signal::Io;
 
 /// Swings each axis about the position at which it was enabled, and brings it to rest when it stops.
@@ -33,16 +33,16 @@ impl Sinusoid {
 }
 
 impl Controller for Sinusoid {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        let elapsed = Seconds(beat.period.as_secs_f64() * beat.periods as f64);
+        let elapsed = Seconds(info.period.as_secs_f64() * info.periods as f64);
         for swing in &mut self.swings {
             let axis = swing.settings.axis;
             let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
                 continue;
             };
             command.request = Request::Enable;
-            if let Some(point) = swing.advance(elapsed, beat.stopping, report.feedback.phase) {
+            if let Some(point) = swing.advance(elapsed, info.stopping, report.feedback.phase) {
                 command.setpoint = point.into();
             }
         }
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    const BEAT: Seconds = Seconds(1e-3);
+    const CYCLE: Seconds = Seconds(1e-3);
 
     fn swing() -> Swing {
         let sinusoid = SmoothSinusoid::new(Radians(0.0), Radians(1.0), Hertz(0.5), Seconds(2.0)).unwrap();
@@ -148,13 +148,13 @@ mod tests {
     }
 
     fn position(swing: &mut Swing, stopping: bool, phase: AxisPhase) -> f64 {
-        swing.advance(BEAT, stopping, phase).unwrap().position.0
+        swing.advance(CYCLE, stopping, phase).unwrap().position.0
     }
 
     #[test]
     fn positions_begin_where_the_axis_stands_and_never_step() {
         let mut swing = swing();
-        assert!(swing.advance(BEAT, false, AxisPhase::NotEnabled).is_none());
+        assert!(swing.advance(CYCLE, false, AxisPhase::NotEnabled).is_none());
         let mut last = position(&mut swing, false, AxisPhase::HoldingAt(Radians(5.0)));
         assert!((last - 5.0).abs() < 1e-6);
         let (mut fastest, mut farthest) = (0.0_f64, 0.0_f64);
@@ -187,9 +187,9 @@ mod tests {
         let mut swing = swing();
         position(&mut swing, false, AxisPhase::HoldingAt(Radians(0.0)));
         (0..1_000).for_each(|_| {
-            swing.advance(BEAT, false, AxisPhase::Following);
+            swing.advance(CYCLE, false, AxisPhase::Following);
         });
-        assert!(swing.advance(BEAT, false, AxisPhase::NotEnabled).is_none());
+        assert!(swing.advance(CYCLE, false, AxisPhase::NotEnabled).is_none());
         let begin = position(&mut swing, false, AxisPhase::HoldingAt(Radians(3.0)));
         assert!((begin - 3.0).abs() < 1e-6, "{begin}");
     }

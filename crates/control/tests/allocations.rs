@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bridge::channel::Full;
-use bridge::message::control::{Action, Reply, Request as Asking};
-use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Report};
-use bridge::message::{MOST_AXES, Rows, trajectory};
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
+use ipc::channel::Full;
+use ipc::message::control::{Action, Reply, Request as Asking};
+use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Report};
+use ipc::message::{MOST_AXES, Rows, trajectory};
 use motion::base::Twist;
 use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, SerialArm, ToolPose};
 use motion::{
@@ -19,10 +19,13 @@ use motion::{
     SmoothSinusoid, TwistLimits,
 };
 use onbeat_control::{
-    AxisSettings, Cartesian, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory,
-    JointVelocity, Member, Mover, Port, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+    AxisSettings, Cartesian, ControllerManager, Drive, Hold, HomedBy, JointEffort, JointPosition,
+    JointTrajectory, JointVelocity, ManagedAxis, Member, Mover, Port, Sinusoid, SwingSettings,
+    TrajectorySettings,
 };
-use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness};
+use runtime::controller::{
+    AxisCommand, AxisReport, AxisTarget, Controller, CycleInfo, ExternalCommand, Freshness,
+};
 use runtime::signal::Io;
 use runtime::signal::Signals;
 use testbed::{CountingAllocator, allocations};
@@ -34,7 +37,7 @@ static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 struct Planned {
     messages: Vec<(u64, Vec<u8>)>,
     next: usize,
-    beat: Arc<AtomicU64>,
+    cycle: Arc<AtomicU64>,
     sent: Arc<AtomicU64>,
 }
 
@@ -42,8 +45,8 @@ impl Port for Planned {
     fn bind(&mut self) {}
 
     fn receive(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let (beat, message) = self.messages.get(self.next)?;
-        if *beat > self.beat.load(Ordering::Relaxed) {
+        let (cycle, message) = self.messages.get(self.next)?;
+        if *cycle > self.cycle.load(Ordering::Relaxed) {
             return None;
         }
         self.next += 1;
@@ -62,7 +65,7 @@ impl Port for Planned {
 }
 
 const AXES: usize = 6;
-const BEATS: u64 = 16_000;
+const CYCLES: u64 = 16_000;
 
 fn settings(axis: usize) -> AxisSettings {
     AxisSettings {
@@ -136,15 +139,15 @@ fn members() -> Vec<Member> {
 /// A switch every 1500 cycles, with a stop before it.
 fn requests() -> Vec<(u64, Vec<u8>)> {
     let mut messages = Vec::new();
-    let mut add = |beat: u64, what| {
+    let mut add = |cycle: u64, what| {
         let mut buffer = vec![0; 16];
-        Asking { id: beat, what }.encode(&mut buffer).unwrap();
-        messages.push((beat, buffer));
+        Asking { id: cycle, what }.encode(&mut buffer).unwrap();
+        messages.push((cycle, buffer));
     };
     for member in 1..9 {
-        let beat = u64::from(member) * 1500;
-        add(beat, Action::Stop);
-        add(beat + 400, Action::SwitchController(member));
+        let cycle = u64::from(member) * 1500;
+        add(cycle, Action::Stop);
+        add(cycle + 400, Action::SwitchController(member));
     }
     add(14_500, Action::ResetFaults);
     add(14_600, Action::Home(1));
@@ -156,17 +159,17 @@ fn requests() -> Vec<(u64, Vec<u8>)> {
 /// One trajectory of fifty points, and another that replaces it.
 fn orders() -> Vec<(u64, Vec<u8>)> {
     let mut messages = Vec::new();
-    let mut add = |beat: u64, order: Order| {
+    let mut add = |cycle: u64, order: Order| {
         let mut buffer = vec![0; trajectory::size(MOST_AXES)];
         let length = order.encode(&mut buffer).unwrap();
         buffer.truncate(length);
-        messages.push((beat, buffer));
+        messages.push((cycle, buffer));
     };
-    for (id, beat) in [(1, 100), (2, 600)] {
+    for (id, cycle) in [(1, 100), (2, 600)] {
         let axes = [0, 1].map(|axis| AxisTolerances { axis, ..Default::default() });
         let axes = Rows::from_slice(&axes).unwrap();
         add(
-            beat,
+            cycle,
             Order::Begin(Begin { id, points: 50, start_ns: None, goal_time: GoalTime::Default, axes }),
         );
         for index in 0..50_u32 {
@@ -175,9 +178,9 @@ fn orders() -> Vec<(u64, Vec<u8>)> {
             let positions = Rows::from_slice(&[place, -place]).unwrap();
             let (velocities, accelerations) = (Rows::new(), Rows::new());
             let point = Point { id, index, time_from_start_ns, positions, velocities, accelerations };
-            add(beat, Order::Point(point));
+            add(cycle, Order::Point(point));
         }
-        add(beat, Order::Commit { id });
+        add(cycle, Order::Commit { id });
     }
     messages
 }
@@ -185,25 +188,25 @@ fn orders() -> Vec<(u64, Vec<u8>)> {
 // feature(axes): no controller asks for memory once it is made
 #[test]
 fn no_controller_asks_for_memory_once_it_is_made() {
-    let beat_now = Arc::new(AtomicU64::new(0));
+    let cycle_now = Arc::new(AtomicU64::new(0));
     let sent = Arc::new(AtomicU64::new(0));
     let port =
-        |messages| Planned { messages, next: 0, beat: Arc::clone(&beat_now), sent: Arc::clone(&sent) };
-    let axis = |axis: usize| SwitchAxis {
+        |messages| Planned { messages, next: 0, cycle: Arc::clone(&cycle_now), sent: Arc::clone(&sent) };
+    let axis = |axis: usize| ManagedAxis {
         mode: if axis < 2 { CyclicMode::Position } else { CyclicMode::Velocity },
         velocity_limit: RadiansPerSecond(4.0),
         homing: HomedBy::Hand,
     };
     let axes: Vec<_> = (0..AXES).map(axis).collect();
-    let mut switch = Switch::new(&axes, members(), true)
+    let mut switch = ControllerManager::new(&axes, members(), true)
         .with_ports(Box::new(port(requests())), Box::new(port(orders())));
     let mut reports = [AxisReport { homed: true, ..AxisReport::default() }; AXES];
     let mut commands = [AxisCommand::default(); AXES];
-    let mut asked = Asked { axes: vec![None; AXES], ..Asked::default() };
+    let mut asked = ExternalCommand { axes: vec![None; AXES], ..ExternalCommand::default() };
     let mut moved = [0.0_f64; AXES];
     let (mut slid, mut refused) = (0.0_f64, 0);
-    for number in 0..BEATS {
-        beat_now.store(number, Ordering::Relaxed);
+    for number in 0..CYCLES {
+        cycle_now.store(number, Ordering::Relaxed);
         // Ideal drives: they follow at once.
         for (report, command) in reports.iter_mut().zip(&commands) {
             let enabled = command.request == Request::Enable;
@@ -248,17 +251,17 @@ fn no_controller_asks_for_memory_once_it_is_made() {
             }
             asked.axes[5] = Some(AxisTarget::Effort(NewtonMetres(0.1)));
         }
-        let beat = Beat {
+        let cycle = CycleInfo {
             cycle: number,
             release: Instant::from_nanos(1_000_000_000 + number * 1_000_000),
             period: Duration::from_millis(1),
             periods: 1,
-            stopping: number > BEATS - 200,
+            stopping: number > CYCLES - 200,
         };
         allocations::watch(true);
-        switch.hear(&asked);
-        switch.update(beat, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
-        let told = std::hint::black_box(switch.tell());
+        switch.command(&asked);
+        switch.update(cycle, &mut Io::new(&mut Signals::default(), &reports, &mut commands));
+        let told = std::hint::black_box(switch.output());
         allocations::watch(false);
         refused += u32::from(told.refused.is_some());
     }
@@ -267,7 +270,7 @@ fn no_controller_asks_for_memory_once_it_is_made() {
     // 8 stops, 8 switches, reset, home, disable, enable; two trajectories accepted, one of them succeeded.
     assert_eq!(sent.load(Ordering::Relaxed), 20 + 3, "all of it happened");
     assert!(moved[..4].iter().all(|moved| *moved > 0.2), "{moved:?}");
-    assert_eq!(switch.tell().control.active, 8);
+    assert_eq!(switch.output().control.active, 8);
     allocations::watch(true);
     std::hint::black_box(Box::new(7));
     allocations::watch(false);

@@ -13,7 +13,10 @@ use motion::{
 use onbeat_control::{Drive, JointEffort, JointVelocity};
 use proptest::prelude::*;
 use rig::{VELOCITY, settings};
-use runtime::controller::{Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
+use runtime::controller::{
+    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    Freshness,
+};
 use runtime::signal::Io;
 use runtime::signal::Signals;
 
@@ -23,7 +26,7 @@ const TRACK: f64 = 0.4;
 /// A controller, and axes that turn as commanded.
 struct Played<C> {
     controller: C,
-    asked: Asked,
+    asked: ExternalCommand,
     reports: Vec<AxisReport>,
     commands: Vec<AxisCommand>,
     stopping: bool,
@@ -36,35 +39,39 @@ impl<C: Controller> Played<C> {
         report.feedback.fresh = true;
         Self {
             controller,
-            asked: Asked { freshness: Freshness::Fresh, axes: vec![None; axes], ..Asked::default() },
+            asked: ExternalCommand {
+                freshness: Freshness::Fresh,
+                axes: vec![None; axes],
+                ..ExternalCommand::default()
+            },
             reports: vec![report; axes],
             commands: vec![AxisCommand::default(); axes],
             stopping: false,
         }
     }
 
-    fn run(&mut self, beats: usize) -> Told {
-        let beat = Beat {
+    fn run(&mut self, cycles: usize) -> ControllerOutput {
+        let cycle = CycleInfo {
             cycle: 0,
             release: ethercat::time::Instant::from_nanos(0),
             period: rig::PERIOD,
             periods: 1,
             stopping: self.stopping,
         };
-        for _ in 0..beats {
-            self.controller.hear(&self.asked);
+        for _ in 0..cycles {
+            self.controller.command(&self.asked);
             self.controller
-                .update(beat, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
+                .update(cycle, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
             for (report, command) in self.reports.iter_mut().zip(&self.commands) {
                 if report.feedback.phase == AxisPhase::Following {
                     report.feedback.velocity = command.setpoint.velocity;
-                    report.feedback.position.0 += command.setpoint.velocity.0 * rig::BEAT;
+                    report.feedback.position.0 += command.setpoint.velocity.0 * rig::CYCLE;
                 } else {
                     report.feedback.velocity = RadiansPerSecond::ZERO;
                 }
             }
         }
-        self.controller.tell()
+        self.controller.output()
     }
 
     fn velocity(&self, axis: usize) -> f64 {
@@ -212,7 +219,7 @@ fn odometry_waits_until_it_knows_all_wheels() {
             base.run(1);
         }
     }
-    let pose = base.controller.tell().pose;
+    let pose = base.controller.output().pose;
     assert!((pose.x.0 - 10.0 * RADIUS).abs() < 1e-9 && pose.y.0.abs() < 1e-9, "{pose:?}");
 }
 
@@ -231,9 +238,9 @@ proptest! {
             ..limits()
         };
         let mut base = if omni { mecanum(limits, VELOCITY) } else { differential(limits) };
-        for (x, y, yaw, beats) in asked {
+        for (x, y, yaw, cycles) in asked {
             base.ask(x, y, yaw);
-            for _ in 0..beats {
+            for _ in 0..cycles {
                 base.run(1);
                 for command in &base.commands {
                     let velocity = command.setpoint.velocity.0;

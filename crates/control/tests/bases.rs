@@ -55,9 +55,9 @@ fn hold() -> Member {
 /// Commands a twist for `seconds`, then none, until the base rests.
 fn drive(twist: (f64, f64, f64), seconds: u64, wheels: usize, member: Member) -> Log {
     Rig::new(wheels, CyclicMode::Velocity).run(vec![member], move |world| {
-        let (x, y, yaw) = if world.beats < seconds * 1000 { twist } else { (0.0, 0.0, 0.0) };
+        let (x, y, yaw) = if world.cycles < seconds * 1000 { twist } else { (0.0, 0.0, 0.0) };
         world.twist(x, y, yaw);
-        if world.beats > (seconds + 2) * 1000 && world.rests() { Flow::Over } else { Flow::On }
+        if world.cycles > (seconds + 2) * 1000 && world.rests() { Flow::Over } else { Flow::On }
     })
 }
 
@@ -75,7 +75,7 @@ fn assert_close(found: [f64; 3], wanted: [f64; 3], within: f64) {
 }
 
 fn end(log: &Log) -> [f64; 3] {
-    let pose = log.beats.last().unwrap().told.pose;
+    let pose = log.cycles.last().unwrap().told.pose;
     [pose.x.0, pose.y.0, pose.yaw.0]
 }
 
@@ -83,10 +83,10 @@ fn end(log: &Log) -> [f64; 3] {
 #[test]
 fn a_twist_is_obeyed_and_the_odometry_is_what_the_wheels_did() {
     let log = drive((0.3, 0.0, 0.5), 3, 2, differential());
-    let twist = log.beats[2500].told.twist;
+    let twist = log.cycles[2500].told.twist;
     assert_close([twist.x.0, twist.y.0, twist.yaw.0], [0.3, 0.0, 0.5], 0.01);
     let wheels: Vec<_> =
-        log.beats.iter().map(|it| [0, 1].map(|wheel| it.reports[wheel].feedback.position.0)).collect();
+        log.cycles.iter().map(|it| [0, 1].map(|wheel| it.reports[wheel].feedback.position.0)).collect();
     let moved = wheels.windows(2).map(|pair| {
         let [left, right] = [0, 1].map(|wheel| (pair[1][wheel] - pair[0][wheel]) * RADIUS);
         [(left + right) / 2.0, 0.0, (right - left) / TRACK]
@@ -101,10 +101,10 @@ fn a_twist_is_obeyed_and_the_odometry_is_what_the_wheels_did() {
 fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
     let (base, member) = mecanum();
     let log = drive((0.15, 0.1, 0.3), 3, 4, member);
-    let twist = log.beats[2500].told.twist;
+    let twist = log.cycles[2500].told.twist;
     assert_close([twist.x.0, twist.y.0, twist.yaw.0], [0.15, 0.1, 0.3], 0.01);
     let wheels: Vec<_> =
-        log.beats.iter().map(|it| [0, 1, 2, 3].map(|wheel| it.reports[wheel].feedback.position)).collect();
+        log.cycles.iter().map(|it| [0, 1, 2, 3].map(|wheel| it.reports[wheel].feedback.position)).collect();
     let moved = wheels.windows(2).map(|pair| {
         let moved = base.displacement([0, 1, 2, 3].map(|wheel| pair[1][wheel] - pair[0][wheel]));
         [moved.x.0, moved.y.0, moved.yaw.0]
@@ -117,11 +117,11 @@ fn a_base_on_mecanum_wheels_moves_ahead_aside_and_about_at_once() {
 fn what_is_too_fast_is_slowed_down_along_the_same_arc_and_within_the_limits() {
     // Straight ahead 0.35 m/s is the limit; the outer wheel would have to turn at 6 rad/s, 4 are allowed.
     let log = drive((0.9, 0.0, 2.7), 3, 2, differential());
-    let twist = log.beats[2500].told.twist;
+    let twist = log.cycles[2500].told.twist;
     assert!((twist.yaw.0 / twist.x.0 - 3.0).abs() < 0.05, "{twist:?}");
     assert!(twist.x.0 > 0.2 && twist.x.0 < 0.36, "{twist:?}");
     for wheel in 0..2 {
-        let fastest = log.beats.iter().map(|it| it.setpoints[wheel].velocity.0.abs()).fold(0.0, f64::max);
+        let fastest = log.cycles.iter().map(|it| it.setpoints[wheel].velocity.0.abs()).fold(0.0, f64::max);
         assert!(fastest <= VELOCITY * 1.000_001, "{fastest}");
         // 0.5 m/s^2 and 3 rad/s^2 at the position of the wheel.
         let hardest = (0.5 + 3.0 * TRACK / 2.0) / RADIUS;
@@ -134,13 +134,13 @@ fn without_a_fresh_twist_it_comes_to_rest_softly() {
     for freshness in [Freshness::Stale, Freshness::Never] {
         let log = Rig::new(2, CyclicMode::Velocity).run(vec![differential()], move |world| {
             world.twist(0.3, 0.0, 0.0);
-            if world.beats > 2000 {
+            if world.cycles > 2000 {
                 world.asked.freshness = freshness;
             }
-            if world.beats > 4000 { Flow::Over } else { Flow::On }
+            if world.cycles > 4000 { Flow::Over } else { Flow::On }
         });
-        assert!(log.beats[1900].told.twist.x.0 > 0.29);
-        assert!(log.beats[3900].told.twist.x.0.abs() < 1e-3);
+        assert!(log.cycles[1900].told.twist.x.0 > 0.29);
+        assert!(log.cycles[3900].told.twist.x.0.abs() < 1e-3);
         assert!(log.hardest_velocity(0) <= 0.5 / RADIUS * 1.01, "{}", log.hardest_velocity(0));
     }
 }
@@ -151,8 +151,8 @@ fn a_wheel_that_is_stopped_stops_the_others() {
     let mut drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits()).unwrap();
     use motion::AxisPhase::{Following, HoldingAt};
     use motion::supervision::StopReason;
-    use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
-    let beat = Beat {
+    use runtime::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
+    let cycle = CycleInfo {
         cycle: 0,
         release: ethercat::time::Instant::from_nanos(0),
         period: rig::PERIOD,
@@ -160,11 +160,11 @@ fn a_wheel_that_is_stopped_stops_the_others() {
         stopping: false,
     };
     let twist = motion::base::Twist { x: MetresPerSecond(0.3), ..Default::default() };
-    drive.hear(&Asked {
+    drive.command(&ExternalCommand {
         freshness: Freshness::Fresh,
         twist: Some(twist),
         axes: vec![None; 2],
-        ..Asked::default()
+        ..ExternalCommand::default()
     });
     let mut reports = [AxisReport::default(); 2];
     for report in &mut reports {
@@ -172,9 +172,9 @@ fn a_wheel_that_is_stopped_stops_the_others() {
         report.feedback.fresh = true;
     }
     let mut commands = [AxisCommand::default(); 2];
-    let mut run = |drive: &mut Drive, reports: &[AxisReport], beats: usize| {
-        (0..beats).for_each(|_| {
-            drive.update(beat, &mut Io::new(&mut Signals::default(), reports, &mut commands))
+    let mut run = |drive: &mut Drive, reports: &[AxisReport], cycles: usize| {
+        (0..cycles).for_each(|_| {
+            drive.update(cycle, &mut Io::new(&mut Signals::default(), reports, &mut commands))
         });
         commands[1].setpoint.velocity.0
     };
@@ -187,9 +187,9 @@ fn a_wheel_that_is_stopped_stops_the_others() {
 
 #[test]
 fn odometry_goes_on_while_another_controller_is_active() {
-    use bridge::message::control::Action;
+    use ipc::message::control::Action;
     let log = Rig::new(2, CyclicMode::Velocity).run(vec![hold(), differential()], |world| {
-        match world.beats {
+        match world.cycles {
             50 => {
                 world.request(Action::SwitchController(1));
             }
@@ -200,13 +200,13 @@ fn odometry_goes_on_while_another_controller_is_active() {
             }
             _ => {}
         }
-        if world.beats > 3100 { Flow::Over } else { Flow::On }
+        if world.cycles > 3100 { Flow::Over } else { Flow::On }
     });
     assert!(log.replies.iter().all(|reply| reply.1.is_ok()) && log.replies.len() == 2, "{:?}", log.replies);
-    let (before, after) = (log.beats[2950].told, log.beats.last().unwrap().told);
+    let (before, after) = (log.cycles[2950].told, log.cycles.last().unwrap().told);
     assert_eq!((before.control.active, after.control.active), (1, 0));
     assert!(before.pose.x.0 > 0.3 && (after.pose.x.0 - before.pose.x.0).abs() < 1e-4, "{after:?}");
     assert!(before.commanded && !after.commanded);
-    let wheel = log.beats.last().unwrap().reports[0].feedback.position.0;
+    let wheel = log.cycles.last().unwrap().reports[0].feedback.position.0;
     assert!((after.pose.x.0 - wheel * RADIUS).abs() < 1e-3);
 }

@@ -3,8 +3,8 @@
 
 mod rig;
 
-use bridge::message::control::{Action, Refusal};
 use ethercat::cia402::{CyclicMode, State};
+use ipc::message::control::{Action, Refusal};
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
@@ -28,7 +28,7 @@ fn drives_are_enabled_and_disabled_when_somebody_asks() {
     let rig = Rig { enable: false, ..Rig::new(2, CyclicMode::Position) };
     let log = rig.run(vec![positions(&[0, 1])], move |world| {
         let states = world.reports.iter().map(|report| report.state).collect::<Vec<_>>();
-        match world.beats {
+        match world.cycles {
             1..500 => {
                 assert!(states.iter().all(|state| *state != Some(State::OperationEnabled)), "{states:?}")
             }
@@ -51,13 +51,13 @@ fn drives_are_enabled_and_disabled_when_somebody_asks() {
         Flow::On
     });
     let fell =
-        log.beats.iter().position(|seen| seen.reports[0].state == Some(State::OperationEnabled)).unwrap();
+        log.cycles.iter().position(|seen| seen.reports[0].state == Some(State::OperationEnabled)).unwrap();
     let off = fell
-        + log.beats[fell..]
+        + log.cycles[fell..]
             .iter()
             .position(|it| it.reports[0].state != Some(State::OperationEnabled))
             .unwrap();
-    assert!(log.beats[off].reports[0].feedback.velocity.0.abs() < 0.05, "disabled only at rest");
+    assert!(log.cycles[off].reports[0].feedback.velocity.0.abs() < 0.05, "disabled only at rest");
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01 && log.fastest(0) > 0.9 * VELOCITY);
 }
 
@@ -65,23 +65,23 @@ fn drives_are_enabled_and_disabled_when_somebody_asks() {
 #[test]
 fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
     let log = Rig::new(2, CyclicMode::Position).run(vec![positions(&[0, 1])], |world| {
-        match world.beats {
+        match world.cycles {
             10 => world.target(0, AxisTarget::Position(Radians(2.5))),
             400 => world.target(0, AxisTarget::Position(Radians(-1.0))),
             // Beyond the limit of 3 rad.
             1000 => world.target(1, AxisTarget::Position(Radians(99.0))),
             _ => {}
         }
-        if world.beats > 3000 && world.rests() { Flow::Over } else { Flow::On }
+        if world.cycles > 3000 && world.rests() { Flow::Over } else { Flow::On }
     });
-    let last = log.beats.last().unwrap();
+    let last = log.cycles.last().unwrap();
     assert!((last.reports[0].feedback.position.0 + 1.0).abs() < 5e-3);
     assert!((last.reports[1].feedback.position.0 - 3.0).abs() < 5e-3);
     for axis in 0..2 {
         assert!(log.fastest(axis) <= VELOCITY * 1.000_1, "{}", log.fastest(axis));
         assert!(log.hardest(axis) <= rig::ACCELERATION * 1.01, "{}", log.hardest(axis));
     }
-    assert!(log.beats.iter().all(|seen| seen.reports.iter().all(|report| report.stop.is_none())));
+    assert!(log.cycles.iter().all(|seen| seen.reports.iter().all(|report| report.stop.is_none())));
 }
 
 // feature(axes): `joint_position`, `joint_velocity`, `joint_effort`
@@ -96,7 +96,7 @@ fn velocities_and_torques_are_obeyed_within_their_limits() {
         Member::new(Mover::Plain(Box::new(effort)), &[1]),
     ];
     let log = rig.run(members, |world| {
-        match world.beats {
+        match world.cycles {
             10 => world.target(0, AxisTarget::Velocity(RadiansPerSecond(-2.0))),
             1000 => world.target(0, AxisTarget::Velocity(RadiansPerSecond(99.0))),
             1500 => world.asked.axes[0] = None,
@@ -108,16 +108,16 @@ fn velocities_and_torques_are_obeyed_within_their_limits() {
             2150 => world.asked.freshness = Freshness::Stale,
             _ => {}
         }
-        if world.beats > 2300 { Flow::Over } else { Flow::On }
+        if world.cycles > 2300 { Flow::Over } else { Flow::On }
     });
-    assert!((log.beats[990].reports[0].feedback.velocity.0 + 2.0).abs() < 0.05);
-    assert!((log.beats[1450].setpoints[0].velocity.0 - VELOCITY).abs() < 1e-6, "held to the limit");
-    assert_eq!(log.beats[1990].setpoints[0].velocity.0, 0.0, "asked nothing, it rests");
+    assert!((log.cycles[990].reports[0].feedback.velocity.0 + 2.0).abs() < 0.05);
+    assert!((log.cycles[1450].setpoints[0].velocity.0 - VELOCITY).abs() < 1e-6, "held to the limit");
+    assert_eq!(log.cycles[1990].setpoints[0].velocity.0, 0.0, "asked nothing, it rests");
     assert!(log.hardest_velocity(0) <= rig::ACCELERATION * 1.01);
     assert_eq!(log.replies[0].1, Ok(()));
-    assert_eq!(log.beats[2120].setpoints[1].torque, NewtonMetres(0.03));
-    assert!(log.beats[2150].reports[1].feedback.velocity.0 > 0.01);
-    assert_eq!(log.beats[2200].setpoints[1].torque, NewtonMetres(0.0));
+    assert_eq!(log.cycles[2120].setpoints[1].torque, NewtonMetres(0.03));
+    assert!(log.cycles[2150].reports[1].feedback.velocity.0 > 0.01);
+    assert_eq!(log.cycles[2200].setpoints[1].torque, NewtonMetres(0.0));
 }
 
 // feature(axes): enable, disable, reset, switch, home, stop
@@ -127,7 +127,7 @@ fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
     let log = Rig::new(2, CyclicMode::Position).run(
         vec![positions(&[0, 1]), hold(2), positions(&[1])],
         move |world| {
-            match world.beats {
+            match world.cycles {
                 10 => world.target(0, AxisTarget::Position(Radians(2.0))),
                 300 => ids[0] = world.request(Action::SwitchController(1)),
                 2000 => {
@@ -145,10 +145,10 @@ fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
                 }
                 _ => {}
             }
-            if world.beats > 3500 { Flow::Over } else { Flow::On }
+            if world.cycles > 3500 { Flow::Over } else { Flow::On }
         },
     );
-    let last = log.beats.last().unwrap();
+    let last = log.cycles.last().unwrap();
     assert!((last.reports[0].feedback.position.0 - 2.0).abs() < 5e-3, "no more the active one's, and held");
     assert!((last.reports[1].feedback.position.0 - 1.0).abs() < 5e-3);
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01 && log.hardest(1) <= rig::ACCELERATION * 1.01);
@@ -159,7 +159,7 @@ fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
 fn after_a_stop_the_command_that_held_moves_nothing_until_it_changes() {
     let mut id = 0;
     let log = Rig::new(1, CyclicMode::Position).run(vec![positions(&[0])], move |world| {
-        match world.beats {
+        match world.cycles {
             10 => world.target(0, AxisTarget::Position(Radians(2.5))),
             300 => id = world.request(Action::Stop),
             2000 => {
@@ -169,9 +169,9 @@ fn after_a_stop_the_command_that_held_moves_nothing_until_it_changes() {
             }
             _ => {}
         }
-        if world.beats > 4000 { Flow::Over } else { Flow::On }
+        if world.cycles > 4000 { Flow::Over } else { Flow::On }
     });
-    assert!(log.beats.last().unwrap().reports[0].feedback.position.0.abs() < 5e-3, "a new command counts");
+    assert!(log.cycles.last().unwrap().reports[0].feedback.position.0.abs() < 5e-3, "a new command counts");
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01);
 }
 
@@ -180,7 +180,7 @@ fn an_axis_that_supervision_stopped_holds_until_faults_are_reset() {
     let mut ids = [0; 2];
     let rig = Rig { following_error: Some(1e-5), ..Rig::new(2, CyclicMode::Position) };
     let log = rig.run(vec![positions(&[0, 1])], move |world| {
-        match world.beats {
+        match world.cycles {
             // No feedback follows to a hundredth of a milliradian.
             10 => world.target(0, AxisTarget::Position(Radians(1.0))),
             1000 => {
@@ -191,9 +191,9 @@ fn an_axis_that_supervision_stopped_holds_until_faults_are_reset() {
             2500 => assert_eq!(world.reply(ids[0]), Some(Ok(())), "{:?}", world.reports[0]),
             _ => {}
         }
-        if world.beats > 3000 { Flow::Over } else { Flow::On }
+        if world.cycles > 3000 { Flow::Over } else { Flow::On }
     });
-    let last = log.beats.last().unwrap();
+    let last = log.cycles.last().unwrap();
     assert_eq!(last.reports[0].stop, None);
     assert_eq!(last.reports[0].state, Some(State::OperationEnabled));
     assert_eq!(last.reports[0].feedback.phase, AxisPhase::Following);
@@ -206,7 +206,7 @@ fn an_axis_is_homed_at_rest_where_it_stands() {
     let homing = Homing::CurrentPosition { position: Radians(1.5) };
     let rig = Rig { homing, ..Rig::new(2, CyclicMode::Position) };
     let log = rig.run(vec![positions(&[0, 1])], move |world| {
-        match world.beats {
+        match world.cycles {
             10 => world.target(0, AxisTarget::Position(Radians(0.7))),
             200 => ids[0] = world.request(Action::Home(0)),
             1500 => {
@@ -228,10 +228,10 @@ fn an_axis_is_homed_at_rest_where_it_stands() {
             }
             _ => {}
         }
-        if world.beats > 3000 { Flow::Over } else { Flow::On }
+        if world.cycles > 3000 { Flow::Over } else { Flow::On }
     });
-    assert!((log.beats.last().unwrap().reports[0].feedback.position.0 - 1.0).abs() < 5e-3);
-    let velocities = log.beats.iter().map(|seen| seen.reports[0].feedback.velocity.0.abs());
+    assert!((log.cycles.last().unwrap().reports[0].feedback.position.0 - 1.0).abs() < 5e-3);
+    let velocities = log.cycles.iter().map(|seen| seen.reports[0].feedback.velocity.0.abs());
     assert!(velocities.fold(0.0, f64::max) < VELOCITY * 1.1, "the jump moves nothing");
 }
 
@@ -241,7 +241,7 @@ fn absolute_encoders_are_not_homed_and_nonsense_is_answered() {
     let homing = Homing::Absolute { offset: Radians(0.25) };
     let log =
         Rig { homing, ..Rig::new(1, CyclicMode::Position) }.run(vec![positions(&[0])], move |world| {
-            match world.beats {
+            match world.cycles {
                 100 => {
                     assert!(
                         world.reports[0].homed
@@ -268,7 +268,7 @@ fn absolute_encoders_are_not_homed_and_nonsense_is_answered() {
 fn one_thing_is_done_at_a_time_and_a_stop_comes_first() {
     let mut ids = [0; 4];
     Rig::new(1, CyclicMode::Position).run(vec![positions(&[0])], move |world| {
-        match world.beats {
+        match world.cycles {
             10 => world.target(0, AxisTarget::Position(Radians(2.5))),
             300 => {
                 ids[0] = world.request(Action::Stop);

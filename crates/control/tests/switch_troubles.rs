@@ -4,8 +4,8 @@
 
 mod rig;
 
-use bridge::message::control::{Action, Refusal};
 use ethercat::cia402::{CyclicMode, Request, State};
+use ipc::message::control::{Action, Refusal};
 use motion::kinematics::DifferentialDrive;
 use motion::supervision::StopReason;
 use motion::{
@@ -167,7 +167,7 @@ fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
         let switch = bench.request(Action::SwitchController(controller));
         bench.run(30);
         assert_eq!(bench.reply(switch), Some(Ok(())));
-        assert_eq!(bench.switch.tell().control.active, controller as u16);
+        assert_eq!(bench.switch.output().control.active, controller as u16);
     }
     let places: Vec<f64> =
         bench.positions[bench.positions.len() - 110..].iter().map(|row| row[0]).collect();
@@ -212,7 +212,7 @@ fn odometry_hears_of_wheels_that_something_else_turns() {
     let mut bench = Bench::new(&[CyclicMode::Velocity; 2], vec![hold(), base()]);
     bench.troubles = vec![Trouble::Coasts(2.0); 2];
     bench.run(1_000);
-    assert!((bench.switch.tell().pose.x.0 - 0.2).abs() < 1e-3, "{:?}", bench.switch.tell().pose);
+    assert!((bench.switch.output().pose.x.0 - 0.2).abs() < 1e-3, "{:?}", bench.switch.output().pose);
 }
 
 /// Repeatedly: a wheel that was homed before is homed again.
@@ -229,7 +229,7 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             bench.run(100);
             bench.troubles = vec![Trouble::None; 2];
             bench.run(100);
-            let before = bench.switch.tell().pose;
+            let before = bench.switch.output().pose;
             assert!((before.x.0 - 0.01 * f64::from(round)).abs() < 2e-3, "{before:?}");
             let home = bench.request(Action::Home(0));
             bench.run(1);
@@ -241,7 +241,7 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             bench.commands[0].home = false;
             bench.run(50);
             assert_eq!(bench.reply(home), Some(Ok(())));
-            let after = bench.switch.tell().pose;
+            let after = bench.switch.output().pose;
             assert!(before.distance_to(after).0 < 1e-3, "round {round}: {before:?} {after:?}");
         }
     }

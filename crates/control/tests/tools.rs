@@ -3,14 +3,14 @@
 
 mod rig;
 
-use bridge::message::control::Action;
-use bridge::state::Refusal;
 use ethercat::cia402::CyclicMode;
+use ipc::message::control::Action;
+use ipc::state::Refusal;
 use motion::kinematics::{JointLimits, Line, LineSpeed, SerialArm, ToolPose};
 use motion::{AxisLimits, Metres, MetresPerSecond, RadiansPerSecond};
 use onbeat_control::{Cartesian, JointPosition, Member, Mover};
 use rig::bench::{Bench, Trouble};
-use rig::{ACCELERATION, BEAT, JERK, VELOCITY, settings};
+use rig::{ACCELERATION, CYCLE, JERK, VELOCITY, settings};
 use runtime::controller::{AxisTarget, Controller, Freshness};
 
 const URDF: &str = include_str!("../../../examples/arm.urdf");
@@ -95,11 +95,11 @@ fn astray(rows: &[Vec<f64>], begin: [f64; 3], end: [f64; 3]) -> f64 {
 /// Set-points never jump, wherever the test has been.
 fn smooth(bench: &Bench, axes: std::ops::Range<usize>) {
     for axis in axes {
-        let fastest = bench.positions.windows(2).map(|it| ((it[1][axis] - it[0][axis]) / BEAT).abs());
+        let fastest = bench.positions.windows(2).map(|it| ((it[1][axis] - it[0][axis]) / CYCLE).abs());
         assert!(fastest.fold(0.0, f64::max) <= VELOCITY * 1.001, "axis {axis}");
         assert!(bench.hardest(axis, 0) <= ACCELERATION * 1.001, "axis {axis}: {}", bench.hardest(axis, 0));
         let row = |it: &[Vec<f64>]| {
-            (it[3][axis] - 3.0 * it[2][axis] + 3.0 * it[1][axis] - it[0][axis]) / BEAT.powi(3)
+            (it[3][axis] - 3.0 * it[2][axis] + 3.0 * it[1][axis] - it[0][axis]) / CYCLE.powi(3)
         };
         let hardest = bench.positions.windows(4).map(|it| row(it).abs()).fold(0.0, f64::max);
         assert!(hardest <= JERK * 1.001, "axis {axis}: {hardest}");
@@ -144,7 +144,7 @@ fn a_target_that_cannot_be_reached_is_refused_once_and_nothing_moves() {
         bench.asked.pose = Some(target(&BENT, by));
         for _ in 0..500 {
             bench.run(1);
-            refused.extend(bench.switch.tell().refused);
+            refused.extend(bench.switch.output().refused);
         }
     }
     assert_eq!(refused, [Refusal::OutOfReach, Refusal::NotFinite]);
@@ -212,5 +212,5 @@ fn without_a_fresh_command_nothing_begins() {
         bench.run(500);
         assert_eq!(joints(&bench), still);
     }
-    assert!(bench.switch.tell().commanded, "when it is stale, supervision stops the axes");
+    assert!(bench.switch.output().commanded, "when it is stale, supervision stops the axes");
 }

@@ -3,13 +3,13 @@
 
 mod rig;
 
-use bridge::message::Rows;
-use bridge::message::control::Action;
-use bridge::message::trajectory::{
+use ethercat::cia402::CyclicMode;
+use ipc::message::Rows;
+use ipc::message::control::Action;
+use ipc::message::trajectory::{
     Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Rejection, Tolerance,
 };
-use bridge::state::TrajectoryStatus;
-use ethercat::cia402::CyclicMode;
+use ipc::state::TrajectoryStatus;
 use onbeat_control::{Hold, Member, Mover};
 use rig::way::{AXES, begin, member, point, points};
 use rig::{Flow, Log, Rig, VELOCITY, World};
@@ -22,16 +22,16 @@ fn rig() -> Rig {
 fn until_over(world: &World, id: u64, since: &mut Option<u64>) -> Flow {
     let over = world.outcomes(id).iter().any(|outcome| *outcome != Outcome::Accepted);
     if over && since.is_none() {
-        *since = Some(world.beats);
+        *since = Some(world.cycles);
     }
-    if since.is_some_and(|since| world.beats > since + 500) { Flow::Over } else { Flow::On }
+    if since.is_some_and(|since| world.cycles > since + 500) { Flow::Over } else { Flow::On }
 }
 
 /// Runs one trajectory to its end.
 fn run(begin: Begin, points: Vec<Point>) -> Log {
     let mut since = None;
     rig().run(vec![member()], move |world| {
-        if world.beats == 20 {
+        if world.cycles == 20 {
             world.send(&begin, &points);
         }
         until_over(world, begin.id, &mut since)
@@ -53,27 +53,27 @@ fn a_trajectory_is_followed_through_its_points_and_succeeds() {
     ];
     let log = run(begin(7, &[0, 1, 2], 4), points(7, &rows));
     assert_eq!(outcomes(&log, 7), [Outcome::Accepted, Outcome::Succeeded]);
-    let started = log.beats.iter().position(|seen| seen.told.control.trajectory == 7).unwrap();
+    let started = log.cycles.iter().position(|seen| seen.told.control.trajectory == 7).unwrap();
     for (time, row) in rows {
         // The first set-point of the trajectory is one cycle behind its start.
-        let seen = &log.beats[started - 1 + (time * 1e3) as usize];
+        let seen = &log.cycles[started - 1 + (time * 1e3) as usize];
         for (axis, position) in row.iter().enumerate() {
             assert!((seen.setpoints[axis].position.0 - position).abs() < 1e-6, "{time} s, axis {axis}");
         }
     }
     for axis in 0..AXES {
         let off = log
-            .beats
+            .cycles
             .iter()
             .map(|seen| (seen.setpoints[axis].position - seen.reports[axis].feedback.position).0.abs());
         assert!(off.fold(0.0, f64::max) < 0.02, "axis {axis} follows");
         assert!(log.fastest(axis) <= VELOCITY);
-        let end = log.beats.last().unwrap().reports[axis].feedback.position.0;
+        let end = log.cycles.last().unwrap().reports[axis].feedback.position.0;
         assert!((end - rows[3].1[axis]).abs() < 5e-3, "axis {axis} ends at {end}");
     }
-    let told = log.beats.iter().find(|seen| seen.told.control.trajectory_elapsed_ns > 1_000_000_000);
+    let told = log.cycles.iter().find(|seen| seen.told.control.trajectory_elapsed_ns > 1_000_000_000);
     assert_eq!(told.unwrap().told.control.trajectory_status, TrajectoryStatus::Executing);
-    let last = log.beats.last().unwrap().told.control;
+    let last = log.cycles.last().unwrap().told.control;
     assert_eq!((last.trajectory, last.trajectory_status), (7, TrajectoryStatus::Succeeded));
 }
 
@@ -89,8 +89,8 @@ fn velocities_and_accelerations_shape_the_way_and_axes_may_come_in_any_order() {
     }
     let log = run(begin(1, &[2, 0], 3), all);
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Succeeded]);
-    let started = log.beats.iter().position(|seen| seen.told.control.trajectory == 1).unwrap();
-    let middle = &log.beats[started - 1 + 500].setpoints;
+    let started = log.cycles.iter().position(|seen| seen.told.control.trajectory == 1).unwrap();
+    let middle = &log.cycles[started - 1 + 500].setpoints;
     assert!(
         (middle[2].position.0 - 0.4).abs() < 1e-6 && (middle[2].velocity.0 - 1.5).abs() < 1e-6,
         "{middle:?}"
@@ -100,7 +100,7 @@ fn velocities_and_accelerations_shape_the_way_and_axes_may_come_in_any_order() {
         "{middle:?}"
     );
     assert!(
-        log.beats.iter().all(|seen| seen.setpoints[1].position.0.abs() < 1e-3),
+        log.cycles.iter().all(|seen| seen.setpoints[1].position.0.abs() < 1e-3),
         "axis 1 is none of its"
     );
     // Degree five: no step in acceleration, at most some 40 rad/s^2.
@@ -112,7 +112,7 @@ fn velocities_and_accelerations_shape_the_way_and_axes_may_come_in_any_order() {
 fn another_trajectory_takes_over_without_a_step() {
     let mut since = None;
     let log = rig().run(vec![member()], move |world| {
-        match world.beats {
+        match world.cycles {
             20 => world.send(&begin(1, &[0], 1), &points(1, &[(2.0, &[2.0])])),
             1020 => world.send(&begin(2, &[0, 1], 1), &points(2, &[(1.0, &[0.5, 0.5])])),
             _ => {}
@@ -130,19 +130,19 @@ fn another_trajectory_takes_over_without_a_step() {
 fn called_off_it_comes_to_rest_and_says_so_when_it_rests() {
     let mut canceled = None;
     let log = rig().run(vec![member()], move |world| {
-        match world.beats {
+        match world.cycles {
             20 => world.send(&begin(1, &[0], 1), &points(1, &[(2.0, &[2.0])])),
             1020 => world.order(&Order::Cancel { id: 1 }),
             _ => {}
         }
         if canceled.is_none() && world.outcomes(1).contains(&Outcome::Canceled) {
-            canceled = Some(world.beats);
+            canceled = Some(world.cycles);
             assert!(world.setpoints[0].velocity.0 == 0.0, "it rests");
         }
-        if canceled.is_some_and(|at| world.beats > at + 100) { Flow::Over } else { Flow::On }
+        if canceled.is_some_and(|at| world.cycles > at + 100) { Flow::Over } else { Flow::On }
     });
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Canceled]);
-    let end = log.beats.last().unwrap().setpoints[0].position.0;
+    let end = log.cycles.last().unwrap().setpoints[0].position.0;
     assert!(end > 1.0 && end < 1.3, "{end}");
     assert!(log.hardest(0) <= rig::ACCELERATION * 1.01, "{}", log.hardest(0));
 }
@@ -162,7 +162,7 @@ fn an_axis_that_is_too_far_off_on_the_way_ends_it_at_rest() {
     let report = log.trajectory.last().unwrap();
     assert_eq!((report.axis, report.allowed), (Some(1), 1e-6));
     assert!(report.found > 1e-6);
-    assert!(log.beats.last().unwrap().setpoints[0].position.0 < 0.5);
+    assert!(log.cycles.last().unwrap().setpoints[0].position.0 < 0.5);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn a_trajectory_starts_at_the_instant_it_names() {
     let mut since = None;
     let mut starts_ns = 0;
     let log = rig().run(vec![member()], move |world| {
-        if world.beats == 20 {
+        if world.cycles == 20 {
             starts_ns = world.now_ns + 300_000_000;
             let later = Begin { start_ns: Some(starts_ns), ..begin(1, &[0], 1) };
             world.send(&later, &points(1, &[(0.5, &[0.5])]));
@@ -214,8 +214,8 @@ fn what_cannot_be_followed_is_refused_and_moves_nothing() {
     ];
     let wanted: Vec<_> = cases.iter().map(|(_, why, code)| (*why, *code)).collect();
     let log = rig().run(vec![member()], move |world| {
-        let case = world.beats as usize / 20;
-        if world.beats % 20 == 10 {
+        let case = world.cycles as usize / 20;
+        if world.cycles % 20 == 10 {
             if let Some((spoil, ..)) = cases.get(case) {
                 let id = case as u64 + 1;
                 let mut begin = begin(id, &[0], 2);
@@ -231,13 +231,13 @@ fn what_cannot_be_followed_is_refused_and_moves_nothing() {
         assert_eq!(outcomes(&log, case as u64 + 1), [Outcome::Rejected(why)], "case {case}");
         assert_eq!(why.result_code(), code);
     }
-    assert!(log.beats.iter().all(|seen| seen.setpoints[0].position.0.abs() < 1e-3), "nothing moved");
+    assert!(log.cycles.iter().all(|seen| seen.setpoints[0].position.0.abs() < 1e-3), "nothing moved");
 }
 
 #[test]
 fn bytes_that_are_no_order_and_ids_that_come_again_are_refused() {
     let log = rig().run(vec![member()], |world| {
-        match world.beats {
+        match world.cycles {
             10 => {
                 world.raw_order(&[7; 40]);
                 world.raw_order(&[]);
@@ -248,7 +248,7 @@ fn bytes_that_are_no_order_and_ids_that_come_again_are_refused() {
             400 => world.send(&begin(5, &[0], 1), &points(5, &[(0.2, &[0.0])])),
             _ => {}
         }
-        if world.beats == 500 { Flow::Over } else { Flow::On }
+        if world.cycles == 500 { Flow::Over } else { Flow::On }
     });
     assert_eq!(outcomes(&log, 0x0707_0707_0707_0707), [Outcome::Rejected(Rejection::Malformed)]);
     let expected = [Outcome::Accepted, Outcome::Succeeded, Outcome::Rejected(Rejection::Id)];
@@ -261,7 +261,7 @@ fn stopped_switched_off_or_disabled_it_is_given_up() {
     let hold = Member::new(Mover::Plain(Box::new(Hold)), &[0, 1, 2]);
     let mut asked = [0; 3];
     let log = rig().run(vec![member(), hold], move |world| {
-        match world.beats {
+        match world.cycles {
             20 => world.send(&begin(1, &[0], 1), &points(1, &[(2.0, &[1.0])])),
             500 => asked[0] = world.request(Action::SwitchController(1)),
             520 => asked[1] = world.request(Action::Stop),
@@ -269,9 +269,9 @@ fn stopped_switched_off_or_disabled_it_is_given_up() {
             1600 => world.send(&begin(2, &[0], 1), &points(2, &[(2.0, &[1.0])])),
             _ => {}
         }
-        if world.beats == 1700 { Flow::Over } else { Flow::On }
+        if world.cycles == 1700 { Flow::Over } else { Flow::On }
     });
-    use bridge::message::control::Refusal;
+    use ipc::message::control::Refusal;
     let replies: Vec<_> = log.replies.iter().map(|reply| reply.1).collect();
     assert_eq!(replies, [Err(Refusal::Moving), Ok(()), Ok(())]);
     assert_eq!(outcomes(&log, 1), [Outcome::Accepted, Outcome::Aborted(Abort::Stopped)]);

@@ -4,13 +4,13 @@
 
 mod rig;
 
-use bridge::message::Rows;
-use bridge::message::control::Action;
-use bridge::message::trajectory::{
+use ethercat::cia402::CyclicMode;
+use ipc::message::Rows;
+use ipc::message::control::Action;
+use ipc::message::trajectory::{
     Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Rejection, Tolerance,
 };
-use bridge::state::TrajectoryStatus;
-use ethercat::cia402::CyclicMode;
+use ipc::state::TrajectoryStatus;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
 use onbeat_control::{Hold, JointTrajectory, Member, Mover, TrajectorySettings};
@@ -26,8 +26,8 @@ fn bench() -> Bench {
 }
 
 /// Release this many cycles from now.
-fn later(bench: &Bench, beats: u64) -> Option<u64> {
-    Some(bench.now_ns() + beats * 1_000_000)
+fn later(bench: &Bench, cycles: u64) -> Option<u64> {
+    Some(bench.now_ns() + cycles * 1_000_000)
 }
 
 fn place(bench: &Bench, axis: usize) -> f64 {
@@ -35,7 +35,7 @@ fn place(bench: &Bench, axis: usize) -> f64 {
 }
 
 fn status(bench: &Bench) -> (u64, TrajectoryStatus) {
-    let control = bench.switch.tell().control;
+    let control = bench.switch.output().control;
     (control.trajectory, control.trajectory_status)
 }
 
@@ -316,13 +316,13 @@ fn orders_of_another_id_are_not_heard() {
 }
 
 #[test]
-fn a_long_trajectory_is_read_over_several_beats() {
+fn a_long_trajectory_is_read_over_several_cycles() {
     let mut bench = bench();
     let rows: Vec<(f64, &[f64])> =
         (1..=50).map(|number| (f64::from(number) * 0.1, &[0.0, 0.0, 0.0][..])).collect();
     bench.send(&begin(1, &[0, 1, 2], 50), &points(1, &rows));
     bench.run(2);
-    assert!(bench.trajectory.is_empty(), "a beat has no time for 150 rows");
+    assert!(bench.trajectory.is_empty(), "a cycle has no time for 150 rows");
     bench.run(30);
     assert_eq!(bench.outcomes(1), [Accepted]);
 }

@@ -2,14 +2,14 @@
 //!
 //! ```no_run
 //! use onbeat_devices::{Prepared, service_robot};
-//! use bridge::{description::Description, seam::Builder};
+//! use ipc::{description::Description, ipc::Builder};
 //! use runtime::profile::RealTimeProfile;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let mut seam = Builder::new("m4k", &Description::default());
-//! let devices = Prepared::new(&service_robot(RealTimeProfile::default(), 60), &mut seam)?;
-//! let (_ends, door) = seam.open()?;
-//! let running = devices.start(door.path(), |line| eprintln!("{line}"))?;
+//! let mut ipc = Builder::new("m4k", &Description::default());
+//! let devices = Prepared::new(&service_robot(RealTimeProfile::default(), 60), &mut ipc)?;
+//! let (_ends, server) = ipc.open()?;
+//! let running = devices.start(server.path(), |line| eprintln!("{line}"))?;
 //! println!("{:?}", running.status());
 //! # Ok(())
 //! # }
@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bridge::attach::{AttachError, Attachment, PortError};
-use bridge::channel::{Kind as PortKind, Port};
-use bridge::seam::{Builder, CreateError};
+use ipc::channel::{Kind as PortKind, Port};
+use ipc::client::{AttachError, Client, PortError};
+use ipc::server::{Builder, CreateError};
 use runtime::clock::{Clock, MonotonicClock};
 use runtime::task::{self, Records, Settings, Task};
 use thiserror::Error;
@@ -93,7 +93,7 @@ pub enum StartError {
     /// A real-time task cannot be made.
     #[error(transparent)]
     Task(#[from] task::CreateError),
-    /// The seam does not answer.
+    /// The IPC does not answer.
     #[error("devices: {0}")]
     Attach(#[from] AttachError),
     /// The ordinary task cannot have its end of the channel.
@@ -119,12 +119,12 @@ impl Prepared {
     ///
     /// # Errors
     /// A port that cannot be made: two devices must not have the same.
-    pub fn new(peripherals: &[Peripheral], seam: &mut Builder) -> Result<Self, StartError> {
+    pub fn new(peripherals: &[Peripheral], ipc: &mut Builder) -> Result<Self, StartError> {
         let mut pairs = Vec::new();
         for peripheral in peripherals {
             let (between, told) = sizes(&peripheral.kind);
             let mut port = |name: &str, size, depth| {
-                let made = seam.port(name, PortKind::Message { size, depth });
+                let made = ipc.port(name, PortKind::Message { size, depth });
                 made.map_err(|error| StartError::Port { name: peripheral.name.clone(), error })
             };
             let device = port(&format!("{}.device", peripheral.port), between, DEPTH)?;
@@ -146,20 +146,20 @@ impl Prepared {
         Self { measured: true, ..self }
     }
 
-    /// Starts all tasks; the real-time ones are released together. `seam` is the socket of the open seam; `say` tells
+    /// Starts all tasks; the real-time ones are released together. `ipc` is the socket of the open IPC; `say` tells
     /// people what becomes of the devices. Call it from an ordinary thread: the ordinary tasks inherit its scheduling.
     ///
     /// A device that does not answer is no error: its ordinary task says so and tries again.
     ///
     /// # Errors
-    /// A thread that cannot be made, or a seam that does not answer.
+    /// A thread that cannot be made, or an IPC that does not answer.
     pub fn start(
         self,
-        seam: &Path,
+        ipc: &Path,
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Running, StartError> {
         let Self { pairs, scene, measured } = self;
-        let start = Start { seam, scene, measured, say: Arc::new(say), stop: Arc::default() };
+        let start = Start { ipc, scene, measured, say: Arc::new(say), stop: Arc::default() };
         let stop = Arc::clone(&start.stop);
         let mut running = Running { tasks: Vec::new(), records: Vec::new(), ordinary: Vec::new(), stop };
         let mut others = Vec::new();
@@ -172,7 +172,7 @@ impl Prepared {
         // A body binds its ports in its first job; only then can they be opened.
         let first = MonotonicClock.now() + LEAD;
         running.tasks.iter().for_each(|task| task.start_at(first));
-        let attachment = Attachment::open(seam)?;
+        let attachment = Client::open(ipc)?;
         for other in others {
             running.ordinary.push(other(&attachment)?);
         }
@@ -201,10 +201,10 @@ fn sizes(kind: &Kind) -> (usize, usize) {
 }
 
 /// Opens an ordinary task's end of the channel and starts its thread.
-type Other = Box<dyn FnOnce(&Attachment) -> Result<Ordinary, StartError>>;
+type Other = Box<dyn FnOnce(&Client) -> Result<Ordinary, StartError>>;
 
 struct Start<'a> {
-    seam: &'a Path,
+    ipc: &'a Path,
     scene: Scene,
     measured: bool,
     say: Arc<dyn Fn(&str) + Send + Sync>,
@@ -262,9 +262,7 @@ impl Start<'_> {
             Kind::Actuators { axes, limits } => {
                 let work = ActuatorsWork::new(limits);
                 match axes {
-                    Some(axes) => {
-                        self.join(pair, work, Actuators::new(OfCycle::new(self.seam, axes)), None)
-                    }
+                    Some(axes) => self.join(pair, work, Actuators::new(OfCycle::new(self.ipc, axes)), None),
                     None => self.join(pair, work, Actuators::new(double::wheels::Pair::default()), None),
                 }
             }

@@ -9,9 +9,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bridge::sensor::{Imu, Led, LedRequest, Pattern};
 use i2cdev::core::I2CDevice;
 use i2cdev::linux::LinuxI2CDevice;
+use ipc::sensor::{Imu, Led, LedRequest, Pattern};
 use onbeat_devices::Kind;
 use onbeat_devices::imu::mpu6050::{ADDRESS, SET_UP, register};
 use onbeat_devices::led::Chip;
@@ -76,7 +76,7 @@ fn an_imu_behind_the_kernels_i2c_is_set_up_read_lost_and_found_again() {
 
     // 8192 counts per g, 65.5 per degree/s, 340 per kelvin from 36.53 degrees Celsius.
     unit.measure([4_096, -2_048, 8_192, -3_580, 0, 0, 0]);
-    let imu = robot.seam.port("imu").unwrap();
+    let imu = robot.ipc.port("imu").unwrap();
     let near = |found: f64, expected: f64| (found - expected).abs() < 0.01;
     let fresh = |bytes: &[u8]| Some(Imu::decode(bytes).unwrap()).filter(|it| !it.head.stale);
     let found = robot
@@ -181,7 +181,7 @@ fn a_strip_behind_the_kernels_spi_takes_frame_after_frame() {
     };
     let strip = Kind::LedStrip { spi: Some(bus.clone()), chip: Chip::Apa102, leds: 30, brightness: 8 };
     let robot = Robot::start("spi", &only(strip));
-    let led = robot.seam.port("led").unwrap();
+    let led = robot.ipc.port("led").unwrap();
     let mut request = [0; LedRequest::SIZE];
     LedRequest { pattern: Pattern::Chase, colour: [9, 8, 7], round_ms: 200 }.encode(&mut request).unwrap();
     led.send_timeout(&request, PATIENCE).unwrap();

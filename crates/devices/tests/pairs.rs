@@ -6,7 +6,7 @@ mod support;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bridge::sensor::{Imu, Led, LedRequest, Pattern, Scan, Sonar, WheelRequest, Wheels};
+use ipc::sensor::{Imu, Led, LedRequest, Pattern, Scan, Sonar, WheelRequest, Wheels};
 use onbeat_devices::double::range_finder::{Faults, RangeFinder, Settings};
 use onbeat_devices::pair::Stage;
 use onbeat_devices::{Kind, Peripheral};
@@ -20,11 +20,11 @@ fn fresh_scan(bytes: &[u8]) -> Option<Scan> {
     Some(Scan::decode(bytes).unwrap()).filter(|scan| !scan.head.head.stale)
 }
 
-// feature(devices): five pairs of a real-time and an ordinary task over a seam
+// feature(devices): five pairs of a real-time and an ordinary task over an IPC
 #[test]
 fn the_five_pairs_tell_the_world_what_their_devices_measure() {
     let mut robot = Robot::start("five", &ordinary());
-    let port = |name| robot.seam.port(name).unwrap();
+    let port = |name| robot.ipc.port(name).unwrap();
     let (imu, scan, sonar, led, wheels) =
         (port("imu"), port("scan"), port("sonar"), port("led"), port("wheels"));
 
@@ -82,7 +82,7 @@ fn a_range_finder_that_is_pulled_out_and_put_back_is_found_again_and_old_scans_a
     let _ = std::fs::remove_file(&link);
     std::os::unix::fs::symlink(sensor.path(), &link).unwrap();
     let robot = Robot::start("pulled", &range_finder_at(link.clone()));
-    let scans = robot.seam.port("scan").unwrap();
+    let scans = robot.ipc.port("scan").unwrap();
     let first = robot.until(&scans, fresh_scan);
 
     drop(sensor);
@@ -116,7 +116,7 @@ fn half_lines_wrong_sums_and_latency_cost_single_scans_and_are_said() {
     let turn = Duration::from_millis(60);
     let sensor = RangeFinder::plug_in(Settings { faults, turn, noise: 0, ..Settings::default() }).unwrap();
     let robot = Robot::start("faults", &range_finder_at(sensor.path().to_owned()));
-    let scans = robot.seam.port("scan").unwrap();
+    let scans = robot.ipc.port("scan").unwrap();
     let mut stamps = std::collections::BTreeSet::new();
     let begin = Instant::now();
     while stamps.len() < 20 {
@@ -141,7 +141,7 @@ fn silence_and_garbage_are_reported_once_and_the_sensor_works_when_it_recovers()
     let said = robot.said.lock().unwrap().len();
     assert!(said <= 2, "the same trouble is said once: {:?}", robot.said.lock().unwrap());
     sensor.misbehave(Faults::default());
-    let scans = robot.seam.port("scan").unwrap();
+    let scans = robot.ipc.port("scan").unwrap();
     robot.until(&scans, fresh_scan);
     assert!(robot.said("Double of a URG-04LX"));
 }
@@ -164,7 +164,7 @@ fn devices_this_machine_does_not_have_are_named_and_their_tasks_go_on_with_stale
             robot.said.lock().unwrap()
         );
     }
-    let sonar = robot.seam.port("sonar").unwrap();
+    let sonar = robot.ipc.port("sonar").unwrap();
     let found = robot.until(&sonar, |it| Some(Sonar::decode(it).unwrap()));
     assert!(found.head.stale && found.head.stamp_ns == 0 && found.range.is_infinite());
 }

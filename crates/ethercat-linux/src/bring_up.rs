@@ -1,4 +1,4 @@
-//! Before the cycle, and without one: a MainDevice on its link with no beats.
+//! Before the cycle, and without one: a MainDevice on its link with no cycles.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
-use ethercat::main_device::{BusError, Event, MainDevice, Stage};
+use ethercat::main_device::{BringUpPhase, BusError, Event, MainDevice};
 use ethercat::time::Instant;
 use ethercat::wire::{Frame, MacAddress};
 use thiserror::Error;
@@ -81,7 +81,7 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
                 on_event(&event);
                 None
             }
-            None => (main_device.stage() >= Stage::PreOp).then_some(Ok(())),
+            None => (main_device.stage() >= BringUpPhase::PreOp).then_some(Ok(())),
         });
         let outcome = outcome.and_then(|reached| reached.map_err(BringUpError::Bus));
         if outcome.is_err() {
@@ -100,7 +100,9 @@ impl<L: Link + ?Sized, C: Clock> Pump<'_, L, C> {
         let deaf = AtomicBool::new(false);
         let mut pump =
             Pump { main_device: self.main_device, link: self.link, clock: self.clock, stop: &deaf };
-        pump.until(TAKE_DOWN_PATIENCE, |main_device, _| (main_device.stage() == Stage::Down).then_some(()))
+        pump.until(TAKE_DOWN_PATIENCE, |main_device, _| {
+            (main_device.stage() == BringUpPhase::Down).then_some(())
+        })
     }
 
     /// Goes on until `look` returns something: it is shown every event, and the MainDevice whenever there
@@ -215,7 +217,7 @@ pub enum BringUpError {
     )]
     TimedOut {
         /// How far it was.
-        stage: Stage,
+        stage: BringUpPhase,
         /// How long it was given.
         patience: Duration,
         /// What was still waited for: [`MainDevice::awaited`].

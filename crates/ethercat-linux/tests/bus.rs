@@ -13,7 +13,7 @@ use std::time::Duration;
 use onbeat_ethercat_linux::bring_up::BringUpError;
 use onbeat_ethercat_linux::ethercat::al::{AlState, AlStatus};
 use onbeat_ethercat_linux::ethercat::al_status_code::AlStatusCode;
-use onbeat_ethercat_linux::ethercat::main_device::{Event, MailboxError, Stage};
+use onbeat_ethercat_linux::ethercat::main_device::{BringUpPhase, Event, MailboxError};
 use onbeat_ethercat_linux::ethercat::pdo::FieldError;
 use onbeat_ethercat_linux::link::{Link, SegmentControl, SimulatedLink};
 use onbeat_ethercat_linux::{Bus, Configuration, Error, Io, SdoError, StopHandle};
@@ -61,7 +61,7 @@ fn a_bus_runs_again_and_again_and_each_run_takes_one_request_to_stop() {
         let stop = bus.stop_handle();
         let mut lit = 0;
         let report = bus.run(PERIOD, |io| {
-            assert_eq!(io.main_device().stage(), Stage::Op);
+            assert_eq!(io.main_device().stage(), BringUpPhase::Op);
             io.set(lamp, io.get(button));
             lit += u32::from(lamps.levels() == 1 << round);
             if lit == 20 {

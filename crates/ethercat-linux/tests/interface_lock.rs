@@ -38,7 +38,7 @@ fn a_second_owner_is_refused_and_told_who_has_it_until_the_first_is_gone() {
         let error = own(&testbed, Side::Near, near, "onbeat scan").unwrap_err();
         let expected = format!(
             "interface near: process {} of user 0 (onbeat run, robot \"six-axis\") has it; end that, or attach to its \
-             seam: `onbeat top`",
+             IPC: `onbeat top`",
             process::id()
         );
         assert_eq!(error.to_string(), expected);

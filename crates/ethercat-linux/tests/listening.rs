@@ -79,7 +79,7 @@ fn a_quiet_wire_costs_fifty_milliseconds() {
 
 #[test]
 fn a_cycle_is_heard_with_its_address_and_rate() {
-    let (heard, took) = listen(&frame(PROCESSED), (0..).map(|beat| 300 + beat * 1000), false);
+    let (heard, took) = listen(&frame(PROCESSED), (0..).map(|cycle| 300 + cycle * 1000), false);
     assert_eq!(
         heard.unwrap_err().to_string(),
         "another MainDevice is on this wire: 51 replies in 50ms, 1020 a second, that are not ours, from \
@@ -90,11 +90,11 @@ fn a_cycle_is_heard_with_its_address_and_rate() {
 
 #[test]
 fn frames_that_no_subdevice_has_processed_are_nobodys_replies() {
-    let (heard, _) = listen(&frame(0x10), (0..).map(|beat| beat * 1000), false);
+    let (heard, _) = listen(&frame(0x10), (0..).map(|cycle| cycle * 1000), false);
     heard.unwrap();
     let mut other_protocol = frame(PROCESSED);
     other_protocol[12] = 0x08;
-    let (heard, _) = listen(&other_protocol, (0..).map(|beat| beat * 1000), false);
+    let (heard, _) = listen(&other_protocol, (0..).map(|cycle| cycle * 1000), false);
     heard.unwrap();
 }
 
@@ -110,7 +110,7 @@ proptest! {
     // feature(program): another MainDevice is heard before the first frame; `--take-over`; told of in Op
     #[test]
     fn every_cycle_is_heard(period in 50_u64..240_000, first in 0_u64..50_000) {
-        let (heard, took) = listen(&frame(PROCESSED), (0..).map(move |beat| first + beat * period), false);
+        let (heard, took) = listen(&frame(PROCESSED), (0..).map(move |cycle| first + cycle * period), false);
         let heard = matches!(heard, Err(BringUpError::OtherMainDevice { .. }));
         prop_assert!(heard, "took {took:?}");
         prop_assert!(took < Duration::from_millis(350), "took {took:?}");

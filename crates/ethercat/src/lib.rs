@@ -30,9 +30,9 @@
 //! | [`handle_frame`](main_device::MainDevice::handle_frame) | a frame came from the link, anybody's |
 //! | [`submit`](main_device::MainDevice::submit) | from PreOp on: an SDO to read or write; its outcome is an event |
 //! | [`request_state`](main_device::MainDevice::request_state) | up: in PreOp, before the first cycle; down: at any time |
-//! | [`end_beat`](main_device::MainDevice::end_beat) | once a period, behind the frames received: what is still out is lost |
+//! | [`end_cycle`](main_device::MainDevice::end_cycle) | once a period, behind the frames received: what is still out is lost |
 //! | [`get`](main_device::MainDevice::get), [`set`](main_device::MainDevice::set) | between the two: process data |
-//! | [`begin_beat`](main_device::MainDevice::begin_beat) | once a period, before the frames sent: process data is due |
+//! | [`begin_cycle`](main_device::MainDevice::begin_cycle) | once a period, before the frames sent: process data is due |
 //!
 //! Without cycles the bus comes to PreOp, as fast as the wire. With the first it goes on to its target; from then on nothing
 //! allocates. Time is the caller's: any monotonic clock, or none at all.
@@ -90,9 +90,9 @@
 //! # in_op += u32::from(main_device.stage() == Stage::Op);
 //! # let mut cycle = || {
 //! // One cycle:
-//! main_device.begin_beat(now);
+//! main_device.begin_cycle(now);
 //! exchange(&mut main_device, now)?;
-//! main_device.end_beat(now);
+//! main_device.end_cycle(now);
 //! main_device.set(lamp, main_device.get(button));
 //! now = now + Duration::from_millis(1);
 //! # Ok::<(), BusError>(())
@@ -103,9 +103,9 @@
 //!
 //! main_device.request_state(AlState::Init);
 //! while main_device.stage() != Stage::Down {
-//!     main_device.begin_beat(now);
+//!     main_device.begin_cycle(now);
 //!     exchange(&mut main_device, now)?;
-//!     main_device.end_beat(now);
+//!     main_device.end_cycle(now);
 //!     now = now + Duration::from_millis(1);
 //! }
 //! # Ok::<(), Box<dyn core::error::Error>>(())

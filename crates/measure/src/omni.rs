@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bridge::attach::Attachment;
 use ethercat::time::Instant;
+use ipc::client::Client;
 use motion::base::{Pose, Twist};
 use motion::path::{Heading, Path, PathMotion, Reference};
 use motion::{
@@ -57,15 +57,15 @@ impl Omni {
         let surroundings = Surroundings::begin(context);
         let seconds = planned.duration().0 + SETTLE.as_secs_f64();
         context.say(format_args!("omni: {seconds:.1} s along the path"));
-        let seam = format!("omni-{}", std::process::id());
+        let ipc = format!("omni-{}", std::process::id());
         let mut options = self.options.clone();
-        options.extend(["--seam".into(), seam.clone().into()]);
+        options.extend(["--ipc".into(), ipc.clone().into()]);
         let run = OnbeatRun { robot: Some(self.robot.clone()), period: None, options };
         let longest = Duration::from_secs_f64(seconds) + LONGEST_START;
-        let mut running = run.start(context, &context.path("omni-beats"), longest)?;
+        let mut running = run.start(context, &context.path("omni-cycles"), longest)?;
         let mut steps = Vec::new();
         if running.wait_until_measuring(context)? {
-            steps = follow(context, &seam, &planned)?;
+            steps = follow(context, &ipc, &planned)?;
         }
         let outcome = running.finish()?;
         let mut report = self.report(&planned, &steps);
@@ -107,7 +107,7 @@ impl Omni {
                 "windows",
                 format!("rectangle {rectangle:.3}, first box {first:.3}, second box {second:.3}"),
             ),
-            fact("commands", format!("through the seam, every {} ms", EVERY.as_millis())),
+            fact("commands", format!("through the IPC, every {} ms", EVERY.as_millis())),
         ]);
         let Some(last) = steps.last() else {
             report.warn("the robot was not followed to the end of its path");
@@ -175,8 +175,8 @@ impl Followed {
 }
 
 /// Follows the path from the robot's position, and waits until it has come to rest.
-fn follow(context: &Context, seam: &str, planned: &PathMotion) -> Result<Vec<Followed>, Error> {
-    let attachment = Attachment::named(seam).map_err(Error::other)?;
+fn follow(context: &Context, ipc: &str, planned: &PathMotion) -> Result<Vec<Followed>, Error> {
+    let attachment = Client::named(ipc).map_err(Error::other)?;
     if attachment.description().base.as_ref().is_none_or(|base| base.kind == "differential") {
         return Err(Error::other(
             "measure omni: expected a robot with a [base] of kind mecanum or omni, found none: give one with --robot",

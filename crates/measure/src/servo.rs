@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use report::{Report, Section, cycle};
 use serde_json::Value;
-use timing::beats;
+use timing::cycles;
 
 use crate::onbeat_run::OnbeatRun;
 use crate::surroundings::Surroundings;
@@ -42,24 +42,24 @@ impl Servo {
         let run =
             OnbeatRun { robot: self.robot.clone(), period: self.period, options: self.options.clone() };
         let path = context.path("servo");
-        context.say(format_args!("servo: {} s of beats", self.duration.as_secs_f64()));
+        context.say(format_args!("servo: {} s of cycles", self.duration.as_secs_f64()));
         let mut running = run.start(context, &path, self.duration)?;
         if running.wait_until_measuring(context)? {
             while !running.is_over() && context.wait(Duration::from_millis(100)) {}
         }
         let outcome = running.finish()?;
         let recording = runner::read(&path)?;
-        let (period, beats) = beats::beats(&recording)
+        let (period, cycles) = cycles::cycles(&recording)
             .map_err(|why| Error::other(format_args!("{}: {why}", path.display())))?;
-        let summary = cycle::summary(&beats, period);
+        let summary = cycle::summary(&cycles, period);
         let mut report = self.report(&outcome, period);
         surroundings.end(&mut report);
         report.warnings.extend(refusals(&outcome));
         if summary.dropped_records.count > 0 {
             let count = summary.dropped_records.count;
-            report.warn(format!("{count} beats are missing in the numbers: the recorder did not keep up"));
+            report.warn(format!("{count} cycles are missing in the numbers: the recorder did not keep up"));
         }
-        report.condition("samples", beats.len().to_string());
+        report.condition("samples", cycles.len().to_string());
         report.sections.push(Section::Table(cycle::servo_table(&summary)));
         report.sections.push(Section::Text(
             "The paper's own values are not reproduced here: it measured other drives on another machine, and this \
@@ -68,7 +68,7 @@ impl Servo {
         ));
         report.sections.push(Section::Table(cycle::percentiles(&summary)));
         report.sections.push(Section::Table(cycle::health(&summary)));
-        report.sections.extend(cycle::plots(&beats, period));
+        report.sections.extend(cycle::plots(&cycles, period));
         if let Ok(Value::Object(values)) = serde_json::to_value(&summary) {
             report.values = values;
         }
@@ -81,7 +81,7 @@ impl Servo {
             experiment: "servo".to_owned(),
             title: "Servo drives: T_period, T_jitter, T_exec".to_owned(),
             source: Some("the servo paper, Table 3 and Figure 8: six drives, 60 s".to_owned()),
-            measured: "for every beat: T_period, from its start to the next; T_jitter = |T_period - period|; T_exec = \
+            measured: "for every cycle: T_period, from its start to the next; T_jitter = |T_period - period|; T_exec = \
                        C + P + T, the time to collect inputs, process and transmit outputs, without the wire"
                 .to_owned(),
             good: "T_period close to the period with a small deviation, T_jitter of a few per cent of the period at \

@@ -9,7 +9,7 @@ use onbeat_measure::ecci::Ecci;
 use report::{Report, Section};
 use support::{Folder, conduct, number, table};
 
-// feature(papers): `measure ecci`: our seam and two mutexes with 0, 1, 8, 64 readers
+// feature(papers): `measure ecci`: our IPC and two mutexes with 0, 1, 8, 64 readers
 #[test]
 fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half_a_state() {
     let folder = Folder::new();
@@ -18,7 +18,7 @@ fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half
     let report = conduct(&folder, |context| experiment.run(context));
 
     let requests = table(&report, "One request of the cycle, us");
-    let ways = ["our seam", "mutex cache with priority inheritance", "plain mutex cache"];
+    let ways = ["our IPC", "mutex cache with priority inheritance", "plain mutex cache"];
     for way in ways {
         for readers in [0, 1, 8, 64] {
             let row = format!("{way}, {readers}");
@@ -29,7 +29,7 @@ fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half
             assert!((readers > 0) == (reads > 0.0), "{row}: {reads} reads a second");
         }
     }
-    // The same load beside our seam, for each number of readers but none.
+    // The same load beside our IPC, for each number of readers but none.
     assert_eq!(requests.rows.len(), 15);
     assert_eq!(table(&report, "Over the same way without readers").rows.len(), 15);
     assert_eq!(table(&report, "The same cell twice").rows.len(), 15);
@@ -39,7 +39,7 @@ fn every_way_is_measured_twice_with_every_number_of_readers_and_nobody_sees_half
     assert_eq!(verdicts.count(), 3, "{}", report.text());
 
     assert_eq!(folder.recordings(), 15);
-    let recording = folder.recording("seam-64");
+    let recording = folder.recording("ipc-64");
     assert!(recording.complete);
     assert_eq!(recording.header.columns, ["pass", "round", "request_ns"]);
     assert_eq!(recording.rows().len(), 120, "two passes");
@@ -70,7 +70,7 @@ fn answers_and_flow(report: &Report) {
         assert_eq!(it["events"], 20, "{it}");
         let median = |part: &str| it[part][1].as_f64().unwrap();
         // A busy machine makes it longer, none makes it shorter than the order of frames does.
-        let last = it["flow"].as_str().unwrap().starts_with("reply_of_last_beat");
+        let last = it["flow"].as_str().unwrap().starts_with("reply_of_last_cycle");
         assert!(median(if last { "in" } else { "out" }) > 0.8, "{it}");
         assert!(median("all") > 1.0, "{it}");
     }

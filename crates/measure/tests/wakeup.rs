@@ -10,7 +10,7 @@ use support::{Folder, assert_in_order, conduct, table};
 
 // feature(measure): `measure wakeup`, beside cyclictest
 #[test]
-fn ours_and_cyclictest_take_turns_and_every_beat_is_recorded() {
+fn ours_and_cyclictest_take_turns_and_every_cycle_is_recorded() {
     let folder = Folder::new();
     let experiment =
         Wakeup { period: Duration::from_micros(500), samples: 300, rounds: 3, ..Wakeup::default() };

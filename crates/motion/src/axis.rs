@@ -1,4 +1,4 @@
-//! What a controller is told of an axis on every beat, and what it answers, in SI units.
+//! What a controller is told of an axis on every cycle, and what it answers, in SI units.
 
 use crate::units::{NewtonMetres, Radians, RadiansPerSecond, RadiansPerSecondSquared};
 
@@ -25,7 +25,7 @@ pub struct AxisFeedback {
     pub torque: NewtonMetres,
     /// Whether set-points move it.
     pub phase: AxisPhase,
-    /// These are this beat's numbers; otherwise the last that could be trusted.
+    /// These are this cycle's numbers; otherwise the last that could be trusted.
     pub fresh: bool,
 }
 

@@ -40,7 +40,7 @@ enum Stage {
     Engaging(Seconds),
 }
 
-/// What the brake wants on a beat.
+/// What the brake wants on a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Braked {
     /// Power on its coil.
@@ -66,7 +66,7 @@ impl Brake {
         self.times
     }
 
-    /// One beat, `elapsed` after the last. `torque`: the drive holds the axis; `wanted`: somebody wants it moved or held
+    /// One cycle, `elapsed` after the last. `torque`: the drive holds the axis; `wanted`: somebody wants it moved or held
     /// by its drive. A drive that has lost its torque closes the brake at once.
     pub fn step(&mut self, elapsed: Seconds, torque: bool, wanted: bool) -> Braked {
         self.stage = match self.stage {
@@ -97,70 +97,81 @@ mod tests {
 
     use super::*;
 
-    const BEAT: Seconds = Seconds(1e-3);
+    const CYCLE: Seconds = Seconds(1e-3);
 
     fn brake() -> Brake {
         Brake::new(BrakeTimes { release: Seconds(0.1), engage: Seconds(0.05) })
     }
 
-    /// Beats until `wanted` shows.
-    fn beats_until(brake: &mut Brake, torque: bool, moved: bool, wanted: impl Fn(Braked) -> bool) -> usize {
-        (0..1_000).position(|_| wanted(brake.step(BEAT, torque, moved))).unwrap()
+    /// Cycles until `wanted` shows.
+    fn cycles_until(
+        brake: &mut Brake,
+        torque: bool,
+        moved: bool,
+        wanted: impl Fn(Braked) -> bool,
+    ) -> usize {
+        (0..1_000).position(|_| wanted(brake.step(CYCLE, torque, moved))).unwrap()
     }
 
     #[test]
     fn an_axis_is_moved_only_once_its_brake_is_open() {
         let mut brake = brake();
-        assert_eq!(brake.step(BEAT, false, true), Braked { power: false, free: false, keep_torque: false });
-        let first = brake.step(BEAT, true, true);
+        assert_eq!(
+            brake.step(CYCLE, false, true),
+            Braked { power: false, free: false, keep_torque: false }
+        );
+        let first = brake.step(CYCLE, true, true);
         assert!(first.power && !first.free, "{first:?}");
-        let beats = beats_until(&mut brake, true, true, |braked| braked.free);
-        assert!((98..=101).contains(&beats), "{beats}");
+        let cycles = cycles_until(&mut brake, true, true, |braked| braked.free);
+        assert!((98..=101).contains(&cycles), "{cycles}");
     }
 
     #[test]
     fn torque_stays_until_the_brake_holds() {
         let mut brake = brake();
-        beats_until(&mut brake, true, true, |braked| braked.free);
-        let first = brake.step(BEAT, true, false);
+        cycles_until(&mut brake, true, true, |braked| braked.free);
+        let first = brake.step(CYCLE, true, false);
         assert!(!first.power && !first.free && first.keep_torque, "{first:?}");
-        let beats = beats_until(&mut brake, true, false, |braked| !braked.keep_torque);
-        assert!((48..=51).contains(&beats), "{beats}");
+        let cycles = cycles_until(&mut brake, true, false, |braked| !braked.keep_torque);
+        assert!((48..=51).contains(&cycles), "{cycles}");
     }
 
     #[test]
     fn a_drive_without_torque_closes_it_at_once() {
         let mut brake = brake();
-        beats_until(&mut brake, true, true, |braked| braked.free);
-        assert_eq!(brake.step(BEAT, false, true), Braked { power: false, free: false, keep_torque: false });
+        cycles_until(&mut brake, true, true, |braked| braked.free);
+        assert_eq!(
+            brake.step(CYCLE, false, true),
+            Braked { power: false, free: false, keep_torque: false }
+        );
     }
 
     #[test]
     fn whoever_changes_their_mind_half_way_is_heard_at_once() {
         let mut brake = brake();
-        beats_until(&mut brake, true, true, |braked| braked.power);
-        let closing = brake.step(BEAT, true, false);
+        cycles_until(&mut brake, true, true, |braked| braked.power);
+        let closing = brake.step(CYCLE, true, false);
         assert!(!closing.power && closing.keep_torque, "opening, and not wanted any more: {closing:?}");
-        let opening = brake.step(BEAT, true, true);
+        let opening = brake.step(CYCLE, true, true);
         assert!(opening.power && !opening.keep_torque, "closing, and wanted again: {opening:?}");
-        let beats = beats_until(&mut brake, true, true, |braked| braked.free);
-        assert!((98..=101).contains(&beats), "from the start: {beats}");
+        let cycles = cycles_until(&mut brake, true, true, |braked| braked.free);
+        assert!((98..=101).contains(&cycles), "from the start: {cycles}");
     }
 
     #[test]
     fn times_that_mean_nothing_are_none() {
         let mut brake = Brake::new(BrakeTimes { release: Seconds(f64::NAN), engage: Seconds(-1.0) });
-        assert!(brake.step(BEAT, true, true).free);
-        assert!(!brake.step(BEAT, true, false).keep_torque);
+        assert!(brake.step(CYCLE, true, true).free);
+        assert!(!brake.step(CYCLE, true, false).keep_torque);
     }
 
     proptest! {
         /// The coil never has power without torque on the axis, and nothing moves against a closed brake.
         #[test]
-        fn it_never_lets_an_axis_fall(beats in prop::collection::vec(any::<(bool, bool)>(), 1..400)) {
+        fn it_never_lets_an_axis_fall(cycles in prop::collection::vec(any::<(bool, bool)>(), 1..400)) {
             let mut brake = brake();
-            for (torque, wanted) in beats {
-                let braked = brake.step(BEAT, torque, wanted);
+            for (torque, wanted) in cycles {
+                let braked = brake.step(CYCLE, torque, wanted);
                 prop_assert!(!braked.power || torque);
                 prop_assert!(!braked.free || braked.power);
                 prop_assert!(!(braked.keep_torque && braked.power));

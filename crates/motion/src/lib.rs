@@ -17,7 +17,7 @@
 //! | [`stop`] | [`StopProfile`]: to rest with bounded deceleration |
 //!
 //! Trajectories are functions of the time since they began: nothing is integrated, so nothing drifts and a
-//! skipped beat costs nothing.
+//! skipped cycle costs nothing.
 #![forbid(unsafe_code)]
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a > b)` refuses NaN with the rest")]
 

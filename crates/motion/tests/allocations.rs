@@ -105,16 +105,16 @@ fn bases_and_their_odometry_allocate_nothing() {
     let omni = OmniBase::mecanum(Metres(0.1), Metres(0.5), Metres(0.4), Radians(0.785)).unwrap();
     let (mut two, mut four) = (Odometry::new(drive), Odometry::new(omni));
     let made = calls_of(|| {
-        for beat in 0..1000 {
-            if beat % 50 == 0 {
-                let x = MetresPerSecond(f64::from(beat % 7) / 7.0);
+        for cycle in 0..1000 {
+            if cycle % 50 == 0 {
+                let x = MetresPerSecond(f64::from(cycle % 7) / 7.0);
                 twist.aim(Twist { x, yaw: RadiansPerSecond(0.3), ..Twist::default() }).unwrap();
             }
             let now = twist.advance(Seconds(0.001));
             let wheels = drive.wheels(drive.within(now, RadiansPerSecond(5.0)));
-            two.update(wheels.map(|wheel| wheel * Seconds(f64::from(beat)))).unwrap();
+            two.update(wheels.map(|wheel| wheel * Seconds(f64::from(cycle)))).unwrap();
             let wheels = omni.wheels(omni.within(now, RadiansPerSecond(5.0)));
-            four.update(wheels.map(|wheel| wheel * Seconds(f64::from(beat)))).unwrap();
+            four.update(wheels.map(|wheel| wheel * Seconds(f64::from(cycle)))).unwrap();
             black_box(omni.twist(wheels));
         }
     });
@@ -131,8 +131,8 @@ fn a_base_on_its_path_allocates_nothing() {
     };
     let motion = PathMotion::new(Path::spline(&places).unwrap(), limits, Heading::Along).unwrap();
     let made = calls_of(|| {
-        for beat in 0..5000 {
-            black_box(motion.at(Seconds(f64::from(beat) * 0.002)));
+        for cycle in 0..5000 {
+            black_box(motion.at(Seconds(f64::from(cycle) * 0.002)));
         }
     });
     assert_eq!(made, 0);

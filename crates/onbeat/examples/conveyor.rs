@@ -1,7 +1,7 @@
 //! A machine without axes: the belt carries a part from one light barrier to the other.
 //! `cargo run -p onbeat --example conveyor`; Enter stops it in order.
 
-use onbeat::{Beat, Controller, Error, Input, Io, Output, Robot, SignalError, Signals, StopHandle};
+use onbeat::{Controller, CycleInfo, Error, Input, Io, Output, Robot, SignalError, Signals, StopHandle};
 
 type Handles = ([Input<bool>; 3], [Output<bool>; 3]);
 
@@ -19,7 +19,7 @@ impl Controller for Conveyor {
         Ok(())
     }
 
-    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
         let Some(([start, end, stop], [belt, green, red])) = self.signals else { return };
         // Inputs that do not come stop the belt as the stop input does.
         let runs = io.is_fresh(stop) && !io.get(stop);

@@ -5,7 +5,8 @@
 use onbeat::motion::RadiansPerSecond;
 use onbeat::motion::supervision::StopReason;
 use onbeat::{
-    AxisPhase, Beat, Controller, Error, Input, Io, Output, Request, Robot, SignalError, Signals, StopHandle,
+    AxisPhase, Controller, CycleInfo, Error, Input, Io, Output, Request, Robot, SignalError, Signals,
+    StopHandle,
 };
 
 /// Velocity of the belt's axle in rad/s, and its acceleration in rad/s²: below the limits of the robot file.
@@ -28,15 +29,15 @@ impl Controller for Conveyor {
         Ok(())
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (Some([start, end, reset]), Some(lights)) = (self.inputs, self.lights) else { return };
         let Some(belt) = io.axis(0).copied() else { return };
-        let runs = belt.stop.is_none() && io.is_fresh(start) && !beat.stopping;
+        let runs = belt.stop.is_none() && io.is_fresh(start) && !info.stopping;
         // After a stop it does not start by itself.
         let stopped = belt.stop == Some(StopReason::Interlock);
         self.carries = (self.carries || io.get(start)) && !io.get(end) && !stopped;
         let wanted = if runs && self.carries { VELOCITY } else { 0.0 };
-        let step = ACCELERATION * beat.period.as_secs_f64() * beat.periods as f64;
+        let step = ACCELERATION * info.period.as_secs_f64() * info.periods as f64;
         self.velocity += (wanted - self.velocity).clamp(-step, step);
         if matches!(belt.feedback.phase, AxisPhase::HoldingAt(_) | AxisPhase::NotEnabled) {
             self.velocity = 0.0;

@@ -2,15 +2,15 @@
 //! `cargo run -p onbeat --example own_controller -- examples/six-axis.toml [INTERFACE]`; Enter stops it in order.
 
 use onbeat::motion::{Hertz, Radians, Seconds, SmoothSinusoid};
-use onbeat::{AxisPhase, Beat, Controller, Error, Io, Request, Robot, StopHandle};
+use onbeat::{AxisPhase, Controller, CycleInfo, Error, Io, Request, Robot, StopHandle};
 
 /// Movement of each axis, its time, and the pace of that time: it slows down to a stop.
 pub(crate) struct Nod(pub(crate) Vec<Option<(SmoothSinusoid, Seconds, f64)>>);
 
 impl Controller for Nod {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        let elapsed = Seconds(beat.period.as_secs_f64() * beat.periods as f64);
+        let elapsed = Seconds(info.period.as_secs_f64() * info.periods as f64);
         for ((nod, report), command) in self.0.iter_mut().zip(reports).zip(commands) {
             command.request = Request::Enable;
             if let AxisPhase::HoldingAt(start) = report.feedback.phase {
@@ -18,7 +18,7 @@ impl Controller for Nod {
                 *nod = sinusoid.ok().map(|sinusoid| (sinusoid, Seconds::ZERO, 1.0));
             }
             if let Some((sinusoid, time, pace)) = nod {
-                *pace *= if beat.stopping { 0.99 } else { 1.0 };
+                *pace *= if info.stopping { 0.99 } else { 1.0 };
                 *time += elapsed * *pace;
                 command.setpoint = sinusoid.at(*time).into();
             }

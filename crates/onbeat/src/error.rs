@@ -3,14 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use bridge::seam::OpenError as SeamError;
 #[cfg(feature = "devices")]
 use devices::StartError;
 use ethercat::main_device::ConfigurationError;
+use ipc::server::OpenError as IpcError;
 use robot::FileError;
 use runtime::axis::AxisError;
-use runtime::beat_number::BeatNumberError;
 use runtime::bring_up::BringUpError;
+use runtime::cycle_number::CycleNumberError;
 use runtime::interlock::InterlockError;
 use runtime::link::OpenError;
 use runtime::signal::{SignalError, SignalsError};
@@ -54,7 +54,7 @@ pub enum Error {
     Axis(#[from] AxisError),
     /// SubDevice that cannot carry the number of the cycle.
     #[error(transparent)]
-    BeatNumber(#[from] BeatNumberError),
+    CycleNumber(#[from] CycleNumberError),
     /// Interlock that does not fit its terminal.
     #[error(transparent)]
     Interlock(#[from] InterlockError),
@@ -66,7 +66,7 @@ pub enum Error {
     Signals(SignalsError),
     /// Name of the shared-memory interface that is taken or impossible.
     #[error(transparent)]
-    Seam(#[from] SeamError),
+    Ipc(#[from] IpcError),
     /// Settings of the shared-memory interface that cannot be.
     #[error("{0}")]
     SharedMemory(String),

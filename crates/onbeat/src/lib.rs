@@ -8,7 +8,7 @@
 //! ```
 //! use std::time::Duration;
 //!
-//! use onbeat::{Beat, Controller, Input, Io, Output, Robot, SignalError, Signals};
+//! use onbeat::{CycleInfo, Controller, Input, Io, Output, Robot, SignalError, Signals};
 //!
 //! /// A lamp that shows a button.
 //! #[derive(Default)]
@@ -24,7 +24,7 @@
 //!     }
 //!
 //!     // In every cycle: no allocation, no lock, no system call.
-//!     fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+//!     fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
 //!         if let Some((button, lamp)) = self.signals {
 //!             io.set(lamp, io.is_fresh(button) && io.get(button));
 //!         }
@@ -54,7 +54,7 @@
 //!     "lamp.toml",
 //! )?;
 //! // On real hardware: robot.interface("enp3s0").profile(Profile::PMC)
-//! let summary = robot.without_seam().duration(Duration::from_millis(100)).run(Lamp::default())?;
+//! let summary = robot.without_ipc().duration(Duration::from_millis(100)).run(Lamp::default())?;
 //! assert!(summary.cycles() > 0);
 //! assert!(summary.signal("lamp").is_some());
 //! # Ok::<(), onbeat::Error>(())
@@ -96,10 +96,10 @@
 //! | | |
 //! |---|---|
 //! | [`Robot`] | robot file and settings of a run |
-//! | [`Controller`], [`Beat`] | the code that runs in every cycle |
+//! | [`Controller`], [`CycleInfo`] | the code that runs in every cycle |
 //! | [`Signals`], [`Input`], [`Output`], [`Io`] | process data by name |
 //! | [`AxisReport`], [`AxisCommand`], [`AxisPhase`] | axes, in SI units |
-//! | [`Asked`], [`Told`], [`Parts`] | commands from other processes, and answers to them |
+//! | [`ExternalCommand`], [`ControllerOutput`], [`Parts`] | commands from other processes, and answers to them |
 //! | [`Reporter`], [`Notice`], [`Progress`] | a run as it goes on |
 //! | [`Summary`], [`Error`] | the end of a run |
 //! | [`sub_devices`] | SubDevices described for other processes |
@@ -116,16 +116,17 @@ pub mod sub_devices;
 mod summary;
 
 pub use ::robot::{FileError, Profile};
-pub use bridge;
 pub use error::Error;
 pub use ethercat::cia402::Request;
+pub use ipc;
 pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use reporter::{Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
 pub use run::SIMULATED;
 pub use runtime::bring_up::BringUpError;
 pub use runtime::controller::{
-    Asked, AxisCommand, AxisReport, AxisTarget, Beat, Controller, Freshness, Told,
+    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    Freshness,
 };
 pub use runtime::disturbance::Detail;
 pub use runtime::link::{FaultRates, Faults, OpenError};

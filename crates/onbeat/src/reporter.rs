@@ -91,9 +91,9 @@ pub enum Notice {
     /// Remark on a SubDevice that works even so.
     Remark(String),
     /// Path of the shared-memory interface that is open.
-    SeamOpen(PathBuf),
+    IpcOpen(PathBuf),
     /// Reason for no shared-memory interface.
-    NoSeam(String),
+    NoIpc(String),
     /// Reason for explanations without the kernel's trace.
     NoTrace(String),
     /// Recording that does not open yet, or takes no more cycles.
@@ -120,9 +120,9 @@ impl fmt::Display for Notice {
                 "SubDevice {position} \"{name}\" has no process data watchdog: its outputs stay as they are when this \
                  machine or the cable fails; set process_data_watchdog"
             ),
-            Self::SeamOpen(path) => write!(f, "seam {}", path.display()),
-            Self::NoSeam(why) => write!(f, "no other program can attach: {why}"),
-            Self::NoTrace(why) => write!(f, "late beats are explained by counters only: {why}"),
+            Self::IpcOpen(path) => write!(f, "ipc {}", path.display()),
+            Self::NoIpc(why) => write!(f, "no other program can attach: {why}"),
+            Self::NoTrace(why) => write!(f, "late cycles are explained by counters only: {why}"),
             Self::Remark(sentence)
             | Self::Recording(sentence)
             | Self::Device(sentence)

@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bridge::channel::Port;
+use ipc::channel::Port;
 use robot::{Overrides, Profile};
 use runtime::controller::Controller;
 use runtime::disturbance::Detail;
 use runtime::link::Faults;
 use runtime::stop::StopHandle;
 
+use crate::compose::ipc::Ports;
 use crate::compose::link::Wire;
-use crate::compose::seam::Ports;
 use crate::compose::{controller, robot_file};
-use crate::run::{Limit, SeamPlace, Settings};
+use crate::run::{IpcPlace, Limit, Settings};
 use crate::{Error, Reporter, Summary};
 
 /// A robot as its file describes it, and settings of a run of it.
@@ -152,14 +152,14 @@ impl Robot {
     }
 
     /// Name of the shared-memory interface that other programs attach to, or path of its socket, in place of the robot file's.
-    pub fn seam(mut self, name: impl Into<String>) -> Self {
-        self.settings.seam = SeamPlace::Named(name.into());
+    pub fn ipc(mut self, name: impl Into<String>) -> Self {
+        self.settings.ipc = IpcPlace::Named(name.into());
         self
     }
 
     /// Lets no other program attach.
-    pub fn without_seam(mut self) -> Self {
-        self.settings.seam = SeamPlace::Nowhere;
+    pub fn without_ipc(mut self) -> Self {
+        self.settings.ipc = IpcPlace::Nowhere;
         self
     }
 

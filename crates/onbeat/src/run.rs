@@ -1,20 +1,20 @@
 //! A run, from the robot's description to its summary.
 
-#[cfg(feature = "devices")]
-mod beside;
-#[cfg(not(feature = "devices"))]
-#[path = "run/without_devices.rs"]
-mod beside;
 mod bus;
 mod conditions;
-mod door;
+mod diagnostics;
 mod explain;
 mod name;
 mod prepare;
 mod recorder;
 mod running;
+mod server;
+#[cfg(feature = "devices")]
+mod side_tasks;
+#[cfg(not(feature = "devices"))]
+#[path = "run/without_devices.rs"]
+mod side_tasks;
 mod tasks;
-mod teller;
 mod watch;
 
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub(crate) struct Settings {
     pub(crate) wire: Wire,
     pub(crate) stop: StopHandle,
     pub(crate) limit: Option<Limit>,
-    pub(crate) seam: SeamPlace,
+    pub(crate) ipc: IpcPlace,
     pub(crate) record: Option<PathBuf>,
     pub(crate) watch: Option<Detail>,
     pub(crate) late_above: Option<Duration>,
@@ -55,7 +55,7 @@ pub(crate) enum Limit {
 
 /// Place of the shared-memory interface.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum SeamPlace {
+pub(crate) enum IpcPlace {
     /// As the robot file says.
     #[default]
     AsDescribed,

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use blame::Explanation;
-use bridge::controller::ControllerCounters;
-use bridge::diagnostics::TaskDiagnostics;
 use ethercat::main_device::BusError;
+use ipc::controller::ControllerCounters;
+use ipc::diagnostics::TaskDiagnostics;
 use runtime::controller::AxisReport;
 use runtime::disturbance::Disturbances;
 use runtime::pacer::Overruns;

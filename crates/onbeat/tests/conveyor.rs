@@ -8,9 +8,7 @@ use onbeat::{Controller, Error, Robot, SignalError, Signals, Value};
 mod example;
 
 fn robot() -> Robot {
-    Robot::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/conveyor.toml"))
-        .unwrap()
-        .without_seam()
+    Robot::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/conveyor.toml")).unwrap().without_ipc()
 }
 
 // feature(signals): a machine without axes, by its controller

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use onbeat::motion::supervision::StopReason;
-use onbeat::{AxisReport, Beat, Controller, Io, Output, Robot, SignalError, Signals, Summary, Value};
+use onbeat::{AxisReport, Controller, CycleInfo, Io, Output, Robot, SignalError, Signals, Summary, Value};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/conveyor_axis.rs"]
@@ -31,12 +31,12 @@ impl Controller for Operator {
         self.conveyor.init(signals)
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let report = *io.axis(0).unwrap();
         self.cycles += u64::from(report.was_enabled);
         io.set_all(self.buttons.unwrap(), PRESSED.map(|pressed| pressed.contains(&self.cycles)));
         self.seen.send((self.cycles, report)).unwrap();
-        self.conveyor.update(beat, io);
+        self.conveyor.update(info, io);
     }
 }
 
@@ -51,7 +51,7 @@ fn undisturbed() -> (Vec<(u64, AxisReport)>, Summary) {
         let robot = Robot::load_with_period(file, Duration::from_millis(10)).unwrap();
         let conveyor = example::Conveyor::default();
         let operator = Operator { conveyor, buttons: None, cycles: 0, seen };
-        let ended = robot.without_seam().cycles(650).run(operator);
+        let ended = robot.without_ipc().cycles(650).run(operator);
         let all: Vec<(u64, AxisReport)> = told.try_iter().collect();
         // An input that is lost for some cycles stops the belt, too.
         let lost = |(cycle, report): &(u64, AxisReport)| match report.stop {

@@ -16,7 +16,7 @@ impl Controller for Still {}
 
 fn robot() -> Robot {
     let six_axis = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml");
-    Robot::load(six_axis).unwrap().without_seam().interface(Side::Near.interface())
+    Robot::load(six_axis).unwrap().without_ipc().interface(Side::Near.interface())
 }
 
 /// Runs `work` at the near end of a cable with a robot's SubDevices at the other end.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onbeat::{Beat, Controller, Io, Request, Robot};
+use onbeat::{Controller, CycleInfo, Io, Request, Robot};
 
 #[allow(dead_code, reason = "main is not called")]
 #[path = "../examples/own_controller.rs"]
@@ -19,7 +19,7 @@ fn six_axis() -> Robot {
 fn the_example_nods_without_a_working_counter_error() {
     let example = include_str!("../examples/own_controller.rs");
     assert!(example.lines().count() < 40);
-    let robot = six_axis().cycles(1_500).without_seam();
+    let robot = six_axis().cycles(1_500).without_ipc();
     let nod = example::Nod(vec![None; robot.axes().len()]);
     let summary = robot.run(nod).unwrap();
     assert_eq!(summary.cycles(), 1_500);
@@ -35,7 +35,7 @@ fn the_example_nods_without_a_working_counter_error() {
 struct Idle(Arc<AtomicU64>);
 
 impl Controller for Idle {
-    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
         let commands = io.commands();
         commands.iter_mut().for_each(|command| command.request = Request::Disable);
         self.0.fetch_add(1, Ordering::Relaxed);
@@ -43,11 +43,11 @@ impl Controller for Idle {
 }
 
 #[test]
-fn a_controller_gets_the_ports_of_the_seam_once() {
+fn a_controller_gets_the_ports_of_the_ipc_once() {
     let cycles = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&cycles);
     let socket = std::env::temp_dir().join(format!("onbeat-own-{}", std::process::id())).join("own.sock");
-    let robot = six_axis().seam(socket.to_str().unwrap());
+    let robot = six_axis().ipc(socket.to_str().unwrap());
     assert_eq!(robot.axes().nth(5), Some("axis-6"));
     // Longer than a drive is waited for: axes that are not asked to be enabled are no failure.
     let summary = robot.cycles(1_200).run_with(|parts| {
@@ -64,11 +64,11 @@ fn a_controller_gets_the_ports_of_the_seam_once() {
 fn the_controllers_of_the_robot_file_can_be_wrapped() {
     struct Wrapped<C>(C);
     impl<C: Controller> Controller for Wrapped<C> {
-        fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-            self.0.update(beat, io);
+        fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+            self.0.update(info, io);
         }
     }
-    let robot = six_axis().without_seam().cycles(300);
+    let robot = six_axis().without_ipc().cycles(300);
     let controllers = robot.controllers().unwrap();
     let summary = robot.clone().run(Wrapped(controllers)).unwrap();
     assert!(summary.axis("axis-1").unwrap().was_enabled);

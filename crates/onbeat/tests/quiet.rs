@@ -3,11 +3,11 @@
 
 use std::process::Command;
 
-use onbeat::{Beat, Controller, Io, Robot};
+use onbeat::{Controller, CycleInfo, Io, Robot};
 
 fn robot() -> Robot {
     let six_axis = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/six-axis.toml");
-    Robot::load(six_axis).unwrap().without_seam().cycles(300)
+    Robot::load(six_axis).unwrap().without_ipc().cycles(300)
 }
 
 /// Signals that this process catches, as the kernel tells them.
@@ -24,7 +24,7 @@ struct Looks {
 }
 
 impl Controller for Looks {
-    fn update(&mut self, _: Beat, _: &mut Io<'_>) {
+    fn update(&mut self, _: CycleInfo, _: &mut Io<'_>) {
         self.cycles += 1;
         if self.cycles % 100 == 0 {
             assert_eq!(caught(), self.before);

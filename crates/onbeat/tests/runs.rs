@@ -17,7 +17,7 @@ impl Controller for Still {}
 const SIX_AXIS: &str = include_str!("../../../examples/six-axis.toml");
 
 fn six_axis() -> Robot {
-    Robot::parse(SIX_AXIS, "six-axis.toml").unwrap().without_seam()
+    Robot::parse(SIX_AXIS, "six-axis.toml").unwrap().without_ipc()
 }
 
 // feature(library): runs after each other, stopped by a handle, which serves the next one too
@@ -95,7 +95,7 @@ fn two_runs_go_on_beside_each_other_and_each_ends_by_its_own_handle() {
 fn two_robots_of_one_name_have_shared_memory_of_their_own() {
     let folder = std::env::temp_dir().join(format!("onbeat-runs-{}", std::process::id()));
     let at = |name: &str| folder.join(name).to_str().unwrap().to_owned();
-    let run = |name: &str| Robot::parse(SIX_AXIS, "six-axis.toml").unwrap().seam(at(name)).cycles(300);
+    let run = |name: &str| Robot::parse(SIX_AXIS, "six-axis.toml").unwrap().ipc(at(name)).cycles(300);
     let (one, other) = (run("one"), run("other"));
     let beside = thread::spawn(move || one.run(Still));
     assert_eq!(other.run(Still).unwrap().cycles(), 300);
@@ -157,7 +157,7 @@ fn files_that_were_asked_for_are_in_the_summary() {
 fn a_run_that_did_not_go_as_it_should_has_findings() {
     struct Enables;
     impl Controller for Enables {
-        fn update(&mut self, _: onbeat::Beat, io: &mut onbeat::Io<'_>) {
+        fn update(&mut self, _: onbeat::CycleInfo, io: &mut onbeat::Io<'_>) {
             let commands = io.commands();
             commands.iter_mut().for_each(|command| command.request = onbeat::Request::Enable);
         }
@@ -174,7 +174,7 @@ fn a_run_that_did_not_go_as_it_should_has_findings() {
         channel = 2
         axes = ["axis-2"]
     "#;
-    let robot = Robot::parse(&format!("{SIX_AXIS}{door}"), "door.toml").unwrap().without_seam();
+    let robot = Robot::parse(&format!("{SIX_AXIS}{door}"), "door.toml").unwrap().without_ipc();
     let summary = robot.cycles(300).run(Enables).unwrap();
     let of_axis_2 =
         |it: &Finding| matches!(it, Finding::NotEnabled { axis: 1, why: KeptOff::NotPermitted });
@@ -187,7 +187,7 @@ fn a_run_that_did_not_go_as_it_should_has_findings() {
 fn notices_of_a_run_are_values() {
     let text = SIX_AXIS.replace("[bus]\n", "[bus]\nprocess_data_watchdog = \"off\"\n");
     let mut notices = Notices(Vec::new());
-    let robot = Robot::parse(&text, "six-axis.toml").unwrap().without_seam().cycles(20);
+    let robot = Robot::parse(&text, "six-axis.toml").unwrap().without_ipc().cycles(20);
     robot.run_by(Control::own(Still), &mut notices).unwrap();
     let unwatched = notices.0.iter().filter(|it| matches!(it, Notice::NoWatchdog { .. })).count();
     assert_eq!(unwatched, 6, "{:?}", notices.0);
@@ -206,7 +206,7 @@ impl Reporter for Notices {
 fn a_controller_that_panics_ends_the_run_with_an_error() {
     struct Panics;
     impl Controller for Panics {
-        fn update(&mut self, _: onbeat::Beat, _: &mut onbeat::Io<'_>) {
+        fn update(&mut self, _: onbeat::CycleInfo, _: &mut onbeat::Io<'_>) {
             std::panic::resume_unwind(Box::new("out of its depth"));
         }
     }

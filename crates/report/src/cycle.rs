@@ -8,9 +8,9 @@ use crate::{Row, Section, Table};
 
 /// Statistics of the run.
 #[must_use]
-pub fn summary(beats: &[CycleRecord], period_ns: u64) -> RunSummary {
+pub fn summary(cycles: &[CycleRecord], period_ns: u64) -> RunSummary {
     let mut summary = RunSummary::new(period_ns);
-    beats.iter().for_each(|beat| summary.record(beat));
+    cycles.iter().for_each(|cycle| summary.record(cycle));
     summary
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn percentile_table(caption: &str, times: &[(&str, &Statistics)]) -> 
 #[must_use]
 pub fn health(summary: &RunSummary) -> Table {
     let counts = [
-        ("beats with a wrong working counter", summary.working_counter_errors),
+        ("cycles with a wrong working counter", summary.working_counter_errors),
         ("lost frames", summary.lost_frames),
         ("overruns", summary.overruns),
         ("skipped releases", summary.skipped_releases),
@@ -82,7 +82,7 @@ pub fn health(summary: &RunSummary) -> Table {
     ];
     let cycle = |cycle: Option<u64>| cycle.map_or_else(|| "-".to_owned(), |cycle| cycle.to_string());
     Table {
-        caption: format!("What went wrong in {} beats", summary.cycles()),
+        caption: format!("What went wrong in {} cycles", summary.cycles()),
         columns: ["", "count", "first cycle", "last cycle"].map(str::to_owned).to_vec(),
         rows: counts
             .map(|(name, it)| Row {
@@ -96,16 +96,16 @@ pub fn health(summary: &RunSummary) -> Table {
 
 /// Plots of a run: histogram, cumulative tail and time traces.
 #[must_use]
-pub fn plots(beats: &[CycleRecord], period_ns: u64) -> Vec<Section> {
-    let Some(first) = beats.first() else { return Vec::new() };
+pub fn plots(cycles: &[CycleRecord], period_ns: u64) -> Vec<Section> {
+    let Some(first) = cycles.first() else { return Vec::new() };
     let micro = |nanoseconds: u64| nanoseconds as f64 / 1e3;
-    let seconds = |beat: &CycleRecord| beat.release_ns.saturating_sub(first.release_ns) as f64 / 1e9;
-    let times: Vec<f64> = beats.iter().map(seconds).collect();
-    let latency: Vec<f64> = beats.iter().map(|beat| micro(beat.wakeup_latency())).collect();
-    let execution: Vec<f64> = beats.iter().map(|beat| micro(beat.execution_time())).collect();
-    let response: Vec<f64> = beats.iter().map(|beat| micro(beat.response_time())).collect();
+    let seconds = |cycle: &CycleRecord| cycle.release_ns.saturating_sub(first.release_ns) as f64 / 1e9;
+    let times: Vec<f64> = cycles.iter().map(seconds).collect();
+    let latency: Vec<f64> = cycles.iter().map(|cycle| micro(cycle.wakeup_latency())).collect();
+    let execution: Vec<f64> = cycles.iter().map(|cycle| micro(cycle.execution_time())).collect();
+    let response: Vec<f64> = cycles.iter().map(|cycle| micro(cycle.response_time())).collect();
     let (mut since, mut period, mut jitter) = (Vec::new(), Vec::new(), Vec::new());
-    for (pair, &time) in beats.windows(2).zip(&times[1..]) {
+    for (pair, &time) in cycles.windows(2).zip(&times[1..]) {
         if let Some(actual) = pair[1].actual_period(&pair[0]) {
             since.push(time);
             period.push(micro(actual));
@@ -127,13 +127,13 @@ pub fn plots(beats: &[CycleRecord], period_ns: u64) -> Vec<Section> {
             &[Samples { name: "T_period", values: &period }],
         )),
         Section::Trace(plots::trace(
-            "Wakeup latency and T_exec over time: peaks are late beats",
+            "Wakeup latency and T_exec over time: peaks are late cycles",
             "us",
             &times,
             &costs,
         )),
         Section::Histogram(plots::histogram("How often each time came: far right is late", "us", &all)),
-        Section::Tail(plots::tail("Share of beats above each time: a steep fall is good", "us", &all)),
+        Section::Tail(plots::tail("Share of cycles above each time: a steep fall is good", "us", &all)),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use timing::recording::Facts;
-use timing::{Recording, beats};
+use timing::{Recording, cycles};
 
 use crate::plots::{self, Samples};
 use crate::{Report, Row, Section, Table, cycle};
@@ -28,17 +28,17 @@ impl Report {
         if !recording.complete {
             report.warn("the recording was cut off: what was known only at its end is missing");
         }
-        if what == beats::WHAT {
-            let (period, beats) = beats::beats(recording)?;
-            let summary = cycle::summary(&beats, period);
+        if what == cycles::WHAT {
+            let (period, cycles) = cycles::cycles(recording)?;
+            let summary = cycle::summary(&cycles, period);
             if summary.dropped_records.count > 0 {
                 let count = summary.dropped_records.count;
-                report.warn(format!("{count} beats are missing: the recorder did not keep up"));
+                report.warn(format!("{count} cycles are missing: the recorder did not keep up"));
             }
             let tables =
                 [cycle::servo_table(&summary), cycle::percentiles(&summary), cycle::health(&summary)];
             report.sections.extend(tables.map(Section::Table));
-            report.sections.extend(cycle::plots(&beats, period));
+            report.sections.extend(cycle::plots(&cycles, period));
             if let Ok(Value::Object(values)) = serde_json::to_value(&summary) {
                 report.values = values;
             }
@@ -51,7 +51,7 @@ impl Report {
 
 fn title(what: &str) -> String {
     match what {
-        "cycle" => "the beats of a cycle".to_owned(),
+        "cycle" => "the cycles of a cycle".to_owned(),
         "wakeup" => "how late a thread woke up".to_owned(),
         "bus" => "frames of the cycle as seen on the bus".to_owned(),
         _ => format!("a recording of `{what}`"),
@@ -60,11 +60,11 @@ fn title(what: &str) -> String {
 
 fn measured(what: &str) -> String {
     match what {
-        "cycle" => "for every beat: when it should have started, when it did, and what each of its phases took".to_owned(),
-        "wakeup" => "for every beat of a thread that does nothing else: from the instant it asked to be woken to the one \
+        "cycle" => "for every cycle: when it should have started, when it did, and what each of its phases took".to_owned(),
+        "wakeup" => "for every cycle of a thread that does nothing else: from the instant it asked to be woken to the one \
                      it was"
             .to_owned(),
-        "bus" => "for every beat: when its frame passed, by the clock of an independent observer".to_owned(),
+        "bus" => "for every cycle: when its frame passed, by the clock of an independent observer".to_owned(),
         _ => format!("what the columns of a recording of `{what}` say, row by row"),
     }
 }

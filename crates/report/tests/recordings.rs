@@ -5,7 +5,7 @@ use onbeat_report::{Report, Section};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use timing::recording::{Header, RecordingWriter};
-use timing::{CycleRecord, Phase, Recording, beats};
+use timing::{CycleRecord, Phase, Recording, cycles};
 
 fn recording(what: &str, facts: Value, columns: &[&str], rows: &[Vec<i64>], end: Value) -> String {
     let facts = facts.as_object().unwrap().clone();
@@ -21,9 +21,9 @@ fn cycle() -> String {
         .map(|cycle| {
             let release = cycle * 1_000_000;
             let start = release + 2_000 + if cycle == 500 { 300_000 } else { cycle % 5 * 100 };
-            let mut beat = CycleRecord::begin(cycle, release, start);
-            beat.finish(Phase::Update, start + 8_000);
-            beats::row(&beat).to_vec()
+            let mut info = CycleRecord::begin(cycle, release, start);
+            info.finish(Phase::Update, start + 8_000);
+            cycles::row(&info).to_vec()
         })
         .collect();
     let facts = json!({
@@ -31,7 +31,7 @@ fn cycle() -> String {
         "warnings": ["SCHED_FIFO 80 was refused"],
     });
     let machine = json!({ "machine": { "busy": 0.25, "idle": 0.75, "steal": 0.0 } });
-    recording("cycle", facts, &beats::COLUMNS, &rows, machine)
+    recording("cycle", facts, &cycles::COLUMNS, &rows, machine)
 }
 
 fn report(text: &str) -> Result<Report, String> {
@@ -57,7 +57,7 @@ fn a_run_has_the_servo_table_its_conditions_and_its_plots() {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let maximum = text.lines().find(|line| line.starts_with("wakeup latency")).unwrap();
-    assert!(maximum.ends_with("302.000       500"), "the late beat with its number: {maximum}");
+    assert!(maximum.ends_with("302.000       500"), "the late cycle with its number: {maximum}");
     assert_eq!(plots(&report), 4);
     assert_eq!(report.values["wakeup_latency_ns"]["maximum"], 302_000);
 }
@@ -99,7 +99,7 @@ fn a_recording_cut_off_is_shown_and_says_so() {
 fn a_cycle_that_is_none_is_refused_with_what_it_lacks() {
     let lacks = recording("cycle", json!({ "period_ns": 5 }), &["cycle"], &[], json!({}));
     assert!(report(&lacks).unwrap_err().contains("no column `release_ns`"));
-    let lacks = recording("cycle", json!({}), &beats::COLUMNS, &[], json!({}));
+    let lacks = recording("cycle", json!({}), &cycles::COLUMNS, &[], json!({}));
     assert!(report(&lacks).unwrap_err().contains("no `period_ns`"));
 }
 
@@ -129,7 +129,7 @@ proptest! {
         rows in prop::collection::vec(prop::collection::vec(any::<i64>(), 15), 0..20),
         period in any::<u64>(),
     ) {
-        let text = recording(&what, json!({ "period_ns": period }), &beats::COLUMNS, &rows, json!({}));
+        let text = recording(&what, json!({ "period_ns": period }), &cycles::COLUMNS, &rows, json!({}));
         if let Ok(report) = report(&text) {
             let page = report.html();
             let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };

@@ -17,7 +17,7 @@ fn sample() -> Report {
         experiment: "example".into(),
         title: "An example <1>".into(),
         source: Some("a paper, Table 3".into()),
-        measured: "how late each beat starts".into(),
+        measured: "how late each cycle starts".into(),
         good: "a small maximum".into(),
         ..Report::default()
     };
@@ -77,7 +77,7 @@ fn as_one_page_that_is_well_formed_and_holds_every_plot() {
     let named = |name: &str| document.descendants().filter(|it| it.tag_name().name() == name).count();
     assert_eq!((named("svg"), named("figcaption"), named("tr"), named("h1")), (3, 3, 2 + 4, 1));
     assert!(named("polyline") > 3, "lines in the plots");
-    for text in ["An example <1>", "PM & co", "maximum (paper)", "how late each beat starts."] {
+    for text in ["An example <1>", "PM & co", "maximum (paper)", "how late each cycle starts."] {
         assert!(
             document
                 .descendants()

@@ -76,13 +76,13 @@ axes = ["joint"]
 [[controller]]
 kind = "joint_effort"
 
-[seam]
+[ipc]
 name = "one"
 group = "robots"
 enable = false
 longest_time_to_live = "500ms"
 
-[[seam.port]]
+[[ipc.port]]
 name = "log"
 kind = "stream"
 size = 4096
@@ -114,7 +114,7 @@ fn the_good_file_is_good() {
     );
     assert_eq!(wheel.on_stale, OnStale::Ramp);
     assert_eq!(robot.arm.unwrap().joints, [None, None, Some("elbow".to_owned()), None]);
-    assert_eq!((robot.seam.name.as_str(), robot.seam.enable, robot.seam.ports.len()), ("one", false, 1));
+    assert_eq!((robot.ipc.name.as_str(), robot.ipc.enable, robot.ipc.ports.len()), ("one", false, 1));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn one_controller_is_still_a_table_and_none_holds() {
     assert_eq!(robot.controllers[0].axes, [0, 1, 2, 3]);
     let robot = Robot::parse(&(without + "[controller]\nkind = \"joint_velocity\"\n"), "r.toml").unwrap();
     assert_eq!((robot.controllers.len(), &robot.controllers[0].axes[..]), (1, &[0, 1][..]));
-    assert_eq!(robot.seam.name, "robot");
+    assert_eq!(robot.ipc.name, "robot");
 }
 
 #[test]
@@ -342,7 +342,7 @@ fn axes_are_homed_one_way_and_brakes_take_seconds_at_most() {
 }
 
 #[test]
-fn joints_and_seams_have_names_and_bounds() {
+fn joints_and_ipcs_have_names_and_bounds() {
     for (good, bad, wanted) in [
         (
             "{ joint = \"elbow\" }",
@@ -357,7 +357,7 @@ fn joints_and_seams_have_names_and_bounds() {
         (
             "name = \"one\"",
             "name = \"../one\"",
-            "the seam's name \"../one\", expected 1 to 64 letters, digits, '.', '_' or '-', the first one a letter, \
+            "the IPC's name \"../one\", expected 1 to 64 letters, digits, '.', '_' or '-', the first one a letter, \
              digit or '_': choose another",
         ),
         (
@@ -383,11 +383,11 @@ fn joints_and_seams_have_names_and_bounds() {
 }
 
 #[test]
-fn a_robots_name_makes_a_name_for_its_seam() {
-    for (robot, seam) in
+fn a_robots_name_makes_a_name_for_its_ipc() {
+    for (robot, ipc) in
         [("my robot/2", "my-robot-2"), ("..hidden", "hidden"), ("µ", "robot"), ("", "robot")]
     {
         let text = format!("name = {robot:?}\n{GOOD}").replacen("name = \"one\"\n", "", 1);
-        assert_eq!(Robot::parse(&text, "r.toml").unwrap().seam.name, seam, "{robot}");
+        assert_eq!(Robot::parse(&text, "r.toml").unwrap().ipc.name, ipc, "{robot}");
     }
 }

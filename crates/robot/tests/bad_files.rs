@@ -69,7 +69,7 @@ fn an_unknown_key_names_the_nearest_known_one() {
     assert_eq!(
         sentence("[controller]", "[controler]"),
         "r.toml:36:2: unknown key \"controler\", expected one of name, cycle, device, bus, axis, \
-         interlock, signal, sensor, controller, base, arm, seam, peripheral: did you mean \"controller\"?"
+         interlock, signal, sensor, controller, base, arm, IPC, peripheral: did you mean \"controller\"?"
     );
     assert_eq!(
         sentence("bits = 32", "bit = 32"),
@@ -370,8 +370,8 @@ fn simulations_get_what_they_need_and_nothing_else() {
         );
     }
     assert_eq!(
-        sentence("{ kind = \"coupler\" }", "{ kind = \"coupler\" }\nbeat_number = true"),
-        "r.toml:20:15: beat_number on a SubDevice that is no terminal with digital outputs, expected beat_number only \
+        sentence("{ kind = \"coupler\" }", "{ kind = \"coupler\" }\ncycle_number = true"),
+        "r.toml:20:15: cycle_number on a SubDevice that is no terminal with digital outputs, expected cycle_number only \
          on digital outputs: remove it"
     );
 }
@@ -474,7 +474,7 @@ fn a_cycle_asks_for_what_there_is() {
         ),
         (
             "deadline_runtime = \"2ms\"",
-            "r.toml:4:20: deadline_runtime 2ms, expected 1024ns to 1ms: reserve what a beat takes at most, and \
+            "r.toml:4:20: deadline_runtime 2ms, expected 1024ns to 1ms: reserve what a cycle takes at most, and \
              no more than the period",
         ),
     ] {

@@ -103,7 +103,7 @@ fn the_service_robot_stands_on_two_wheels_of_20_32_cm_behind_12_to_1() {
     assert!(robot.axes.iter().all(|axis| axis.on_stale == OnStale::Ramp));
     let kinds: Vec<_> = robot.controllers.iter().map(|it| (it.name.as_str(), it.kind.name())).collect();
     assert_eq!(kinds, [("base", "diff_drive"), ("wheels", "joint_velocity")]);
-    assert_eq!(robot.seam.name, "m4k");
+    assert_eq!(robot.ipc.name, "m4k");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn the_reference_names_every_key_a_file_may_have() {
         include_str!("../src/file/axis.rs"),
         include_str!("../src/file/body.rs"),
         include_str!("../src/file/controller.rs"),
-        include_str!("../src/file/seam.rs"),
+        include_str!("../src/file/ipc.rs"),
         include_str!("../src/file/sensor.rs"),
         include_str!("../src/file/signal.rs"),
     ];

@@ -1,8 +1,8 @@
 //! Checks of messages before they are passed to the cycle: numbers, names, sizes, limits. The real-time
 //! side checks all of it again; here an error is reported in the terms of the sender.
 
-use bridge::command::{AxisTarget, Pose, Twist};
-use bridge::description::{ArmDescription, AxisDescription, BaseDescription, Description};
+use ipc::command::{AxisTarget, Pose, Twist};
+use ipc::description::{ArmDescription, AxisDescription, BaseDescription, Description};
 use motion::kinematics::ToolPose;
 
 use crate::messages::geometry;

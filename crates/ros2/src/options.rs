@@ -14,7 +14,7 @@ pub(crate) struct Options {
     /// Shared-memory interface to attach to: its socket, or the name of the robot. By default the one
     /// running cycle.
     #[arg(long, value_name = "SOCKET")]
-    pub(crate) seam: Option<PathBuf>,
+    pub(crate) ipc: Option<PathBuf>,
 
     /// DDS domain.
     #[arg(long, env = "ROS_DOMAIN_ID", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=232))]

@@ -1,10 +1,10 @@
 //! The robot behind the shared-memory interface: attach, read, command.
 
-use bridge::attach::{Attachment, FindError, LeaseError};
-use bridge::channel::Channel;
-use bridge::command::{AxisTarget, Command, Pose, Twist, Writer};
-use bridge::description::{ControllerDescription, Description};
-use bridge::state::{self, State};
+use ipc::channel::Channel;
+use ipc::client::{Client, FindError, LeaseError};
+use ipc::command::{AxisTarget, Command, Pose, Twist, Writer};
+use ipc::description::{ControllerDescription, Description};
+use ipc::state::{self, State};
 
 use crate::clock::monotonic_ns;
 use crate::options::Options;
@@ -12,7 +12,7 @@ use crate::voice::Voice;
 
 /// Attachment to a running cycle.
 pub(crate) struct Robot {
-    seam: Attachment,
+    ipc: Client,
     reader: state::Reader,
     state: State,
     commands: Commands,
@@ -35,35 +35,35 @@ impl Robot {
     /// # Errors
     /// No cycle, several cycles, or one of another version.
     pub(crate) fn attach(options: &Options) -> Result<Self, FindError> {
-        let seam = match &options.seam {
-            None => Attachment::find()?,
+        let ipc = match &options.ipc {
+            None => Client::find()?,
             Some(path) => match path.to_str() {
-                Some(name) if !name.contains('/') && !name.ends_with(".sock") => Attachment::named(name)?,
-                _ => Attachment::open(path)?,
+                Some(name) if !name.contains('/') && !name.ends_with(".sock") => Client::named(name)?,
+                _ => Client::open(path)?,
             },
         };
-        let reader = seam.state();
-        Ok(Self { seam, reader, state: State::default(), commands: Commands::default() })
+        let reader = ipc.state();
+        Ok(Self { ipc, reader, state: State::default(), commands: Commands::default() })
     }
 
     /// Description of the robot.
     pub(crate) fn description(&self) -> &Description {
-        self.seam.description()
+        self.ipc.description()
     }
 
     /// Process id of the cycle.
     pub(crate) fn process(&self) -> u32 {
-        self.seam.process()
+        self.ipc.process()
     }
 
     /// User id of the cycle.
     pub(crate) fn user(&self) -> u32 {
-        self.seam.user()
+        self.ipc.user()
     }
 
     /// True if the cycle has ended.
     pub(crate) fn has_ended(&self) -> bool {
-        self.seam.has_ended()
+        self.ipc.has_ended()
     }
 
     /// Reads the state; `false` before the first cycle, and when it could not be read.
@@ -83,7 +83,7 @@ impl Robot {
 
     /// Diagnostics of the cycle itself, if it publishes any.
     pub(crate) fn diagnostics(&self) -> Option<String> {
-        self.seam.diagnostics().ok()
+        self.ipc.diagnostics().ok()
     }
 
     /// Opens a port in non-blocking mode.
@@ -91,7 +91,7 @@ impl Robot {
     /// # Errors
     /// The reason, as text.
     pub(crate) fn port(&self, name: &str) -> Result<Channel, String> {
-        let channel = self.seam.port(name).map_err(|error| error.to_string())?;
+        let channel = self.ipc.port(name).map_err(|error| error.to_string())?;
         channel.set_nonblocking(true).map_err(|error| format!("port `{name}`: {error}"))?;
         Ok(channel)
     }
@@ -123,7 +123,7 @@ impl Robot {
     fn send(&mut self, command: Command) -> Result<(), String> {
         let lease = match &mut self.commands.lease {
             Some(lease) => lease,
-            none => none.insert(self.seam.command().map_err(refused)?),
+            none => none.insert(self.ipc.command().map_err(refused)?),
         };
         let sent = lease.send(&command);
         if let Err(error) = sent {

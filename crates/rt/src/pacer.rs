@@ -89,7 +89,7 @@ pub struct Overruns {
 /// wake-up's own latency is spent before the release instead of after it. Spinning takes the CPU from everybody of lower
 /// priority, so every wait is a real sleep first, of at least a [`SLEEP_SHARE`] of the period or, if less than that is
 /// left, of all that is left without a spin. A cycle that leaves its CPU any time at all so leaves lower tasks as much
-/// of it as it would without the spin, up to that share. Beats that are caught up with do not sleep; there are at most
+/// of it as it would without the spin, up to that share. Cycles that are caught up with do not sleep; there are at most
 /// [`CATCH_UP_LIMIT`] of them in a row.
 #[derive(Debug)]
 pub struct Pacer<C> {

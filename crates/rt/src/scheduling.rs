@@ -18,7 +18,7 @@ pub enum Scheduling {
         priority: u8,
     },
     /// `SCHED_DEADLINE`: `runtime` in every `period`, before `deadline`, guaranteed by the kernel's admission test. A
-    /// beat that uses more is stopped until the next period.
+    /// cycle that uses more is stopped until the next period.
     Deadline {
         /// Processor time reserved, spinning included; 1024 ns or more.
         runtime: Duration,

@@ -3,21 +3,21 @@
 use std::error::Error;
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::channel::Kind;
-use bridge::description::Description;
-use bridge::ring;
-use bridge::seam::Builder;
+use ipc::channel::Kind;
+use ipc::client::Client;
+use ipc::description::Description;
+use ipc::ring;
+use ipc::server::Builder;
 use onbeat_runtime::disturbance::{Detail, Watch};
 use onbeat_runtime::task::Settings;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = std::env::temp_dir().join(format!("onbeat-tasks-{}", std::process::id()));
     std::fs::create_dir(&folder)?;
-    let mut seam = Builder::new("tasks", &Description::default());
-    seam.folder(&folder);
-    let mut port = seam.port("distance", Kind::Message { size: 8, depth: 16 })?;
-    let (_ends, door) = seam.open()?;
+    let mut ipc = Builder::new("tasks", &Description::default());
+    ipc.folder(&folder);
+    let mut port = ipc.port("distance", Kind::Message { size: 8, depth: 16 })?;
+    let (_ends, server) = ipc.open()?;
     let (mut to_actuator, mut from_sensor) = ring::bounded(4);
 
     let settings = Settings::every("sensor", Duration::from_millis(5)).with_priority(60);
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     [sensor.subject(), actuator.subject()].into_iter().for_each(|subject| watch.add(subject));
     sensor.start();
     actuator.start();
-    let channel = Attachment::open(door.path())?.port("distance")?;
+    let channel = Client::open(server.path())?.port("distance")?;
     let mut message = [0; 8];
     for _ in 0..200 {
         channel.recv_timeout(&mut message, Duration::from_secs(1))?;
@@ -50,6 +50,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("  {:?}\n  {:?}", task.join()?.live.response, disturbed.counts);
         disturbed.firsts.iter().for_each(|first| println!("  first {first}"));
     }
-    drop(door);
+    drop(server);
     Ok(std::fs::remove_dir(&folder)?)
 }

@@ -1,6 +1,6 @@
 //! Requests of other programs to the bus of a running cycle: mailboxes, the state of SubDevices, events.
 //!
-//! An ordinary thread ([`bridge::bus::Server`]) talks to the programs; [`BusBackend`] is its way to the cycle, which has
+//! An ordinary thread ([`ipc::bus::Server`]) talks to the programs; [`BusBackend`] is its way to the cycle, which has
 //! [`BusRequests`]. Between them are two rings. What crosses them was allocated by the ordinary thread and goes back to
 //! it. The cycle takes a few requests in each period, and its one service frame carries their datagrams.
 

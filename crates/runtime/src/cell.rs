@@ -1,10 +1,10 @@
 //! Words that one thread of this process writes and any number read: always of one writing, and the writer never waits.
-//! The lock-free part is [`bridge::cell`], over memory that only threads share.
+//! The lock-free part is [`ipc::cell`], over memory that only threads share.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use bridge::cell::{Found, Reader, Shape, Writer};
+use ipc::cell::{Found, Reader, Shape, Writer};
 
 /// A reader is torn only when the writer comes round to its slot while it copies.
 const SLOTS: usize = 4;

@@ -1,4 +1,4 @@
-//! What moves the axes: called once a beat with what they report, says what they shall do, in SI units.
+//! What moves the axes: called once a cycle with what they report, says what they shall do, in SI units.
 
 use std::time::Duration;
 
@@ -28,20 +28,20 @@ pub trait Controller: Send {
     /// start every axis is to stay disabled.
     ///
     /// While an axis reports [`motion::AxisPhase::HoldingAt`] its set-points start from that position. Once
-    /// [`Beat::stopping`] is set the controller brings its set-points to rest by its own profile; when all
+    /// [`CycleInfo::stopping`] is set the controller brings its set-points to rest by its own profile; when all
     /// have stood still for a while the drives are disabled.
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        let _ = (beat, io);
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let _ = (info, io);
     }
 
-    /// What is asked from outside, once a beat before `update`; a controller with a mind of its own ignores it.
-    fn hear(&mut self, asked: &Asked) {
+    /// What is asked from outside, once a info before `update`; a controller with a mind of its own ignores it.
+    fn command(&mut self, asked: &ExternalCommand) {
         let _ = asked;
     }
 
-    /// What it tells the world beside its set-points, once a beat after `update`.
-    fn tell(&self) -> Told {
-        Told::default()
+    /// What it tells the world beside its set-points, once a cycle after `update`.
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput::default()
     }
 }
 
@@ -50,22 +50,22 @@ impl<T: Controller + ?Sized> Controller for Box<T> {
         (**self).init(signals)
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        (**self).update(beat, io);
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        (**self).update(info, io);
     }
 
-    fn hear(&mut self, asked: &Asked) {
-        (**self).hear(asked);
+    fn command(&mut self, asked: &ExternalCommand) {
+        (**self).command(asked);
     }
 
-    fn tell(&self) -> Told {
-        (**self).tell()
+    fn output(&self) -> ControllerOutput {
+        (**self).output()
     }
 }
 
 /// What is asked from outside. Every number in it has been checked.
 #[derive(Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct ExternalCommand {
     /// Whether a command holds; only a fresh one moves anything.
     pub freshness: Freshness,
     /// Velocity of the base.
@@ -77,7 +77,7 @@ pub struct Asked {
 }
 
 /// `clone_from` keeps the memory it has: on the real-time path it allocates nothing.
-impl Clone for Asked {
+impl Clone for ExternalCommand {
     fn clone(&self) -> Self {
         let Self { freshness, twist, pose, axes } = self;
         Self { freshness: *freshness, twist: *twist, pose: *pose, axes: axes.clone() }
@@ -117,31 +117,31 @@ pub enum AxisTarget {
 
 /// What a controller tells the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct ControllerOutput {
     /// Which controller is active, and the trajectory it follows.
-    pub control: bridge::state::Control,
+    pub control: ipc::state::Control,
     /// Where the base is, by its odometry.
     pub pose: Pose,
     /// How it moves.
     pub twist: Twist,
     /// It lives on the command from outside: when that goes stale, the axes stop as the robot file says.
     pub commanded: bool,
-    /// Reason for a target of the command that it refuses, in the beat in which it does.
-    pub refused: Option<bridge::state::Refusal>,
+    /// Reason for a target of the command that it refuses, in the cycle in which it does.
+    pub refused: Option<ipc::state::Refusal>,
     /// It lives on a process that answers no more: the axes stop as the robot file says, as under a stale command.
     pub lost: bool,
 }
 
-/// The beat a controller is called for.
+/// The cycle a controller is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beat {
+pub struct CycleInfo {
     /// Number of the cycle: its place on the grid, with gaps where releases were skipped.
     pub cycle: u64,
-    /// The ideal instant of the beat.
+    /// The ideal instant of the cycle.
     pub release: Instant,
     /// Time between two releases.
     pub period: Duration,
-    /// Periods since the last beat: 1, or more after an overrun.
+    /// Periods since the last cycle: 1, or more after an overrun.
     pub periods: u64,
     /// The axes are to come to rest.
     pub stopping: bool,
@@ -185,7 +185,7 @@ pub struct AxisCommand {
     pub setpoint: AxisSetpoint,
     /// Where it stands is its home, see [`motion::homing`]. Heard once, and only while its set-points stand or its drive
     /// is not enabled. Its position jumps, and [`AxisReport::homed`] shows it; enabled, it reports
-    /// [`motion::AxisPhase::HoldingAt`] for a beat. Where the drive finds its home by itself, it begins to, if it is
+    /// [`motion::AxisPhase::HoldingAt`] for a cycle. Where the drive finds its home by itself, it begins to, if it is
     /// enabled and may be moved: [`AxisReport::homing`] shows it, and any request but [`Request::Enable`] ends it.
     pub home: bool,
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::link::Link;
 use ethercat::al::AlState;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
-use ethercat::main_device::{BusError, Event, MainDevice, Stage};
+use ethercat::main_device::{BringUpPhase, BusError, Event, MainDevice};
 use ethercat::time::Instant;
 use ethercat_linux::cyclic;
 use motion::Seconds;
@@ -15,17 +15,17 @@ use motion::supervision::BLIND_CYCLES;
 use timing::{CycleRecord, Phase};
 
 use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
-use crate::beat_number::{BeatNumberError, BeatNumbers};
 use crate::bus::BusRequests;
 use crate::clock::Clock;
-use crate::controller::{Beat, Controller, Freshness, Told};
+use crate::controller::{Controller, ControllerOutput, CycleInfo, Freshness};
+use crate::cycle_number::{CycleNumberError, CycleNumbers};
 use crate::interlock::{InterlockError, Interlocks};
+use crate::ipc::Ipc;
 use crate::observer::{CycleEvent, Happening, Observer, Publisher, publication};
 use crate::pacer::{OverrunPolicy, Overruns, Pacer, Release};
-use crate::seam::Seam;
 use crate::signal::{Counters, Governing, Io, SignalState, Signals, SignalsError};
 use crate::status::Status;
-use crate::stop::{Course, Situation, StopHandle};
+use crate::stop::{ShutdownPhase, Situation, StopHandle};
 use crate::watch::BusWatch;
 
 pub use crate::watch::Lost;
@@ -36,30 +36,30 @@ pub use types::FrameOrder;
 pub struct CycleConfiguration {
     /// Time between two releases.
     pub period: Duration,
-    /// Which reply a beat works with.
+    /// Which reply a cycle works with.
     pub order: FrameOrder,
-    /// Beats in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
-    pub beats: Option<u64>,
-    /// What becomes of releases that a beat ran past.
+    /// Cycles in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
+    pub cycles: Option<u64>,
+    /// What becomes of releases that a cycle ran past.
     pub overrun: OverrunPolicy,
     /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
     pub loss: Option<Duration>,
 }
 
 impl CycleConfiguration {
-    /// At this period until it is asked to stop: each beat takes the reply to the last, and releases that are missed
+    /// At this period until it is asked to stop: each cycle takes the reply to the last, and releases that are missed
     /// are skipped.
     #[must_use]
     pub fn every(period: Duration) -> Self {
         let (order, overrun) = (FrameOrder::default(), OverrunPolicy::default());
-        Self { period, order, beats: None, overrun, loss: Some(USUAL_LOSS) }
+        Self { period, order, cycles: None, overrun, loss: Some(USUAL_LOSS) }
     }
 }
 
 /// Time a bus may stay lost where nobody says.
 pub const USUAL_LOSS: Duration = Duration::from_secs(10);
 
-/// A MainDevice on its link, run beat by beat.
+/// A MainDevice on its link, run cycle by cycle.
 ///
 /// Nothing in it fails: it is recorded, and the other side reads it from the [`Observer`].
 pub struct Cycle<L, C> {
@@ -67,7 +67,7 @@ pub struct Cycle<L, C> {
     link: L,
     pacer: Pacer<C>,
     axes: Axes,
-    beat_numbers: BeatNumbers,
+    cycle_numbers: CycleNumbers,
     controller: Box<dyn Controller>,
     configuration: CycleConfiguration,
     publisher: Publisher,
@@ -78,11 +78,11 @@ pub struct Cycle<L, C> {
     controller_lost: bool,
     /// As it was when Init was asked for.
     before_init: Status,
-    course: Course,
-    seam: Option<Seam>,
+    course: ShutdownPhase,
+    ipc: Option<Ipc>,
     bus: Option<BusRequests>,
-    told: Told,
-    beats_in_op: u64,
+    told: ControllerOutput,
+    cycles_in_op: u64,
     failure: Option<BusError>,
     stopped_by_overrun: Option<u64>,
     fault_codes: FaultCodes,
@@ -115,7 +115,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             watch: BusWatch::new(sub_devices, axes.len(), configuration.loss),
             begun: None,
             axes: bound,
-            beat_numbers: BeatNumbers::default(),
+            cycle_numbers: CycleNumbers::default(),
             interlocks: Interlocks::default(),
             signals: Signals::default(),
             main_device,
@@ -129,11 +129,11 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             before_stop: Status::initial(sub_devices, axes.len()),
             controller_lost: false,
             before_init: Status::initial(sub_devices, axes.len()),
-            course: Course::Running,
-            seam: None,
+            course: ShutdownPhase::Running,
+            ipc: None,
             bus: None,
-            told: Told::default(),
-            beats_in_op: 0,
+            told: ControllerOutput::default(),
+            cycles_in_op: 0,
             failure: None,
             stopped_by_overrun: None,
             frame: [0; MAXIMUM_FRAME_LENGTH],
@@ -141,13 +141,13 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         Ok((cycle, observer))
     }
 
-    /// Puts the number of the beat on the outputs of the SubDevices at `positions`, lowest bit first, at most 32 bits.
+    /// Puts the number of the cycle on the outputs of the SubDevices at `positions`, lowest bit first, at most 32 bits.
     ///
     /// # Errors
     /// A SubDevice that is not there or has no outputs.
-    pub fn with_beat_numbers(self, positions: &[usize]) -> Result<Self, BeatNumberError> {
-        let beat_numbers = BeatNumbers::bind(positions, &self.main_device)?;
-        Ok(Self { beat_numbers, ..self })
+    pub fn with_cycle_numbers(self, positions: &[usize]) -> Result<Self, CycleNumberError> {
+        let cycle_numbers = CycleNumbers::bind(positions, &self.main_device)?;
+        Ok(Self { cycle_numbers, ..self })
     }
 
     /// The same with digital inputs that stop axes, or permit them to be enabled.
@@ -176,8 +176,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// The same, asked and seen by other processes.
     #[must_use]
-    pub fn with_seam(self, seam: Seam) -> Self {
-        Self { seam: Some(seam.with_period(self.configuration.period)), ..self }
+    pub fn with_ipc(self, ipc: Ipc) -> Self {
+        Self { ipc: Some(ipc.with_period(self.configuration.period)), ..self }
     }
 
     /// The same with requests of other programs to its bus.
@@ -198,11 +198,11 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         Self { pacer: self.pacer.with_spin(margin), ..self }
     }
 
-    /// Runs on the calling thread: to Op, on until `stop` is set or the beats have run, then the axes to
+    /// Runs on the calling thread: to Op, on until `stop` is set or the cycles have run, then the axes to
     /// rest, the drives disabled, the bus to Init.
     pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
         self.pacer.restart();
-        while self.course != Course::Ended {
+        while self.course != ShutdownPhase::Ended {
             let release = self.pacer.wait();
             self.begin(release);
             if self.configuration.order == FrameOrder::WaitForReply {
@@ -213,7 +213,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.command(stop);
             self.update(release);
             self.write();
-            if self.configuration.order == FrameOrder::ReplyOfLastBeat {
+            if self.configuration.order == FrameOrder::ReplyOfLastCycle {
                 self.transmit(release);
             }
             self.publish(release);
@@ -223,7 +223,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopped_by_overrun: self.stopped_by_overrun,
             lost: self.watch.lost(),
             overruns: self.pacer.overruns(),
-            beats_in_op: self.beats_in_op,
+            cycles_in_op: self.cycles_in_op,
             status: self.status,
             before_stop: self.before_stop,
             controller_lost: self.controller_lost,
@@ -242,8 +242,8 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         // An overrun on the way to Op moves nothing: it is counted only.
         let stops = self.configuration.overrun == OverrunPolicy::Stop
             && release.after_overrun
-            && self.course == Course::Running
-            && self.main_device.stage() == Stage::Op;
+            && self.course == ShutdownPhase::Running
+            && self.main_device.stage() == BringUpPhase::Op;
         if stops {
             self.stopped_by_overrun = self.pacer.overruns().last;
         }
@@ -254,9 +254,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         // The last quarter of the period is for computing.
         let patience = self.configuration.period * 3 / 4;
         let end = match self.configuration.order {
-            // Right behind the last beat its reply cannot be there yet.
+            // Right behind the last cycle its reply cannot be there yet.
             _ if release.caught_up => self.now() + patience,
-            FrameOrder::ReplyOfLastBeat => release.instant,
+            FrameOrder::ReplyOfLastCycle => release.instant,
             FrameOrder::WaitForReply => release.instant + patience,
         };
         let Self { main_device, link, pacer, frame, record, .. } = self;
@@ -264,7 +264,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if let Err(error) = cyclic::receive(main_device, link, pacer.clock(), frame, end, waited) {
             self.note_link_error(&error);
         }
-        self.status.beat = self.main_device.end_beat(self.now());
+        self.status.report = self.main_device.end_cycle(self.now());
         self.finish(Phase::Receive);
     }
 
@@ -274,7 +274,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         let elapsed = self.configuration.period.saturating_mul(periods);
         let stalled = self.stalled();
         // What was sent before a long stall has long been answered.
-        let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastBeat;
+        let outdated = stalled > BLIND_CYCLES && self.configuration.order == FrameOrder::ReplyOfLastCycle;
         let moment = Moment { elapsed, stalled, outdated };
         self.axes.read(&self.main_device, moment);
         self.signals.read(&self.main_device, moment);
@@ -284,14 +284,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         if let Some(bus) = &mut self.bus {
             bus.look(&mut self.main_device);
         }
-        if stalled > BLIND_CYCLES && self.main_device.stage() == Stage::Op {
+        if stalled > BLIND_CYCLES && self.main_device.stage() == BringUpPhase::Op {
             self.tell(release.cycle, Happening::Stalled { cycles: stalled });
         }
         self.finish(Phase::Read);
     }
 
     fn look_at_interlocks(&mut self, cycle: u64, moment: Moment) {
-        let (at, in_op) = (self.now(), self.main_device.stage() == Stage::Op);
+        let (at, in_op) = (self.now(), self.main_device.stage() == BringUpPhase::Op);
         let publisher = &mut self.publisher;
         self.interlocks.look(&self.main_device, moment, &mut self.axes, |interlock, allows| {
             if in_op {
@@ -311,12 +311,12 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// What is asked of the cycle from outside.
     fn command(&mut self, stop: &StopHandle) {
-        if let Some(seam) = &mut self.seam {
-            seam.hear(|| self.pacer.clock().now());
+        if let Some(ipc) = &mut self.ipc {
+            ipc.command(|| self.pacer.clock().now());
         }
         let stage = self.main_device.stage();
-        self.beats_in_op += u64::from(stage == Stage::Op);
-        let enough = self.configuration.beats.is_some_and(|beats| self.beats_in_op > beats);
+        self.cycles_in_op += u64::from(stage == BringUpPhase::Op);
+        let enough = self.configuration.cycles.is_some_and(|cycles| self.cycles_in_op > cycles);
         let situation = Situation {
             asked: enough
                 || self.stopped_by_overrun.is_some()
@@ -328,16 +328,16 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             standing: self.axes.all_stand(),
             powered: self.axes.any_powered(),
             brakes: self.axes.longest_engage_time(),
-            down: stage == Stage::Down,
+            down: stage == BringUpPhase::Down,
         };
         let before = self.course;
         self.course = before.step(self.now(), situation);
-        if before == Course::Running && self.course.stops() {
+        if before == ShutdownPhase::Running && self.course.stops() {
             self.before_stop.copy_from(&self.status);
             self.controller_lost = self.told.lost;
             self.signals.keep();
         }
-        if matches!(self.course, Course::ToInit { .. }) && before != self.course {
+        if matches!(self.course, ShutdownPhase::ToInit { .. }) && before != self.course {
             self.before_init.copy_from(&self.status);
             self.main_device.request_state(AlState::Init);
         }
@@ -346,7 +346,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// Feedback to set-points, made safe.
     fn update(&mut self, release: Release) {
-        let beat = Beat {
+        let cycle = CycleInfo {
             cycle: release.cycle,
             release: release.instant,
             period: self.configuration.period,
@@ -354,30 +354,33 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopping: self.course.stops(),
         };
         let now = self.now();
-        let asked = self.seam.as_ref().map(Seam::asked);
+        let asked = self.ipc.as_ref().map(Ipc::asked);
         if let Some(asked) = asked {
-            self.controller.hear(asked);
+            self.controller.command(asked);
         }
         let freshness = asked.map(|asked| asked.freshness).unwrap_or_default();
         let stale = freshness == Freshness::Stale;
-        let is_over = |told: &Told| stale && told.commanded || told.lost;
+        let is_over = |told: &ControllerOutput| stale && told.commanded || told.lost;
         let governing =
-            Governing { freshness, abandoned: is_over(&self.told), stopping: beat.stopping, now };
-        match &mut self.seam {
-            Some(seam) => seam.govern(&mut self.signals, governing),
+            Governing { freshness, abandoned: is_over(&self.told), stopping: cycle.stopping, now };
+        match &mut self.ipc {
+            Some(ipc) => ipc.govern(&mut self.signals, governing),
             None => self.signals.govern(governing),
         }
         let (reports, commands) = self.axes.exchange();
-        self.controller.update(beat, &mut Io::new(&mut self.signals, reports, commands));
-        self.told = self.controller.tell();
-        if matches!(self.course, Course::Disabling { .. } | Course::ToInit { .. } | Course::Ended) {
+        self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
+        self.told = self.controller.output();
+        if matches!(
+            self.course,
+            ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
+        ) {
             let quickly = self.course.stops_quickly(self.now());
             self.axes.disable(quickly);
         }
-        if beat.stopping {
+        if cycle.stopping {
             self.axes.interrupt_homing();
         }
-        let elapsed = self.configuration.period.as_secs_f64() * beat.periods as f64;
+        let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
         self.axes.supervise(Seconds(elapsed), is_over(&self.told), self.course.ending());
         self.finish(Phase::Update);
     }
@@ -391,9 +394,9 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// Process image to frames; all of them leave before the first is awaited.
     fn transmit(&mut self, release: Release) {
-        self.beat_numbers.write(&mut self.main_device, release.cycle);
+        self.cycle_numbers.write(&mut self.main_device, release.cycle);
         let now = self.now();
-        self.main_device.begin_beat(now);
+        self.main_device.begin_cycle(now);
         let Self { main_device, link, frame, status, watch, .. } = self;
         cyclic::transmit(main_device, link, now, frame, |sent| match sent {
             Ok(()) => watch.note_taken(),
@@ -423,18 +426,18 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.status.clock_difference = self.main_device.clock().largest_difference;
         self.status.axes.copy_from_slice(self.axes.reports());
         self.publisher.status(&self.status);
-        if let Some(seam) = &mut self.seam {
+        if let Some(ipc) = &mut self.ipc {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
-            seam.publish(&self.status, release.instant, axes, &self.signals, &self.told);
+            ipc.publish(&self.status, release.instant, axes, &self.signals, &self.told);
         }
 
-        self.record.lost_frames = self.status.beat.frames_lost.into();
-        self.record.working_counter_ok = self.status.beat.working_counter_errors == 0;
+        self.record.lost_frames = self.status.report.frames_lost.into();
+        self.record.working_counter_ok = self.status.report.working_counter_errors == 0;
         self.finish(Phase::Publish);
         self.record.overrun = self.record.end_ns > (release.instant + self.configuration.period).as_nanos();
         self.publisher.record(self.record);
-        if let Some(seam) = &mut self.seam {
-            seam.record(&self.record, self.status.stage);
+        if let Some(ipc) = &mut self.ipc {
+            ipc.record(&self.record, self.status.stage);
         }
     }
 
@@ -486,7 +489,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 
     /// How the axes are, and what has changed about it.
     fn watch_axes(&mut self, cycle: u64) {
-        if self.status.stage != Stage::Op {
+        if self.status.stage != BringUpPhase::Op {
             // On the way up there is nothing to tell of axes that cannot be enabled yet.
             return;
         }
@@ -517,15 +520,15 @@ impl<L: Link, C: Clock> Cycle<L, C> {
 pub struct Ended<L> {
     /// Why the bus failed, if that ended the cycle.
     pub failure: Option<BusError>,
-    /// The beat whose overrun ended the cycle, under [`OverrunPolicy::Stop`].
+    /// The cycle whose overrun ended the cycle, under [`OverrunPolicy::Stop`].
     pub stopped_by_overrun: Option<u64>,
     /// The bus stayed lost, and that ended the cycle.
     pub lost: Option<Lost>,
     /// Cycles that ran past their next release.
     pub overruns: Overruns,
-    /// Beats with the bus in Op.
-    pub beats_in_op: u64,
-    /// How the last beat stood.
+    /// Cycles with the bus in Op.
+    pub cycles_in_op: u64,
+    /// How the last cycle stood.
     pub status: Status,
     /// How the last cycle before the stop stood.
     pub before_stop: Status,

@@ -6,7 +6,7 @@
 //! | late, or none | positions go on as fast as they went, velocities and torques stay; a late one is taken in the next cycle; [`Settings::max_late`] cycles of that in a row: stop |
 //! | wrong ([`Wrong`]), or the process is gone | stop |
 //!
-//! A stop is [`Told::lost`]: supervision brings the axes to rest as the robot file's `on_stale` says, and outputs follow theirs,
+//! A stop is [`ControllerOutput::lost`]: supervision brings the axes to rest as the robot file's `on_stale` says, and outputs follow theirs,
 //! until an answer comes before its deadline again, from this process or another one. Nothing that the process does keeps
 //! the cycle beyond the deadline, and set-points go through supervision as any controller's.
 //!
@@ -16,13 +16,13 @@ mod axis;
 
 use std::time::Duration;
 
-use bridge::controller::{Answer, ControllerCounters, CycleEnd, Heard, Request, Wrong};
-use bridge::state;
 use ethercat::time::Instant;
+use ipc::controller::{Answer, ControllerCounters, CycleEnd, Heard, Request, Wrong};
+use ipc::state;
 use types::Value;
 
 use crate::clock::{Clock, MonotonicClock};
-use crate::controller::{Beat, Controller, Told};
+use crate::controller::{Controller, ControllerOutput, CycleInfo};
 use crate::signal::{Io, SignalError, SignalState, Signals};
 use axis::Course;
 
@@ -265,23 +265,23 @@ impl<R: Remote> External<R> {
     }
 
     /// Inputs of this cycle.
-    fn fill(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn fill(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         // The first call, and the first after another controller: set-points begin anew.
-        let enters = self.called.replace(beat.cycle) != beat.cycle.checked_sub(beat.periods);
+        let enters = self.called.replace(info.cycle) != info.cycle.checked_sub(info.periods);
         let request = &mut self.request;
-        request.cycle = beat.cycle;
-        request.release_ns = beat.release.as_nanos();
-        request.deadline_ns = (beat.release + self.settings.deadline).as_nanos();
-        request.period_ns = u64::try_from(beat.period.as_nanos()).unwrap_or(u64::MAX);
-        request.periods = beat.periods;
-        request.stopping = beat.stopping;
+        request.cycle = info.cycle;
+        request.release_ns = info.release.as_nanos();
+        request.deadline_ns = (info.release + self.settings.deadline).as_nanos();
+        request.period_ns = u64::try_from(info.period.as_nanos()).unwrap_or(u64::MAX);
+        request.periods = info.periods;
+        request.stopping = info.stopping;
         let (reports, commands) = io.split();
         let reports = reports.iter().zip(&*commands);
         let settings = self.settings.axes.iter();
         for ((course, settings), ((report, command), axis)) in
             self.axes.iter_mut().zip(settings).zip(reports.zip(&mut request.axes))
         {
-            *axis = course.shown(beat.cycle, report, command, enters, settings.as_ref());
+            *axis = course.shown(info.cycle, report, command, enters, settings.as_ref());
         }
         for (signal, SignalState { value, fresh, forced }) in request.signals.iter_mut().zip(io.signals()) {
             *signal = state::Signal { word: value.word(), fresh, forced };
@@ -336,16 +336,16 @@ impl<R: Remote> Controller for External<R> {
         Ok(())
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.fill(beat, io);
-        let deadline = beat.release + self.settings.deadline;
-        let served = self.serve(beat.cycle, deadline);
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        self.fill(info, io);
+        let deadline = info.release + self.settings.deadline;
+        let served = self.serve(info.cycle, deadline);
         let overstay = self.remote.now().since(deadline).as_nanos();
         if served == Served::Late {
             let overstay = u64::try_from(overstay).unwrap_or(u64::MAX);
             self.counters.worst_overstay_ns = self.counters.worst_overstay_ns.max(overstay);
         }
-        self.note(served, beat.cycle);
+        self.note(served, info.cycle);
         if self.is_fresh {
             for (place, value) in self.outputs.iter().enumerate() {
                 if let Some(value) = *value {
@@ -357,13 +357,13 @@ impl<R: Remote> Controller for External<R> {
             self.axes.iter_mut().zip(&self.settings.axes).zip(io.commands())
         {
             if let Some(settings) = settings {
-                course.command(beat.cycle, settings, command);
+                course.command(info.cycle, settings, command);
             }
         }
     }
 
-    fn tell(&self) -> Told {
-        Told { lost: self.has_served && !self.is_fresh, ..Told::default() }
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { lost: self.has_served && !self.is_fresh, ..ControllerOutput::default() }
     }
 }
 

@@ -24,11 +24,11 @@ pub fn check(configurations: &[Interlock], main_device: &MainDevice) -> Result<(
 /// All interlocks of a robot, bound to the process image.
 #[derive(Debug, Default)]
 pub(crate) struct Interlocks {
-    list: Vec<Bound>,
+    list: Vec<InterlockBinding>,
 }
 
 #[derive(Debug)]
-struct Bound {
+struct InterlockBinding {
     sub_device: usize,
     field: Field32,
     inverted: bool,
@@ -56,7 +56,7 @@ impl Interlocks {
                 channel: it.channel,
                 found: sub_device.map_or(0, |it| it.mapping.digital_inputs().count()),
             };
-            Ok(Bound {
+            Ok(InterlockBinding {
                 sub_device: it.sub_device,
                 field: field.ok_or_else(missing)?,
                 inverted: it.inverted,
@@ -95,7 +95,7 @@ impl Interlocks {
     }
 }
 
-impl Bound {
+impl InterlockBinding {
     fn look(&mut self, main_device: &MainDevice, moment: Moment) -> InterlockState {
         if main_device.inputs_fresh(self.sub_device) && !moment.outdated {
             let high = self.field.unsigned(main_device.inputs(self.sub_device)) != 0;

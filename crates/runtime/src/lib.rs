@@ -6,10 +6,10 @@
 //! | [`controller`] | what moves the axes, in SI units |
 //! | [`external`] | a controller in a process of its own |
 //! | [`axis`] | axes bound to the process image |
-//! | [`seam`] | what other processes ask of the cycle, and see of it |
+//! | [`ipc`] | what other processes ask of the cycle, and see of it |
 //! | [`bus`] | requests of other programs to the bus of a running cycle |
 //! | [`observer`] | what a running cycle tells the rest of the program |
-//! | [`beat_number`] | the number of the beat on digital outputs |
+//! | [`cycle_number`] | the number of the cycle on digital outputs |
 //! | [`status`] | how it stands, read from any thread |
 //! | [`task`] | real-time tasks beside the cycle, each with its own period |
 //! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
@@ -25,20 +25,20 @@
 
 pub mod always_on;
 pub mod axis;
-pub mod beat_number;
 pub mod bus;
 mod cell;
 pub mod controller;
 pub mod cycle;
+pub mod cycle_number;
 pub mod delayed_lock;
 pub mod disturbance;
 pub mod external;
 mod field;
 pub mod interlock;
+pub mod ipc;
 pub mod observer;
 pub mod probe;
 pub mod profile;
-pub mod seam;
 pub mod signal;
 pub mod status;
 pub mod stop;

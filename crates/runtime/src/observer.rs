@@ -1,8 +1,8 @@
 //! From the real-time thread to whoever listens: bounded, never waiting, what does not fit is counted.
 
-use bridge::ring::{Receiver, Sender, bounded};
 use ethercat::main_device::Event;
 use ethercat::time::Instant;
+use ipc::ring::{Receiver, Sender, bounded};
 use motion::supervision::StopReason;
 use timing::CycleRecord;
 

@@ -16,18 +16,18 @@ use crate::profile::RealTimeProfile;
 pub struct ProbeConfiguration {
     /// Time from release to release.
     pub period: Duration,
-    /// Beats to measure; releases passed over are none.
-    pub beats: u64,
-    /// What the probing thread asks of the system before its first beat.
+    /// Cycles to measure; releases passed over are none.
+    pub cycles: u64,
+    /// What the probing thread asks of the system before its first cycle.
     pub profile: RealTimeProfile,
 }
 
 /// How a probe went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Probed {
-    /// Beats measured: fewer than asked for if it was told to stop.
-    pub beats: u64,
-    /// Beats whose latency was dropped, because `each` had fallen behind.
+    /// Cycles measured: fewer than asked for if it was told to stop.
+    pub cycles: u64,
+    /// Cycles whose latency was dropped, because `each` had fallen behind.
     pub dropped: u64,
     /// Wake-ups so late that the next release had passed.
     pub overruns: Overruns,
@@ -37,12 +37,12 @@ pub struct Probed {
     pub refusals: Vec<String>,
 }
 
-/// Measures how long after its release a thread with this profile runs, beat by beat.
+/// Measures how long after its release a thread with this profile runs, cycle by cycle.
 ///
 /// The probing thread is one of its own. It sleeps, reads the clock and puts the difference into a ring, allocates
 /// nothing and asks the system for nothing else. `each` is called on the calling thread, with the number of the release
 /// and its latency in nanoseconds, in order, some milliseconds later; it may take its time. If it takes so much that the
-/// ring is full, beats are dropped and counted.
+/// ring is full, cycles are dropped and counted.
 ///
 /// # Errors
 /// What starting a thread fails with.
@@ -51,7 +51,7 @@ pub fn wakeup_latencies(
     stop: &AtomicBool,
     mut each: impl FnMut(u64, u64),
 ) -> io::Result<Probed> {
-    let (producer, mut consumer) = resident_ring(configuration.beats);
+    let (producer, mut consumer) = resident_ring(configuration.cycles);
     thread::scope(|scope| {
         let probe = thread::Builder::new()
             .name("probe".into())
@@ -71,7 +71,7 @@ pub fn wakeup_latencies(
 }
 
 /// The probing thread: profile, then the loop, then the profile given back.
-fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<Beat>) -> Probed {
+fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<CycleInfo>) -> Probed {
     let granted = configuration.profile.apply();
     let mut probed = Probed {
         granted: granted.to_string(),
@@ -79,42 +79,42 @@ fn probe(configuration: &ProbeConfiguration, stop: &AtomicBool, ring: Producer<B
         ..Probed::default()
     };
     let mut pacer = Pacer::new(MonotonicClock, configuration.period).with_spin(granted.spin_margin());
-    measure(&mut pacer, configuration.beats, stop, ring, &mut probed);
+    measure(&mut pacer, configuration.cycles, stop, ring, &mut probed);
     probed.overruns = pacer.overruns();
     probed
 }
 
 /// Number of a release and how late it was, ns.
-type Beat = (u64, u64);
+type CycleInfo = (u64, u64);
 
 /// The loop that is measured. It allocates nothing and cannot fail.
 fn measure<C: Clock>(
     pacer: &mut Pacer<C>,
-    beats: u64,
+    cycles: u64,
     stop: &AtomicBool,
-    mut ring: Producer<Beat>,
+    mut ring: Producer<CycleInfo>,
     probed: &mut Probed,
 ) {
     // Relaxed: the flag carries nothing but itself.
-    while probed.beats < beats && !stop.load(Ordering::Relaxed) {
+    while probed.cycles < cycles && !stop.load(Ordering::Relaxed) {
         let release = pacer.wait();
         let latency = pacer.clock().now().since(release.instant);
         let latency = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        probed.beats += 1;
+        probed.cycles += 1;
         probed.dropped += u64::from(ring.push((release.cycle, latency)).is_err());
     }
 }
 
 /// A ring whose every page has been touched: its first round faults none in.
-fn resident_ring(beats: u64) -> (Producer<Beat>, Consumer<Beat>) {
-    let slots = beats.clamp(1, RING_SLOTS) as usize;
+fn resident_ring(cycles: u64) -> (Producer<CycleInfo>, Consumer<CycleInfo>) {
+    let slots = cycles.clamp(1, RING_SLOTS) as usize;
     let (mut producer, mut consumer) = RingBuffer::new(slots);
     while producer.push((0, 0)).is_ok() {}
     while consumer.pop().is_ok() {}
     (producer, consumer)
 }
 
-/// Beats the ring holds at most: 16 s of a period of 250 us.
+/// Cycles the ring holds at most: 16 s of a period of 250 us.
 const RING_SLOTS: u64 = 1 << 16;
 /// How often the calling thread empties the ring.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -125,18 +125,18 @@ mod tests {
 
     use crate::clock::VirtualClock;
 
-    fn configuration(beats: u64) -> ProbeConfiguration {
+    fn configuration(cycles: u64) -> ProbeConfiguration {
         let profile = RealTimeProfile::ORDINARY;
-        ProbeConfiguration { period: Duration::from_micros(500), beats, profile }
+        ProbeConfiguration { period: Duration::from_micros(500), cycles, profile }
     }
 
     #[test]
-    fn every_beat_is_given_once_in_order() {
+    fn every_cycle_is_given_once_in_order() {
         let mut cycles = Vec::new();
         let probed =
             wakeup_latencies(&configuration(200), &AtomicBool::new(false), |cycle, _| cycles.push(cycle))
                 .unwrap();
-        assert_eq!((probed.beats, probed.dropped, cycles.len()), (200, 0, 200));
+        assert_eq!((probed.cycles, probed.dropped, cycles.len()), (200, 0, 200));
         assert!(cycles.windows(2).all(|pair| pair[0] < pair[1]), "{cycles:?}");
         // Numbers are places on the grid: those missing are the releases passed over.
         assert_eq!(cycles[0], 0);
@@ -155,7 +155,7 @@ mod tests {
             }
         })
         .unwrap();
-        assert!(probed.beats >= 20 && probed.beats == seen, "{seen}: {probed:?}");
+        assert!(probed.cycles >= 20 && probed.cycles == seen, "{seen}: {probed:?}");
     }
 
     /// In virtual time nobody is ever late, and a full ring drops and counts.
@@ -165,7 +165,7 @@ mod tests {
         let mut pacer = Pacer::new(VirtualClock::default(), Duration::from_millis(1));
         let mut probed = Probed::default();
         measure(&mut pacer, 20, &AtomicBool::new(false), producer, &mut probed);
-        assert_eq!((probed.beats, probed.dropped), (20, 12));
+        assert_eq!((probed.cycles, probed.dropped), (20, 12));
         let kept: Vec<_> = std::iter::from_fn(|| consumer.pop().ok()).collect();
         assert_eq!(kept, (0..8).map(|cycle| (cycle, 0)).collect::<Vec<_>>());
     }
@@ -175,7 +175,7 @@ mod tests {
         let profile = RealTimeProfile { cpu: Some(1_000_000), ..RealTimeProfile::ORDINARY };
         let configuration = ProbeConfiguration { profile, ..configuration(3) };
         let probed = wakeup_latencies(&configuration, &AtomicBool::new(false), |_, _| ()).unwrap();
-        assert_eq!((probed.beats, probed.refusals.len()), (3, 1));
+        assert_eq!((probed.cycles, probed.refusals.len()), (3, 1));
         assert!(probed.refusals[0].contains("CPU 1000000"), "{:?}", probed.refusals);
     }
 }

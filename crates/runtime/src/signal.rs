@@ -6,10 +6,10 @@ mod external;
 mod handle;
 mod io;
 
-use bridge::force::Force;
 use ethercat::main_device::MainDevice;
 use ethercat::pdo::PdoField;
 use ethercat::time::Instant;
+use ipc::force::Force;
 use motion::supervision::BLIND_CYCLES;
 use types::Value;
 use types::signal::{Flow, OnStale, OutputBehaviour, Signal, Writer};

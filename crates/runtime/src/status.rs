@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bridge::state::Stop;
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::{State, Statusword};
-use ethercat::main_device::{BeatReport, ReceptionCounters, Stage};
+use ethercat::main_device::{BringUpPhase, CycleReport, ReceptionCounters};
+use ipc::state::Stop;
 
 use motion::supervision::StopReason;
 use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
@@ -14,15 +14,15 @@ use motion::{AxisFeedback, AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 use crate::cell::{self, WordReader, WordWriter};
 use crate::controller::AxisReport;
 
-/// A cycle at the end of one beat.
+/// A cycle at the end of one cycle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Status {
-    /// Number of the beat.
+    /// Number of the cycle.
     pub cycle: u64,
     /// How far the bus is.
-    pub stage: Stage,
-    /// What the beat's process data came to.
-    pub beat: BeatReport,
+    pub stage: BringUpPhase,
+    /// What the cycle's process data came to.
+    pub report: CycleReport,
     /// Frames sent and received since the start.
     pub reception: ReceptionCounters,
     /// Largest difference of a SubDevice's clock from the reference clock.
@@ -77,13 +77,13 @@ impl SubDeviceStatus {
 }
 
 impl Status {
-    /// Before the first beat.
+    /// Before the first cycle.
     #[must_use]
     pub fn initial(sub_devices: usize, axes: usize) -> Self {
         Self {
             cycle: 0,
-            stage: Stage::Scan,
-            beat: BeatReport::default(),
+            stage: BringUpPhase::Scan,
+            report: CycleReport::default(),
             reception: ReceptionCounters::default(),
             clock_difference: Duration::ZERO,
             link_errors: 0,
@@ -94,16 +94,17 @@ impl Status {
 
     /// The same as `other`, which has as many SubDevices and axes; allocates nothing.
     pub(crate) fn copy_from(&mut self, other: &Self) {
-        let Self { cycle, stage, beat, reception, clock_difference, link_errors, sub_devices, axes } =
+        let Self { cycle, stage, report, reception, clock_difference, link_errors, sub_devices, axes } =
             other;
-        (self.cycle, self.stage, self.beat, self.reception) = (*cycle, *stage, *beat, *reception);
+        (self.cycle, self.stage, self.report, self.reception) = (*cycle, *stage, *report, *reception);
         (self.clock_difference, self.link_errors) = (*clock_difference, *link_errors);
         self.sub_devices.copy_from_slice(sub_devices);
         self.axes.copy_from_slice(axes);
     }
 
     fn encode(&self, words: &mut [u64]) {
-        let BeatReport { frames_sent, frames_lost, working_counter_errors, all_fresh, spread } = self.beat;
+        let CycleReport { frames_sent, frames_lost, working_counter_errors, all_fresh, spread } =
+            self.report;
         let r = &self.reception;
         let bus = [
             self.cycle,
@@ -185,8 +186,8 @@ impl Status {
         let (of_sub_devices, of_axes) = words[BUS_WORDS..].split_at(sub_devices);
         Self {
             cycle: words[0],
-            stage: STAGES.get(words[1] as usize).copied().unwrap_or(Stage::Scan),
-            beat: BeatReport {
+            stage: STAGES.get(words[1] as usize).copied().unwrap_or(BringUpPhase::Scan),
+            report: CycleReport {
                 frames_sent: words[2] as u16,
                 frames_lost: (words[2] >> 16) as u16,
                 working_counter_errors: (words[2] >> 32) as u16,
@@ -212,8 +213,8 @@ impl Status {
     }
 }
 
-/// A stage as [`bridge::state::Bus`] counts it.
-pub(crate) fn stage_number(stage: Stage) -> u8 {
+/// A stage as [`ipc::state::Bus`] counts it.
+pub(crate) fn stage_number(stage: BringUpPhase) -> u8 {
     STAGES.iter().position(|&other| other == stage).unwrap_or(0) as u8
 }
 
@@ -243,17 +244,17 @@ fn stop_reason(code: u8) -> Option<StopReason> {
 
 const BUS_WORDS: usize = 14;
 const AXIS_WORDS: usize = 6;
-const STAGES: [Stage; 10] = [
-    Stage::Scan,
-    Stage::Clocks,
-    Stage::Configuration,
-    Stage::PreOp,
-    Stage::ToSafeOp,
-    Stage::SafeOp,
-    Stage::ToOp,
-    Stage::Op,
-    Stage::ToInit,
-    Stage::Down,
+const STAGES: [BringUpPhase; 10] = [
+    BringUpPhase::Scan,
+    BringUpPhase::Clocks,
+    BringUpPhase::Configuration,
+    BringUpPhase::PreOp,
+    BringUpPhase::ToSafeOp,
+    BringUpPhase::SafeOp,
+    BringUpPhase::ToOp,
+    BringUpPhase::Op,
+    BringUpPhase::ToInit,
+    BringUpPhase::Down,
 ];
 
 /// A writer and a reader of a status with this many SubDevices and axes.
@@ -289,7 +290,7 @@ pub struct StatusReader {
 }
 
 impl StatusReader {
-    /// The newest status, always of one beat.
+    /// The newest status, always of one cycle.
     #[must_use]
     pub fn read(&self) -> Status {
         let mut words = vec![0; self.words.length()];
@@ -327,7 +328,7 @@ mod tests {
         Status {
             cycle: number,
             stage: STAGES[number as usize % STAGES.len()],
-            beat: BeatReport {
+            report: CycleReport {
                 frames_sent: number as u16,
                 frames_lost: number as u16 ^ 0xFFFF,
                 working_counter_errors: 7,
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_read_while_it_is_written_is_of_one_beat() {
+    fn a_status_read_while_it_is_written_is_of_one_cycle() {
         let (mut writer, reader) = status_cell(2, 3);
         writer.publish(&status(0));
         let done = AtomicBool::new(false);

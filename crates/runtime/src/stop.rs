@@ -1,4 +1,4 @@
-//! A request to stop, and the way from there to a bus in Init, one step a beat.
+//! A request to stop, and the way from there to a bus in Init, one step a cycle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,7 +58,7 @@ impl StopHandle {
 
 /// How far a cycle is on its way to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
+pub(crate) enum ShutdownPhase {
     /// The controller has the axes.
     Running,
     /// The controller brings its set-points to rest, or supervision does.
@@ -80,7 +80,7 @@ pub(crate) enum Course {
 /// What a step looks at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation {
-    /// Somebody asked for a stop, or the asked-for number of beats has run.
+    /// Somebody asked for a stop, or the asked-for number of cycles has run.
     pub(crate) asked: bool,
     /// It is asked to hurry.
     pub(crate) hurried: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Situation {
     pub(crate) failed: bool,
     /// Time supervision takes from here to bring the axes to rest.
     pub(crate) braking: Duration,
-    /// All targets have stood still on this beat.
+    /// All targets have stood still on this cycle.
     pub(crate) standing: bool,
     /// A drive is still on its way down to Switch on disabled.
     pub(crate) powered: bool,
@@ -98,8 +98,8 @@ pub(crate) struct Situation {
     pub(crate) down: bool,
 }
 
-impl Course {
-    /// The course after a beat at `now`.
+impl ShutdownPhase {
+    /// The course after a cycle at `now`.
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
         let Situation { asked, hurried, failed, braking, standing, powered, brakes, down } = situation;
         match self {
@@ -193,7 +193,7 @@ mod tests {
     }
 
     /// Steps once a millisecond until the course is another; when, and which.
-    fn until_changed(course: Course, from: u64, situation: Situation) -> (u64, Course) {
+    fn until_changed(course: ShutdownPhase, from: u64, situation: Situation) -> (u64, ShutdownPhase) {
         let kind = std::mem::discriminant(&course);
         let mut course = course;
         for now in from..from + 10_000 {
@@ -207,55 +207,55 @@ mod tests {
 
     #[test]
     fn a_stop_ramps_disables_goes_to_init_and_ends() {
-        assert_eq!(Course::Running.step(at(1), CALM), Course::Running);
+        assert_eq!(ShutdownPhase::Running.step(at(1), CALM), ShutdownPhase::Running);
         let asked = Situation { asked: true, ..CALM };
-        let course = Course::Running.step(at(1), asked);
+        let course = ShutdownPhase::Running.step(at(1), asked);
         assert!(course.stops());
         // Moving set-points begin the rest anew.
         let mut ramping = course;
         for now in 2..100 {
             ramping = ramping.step(at(now), Situation { standing: now % 40 != 0, ..asked });
-            assert!(matches!(ramping, Course::Ramping { .. }), "{now}");
+            assert!(matches!(ramping, ShutdownPhase::Ramping { .. }), "{now}");
         }
         let (now, course) = until_changed(ramping, 100, Situation { standing: true, ..asked });
-        assert_eq!((now, course), (131, Course::Disabling { since: at(131) }));
+        assert_eq!((now, course), (131, ShutdownPhase::Disabling { since: at(131) }));
         let (now, course) = until_changed(course, 132, Situation { powered: false, ..asked });
-        assert_eq!((now, course), (132, Course::ToInit { since: at(132) }));
+        assert_eq!((now, course), (132, ShutdownPhase::ToInit { since: at(132) }));
         let ended = until_changed(course, 133, Situation { down: true, powered: false, ..asked });
-        assert_eq!(ended, (133, Course::Ended));
+        assert_eq!(ended, (133, ShutdownPhase::Ended));
     }
 
     #[test]
     fn nobody_is_waited_for_for_ever() {
         let asked = Situation { asked: true, ..CALM };
-        let (now, course) = until_changed(Course::Running.step(at(0), asked), 1, asked);
+        let (now, course) = until_changed(ShutdownPhase::Running.step(at(0), asked), 1, asked);
         assert_eq!(now, 6_000);
         let (now, course) = until_changed(course, now, asked);
         assert_eq!(now, 7_000);
-        assert_eq!(until_changed(course, now, asked), (9_000, Course::Ended));
+        assert_eq!(until_changed(course, now, asked), (9_000, ShutdownPhase::Ended));
     }
 
     // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
     #[test]
     fn whoever_hurries_waits_two_seconds_at_most() {
         let hurried = Situation { asked: true, hurried: true, ..CALM };
-        let ramping = Course::Running.step(at(0), Situation { asked: true, ..CALM });
+        let ramping = ShutdownPhase::Running.step(at(0), Situation { asked: true, ..CALM });
         assert_eq!(ramping.ending(), Ending::Asked);
         let ramping = ramping.step(at(3_000), hurried);
         assert_eq!(ramping.ending(), Ending::Hurried);
         let (now, course) = until_changed(ramping, 3_001, hurried);
-        assert_eq!((now, course), (4_200, Course::Disabling { since: at(4_200) }));
+        assert_eq!((now, course), (4_200, ShutdownPhase::Disabling { since: at(4_200) }));
         assert!(course.stops_quickly(at(4_300)));
         let (now, course) = until_changed(course, now, hurried);
         let (now, course) = until_changed(course, now, hurried);
-        assert_eq!(course, Course::Ended);
+        assert_eq!(course, ShutdownPhase::Ended);
         assert!(now <= 5_000, "{now}");
     }
 
     #[test]
     fn a_slow_axis_is_waited_for_as_long_as_it_brakes() {
         let slow = Situation { asked: true, braking: Duration::from_secs(3), ..CALM };
-        let (now, _) = until_changed(Course::Running.step(at(0), slow), 1, slow);
+        let (now, _) = until_changed(ShutdownPhase::Running.step(at(0), slow), 1, slow);
         assert_eq!(now, 9_000);
     }
 
@@ -274,14 +274,20 @@ mod tests {
     #[test]
     fn a_drive_keeps_its_torque_until_the_slowest_brake_holds() {
         let closing = Situation { asked: true, brakes: Duration::from_secs(3), ..CALM };
-        let disabling = Course::Disabling { since: at(0) };
-        assert_eq!(until_changed(disabling, 1, closing), (4_000, Course::ToInit { since: at(4_000) }));
+        let disabling = ShutdownPhase::Disabling { since: at(0) };
+        assert_eq!(
+            until_changed(disabling, 1, closing),
+            (4_000, ShutdownPhase::ToInit { since: at(4_000) })
+        );
     }
 
     #[test]
     fn a_failed_bus_is_not_ramped() {
         let failed = Situation { failed: true, ..CALM };
-        assert_eq!(Course::Running.step(at(3), failed), Course::ToInit { since: at(3) });
-        assert_eq!(Course::Running.step(at(3), Situation { down: true, ..failed }), Course::Ended);
+        assert_eq!(ShutdownPhase::Running.step(at(3), failed), ShutdownPhase::ToInit { since: at(3) });
+        assert_eq!(
+            ShutdownPhase::Running.step(at(3), Situation { down: true, ..failed }),
+            ShutdownPhase::Ended
+        );
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
-use ethercat::main_device::{BusError, Stage};
+use ethercat::main_device::{BringUpPhase, BusError};
 use motion::AxisPhase;
 use motion::supervision::StopReason;
 
@@ -38,9 +38,9 @@ const LOST_IN_THE_STOP: u32 = 3;
 /// One thing that went wrong. SubDevices are named by their places in the segment, axes by theirs among the axes, from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
-    /// A beat ran past the next release, under [`crate::pacer::OverrunPolicy::Stop`].
+    /// A cycle ran past the next release, under [`crate::pacer::OverrunPolicy::Stop`].
     Overrun {
-        /// The beat.
+        /// The cycle.
         cycle: u64,
     },
     /// The bus failed.
@@ -185,7 +185,7 @@ impl<L> Ended<L> {
     /// All that went wrong: axes first, then the bus. Of a bus that failed on its way to Op that is all.
     #[must_use]
     pub fn findings(&self, circumstances: Circumstances) -> Vec<Finding> {
-        let in_op = self.beats_in_op > 0;
+        let in_op = self.cycles_in_op > 0;
         let overrun = self.stopped_by_overrun.map(|cycle| Finding::Overrun { cycle });
         let failed = self.failure.clone().map(|error| Finding::BusFailed { error, in_op });
         if !in_op && failed.is_some() {
@@ -229,7 +229,7 @@ impl<L> Ended<L> {
         {
             return Some(Finding::AxisStopped { axis, reason });
         }
-        let in_op = self.before_stop.stage == Stage::Op;
+        let in_op = self.before_stop.stage == BringUpPhase::Op;
         if let Some(why) = before_stop.kept_off(circumstances.period).filter(|_| in_op) {
             return Some(Finding::NotEnabled { axis, why });
         }
@@ -272,7 +272,7 @@ fn sub_device(before_stop: &Status, position: usize, period: Duration) -> Option
     if let Some(cycles) = it.silent_for(period) {
         return Some(Finding::Silent { position, cycles });
     }
-    let outside = before_stop.stage == Stage::Op && it.is_outside_op();
+    let outside = before_stop.stage == BringUpPhase::Op && it.is_outside_op();
     outside.then_some(Finding::OutsideOp { position, status: it.al_status, code: it.al_status_code })
 }
 
@@ -311,7 +311,7 @@ mod tests {
             lost: None,
             overruns: Overruns::default(),
             controller_lost: false,
-            beats_in_op: 1,
+            cycles_in_op: 1,
             status: status(last),
             before_stop: status(before_stop),
             before_init: status(last),

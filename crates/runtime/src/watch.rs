@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use ethercat::main_device::{MainDevice, Stage};
+use ethercat::main_device::{BringUpPhase, MainDevice};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
 
@@ -103,7 +103,7 @@ impl BusWatch {
         statuses: &mut [SubDeviceStatus],
         tell: &mut impl FnMut(Happening),
     ) {
-        let in_op = main_device.stage() == Stage::Op;
+        let in_op = main_device.stage() == BringUpPhase::Op;
         let (mut answers, mut silent) = (!in_op, false);
         let sub_devices = main_device.sub_devices().iter().zip(statuses).zip(&mut self.lost_for);
         for (position, ((sub_device, status), lost_for)) in sub_devices.enumerate() {

@@ -1,4 +1,4 @@
-//! A counting allocator sees the cycle: through capture and faults, supervised, with a seam that others read and write as
+//! A counting allocator sees the cycle: through capture and faults, supervised, with an IPC that others read and write as
 //! fast as they can, and a bus that is asked for all there is, from Op to the request to stop.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::bus::{Backend, Service, Ticket};
 use ethercat::cia402::State;
 use ethercat::pdo::PdoField;
+use ipc::bus::{Backend, Service, Ticket};
+use ipc::client::Client;
 use onbeat_runtime::bus::{self, BusBackend, Guard};
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{Asked, Beat, Controller, Told};
+use onbeat_runtime::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{Capture, FaultRates, Faults, Faulty, SimulatedLink};
 use onbeat_runtime::signal::{Input, Io, SignalError, Signals};
@@ -25,22 +25,22 @@ use testbed::{CountingAllocator, allocations};
 use types::signal::{Flow, OutputBehaviour, Writer};
 use types::{Signal, Value, ValueType};
 
-use support::{PERIOD, Peers, SeamFolder, Servant, cycle_of, rules, seam_with, segment, supervised};
+use support::{IpcFolder, PERIOD, Peers, Servant, cycle_of, ipc_with, rules, segment, supervised};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// Beats that are watched.
+/// Cycles that are watched.
 const ENOUGH: u64 = 1_000;
 
-/// Beats after which a machine too busy to bring the bus to Op, or a bus that fell out of it, is given up.
+/// Cycles after which a machine too busy to bring the bus to Op, or a bus that fell out of it, is given up.
 const TOO_MANY: u64 = 60_000;
 
 /// Watches its thread while every axis is enabled, and asks for a stop when it has seen enough.
 struct Watching {
     servant: Servant,
     leaks: bool,
-    beats: &'static AtomicU64,
+    cycles: &'static AtomicU64,
     stop: StopHandle,
     word: Option<Input<u16>>,
 }
@@ -51,31 +51,31 @@ impl Controller for Watching {
         Ok(())
     }
 
-    fn hear(&mut self, asked: &Asked) {
-        self.servant.hear(asked);
+    fn command(&mut self, asked: &ExternalCommand) {
+        self.servant.command(asked);
     }
 
-    fn tell(&self) -> Told {
-        self.servant.tell()
+    fn output(&self) -> ControllerOutput {
+        self.servant.output()
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         if let Some(word) = self.word {
             std::hint::black_box((io.get(word), io.is_fresh(word)));
         }
-        self.servant.update(beat, io);
+        self.servant.update(info, io);
         let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
-        if enabled && !beat.stopping {
+        if enabled && !info.stopping {
             allocations::watch(true);
-            let watched = self.beats.fetch_add(1, Ordering::Relaxed);
+            let watched = self.cycles.fetch_add(1, Ordering::Relaxed);
             if watched == 100 && self.leaks {
-                std::hint::black_box(Box::new(beat));
+                std::hint::black_box(Box::new(info));
             }
             if watched == ENOUGH {
                 self.stop.stop();
             }
         }
-        if beat.stopping {
+        if info.stopping {
             allocations::watch(false);
         }
     }
@@ -123,11 +123,11 @@ impl Asking {
     }
 }
 
-/// Allocator calls in the cycle, and the beats they were counted in.
+/// Allocator calls in the cycle, and the cycles they were counted in.
 fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
-    static BEATS: AtomicU64 = AtomicU64::new(0);
+    static CYCLES: AtomicU64 = AtomicU64::new(0);
     let stop = StopHandle::new();
-    BEATS.store(0, Ordering::Relaxed);
+    CYCLES.store(0, Ordering::Relaxed);
     let before = allocations::calls();
     let rates = FaultRates {
         loss: 0.01,
@@ -141,15 +141,14 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let link = Faulty::new(SimulatedLink::new(segment(6)), faults);
     let link = Capture::to_writer(link, std::io::sink(), "simulated").unwrap();
     let controller =
-        Watching { servant: Servant::new(6, 1.0), leaks, beats: &BEATS, stop: stop.clone(), word: None };
+        Watching { servant: Servant::new(6, 1.0), leaks, cycles: &CYCLES, stop: stop.clone(), word: None };
     let configuration =
-        CycleConfiguration { order, beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
+        CycleConfiguration { order, cycles: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let (cycle, observer) = cycle_of(link, MonotonicClock, &supervised(6), controller, configuration);
-    let folder = SeamFolder::new("allocations");
-    let (seam, _door, attachment) = seam_with(&folder, rules(6), &signals());
+    let folder = IpcFolder::new("allocations");
+    let (ipc, _door, attachment) = ipc_with(&folder, rules(6), &signals());
     let peers = Peers::start(&attachment, 6);
-    let (forcing, goes_on) =
-        (Attachment::open(attachment.path()).unwrap(), Arc::new(AtomicBool::new(true)));
+    let (forcing, goes_on) = (Client::open(attachment.path()).unwrap(), Arc::new(AtomicBool::new(true)));
     let goes = Arc::clone(&goes_on);
     let forcing = std::thread::spawn(move || {
         let mut forced = 0_u64;
@@ -165,7 +164,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let status = observer.status_reader();
     let (requests, backend) = bus::requests(cycle.main_device(), guard, status, serde_json::Value::Null);
     let asking = Asking::start(backend);
-    let mut cycle = cycle.with_seam(seam).with_bus(requests);
+    let mut cycle = cycle.with_ipc(ipc).with_bus(requests);
     cycle.set_signals(signals()).unwrap();
     let ended = cycle.run(&stop);
     assert_eq!(ended.failure, None);
@@ -181,7 +180,7 @@ fn run(order: FrameOrder, leaks: bool) -> (u64, u64) {
     let set =
         ended.signals.iter().filter(|(signal, state)| signal.is_commanded() && state.value.number() > 0.0);
     assert!(set.count() > 0, "{:?}", ended.signals);
-    (allocations::calls() - before, BEATS.load(Ordering::Relaxed))
+    (allocations::calls() - before, CYCLES.load(Ordering::Relaxed))
 }
 
 /// An input and an output of each drive, and one that is commanded from outside.
@@ -218,11 +217,11 @@ fn signals() -> Vec<Signal> {
 // feature(cycle): no allocation in the cycle
 #[test]
 fn the_cycle_neither_allocates_nor_frees() {
-    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
-        let (calls, beats) = run(order, false);
-        assert!(beats >= ENOUGH, "{order:?}: watched {beats} beats only");
-        assert_eq!(calls, 0, "{order:?}: allocator calls in {beats} beats");
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
+        let (calls, cycles) = run(order, false);
+        assert!(cycles >= ENOUGH, "{order:?}: watched {cycles} cycles only");
+        assert_eq!(calls, 0, "{order:?}: allocator calls in {cycles} cycles");
     }
     // The count counts: one box made and dropped on purpose.
-    assert_eq!(run(FrameOrder::ReplyOfLastBeat, true).0, 2);
+    assert_eq!(run(FrameOrder::ReplyOfLastCycle, true).0, 2);
 }

@@ -53,7 +53,7 @@ fn axis(times: BrakeTimes) -> AxisConfiguration {
     axis
 }
 
-/// One beat, as axis and terminal showed it.
+/// One cycle, as axis and terminal showed it.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     state: Option<State>,
@@ -74,11 +74,11 @@ impl Seen {
     }
 }
 
-/// What was to be seen of an axis that `script` moves for so many beats, on a drive that gives at most `torque`.
+/// What was to be seen of an axis that `script` moves for so many cycles, on a drive that gives at most `torque`.
 fn run(
     times: BrakeTimes,
     torque: i64,
-    beats: u64,
+    cycles: u64,
     mut script: impl FnMut(u64, &mut AxisCommand) + Send + 'static,
 ) -> Vec<Seen> {
     let wires = Wires::new();
@@ -92,8 +92,8 @@ fn run(
             stopping: scene.stopping,
         })
     };
-    let script = move |beat: u64, _: &AxisReport, command: &mut AxisCommand| script(beat, command);
-    let seen = play(segment, &[axis(times)], beats, script, look);
+    let script = move |cycle: u64, _: &AxisReport, command: &mut AxisCommand| script(cycle, command);
+    let seen = play(segment, &[axis(times)], cycles, script, look);
     assert!(
         seen.iter().all(|it| it.outputs == 0 || it.power()),
         "another output than the brake's was written"
@@ -105,37 +105,37 @@ fn first(seen: &[Seen], from: usize, is: impl Fn(&Seen) -> bool) -> usize {
     from + seen[from..]
         .iter()
         .position(is)
-        .unwrap_or_else(|| panic!("never, from beat {from} on: {seen:?}"))
+        .unwrap_or_else(|| panic!("never, from cycle {from} on: {seen:?}"))
 }
 
-/// Beats between a frame that leaves and what comes of it in a report.
+/// Cycles between a frame that leaves and what comes of it in a report.
 const UNDER_WAY: usize = 3;
 
 // feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
 fn the_output_is_on_from_enabled_to_asked_off_and_the_axis_moves_and_is_held_in_between() {
     let times = BrakeTimes { release: Seconds(0.08), engage: Seconds(0.05) };
-    let seen = run(times, 3000, 1_000, |beat, command| {
-        command.setpoint.position.0 += if beat < 400 { 1e-3 } else { 0.0 };
-        if beat >= 600 {
+    let seen = run(times, 3000, 1_000, |cycle, command| {
+        command.setpoint.position.0 += if cycle < 400 { 1e-3 } else { 0.0 };
+        if cycle >= 600 {
             command.request = Request::Disable;
         }
     });
     let enabled = first(&seen, 0, Seen::enabled);
     let on = first(&seen, 0, Seen::power);
-    assert!((enabled..enabled + UNDER_WAY).contains(&on), "power on beat {on}, enabled on {enabled}");
+    assert!((enabled..enabled + UNDER_WAY).contains(&on), "power on cycle {on}, enabled on {enabled}");
     // What it holds against until the brake is open.
     let stood = seen[enabled].position;
     let moved = first(&seen, enabled, |it| (it.position - stood).abs() > 1e-4);
-    assert!((on + 78..on + 90).contains(&moved), "power on beat {on}, the axis moved on {moved}");
+    assert!((on + 78..on + 90).contains(&moved), "power on cycle {on}, the axis moved on {moved}");
     assert!(seen[on..moved - UNDER_WAY].iter().all(|it| matches!(it.phase, AxisPhase::HoldingAt(_))));
     assert!(seen[enabled + 500].position > stood + 0.25, "{:?}", seen[enabled + 500]);
 
     let off = first(&seen, on, |it| !it.power());
     let asked = enabled + 600;
-    assert!((asked - 1..asked + UNDER_WAY).contains(&off), "asked on beat {asked}, power off on {off}");
+    assert!((asked - 1..asked + UNDER_WAY).contains(&off), "asked on cycle {asked}, power off on {off}");
     let left = first(&seen, off, |it| !it.enabled());
-    assert!((off + 50..off + 60).contains(&left), "power off on beat {off}, no torque on {left}");
+    assert!((off + 50..off + 60).contains(&left), "power off on cycle {off}, no torque on {left}");
     assert!(seen[off..].iter().all(|it| it.outputs == 0), "it stays off");
 }
 
@@ -143,15 +143,18 @@ fn the_output_is_on_from_enabled_to_asked_off_and_the_axis_moves_and_is_held_in_
 #[test]
 fn a_drive_that_faults_closes_the_brake_at_once() {
     let times = BrakeTimes { release: Seconds(0.02), engage: Seconds(0.05) };
-    // Two per cent of its torque turn the motor, but do not get it to 10 rad/s within a beat.
-    let seen = run(times, 20, 1_500, |beat, command| {
-        command.setpoint.position.0 += if beat < 100 { 0.0 } else { 9e-3 };
+    // Two per cent of its torque turn the motor, but do not get it to 10 rad/s within a cycle.
+    let seen = run(times, 20, 1_500, |cycle, command| {
+        command.setpoint.position.0 += if cycle < 100 { 0.0 } else { 9e-3 };
     });
     let on = first(&seen, 0, Seen::power);
     let fault = |it: &Seen| matches!(it.state, Some(State::FaultReactionActive | State::Fault));
     let faulted = first(&seen, on, fault);
     let off = first(&seen, on, |it| !it.power());
-    assert!((faulted..faulted + UNDER_WAY).contains(&off), "faulted on beat {faulted}, power off on {off}");
+    assert!(
+        (faulted..faulted + UNDER_WAY).contains(&off),
+        "faulted on cycle {faulted}, power off on {off}"
+    );
     assert!(seen[off..].iter().all(|it| it.outputs == 0), "it stays off");
     assert!(seen.last().is_some_and(|it| it.state == Some(State::Fault)));
 }
@@ -165,7 +168,7 @@ fn a_run_that_ends_waits_for_a_slow_brake() {
     let stopping = first(&seen, 0, |it| it.stopping);
     let off = first(&seen, stopping, |it| !it.power());
     let left = first(&seen, off, |it| !it.enabled());
-    assert!((off + 2_500..off + 2_510).contains(&left), "power off on beat {off}, no torque on {left}");
+    assert!((off + 2_500..off + 2_510).contains(&left), "power off on cycle {off}, no torque on {left}");
 }
 
 #[test]
@@ -220,7 +223,7 @@ struct Holds {
 }
 
 impl onbeat_runtime::controller::Controller for Holds {
-    fn update(&mut self, _: onbeat_runtime::controller::Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: onbeat_runtime::controller::CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         self.cycles += u64::from(reports[0].state == Some(State::OperationEnabled) || self.cycles > 0);
         commands[0].request = Request::Enable;
@@ -248,7 +251,7 @@ fn a_drive_that_is_lost_closes_the_brake() {
     let mut axis = axis(BrakeTimes { release: Seconds(0.05), engage: Seconds(0.05) });
     axis.supervision.as_mut().unwrap().outage = motion::supervision::Outage::default();
     let configuration = onbeat_runtime::cycle::CycleConfiguration {
-        beats: Some(1_500),
+        cycles: Some(1_500),
         ..onbeat_runtime::cycle::CycleConfiguration::every(PERIOD)
     };
     let holds = Holds { cycles: 0, tell, wires, levels };

@@ -23,7 +23,7 @@ const BRAKE: usize = 3;
 const RELEASE: f64 = 0.1;
 const ENGAGE: f64 = 0.2;
 
-/// One beat: what the axis reports, and whether its brake has power.
+/// One cycle: what the axis reports, and whether its brake has power.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     report: AxisReport,
@@ -46,11 +46,11 @@ fn segment(mode: CyclicMode, wires: Wires) -> Segment {
     ])
 }
 
-/// One axis with a brake, as `change` makes it, moved by `script`; what was seen from the first beat on.
+/// One axis with a brake, as `change` makes it, moved by `script`; what was seen from the first cycle on.
 fn run(
     mode: CyclicMode,
     change: impl FnOnce(&mut AxisConfiguration),
-    beats: u64,
+    cycles: u64,
     script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
 ) -> Vec<Seen> {
     let wires = Wires::new();
@@ -65,7 +65,7 @@ fn run(
         let power = wires.levels() & 1 << BRAKE != 0;
         (!scene.stopping).then_some(Seen { report: *scene.report, power })
     };
-    play(segment, &axes, beats, script, look)
+    play(segment, &axes, cycles, script, look)
 }
 
 #[test]
@@ -75,15 +75,15 @@ fn a_drive_that_brakes_by_itself_is_not_braked_against() {
         CyclicMode::Position,
         |axis| axis.supervision.as_mut().unwrap().following_error = Some(limit),
         1_500,
-        |beat, _, command| command.setpoint.position.0 += if beat > 300 { 5e-3 } else { 0.0 },
+        |cycle, _, command| command.setpoint.position.0 += if cycle > 300 { 5e-3 } else { 0.0 },
     );
     let braking = seen.iter().filter(|seen| seen.report.state == Some(State::QuickStopActive));
-    let (mut beats, mut fastest) = (0, 0.0_f64);
+    let (mut cycles, mut fastest) = (0, 0.0_f64);
     for seen in braking {
         assert!(seen.power, "the drive still brakes: {seen:?}");
-        (beats, fastest) = (beats + 1, fastest.max(seen.report.feedback.velocity.0.abs()));
+        (cycles, fastest) = (cycles + 1, fastest.max(seen.report.feedback.velocity.0.abs()));
     }
-    assert!(beats > 2 && fastest > 1.0, "{beats} beats from {fastest} rad/s");
+    assert!(cycles > 2 && fastest > 1.0, "{cycles} cycles from {fastest} rad/s");
     let last = seen.last().unwrap();
     assert!(last.report.state == Some(State::SwitchOnDisabled) && !last.power, "{last:?}");
 }
@@ -94,9 +94,9 @@ fn halted_and_asked(request: Request) -> Vec<State> {
         CyclicMode::Torque,
         |axis| axis.brake = None,
         1_000,
-        move |beat, _, command| {
-            command.setpoint.torque = NewtonMetres(if beat > 100 { f64::NAN } else { 0.0 });
-            if beat > 200 {
+        move |cycle, _, command| {
+            command.setpoint.torque = NewtonMetres(if cycle > 100 { f64::NAN } else { 0.0 });
+            if cycle > 200 {
                 command.request = request;
             }
         },

@@ -11,10 +11,10 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bridge::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
+use ipc::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
 use onbeat_runtime::bus::{self, BusBackend, Guard};
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::controller::{Controller, CycleInfo};
 use onbeat_runtime::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_runtime::link::{DirectLink, Link};
 use onbeat_runtime::signal::Io;
@@ -76,12 +76,12 @@ struct Visited<F> {
 }
 
 impl<F: FnMut(u64, &mut BusBackend) + Send> Controller for Visited<F> {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.servant.update(beat, io);
-        self.cycle.store(beat.cycle, Ordering::Relaxed);
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        self.servant.update(info, io);
+        self.cycle.store(info.cycle, Ordering::Relaxed);
         self.backend = self.backend.take().or_else(|| self.hand_over.try_recv().ok());
-        if let Some(backend) = self.backend.as_mut().filter(|_| !beat.stopping) {
-            (self.visit)(beat.cycle, backend);
+        if let Some(backend) = self.backend.as_mut().filter(|_| !info.stopping) {
+            (self.visit)(info.cycle, backend);
         }
     }
 }
@@ -111,7 +111,7 @@ fn play(
     let servant = Servant::new(drives, 1.0);
     let controller = Visited { servant, cycle, backend: None, hand_over, visit };
     let configuration =
-        CycleConfiguration { beats: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
+        CycleConfiguration { cycles: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
     let guard = Guard::new(cycle.main_device(), (0..drives).collect());
     let description = serde_json::Value::Null;
@@ -143,7 +143,7 @@ fn in_op(events: &[Event]) -> std::ops::Range<u64> {
 // feature(running-bus): one service frame a cycle at most, however much is asked, in both orders of frames
 #[test]
 fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more() {
-    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let asked = Arc::new(Mutex::new((0_u64, 0_u64, 0_u64)));
         let counts = Arc::clone(&asked);
         let mut begun = None;
@@ -199,7 +199,7 @@ fn an_emergency_is_told_with_the_cycle_it_came_in() {
     let written = Arc::new(AtomicU64::new(0));
     let at = Arc::clone(&written);
     let mut begun = None;
-    let played = play(FrameOrder::ReplyOfLastBeat, DRIVES, &Cut::default(), move |cycle, backend| {
+    let played = play(FrameOrder::ReplyOfLastCycle, DRIVES, &Cut::default(), move |cycle, backend| {
         let begun = *begun.get_or_insert(cycle);
         if cycle == begun + 1500 {
             let service = Service::Download {
@@ -240,7 +240,7 @@ fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_ans
     let heard = Arc::clone(&outcomes);
     let cut = Cut::default();
     let (cable, mut begun) = (cut.clone(), None);
-    let played = play(FrameOrder::ReplyOfLastBeat, DRIVES, &cut, move |cycle, backend| {
+    let played = play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
         let begun = *begun.get_or_insert(cycle);
         if cycle == begun + 1000 {
             // Nothing comes back of what is sent from the next cycle on, for fifty cycles.
@@ -284,7 +284,7 @@ fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_
     let mut kept = Keep(None, give);
     let cut = Cut::default();
     let (cable, mut begun, mut id) = (cut.clone(), None, 0);
-    play(FrameOrder::ReplyOfLastBeat, DRIVES, &cut, move |cycle, backend| {
+    play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
         let begun = *begun.get_or_insert(cycle);
         if kept.0.is_some() || cycle < begun + 2500 {
             return;

@@ -10,21 +10,21 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bridge::attach::{Attachment, ControllerError};
-use bridge::controller::Counters;
-use bridge::seam::Door;
-use bridge::state::Stop;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
+use ipc::client::{Client, ControllerError};
+use ipc::controller::Counters;
+use ipc::server::Server;
+use ipc::state::Stop;
 use onbeat_runtime::clock::MonotonicClock;
 use onbeat_runtime::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_runtime::external::External;
+use onbeat_runtime::ipc::Ipc;
 use onbeat_runtime::link::SimulatedLink;
-use onbeat_runtime::seam::Seam;
 use onbeat_runtime::stop::StopHandle;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use simulator::Segment;
 use support::controller::{open, settings, socket, turn};
-use support::{SeamFolder, cycle_of, rules, segment, supervised};
+use support::{IpcFolder, cycle_of, rules, segment, supervised};
 
 const DRIVES: usize = 2;
 
@@ -69,7 +69,7 @@ fn a_thousand_killed_and_stopped_controller_processes_hold_up_no_cycle() {
     let (calm, hit) = (calm.finish(), hit.finish());
     for ended in [&calm, &hit] {
         assert_eq!(ended.ended.failure, None);
-        assert_eq!(ended.ended.before_stop.stage, Stage::Op);
+        assert_eq!(ended.ended.before_stop.stage, BringUpPhase::Op);
         assert_eq!(ended.ended.lost, None);
     }
     let (calm_overruns, hit_overruns) = (calm.ended.overruns.count, hit.ended.overruns.count);
@@ -100,11 +100,11 @@ fn one_process_at_a_time_and_of_the_same_version_only() {
 
 /// A cycle in real time that waits for a controller process.
 struct Rig {
-    folder: SeamFolder,
+    folder: IpcFolder,
     counters: Arc<Counters>,
     stop: StopHandle,
     thread: Option<thread::JoinHandle<Ended<SimulatedLink<Segment>>>>,
-    door: Option<Door>,
+    door: Option<Server>,
 }
 
 struct Finished {
@@ -114,19 +114,19 @@ struct Finished {
 
 impl Rig {
     fn start(name: &str) -> Self {
-        let folder = SeamFolder::new(&format!("controller-{name}"));
+        let folder = IpcFolder::new(&format!("controller-{name}"));
         let (end, ends, door) = open(&folder, DRIVES);
         let counters = Arc::clone(end.counters());
         let controller = External::new(end, settings(DRIVES, DEADLINE, MAX_LATE));
         let configuration = CycleConfiguration {
-            order: FrameOrder::ReplyOfLastBeat,
+            order: FrameOrder::ReplyOfLastCycle,
             loss: None,
             ..CycleConfiguration::every(PERIOD)
         };
         let link = SimulatedLink::new(segment(DRIVES));
         let (cycle, _observer) =
             cycle_of(link, MonotonicClock, &supervised(DRIVES), controller, configuration);
-        let cycle = cycle.with_seam(Seam::new(ends, rules(DRIVES)));
+        let cycle = cycle.with_ipc(Ipc::new(ends, rules(DRIVES)));
         let stop = StopHandle::new();
         let handle = stop.clone();
         let thread = thread::spawn(move || cycle.run(&handle));
@@ -136,8 +136,8 @@ impl Rig {
         rig
     }
 
-    fn attachment(&self) -> Attachment {
-        Attachment::open(&socket(&self.folder)).unwrap()
+    fn attachment(&self) -> Client {
+        Client::open(&socket(&self.folder)).unwrap()
     }
 
     /// Waits until supervision has brought the axes to rest, with the bus in Op.
@@ -215,6 +215,6 @@ fn controller() {
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     // Started by hand, or its parent is gone already.
     let Some(socket) = std::env::var_os(SOCKET).filter(|_| parent_id() != 1) else { return };
-    let attachment = Attachment::open(Path::new(&socket)).unwrap();
+    let attachment = Client::open(Path::new(&socket)).unwrap();
     turn(&mut attachment.controller().unwrap(), DRIVES);
 }

@@ -6,9 +6,9 @@ mod support;
 use std::time::Duration;
 
 use ethercat::cia402::State;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, FaultRates, Faults, Faulty};
 use onbeat_runtime::observer::Happening;
@@ -20,8 +20,8 @@ use timing::CycleRecord;
 const DRIVES: usize = 6;
 const ROUND_TRIP: Duration = Duration::from_micros(60);
 
-fn configuration(order: FrameOrder, beats: u64) -> CycleConfiguration {
-    CycleConfiguration { order, beats: Some(beats), ..CycleConfiguration::every(PERIOD) }
+fn configuration(order: FrameOrder, cycles: u64) -> CycleConfiguration {
+    CycleConfiguration { order, cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) }
 }
 
 type See = dyn FnMut(&[AxisReport]) + Send;
@@ -33,16 +33,16 @@ struct Watched {
 }
 
 impl Controller for Watched {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         (self.see)(io.axes());
-        self.sway.update(beat, io);
+        self.sway.update(info, io);
     }
 }
 
 // feature(cycle): both frame orders
 #[test]
 fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
-    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));
         let link = DirectLink::new(segment(DRIVES), clock.clone(), ROUND_TRIP);
@@ -67,20 +67,20 @@ fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
 
         assert_eq!(ended.failure, None);
         assert_eq!(ended.overruns.count, 0);
-        assert_eq!(ended.status.stage, Stage::Down);
+        assert_eq!(ended.status.stage, BringUpPhase::Down);
         let (farthest, fastest) = seen.try_iter().last().expect("Operation enabled was reached");
         // Half a radian at 1 Hz: 3.14 rad/s at most, a little more while the amplitude grows.
         assert!((0.45..0.55).contains(&farthest), "{order:?}: {farthest} rad");
-        assert!((2e-3..5e-3).contains(&fastest), "{order:?}: {fastest} rad in a beat");
+        assert!((2e-3..5e-3).contains(&fastest), "{order:?}: {fastest} rad in a cycle");
         let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
         assert!(records.len() > 2_000 && observer.dropped_records() == 0);
         assert!(records.windows(2).all(|pair| pair[1].cycle == pair[0].cycle + 1));
         let bad = records.iter().filter(|record| record.lost_frames > 0 || record.overrun).count();
         assert_eq!(bad, 0, "{order:?}");
         let working = records.iter().rposition(|record| !record.working_counter_ok);
-        assert!(working.is_none_or(|last| !(200..=2_000).contains(&last)), "{order:?}: beat {working:?}");
+        assert!(working.is_none_or(|last| !(200..=2_000).contains(&last)), "{order:?}: cycle {working:?}");
         let before = &ended.before_stop;
-        assert_eq!(before.stage, Stage::Op);
+        assert_eq!(before.stage, BringUpPhase::Op);
         assert!(before.sub_devices.iter().all(|it| it.exchanges), "{order:?}: {:?}", before.sub_devices);
         assert!(before.axes.iter().all(|axis| axis.state == Some(State::OperationEnabled)), "{order:?}");
         let events = std::iter::from_fn(|| observer.next_event());
@@ -89,16 +89,16 @@ fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
     }
 }
 
-// feature(cycle): a bad cable costs beats and nothing else
+// feature(cycle): a bad cable costs cycles and nothing else
 #[test]
-fn a_bad_cable_costs_beats_and_nothing_else() {
+fn a_bad_cable_costs_cycles_and_nothing_else() {
     let faults = |replies: FaultRates| Faults {
         requests: FaultRates { loss: 0.005, ..FaultRates::default() },
         replies: FaultRates { loss: 0.005, delay_by: Duration::from_millis(5), ..replies },
         seed: 4,
     };
     let replies = FaultRates { delay: 0.01, duplicate: 0.02, reorder: 0.02, ..FaultRates::default() };
-    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));
         let direct = DirectLink::new(segment(DRIVES), clock.clone(), ROUND_TRIP);
@@ -108,7 +108,7 @@ fn a_bad_cable_costs_beats_and_nothing_else() {
         let began = clock.now();
         let ended = cycle.run(&StopHandle::new());
         assert_eq!(ended.failure, None, "{order:?} after {:?}", clock.now().since(began));
-        assert_eq!(ended.status.stage, Stage::Down, "{order:?}");
+        assert_eq!(ended.status.stage, BringUpPhase::Down, "{order:?}");
         let (requests, replies) = (ended.link.requests(), ended.link.replies());
         let counted = ended.main_device.reception();
         assert!(requests.lost > 10 && replies.lost > 10 && replies.delayed > 20 && replies.duplicated > 50);

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use onbeat_runtime::clock::{Clock, MonotonicClock};
-use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::controller::{Controller, CycleInfo};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::disturbance::{
     Counts, Culprit, CycleWatch, Detail, Disturbances, Frame, Kind, Means, Watch,
@@ -376,7 +376,7 @@ fn a_cycle_shows_zero_but_for_its_links_calls_and_a_controller_that_reads_a_file
     was_in(&careless, Kind::SystemCall, "looks_into_a_file");
 }
 
-/// A cycle watched from Op on; a careless controller looks into a file once in ten beats.
+/// A cycle watched from Op on; a careless controller looks into a file once in ten cycles.
 fn watch_cycle(careless: bool) -> Disturbances {
     const DRIVES: usize = 2;
     let controller = Careless { sway: Sway::new(DRIVES), careless };
@@ -394,14 +394,14 @@ fn watch_cycle(careless: bool) -> Disturbances {
         let tid = told.recv().unwrap();
         let times = (PERIOD, Duration::ZERO);
         let watch = CycleWatch::start(Detail::Backtraces, tid, times, &SIMULATED_SYSTEM_CALLS).unwrap();
-        let mut beats = 0;
-        while beats < 200 {
-            // The first beats in Op still enable the drives; that allocates nothing either.
-            let in_op = observer.status().stage == Stage::Op;
+        let mut cycles = 0;
+        while cycles < 200 {
+            // The first cycles in Op still enable the drives; that allocates nothing either.
+            let in_op = observer.status().stage == BringUpPhase::Op;
             while let Some(record) = observer.next_record() {
                 if in_op {
                     watch.see(&record);
-                    beats += 1;
+                    cycles += 1;
                 }
             }
             thread::sleep(Duration::from_millis(5));
@@ -421,9 +421,9 @@ struct Careless {
 }
 
 impl Controller for Careless {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.sway.update(beat, io);
-        if self.careless && beat.cycle % 10 == 0 {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        self.sway.update(info, io);
+        if self.careless && info.cycle % 10 == 0 {
             looks_into_a_file();
         }
     }

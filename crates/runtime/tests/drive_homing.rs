@@ -49,13 +49,13 @@ struct Case {
     mode: CyclicMode,
     patience: f64,
     brake: Option<BrakeTimes>,
-    beats: u64,
+    cycles: u64,
 }
 
 impl Case {
     fn of(method: i8) -> Self {
         let mode = CyclicMode::Position;
-        Self { method, mark: MARK, limit_switches: None, mode, patience: 10.0, brake: None, beats: 3_000 }
+        Self { method, mark: MARK, limit_switches: None, mode, patience: 10.0, brake: None, cycles: 3_000 }
     }
 
     fn segment(&self, mapping: PdoMapping) -> Segment {
@@ -92,9 +92,9 @@ impl Case {
     fn run(&self, script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static) -> Vec<Seen> {
         let look = |scene: &Scene<'_>| {
             let seen = Seen { report: *scene.report, stopping: scene.stopping };
-            (scene.beats > 0).then_some(seen)
+            (scene.cycles > 0).then_some(seen)
         };
-        play(self.segment(mapping()), &[self.axis()], self.beats, script, look)
+        play(self.segment(mapping()), &[self.axis()], self.cycles, script, look)
     }
 }
 
@@ -107,7 +107,7 @@ fn mapping() -> PdoMapping {
     mapping
 }
 
-/// What the axis reported on a beat.
+/// What the axis reported on a cycle.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     report: AxisReport,
@@ -130,10 +130,10 @@ impl Seen {
 
 fn first(seen: &[Seen], from: usize, what: &str, is: impl Fn(&Seen) -> bool) -> usize {
     let place = seen[from..].iter().position(is);
-    from + place.unwrap_or_else(|| panic!("never {what} from beat {from} on: {:?}", seen.last()))
+    from + place.unwrap_or_else(|| panic!("never {what} from cycle {from} on: {:?}", seen.last()))
 }
 
-/// Largest and smallest position of these beats.
+/// Largest and smallest position of these cycles.
 fn range(seen: &[Seen]) -> f64 {
     let positions = seen.iter().map(Seen::position);
     positions.clone().fold(f64::MIN, f64::max) - positions.fold(f64::MAX, f64::min)
@@ -145,20 +145,20 @@ fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step
     // Where the shaft passes its mark, and which way it turns to it.
     // The last mark is so near that no limit would keep the axis from stepping by it.
     for (method, way, mark) in [(34, 1.0, MARK), (33, -1.0, MARK), (37, 0.0, MARK), (34, 1.0, 0.04)] {
-        let seen = Case { mark, ..Case::of(method) }.run(move |beat, report, command| {
+        let seen = Case { mark, ..Case::of(method) }.run(move |cycle, report, command| {
             let target = &mut command.setpoint.position.0;
-            match beat {
+            match cycle {
                 ..100 => *target += 1e-3,
                 300 => command.home = true,
                 // Whoever wants to move it while its drive has it is not heard.
-                _ if report.homing => *target += 0.01 - 0.02 * (beat % 2) as f64,
+                _ if report.homing => *target += 0.01 - 0.02 * (cycle % 2) as f64,
                 2_000.. => *target += 1e-3,
                 _ => {}
             }
         });
         assert!(seen.iter().all(|it| it.report.stop.is_none() && it.enabled() || it.stopping));
         let begun = first(&seen, 0, "homing", |it| it.report.homing);
-        assert!((299..303).contains(&begun), "begun on beat {begun}");
+        assert!((299..303).contains(&begun), "begun on cycle {begun}");
         let homed = first(&seen, begun, "homed", |it| it.report.homed);
         assert!(seen[begun..homed].iter().all(|it| it.report.homing && !it.report.homed));
         assert!(seen[homed..].iter().all(|it| it.report.homed && !it.report.homing));
@@ -188,10 +188,10 @@ fn an_axis_is_at_its_mark_once_its_drive_has_found_it_and_goes_on_without_a_step
 #[test]
 fn velocities_and_torques_are_given_by_the_controller_again_afterwards() {
     for mode in [CyclicMode::Velocity, CyclicMode::Torque] {
-        let seen = Case { mode, ..Case::of(34) }.run(move |beat, _, command| {
-            command.home = beat == 100;
+        let seen = Case { mode, ..Case::of(34) }.run(move |cycle, _, command| {
+            command.home = cycle == 100;
             // Against 0.02 N m of Coulomb friction.
-            let (moves, torque) = (beat > 2_500, 0.024);
+            let (moves, torque) = (cycle > 2_500, 0.024);
             command.setpoint.velocity = RadiansPerSecond(if moves { 2.0 } else { 0.0 });
             command.setpoint.torque.0 = if moves { torque } else { 0.0 };
         });
@@ -207,12 +207,12 @@ fn velocities_and_torques_are_given_by_the_controller_again_afterwards() {
 #[test]
 fn a_homing_error_stops_the_axis_until_somebody_resets_it() {
     // The switch stands in the way to the index pulse.
-    let case = Case { limit_switches: Some((-5.0, 5.0)), beats: 4_000, ..Case::of(34) };
-    let seen = case.run(|beat, _, command| {
-        command.home = beat == 100;
-        if (2_500..2_510).contains(&beat) {
+    let case = Case { limit_switches: Some((-5.0, 5.0)), cycles: 4_000, ..Case::of(34) };
+    let seen = case.run(|cycle, _, command| {
+        command.home = cycle == 100;
+        if (2_500..2_510).contains(&cycle) {
             command.request = Request::FaultReset;
-        } else if beat > 3_500 {
+        } else if cycle > 3_500 {
             command.setpoint.position.0 -= 1e-3;
         }
     });
@@ -232,12 +232,12 @@ fn a_homing_error_stops_the_axis_until_somebody_resets_it() {
 #[test]
 fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
     // There is no switch.
-    let seen = Case { patience: 0.5, ..Case::of(17) }.run(|beat, _, command| command.home = beat == 100);
+    let seen = Case { patience: 0.5, ..Case::of(17) }.run(|cycle, _, command| command.home = cycle == 100);
     let stopped = first(&seen, 0, "stopped", |it| it.report.stop == Some(StopReason::HomingTimedOut));
     assert!((598..605).contains(&stopped), "{stopped}");
     assert!(seen[stopped - 10].velocity() < -0.9 * SPEED, "{:?}", seen[stopped - 10]);
     let off = first(&seen, stopped, "disabled", |it| it.report.state == Some(State::SwitchOnDisabled));
-    assert!(off < stopped + 200, "stopped on beat {stopped}, disabled on {off}");
+    assert!(off < stopped + 200, "stopped on cycle {stopped}, disabled on {off}");
     let rest = &seen[off + 20..];
     assert!(rest.iter().all(|it| it.velocity().abs() < 0.1 && !it.report.homed && !it.report.homing));
     assert!(range(rest) < 0.01);
@@ -246,9 +246,9 @@ fn a_drive_that_never_finds_its_home_is_stopped_after_its_time() {
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
-    let seen = Case { beats: 6_000, ..Case::of(34) }.run(|beat, _, command| {
-        command.home = beat == 100 || beat == 2_000;
-        if (300..1_000).contains(&beat) {
+    let seen = Case { cycles: 6_000, ..Case::of(34) }.run(|cycle, _, command| {
+        command.home = cycle == 100 || cycle == 2_000;
+        if (300..1_000).contains(&cycle) {
             command.request = Request::Disable;
         }
     });
@@ -267,9 +267,9 @@ fn disabled_in_the_middle_it_is_not_homed_and_can_be_enabled_and_homed_again() {
 // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
 #[test]
 fn while_it_is_homed_anew_nobody_vouches_for_its_position_nor_when_that_was_interrupted() {
-    let seen = Case { beats: 6_000, ..Case::of(34) }.run(|beat, _, command| {
-        command.home = beat == 100 || beat == 3_000;
-        if beat >= 3_200 {
+    let seen = Case { cycles: 6_000, ..Case::of(34) }.run(|cycle, _, command| {
+        command.home = cycle == 100 || cycle == 3_000;
+        if cycle >= 3_200 {
             command.request = Request::Disable;
         }
     });
@@ -283,7 +283,7 @@ fn while_it_is_homed_anew_nobody_vouches_for_its_position_nor_when_that_was_inte
 
 #[test]
 fn a_run_that_ends_in_the_middle_brings_the_axis_to_rest_before_the_torque_goes() {
-    let seen = Case { beats: 500, ..Case::of(17) }.run(|beat, _, command| command.home = beat == 100);
+    let seen = Case { cycles: 500, ..Case::of(17) }.run(|cycle, _, command| command.home = cycle == 100);
     let stopping = first(&seen, 0, "stopping", |it| it.stopping);
     assert!(seen[stopping - 1].report.homing && seen[stopping - 1].velocity() < -0.9 * SPEED);
     let left = first(&seen, stopping, "disabled", |it| !it.enabled());
@@ -295,9 +295,9 @@ fn a_run_that_ends_in_the_middle_brings_the_axis_to_rest_before_the_torque_goes(
 #[test]
 fn nothing_is_homed_before_the_brake_is_open_or_while_it_moves() {
     let brake = Some(BrakeTimes { release: Seconds(0.2), engage: Seconds(0.1) });
-    let seen = Case { brake, ..Case::of(34) }.run(|beat, _, command| {
-        command.home = beat == 100 || beat == 450 || beat == 1_000;
-        command.setpoint.position.0 += if (400..500).contains(&beat) { 1e-3 } else { 0.0 };
+    let seen = Case { brake, ..Case::of(34) }.run(|cycle, _, command| {
+        command.home = cycle == 100 || cycle == 450 || cycle == 1_000;
+        command.setpoint.position.0 += if (400..500).contains(&cycle) { 1e-3 } else { 0.0 };
     });
     let begun = first(&seen, 0, "homing", |it| it.report.homing);
     assert!((999..1_003).contains(&begun), "{begun}");

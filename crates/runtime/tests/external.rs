@@ -6,23 +6,23 @@ mod support;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use bridge::command::AxisTarget;
-use bridge::controller::{
-    Answer, AxisAnswer, ControllerCounters, DriveRequest, Heard, Request as Asked, Wrong,
-};
 use ethercat::cia402::{CyclicMode, State};
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
+use ipc::command::AxisTarget;
+use ipc::controller::{
+    Answer, AxisAnswer, ControllerCounters, DriveRequest, Heard, Request as ExternalCommand, Wrong,
+};
 use motion::supervision::StopReason;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller, Told};
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo};
 use onbeat_runtime::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_runtime::external::{External, ExternalAxis, Remote, Settings};
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::signal::Io;
 use onbeat_runtime::stop::StopHandle;
 use simulator::Segment;
-use support::{PERIOD, SeamFolder, cycle_of, rules, seam, segment, supervised};
+use support::{IpcFolder, PERIOD, cycle_of, ipc, rules, segment, supervised};
 
 const DRIVES: usize = 2;
 
@@ -35,9 +35,9 @@ const MAX_LATE: u32 = 3;
 type Coming = (Duration, Result<Answer, Wrong>);
 
 /// A process in virtual time: what it answers to a request, and `None` where it is gone.
-trait Process: FnMut(&Asked) -> Option<Vec<Coming>> + Send {}
+trait Process: FnMut(&ExternalCommand) -> Option<Vec<Coming>> + Send {}
 
-impl<F: FnMut(&Asked) -> Option<Vec<Coming>> + Send> Process for F {}
+impl<F: FnMut(&ExternalCommand) -> Option<Vec<Coming>> + Send> Process for F {}
 
 struct Double<P> {
     clock: VirtualClock,
@@ -54,8 +54,8 @@ struct Double<P> {
 }
 
 impl<P: Process> Remote for Double<P> {
-    fn blank_request(&self) -> Asked {
-        Asked { axes: vec![bridge::state::Axis::default(); DRIVES], ..Asked::default() }
+    fn blank_request(&self) -> ExternalCommand {
+        ExternalCommand { axes: vec![ipc::state::Axis::default(); DRIVES], ..ExternalCommand::default() }
     }
 
     fn blank_answer(&self) -> Answer {
@@ -85,7 +85,7 @@ impl<P: Process> Remote for Double<P> {
         self.is_attached.then_some(self.holder + u64::from(follows))
     }
 
-    fn ask(&mut self, request: &Asked) {
+    fn ask(&mut self, request: &ExternalCommand) {
         self.asked += 1;
         let answers = (self.process)(request);
         (self.is_attached, self.away) = (answers.is_some(), 0);
@@ -128,28 +128,28 @@ struct Watched<C> {
     controller: C,
     clock: VirtualClock,
     seen: Sender<Seen>,
-    state: bridge::state::Reader,
+    state: ipc::state::Reader,
     done: Instant,
 }
 
 impl<C: Controller> Controller for Watched<C> {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.controller.update(beat, io);
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        self.controller.update(info, io);
         self.done = self.clock.now();
         let _ = self.seen.send(Seen {
-            cycle: beat.cycle,
-            stopping: beat.stopping,
-            deadline: beat.release + DEADLINE,
+            cycle: info.cycle,
+            stopping: info.stopping,
+            deadline: info.release + DEADLINE,
             done: self.done,
             reports: io.axes().to_vec(),
             commands: io.commands().to_vec(),
-            lost: self.controller.tell().lost,
+            lost: self.controller.output().lost,
             sent: self.state.read().map_or(0.0, |state| state.axes[0].target_position),
         });
     }
 
-    fn tell(&self) -> Told {
-        self.controller.tell()
+    fn output(&self) -> ControllerOutput {
+        self.controller.output()
     }
 }
 
@@ -160,25 +160,25 @@ struct Played {
     ended: Ended<DirectLink<Segment, VirtualClock>>,
 }
 
-fn play(order: FrameOrder, beats: u64, process: impl Process + 'static) -> Played {
-    play_from(order, beats, true, u64::MAX, process)
+fn play(order: FrameOrder, cycles: u64, process: impl Process + 'static) -> Played {
+    play_from(order, cycles, true, u64::MAX, process)
 }
 
 /// With a process from the beginning or from later on, and another one after so many requests.
 fn play_from(
     order: FrameOrder,
-    beats: u64,
+    cycles: u64,
     is_attached: bool,
     follows_after: u64,
     process: impl Process + 'static,
 ) -> Played {
     static RUNS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let run = RUNS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let folder = SeamFolder::new(&format!("external-{run}"));
+    let folder = IpcFolder::new(&format!("external-{run}"));
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let link = DirectLink::new(segment(DRIVES), clock.clone(), Duration::from_micros(60));
-    let (seam, _door, attachment) = seam(&folder, rules(DRIVES));
+    let (ipc, _door, attachment) = ipc(&folder, rules(DRIVES));
     let (seen, told) = channel();
     let (counters, counted): (_, Receiver<ControllerCounters>) = channel();
     let double = Double {
@@ -202,9 +202,9 @@ fn play_from(
         done: Instant::EPOCH,
     };
     let configuration =
-        CycleConfiguration { order, beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
+        CycleConfiguration { order, cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, clock, &supervised(DRIVES), controller, configuration);
-    let ended = cycle.with_seam(seam).run(&StopHandle::new());
+    let ended = cycle.with_ipc(ipc).run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     Played { seen: told.try_iter().collect(), counters: counted.try_iter().last().unwrap(), ended }
 }
@@ -220,7 +220,7 @@ impl Turner {
         Self { speed, positions: vec![0.0; DRIVES] }
     }
 
-    fn answer(&mut self, request: &Asked) -> Answer {
+    fn answer(&mut self, request: &ExternalCommand) -> Answer {
         let elapsed = request.period_ns as f64 * 1e-9 * request.periods as f64;
         let axes = request.axes.iter().zip(&mut self.positions).map(|(axis, position)| {
             match axis.phase {
@@ -237,7 +237,7 @@ impl Turner {
 
 const AT_ONCE: Duration = Duration::from_micros(20);
 
-const ORDERS: [FrameOrder; 2] = [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply];
+const ORDERS: [FrameOrder; 2] = [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply];
 
 /// Cycles in which the first axis follows.
 fn following(seen: &[Seen]) -> impl Iterator<Item = &Seen> {
@@ -250,7 +250,7 @@ fn never_beyond_the_deadline(played: &Played) {
     }
     assert_eq!(played.counters.worst_overstay_ns, 0);
     assert_eq!(played.ended.overruns.count, 0);
-    assert_eq!(played.ended.before_stop.stage, Stage::Op);
+    assert_eq!(played.ended.before_stop.stage, BringUpPhase::Op);
 }
 
 /// Set-points sent to the first axis never leave its limits, 10 rad/s.
@@ -268,7 +268,7 @@ fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     for order in ORDERS {
         let mut turner = Turner::new(2.0);
         let (tell, told) = channel();
-        let played = play(order, 400, move |request: &Asked| {
+        let played = play(order, 400, move |request: &ExternalCommand| {
             let answer = turner.answer(request);
             let _ = tell.send((request.cycle, answer.axes[0].target));
             Some(vec![(AT_ONCE, Ok(answer))])
@@ -297,7 +297,7 @@ fn a_late_answer_is_taken_in_the_next_cycle_and_counted_and_the_axis_goes_on_mea
         let mut turner = Turner::new(8.0);
         let mut late = Vec::new();
         let (tell, told) = channel();
-        let played = play(order, 500, move |request: &Asked| {
+        let played = play(order, 500, move |request: &ExternalCommand| {
             let answer = turner.answer(request);
             // Two in a row now and then: one fewer than stops the axes.
             let is_late = request.cycle > 200 && matches!(request.cycle % 10, 0 | 1) && !request.stopping;
@@ -388,7 +388,7 @@ fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
             let (mut first, mut second) = (Turner::new(5.0), Turner::new(-5.0));
             let mut began = None;
             let (tell, told) = channel();
-            let played = play(order, 1200, move |request: &Asked| {
+            let played = play(order, 1200, move |request: &ExternalCommand| {
                 let began = *began.get_or_insert(request.cycle);
                 let cycle = request.cycle - began;
                 let ended = (ENDS_AT..ENDS_AT + BACK_AFTER).contains(&cycle);
@@ -438,7 +438,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
         let mut turners = [Turner::new(5.0), Turner::new(-5.0)];
         let (tell, told) = channel();
         let mut asked = 0;
-        let played = play_from(order, 900, true, ENDS_AT, move |request: &Asked| {
+        let played = play_from(order, 900, true, ENDS_AT, move |request: &ExternalCommand| {
             asked += 1;
             if asked == ENDS_AT + 1 {
                 let _ = tell.send(request.clone());
@@ -448,7 +448,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
         });
         never_beyond_the_deadline(&played);
         within_the_limits(&played);
-        let first: Asked = told.try_iter().next().unwrap();
+        let first: ExternalCommand = told.try_iter().next().unwrap();
         assert_eq!(first.axes[0].phase, 1, "{first:?}");
         assert!(first.axes[0].velocity > 4.0, "it moved until then: {first:?}");
         assert_eq!((played.counters.stops, played.counters.wrong), (1, 0), "{:?}", played.counters);
@@ -461,7 +461,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
 #[test]
 fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
     for order in ORDERS {
-        let played = play_from(order, 100, false, u64::MAX, |_: &Asked| None);
+        let played = play_from(order, 100, false, u64::MAX, |_: &ExternalCommand| None);
         never_beyond_the_deadline(&played);
         let axis = played.ended.before_stop.axes[0];
         assert_eq!((axis.state, axis.stop), (Some(State::SwitchOnDisabled), None));
@@ -476,7 +476,7 @@ fn a_wild_process_moves_no_axis_beyond_its_limits_and_holds_up_no_cycle() {
     for (seed, order) in [(1, ORDERS[0]), (2, ORDERS[1]), (3, ORDERS[0])] {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut turner = Turner::new(9.0);
-        let played = play(order, 6_000, move |request: &Asked| {
+        let played = play(order, 6_000, move |request: &ExternalCommand| {
             let mut coming = Vec::new();
             for _ in 0..random.u8(..4) {
                 let mut answer = turner.answer(request);

@@ -14,7 +14,7 @@ use motion::homing::Homing;
 use motion::{AxisPhase, Radians, Seconds};
 use onbeat_runtime::axis::{AxisConfiguration, BrakeConfiguration, DigitalOutput};
 use onbeat_runtime::clock::MonotonicClock;
-use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::controller::{Controller, CycleInfo};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::SimulatedLink;
 use onbeat_runtime::signal::Io;
@@ -32,7 +32,7 @@ static HOMED: AtomicU64 = AtomicU64::new(0);
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
-/// Beats after which a machine too busy to bring the bus to Op is given up.
+/// Cycles after which a machine too busy to bring the bus to Op is given up.
 const TOO_MANY: u64 = 60_000;
 
 /// A terminal with outputs, and a drive that is at home wherever it is told to (method 37, as it is delivered).
@@ -60,20 +60,20 @@ struct Homing37 {
 }
 
 impl Controller for Homing37 {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (&reports[0], &mut commands[0]);
         command.request = Request::Enable;
         if let AxisPhase::HoldingAt(position) = report.feedback.phase {
             command.setpoint.position = position;
         }
-        command.home = !beat.stopping && !report.homing && report.feedback.phase == AxisPhase::Following;
+        command.home = !info.stopping && !report.homing && report.feedback.phase == AxisPhase::Following;
         if report.state == Some(State::OperationEnabled) {
-            allocations::watch(!beat.stopping);
+            allocations::watch(!info.stopping);
         }
         if self.was_homing && !report.homing && report.homed {
             if self.leaks {
-                std::hint::black_box(Box::new(beat));
+                std::hint::black_box(Box::new(info));
             }
             // Relaxed: counts and a flag, and nothing else is passed through them.
             let homed = HOMED.fetch_add(1, Ordering::Relaxed) + 1;
@@ -99,7 +99,7 @@ fn run(leaks: bool) -> (u64, u64) {
         }),
         ..supervised(1).remove(0)
     };
-    let configuration = CycleConfiguration { beats: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
+    let configuration = CycleConfiguration { cycles: Some(TOO_MANY), ..CycleConfiguration::every(PERIOD) };
     let stop = StopHandle::new();
     let controller = Homing37 { was_homing: false, leaks, stop: stop.clone() };
     let link = SimulatedLink::new(segment());

@@ -12,7 +12,7 @@ use ethercat::sii::Identity;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::interlock::check;
 use onbeat_runtime::link::DirectLink;
@@ -81,7 +81,7 @@ fn run(interlock: Interlock, cycles: u64, acts: &[(u64, Act)]) -> (Vec<Seen>, Ve
     let direct = DirectLink::new(segment(&wires), clock.clone(), Duration::from_micros(60));
     let (see, seen) = channel();
     let steady = Steady { acts: acts.to_vec(), wires, cut, see, cycles: 0, reset_for: 0 };
-    let configuration = CycleConfiguration { beats: Some(cycles), ..CycleConfiguration::every(PERIOD) };
+    let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) =
         cycle_of(Cuttable { direct, cuts }, clock, &supervised(2), steady, configuration);
     let cycle = cycle.with_interlocks(&[interlock]).unwrap();
@@ -123,7 +123,7 @@ struct Steady {
 }
 
 impl Controller for Steady {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         // Cycles count from when the second axis, which no interlock holds, is enabled.
         self.cycles += u64::from(reports[1].state == Some(State::OperationEnabled) || self.cycles > 0);
@@ -141,12 +141,12 @@ impl Controller for Steady {
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 command.setpoint.position = position;
             }
-            if !beat.stopping {
+            if !info.stopping {
                 command.setpoint.position += Radians(2e-3);
             }
         }
         self.reset_for = self.reset_for.saturating_sub(1);
-        if self.cycles > 0 && !beat.stopping {
+        if self.cycles > 0 && !info.stopping {
             let _ = self.see.send([reports[0], reports[1]]);
         }
     }
@@ -290,7 +290,7 @@ fn a_stop_signal_while_the_drive_homes_halts_it_first() {
     ]);
     let direct = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let homes = Homes { wires, cycles: 0 };
-    let configuration = CycleConfiguration { beats: Some(1_500), ..CycleConfiguration::every(PERIOD) };
+    let configuration = CycleConfiguration { cycles: Some(1_500), ..CycleConfiguration::every(PERIOD) };
     let mut axes = supervised(1);
     let position = Radians(0.0);
     axes[0].homing = motion::homing::Homing::Drive { position, patience: motion::Seconds(20.0) };
@@ -313,7 +313,7 @@ struct Homes {
 }
 
 impl Controller for Homes {
-    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         self.cycles += u64::from(enabled(&reports[0]) || self.cycles > 0);
         commands[0].request = Request::Enable;

@@ -14,7 +14,7 @@ use ethercat::time::Instant;
 use ethercat::wire::mailbox::MailboxError;
 use motion::{AxisPhase, Radians};
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::controller::{Controller, CycleInfo};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::signal::Io;
@@ -93,7 +93,7 @@ struct Follow {
 }
 
 impl Controller for Follow {
-    fn update(&mut self, _beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _cycle: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         for (report, command) in reports.iter().zip(commands) {
             command.request = Request::Enable;
@@ -126,7 +126,7 @@ fn reactions(order: FrameOrder) -> Vec<Duration> {
     let segment = Segment::new(vec![SubDevice::new(EscDescription::default(), sii, Box::new(terminal))]);
     let link = DirectLink::new(segment, clock.clone(), ROUND_TRIP);
     let configuration =
-        CycleConfiguration { order, beats: Some(12_000), ..CycleConfiguration::every(PERIOD) };
+        CycleConfiguration { order, cycles: Some(12_000), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle(link, clock, 1, Follow::default(), configuration);
     let ended = cycle.run(&StopHandle::new());
     assert_eq!(ended.failure, None);
@@ -139,7 +139,7 @@ fn reactions(order: FrameOrder) -> Vec<Duration> {
 fn an_event_is_answered_within_the_computed_time_in_both_frame_orders() {
     let period_ns = PERIOD.as_nanos() as u64;
     for (frame_order, order) in [
-        (FrameOrder::ReplyOfLastBeat, Order::ReplyOfLastBeat),
+        (FrameOrder::ReplyOfLastCycle, Order::ReplyOfLastCycle),
         (FrameOrder::WaitForReply, Order::WaitForReply),
     ] {
         let sampling = Sampling::Free { input_ns: STEP_NS, output_ns: STEP_NS };

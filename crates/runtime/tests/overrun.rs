@@ -1,4 +1,4 @@
-//! A beat that runs past its next release, under each policy: skipped, caught up with, or the end. In virtual time.
+//! A cycle that runs past its next release, under each policy: skipped, caught up with, or the end. In virtual time.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -7,9 +7,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use ethercat::cia402::State;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::controller::{Controller, CycleInfo};
 use onbeat_runtime::cycle::{CycleConfiguration, Ended, FrameOrder};
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::pacer::OverrunPolicy;
@@ -21,7 +21,7 @@ use timing::CycleRecord;
 
 const DRIVES: usize = 2;
 
-/// Takes three and a half periods on the hundredth enabled beat.
+/// Takes three and a half periods on the hundredth enabled cycle.
 struct Stumbling {
     sway: Sway,
     enabled: u64,
@@ -30,9 +30,9 @@ struct Stumbling {
 }
 
 impl Controller for Stumbling {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        self.sway.update(beat, io);
-        if io.axes().iter().all(|report| report.state == Some(State::OperationEnabled)) && !beat.stopping {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        self.sway.update(info, io);
+        if io.axes().iter().all(|report| report.state == Some(State::OperationEnabled)) && !info.stopping {
             self.enabled += 1;
             if self.enabled == 100 {
                 self.clock.advance(PERIOD * 7 / 2);
@@ -40,14 +40,14 @@ impl Controller for Stumbling {
         }
         let positions = io.axes().iter().map(|report| report.feedback.position.0).collect();
         let fresh = io.axes().iter().all(|report| report.feedback.fresh);
-        let _ = self.tell.send((beat.cycle, positions, fresh));
+        let _ = self.tell.send((info.cycle, positions, fresh));
     }
 }
 
 struct Ran {
     ended: Ended<DirectLink<Segment, VirtualClock>>,
     records: Vec<CycleRecord>,
-    beats: Vec<(u64, Vec<f64>, bool)>,
+    cycles: Vec<(u64, Vec<f64>, bool)>,
 }
 
 fn run(overrun: OverrunPolicy, order: FrameOrder) -> Ran {
@@ -57,23 +57,23 @@ fn run(overrun: OverrunPolicy, order: FrameOrder) -> Ran {
     let (tell, told) = mpsc::channel();
     let controller = Stumbling { sway: Sway::new(DRIVES), enabled: 0, clock: clock.clone(), tell };
     let configuration =
-        CycleConfiguration { order, beats: Some(1_000), overrun, ..CycleConfiguration::every(PERIOD) };
+        CycleConfiguration { order, cycles: Some(1_000), overrun, ..CycleConfiguration::every(PERIOD) };
     let (cycle, mut observer) = cycle(link, clock, DRIVES, controller, configuration);
     let ended = cycle.run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     let records = std::iter::from_fn(|| observer.next_record()).collect();
-    Ran { ended, records, beats: told.try_iter().collect() }
+    Ran { ended, records, cycles: told.try_iter().collect() }
 }
 
-/// The one beat whose overrun started it all.
+/// The one cycle whose overrun started it all.
 fn stumbled(ran: &Ran) -> u64 {
-    ran.ended.overruns.first.expect("one beat overran")
+    ran.ended.overruns.first.expect("one cycle overran")
 }
 
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
 fn skipped_releases_leave_a_gap() {
-    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let ran = run(OverrunPolicy::Skip, order);
         let first = stumbled(&ran);
         assert_eq!((ran.ended.overruns.count, ran.ended.overruns.skipped), (1, 3), "{order:?}");
@@ -87,35 +87,38 @@ fn skipped_releases_leave_a_gap() {
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
 fn caught_up_releases_are_run_late_with_replies_and_in_small_steps() {
-    for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
         let ran = run(OverrunPolicy::CatchUp, order);
         let first = stumbled(&ran);
         assert_eq!((ran.ended.overruns.skipped, ran.ended.overruns.caught_up), (0, 3), "{order:?}");
-        assert!(ran.records.windows(2).all(|pair| pair[1].cycle == pair[0].cycle + 1), "every beat is run");
+        assert!(
+            ran.records.windows(2).all(|pair| pair[1].cycle == pair[0].cycle + 1),
+            "every cycle is run"
+        );
         let late = ran.records.iter().filter(|record| (first + 1..=first + 3).contains(&record.cycle));
         assert!(late.clone().all(|record| record.wakeup_latency() > 0));
         let lost: u32 = late.map(|record| record.lost_frames).sum();
-        assert_eq!(lost, 0, "{order:?}: a beat behind another waits for the reply");
-        // No beat is missing, so no target jumps: at most 3.2 rad/s for 1 ms, and the drives follow.
-        let seen = ran.beats.iter().filter(|(cycle, ..)| (first..first + 20).contains(cycle));
+        assert_eq!(lost, 0, "{order:?}: a cycle behind another waits for the reply");
+        // No cycle is missing, so no target jumps: at most 3.2 rad/s for 1 ms, and the drives follow.
+        let seen = ran.cycles.iter().filter(|(cycle, ..)| (first..first + 20).contains(cycle));
         let positions: Vec<f64> = seen.map(|(_, positions, _)| positions[0]).collect();
         assert_eq!(positions.len(), 20);
         assert!(positions.windows(2).all(|pair| (pair[1] - pair[0]).abs() < 0.02), "{positions:?}");
-        assert_eq!(ran.ended.status.stage, Stage::Down);
+        assert_eq!(ran.ended.status.stage, BringUpPhase::Down);
     }
 }
 
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
-fn a_stop_latches_the_beat_and_brings_the_axes_to_rest() {
-    let ran = run(OverrunPolicy::Stop, FrameOrder::ReplyOfLastBeat);
+fn a_stop_latches_the_cycle_and_brings_the_axes_to_rest() {
+    let ran = run(OverrunPolicy::Stop, FrameOrder::ReplyOfLastCycle);
     let first = stumbled(&ran);
     assert_eq!(ran.ended.stopped_by_overrun, Some(first));
-    assert_eq!(ran.ended.status.stage, Stage::Down);
-    let beats = ran.records.iter().filter(|record| record.cycle > first).count();
-    assert!((50..900).contains(&beats), "a ramp, a rest, Init: {beats} beats");
+    assert_eq!(ran.ended.status.stage, BringUpPhase::Down);
+    let cycles = ran.records.iter().filter(|record| record.cycle > first).count();
+    assert!((50..900).contains(&cycles), "a ramp, a rest, Init: {cycles} cycles");
     let last: Vec<&(u64, Vec<f64>, bool)> =
-        ran.beats.iter().filter(|(cycle, _, fresh)| *fresh && *cycle > first).collect();
+        ran.cycles.iter().filter(|(cycle, _, fresh)| *fresh && *cycle > first).collect();
     let (before, end) = (&last[last.len() - 5].1, &last[last.len() - 1].1);
     assert!(before.iter().zip(end).all(|(before, end)| (before - end).abs() < 1e-4), "{before:?} {end:?}");
 }
@@ -125,8 +128,8 @@ fn an_overrun_on_the_way_to_op_is_counted_only() {
     /// Stumbles before anything is enabled.
     struct Early(Sway, VirtualClock, u64);
     impl Controller for Early {
-        fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-            self.0.update(beat, io);
+        fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+            self.0.update(info, io);
             self.2 += 1;
             if self.2 == 3 {
                 self.1.advance(PERIOD * 2);
@@ -138,7 +141,7 @@ fn an_overrun_on_the_way_to_op_is_counted_only() {
     let link = DirectLink::new(segment(DRIVES), clock.clone(), Duration::from_micros(60));
     let controller = Early(Sway::new(DRIVES), clock.clone(), 0);
     let configuration = CycleConfiguration {
-        beats: Some(100),
+        cycles: Some(100),
         overrun: OverrunPolicy::Stop,
         ..CycleConfiguration::every(PERIOD)
     };

@@ -1,4 +1,4 @@
-//! A counting allocator sees the probe: from its twentieth beat to its last but one it asks for no memory.
+//! A counting allocator sees the probe: from its twentieth cycle to its last but one it asks for no memory.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,23 +19,23 @@ fn the_probe_neither_allocates_nor_frees() {
     allocations::exempt();
     let configuration = ProbeConfiguration {
         period: Duration::from_micros(250),
-        beats: u64::MAX,
+        cycles: u64::MAX,
         profile: RealTimeProfile::ORDINARY,
     };
     let stop = AtomicBool::new(false);
-    let mut beats = 0;
+    let mut cycles = 0;
     let probed = wakeup_latencies(&configuration, &stop, |_, _| {
-        beats += 1;
-        if beats == 20 {
+        cycles += 1;
+        if cycles == 20 {
             allocations::watch_everybody(true);
         }
-        if beats == 1_500 {
+        if cycles == 1_500 {
             allocations::watch_everybody(false);
             stop.store(true, Ordering::Relaxed);
         }
     })
     .unwrap();
-    assert!(probed.beats >= 1_500, "{probed:?}");
+    assert!(probed.cycles >= 1_500, "{probed:?}");
     assert_eq!(allocations::calls(), 0, "allocator calls");
 
     // The count counts: the same allocator sees a box that a thread makes and drops.

@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::command::{Command, Writer};
-use bridge::state::{self, Refusal, State};
 use ethercat::cia402::Request;
 use ethercat::sii::Identity;
+use ipc::client::Client;
+use ipc::command::{Command, Writer};
+use ipc::state::{self, Refusal, State};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
-use onbeat_runtime::controller::{Beat, Controller, Freshness};
+use onbeat_runtime::controller::{Controller, CycleInfo, Freshness};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration, Ended};
 use onbeat_runtime::link::{DirectLink, Link};
 use onbeat_runtime::signal::{Input, Io, Output, SignalError, Signals, SignalsError};
@@ -27,7 +27,7 @@ use simulator::application::servo::{ServoDescription, ServoDrive, default_mappin
 use simulator::application::sii::{digital_inputs, digital_outputs, with_coe};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
-use support::{PERIOD, SeamFolder, cycle_of, rules, seam_with, supervised};
+use support::{IpcFolder, PERIOD, cycle_of, ipc_with, rules, supervised};
 use types::signal::{Flow, OnStale, OutputBehaviour, Scaling, Writer as Setter};
 use types::{Signal, Value, ValueType};
 
@@ -130,7 +130,7 @@ struct Played {
 fn cycle(
     signals: Vec<Signal>,
     axes: &[AxisConfiguration],
-    beats: u64,
+    cycles: u64,
     controller: impl FnOnce(Wires, Sender<Act>) -> Box<dyn Controller>,
 ) -> (Result<Cycle<Watched, VirtualClock>, SignalsError>, Levels) {
     let clock = VirtualClock::default();
@@ -141,17 +141,17 @@ fn cycle(
     let direct = DirectLink::new(segment(&switches, &lamps), clock.clone(), Duration::from_micros(60));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let link = Watched { direct, acts, lamps, seen: Arc::clone(&seen) };
-    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
+    let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
     let (mut cycle, _observer) = cycle_of(link, clock, axes, controller(switches, act), configuration);
     (cycle.set_signals(signals).map(|()| cycle), seen)
 }
 
 fn play(
     signals: Vec<Signal>,
-    beats: u64,
-    script: impl FnMut(&mut Stage<'_, '_>) + Send + 'static,
+    cycles: u64,
+    script: impl FnMut(&mut Scene<'_, '_>) + Send + 'static,
 ) -> Played {
-    let (cycle, seen) = cycle(signals, &[], beats, |switches, act| {
+    let (cycle, seen) = cycle(signals, &[], cycles, |switches, act| {
         Box::new(Scripted { script, switches, act, handles: None, in_op: 0 })
     });
     let ended = cycle.unwrap().run(&StopHandle::new());
@@ -160,25 +160,25 @@ fn play(
     Played { levels, ended }
 }
 
-/// The same with a seam; outputs of the outside are among these signals.
+/// The same with an IPC; outputs of the outside are among these signals.
 fn play_outside(
     name: &str,
     signals: Vec<Signal>,
-    beats: u64,
-    mut script: impl FnMut(&mut Stage<'_, '_>, &mut Outside) + Send + 'static,
+    cycles: u64,
+    mut script: impl FnMut(&mut Scene<'_, '_>, &mut Outside) + Send + 'static,
 ) -> Played {
-    let folder = SeamFolder::new(name);
-    let (seam, _door, attachment) = seam_with(&folder, rules(0), &signals);
+    let folder = IpcFolder::new(name);
+    let (ipc, _door, attachment) = ipc_with(&folder, rules(0), &signals);
     let mut outside = Outside { attachment, writer: None, state: State::default() };
-    let (cycle, seen) = cycle(signals, &[], beats, |switches, act| {
-        let script = move |stage: &mut Stage<'_, '_>| {
+    let (cycle, seen) = cycle(signals, &[], cycles, |switches, act| {
+        let script = move |stage: &mut Scene<'_, '_>| {
             if outside.attachment.state().read_into(&mut outside.state).is_ok() && stage.in_op > 0 {
                 script(stage, &mut outside);
             }
         };
         Box::new(Scripted { script, switches, act, handles: None, in_op: 0 })
     });
-    let ended = cycle.unwrap().with_seam(seam).run(&StopHandle::new());
+    let ended = cycle.unwrap().with_ipc(ipc).run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     let levels = seen.lock().unwrap().clone();
     Played { levels, ended }
@@ -186,7 +186,7 @@ fn play_outside(
 
 /// Another process, as it were, between two cycles.
 struct Outside {
-    attachment: Attachment,
+    attachment: Client,
     writer: Option<Writer>,
     /// State of the cycle before.
     state: State,
@@ -194,8 +194,8 @@ struct Outside {
 
 impl Outside {
     /// Commands these outputs until `time_to_live` from this cycle on, by its own clock.
-    fn send(&mut self, beat: Beat, values: &[Option<Value>], time_to_live: Duration) {
-        let time_to_live = (beat.release + time_to_live).since(MonotonicClock.now());
+    fn send(&mut self, info: CycleInfo, values: &[Option<Value>], time_to_live: Duration) {
+        let time_to_live = (info.release + time_to_live).since(MonotonicClock.now());
         let writer = self.writer.get_or_insert_with(|| self.attachment.command().unwrap());
         let command = Command {
             time_to_live_ns: time_to_live.as_nanos() as u64,
@@ -206,10 +206,10 @@ impl Outside {
     }
 }
 
-struct Stage<'a, 'b> {
+struct Scene<'a, 'b> {
     /// Cycles in which the lamps were taken.
     in_op: u64,
-    beat: Beat,
+    info: CycleInfo,
     io: &'a mut Io<'b>,
     switches: &'a Wires,
     act: &'a Sender<Act>,
@@ -232,7 +232,7 @@ struct Scripted<S> {
     in_op: u64,
 }
 
-impl<S: FnMut(&mut Stage<'_, '_>) + Send> Controller for Scripted<S> {
+impl<S: FnMut(&mut Scene<'_, '_>) + Send> Controller for Scripted<S> {
     fn init(&mut self, signals: &Signals) -> Result<(), SignalError> {
         self.handles = Some(Handles {
             door: signals.input("door closed")?,
@@ -243,11 +243,11 @@ impl<S: FnMut(&mut Stage<'_, '_>) + Send> Controller for Scripted<S> {
         Ok(())
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let handles = self.handles.unwrap();
         self.in_op += u64::from(io.is_taken(handles.lamps[1]) || self.in_op > 0);
         let Self { switches, act, in_op, .. } = self;
-        (self.script)(&mut Stage { in_op: *in_op, beat, io, switches, act, handles });
+        (self.script)(&mut Scene { in_op: *in_op, info, io, switches, act, handles });
     }
 }
 
@@ -284,7 +284,7 @@ fn an_output_begins_with_its_initial_value_and_stops_with_another() {
     let stop = OutputBehaviour { on_stop: 1, ..OutputBehaviour::default() };
     let played = play(signals(stop), 30, |stage| {
         stage.io.set(stage.handles.lamps[0], false);
-        stage.io.set(stage.handles.lamps[1], !stage.beat.stopping || stage.in_op > 0);
+        stage.io.set(stage.handles.lamps[1], !stage.info.stopping || stage.in_op > 0);
     });
     assert_eq!(played.levels, [0, 2, 1, 0]);
 }
@@ -353,17 +353,17 @@ fn an_output_of_the_outside_is_commanded_goes_stale_and_is_commanded_again() {
     let on = [Some(Value::Bool(true))];
     let mut sent = 0;
     let played = play_outside("commanded", with_outside(), 400, move |stage, outside| {
-        let (beat, freshness) = (stage.beat, stage.io.freshness());
+        let (cycle, freshness) = (stage.info, stage.io.freshness());
         tell.send(freshness).unwrap();
         match (sent, freshness) {
-            (0, _) if stage.in_op == 10 => outside.send(beat, &on, Duration::from_millis(20)),
+            (0, _) if stage.in_op == 10 => outside.send(cycle, &on, Duration::from_millis(20)),
             // Its time over, the next holder takes over.
             (1, Freshness::Stale) => {
                 outside.writer = None;
-                outside.send(beat, &on, Duration::from_secs(60));
+                outside.send(cycle, &on, Duration::from_secs(60));
             }
             // Nothing is asked of it: it stays as it is.
-            (2, _) if stage.in_op == 300 => outside.send(beat, &[None], Duration::from_secs(60)),
+            (2, _) if stage.in_op == 300 => outside.send(cycle, &[None], Duration::from_secs(60)),
             _ => return,
         }
         sent += 1;
@@ -387,7 +387,7 @@ fn an_output_of_the_outside_that_returns_waits_for_the_next_command() {
     );
     play_outside("returned", signals, 200, move |stage, outside| {
         match stage.in_op {
-            10 | 150 => outside.send(stage.beat, &on, Duration::from_secs(60)),
+            10 | 150 => outside.send(stage.info, &on, Duration::from_secs(60)),
             30 => stage.act.send(Act::Cut).unwrap(),
             80 => stage.act.send(Act::Mend).unwrap(),
             _ => {}
@@ -416,7 +416,7 @@ fn a_command_that_a_signal_cannot_take_is_refused_with_the_signal_and_its_reason
     let played = play_outside("refused-signal", signals, 100, move |stage, outside| {
         let turn = stage.in_op as usize / 10;
         match (stage.in_op % 10, bad.get(turn)) {
-            (1, Some((values, ..))) => outside.send(stage.beat, values, Duration::from_secs(60)),
+            (1, Some((values, ..))) => outside.send(stage.info, values, Duration::from_secs(60)),
             (9, Some((_, why, place))) => {
                 tell.send((outside.state.command, turn as u64, *why, *place)).unwrap()
             }
@@ -517,7 +517,7 @@ impl Controller for Arrays {
         Ok(())
     }
 
-    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
         io.set_all(self.lamps.unwrap(), [false, true]);
         self.seen.send(io.get_all(self.levels.unwrap())).unwrap();
     }
@@ -625,10 +625,10 @@ impl Controller for Mover {
         Ok(())
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let report = *io.axis(0).unwrap();
         let command = io.command(0).unwrap();
-        command.request = if beat.stopping { Request::Disable } else { Request::Enable };
+        command.request = if info.stopping { Request::Disable } else { Request::Enable };
         command.setpoint.position = report.feedback.position;
         let word = io.get(self.word.unwrap());
         self.seen.send(io.is_fresh(self.word.unwrap()) && word == report.statusword.0).unwrap();

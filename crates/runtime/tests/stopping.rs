@@ -12,7 +12,7 @@ use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{Beat, Controller};
+use onbeat_runtime::controller::{Controller, CycleInfo};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::observer::Happening;
@@ -48,10 +48,10 @@ struct Deaf {
 }
 
 impl Controller for Deaf {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (&reports[0], &mut commands[0]);
-        if self.heeds && beat.stopping {
+        if self.heeds && info.stopping {
             self.velocity = (self.velocity - 0.03).max(0.0);
         }
         self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);

@@ -13,7 +13,7 @@ use onbeat_runtime::controller::{AxisCommand, AxisReport};
 use support::scripted::{Scene, play};
 use support::{segment, supervised};
 
-/// What one axis reported on a beat, and what it was asked.
+/// What one axis reported on a cycle, and what it was asked.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     report: AxisReport,
@@ -21,21 +21,21 @@ struct Seen {
     target: f64,
 }
 
-/// One drive's axis, supervised and as `change` makes it, moved by `script` for so many beats.
+/// One drive's axis, supervised and as `change` makes it, moved by `script` for so many cycles.
 fn run(
     change: impl FnOnce(&mut AxisConfiguration),
-    beats: u64,
+    cycles: u64,
     script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
 ) -> Vec<Seen> {
     let mut axes = supervised(1);
     change(&mut axes[0]);
-    play(segment(1), &axes, beats, script, look)
+    play(segment(1), &axes, cycles, script, look)
 }
 
 fn look(scene: &Scene<'_>) -> Option<Seen> {
-    let Scene { beats, stopping, report, command } = *scene;
+    let Scene { cycles, stopping, report, command } = *scene;
     let seen = Seen { report: *report, request: command.request, target: command.setpoint.position.0 };
-    (beats > 0 && !stopping).then_some(seen)
+    (cycles > 0 && !stopping).then_some(seen)
 }
 
 fn positions(seen: &[Seen]) -> Vec<f64> {
@@ -49,8 +49,8 @@ fn an_absolute_encoder_gives_the_axis_its_place_and_targets_go_there() {
     let seen = run(
         |axis| axis.homing = homing,
         500,
-        |beat, _, command| {
-            command.setpoint.position.0 += if beat < 200 { 1e-3 } else { 0.0 };
+        |cycle, _, command| {
+            command.setpoint.position.0 += if cycle < 200 { 1e-3 } else { 0.0 };
         },
     );
     let last = seen.last().unwrap();
@@ -67,11 +67,11 @@ fn an_enabled_axis_that_stands_is_homed_where_it_stands_without_a_jerk() {
     let seen = run(
         |axis| axis.homing = homing,
         800,
-        |beat, _, command| {
-            command.setpoint.position.0 += if beat < 100 { 2e-3 } else { 0.0 };
+        |cycle, _, command| {
+            command.setpoint.position.0 += if cycle < 100 { 2e-3 } else { 0.0 };
             // While it moves nobody listens.
-            command.home = beat == 50 || beat == 400;
-            command.setpoint.position.0 += if beat > 600 { 1e-3 } else { 0.0 };
+            command.home = cycle == 50 || cycle == 400;
+            command.setpoint.position.0 += if cycle > 600 { 1e-3 } else { 0.0 };
         },
     );
     let positions = positions(&seen);
@@ -93,9 +93,9 @@ fn a_brake_lets_nothing_move_before_it_is_open_and_holds_before_the_torque_goes(
     let seen = run(
         |axis| axis.brake = Some(BrakeConfiguration { times, output: None }),
         1_000,
-        |beat, _, command| {
+        |cycle, _, command| {
             command.setpoint.position.0 += 1e-3;
-            if beat >= 500 {
+            if cycle >= 500 {
                 command.request = Request::Disable;
             }
         },
@@ -116,9 +116,9 @@ fn a_step_is_stopped_and_stays_stopped_until_somebody_resets_it() {
     let seen = run(
         |_| (),
         1_500,
-        |beat, report, command| {
+        |cycle, report, command| {
             let target = &mut command.setpoint.position.0;
-            match beat {
+            match cycle {
                 ..100 => *target += 2e-3,
                 100 => *target += 1.0,
                 // Whoever asks for it so does not know better.
@@ -155,7 +155,7 @@ fn an_axis_that_lags_is_stopped_by_its_drive() {
     let seen = run(
         |axis| axis.supervision.as_mut().unwrap().following_error = Some(limit),
         1_000,
-        |beat, _, command| command.setpoint.position.0 += if beat > 100 { 5e-3 } else { 0.0 },
+        |cycle, _, command| command.setpoint.position.0 += if cycle > 100 { 5e-3 } else { 0.0 },
     );
     let stopped =
         seen.iter().position(|seen| seen.report.stop == Some(StopReason::FollowingError)).unwrap();
@@ -170,8 +170,8 @@ fn a_mode_other_than_the_axiss_own_is_not_supervised_by_mistake() {
     // Settings say position, the axis is in velocity: a velocity above the limit is what stops it.
     let mut axes = supervised(1);
     axes[0].mode = CyclicMode::Velocity;
-    let script = |beat: u64, _: &AxisReport, command: &mut AxisCommand| {
-        command.setpoint.velocity = RadiansPerSecond(if beat > 50 { 11.0 } else { 0.0 });
+    let script = |cycle: u64, _: &AxisReport, command: &mut AxisCommand| {
+        command.setpoint.velocity = RadiansPerSecond(if cycle > 50 { 11.0 } else { 0.0 });
     };
     let seen = play(support::segment_in(1, CyclicMode::Velocity), &axes, 300, script, look);
     assert_eq!(seen.last().unwrap().report.stop, Some(StopReason::VelocityLimit));

@@ -4,10 +4,10 @@
 use std::thread;
 use std::time::Duration;
 
-use bridge::channel::Kind;
-use bridge::description::Description;
-use bridge::ring;
-use bridge::seam::Builder;
+use ipc::channel::Kind;
+use ipc::description::Description;
+use ipc::ring;
+use ipc::server::Builder;
 use onbeat_runtime::task::Settings;
 use testbed::{CountingAllocator, allocations};
 
@@ -21,10 +21,10 @@ fn run(leaks: bool) -> u64 {
     let before = allocations::calls();
     let folder = std::env::temp_dir().join(format!("onbeat-task-allocations-{}", std::process::id()));
     std::fs::create_dir(&folder).unwrap();
-    let mut seam = Builder::new("tasks", &Description::default());
-    seam.folder(&folder);
-    let mut port = seam.port("numbers", Kind::Message { size: 8, depth: 16 }).unwrap();
-    let (_ends, door) = seam.open().unwrap();
+    let mut ipc = Builder::new("tasks", &Description::default());
+    ipc.folder(&folder);
+    let mut port = ipc.port("numbers", Kind::Message { size: 8, depth: 16 }).unwrap();
+    let (_ends, server) = ipc.open().unwrap();
     let (mut sender, mut receiver) = ring::bounded(4);
     // Room for fewer records than there are jobs: the others are dropped and counted.
     let settings = Settings { records: 100, ..Settings::every("watched", Duration::from_millis(1)) };
@@ -54,7 +54,7 @@ fn run(leaks: bool) -> u64 {
     let live = task.join().unwrap().live;
     assert!(live.jobs > JOBS && live.dropped_records == live.jobs - 100, "{live:?}");
     assert_eq!(std::iter::from_fn(|| records.next_record()).count(), 100);
-    drop(door);
+    drop(server);
     std::fs::remove_dir(&folder).unwrap();
     allocations::calls() - before
 }

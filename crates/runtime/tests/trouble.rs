@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ethercat::cia402::State;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use onbeat_runtime::axis::AxisError;
 use onbeat_runtime::bring_up::{BringUpError, Pump};
 use onbeat_runtime::clock::{Clock, MonotonicClock, VirtualClock};
@@ -21,8 +21,8 @@ use support::{PERIOD, Sway, axes, cycle, main_device, segment};
 const PATIENCE: Duration = Duration::from_secs(10);
 const ORDERLY: CycleConfiguration = CycleConfiguration {
     period: PERIOD,
-    order: FrameOrder::ReplyOfLastBeat,
-    beats: None,
+    order: FrameOrder::ReplyOfLastCycle,
+    cycles: None,
     overrun: OverrunPolicy::Skip,
     loss: None,
 };
@@ -127,7 +127,7 @@ fn a_request_to_stop_brings_the_axes_to_rest_and_the_bus_to_init() {
     }
     stop.stop();
     let ended = running.join().unwrap();
-    assert_eq!((ended.failure, ended.status.stage), (None, Stage::Down));
+    assert_eq!((ended.failure, ended.status.stage), (None, BringUpPhase::Down));
     for axis in &ended.status.axes {
         assert_eq!(axis.state, Some(State::SwitchOnDisabled));
         assert!(axis.feedback.velocity.0.abs() < 0.01, "{axis:?}");
@@ -147,7 +147,7 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
         move || cycle.run(&stop)
     });
     let begin = Instant::now();
-    while observer.status().stage != Stage::Op {
+    while observer.status().stage != BringUpPhase::Op {
         assert!(begin.elapsed() < PATIENCE, "{:?}", observer.status());
         thread::sleep(Duration::from_millis(5));
     }
@@ -155,12 +155,12 @@ fn a_pulled_cable_is_recorded_and_a_stop_still_ends_the_cycle() {
     assert!(control.run(|segment| segment.disconnect(1, 1)).unwrap());
     let mut bad = 0;
     while bad < 20 {
-        assert!(begin.elapsed() < PATIENCE, "{bad} beats with a wrong working counter");
+        assert!(begin.elapsed() < PATIENCE, "{bad} cycles with a wrong working counter");
         bad += std::iter::from_fn(|| observer.next_record()).filter(|it| !it.working_counter_ok).count();
         thread::sleep(Duration::from_millis(5));
     }
     stop.stop();
     let ended = running.join().unwrap();
     assert!(begin.elapsed() < 2 * PATIENCE, "{:?}", begin.elapsed());
-    assert_eq!(ended.status.stage, Stage::Down);
+    assert_eq!(ended.status.stage, BringUpPhase::Down);
 }

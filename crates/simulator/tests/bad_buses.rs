@@ -9,8 +9,8 @@ use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{
-    Configuration, Event, ExpectedIdentity, MainDevice, ProcessDataSource, Replies, Stage, StartupSdo,
-    SubDeviceConfiguration, Sync0,
+    BringUpPhase, Configuration, Event, ExpectedIdentity, MainDevice, ProcessDataSource, Replies,
+    StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use ethercat::register::EscFeatures;
 use ethercat::sii::Identity;
@@ -25,15 +25,15 @@ use rig::{DRIVE, Rig, described, drive, drives, to_op};
 /// Brings the bus up as far as possible, and returns the error.
 fn failure_of(configuration: Configuration, devices: Vec<SubDevice>) -> String {
     let mut rig = Rig::new(configuration, devices);
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     for _ in 0..12_000 {
-        if rig.main_device.stage() == Stage::Down || rig.failure().is_some() {
+        if rig.main_device.stage() == BringUpPhase::Down || rig.failure().is_some() {
             break;
         }
-        rig.beat();
+        rig.cycle();
     }
-    rig.pump_to(Stage::Down);
-    assert_eq!(rig.main_device.stage(), Stage::Down, "{:?}", rig.events);
+    rig.pump_to(BringUpPhase::Down);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Down, "{:?}", rig.events);
     for (position, sub_device) in rig.segment.sub_devices().iter().enumerate() {
         let found = sub_device.al_status().al_state();
         assert_eq!(found, Some(AlState::Init), "SubDevice {position} at the end");
@@ -90,7 +90,7 @@ fn unmark(rig: &mut Rig) {
 fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_asked_for() {
     let mut rig = Rig::new(to_op(), drives(3));
     unmark(&mut rig);
-    rig.pump_to(Stage::Down);
+    rig.pump_to(BringUpPhase::Down);
     let sentence = rig.failure().expect("it fails").to_string();
     let (start, end) = (
         " frames came back that SubDevices have processed, but from our own source address ",
@@ -102,7 +102,7 @@ fn a_segment_that_leaves_the_source_address_alone_is_told_and_taken_where_it_is_
     unmark(&mut rig);
     rig.run_up();
     for _ in 0..100 {
-        assert!(rig.beat().all_fresh);
+        assert!(rig.cycle().all_fresh);
     }
 }
 
@@ -115,7 +115,7 @@ fn a_reflection_is_no_answer() {
             MainDevice::new(Configuration { replies, ..to_op() }).expect("a configuration");
         let (mut now, mut buffer) = (Instant::from_nanos(1), [0; MAXIMUM_FRAME_LENGTH]);
         let start = now;
-        while main_device.stage() != Stage::Down && now - start < Duration::from_secs(10) {
+        while main_device.stage() != BringUpPhase::Down && now - start < Duration::from_secs(10) {
             while let Some(length) = main_device.poll_transmit(now, &mut buffer) {
                 main_device.handle_frame(now, &buffer[..length]);
             }
@@ -292,13 +292,13 @@ fn a_subdevice_that_never_gets_to_a_state() {
     let mut rig =
         Rig::new(Configuration { state_timeout: Duration::from_secs(1), ..described(arm()) }, devices);
     rig.segment.sub_device_mut(1).expect("three").set_application_runs(false);
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     assert_eq!(
         rig.failure().expect("it fails").to_string(),
         "SubDevice 1 \"shoulder\" does not reach PreOp within 1s: it stays in Init without saying why; restart it"
     );
-    rig.pump_to(Stage::Down);
-    assert_eq!(rig.main_device.stage(), Stage::Down);
+    rig.pump_to(BringUpPhase::Down);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Down);
 }
 
 #[test]

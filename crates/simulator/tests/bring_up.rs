@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{
-    Configuration, ConfigurationError, ExpectedIdentity, MainDevice, ProcessDataSource, Stage,
+    BringUpPhase, Configuration, ConfigurationError, ExpectedIdentity, MainDevice, ProcessDataSource,
     SubDeviceConfiguration, Sync0,
 };
 use ethercat::pdo::Pdo;
@@ -43,7 +43,7 @@ fn six_drives_reach_op_with_their_own_mapping_and_sync0() {
     rig.run_up();
     assert_eq!(rig.main_device.process_image_bytes(), (72, 72));
     for _ in 0..100 {
-        let report = rig.beat();
+        let report = rig.cycle();
         assert!(
             report.all_fresh,
             "{report:?} {:?}",
@@ -87,8 +87,8 @@ fn a_pdo_without_a_syncmanager_lies_on_the_first_of_its_direction() {
     let record = rig.segment.sub_device_mut(0).unwrap().servo_mut().unwrap().record();
     rig.main_device.set(target, -123_456);
     rig.main_device.set(torque, 77);
-    rig.beat();
-    rig.beat();
+    rig.cycle();
+    rig.cycle();
     let taken = record.last().unwrap();
     assert_eq!((taken.target_position, taken.target_torque), (-123_456, 77));
 }
@@ -96,13 +96,13 @@ fn a_pdo_without_a_syncmanager_lies_on_the_first_of_its_direction() {
 #[test]
 fn the_period_is_set_in_pre_op_and_not_later() {
     let mut rig = Rig::new(to_op(), drives(3));
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     let too_short = Duration::from_micros(49);
     assert_eq!(rig.main_device.set_period(too_short), Err(ConfigurationError::Period { found: too_short }));
     assert_eq!(rig.main_device.set_period(2 * PERIOD), Ok(()));
     assert_eq!(rig.main_device.configuration().period, 2 * PERIOD);
     rig.run_up();
-    assert!(rig.beat().all_fresh);
+    assert!(rig.cycle().all_fresh);
     assert_eq!(rig.main_device.set_period(PERIOD), Err(ConfigurationError::Running));
     assert_eq!(rig.main_device.configuration().period, 2 * PERIOD);
 }
@@ -113,20 +113,22 @@ fn the_bus_goes_back_to_init() {
     let mut rig = Rig::new(described(six()), drives(6));
     rig.run_up();
     rig.main_device.request_state(AlState::Init);
-    rig.pump_to(Stage::Down);
+    rig.pump_to(BringUpPhase::Down);
     assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Init)));
 }
 
 #[test]
 fn the_target_can_be_raised_step_by_step() {
     let mut rig = Rig::new(Configuration { target: AlState::PreOp, ..described(six()) }, drives(6));
-    rig.pump_to(Stage::PreOp);
-    for (target, stage) in
-        [(AlState::PreOp, Stage::PreOp), (AlState::SafeOp, Stage::SafeOp), (AlState::Op, Stage::Op)]
-    {
+    rig.pump_to(BringUpPhase::PreOp);
+    for (target, stage) in [
+        (AlState::PreOp, BringUpPhase::PreOp),
+        (AlState::SafeOp, BringUpPhase::SafeOp),
+        (AlState::Op, BringUpPhase::Op),
+    ] {
         rig.main_device.request_state(target);
         for _ in 0..200 {
-            rig.beat();
+            rig.cycle();
         }
         assert_eq!(rig.main_device.stage(), stage, "{:?}", rig.events);
         assert!(states(&rig).iter().all(|&state| state == Some(target)), "{:?}", states(&rig));
@@ -139,27 +141,27 @@ fn a_bus_left_in_any_state_comes_up_again() {
     for target in [AlState::PreOp, AlState::SafeOp, AlState::Op] {
         for silence in [0, 50, 500].map(Duration::from_millis) {
             let mut rig = Rig::new(Configuration { target, ..described(six()) }, drives(6));
-            rig.pump_to(Stage::PreOp);
+            rig.pump_to(BringUpPhase::PreOp);
             for _ in 0..200 {
-                rig.beat();
+                rig.cycle();
             }
             rig.pass_to(rig.now + silence, false);
             rig.main_device = MainDevice::new(described(six())).expect("as before");
             rig.run_up();
-            assert!(rig.beat().all_fresh);
+            assert!(rig.cycle().all_fresh);
         }
     }
 }
 
 #[test]
-fn the_bus_goes_down_in_the_middle_of_a_beat() {
+fn the_bus_goes_down_in_the_middle_of_a_cycle() {
     let mut rig = Rig::new(described(six()), drives(6));
     rig.run_up();
-    rig.main_device.begin_beat(rig.now);
+    rig.main_device.begin_cycle(rig.now);
     rig.transmit();
     assert_eq!(rig.main_device.awaiting(), 1);
     rig.main_device.request_state(AlState::Init);
-    rig.pump_to(Stage::Down);
+    rig.pump_to(BringUpPhase::Down);
     assert!(states(&rig).iter().all(|&state| state == Some(AlState::Init)));
     assert!(rig.failure().is_none());
 }
@@ -170,7 +172,7 @@ fn a_cable_pulled_during_bring_up_ends_it_with_a_sentence() {
     let whole = {
         let mut rig = Rig::new(described(six()), drives(6));
         let start = rig.now;
-        rig.pump_to(Stage::PreOp);
+        rig.pump_to(BringUpPhase::PreOp);
         rig.now.since(start)
     };
     for part in 1..10 {
@@ -181,8 +183,13 @@ fn a_cable_pulled_during_bring_up_ends_it_with_a_sentence() {
                 rig.pump(Duration::ZERO);
             }
             assert!(rig.segment.disconnect(position, 0));
-            rig.pump_to(Stage::Down);
-            assert_eq!(rig.main_device.stage(), Stage::Down, "after {part} tenths: {:?}", rig.events);
+            rig.pump_to(BringUpPhase::Down);
+            assert_eq!(
+                rig.main_device.stage(),
+                BringUpPhase::Down,
+                "after {part} tenths: {:?}",
+                rig.events
+            );
             let sentence = rig.failure().expect("it fails").to_string();
             assert!(sentence.contains("check"), "after {part} tenths: {sentence}");
             let reachable = if position == 0 { 0 } else { 3 };
@@ -202,8 +209,8 @@ fn bring_up_hardly_grows_with_the_number_of_subdevices() {
     let time = |count| {
         let mut rig = Rig::new(to_op(), drives(count));
         let start = rig.now;
-        rig.pump_to(Stage::PreOp);
-        assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.failure());
+        rig.pump_to(BringUpPhase::PreOp);
+        assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.failure());
         rig.now.since(start)
     };
     let (one, many) = (time(1), time(59));

@@ -5,7 +5,7 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::main_device::{
-    BusError, Configuration, ProcessDataSource, Stage, SubDeviceConfiguration, SubDeviceError,
+    BringUpPhase, BusError, Configuration, ProcessDataSource, SubDeviceConfiguration, SubDeviceError,
 };
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use onbeat_simulator::SubDevice;
@@ -46,7 +46,7 @@ fn pdos_known_to_coe_alone_are_read_and_carry_process_data_in_op() {
     );
     assert!(read.output_bytes() > 0);
     for _ in 0..100 {
-        assert!(rig.beat().all_fresh);
+        assert!(rig.cycle().all_fresh);
     }
     let statusword = rig.main_device.sub_devices()[1].mapping.input(0x6041, 0).expect("it is mapped");
     let inputs = rig.main_device.inputs(1);
@@ -57,7 +57,7 @@ fn pdos_known_to_coe_alone_are_read_and_carry_process_data_in_op() {
 #[test]
 fn tools_see_them_in_pre_op() {
     let mut rig = Rig::new(Configuration::default(), vec![undeclared()]);
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     let expected = default_mapping();
     let found = &rig.main_device.sub_devices()[0].mapping;
     assert_eq!((found.output_bits(), found.input_bits()), (expected.output_bits(), expected.input_bits()));
@@ -68,7 +68,7 @@ fn a_mailbox_that_does_not_tell_them_keeps_no_tool_out_and_nobody_in_op() {
     let mute = |configuration| {
         let mut rig = Rig::new(configuration, vec![drive(0), undeclared()]);
         rig.segment.sub_device_mut(1).expect("two").set_mailbox_runs(false);
-        rig.pump_to(Stage::PreOp);
+        rig.pump_to(BringUpPhase::PreOp);
         rig
     };
     let rig = mute(Configuration::default());
@@ -89,7 +89,7 @@ fn refused(mapping: PdoMapping) -> Option<BusError> {
     let configuration = SubDeviceConfiguration { process_data, ..SubDeviceConfiguration::default() };
     let mut rig = Rig::new(described(vec![configuration]), vec![drive(0)]);
     let start = rig.now;
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     assert!(rig.now.since(start) < Duration::from_secs(5));
     rig.failure().cloned()
 }

@@ -6,7 +6,7 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{Configuration, ExpectedIdentity, Stage, SubDeviceConfiguration};
+use ethercat::main_device::{BringUpPhase, Configuration, ExpectedIdentity, SubDeviceConfiguration};
 use ethercat::register::sii_interface;
 use ethercat::sii::{Category, category_type, crc8};
 use ethercat::time::Instant;
@@ -62,8 +62,8 @@ fn look_at(devices: Vec<SubDevice>, prepare: impl FnOnce(&mut Rig)) -> (String, 
     let mut rig = Rig::new(Configuration::default(), devices);
     prepare(&mut rig);
     let start = rig.now;
-    rig.pump_to(Stage::PreOp);
-    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
     let took = rig.now - start;
     let states: Vec<_> = rig.segment.sub_devices().iter().map(|it| it.al_status().al_state()).collect();
     assert_eq!(states, [AlState::PreOp, AlState::Init, AlState::PreOp].map(Some));
@@ -160,7 +160,7 @@ fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
     };
     let mut described_all = vec![drive("base"), drive("shoulder"), drive("elbow")];
     let mut rig = Rig::new(described(described_all.clone()), among_others(&[0xFF; 2048]));
-    rig.pump_to(Stage::Down);
+    rig.pump_to(BringUpPhase::Down);
     let sentence = rig.failure().expect("it needs its identity").to_string();
     assert!(sentence.starts_with("SubDevice 1 \"shoulder\": SII checksum 0xff at byte 14"), "{sentence}");
 
@@ -169,12 +169,12 @@ fn a_run_is_refused_where_it_needs_what_the_sii_says_and_only_there() {
         let mut rig = Rig::new(configuration, among_others(&[0xFF; 2048]));
         rig.run_up();
         for _ in 0..200 {
-            rig.beat();
+            rig.cycle();
         }
-        assert_eq!(rig.main_device.stage(), Stage::Op, "{:?}", rig.events);
+        assert_eq!(rig.main_device.stage(), BringUpPhase::Op, "{:?}", rig.events);
         assert!(rig.main_device.inputs_fresh(0) && rig.main_device.inputs_fresh(2));
         rig.main_device.request_state(AlState::Init);
-        rig.pump_to(Stage::Down);
+        rig.pump_to(BringUpPhase::Down);
     }
 }
 
@@ -194,7 +194,7 @@ fn a_second_category_behind_a_good_one_does_no_harm() {
     let emitted = image.emit();
     assert_eq!(emitted[14], crc8(&emitted[..14]));
     let mut rig = Rig::new(Configuration::default(), among_others(&emitted));
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     let found = &rig.main_device.sub_devices()[1];
     assert_eq!(found.sii_problem, None);
     assert_eq!((found.name.as_str(), &found.mapping), ("drive", &default_mapping()));

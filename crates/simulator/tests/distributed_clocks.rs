@@ -15,7 +15,7 @@ use ethercat::register::{self, dc};
 use ethercat::time::Instant;
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::application::{Application, NoApplication, ProcessDataLengths, Sync0Event};
-use onbeat_simulator::segment::Attachment;
+use onbeat_simulator::segment::Client;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 const FORWARDING: u32 = 310;
@@ -29,8 +29,8 @@ fn device(initial_time: u64, drift_ppm: f64, application: Box<dyn Application>) 
     SubDevice::new(description, sii(0, 0), application)
 }
 
-fn attachment(parent: usize, port: usize, delay: u64) -> Attachment {
-    Attachment::new(parent, port).with_delay(Duration::from_nanos(delay))
+fn attachment(parent: usize, port: usize, delay: u64) -> Client {
+    Client::new(parent, port).with_delay(Duration::from_nanos(delay))
 }
 
 impl Bus {
@@ -126,10 +126,10 @@ fn clocks_that_drift_apart_by_200_ppm_agree_within_tens_of_nanoseconds() {
     let mut bus = Bus::line(devices.collect());
     set_up_clocks(&mut bus, 5);
     let mut worst = 0;
-    for beat in 0..3_000 {
+    for cycle in 0..3_000 {
         bus.distribute();
         bus.now = bus.now + Duration::from_millis(1);
-        if beat >= 1_000 {
+        if cycle >= 1_000 {
             let times: Vec<_> =
                 bus.segment.sub_devices().iter().map(|device| device.system_time(bus.now)).collect();
             let spread = times.iter().max().unwrap() - times.iter().min().unwrap();
@@ -195,12 +195,12 @@ fn sync0_comes_at_the_same_time_in_all_sub_devices() {
         bus.request(position, SafeOp);
     }
     set_up_clocks(&mut bus, 3);
-    let beat = |bus: &mut Bus| {
+    let info = |bus: &mut Bus| {
         bus.distribute();
         bus.now = bus.now + Duration::from_millis(1);
         bus.segment.advance(bus.now);
     };
-    (0..1_000).for_each(|_| beat(&mut bus));
+    (0..1_000).for_each(|_| info(&mut bus));
     let cycle = 2_000_000_u64;
     let start = (bus.quad_word(0, dc::SYSTEM_TIME) / cycle + 10) * cycle + 300_000;
     for position in 0..3 {
@@ -208,7 +208,7 @@ fn sync0_comes_at_the_same_time_in_all_sub_devices() {
         bus.write(position, dc::START_TIME, &start.to_le_bytes());
         bus.write(position, dc::ACTIVATION, &[dc::ACTIVATE_SYNC0]);
     }
-    (0..200).for_each(|_| beat(&mut bus));
+    (0..200).for_each(|_| info(&mut bus));
     let records: Vec<_> = records.iter().map(|record| record.lock().unwrap().clone()).collect();
     assert!(records[0].len() > 80);
     for record in &records {

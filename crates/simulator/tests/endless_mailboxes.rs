@@ -6,7 +6,7 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::main_device::{
-    Configuration, Event, MailboxError, MailboxRequest, MailboxService, Stage, StartupSdo,
+    BringUpPhase, Configuration, Event, MailboxError, MailboxRequest, MailboxService, StartupSdo,
     SubDeviceConfiguration,
 };
 use ethercat::pdo::PdoMapping;
@@ -153,8 +153,8 @@ fn carry(
     let described = SubDeviceConfiguration::default();
     let mut rig =
         Rig::new(Configuration { sub_devices: Some(vec![described]), ..configuration() }, vec![device]);
-    rig.pump_to(Stage::PreOp);
-    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
     let start = rig.now;
     rig.main_device.submit(MailboxRequest { position: 0, service, data }).expect("there is room");
     while rig.now.since(start) < Duration::from_secs(60) {
@@ -231,7 +231,7 @@ fn a_start_up_value_that_is_never_taken_whole_ends_the_bring_up() {
         vec![endless(Duration::from_millis(290), 0)],
     );
     let start = rig.now;
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     let sentence = rig.failure().map(ToString::to_string).unwrap_or_default();
     assert!(sentence.contains("SDO 0x2000:00: not over after"), "{sentence}");
     assert!(rig.now.since(start) < Duration::from_secs(5));

@@ -6,7 +6,7 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::{Event, MainDevice, ProcessDataSource, Stage, SubDeviceConfiguration};
+use ethercat::main_device::{BringUpPhase, Event, MainDevice, ProcessDataSource, SubDeviceConfiguration};
 use ethercat::time::Instant;
 use onbeat_simulator::application::servo::default_mapping;
 
@@ -15,7 +15,7 @@ use rig::wire::{Expected, Faults, Wire};
 use rig::{PERIOD, Replies, Rig, described, drives, to_op};
 
 /// Ten seconds.
-const BEATS: usize = 10_000;
+const CYCLES: usize = 10_000;
 
 /// Three drives mapped by SDO, and three SubDevices with stamps, in two frames together.
 fn small_and_large() -> Rig {
@@ -47,7 +47,7 @@ impl Watched {
     fn see(&mut self, inputs: &[u8], sent: Instant, received: Instant) {
         let stamp = stamp_of(inputs).expect("all of one step");
         assert!(stamp > self.newest, "{stamp:?} again or older than {:?}", self.newest);
-        assert!(stamp + STEP > sent && stamp <= received, "{stamp:?} is not of the beat sent at {sent:?}");
+        assert!(stamp + STEP > sent && stamp <= received, "{stamp:?} is not of the cycle sent at {sent:?}");
         *self = Self { newest: stamp, fresh: self.fresh + 1 };
     }
 }
@@ -55,20 +55,20 @@ impl Watched {
 /// Brings the bus up and runs it on a wire with `faults`; all faults must be counted, and nothing stale be
 /// fresh. Returns the watched SubDevices, the number of complete cycles, and the number of cycles with a
 /// loss.
-fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 6], usize, usize) {
+fn endure(rig: &mut Rig, cycles: usize, seed: u64, faults: Faults) -> ([Watched; 6], usize, usize) {
     rig.wire = Wire::new(seed);
     rig.wire.faults = faults;
-    rig.pump_to(Stage::PreOp);
-    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
-    rig.beat_to(Stage::Op, 3000);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
+    rig.cycle_to(BringUpPhase::Op, 3000);
 
     let is_cut = rig.main_device.inputs(4).len() > 1376;
     let mut watched = [Watched::default(); 6];
     let (mut whole, mut with_loss) = (0, 0);
-    for _ in 0..beats {
+    for _ in 0..cycles {
         let (sent, report) = match rig.replies {
-            Replies::SameBeat => (rig.now, rig.beat()),
-            Replies::NextBeat => {
+            Replies::SameCycle => (rig.now, rig.cycle()),
+            Replies::NextCycle => {
                 let sent = Instant::from_nanos((rig.now - Instant::EPOCH - PERIOD).as_nanos() as u64);
                 let report = rig.take_replies();
                 (sent, report)
@@ -79,8 +79,8 @@ fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 
                 watched.see(rig.main_device.inputs(position), sent, sent + PERIOD);
             }
         }
-        if rig.replies == Replies::NextBeat {
-            rig.send_beat();
+        if rig.replies == Replies::NextCycle {
+            rig.send_cycle();
         }
         // No SubDevice is missing: a lost frame is no short working counter. (The rest of a buffer that was
         // not opened is one.)
@@ -88,7 +88,7 @@ fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 
         whole += usize::from(report.all_fresh);
         with_loss += usize::from(report.frames_lost > 0);
     }
-    assert_eq!(rig.main_device.stage(), Stage::Op, "{:?}", rig.events);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Op, "{:?}", rig.events);
     assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
     let unrest = |event: &Event| matches!(event, Event::Failed(_) | Event::StateChanged { .. });
     assert!(!rig.events.iter().any(unrest), "{:?}", rig.events);
@@ -98,8 +98,8 @@ fn endure(rig: &mut Rig, beats: usize, seed: u64, faults: Faults) -> ([Watched; 
 
 /// Receives the last frames; then both sides have the same counts.
 fn check_counters(rig: &mut Rig) {
-    rig.main_device.end_beat(rig.now);
-    rig.beats += 1;
+    rig.main_device.end_cycle(rig.now);
+    rig.cycles += 1;
     rig.wire.faults = Faults::default();
     while !rig.is_quiet() {
         rig.receive();
@@ -119,34 +119,34 @@ fn check_counters(rig: &mut Rig) {
 }
 
 /// A frame lost or late costs its cycle, and nothing else.
-fn costs_its_beat_only(seed: u64, replies: Replies, faults: Faults) {
+fn costs_its_cycle_only(seed: u64, replies: Replies, faults: Faults) {
     let mut rig = small_and_large();
     rig.replies = replies;
-    let (watched, whole, with_loss) = endure(&mut rig, BEATS, seed, faults);
-    println!("{whole} beats whole, {with_loss} with a loss, {watched:?}");
-    assert_eq!(whole + with_loss, BEATS);
-    assert!(watched[3..].iter().all(|it| it.fresh >= whole && it.fresh <= BEATS));
+    let (watched, whole, with_loss) = endure(&mut rig, CYCLES, seed, faults);
+    println!("{whole} cycles whole, {with_loss} with a loss, {watched:?}");
+    assert_eq!(whole + with_loss, CYCLES);
+    assert!(watched[3..].iter().all(|it| it.fresh >= whole && it.fresh <= CYCLES));
 }
 
 #[test]
 fn one_percent_of_requests_and_replies_lost() {
-    costs_its_beat_only(1, Replies::SameBeat, Faults { lost: 0.01, ..Faults::default() });
+    costs_its_cycle_only(1, Replies::SameCycle, Faults { lost: 0.01, ..Faults::default() });
 }
 
 #[test]
-fn two_percent_five_beats_late() {
+fn two_percent_five_cycles_late() {
     let delay = Duration::from_millis(5);
-    costs_its_beat_only(2, Replies::SameBeat, Faults { delayed: 0.02, delay, ..Faults::default() });
+    costs_its_cycle_only(2, Replies::SameCycle, Faults { delayed: 0.02, delay, ..Faults::default() });
 }
 
 #[test]
 fn five_percent_doubled() {
-    costs_its_beat_only(3, Replies::SameBeat, Faults { doubled: 0.05, ..Faults::default() });
+    costs_its_cycle_only(3, Replies::SameCycle, Faults { doubled: 0.05, ..Faults::default() });
 }
 
 #[test]
 fn five_percent_overtaken() {
-    costs_its_beat_only(4, Replies::SameBeat, Faults { overtaken: 0.05, ..Faults::default() });
+    costs_its_cycle_only(4, Replies::SameCycle, Faults { overtaken: 0.05, ..Faults::default() });
 }
 
 fn everything() -> Faults {
@@ -157,14 +157,14 @@ fn everything() -> Faults {
 #[test]
 fn everything_at_once() {
     for seed in 10..12 {
-        costs_its_beat_only(seed, Replies::SameBeat, everything());
+        costs_its_cycle_only(seed, Replies::SameCycle, everything());
     }
 }
 
 // feature(main-device): loss, delay, duplicates, reordering: counted, no stale input taken as fresh
 #[test]
-fn everything_at_once_with_replies_taken_a_beat_later() {
-    costs_its_beat_only(20, Replies::NextBeat, everything());
+fn everything_at_once_with_replies_taken_a_cycle_later() {
+    costs_its_cycle_only(20, Replies::NextCycle, everything());
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn inputs_cut_over_two_datagrams_are_never_those_of_a_buffer_left_open() {
     for (seed, faults) in (30..).zip(each) {
         let mut rig = one_with_cut_inputs();
         let (watched, whole, with_loss) = endure(&mut rig, 2_000, seed, faults);
-        println!("{faults:?}: {whole} beats whole, {with_loss} with a loss, {watched:?}");
+        println!("{faults:?}: {whole} cycles whole, {with_loss} with a loss, {watched:?}");
         assert!(watched[4].fresh > 500);
     }
 }
@@ -191,12 +191,12 @@ fn bring_up_on_a_bad_wire_ends_in_op_whatever_the_seed() {
         let mut rig = small_and_large();
         rig.wire = Wire::new(seed);
         rig.wire.faults = everything();
-        rig.pump_to(Stage::PreOp);
-        assert_eq!(rig.main_device.stage(), Stage::PreOp, "seed {seed}: {:?}", rig.events);
-        rig.beat_to(Stage::Op, 3000);
+        rig.pump_to(BringUpPhase::PreOp);
+        assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "seed {seed}: {:?}", rig.events);
+        rig.cycle_to(BringUpPhase::Op, 3000);
         rig.main_device.request_state(AlState::Init);
-        rig.pump_to(Stage::Down);
-        assert_eq!(rig.main_device.stage(), Stage::Down, "seed {seed}");
+        rig.pump_to(BringUpPhase::Down);
+        assert_eq!(rig.main_device.stage(), BringUpPhase::Down, "seed {seed}");
         let state = |it: &onbeat_simulator::SubDevice| it.al_status().al_state();
         assert!(rig.segment.sub_devices().iter().all(|it| state(it) == Some(AlState::Init)), "seed {seed}");
     }
@@ -210,15 +210,16 @@ fn changed_bytes_bring_neither_end_to_a_halt() {
         let mut rig = small_and_large();
         rig.wire = Wire::new(seed);
         rig.wire.faults = Faults { corrupted: 0.1, ..Faults::default() };
-        rig.pump_to(Stage::PreOp);
+        rig.pump_to(BringUpPhase::PreOp);
         for _ in 0..20_000 {
-            rig.beat();
-            if rig.failure().is_some() || rig.main_device.stage() == Stage::Op && rig.beats > 1_000 {
+            rig.cycle();
+            if rig.failure().is_some() || rig.main_device.stage() == BringUpPhase::Op && rig.cycles > 1_000
+            {
                 break;
             }
         }
         let failed = rig.failure().is_some();
-        assert!(failed || rig.main_device.stage() == Stage::Op, "seed {seed}: {:?}", rig.events);
+        assert!(failed || rig.main_device.stage() == BringUpPhase::Op, "seed {seed}: {:?}", rig.events);
         outcomes[usize::from(failed)] += 1;
         // With intact frames again it comes up, whatever was written before.
         rig.wire.faults = Faults::default();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{
-    BusError, Configuration, Stage, SubDeviceConfiguration, SubDeviceError, Sync0,
+    BringUpPhase, BusError, Configuration, SubDeviceConfiguration, SubDeviceError, Sync0,
 };
 use ethercat::register::{self, dc};
 use ethercat::wire::{Command, frame};
@@ -29,13 +29,13 @@ fn change(mut change: impl FnMut(Command, u16, &mut [u8]) -> bool + 'static) -> 
     }))
 }
 
-/// Why it is given up, with beats from PreOp on.
+/// Why it is given up, with cycles from PreOp on.
 fn failure(mut rig: Rig) -> BusError {
     let since = rig.now;
     while rig.failure().is_none() {
-        let in_pre_op = rig.main_device.stage() >= Stage::PreOp;
+        let in_pre_op = rig.main_device.stage() >= BringUpPhase::PreOp;
         if in_pre_op {
-            _ = rig.beat()
+            _ = rig.cycle()
         } else {
             rig.pump(Duration::ZERO)
         }
@@ -101,7 +101,7 @@ fn with_pulses() -> Configuration {
 #[test]
 fn pulses_that_cannot_be_started() {
     let mut rig = Rig::new(with_pulses(), drives(1));
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     rig.tamper = change(|_, register, datagram| {
         register != dc::CYCLIC_UNIT_CONTROL || datagram[1] != dc::ACTIVATE_SYNC0
     });
@@ -115,7 +115,7 @@ fn pulses_that_cannot_be_started() {
 #[test]
 fn pulses_that_wait_for_the_time_of_the_reference_clock() {
     let mut rig = Rig::new(with_pulses(), drives(1));
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     rig.tamper = change(|command, _, datagram| {
         if command == Command::Frmw {
             datagram.fill(0);
@@ -130,7 +130,7 @@ fn pulses_that_wait_for_the_time_of_the_reference_clock() {
 #[test]
 fn a_state_that_is_never_reached() {
     let mut rig = Rig::new(to_op(), drives(2));
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     rig.tamper = Some(Box::new(|bytes| {
         for place in frame::places(bytes).collect::<Vec<_>>() {
             if (place.header.command, place.header.ado()) == (Command::Fprd, register::AL_STATUS) {

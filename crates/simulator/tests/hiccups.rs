@@ -6,18 +6,18 @@ mod rig;
 use std::time::Duration;
 
 use ethercat::al::AlState;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 
 use rig::wire::Faults;
 use rig::{Rig, drives, to_op};
 
 /// Drops all frames sent within this time.
-fn silence(rig: &mut Rig, time: Duration, beats: bool) {
+fn silence(rig: &mut Rig, time: Duration, cycles: bool) {
     let end = rig.now + time;
     rig.wire.faults = Faults { lost: 1.0, ..Faults::default() };
     while rig.now < end {
-        if beats {
-            rig.beat();
+        if cycles {
+            rig.cycle();
         } else {
             rig.pump(Duration::from_millis(1));
         }
@@ -34,7 +34,7 @@ fn nine_hundred_milliseconds_of_silence_are_borne_before_the_first_answer() {
 
 #[test]
 fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_pre_op() {
-    for stage in [Stage::Clocks, Stage::Configuration] {
+    for stage in [BringUpPhase::Clocks, BringUpPhase::Configuration] {
         let mut rig = Rig::new(to_op(), drives(3));
         rig.pump_to(stage);
         silence(&mut rig, Duration::from_millis(1200), false);
@@ -45,13 +45,13 @@ fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_pre_op() {
 
 #[test]
 fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_op() {
-    for stage in [Stage::ToSafeOp, Stage::SafeOp] {
+    for stage in [BringUpPhase::ToSafeOp, BringUpPhase::SafeOp] {
         let mut rig = Rig::new(to_op(), drives(3));
-        rig.pump_to(Stage::PreOp);
-        rig.beat_to(stage, 2000);
+        rig.pump_to(BringUpPhase::PreOp);
+        rig.cycle_to(stage, 2000);
         silence(&mut rig, Duration::from_millis(1200), true);
         assert_eq!(rig.failure(), None, "{stage:?}");
-        rig.beat_to(Stage::Op, 2000);
+        rig.cycle_to(BringUpPhase::Op, 2000);
     }
 }
 
@@ -59,10 +59,10 @@ fn twelve_hundred_milliseconds_of_silence_are_borne_on_the_way_to_op() {
 #[test]
 fn outputs_that_stay_away_while_op_is_asked_for_only_delay_it() {
     let mut rig = Rig::new(to_op(), drives(3));
-    rig.pump_to(Stage::PreOp);
-    rig.beat_to(Stage::ToOp, 2000);
+    rig.pump_to(BringUpPhase::PreOp);
+    rig.cycle_to(BringUpPhase::ToOp, 2000);
     silence(&mut rig, Duration::from_millis(300), true);
-    rig.beat_to(Stage::Op, 2000);
+    rig.cycle_to(BringUpPhase::Op, 2000);
     assert_eq!(rig.failure(), None);
     assert!(rig.segment.sub_devices().iter().all(|it| it.al_status().al_state() == Some(AlState::Op)));
 }
@@ -70,11 +70,11 @@ fn outputs_that_stay_away_while_op_is_asked_for_only_delay_it() {
 /// Error of the transition to SafeOp on a wire with these faults.
 fn failure_with(faults: Faults) -> String {
     let mut rig = Rig::new(to_op(), drives(3));
-    rig.pump_to(Stage::PreOp);
-    rig.beat_to(Stage::ToSafeOp, 10);
+    rig.pump_to(BringUpPhase::PreOp);
+    rig.cycle_to(BringUpPhase::ToSafeOp, 10);
     rig.wire.faults = faults;
     for _ in 0..5000 {
-        rig.beat();
+        rig.cycle();
         if let Some(failure) = rig.failure() {
             return failure.to_string();
         }

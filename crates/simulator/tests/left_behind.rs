@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bus::Bus;
 use ethercat::al::{AlControl, AlState};
-use ethercat::main_device::{Configuration, Stage};
+use ethercat::main_device::{BringUpPhase, Configuration};
 use ethercat::register::{self, SyncManager};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::Segment;
-use onbeat_simulator::segment::Attachment;
+use onbeat_simulator::segment::Client;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
@@ -22,13 +22,8 @@ const COUNT: u32 = 6;
 
 /// 0 -3- 1 -1- 2, -1- 3 -1- 4, -2- 5.
 fn tree() -> Segment {
-    let attachments = [
-        Attachment::new(0, 3),
-        Attachment::new(1, 1),
-        Attachment::new(0, 1),
-        Attachment::new(3, 1),
-        Attachment::new(0, 2),
-    ];
+    let attachments =
+        [Client::new(0, 3), Client::new(1, 1), Client::new(0, 1), Client::new(3, 1), Client::new(0, 2)];
     Segment::with_topology(drives(COUNT), &attachments).expect("a tree")
 }
 
@@ -46,8 +41,8 @@ fn all_are_found(segment: Segment) {
     let mut rig = Rig::on(Configuration::default(), segment);
     // The segment's time does not go back.
     rig.now = Bus::new(Segment::new(Vec::new())).now + Duration::from_secs(1);
-    rig.pump_to(Stage::PreOp);
-    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
     assert_eq!(rig.main_device.sub_devices().len(), COUNT as usize);
 }
 
@@ -82,7 +77,7 @@ fn events_that_another_one_asked_for_are_not_ours() {
     bus.write(1, register::ECAT_EVENT_MASK, &[0xFF, 0xFF]);
     let mut rig = Rig::on(Configuration::default(), bus.segment);
     rig.now = bus.now + Duration::from_secs(1);
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     for device in rig.segment.sub_devices() {
         let mut mask = [0xFF; 2];
         device.peek(register::ECAT_EVENT_MASK, &mut mask);
@@ -116,11 +111,11 @@ fn killed_in_bring_up_and_started_again() {
     for step in 0..60_u64 {
         let mut rig = Rig::new(to_op(), drives(4));
         let end = rig.now + Duration::from_micros(step * 1_237 + 100);
-        while rig.now < end && rig.main_device.stage() != Stage::PreOp {
+        while rig.now < end && rig.main_device.stage() != BringUpPhase::PreOp {
             rig.pump(Duration::from_micros(50));
         }
         while rig.now < end {
-            rig.beat();
+            rig.cycle();
         }
         let mut next = Rig::on(to_op(), rig.segment);
         next.now = rig.now + Duration::from_micros(step * 7 % 300);

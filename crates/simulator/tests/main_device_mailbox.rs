@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{
-    Configuration, Event, MailboxError, MailboxOutcome, MailboxRequest, MailboxService, Stage, StartupSdo,
-    SubDeviceConfiguration,
+    BringUpPhase, Configuration, Event, MailboxError, MailboxOutcome, MailboxRequest, MailboxService,
+    StartupSdo, SubDeviceConfiguration,
 };
 use ethercat::sdo_abort::AbortCode;
 use ethercat::wire::coe::{EntryDescription, ListType, ObjectCode, ObjectDescription, ValueInfo};
@@ -27,8 +27,8 @@ fn devices() -> Vec<SubDevice> {
 
 fn pre_op() -> Rig {
     let mut rig = Rig::new(Configuration::default(), devices());
-    rig.pump_to(Stage::PreOp);
-    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
     rig
 }
 
@@ -59,12 +59,12 @@ fn carry(rig: &mut Rig, position: u16, service: MailboxService, data: Vec<u8>) -
         if let Some(outcome) = take_outcome(rig) {
             return outcome;
         }
-        if rig.main_device.stage() == Stage::Op {
+        if rig.main_device.stage() == BringUpPhase::Op {
             let before = rig.main_device.reception().sent;
-            let report = rig.beat();
+            let report = rig.cycle();
             assert!(report.all_fresh, "{report:?}");
             let sent = rig.main_device.reception().sent - before;
-            assert!(sent <= u64::from(report.frames_sent) + 1, "{sent} frames in a beat");
+            assert!(sent <= u64::from(report.frames_sent) + 1, "{sent} frames in a cycle");
         } else {
             rig.pump(Duration::from_millis(1));
         }
@@ -116,23 +116,23 @@ fn assert_transfers(rig: &mut Rig) {
     assert_eq!(write(rig, 0, download(STATUSWORD, 0), &[0, 0]).err(), aborted(AbortCode::READ_ONLY).err());
 }
 
-// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole beats
+// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole cycles
 #[test]
 fn objects_of_every_length_in_pre_op() {
     assert_transfers(&mut pre_op());
 }
 
-// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole beats
+// feature(main-device): SDO upload and download of every length, in PreOp and in Op beside whole cycles
 #[test]
-fn objects_of_every_length_in_op_beside_whole_beats() {
+fn objects_of_every_length_in_op_beside_whole_cycles() {
     assert_transfers(&mut op());
 }
 
 #[test]
-fn objects_of_every_length_in_op_with_replies_taken_a_beat_later() {
+fn objects_of_every_length_in_op_with_replies_taken_a_cycle_later() {
     let mut rig = op();
-    rig.replies = Replies::NextBeat;
-    rig.beat();
+    rig.replies = Replies::NextCycle;
+    rig.cycle();
     assert_transfers(&mut rig);
 }
 
@@ -145,12 +145,12 @@ fn what_is_under_way_or_waits_when_the_bus_goes_down_has_an_outcome() {
             MailboxRequest { position: 1, service: upload(LONG, 0), data: Vec::with_capacity(4096) };
         rig.main_device.submit(request).expect("there is room for it");
     }
-    rig.beat();
-    rig.beat();
+    rig.cycle();
+    rig.cycle();
     assert!(take_outcome(&mut rig).is_none(), "none is done so soon");
     rig.main_device.request_state(AlState::Init);
     for _ in 0..100 {
-        rig.beat();
+        rig.cycle();
     }
     let outcomes: Vec<_> = std::iter::from_fn(|| take_outcome(&mut rig)).map(|it| it.result).collect();
     assert_eq!(outcomes, [Err(MailboxError::NotReady); 3]);
@@ -210,7 +210,7 @@ fn requests_to_all_at_once_are_all_answered() {
         }
     }
     for _ in 0..400 {
-        assert!(rig.beat().all_fresh);
+        assert!(rig.cycle().all_fresh);
     }
     let outcomes: Vec<_> = std::iter::from_fn(|| take_outcome(&mut rig)).collect();
     assert_eq!(outcomes.len(), 40);
@@ -241,7 +241,7 @@ fn an_application_that_is_dead_is_waited_for_in_vain_and_answers_once_it_lives_a
     let patience = Duration::from_millis(200);
     let mut rig =
         Rig::new(Configuration { mailbox_timeout: patience, ..Configuration::default() }, devices());
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     rig.segment.sub_device_mut(1).expect("three").set_application_runs(false);
     let start = rig.now;
     let failed = read(&mut rig, 1, upload(RECORD, 1));
@@ -262,7 +262,7 @@ fn a_drive_that_faults_sends_an_emergency() {
     let mut rig = op();
     assert_eq!(write(&mut rig, 2, download(SIMULATION, 2), &0x8611_u16.to_le_bytes()), Ok(()));
     for _ in 0..50 {
-        assert!(rig.beat().all_fresh);
+        assert!(rig.cycle().all_fresh);
     }
     let emergencies: Vec<_> = rig
         .events

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{
-    BeatReport, Event, MailboxRequest, MailboxService, ProcessDataSource, Stage, SubDeviceConfiguration,
-    Sync0,
+    BringUpPhase, CycleReport, Event, MailboxRequest, MailboxService, ProcessDataSource,
+    SubDeviceConfiguration, Sync0,
 };
 use onbeat_simulator::application::servo::{SIMULATION, default_mapping};
 use testbed::CountingAllocator;
@@ -21,10 +21,10 @@ use rig::{PERIOD, Rig, described, drives};
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;
 
 /// Runs one cycle with only the MainDevice's work watched. Every `losing`th frame is lost; 0 for none.
-fn beat(rig: &mut Rig, sent: &mut u64, losing: u64) -> BeatReport {
+fn one_cycle(rig: &mut Rig, sent: &mut u64, losing: u64) -> CycleReport {
     let end = rig.now + PERIOD;
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
-    watched(|| rig.main_device.begin_beat(rig.now));
+    watched(|| rig.main_device.begin_cycle(rig.now));
     while let Some(length) = watched(|| rig.main_device.poll_transmit(rig.now, &mut buffer)) {
         *sent += 1;
         rig.now = rig.now + Duration::from_micros(20);
@@ -36,7 +36,7 @@ fn beat(rig: &mut Rig, sent: &mut u64, losing: u64) -> BeatReport {
             rig.events.push(event);
         }
     }
-    let report = watched(|| rig.main_device.end_beat(rig.now));
+    let report = watched(|| rig.main_device.end_cycle(rig.now));
     rig.now = end;
     rig.segment.advance(end);
     report
@@ -53,22 +53,22 @@ fn rig() -> Rig {
     let mut configuration = vec![drive; 6];
     configuration.extend([SubDeviceConfiguration::default(), SubDeviceConfiguration::default()]);
     let mut rig = Rig::new(described(configuration), devices);
-    rig.pump_to(Stage::PreOp);
-    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
     rig
 }
 
-// feature(main-device): no allocation from the first beat on
+// feature(main-device): no allocation from the first cycle on
 #[test]
-fn from_the_first_beat_through_op_nothing_is_allocated() {
+fn from_the_first_cycle_through_op_nothing_is_allocated() {
     let mut rig = rig();
-    let (mut sent, mut beats_in_op) = (0, 0);
+    let (mut sent, mut cycles_in_op) = (0, 0);
     for number in 0..4000 {
-        beat(&mut rig, &mut sent, 53);
-        if rig.main_device.stage() != Stage::Op {
+        one_cycle(&mut rig, &mut sent, 53);
+        if rig.main_device.stage() != BringUpPhase::Op {
             continue;
         }
-        beats_in_op += 1;
+        cycles_in_op += 1;
         // Now and then a name is read, and a fault raised, with an emergency.
         let service = match number % 100 {
             0 => MailboxService::Upload { index: 0x1008, sub_index: 0, complete_access: false },
@@ -79,24 +79,24 @@ fn from_the_first_beat_through_op_nothing_is_allocated() {
         let request = MailboxRequest { position: 3, service, data };
         watched(|| rig.main_device.submit(request)).expect("there is room for it");
     }
-    assert!(beats_in_op > 2000, "{:?}", rig.events);
+    assert!(cycles_in_op > 2000, "{:?}", rig.events);
     let count = |wanted: fn(&Event) -> bool| rig.events.iter().filter(|&it| wanted(it)).count();
     assert!(count(|it| matches!(it, Event::Mailbox(outcome) if outcome.result.is_ok())) > 40);
     assert!(count(|it| matches!(it, Event::Emergency { .. })) > 0);
 
     // The segment's end is missing for a while, then back: the spread layout comes and goes.
     assert!(rig.segment.disconnect(5, 1));
-    beat(&mut rig, &mut sent, 0);
+    one_cycle(&mut rig, &mut sent, 0);
     for _ in 0..20 {
-        assert!(beat(&mut rig, &mut sent, 0).spread);
+        assert!(one_cycle(&mut rig, &mut sent, 0).spread);
         assert_eq!([5, 6].map(|it| watched(|| rig.main_device.exchanged(it))), [true, false]);
     }
     assert!(rig.segment.connect(5, 1));
-    assert!((0..20).any(|_| !beat(&mut rig, &mut sent, 0).spread));
+    assert!((0..20).any(|_| !one_cycle(&mut rig, &mut sent, 0).spread));
 
     rig.segment.power_cycle(2);
     for _ in 0..200 {
-        beat(&mut rig, &mut sent, 0);
+        one_cycle(&mut rig, &mut sent, 0);
     }
     assert!(rig.events.iter().any(|it| matches!(it, Event::Unreachable { position: 2 })));
     assert_eq!(allocations::own_calls(), 0, "calls of the allocator");

@@ -6,7 +6,7 @@ mod rig;
 use bus::{Bus, echo};
 use ethercat::al::AlState::{Init, Op, PreOp, SafeOp};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use ethercat::register::{self, DlStatus, SyncManager, dc, sii_interface};
 use ethercat::wire::{Address, Command};
 use onbeat_simulator::SubDevice;
@@ -165,14 +165,14 @@ fn each_direction_of_the_wire_has_faults_of_its_own() {
     rig.main_device.outputs_mut(0).fill(0);
     // Replies only: the drive still receives its outputs, so that it stays in Op.
     rig.wire.reply_faults = Some(Faults { truncated: 0.5, lost: 0.5, ..Faults::default() });
-    let fresh = (0..400).filter(|_| rig.beat().all_fresh).count();
+    let fresh = (0..400).filter(|_| rig.cycle().all_fresh).count();
     assert!((1..400).contains(&fresh), "{fresh}");
     assert_eq!(rig.segment.sub_devices()[0].al_status().al_state(), Some(Op));
     rig.wire.reply_faults = Some(Faults::default());
     rig.wire.faults = Faults { lost: 1.0, ..Faults::default() };
     for _ in 0..400 {
-        rig.beat();
+        rig.cycle();
     }
     assert_eq!(rig.segment.sub_devices()[0].al_status().al_state(), Some(SafeOp));
-    assert_eq!(rig.main_device.stage(), Stage::Op);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
 }

@@ -11,7 +11,7 @@ use ethercat::wire::ethernet::{PROCESSED_BIT, SOURCE_OFFSET};
 use rig::{Rig, drives, to_op};
 
 /// Cycles in which both are received.
-const BEATS: u64 = 500;
+const CYCLES: u64 = 500;
 
 // feature(main-device): another MainDevice's replies are a kind of their own, never ours, told once
 #[test]
@@ -19,12 +19,12 @@ fn another_main_device_is_told_of_once_and_nothing_of_it_is_taken() {
     let mut rig = Rig::new(to_op(), drives(2));
     rig.run_up();
     let before = rig.main_device.reception();
-    for beat in 0..BEATS {
-        rig.main_device.handle_frame(rig.now, &first_reply_to(0x5EED_0000 + beat as u32));
-        assert!(rig.beat().all_fresh);
+    for cycle in 0..CYCLES {
+        rig.main_device.handle_frame(rig.now, &first_reply_to(0x5EED_0000 + cycle as u32));
+        assert!(rig.cycle().all_fresh);
     }
     let after = rig.main_device.reception();
-    assert_eq!(after.other_main_device, before.other_main_device + BEATS);
+    assert_eq!(after.other_main_device, before.other_main_device + CYCLES);
     assert_eq!((after.foreign, after.late, after.lost), (before.foreign, before.late, before.lost));
     let told = |event: &Event| match event {
         Event::OtherMainDevice { source, frames } => Some((*source, *frames)),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{Event, ProcessDataSource, Stage, SubDeviceConfiguration};
+use ethercat::main_device::{BringUpPhase, Event, ProcessDataSource, SubDeviceConfiguration};
 use ethercat::pdo::{Pdo, PdoMapping};
 use ethercat::register::EscFeatures;
 use ethercat::sii::Image;
@@ -28,26 +28,26 @@ fn no_lrw() -> EscDescription {
 }
 
 /// Bytes that are unique to a SubDevice and a cycle.
-fn pattern(position: usize, beat: usize, length: usize) -> Vec<u8> {
-    (0..length).map(|byte| (position * 31 + beat * 97 + byte * 7) as u8).collect()
+fn pattern(position: usize, cycle: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|byte| (position * 31 + cycle * 97 + byte * 7) as u8).collect()
 }
 
 /// Writes a pattern to all outputs, cycle after cycle; the SubDevices in `echoes` must return it.
 fn assert_echoed(rig: &mut Rig, echoes: impl Iterator<Item = usize> + Clone) {
-    for beat in 0..8 {
+    for cycle in 0..8 {
         for position in echoes.clone() {
             let outputs = rig.main_device.outputs_mut(position);
-            let pattern = pattern(position, beat, outputs.len());
+            let pattern = pattern(position, cycle, outputs.len());
             outputs.copy_from_slice(&pattern);
         }
         // Out in one cycle, back in the next.
-        rig.beat();
-        let report = rig.beat();
+        rig.cycle();
+        let report = rig.cycle();
         assert!(report.all_fresh, "{report:?}");
         for position in echoes.clone() {
             let inputs = rig.main_device.inputs(position);
             assert!(rig.main_device.inputs_fresh(position) && !inputs.is_empty());
-            assert_eq!(inputs, pattern(position, beat, inputs.len()), "SubDevice {position}");
+            assert_eq!(inputs, pattern(position, cycle, inputs.len()), "SubDevice {position}");
         }
     }
 }
@@ -89,7 +89,7 @@ fn fifty_nine_drives_and_large_ones_take_several_frames() {
     rig.run_up();
     assert_echoed(&mut rig, 59..62);
     assert_eq!(rig.main_device.process_image_bytes(), (59 * 12 + 1920, 59 * 12 + 1920));
-    assert!(rig.beat().frames_sent > 3);
+    assert!(rig.cycle().frames_sent > 3);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn an_akd_drive_with_its_own_mapping() {
     let mut rig = Rig::new(to_op(), vec![drive(0), akd(&image), drive(2)]);
     rig.run_up();
     assert_eq!((rig.main_device.inputs(1).len(), rig.main_device.sub_devices()[1].output_bytes()), (6, 6));
-    assert!(rig.beat().all_fresh);
+    assert!(rig.cycle().all_fresh);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn an_akd_drive_with_another_of_its_mappings() {
     let mut rig = Rig::new(described(vec![configuration]), vec![akd(&image)]);
     rig.run_up();
     assert_eq!(rig.main_device.process_image_bytes(), (8, 32));
-    assert!(rig.beat().all_fresh);
+    assert!(rig.cycle().all_fresh);
 }
 
 // feature(main-device): an AKD drive and Beckhoff terminals from their SII images, to Op
@@ -175,7 +175,7 @@ fn a_coupler_with_three_terminals() {
     let lengths: Vec<_> = rig.main_device.sub_devices().iter().map(|it| it.output_bytes()).collect();
     assert_eq!(lengths, [0, 1, 1, 2]);
     assert_eq!(rig.main_device.sub_devices()[2].name, images[2].name());
-    assert!(rig.beat().all_fresh);
+    assert!(rig.cycle().all_fresh);
     assert_eq!(working_counters(&rig), [3]);
 }
 
@@ -198,27 +198,27 @@ fn a_subdevice_that_loses_its_power_takes_nobody_along() {
     let before = rig.main_device.inputs(4).to_vec();
     rig.events.clear();
     rig.segment.power_cycle(4);
-    for beat in 0..500 {
-        rig.main_device.outputs_mut(0).fill(beat as u8);
-        rig.main_device.outputs_mut(5).fill(beat as u8);
+    for cycle in 0..500 {
+        rig.main_device.outputs_mut(0).fill(cycle as u8);
+        rig.main_device.outputs_mut(5).fill(cycle as u8);
         rig.main_device.outputs_mut(4).fill(0xEE);
-        let report = rig.beat();
+        let report = rig.cycle();
         let mut fresh = [true; 10];
         fresh[4] = false;
         // At first one working counter for both: it does not show the missing one.
-        fresh[5] = beat > 0;
+        fresh[5] = cycle > 0;
         assert_eq!(freshness(&rig), fresh);
         // Outputs and inputs are short together, then each.
-        let short = if beat == 0 { 1 } else { 2 };
+        let short = if cycle == 0 { 1 } else { 2 };
         assert_eq!((report.working_counter_errors, report.frames_lost), (short, 0));
-        assert_eq!((report.spread, report.all_fresh), (beat > 0, false));
+        assert_eq!((report.spread, report.all_fresh), (cycle > 0, false));
         assert_eq!(rig.main_device.inputs(4), before);
     }
     assert_eq!(rig.main_device.inputs(5)[0], 498_u16 as u8);
     let told = |event: &&Event| matches!(event, Event::Unreachable { position: 4 });
     assert_eq!(rig.events.iter().filter(told).count(), 1, "{:?}", rig.events);
     assert_eq!(rig.events.len(), 1, "{:?}", rig.events);
-    assert_eq!(rig.main_device.stage(), Stage::Op);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
     assert_eq!(rig.main_device.inputs(0)[0], 498_u16 as u8);
 }
 
@@ -228,7 +228,7 @@ fn a_cable_pulled_and_plugged_again() {
     rig.events.clear();
     assert!(rig.segment.disconnect(5, 1));
     for _ in 0..300 {
-        rig.beat();
+        rig.cycle();
         assert_eq!(freshness(&rig), [true, true, true, true, true, true, false, false, false, false]);
     }
     let unreachable = |event: &Event| match event {
@@ -242,11 +242,11 @@ fn a_cable_pulled_and_plugged_again() {
     rig.events.clear();
     assert!(rig.segment.connect(5, 1));
     for _ in 0..300 {
-        rig.beat();
+        rig.cycle();
     }
     // Their outputs fell back to the safe state: their state shows it, and so do the working counters of
     // their outputs.
-    let report = rig.beat();
+    let report = rig.cycle();
     assert_eq!((report.working_counter_errors, report.spread), (4, true));
     assert_eq!(freshness(&rig), [true; 10], "inputs are there again");
     for position in 0..10 {
@@ -270,14 +270,14 @@ fn a_first_cable_pulled_loses_every_frame_and_nothing_else() {
     let mut rig = ten_in_five_frames();
     assert!(rig.segment.disconnect(0, 0));
     for _ in 0..50 {
-        let report = rig.beat();
+        let report = rig.cycle();
         assert_eq!(report.frames_lost, report.frames_sent);
         assert_eq!(freshness(&rig), [false; 10]);
     }
     assert!(rig.segment.connect(0, 0));
-    rig.beat();
+    rig.cycle();
     for _ in 0..50 {
-        assert!(rig.beat().all_fresh);
+        assert!(rig.cycle().all_fresh);
     }
-    assert_eq!(rig.main_device.stage(), Stage::Op);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
 }

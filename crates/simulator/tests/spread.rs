@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ethercat::al::{AlControl, AlState};
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
-use ethercat::main_device::{BeatReport, BusError, Configuration, Event, Stage, SubDeviceConfiguration};
+use ethercat::main_device::{
+    BringUpPhase, BusError, Configuration, CycleReport, Event, SubDeviceConfiguration,
+};
 use ethercat::pdo::{Pdo, PdoEntry, PdoMapping};
 use ethercat::register::{self, EscFeatures};
 use ethercat::sii::Identity;
@@ -15,7 +17,7 @@ use ethercat::time::Instant;
 use ethercat::wire::{Command, frame::places};
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{Application, ProcessDataLengths};
-use onbeat_simulator::segment::Attachment;
+use onbeat_simulator::segment::Client;
 use onbeat_simulator::{EscDescription, Segment, SubDevice};
 use proptest::prelude::*;
 
@@ -37,17 +39,17 @@ fn line(count: usize) -> Vec<SubDevice> {
 
 /// Runs one cycle with unique outputs. Fresh inputs must be of this cycle, and of the right SubDevice; and
 /// where the outputs of the previous cycle were taken, of a SubDevice that received them.
-fn cycle(rig: &mut Rig) -> BeatReport {
+fn cycle(rig: &mut Rig) -> CycleReport {
     let count = rig.main_device.sub_devices().len();
     let mut told = Vec::new();
     for position in 0..count {
         let taken = rig.main_device.outputs_taken(position);
         let outputs = <&mut [u8; 8]>::try_from(rig.main_device.outputs_mut(position)).expect("8 bytes");
         told.push(taken.then_some(u64::from_le_bytes(*outputs)));
-        *outputs = (rig.beats + 1).to_le_bytes();
+        *outputs = (rig.cycles + 1).to_le_bytes();
     }
     let sent = rig.now;
-    let report = rig.beat();
+    let report = rig.cycle();
     for (position, told) in told.into_iter().enumerate() {
         let inputs = rig.main_device.inputs(position);
         if rig.main_device.inputs_fresh(position) {
@@ -119,7 +121,7 @@ fn drives_before_a_cut_cable_are_commanded_from_the_second_cycle_on() {
 #[test]
 fn a_branch_cut_off_in_mid_tree_blinds_the_branch() {
     // 1 and 2 are attached to port 3 of 0, 3 and 4 behind it to port 1.
-    let hangs = [(0, 3), (1, 1), (0, 1), (3, 1)].map(|(parent, port)| Attachment::new(parent, port));
+    let hangs = [(0, 3), (1, 1), (0, 1), (3, 1)].map(|(parent, port)| Client::new(parent, port));
     let segment = Segment::with_topology(line(5), &hangs).expect("a tree");
     let mut rig = Rig::on(to_op(), segment);
     rig.run_up();
@@ -227,49 +229,49 @@ fn inputs_cut_over_datagrams_and_others_do_not_blind_each_other() {
 fn a_target_below_op_is_spread_too_and_the_way_up_is_not() {
     let configuration = Configuration { target: AlState::SafeOp, ..to_op() };
     let mut rig = Rig::new(configuration, line(3));
-    rig.pump_to(Stage::PreOp);
-    rig.beat_to(Stage::SafeOp, 100);
+    rig.pump_to(BringUpPhase::PreOp);
+    rig.cycle_to(BringUpPhase::SafeOp, 100);
     take_part(&mut rig, 1, false, false);
-    rig.beat();
-    assert!(rig.beat().spread);
+    rig.cycle();
+    assert!(rig.cycle().spread);
     assert_eq!(each(&rig, |it| rig.main_device.inputs_fresh(it)), [true, false, true]);
 
     // Still one short: Op is not requested. Complete again, still spread: Op is requested once the layout
     // is whole too.
     rig.main_device.request_state(AlState::Op);
     for _ in 0..100 {
-        rig.beat();
+        rig.cycle();
     }
-    assert_eq!(rig.main_device.stage(), Stage::SafeOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp);
     take_part(&mut rig, 1, true, true);
     for _ in 0..WHOLE_AGAIN {
-        rig.beat();
-        assert_eq!(rig.main_device.stage(), Stage::SafeOp);
+        rig.cycle();
+        assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp);
     }
-    rig.beat_to(Stage::Op, 100);
+    rig.cycle_to(BringUpPhase::Op, 100);
     assert!(!cycle(&mut rig).spread);
 }
 
 #[test]
 fn somebody_missing_on_the_way_up_is_waited_for() {
     let mut rig = Rig::new(to_op(), line(3));
-    rig.pump_to(Stage::PreOp);
-    rig.beat_to(Stage::ToSafeOp, 100);
+    rig.pump_to(BringUpPhase::PreOp);
+    rig.cycle_to(BringUpPhase::ToSafeOp, 100);
     take_part(&mut rig, 1, false, false);
     for _ in 0..100 {
-        rig.beat();
+        rig.cycle();
     }
-    assert_eq!(rig.main_device.stage(), Stage::SafeOp, "{:?}", rig.events);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp, "{:?}", rig.events);
     take_part(&mut rig, 1, true, true);
-    rig.beat_to(Stage::Op, 100);
+    rig.cycle_to(BringUpPhase::Op, 100);
     assert!(cycle(&mut rig).all_fresh);
 }
 
 /// Runs a cycle on a bus that ignores LRW without reporting it.
-fn beat_without_lrw(rig: &mut Rig) {
+fn cycle_without_lrw(rig: &mut Rig) {
     let end = rig.now + PERIOD;
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
-    rig.main_device.begin_beat(rig.now);
+    rig.main_device.begin_cycle(rig.now);
     while let Some(length) = rig.main_device.poll_transmit(rig.now, &mut buffer) {
         let frame = &mut buffer[..length];
         assert!(rig.segment.process_frame(rig.now, frame));
@@ -280,7 +282,7 @@ fn beat_without_lrw(rig: &mut Rig) {
         rig.main_device.handle_frame(rig.now, frame);
     }
     rig.events.extend(std::iter::from_fn(|| rig.main_device.poll_event()));
-    rig.main_device.end_beat(rig.now);
+    rig.main_device.end_cycle(rig.now);
     rig.now = end;
     rig.segment.advance(end);
 }
@@ -290,15 +292,17 @@ fn op_is_not_asked_for_where_process_data_is_whole_only_while_it_is_spread() {
     let state_timeout = Duration::from_secs(1);
     let configuration = Configuration { target: AlState::SafeOp, state_timeout, ..to_op() };
     let mut rig = Rig::new(configuration, line(3));
-    rig.pump_to(Stage::PreOp);
+    rig.pump_to(BringUpPhase::PreOp);
     for _ in 0..100 {
-        beat_without_lrw(&mut rig);
+        cycle_without_lrw(&mut rig);
     }
-    assert_eq!(rig.main_device.stage(), Stage::SafeOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::SafeOp);
     rig.main_device.request_state(AlState::Op);
     for _ in 0..1000 {
-        beat_without_lrw(&mut rig);
-        assert!(rig.main_device.stage() != Stage::ToOp && rig.main_device.stage() != Stage::Op);
+        cycle_without_lrw(&mut rig);
+        assert!(
+            rig.main_device.stage() != BringUpPhase::ToOp && rig.main_device.stage() != BringUpPhase::Op
+        );
     }
     let error = rig.failure().expect("it gave up");
     assert!(matches!(error, BusError::IncompleteProcessData { .. }), "{error}");
@@ -375,9 +379,9 @@ fn a_thousand_subdevices_share_datagrams_where_the_cycle_has_no_time_for_each() 
         let mut rig = Rig::new(configuration, (0..COUNT).map(|_| small()).collect());
         rig.run_up();
         take_part(&mut rig, MISSING, false, false);
-        rig.beat();
+        rig.cycle();
         for _ in 0..3 {
-            let report = rig.beat();
+            let report = rig.cycle();
             assert_eq!((report.spread, report.frames_lost, report.working_counter_errors), (true, 0, 2));
             let bytes: usize = rig.main_device.process_image_bytes().0 * 2;
             let datagrams = rig.main_device.working_counters().count();
@@ -388,9 +392,9 @@ fn a_thousand_subdevices_share_datagrams_where_the_cycle_has_no_time_for_each() 
         }
         take_part(&mut rig, MISSING, true, true);
         for _ in 0..WHOLE_AGAIN {
-            rig.beat();
+            rig.cycle();
         }
-        let report = rig.beat();
+        let report = rig.cycle();
         assert!(report.all_fresh && !report.spread && report.frames_sent < 8, "{report:?}");
     }
 }
@@ -465,6 +469,6 @@ proptest! {
                 before.clone_from(&missing);
             }
         }
-        prop_assert_eq!(rig.main_device.stage(), Stage::Op);
+        prop_assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
     }
 }

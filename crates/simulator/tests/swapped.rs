@@ -5,13 +5,13 @@ mod rig;
 
 use std::time::Duration;
 
-use ethercat::main_device::{Configuration, Stage, SubDeviceConfiguration};
+use ethercat::main_device::{BringUpPhase, Configuration, SubDeviceConfiguration};
 use ethercat::register::{EscFeatures, dc};
 use ethercat::sii::Identity;
 use onbeat_simulator::application::servo::default_mapping;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{GenericDevice, NoApplication};
-use onbeat_simulator::segment::Attachment;
+use onbeat_simulator::segment::Client;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 use proptest::prelude::*;
 
@@ -46,7 +46,7 @@ fn line(devices: Vec<SubDevice>, swapped: &[usize]) -> Segment {
     let attachments: Vec<_> = (1..devices.len())
         .map(|child| {
             let delay = Duration::from_nanos(100 + 10 * child as u64);
-            Attachment::new(child - 1, 1 - way_in(child - 1)).entered_at(way_in(child)).with_delay(delay)
+            Client::new(child - 1, 1 - way_in(child - 1)).entered_at(way_in(child)).with_delay(delay)
         })
         .collect();
     Segment::entered_at(way_in(0), devices, &attachments).expect("a line")
@@ -86,9 +86,9 @@ fn run_up(segment: Segment, swapped: &[usize]) -> Rig {
 /// All clocks within 100 ns after two seconds.
 fn assert_one_time(rig: &mut Rig) {
     for _ in 0..2_000 {
-        rig.beat();
+        rig.cycle();
     }
-    assert_eq!(rig.main_device.stage(), Stage::Op, "{:?}", rig.events);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Op, "{:?}", rig.events);
     let times: Vec<_> =
         rig.segment.sub_devices().iter().map(|device| device.system_time(rig.now)).collect();
     let spread = times.iter().max().unwrap_or(&0) - times.iter().min().unwrap_or(&0);
@@ -140,7 +140,7 @@ fn names_follow_the_cable() {
         rig.main_device.outputs_mut(place)[0] = 0x10 + place as u8;
     }
     for _ in 0..5 {
-        rig.beat();
+        rig.cycle();
     }
     for (place, device) in rig.segment.sub_devices().iter().enumerate() {
         let sync_manager =
@@ -164,10 +164,10 @@ fn without_any_clock_the_last_and_the_first() {
 fn branches_of_a_junction() {
     // 0 -3- 1, -1- 2 -1- 3, -2- 4, with 2 swapped and entered at its port 2, 0 entered at port 0.
     let attachments = [
-        Attachment::new(0, 3),
-        Attachment::new(0, 1).entered_at(2),
-        Attachment::new(2, 0),
-        Attachment::new(0, 2).entered_at(1),
+        Client::new(0, 3),
+        Client::new(0, 1).entered_at(2),
+        Client::new(2, 0),
+        Client::new(0, 2).entered_at(1),
     ];
     let segment = Segment::with_topology(all(5), &attachments).expect("a tree");
     let mut rig = run_up(segment, &[2, 4]);
@@ -177,7 +177,7 @@ fn branches_of_a_junction() {
 #[test]
 fn a_branch_at_each_port_of_a_swapped_subdevice() {
     // Frames come in at port 2, go to 1 by port 0, are processed, and go to 2 and 3 by ports 3 and 1.
-    let attachments = [Attachment::new(0, 0), Attachment::new(0, 3), Attachment::new(0, 1)];
+    let attachments = [Client::new(0, 0), Client::new(0, 3), Client::new(0, 1)];
     let segment = Segment::entered_at(2, all(4), &attachments).expect("a tree");
     let mut rig = run_up(segment, &[0]);
     assert_one_time(&mut rig);
@@ -212,8 +212,8 @@ fn a_scan_says_where() {
     let image = with_coe(Identity::default(), "bare", stamped_mapping(0, 0)).image().emit();
     let devices = (0..3).map(|_| SubDevice::from_sii(&image, Box::new(NoApplication))).collect();
     let mut rig = Rig::on(Configuration::default(), line(devices, &[1]));
-    rig.pump_to(Stage::PreOp);
-    assert_eq!(rig.main_device.stage(), Stage::PreOp, "{:?}", rig.events);
+    rig.pump_to(BringUpPhase::PreOp);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::PreOp, "{:?}", rig.events);
     let remarks: Vec<_> = rig.main_device.sub_devices().iter().flat_map(|it| it.remarks()).collect();
     assert_eq!(
         remarks,

@@ -70,9 +70,9 @@ fn set(rig: &mut Rig, position: usize, index: u16, sub_index: u8, value: u64) {
     field.write(rig.main_device.outputs_mut(position), value);
 }
 
-fn beats(rig: &mut Rig, number: usize) {
+fn cycles(rig: &mut Rig, number: usize) {
     for _ in 0..number {
-        assert!(rig.beat().all_fresh);
+        assert!(rig.cycle().all_fresh);
     }
 }
 
@@ -102,7 +102,7 @@ fn an_analogue_output_is_measured_where_its_wire_ends() {
     rig.run_up();
     set(&mut rig, VALVES, 0x7000, 1, 12_345);
     set(&mut rig, VALVES, 0x7010, 1, -100_i16 as u16 as u64);
-    beats(&mut rig, 4);
+    cycles(&mut rig, 4);
     assert_eq!(input(&rig, PROBES, 0x6000, 0x11), 12_345);
     assert_eq!(input(&rig, PROBES, 0x6010, 0x11), 200);
 }
@@ -112,16 +112,16 @@ fn an_analogue_output_is_measured_where_its_wire_ends() {
 fn an_encoder_counts_with_its_shaft_or_by_itself_and_is_set() {
     let mut rig = bench();
     rig.run_up();
-    beats(&mut rig, 4);
+    cycles(&mut rig, 4);
     // The shaft stands at 3 rad: the counter began there.
     assert_eq!(input(&rig, ENCODERS, 0x6000, 0x11), 0);
     let before = input(&rig, ENCODERS, 0x6010, 0x11);
-    beats(&mut rig, 100);
+    cycles(&mut rig, 100);
     let counted = input(&rig, ENCODERS, 0x6010, 0x11) - before;
     assert!((495..=505).contains(&counted), "{counted} counts in 100 ms at 5000 a second");
     set(&mut rig, ENCODERS, 0x7000, 0x11, 77);
     set(&mut rig, ENCODERS, 0x7000, 0x03, 1);
-    beats(&mut rig, 4);
+    cycles(&mut rig, 4);
     assert_eq!(input(&rig, ENCODERS, 0x6000, 0x11), 77);
     assert_eq!((input(&rig, ENCODERS, 0x6000, 0x03), input(&rig, ENCODERS, 0x6010, 0x03)), (1, 0));
 }
@@ -132,15 +132,15 @@ fn a_force_torque_sensor_measures_six_values_and_takes_a_bias() {
     let mut rig = bench();
     rig.run_up();
     let measured = |rig: &Rig| [1, 2, 3, 4, 5, 6].map(|sub| input(rig, FORCES, 0x6000, sub));
-    beats(&mut rig, 4);
+    cycles(&mut rig, 4);
     let counts = [1_500_000, -2_000_000, 30_000_000, 250_000, 0, -125_000];
     assert_eq!(measured(&rig), counts);
     let samples = input(&rig, FORCES, 0x6020, 0);
     set(&mut rig, FORCES, 0x7010, 1, 1);
-    beats(&mut rig, 4);
+    cycles(&mut rig, 4);
     assert_eq!(measured(&rig), [0; 6]);
     assert!(input(&rig, FORCES, 0x6020, 0) > samples && input(&rig, FORCES, 0x6010, 0) == 0);
     set(&mut rig, FORCES, 0x7010, 1, 1 << 2);
-    beats(&mut rig, 4);
+    cycles(&mut rig, 4);
     assert_eq!(measured(&rig), counts);
 }

@@ -27,12 +27,12 @@ fn sixty_four_sub_devices_at_four_kilohertz() {
         bus.request(position, PreOp);
         bus.request(position, SafeOp);
     }
-    beat(&mut bus);
+    one_cycle(&mut bus);
     bus.send(Command::Bwr, Address::Broadcast { register: register::AL_CONTROL }, &[Op.number(), 0]);
-    (0..4).for_each(|_| _ = beat(&mut bus));
+    (0..4).for_each(|_| _ = one_cycle(&mut bus));
     let begin = Stopwatch::now();
     for _ in 0..FRAMES {
-        assert_eq!(beat(&mut bus), Op.number());
+        assert_eq!(one_cycle(&mut bus), Op.number());
     }
     let each = begin.elapsed() / FRAMES;
     println!(
@@ -42,7 +42,7 @@ fn sixty_four_sub_devices_at_four_kilohertz() {
 }
 
 /// Runs one cycle of 250 us; returns the AL states of all SubDevices, combined by OR.
-fn beat(bus: &mut Bus) -> u8 {
+fn one_cycle(bus: &mut Bus) -> u8 {
     let mut buffer = [0; 1514];
     let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);
     let mut push = |command, address, length| {

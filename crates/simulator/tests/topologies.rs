@@ -5,13 +5,13 @@ mod rig;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ethercat::main_device::{Configuration, Stage, SubDeviceConfiguration, Sync0};
+use ethercat::main_device::{BringUpPhase, Configuration, SubDeviceConfiguration, Sync0};
 use ethercat::register::{EscFeatures, dc};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
 use onbeat_simulator::application::sii::with_coe;
 use onbeat_simulator::application::{Application, ProcessDataLengths, Sync0Event};
-use onbeat_simulator::segment::Attachment;
+use onbeat_simulator::segment::Client;
 use onbeat_simulator::{EscDescription, Oscillator, Segment, SubDevice};
 
 use rig::stamped::{STAMP, stamped_mapping};
@@ -58,7 +58,7 @@ fn pulsed(drift_ppm: Option<f64>, number: u64) -> (SubDevice, Pulses) {
 }
 
 /// A tree whose SubDevices have these drifts; those with a clock have a SYNC0.
-fn tree(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
+fn tree(drifts: &[Option<f64>], attachments: &[Client]) -> (Rig, Vec<Pulses>) {
     let (devices, pulses) = (0..).zip(drifts).map(|(number, &drift)| pulsed(drift, number)).unzip();
     let sync0 = Some(Sync0 { cycle: Duration::from_millis(1), shift: SHIFT });
     let configuration = drifts.iter().map(|drift| SubDeviceConfiguration {
@@ -70,7 +70,7 @@ fn tree(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>
 }
 
 /// A tree in Op.
-fn run_up(drifts: &[Option<f64>], attachments: &[Attachment]) -> (Rig, Vec<Pulses>) {
+fn run_up(drifts: &[Option<f64>], attachments: &[Client]) -> (Rig, Vec<Pulses>) {
     let (mut rig, pulses) = tree(drifts, attachments);
     rig.run_up();
     (rig, pulses)
@@ -99,7 +99,7 @@ fn assert_delays_within(tolerance: u32, rig: &Rig, expected: &[Option<u32>]) {
 /// the same instant, on the grid, and that the MainDevice shows it.
 fn assert_one_time(rig: &mut Rig, pulses: &[Pulses], reference: usize) {
     for _ in 0..SETTLED {
-        rig.beat();
+        rig.cycle();
     }
     let reference_time = rig.segment.sub_devices()[reference].system_time(rig.now);
     let clocks: Vec<_> =
@@ -125,8 +125,8 @@ fn assert_one_time(rig: &mut Rig, pulses: &[Pulses], reference: usize) {
     }
 }
 
-fn attachment(parent: usize, port: usize, delay: u64) -> Attachment {
-    Attachment::new(parent, port).with_delay(Duration::from_nanos(delay))
+fn attachment(parent: usize, port: usize, delay: u64) -> Client {
+    Client::new(parent, port).with_delay(Duration::from_nanos(delay))
 }
 
 // feature(main-device): propagation delays over lines and branches, offsets, clocks kept together
@@ -147,7 +147,7 @@ fn a_line_of_drifting_clocks() {
 ///   -1- 3 -3- 4
 ///         -2- 5
 /// ```
-fn branches() -> [Attachment; 5] {
+fn branches() -> [Client; 5] {
     [
         attachment(0, 3, 80),
         attachment(1, 1, 120),
@@ -184,7 +184,7 @@ fn branches_behind_a_junction_without_a_clock_count_as_half_way_round() {
     let drifts = [Some(0.0), None, Some(50.0), Some(-50.0)];
     let cables = [attachment(0, 1, 100), attachment(1, 3, 200), attachment(1, 1, 300)];
     let (rig, _) = run_up(&drifts, &cables);
-    assert_eq!(rig.main_device.stage(), Stage::Op);
+    assert_eq!(rig.main_device.stage(), BringUpPhase::Op);
     assert_delays(&rig, &[Some(0), None, Some(1500), Some(1500)]);
 }
 
@@ -209,20 +209,20 @@ fn sync0_rises_everywhere_even_if_the_write_that_starts_it_was_lost() {
     for seed in 0..20 {
         let drifts = [Some(0.0); 6];
         let (mut rig, pulses) = tree(&drifts, &branches());
-        rig.pump_to(Stage::PreOp);
+        rig.pump_to(BringUpPhase::PreOp);
         rig.wire = Wire::new(seed);
         rig.wire.faults = Faults { lost: 0.3, ..Faults::default() };
-        rig.beat_to(Stage::ToSafeOp, 10);
+        rig.cycle_to(BringUpPhase::ToSafeOp, 10);
         for _ in 0..10_000 {
-            if rig.main_device.stage() != Stage::ToSafeOp {
+            if rig.main_device.stage() != BringUpPhase::ToSafeOp {
                 break;
             }
-            rig.beat();
+            rig.cycle();
         }
         rig.wire.faults = Faults::default();
-        rig.beat_to(Stage::Op, 1000);
+        rig.cycle_to(BringUpPhase::Op, 1000);
         for _ in 0..100 {
-            rig.beat();
+            rig.cycle();
         }
         for (position, pulses) in pulses.iter().enumerate() {
             let rose = pulses.lock().expect("one thread").len();

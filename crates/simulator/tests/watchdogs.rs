@@ -8,8 +8,8 @@ use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{
-    BusError, Configuration, ConfigurationError, Event, Stage, SubDeviceConfiguration, SubDeviceError,
-    Watchdog,
+    BringUpPhase, BusError, Configuration, ConfigurationError, Event, SubDeviceConfiguration,
+    SubDeviceError, Watchdog,
 };
 use ethercat::register;
 use ethercat::sii::Image;
@@ -38,7 +38,7 @@ fn word(rig: &Rig, position: usize, register: u16) -> u16 {
 /// Time from the last cycle that reached a drive until it leaves Op, if it does within `patience`.
 fn falls_after(rig: &mut Rig, patience: Duration) -> Option<Duration> {
     let last = rig.now;
-    rig.beat();
+    rig.cycle();
     while rig.now.since(last) < patience {
         let next = rig.now + STEP;
         rig.pass_to(next, false);
@@ -145,7 +145,7 @@ fn stubborn(target: AlState) -> Rig {
             rig.main_device.handle_frame(rig.now, frame);
         }
         rig.events.extend(std::iter::from_fn(|| rig.main_device.poll_event()));
-        if rig.failure().is_some() || rig.main_device.stage() >= Stage::PreOp {
+        if rig.failure().is_some() || rig.main_device.stage() >= BringUpPhase::PreOp {
             return rig;
         }
         rig.now = rig.now + Duration::from_micros(100);
@@ -183,7 +183,7 @@ fn tools_see_a_watchdog_that_is_not_taken_and_op_is_refused_later() {
     assert_eq!(rig.main_device.sub_devices()[0].output_watchdog(), Some(Duration::from_millis(100)));
     rig.main_device.request_state(AlState::Op);
     for _ in 0..100 {
-        rig.beat();
+        rig.cycle();
     }
     let failed = |it: &Event| {
         matches!(it, Event::Failed(BusError::SubDevice { error: SubDeviceError::Watchdog { .. }, .. }))

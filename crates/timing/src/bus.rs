@@ -73,7 +73,7 @@ impl Network {
     /// computing time in a cycle.
     ///
     /// Either order needs round trip and computing one after the other in each period:
-    /// [`Order::WaitForReply`] waits, [`Order::ReplyOfLastBeat`] sends after computing and takes the reply
+    /// [`Order::WaitForReply`] waits, [`Order::ReplyOfLastCycle`] sends after computing and takes the reply
     /// at the next release.
     #[must_use]
     pub fn shortest_period_ns(&self, computing_ns: u64) -> u64 {
@@ -85,7 +85,7 @@ impl Network {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Work with the reply of the previous cycle, then send.
-    ReplyOfLastBeat,
+    ReplyOfLastCycle,
     /// Send, wait for the reply, work with it; the resulting outputs leave in the next cycle.
     WaitForReply,
 }
@@ -145,7 +145,7 @@ impl Way {
         let Self { period_ns: period, order, frame_ns: frame, return_ns: back, sampling } = *self;
         // From the frame that took the input to the controller; from there to the frame with the output.
         let (read, write) = match order {
-            Order::ReplyOfLastBeat => (period.saturating_sub(frame), frame),
+            Order::ReplyOfLastCycle => (period.saturating_sub(frame), frame),
             Order::WaitForReply => (back, period.saturating_sub(back)),
         };
         let ((first, last), (soonest, latest)) = match sampling {
@@ -212,7 +212,7 @@ mod tests {
     fn the_humanoid_papers_cycles_come_out() {
         let sampling = Sampling::Synchronised { shift_ns: 500, output_periods: 1 };
         let way =
-            Way { period_ns: 1_000, order: Order::ReplyOfLastBeat, frame_ns: 0, return_ns: 0, sampling };
+            Way { period_ns: 1_000, order: Order::ReplyOfLastCycle, frame_ns: 0, return_ns: 0, sampling };
         let latency = way.latency();
         assert_eq!(latency.sensor, (1_500, 2_500));
         assert_eq!(latency.command, (1_500, 1_500));
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn terminals_react_within_two_periods_in_either_order() {
-        for order in [Order::ReplyOfLastBeat, Order::WaitForReply] {
+        for order in [Order::ReplyOfLastCycle, Order::WaitForReply] {
             let sampling = Sampling::Free { input_ns: 0, output_ns: 0 };
             let way = Way { period_ns: 1_000, order, frame_ns: 100, return_ns: 50, sampling };
             assert_eq!(way.latency().total, (1_000, 2_000));

@@ -8,7 +8,7 @@
 //! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`lowest`] | the lowest per cents of samples |
-//! | [`beats`] | cycle records as a recording |
+//! | [`cycles`] | cycle records as a recording |
 //! | [`statistics`] | [`Statistics`]: the one statistics type, constant memory, percentiles |
 //! | [`summary`] | [`RunSummary`]: the statistics of a whole run, gathered record by record |
 //! | [`conditions`] | [`RunConditions`]: the conditions under which a run was measured |
@@ -19,9 +19,9 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
-pub mod beats;
 pub mod bus;
 pub mod conditions;
+pub mod cycles;
 pub mod interference;
 pub mod lowest;
 pub mod record;

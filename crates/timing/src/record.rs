@@ -149,7 +149,7 @@ impl CycleRecord {
 mod tests {
     use super::*;
 
-    fn beat() -> CycleRecord {
+    fn one_cycle() -> CycleRecord {
         let mut record = CycleRecord::begin(7, 1_000, 1_050);
         let mut now = 1_050;
         for (phase, took) in Phase::ALL.into_iter().zip([10, 20, 30, 40, 50, 60, 700, 80]) {
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn times_are_made_of_the_phases_the_papers_name() {
-        let record = beat();
+        let record = one_cycle();
         assert_eq!((record.collect_time(), record.process_time(), record.transmit_time()), (30, 70, 110));
         assert_eq!(record.execution_time(), 210);
         assert_eq!((record.wakeup_latency(), record.response_time()), (50, 50 + 210 + 700 + 80));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_actual_period_needs_the_beat_just_before() {
+    fn the_actual_period_needs_the_cycle_just_before() {
         let first = CycleRecord::begin(7, 7_000, 7_010);
         let second = CycleRecord::begin(8, 8_000, 8_003);
         assert_eq!(second.actual_period(&first), Some(993));

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::record::Phase;
 
-    fn beat(cycle: u64, latency: u64) -> CycleRecord {
+    fn one_cycle(cycle: u64, latency: u64) -> CycleRecord {
         let release = cycle * 1_000_000;
         let mut record = CycleRecord::begin(cycle, release, release + latency);
         record.finish(Phase::Receive, release + latency + 5_000);
@@ -182,11 +182,11 @@ mod tests {
     #[test]
     fn what_went_wrong_is_counted_with_its_cycles() {
         let mut summary = RunSummary::new(1_000_000);
-        summary.record(&beat(0, 0));
-        summary.record(&CycleRecord { working_counter_ok: false, lost_frames: 2, ..beat(1, 0) });
-        summary.record(&CycleRecord { lost_frames: 1, overrun: true, ..beat(2, 0) });
-        summary.record(&CycleRecord { skipped: 1, ..beat(4, 0) });
-        summary.record(&beat(8, 0));
+        summary.record(&one_cycle(0, 0));
+        summary.record(&CycleRecord { working_counter_ok: false, lost_frames: 2, ..one_cycle(1, 0) });
+        summary.record(&CycleRecord { lost_frames: 1, overrun: true, ..one_cycle(2, 0) });
+        summary.record(&CycleRecord { skipped: 1, ..one_cycle(4, 0) });
+        summary.record(&one_cycle(8, 0));
         let occurred =
             |count, first, last| Occurrences { count, first_cycle: Some(first), last_cycle: Some(last) };
         assert_eq!(summary.working_counter_errors, occurred(1, 1, 1));
@@ -202,7 +202,7 @@ mod tests {
     fn jitter_is_the_distance_from_the_period_either_way() {
         let mut summary = RunSummary::new(1_000_000);
         for (cycle, latency) in [(0, 10_000), (1, 40_000), (2, 5_000)] {
-            summary.record(&beat(cycle, latency));
+            summary.record(&one_cycle(cycle, latency));
         }
         assert_eq!(
             (summary.release_jitter.minimum(), summary.release_jitter.maximum()),
@@ -218,8 +218,8 @@ mod tests {
     #[test]
     fn json_holds_the_names_scripts_read() {
         let mut summary = RunSummary::new(1_000_000);
-        summary.record(&beat(0, 0));
-        summary.record(&CycleRecord { lost_frames: 1, ..beat(1, 0) });
+        summary.record(&one_cycle(0, 0));
+        summary.record(&CycleRecord { lost_frames: 1, ..one_cycle(1, 0) });
         let json = serde_json::to_value(&summary).unwrap();
         for name in ["t_period_ns", "t_jitter_ns", "t_exec_ns"] {
             for number in ["average", "maximum", "minimum", "standard_deviation"] {

@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    fn thousand_beats() -> RunSummary {
+    fn thousand_cycles() -> RunSummary {
         let mut summary = RunSummary::new(1_000_000);
         for cycle in 0..1001_u64 {
             let release = cycle * 1_000_000;
@@ -229,12 +229,12 @@ mod tests {
     // feature(cycle): the servo paper's table
     #[test]
     fn a_run_prints_as_the_golden_table() {
-        let text = RunTable { conditions: &conditions(), summary: &thousand_beats() }.to_string();
+        let text = RunTable { conditions: &conditions(), summary: &thousand_cycles() }.to_string();
         assert_eq!(text, include_str!("table.golden.txt"), "\n{text}");
     }
 
     #[test]
-    fn a_run_without_a_beat_prints_dashes() {
+    fn a_run_without_a_cycle_prints_dashes() {
         let text = RunTable { conditions: &conditions(), summary: &RunSummary::new(250_000) }.to_string();
         assert!(text.contains("0.25 ms, 0 samples"), "{text}");
         assert!(text.lines().any(|line| line.split_whitespace().eq(["average", "-", "-", "-"])), "{text}");

@@ -14,7 +14,7 @@ use core::str::FromStr;
 pub enum FrameOrder {
     /// Takes the replies to the frames of the cycle before, computes, sends: the cycle never waits for the wire.
     #[default]
-    ReplyOfLastBeat,
+    ReplyOfLastCycle,
     /// Sends what the cycle before computed, waits for the replies, computes: outputs leave at the release however long
     /// the controller takes, and inputs are of this cycle.
     WaitForReply,
@@ -22,13 +22,13 @@ pub enum FrameOrder {
 
 impl FrameOrder {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::ReplyOfLastBeat, Self::WaitForReply];
+    pub const ALL: [Self; 2] = [Self::ReplyOfLastCycle, Self::WaitForReply];
 
     /// Name in robot files, on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::ReplyOfLastBeat => "reply_of_last_beat",
+            Self::ReplyOfLastCycle => "reply_of_last_cycle",
             Self::WaitForReply => "wait_for_reply",
         }
     }

@@ -1,4 +1,4 @@
-//! Proofs of the lock-free code of `bridge`: loom's models, Miri, ThreadSanitizer.
+//! Proofs of the lock-free code of `ipc`: loom's models, Miri, ThreadSanitizer.
 //!
 //! Each step has a target folder of its own, so that the other builds are kept.
 
@@ -46,7 +46,7 @@ fn miri(root: &Path) -> Outcome {
 fn thread_sanitizer(root: &Path) -> Outcome {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut command = on_nightly(root, &["test", "-Zbuild-std", "--target", &target, "-p", PACKAGE]);
-    command.args(["--lib", "--test", "channel", "--test", "seam"]).env("RUSTFLAGS", "-Zsanitizer=thread");
+    command.args(["--lib", "--test", "channel", "--test", "ipc"]).env("RUSTFLAGS", "-Zsanitizer=thread");
     Outcome::of(command.env("CARGO_TARGET_DIR", "target/tsan"))
 }
 
@@ -93,4 +93,4 @@ fn nightly(components: &[&str]) -> Result<(), String> {
     added.map_err(|why| format!("no nightly toolchain with {}: {why}", missing.join(", ")))
 }
 
-const PACKAGE: &str = "onbeat-bridge";
+const PACKAGE: &str = "onbeat-ipc";

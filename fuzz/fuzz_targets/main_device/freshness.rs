@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ethercat::main_device::{BeatReport, MainDevice};
+use ethercat::main_device::{CycleReport, MainDevice};
 use ethercat::register::FMMU;
 use ethercat::register::fmmu::{self, Fmmu, FmmuDirection};
 use ethercat::wire::{Command, Frame, frame};
@@ -64,7 +64,7 @@ impl Freshness {
     }
 
     /// Nothing is called fresh that is not.
-    pub(crate) fn judge(&self, main_device: &MainDevice, report: &BeatReport) {
+    pub(crate) fn judge(&self, main_device: &MainDevice, report: &CycleReport) {
         for sub_device in main_device.sub_devices() {
             let position = usize::from(sub_device.position);
             let inputs = main_device.inputs(position);

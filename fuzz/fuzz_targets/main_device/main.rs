@@ -18,7 +18,7 @@ use core::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::main_device::{
-    Configuration, MainDevice, ProcessDataSource, Stage, StartupSdo, SubDeviceConfiguration, Sync0,
+    Configuration, MainDevice, ProcessDataSource, BringUpPhase, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use libfuzzer_sys::fuzz_target;
 use testbed::{CountingAllocator, allocations};
@@ -82,19 +82,19 @@ fn configuration(settings: u8) -> Configuration {
 /// Without cycles until all are there, or until it is given up.
 fn up_to_pre_op(wire: &mut Wire<'_>) {
     let since = wire.now;
-    while wire.main_device.stage() < Stage::PreOp {
+    while wire.main_device.stage() < BringUpPhase::PreOp {
         wire.pump();
         keeps_going(wire);
         assert!(wire.now.since(since) < LONGEST_BRING_UP, "always a little further, for ever");
     }
-    assert!(!wire.calm || wire.main_device.stage() == Stage::PreOp, "true replies, and no PreOp");
+    assert!(!wire.calm || wire.main_device.stage() == BringUpPhase::PreOp, "true replies, and no PreOp");
 }
 
 /// With cycles until all are where they should be, or until it is given up; and some more.
 fn run(wire: &mut Wire<'_>) {
     // What is asked for on the way changes where it ends.
     let reached =
-        |it: &MainDevice| if it.configuration().target == AlState::Op { Stage::Op } else { Stage::SafeOp };
+        |it: &MainDevice| if it.configuration().target == AlState::Op { BringUpPhase::Op } else { BringUpPhase::SafeOp };
     while wire.main_device.stage() < reached(&wire.main_device) {
         wire.cycle(PERIOD);
         keeps_going(wire);
@@ -107,7 +107,7 @@ fn run(wire: &mut Wire<'_>) {
 fn serve_requests(wire: &mut Wire<'_>) {
     let (mut left, mut waited) = (wire.requests, wire.now);
     while wire.requests > 0 {
-        if wire.main_device.stage() == Stage::Op {
+        if wire.main_device.stage() == BringUpPhase::Op {
             _ = wire.cycle(PERIOD)
         } else {
             wire.pump()
@@ -125,7 +125,7 @@ fn serve_requests(wire: &mut Wire<'_>) {
 /// Back to Init, whoever answers.
 fn down(wire: &mut Wire<'_>) {
     wire.ask_for(AlState::Init);
-    while wire.main_device.stage() != Stage::Down {
+    while wire.main_device.stage() != BringUpPhase::Down {
         wire.pump();
         keeps_going(wire);
     }

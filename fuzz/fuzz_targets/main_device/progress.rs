@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use core::time::Duration;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use ethercat::register::dc;
 use ethercat::time::Instant;
 use ethercat::wire::{Command, Frame};
 
 #[derive(Debug)]
 pub(crate) struct Progress {
-    stage: Stage,
+    stage: BringUpPhase,
     since: Instant,
     /// Requests of this stage.
     asked: BTreeSet<u64>,
@@ -24,11 +24,11 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { stage: Stage::Scan, since: now, asked: BTreeSet::new(), repeated: 0, stall: Duration::ZERO }
+        Self { stage: BringUpPhase::Scan, since: now, asked: BTreeSet::new(), repeated: 0, stall: Duration::ZERO }
     }
 
     /// The MainDevice is there.
-    pub(crate) fn at(&mut self, stage: Stage, now: Instant) {
+    pub(crate) fn at(&mut self, stage: BringUpPhase, now: Instant) {
         if stage != self.stage {
             (self.stage, self.asked) = (stage, BTreeSet::new());
             self.made(now);

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use ethercat::al::AlState;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{
-    BeatReport, Configuration, Event, MailboxRequest, MailboxService, MainDevice, Stage,
+    CycleReport, Configuration, Event, MailboxRequest, MailboxService, MainDevice, BringUpPhase,
 };
 use ethercat::time::Instant;
 use ethercat::wire::coe::{ListType, ValueInfo};
@@ -96,15 +96,15 @@ impl<'a> Wire<'a> {
     }
 
     /// One cycle of `period`, its replies taken before it ends.
-    pub(crate) fn cycle(&mut self, period: Duration) -> BeatReport {
+    pub(crate) fn cycle(&mut self, period: Duration) -> CycleReport {
         let now = self.now;
         self.freshness.begin_cycle();
-        self.quietly(|main_device| main_device.begin_beat(now));
+        self.quietly(|main_device| main_device.begin_cycle(now));
         self.transmit();
         let times = if self.progress.is_awaited() { SLOW_CYCLES } else { 1 };
         self.pass_to(now + period * times);
         let now = self.now;
-        let report = self.quietly(|main_device| main_device.end_beat(now));
+        let report = self.quietly(|main_device| main_device.end_cycle(now));
         self.freshness.judge(&self.main_device, &report);
         self.look_at_the_stage();
         report
@@ -117,12 +117,12 @@ impl<'a> Wire<'a> {
 
     /// A call that asks for no memory in Op.
     fn quietly<T>(&mut self, call: impl FnOnce(&mut MainDevice) -> T) -> T {
-        let in_op = self.main_device.stage() == Stage::Op;
+        let in_op = self.main_device.stage() == BringUpPhase::Op;
         let before = allocations::own_calls();
         let done = allocations::watched(|| call(&mut self.main_device));
         let calls = allocations::own_calls() - before;
         assert!(
-            !in_op || self.main_device.stage() != Stage::Op || calls == 0,
+            !in_op || self.main_device.stage() != BringUpPhase::Op || calls == 0,
             "{calls} calls of the allocator in Op"
         );
         done

@@ -1,11 +1,11 @@
 //! The input as a row of events.
 
-use bridge::message::control::{self, Action, Request};
-use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Tolerance, size};
-use bridge::message::{MOST_AXES, Rows};
+use ipc::message::control::{self, Action, Request};
+use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Tolerance, size};
+use ipc::message::{MOST_AXES, Rows};
 use motion::base::Twist;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
-use runtime::controller::{Asked, AxisTarget, Freshness};
+use runtime::controller::{ExternalCommand, AxisTarget, Freshness};
 
 use crate::AXES;
 use crate::axis::Trouble;
@@ -20,7 +20,7 @@ pub(crate) enum Event {
     /// A message at the port `trajectory`.
     Trajectory(Vec<u8>),
     /// Another command.
-    Asked(Asked),
+    ExternalCommand(ExternalCommand),
     /// Something is wrong with a drive, or right again.
     Trouble(usize, Trouble),
     /// The cycle is to end.
@@ -58,7 +58,7 @@ impl<'a> Events<'a> {
             }
             0xC0..=0xC7 => order(&Order::Commit { id: self.id }),
             0xC8..=0xCF => order(&Order::Cancel { id: self.id * u64::from(what & 1) }),
-            0xD0..=0xDF => Event::Asked(self.asked(what & 0x0F)?),
+            0xD0..=0xDF => Event::ExternalCommand(self.asked(what & 0x0F)?),
             0xE0..=0xEF => {
                 let troubles =
                     [Trouble::None, Trouble::Fault, Trouble::Deaf, Trouble::Stuck, Trouble::NotFresh];
@@ -121,8 +121,8 @@ impl<'a> Events<'a> {
     }
 
     /// A command whose numbers are finite: the cycle refuses all others before a controller hears of them.
-    fn asked(&mut self, what: u8) -> Option<Asked> {
-        let mut asked = Asked { axes: vec![None; AXES], ..Asked::default() };
+    fn asked(&mut self, what: u8) -> Option<ExternalCommand> {
+        let mut asked = ExternalCommand { axes: vec![None; AXES], ..ExternalCommand::default() };
         asked.freshness = [Freshness::Fresh, Freshness::Stale, Freshness::Never][usize::from(what & 3) % 3];
         if what & 4 != 0 {
             let (x, yaw) = (self.number()?, self.number()?);

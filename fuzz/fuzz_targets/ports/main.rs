@@ -20,10 +20,10 @@ use motion::kinematics::DifferentialDrive;
 use motion::supervision::Ending;
 use motion::{Metres, Radians, RadiansPerSecond, Seconds};
 use onbeat_control::{
-    Drive, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, Mover, Switch, SwitchAxis,
+    Drive, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, Mover, ControllerManager, ManagedAxis,
     TrajectorySettings,
 };
-use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
+use runtime::controller::{ExternalCommand, AxisCommand, AxisReport, CycleInfo, Controller};
 use runtime::signal::{Io, Signals};
 
 use axis::{Axis, VELOCITY};
@@ -45,7 +45,7 @@ fuzz_target!(|bytes: &[u8]| {
             Event::Late(periods) => robot.run(1, periods),
             Event::Control(message) => robot.control.put(&message),
             Event::Trajectory(message) => robot.trajectory.put(&message),
-            Event::Asked(asked) => robot.asked = asked,
+            Event::ExternalCommand(asked) => robot.asked = asked,
             Event::Trouble(axis, trouble) => robot.axes[axis].trouble = trouble,
             Event::Stopping => robot.stopping = true,
         }
@@ -54,10 +54,10 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 struct Robot {
-    switch: Switch,
+    switch: ControllerManager,
     control: Pipe,
     trajectory: Pipe,
-    asked: Asked,
+    asked: ExternalCommand,
     axes: Vec<Axis>,
     commands: Vec<AxisCommand>,
     cycle: u64,
@@ -66,15 +66,15 @@ struct Robot {
 
 impl Robot {
     fn new(mode: CyclicMode, enable: bool) -> Self {
-        let axis = SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
+        let axis = ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
         let (control, trajectory) = (Pipe::default(), Pipe::default());
-        let switch = Switch::new(&[axis; AXES], members(mode), enable)
+        let switch = ControllerManager::new(&[axis; AXES], members(mode), enable)
             .with_ports(Box::new(control.clone()), Box::new(trajectory.clone()));
         Self {
             switch,
             control,
             trajectory,
-            asked: Asked { axes: vec![None; AXES], ..Asked::default() },
+            asked: ExternalCommand { axes: vec![None; AXES], ..ExternalCommand::default() },
             axes: (0..AXES).map(|_| Axis::new(mode)).collect(),
             commands: vec![AxisCommand::default(); AXES],
             cycle: 0,
@@ -87,15 +87,15 @@ impl Robot {
             self.cycle += periods;
             let reports: Vec<AxisReport> = self.axes.iter_mut().map(|axis| axis.report(periods)).collect();
             let release = 1_000_000_000_000 + self.cycle * PERIOD.as_nanos() as u64;
-            let beat = Beat {
+            let cycle = CycleInfo {
                 cycle: self.cycle,
                 release: Instant::from_nanos(release),
                 period: PERIOD,
                 periods,
                 stopping: self.stopping,
             };
-            self.switch.hear(&self.asked);
-            self.switch.update(beat, &mut Io::new(&mut Signals::default(), &reports, &mut self.commands));
+            self.switch.command(&self.asked);
+            self.switch.update(cycle, &mut Io::new(&mut Signals::default(), &reports, &mut self.commands));
             let elapsed = Seconds(PERIOD.as_secs_f64() * periods as f64);
             for (axis, command) in self.axes.iter_mut().zip(&self.commands) {
                 axis.take(elapsed, command, if self.stopping { Ending::Asked } else { Ending::No });

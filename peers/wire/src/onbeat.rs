@@ -1,4 +1,4 @@
-//! Onbeat's MainDevice under measurement: one whole beat, as the real-time cycle makes it.
+//! Onbeat's MainDevice under measurement: one whole cycle, as the real-time cycle makes it.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use onbeat_ethercat::al::AlState;
 use onbeat_ethercat::link::MAXIMUM_FRAME_LENGTH;
 use onbeat_ethercat_linux::link::Link;
-use onbeat_ethercat::main_device::{BeatReport, Configuration, Event, MainDevice, Stage};
+use onbeat_ethercat::main_device::{CycleReport, Configuration, Event, MainDevice, BringUpPhase};
 use onbeat_rt::clock::{Clock, MonotonicClock};
 use onbeat_ethercat_linux::link::PacketLink;
 
@@ -42,29 +42,29 @@ impl Onbeat {
         Err(format!("process image of {found:?} bytes (outputs, inputs), expected {expected:?}"))
     }
 
-    /// Bytes of the frames of one beat: besides process data, a datagram that numbers the frame, the AL
+    /// Bytes of the frames of one cycle: besides process data, a datagram that numbers the frame, the AL
     /// status of all, and one SubDevice's mailbox status.
     pub fn frame_length(&self) -> usize {
         self.bytes_sent
     }
 
-    /// One beat.
+    /// One cycle.
     ///
     /// # Errors
-    /// What the operating system says, or a beat that is not whole.
+    /// What the operating system says, or a cycle that is not whole.
     pub fn exchange(&mut self) -> Result<(), String> {
-        let report = self.beat()?;
-        if report.all_fresh && self.main_device.stage() == Stage::Op {
+        let report = self.cycle()?;
+        if report.all_fresh && self.main_device.stage() == BringUpPhase::Op {
             return Ok(());
         }
-        Err(format!("{report:?} at stage {:?}, expected a whole beat in Op", self.main_device.stage()))
+        Err(format!("{report:?} at stage {:?}, expected a whole cycle in Op", self.main_device.stage()))
     }
 
-    fn beat(&mut self) -> Result<BeatReport, String> {
+    fn cycle(&mut self) -> Result<CycleReport, String> {
         let failed = |error: std::io::Error| error.to_string();
-        // One reading for the whole beat, as the cycle takes none besides those that end its phases.
+        // One reading for the whole cycle, as the cycle takes none besides those that end its phases.
         let now = self.clock.now();
-        self.main_device.begin_beat(now);
+        self.main_device.begin_cycle(now);
         self.bytes_sent = 0;
         while let Some(length) = self.main_device.poll_transmit(now, &mut self.buffer) {
             self.link.transmit(&self.buffer[..length]).map_err(failed)?;
@@ -74,13 +74,13 @@ impl Onbeat {
             let Some(length) = self.link.receive(&mut self.buffer, REPLY).map_err(failed)? else { break };
             self.main_device.handle_frame(now, &self.buffer[..length]);
         }
-        Ok(self.main_device.end_beat(now))
+        Ok(self.main_device.end_cycle(now))
     }
 
     fn reach_op(&mut self) -> Result<(), String> {
         for _ in 0..30_000 {
-            self.beat()?;
-            // Bring-up frames are not awaited by the beat: take what has come by now.
+            self.cycle()?;
+            // Bring-up frames are not awaited by the cycle: take what has come by now.
             while let Ok(Some(length)) = self.link.receive(&mut self.buffer, Duration::ZERO) {
                 self.main_device.handle_frame(self.clock.now(), &self.buffer[..length]);
             }
@@ -89,8 +89,8 @@ impl Onbeat {
                     return Err(error.to_string());
                 }
             }
-            if self.main_device.stage() == Stage::Op {
-                return self.beat().map(drop);
+            if self.main_device.stage() == BringUpPhase::Op {
+                return self.cycle().map(drop);
             }
             sleep(Duration::from_millis(1));
         }

@@ -1,9 +1,9 @@
 //! The bus of a running cycle, asked through its shared-memory interface.
 
-use bridge::attach::Attachment;
-use bridge::bus::{BusClient, BusError, BusStatus, Bytes, Outcome, Service};
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
+use ipc::bus::{BusClient, BusError, BusStatus, Bytes, Outcome, Service};
+use ipc::client::Client;
 use onbeat::sub_devices::Described;
 use runtime::link::Owner;
 
@@ -22,7 +22,7 @@ pub(crate) struct RunningBus {
 
 impl RunningBus {
     /// The bus of the cycle attached to; said in a line.
-    pub(crate) fn of(attached: &Attachment) -> Result<Self, Failure> {
+    pub(crate) fn of(attached: &Client) -> Result<Self, Failure> {
         let mut client = attached.bus()?;
         let Outcome::SubDevices(found) = client.call(Service::Describe)? else {
             return Err(Failure::new("the running cycle does not describe its bus"));
@@ -41,10 +41,10 @@ impl RunningBus {
         if wire.take_over || wire.capture.is_some() || wire.faults.any() {
             return None;
         }
-        let here = std::env::var_os(bridge::attach::VARIABLE).map(std::path::PathBuf::from);
-        let named = here.and_then(|path| Attachment::open(&path).ok());
-        let is_owner = |attached: &Attachment| owner.process == Some(attached.process());
-        let found = named.into_iter().chain(Attachment::all()).find(is_owner)?;
+        let here = std::env::var_os(ipc::client::VARIABLE).map(std::path::PathBuf::from);
+        let named = here.and_then(|path| Client::open(&path).ok());
+        let is_owner = |attached: &Client| owner.process == Some(attached.process());
+        let found = named.into_iter().chain(Client::all()).find(is_owner)?;
         Self::of(&found).ok()
     }
 

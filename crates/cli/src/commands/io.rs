@@ -5,10 +5,10 @@ mod write;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bridge::attach::Attachment;
-use bridge::description::SignalDescription;
-use bridge::state::{ReadError, Signal, SignalCounters, State};
 use clap::{Args, Subcommand};
+use ipc::client::Client;
+use ipc::description::SignalDescription;
+use ipc::state::{ReadError, Signal, SignalCounters, State};
 use serde_json::Value;
 
 use super::top::Which;
@@ -105,7 +105,7 @@ impl Io {
 
 /// A running cycle, and the signals of it that are wanted, by their places.
 struct Cycle {
-    attached: Attachment,
+    attached: Client,
     wanted: Vec<usize>,
 }
 
@@ -190,7 +190,7 @@ impl Cycle {
                 }
                 if json {
                     let mut object = signals::object(it, signal);
-                    object["cycle"] = state.beat.into();
+                    object["cycle"] = state.cycle.into();
                     text += &(object.to_string() + "\n");
                 } else {
                     text += &format!("{}  {}\n", it.name, signals::text(it, signal));

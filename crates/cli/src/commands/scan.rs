@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use bridge::bus::BusStatus;
+use ipc::bus::BusStatus;
 use onbeat::sub_devices::Described;
 
 use crate::bus::{ToolBus, Where};

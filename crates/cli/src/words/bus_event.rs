@@ -1,8 +1,8 @@
 //! Events of a running cycle, a line each, for those who attach to it.
 
-use bridge::bus::{Bytes, Event, Happening};
-use bridge::description::Description;
 use ethercat::time::Instant;
+use ipc::bus::{Bytes, Event, Happening};
+use ipc::description::Description;
 
 use super::moment::Moment;
 use super::sub_devices::place;

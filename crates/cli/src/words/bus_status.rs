@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bridge::bus::{BusStatus, SubDeviceErrorCounters, WorkingCounter};
+use ipc::bus::{BusStatus, SubDeviceErrorCounters, WorkingCounter};
 
 use onbeat::sub_devices::Described;
 

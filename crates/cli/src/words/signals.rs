@@ -1,7 +1,7 @@
 //! Signals, for people and for programs.
 
-use bridge::description::SignalDescription;
-use bridge::state::Signal;
+use ipc::description::SignalDescription;
+use ipc::state::Signal;
 use serde_json::{Value, json};
 
 /// A value for programs: true or false, or a number; nothing for what is no finite number.

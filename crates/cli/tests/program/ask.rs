@@ -4,10 +4,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use onbeat::bridge::attach::Attachment;
-use onbeat::bridge::bus::{Bytes, Outcome, Service};
+use onbeat::ipc::bus::{Bytes, Outcome, Service};
+use onbeat::ipc::client::Client;
 
-use crate::common::{Ran, Running, alone, await_beats, finished, onbeat};
+use crate::common::{Ran, Running, alone, await_cycles, finished, onbeat};
 
 /// A run whose interface is in a folder of its own.
 struct Robot {
@@ -21,9 +21,9 @@ impl Robot {
         let _ = std::fs::remove_dir_all(&folder);
         let socket = folder.join("robot.sock").to_str().unwrap().to_owned();
         let mut command = onbeat();
-        command.args(["run", "--json", "--seam", &socket]).args(arguments);
+        command.args(["run", "--json", "--ipc", &socket]).args(arguments);
         let running = Running::start(command);
-        await_beats(running.id(), 1);
+        await_cycles(running.id(), 1);
         let robot = Self { running, socket };
         let started = Instant::now();
         // In Op, with its axes enabled.
@@ -39,8 +39,8 @@ impl Robot {
         robot
     }
 
-    fn attach(&self) -> Attachment {
-        Attachment::open(self.socket.as_ref()).unwrap()
+    fn attach(&self) -> Client {
+        Client::open(self.socket.as_ref()).unwrap()
     }
 
     /// The program at the bus of this run.

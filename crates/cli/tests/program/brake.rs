@@ -8,9 +8,9 @@ use ethercat::wire::frame::places;
 
 use crate::common::{file, run};
 
-/// One beat's frame as it came back: what the drive and the terminal were sent, and what the drive reported.
+/// One cycle's frame as it came back: what the drive and the terminal were sent, and what the drive reported.
 #[derive(Clone, Copy, Debug)]
-struct Beat {
+struct LateCycle {
     time_ns: u64,
     state: Option<State>,
     target: i32,
@@ -18,7 +18,7 @@ struct Beat {
     outputs: u8,
 }
 
-impl Beat {
+impl LateCycle {
     fn enabled(&self) -> bool {
         self.state == Some(State::OperationEnabled)
     }
@@ -69,8 +69,8 @@ fn mapped(frame: &[u8], fmmu: Fmmu) -> Option<&[u8]> {
     })
 }
 
-/// The beats that carried the process data of the terminal and of the drive of examples/io-station.toml.
-fn beats(capture: &[u8]) -> Vec<Beat> {
+/// The cycles that carried the process data of the terminal and of the drive of examples/io-station.toml.
+fn cycles(capture: &[u8]) -> Vec<LateCycle> {
     let fmmus = fmmus(capture);
     let one = |length: u16, direction: FmmuDirection| {
         let is = |fmmu: &&Fmmu| (fmmu.length, fmmu.direction) == (length, direction);
@@ -79,9 +79,9 @@ fn beats(capture: &[u8]) -> Vec<Beat> {
     // The lamps have the one byte of outputs; the drive has eight, as the first of several, and six of inputs.
     let lamps = one(1, FmmuDirection::Write);
     let (sent, reported) = (one(8, FmmuDirection::Write), one(6, FmmuDirection::Read));
-    let beat = |(time_ns, _, frame)| {
+    let cycle = |(time_ns, _, frame)| {
         let (sent, reported) = (mapped(frame, sent)?, mapped(frame, reported)?);
-        Some(Beat {
+        Some(LateCycle {
             time_ns,
             state: Statusword(u16::from_le_bytes([reported[4], reported[5]])).state(),
             target: i32::from_le_bytes([sent[0], sent[1], sent[2], sent[3]]),
@@ -89,21 +89,21 @@ fn beats(capture: &[u8]) -> Vec<Beat> {
             outputs: mapped(frame, lamps)?[0] & !(1 << 1),
         })
     };
-    frames(capture).filter(|(_, came_back, _)| *came_back).filter_map(beat).collect()
+    frames(capture).filter(|(_, came_back, _)| *came_back).filter_map(cycle).collect()
 }
 
-/// The beats of a run that the machine did not disturb, and the longest time from one to the next.
-fn undisturbed() -> (Vec<Beat>, u64) {
+/// The cycles of a run that the machine did not disturb, and the longest time from one to the next.
+fn undisturbed() -> (Vec<LateCycle>, u64) {
     let path = file("brake.pcapng", "");
     for _ in 0..5 {
         let arguments = ["run", "examples/io-station.toml", "--cycles", "1500", "--json", "--capture"];
         let end = run(&[&arguments[..], &[path.to_str().expect("UTF-8")]].concat()).json();
         assert_eq!(end["axes"][0]["state"], "Operation enabled", "{end}");
-        let beats = beats(&std::fs::read(&path).expect("the capture"));
-        let gaps = beats.windows(2).map(|pair| pair[1].time_ns.saturating_sub(pair[0].time_ns));
-        let longest = gaps.max().expect("beats");
+        let cycles = cycles(&std::fs::read(&path).expect("the capture"));
+        let gaps = cycles.windows(2).map(|pair| pair[1].time_ns.saturating_sub(pair[0].time_ns));
+        let longest = gaps.max().expect("cycles");
         if longest < 10_000_000 {
-            return (beats, longest);
+            return (cycles, longest);
         }
         eprintln!("the machine stood still for {} ms: once more", longest / 1_000_000);
     }
@@ -113,32 +113,32 @@ fn undisturbed() -> (Vec<Beat>, u64) {
 // feature(axes): a brake on a digital output, from the robot file to the terminal
 #[test]
 fn the_terminals_output_is_on_while_the_axis_may_move_and_at_no_other_time() {
-    let (beats, longest) = undisturbed();
-    let first = |from: usize, what: &str, is: &dyn Fn(&Beat) -> bool| {
-        let place = beats[from..].iter().position(is);
-        from + place.unwrap_or_else(|| panic!("never {what}, from beat {from} on"))
+    let (cycles, longest) = undisturbed();
+    let first = |from: usize, what: &str, is: &dyn Fn(&LateCycle) -> bool| {
+        let place = cycles[from..].iter().position(is);
+        from + place.unwrap_or_else(|| panic!("never {what}, from cycle {from} on"))
     };
-    let time = |from: usize, to: usize| beats[to].time_ns - beats[from].time_ns;
-    assert!(beats.iter().all(|it| it.outputs == 0 || it.power()), "an output that is nobody's");
+    let time = |from: usize, to: usize| cycles[to].time_ns - cycles[from].time_ns;
+    assert!(cycles.iter().all(|it| it.outputs == 0 || it.power()), "an output that is nobody's");
 
     // Power comes once the drive holds the axis; the axis is moved once the brake is open.
-    let enabled = first(0, "enabled", &Beat::enabled);
-    let on = first(0, "power", &Beat::power);
-    assert!(on >= enabled, "power on beat {on}, enabled on {enabled}");
-    let held = beats[on].target;
+    let enabled = first(0, "enabled", &LateCycle::enabled);
+    let on = first(0, "power", &LateCycle::power);
+    assert!(on >= enabled, "power on cycle {on}, enabled on {enabled}");
+    let held = cycles[on].target;
     let moved = first(on, "moved", &|it| it.target != held);
     let waited = time(on, moved);
     assert!(waited + 2 * longest >= 80_000_000, "moved {waited} ns after power came");
 
     // It goes once the axis rests; the drive keeps its torque until the brake holds.
     let off = first(on, "without power", &|it| !it.power());
-    assert!(off > moved && beats[off].enabled(), "power off on beat {off}, moved on {moved}");
-    let rests = beats[off].target;
-    assert!(beats[off..].iter().take_while(|it| it.enabled()).all(|it| it.target == rests));
+    assert!(off > moved && cycles[off].enabled(), "power off on cycle {off}, moved on {moved}");
+    let rests = cycles[off].target;
+    assert!(cycles[off..].iter().take_while(|it| it.enabled()).all(|it| it.target == rests));
     let left = first(off, "disabled", &|it| !it.enabled());
     let waited = time(off, left);
     assert!(waited + 2 * longest >= 50_000_000, "no torque {waited} ns after power went");
-    assert!(beats[off..].iter().all(|it| it.outputs == 0), "it stays off");
-    let turned = beats[moved..off].iter().map(|it| it.target.abs_diff(held)).max();
+    assert!(cycles[off..].iter().all(|it| it.outputs == 0), "it stays off");
+    let turned = cycles[moved..off].iter().map(|it| it.target.abs_diff(held)).max();
     assert!(turned > Some(10_000), "the axis hardly moved: {turned:?}");
 }

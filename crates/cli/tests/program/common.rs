@@ -175,11 +175,11 @@ pub(crate) fn number(object: &serde_json::Value, name: &str) -> u64 {
     object[name].as_u64().unwrap_or_else(|| panic!("{name} in {object}"))
 }
 
-/// Waits until the cycle of a running program has slept `beats` times, which it does once a beat.
-pub(crate) fn await_beats(process: u32, beats: u64) {
+/// Waits until the cycle of a running program has slept `cycles` times, which it does once a cycle.
+pub(crate) fn await_cycles(process: u32, cycles: u64) {
     let started = Instant::now();
-    while slept(process).is_none_or(|slept| slept < beats) {
-        assert!(started.elapsed() < Duration::from_secs(60), "no {beats} beats within a minute");
+    while slept(process).is_none_or(|slept| slept < cycles) {
+        assert!(started.elapsed() < Duration::from_secs(60), "no {cycles} cycles within a minute");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

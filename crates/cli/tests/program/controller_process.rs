@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bridge::attach::Attachment;
-use bridge::command::AxisTarget;
-use bridge::controller::DriveRequest;
+use ipc::client::Client;
+use ipc::command::AxisTarget;
+use ipc::controller::DriveRequest;
 
 use crate::common::{Running, alone, file, onbeat, run};
 
@@ -16,24 +16,24 @@ fn socket(name: &str) -> PathBuf {
         .join(format!("{name}.sock"))
 }
 
-fn start(robot: &str, seam: &Path, rest: &[&str]) -> Running {
+fn start(robot: &str, ipc: &Path, rest: &[&str]) -> Running {
     let mut command = onbeat();
-    command.args(["run", robot, "--controller", "external", "--seam"]).arg(seam).args(rest);
+    command.args(["run", robot, "--controller", "external", "--ipc"]).arg(ipc).args(rest);
     Running::start(command)
 }
 
 /// Turns the axes, each in its mode, until the cycle has ended.
-fn control(seam: &Path) {
+fn control(ipc: &Path) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    let seam = loop {
-        match Attachment::open(seam) {
-            Ok(seam) => break seam,
+    let ipc = loop {
+        match Client::open(ipc) {
+            Ok(ipc) => break ipc,
             Err(error) => assert!(Instant::now() < deadline, "{error}"),
         }
         thread::sleep(Duration::from_millis(5));
     };
-    let modes: Vec<String> = seam.description().axes.iter().map(|axis| axis.mode.clone()).collect();
-    let mut controller = seam.controller().expect("the role");
+    let modes: Vec<String> = ipc.description().axes.iter().map(|axis| axis.mode.clone()).collect();
+    let mut controller = ipc.controller().expect("the role");
     let mut positions = vec![0.0; modes.len()];
     while let Some(turn) = controller.wait() {
         let moves = !turn.request.stopping;
@@ -55,10 +55,10 @@ fn control(seam: &Path) {
 fn a_process_moves_the_axes_and_its_answers_are_in_table_and_json() {
     let _alone = alone();
     for json in [true, false] {
-        let seam = socket("moves");
+        let ipc = socket("moves");
         let rest: &[&str] = if json { &["--cycles", "1500", "--json"] } else { &["--cycles", "700"] };
-        let program = start("examples/six-axis.toml", &seam, rest);
-        let process = thread::spawn(move || control(&seam));
+        let program = start("examples/six-axis.toml", &ipc, rest);
+        let process = thread::spawn(move || control(&ipc));
         let ran = program.finish();
         process.join().expect("the controller");
         if !json {
@@ -85,7 +85,7 @@ fn without_a_process_the_axes_stay_disabled_and_the_run_is_well() {
         "--cycles",
         "300",
         "--json",
-        "--seam",
+        "--ipc",
         socket("nobody").to_str().expect("UTF-8"),
     ]);
     let end = ran.json();
@@ -102,21 +102,21 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
     let from = text.find("[controller]").expect("a controller");
     let external = "[controller]\nkind = \"external\"\ndeadline = \"600us\"\nmax_late = 20\n";
     let path = file("external.toml", &format!("{}{external}", &text[..from]));
-    let seam = socket("goes");
+    let ipc = socket("goes");
     let mut command = onbeat();
-    command.arg("run").arg(&path).arg("--seam").arg(&seam).args(["--cycles", "1500", "--json"]);
+    command.arg("run").arg(&path).arg("--ipc").arg(&ipc).args(["--cycles", "1500", "--json"]);
     let program = Running::start(command);
-    let leaving = seam.clone();
+    let leaving = ipc.clone();
     let process = thread::spawn(move || {
         let deadline = Instant::now() + Duration::from_secs(30);
-        let seam = loop {
-            if let Ok(seam) = Attachment::open(&leaving) {
-                break seam;
+        let ipc = loop {
+            if let Ok(ipc) = Client::open(&leaving) {
+                break ipc;
             }
             assert!(Instant::now() < deadline);
             thread::sleep(Duration::from_millis(5));
         };
-        let mut controller = seam.controller().expect("the role");
+        let mut controller = ipc.controller().expect("the role");
         let mut enabled = 0;
         while let Some(turn) = controller.wait() {
             enabled += usize::from(turn.request.axes[0].phase == 2);
@@ -142,17 +142,17 @@ fn a_process_that_goes_stops_the_axes_while_the_bus_stays_in_op_and_the_run_says
 
 #[test]
 fn what_cannot_be_is_one_sentence() {
-    let ran = run(&["run", "examples/six-axis.toml", "--controller", "external", "--no-seam"]);
+    let ran = run(&["run", "examples/six-axis.toml", "--controller", "external", "--no-ipc"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     let text = include_str!("../../../../examples/six-axis.toml");
     let from = text.find("[controller]").expect("a controller");
     let path =
-        file("external-no-seam.toml", &format!("{}[controller]\nkind = \"external\"\n", &text[..from]));
-    let ran = run(&["run", path.to_str().expect("UTF-8"), "--no-seam"]);
+        file("external-no-ipc.toml", &format!("{}[controller]\nkind = \"external\"\n", &text[..from]));
+    let ran = run(&["run", path.to_str().expect("UTF-8"), "--no-ipc"]);
     assert_eq!(
         ran.stderr.lines().last(),
         Some(
-            "onbeat: controller \"external\": expected a seam for its process, found none: leave out --no-seam, or see why \
+            "onbeat: controller \"external\": expected an IPC for its process, found none: leave out --no-ipc, or see why \
              none is open"
         ),
         "{}",

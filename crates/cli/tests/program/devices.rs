@@ -1,11 +1,11 @@
-//! `onbeat run` with devices beside the bus: what attaches to its seam hears them, and drives its wheels through them.
+//! `onbeat run` with devices beside the bus: what attaches to its IPC hears them, and drives its wheels through them.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use onbeat::bridge::channel::Channel;
-use onbeat::bridge::sensor::{
+use onbeat::ipc::channel::Channel;
+use onbeat::ipc::sensor::{
     Head, Imu, Led, LedRequest, Pattern, Scan, SensorError, Sonar, WheelRequest, Wheels,
 };
 use testbed::{Side, Testbed};
@@ -35,7 +35,7 @@ fn two_fresh<T>(
     read: fn(&[u8]) -> Result<T, SensorError>,
     head: fn(&T) -> Head,
 ) -> T {
-    let channel = robot.seam.port(port).expect("the port");
+    let channel = robot.ipc.port(port).expect("the port");
     let fresh = |bytes: &[u8]| Some(read(bytes).expect("a message")).filter(|it| !head(it).stale);
     let first = head(&until(&channel, &format!("a fresh message of {port}"), fresh));
     until(&channel, &format!("a later message of {port}"), |bytes| {
@@ -48,7 +48,7 @@ fn two_fresh<T>(
 fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_each() {
     let _alone = alone();
     let robot = Robot::run("devices", "examples/m4k.toml", &[]);
-    let description = robot.seam.description();
+    let description = robot.ipc.description();
     for port in ["sonar", "scan", "led", "imu", "wheels"] {
         assert!(description.ports.iter().any(|it| it.name == port), "no {port} in {:?}", description.ports);
     }
@@ -61,7 +61,7 @@ fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_ea
     let sonar = two_fresh(&robot, "sonar", Sonar::decode, |it| it.head);
     assert!((1.3..3.1).contains(&sonar.range) || sonar.range.is_infinite(), "{sonar:?}");
 
-    let led = robot.seam.port("led").unwrap();
+    let led = robot.ipc.port("led").unwrap();
     let mut request = [0; LedRequest::SIZE];
     LedRequest { pattern: Pattern::Blink, colour: [9, 8, 7], round_ms: 100 }.encode(&mut request).unwrap();
     led.send_timeout(&request, PATIENCE).unwrap();
@@ -72,7 +72,7 @@ fn a_run_opens_its_devices_ports_and_whoever_attaches_hears_fresh_messages_of_ea
     assert_eq!(blinks.colour, [9, 8, 7]);
 
     // Simulated drives of their own, which turn while the robot's stand.
-    let wheels = robot.seam.port("wheels").unwrap();
+    let wheels = robot.ipc.port("wheels").unwrap();
     let turned = ask_until(&wheels, [3.0, -2.0], |it| near(it.velocities, [3.0, -2.0]));
     assert!(turned.positions[0] > 0.0 && turned.positions[1] < 0.0, "{turned:?}");
     let state = robot.until("a state", |_| true);
@@ -118,14 +118,14 @@ fn robot_with_actuators() -> String {
     path.to_str().unwrap().to_owned()
 }
 
-// feature(devices): actuators turn the robot's own wheels over the seam
+// feature(devices): actuators turn the robot's own wheels over the IPC
 #[test]
-fn actuators_with_axes_turn_the_robots_own_wheels_over_the_seam_and_stop_them_when_nobody_asks_any_more() {
+fn actuators_with_axes_turn_the_robots_own_wheels_over_the_ipc_and_stop_them_when_nobody_asks_any_more() {
     let _alone = alone();
     let robot = Robot::run("actuators", &robot_with_actuators(), &[]);
-    let refused = robot.seam.command().expect_err("they hold the lease").to_string();
+    let refused = robot.ipc.command().expect_err("they hold the lease").to_string();
     assert!(refused.contains("gives the commands"), "{refused}");
-    let wheels = robot.seam.port("wheels").unwrap();
+    let wheels = robot.ipc.port("wheels").unwrap();
     let before = robot.until("a state", |_| true);
 
     let told = ask_until(&wheels, [4.0, -2.5], |it| near(it.velocities, [4.0, -2.5]));
@@ -183,7 +183,7 @@ fn devices_that_are_not_there_are_named_with_their_paths_and_the_cycle_goes_on()
     let simulate = testbed.run_in(Side::Far, simulate).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
     let _simulator = Simulator(simulate.expect("the simulator"));
     let mut run = onbeat();
-    // Long enough for every device to be tried; a busy machine makes beats late, which is not what is asked here.
+    // Long enough for every device to be tried; a busy machine makes cycles late, which is not what is asked here.
     run.args([
         "run",
         robot,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use onbeat::bridge::diagnostics::{Diagnostics, TaskDiagnostics};
+use onbeat::ipc::diagnostics::{Diagnostics, TaskDiagnostics};
 use serde_json::Value;
 
 use crate::common::{alone, number, run};
@@ -23,7 +23,7 @@ fn the_watch_counts_what_disturbs_the_cycle_and_every_devices_task() {
     // Live, for others.
     let started = Instant::now();
     loop {
-        let told = robot.seam.diagnostics().ok();
+        let told = robot.ipc.diagnostics().ok();
         let told =
             told.and_then(|text| serde_json::from_str::<Diagnostics>(&text).ok()).unwrap_or_default();
         let watched = told.tasks.iter().all(|task| task.watched.is_some() && task.disturbances.is_some());

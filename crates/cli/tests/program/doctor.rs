@@ -73,7 +73,7 @@ fn the_verdict_is_measured() {
     let probe = &object["probe"];
     let number = |key: &str| probe[key].as_u64().unwrap_or_else(|| panic!("{key}: {probe}"));
     assert_eq!(number("period_ns"), 1_000_000);
-    assert!((1..=300).contains(&number("beats")), "{probe}");
+    assert!((1..=300).contains(&number("cycles")), "{probe}");
     let latency = |key: &str| probe["latency"][key].as_u64().unwrap_or_else(|| panic!("{key}: {probe}"));
     assert!(latency("min_ns") <= latency("p50_ns") && latency("p50_ns") <= latency("max_ns"), "{probe}");
     let verdict = object["verdict"].as_str().expect("a verdict");

@@ -2,7 +2,7 @@
 
 use testbed::Side;
 
-use crate::common::{Ran, Running, await_beats, onbeat, run, six_axis_with};
+use crate::common::{Ran, Running, await_cycles, onbeat, run, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};
 
 /// A run on the wire that the machine did not hold up for so long that axes were stopped for that alone.
@@ -43,7 +43,7 @@ fn an_axis_that_supervision_stopped_is_3_and_says_why() {
         "following_error = { window = 1e-6, time = \"2ms\" }\nsub_device = \"drive-{}\"\nmode = \"csp\"";
     let robot = six_axis_with("close-follower.toml", "sub_device = \"drive-{}\"\nmode = \"csp\"", close);
     let ran =
-        undisturbed(|| run(&["run", robot.to_str().unwrap(), "--cycles", "800", "--json", "--no-seam"]));
+        undisturbed(|| run(&["run", robot.to_str().unwrap(), "--cycles", "800", "--json", "--no-ipc"]));
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("supervision stopped axis \"axis-1\": "), "{}", ran.stderr);
     let end: serde_json::Value = serde_json::from_str(&ran.stdout).expect("the numbers");
@@ -60,7 +60,7 @@ fn a_drive_that_is_in_fault_from_the_start_is_named_and_3() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let ran = undisturbed(|| {
         assert_eq!(wire.onbeat(&["sdo", "write", "2", "0x2f00:2", "0x7500"]).code, Some(0));
-        wire.onbeat(&["run", SIX_AXIS, "--cycles", "1500", "--no-seam"])
+        wire.onbeat(&["run", SIX_AXIS, "--cycles", "1500", "--no-ipc"])
     });
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("SubDevice 2 \"drive-3\" is in fault: "), "{}", ran.stderr);
@@ -83,7 +83,7 @@ fn a_drive_that_is_in_fault_from_the_start_is_named_and_3() {
 fn a_drive_without_main_power_is_named() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     assert_eq!(wire.onbeat(&["sdo", "write", "3", "0x2f00:3", "false"]).code, Some(0));
-    let ran = undisturbed(|| wire.onbeat(&["run", SIX_AXIS, "--cycles", "3000", "--no-seam"]));
+    let ran = undisturbed(|| wire.onbeat(&["run", SIX_AXIS, "--cycles", "3000", "--no-ipc"]));
     let expected = "axis \"axis-4\" at SubDevice 3 \"drive-4\" stays in Ready to switch on: its drive has no main power";
     assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     assert_eq!(ran.code, Some(3), "{}", ran.stderr);
@@ -98,10 +98,10 @@ fn a_drive_without_main_power_is_named() {
 fn a_bus_that_dies_is_4_and_names_who_did_not_answer() {
     let Some(mut wire) = Wire::with(SIX_AXIS) else { return };
     let mut run = onbeat();
-    run.args(["run", "--cycles", "3000", "--no-seam", "--iface", Side::Near.interface()]);
+    run.args(["run", "--cycles", "3000", "--no-ipc", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
     // More than it takes to Op, and a second before the end.
-    await_beats(running.id(), 1500);
+    await_cycles(running.id(), 1500);
     wire.simulator.kill().expect("kill");
     let ran = running.finish();
     assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
@@ -122,9 +122,9 @@ fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
     let robot =
         six_axis_with("short-loss.toml", "period = \"1ms\"", "period = \"1ms\"\nloss_time = \"300ms\"");
     let mut run = onbeat();
-    run.args(["run", robot.to_str().unwrap(), "--no-seam", "--json", "--iface", Side::Near.interface()]);
+    run.args(["run", robot.to_str().unwrap(), "--no-ipc", "--json", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
-    await_beats(running.id(), 1500);
+    await_cycles(running.id(), 1500);
     wire.simulator.kill().expect("kill");
     let ran = running.finish();
     assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);
@@ -144,9 +144,9 @@ fn a_bus_that_stays_lost_ends_the_run_and_is_4() {
 fn a_bus_that_is_lost_and_back_says_for_how_long() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     let mut run = onbeat();
-    run.args(["run", "--cycles", "4000", "--no-seam", "--iface", Side::Near.interface()]);
+    run.args(["run", "--cycles", "4000", "--no-ipc", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
-    await_beats(running.id(), 1500);
+    await_cycles(running.id(), 1500);
     let simulator = rustix::process::Pid::from_child(&wire.simulator);
     let signal = |signal| rustix::process::kill_process(simulator, signal).expect("a signal");
     signal(rustix::process::Signal::STOP);
@@ -179,9 +179,9 @@ fn a_bus_that_may_stay_lost_is_waited_for_longer_than_by_default_and_the_run_goe
     let robot = robot.to_str().expect("UTF-8");
     let Some(wire) = Wire::with(robot) else { return };
     let mut run = onbeat();
-    run.args(["run", robot, "--no-seam", "--json", "--iface", Side::Near.interface()]);
+    run.args(["run", robot, "--no-ipc", "--json", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
-    await_beats(running.id(), 1500);
+    await_cycles(running.id(), 1500);
     // Frames are lost where nobody takes them: the cable is out. The default ends a run after 10 s.
     let far = wire.testbed.namespace(Side::Far);
     let set = |state: &str| {

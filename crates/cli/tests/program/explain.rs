@@ -1,4 +1,4 @@
-//! `onbeat run --explain`: late beats and their culprits. What needs root is skipped without it.
+//! `onbeat run --explain`: late cycles and their culprits. What needs root is skipped without it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -19,16 +19,16 @@ const LATE: u64 = 50_000;
 
 const CULPRIT: &str = "sneaky-culprit";
 
-/// A beat as the recording has it.
-struct Beat {
+/// A cycle as the recording has it.
+struct LateCycle {
     cycle: u64,
     release: u64,
     start: u64,
 }
 
-// feature(explain): a known culprit is named for at least 95 % of the beats it delayed, and not blamed for others
+// feature(explain): a known culprit is named for at least 95 % of the cycles it delayed, and not blamed for others
 #[test]
-fn a_known_culprit_is_named_for_the_beats_it_delayed() {
+fn a_known_culprit_is_named_for_the_cycles_it_delayed() {
     let _alone = alone();
     let cpu = last_cpu();
     let log = file("culprit.log", "");
@@ -52,8 +52,8 @@ fn a_known_culprit_is_named_for_the_beats_it_delayed() {
         return;
     }
     let intervals = intervals(&log);
-    let beats = beats(&recording);
-    assert_eq!(beats.len(), 4000);
+    let cycles = cycles(&recording);
+    assert_eq!(cycles.len(), 4000);
     let late: HashMap<u64, &Value> = end["late"]
         .as_array()
         .expect("late")
@@ -61,25 +61,25 @@ fn a_known_culprit_is_named_for_the_beats_it_delayed() {
         .map(|it| (it["cycle"].as_u64().expect("cycle"), it))
         .collect();
 
-    let taken = |beat: &Beat| overlap(&intervals, beat.release, beat.start);
-    let delayed: Vec<&Beat> = beats.iter().filter(|beat| taken(beat) > LATE).collect();
+    let taken = |cycle: &LateCycle| overlap(&intervals, cycle.release, cycle.start);
+    let delayed: Vec<&LateCycle> = cycles.iter().filter(|cycle| taken(cycle) > LATE).collect();
     let named =
-        delayed.iter().filter(|beat| late.get(&beat.cycle).is_some_and(|late| share(late) > 0)).count();
+        delayed.iter().filter(|cycle| late.get(&cycle.cycle).is_some_and(|late| share(late) > 0)).count();
     assert!(
         delayed.len() >= 40,
-        "the culprit delayed {} beats only: {} times it ran",
+        "the culprit delayed {} cycles only: {} times it ran",
         delayed.len(),
         intervals.len()
     );
-    assert!(named * 100 >= delayed.len() * 95, "named for {named} of {} beats", delayed.len());
+    assert!(named * 100 >= delayed.len() * 95, "named for {named} of {} cycles", delayed.len());
 
     // Nor is it blamed for what it did not do. Around what it wrote down lie its own system calls.
-    let accused: Vec<&Beat> =
-        beats.iter().filter(|beat| late.get(&beat.cycle).is_some_and(|late| share(late) > 0)).collect();
-    let just = accused.iter().filter(|beat| share(late[&beat.cycle]) <= taken(beat) + LATE).count();
+    let accused: Vec<&LateCycle> =
+        cycles.iter().filter(|cycle| late.get(&cycle.cycle).is_some_and(|late| share(late) > 0)).collect();
+    let just = accused.iter().filter(|cycle| share(late[&cycle.cycle]) <= taken(cycle) + LATE).count();
     assert!(just * 100 >= accused.len() * 95, "{just} of {} accusations are just", accused.len());
     eprintln!(
-        "named for {named} of {} delayed beats; {just} of {} accusations just",
+        "named for {named} of {} delayed cycles; {just} of {} accusations just",
         delayed.len(),
         accused.len()
     );
@@ -91,24 +91,24 @@ fn a_known_culprit_is_named_for_the_beats_it_delayed() {
 fn late_is_an_array_whenever_explanations_are_asked_for() {
     let end = run(&["run", "--cycles", "200", "--explain", "--late-above", "60min", "--json"]).json();
     assert_eq!(end["late"], Value::Array(Vec::new()));
-    assert_eq!(end["explain"]["late_beats"], 0);
+    assert_eq!(end["explain"]["late_cycles"], 0);
     let end = run(&["run", "--cycles", "100", "--json"]).json();
     assert!(end.get("late").is_none() && end.get("explain").is_none());
     let end = run(&["run", "--cycles", "200", "--explain", "--late-above", "1ns", "--json"]).json();
-    assert_eq!(end["late"].as_array().expect("late").len(), 200, "every beat is a nanosecond late");
+    assert_eq!(end["late"].as_array().expect("late").len(), 200, "every cycle is a nanosecond late");
     shares_add_up(&end);
 }
 
 // feature(explain): the worst ten in words, exports for Perfetto (their shape)
 #[test]
-fn the_worst_beats_are_told_in_words_and_written_for_perfetto() {
+fn the_worst_cycles_are_told_in_words_and_written_for_perfetto() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("explained");
     let _ = fs::remove_dir_all(&folder);
     let folder_name = folder.to_str().expect("a path");
     let ran =
         run(&["run", "--cycles", "300", "--explain", "--late-above", "1ns", "--explain-out", folder_name]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("300 beats were later than 0.0 us; the worst:"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("300 cycles were later than 0.0 us; the worst:"), "{}", ran.stdout);
     assert!(ran.stdout.contains("lateness by cause"), "{}", ran.stdout);
     let files: Vec<_> =
         fs::read_dir(&folder).expect("the folder").map(|it| it.expect("a file").path()).collect();
@@ -191,12 +191,15 @@ fn intervals(log: &Path) -> Vec<(u64, u64)> {
     intervals.collect()
 }
 
-fn beats(recording: &Path) -> Vec<Beat> {
+fn cycles(recording: &Path) -> Vec<LateCycle> {
     let recording =
-        Recording::read(BufReader::new(File::open(recording).expect("the recording"))).expect("beats");
+        Recording::read(BufReader::new(File::open(recording).expect("the recording"))).expect("cycles");
     let column = |name| recording.column(name).expect("a column").map(|value| value as u64);
     let times = column("release_ns").zip(column("start_ns"));
-    column("cycle").zip(times).map(|(cycle, (release, start))| Beat { cycle, release, start }).collect()
+    column("cycle")
+        .zip(times)
+        .map(|(cycle, (release, start))| LateCycle { cycle, release, start })
+        .collect()
 }
 
 /// What of a stretch of time lies in any of the intervals.
@@ -204,7 +207,7 @@ fn overlap(intervals: &[(u64, u64)], from: u64, to: u64) -> u64 {
     intervals.iter().map(|&(began, ended)| ended.min(to).saturating_sub(began.max(from))).sum()
 }
 
-/// What a late beat is blamed on the culprit, ns.
+/// What a late cycle is blamed on the culprit, ns.
 fn share(late: &Value) -> u64 {
     let causes = late["causes"].as_array().expect("causes");
     let culprit = causes.iter().find(|cause| cause["kind"] == "task" && cause["name"] == CULPRIT);

@@ -48,7 +48,7 @@ fn a_profile_of_other_letters_is_refused() {
     }
 }
 
-/// The whole program is stopped for a while, so that a beat is late whatever the machine does.
+/// The whole program is stopped for a while, so that a cycle is late whatever the machine does.
 #[test]
 fn an_overrun_ends_the_run_if_it_is_to() {
     let _alone = alone();
@@ -57,8 +57,9 @@ fn an_overrun_ends_the_run_if_it_is_to() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program");
     let number = child.id().to_string();
     let signal = |name: &str| Command::new("kill").args([name, &number]).status().expect("kill");
-    // More beats than it takes to Op; a busy machine may have made an overrun of its own before.
-    while child.try_wait().expect("status").is_none() && slept(child.id()).is_none_or(|beats| beats < 1_000)
+    // More cycles than it takes to Op; a busy machine may have made an overrun of its own before.
+    while child.try_wait().expect("status").is_none()
+        && slept(child.id()).is_none_or(|cycles| cycles < 1_000)
     {
         thread::sleep(Duration::from_millis(10));
     }

@@ -1,12 +1,12 @@
-//! A drive that finds its mark by itself, asked through the seam of a running program.
+//! A drive that finds its mark by itself, asked through the IPC of a running program.
 
 use std::time::{Duration, Instant};
 
-use onbeat::bridge::attach::Attachment;
-use onbeat::bridge::message::control::{Action, Refusal, Reply, Request, SIZE};
-use onbeat::bridge::state::{State, Stop};
+use onbeat::ipc::client::Client;
+use onbeat::ipc::message::control::{Action, Refusal, Reply, Request, SIZE};
+use onbeat::ipc::state::{State, Stop};
 
-use crate::common::{Running, alone, await_beats, file, onbeat};
+use crate::common::{Running, alone, await_cycles, file, onbeat};
 
 /// One drive, 3 rad before the limit switch and 6 rad before the index pulse that its method looks for.
 const ROBOT: &str = r#"
@@ -48,7 +48,7 @@ homing = { method = 17, position = 1.25, switch_velocity = 6.0, zero_velocity = 
 /// A robot that runs, its port `control`, and the state it shows.
 struct Robot {
     running: Running,
-    seam: Attachment,
+    ipc: Client,
     requests: u64,
 }
 
@@ -59,18 +59,18 @@ impl Robot {
         let socket = folder.join("robot.sock");
         let path = file(&format!("{name}.toml"), text);
         let mut command = onbeat();
-        command.arg("run").arg(path).args(["--for", "60s", "--json", "--seam"]).arg(&socket);
+        command.arg("run").arg(path).args(["--for", "60s", "--json", "--ipc"]).arg(&socket);
         let running = Running::start(command);
-        await_beats(running.id(), 1);
-        let seam = Attachment::open(&socket).expect("a seam");
-        let robot = Self { running, seam, requests: 0 };
+        await_cycles(running.id(), 1);
+        let ipc = Client::open(&socket).expect("an IPC");
+        let robot = Self { running, ipc, requests: 0 };
         robot.until("enabled", |state| state.axes[0].drive_state == 5 && state.bus.stage == 7);
         robot
     }
 
     /// Looks until the state is so; a minute at most.
     fn until(&self, what: &str, is: impl Fn(&State) -> bool) -> State {
-        let (reader, started) = (self.seam.state(), Instant::now());
+        let (reader, started) = (self.ipc.state(), Instant::now());
         loop {
             let state = reader.read();
             match state {
@@ -97,7 +97,7 @@ impl Robot {
     /// What becomes of this.
     fn ask(&mut self, what: Action) -> Result<(), Refusal> {
         self.requests += 1;
-        let port = self.seam.port("control").expect("the port");
+        let port = self.ipc.port("control").expect("the port");
         let mut buffer = [0; SIZE];
         let length = Request { id: self.requests, what }.encode(&mut buffer).expect("room");
         port.send_timeout(&buffer[..length], Duration::from_secs(40)).expect("room in the port");
@@ -137,7 +137,7 @@ fn an_axis_is_homed_through_the_port_and_stands_at_its_mark() {
     let at = state.axes[0];
     assert!((at.position - 1.25).abs() < 0.01, "{at:?}");
     assert_eq!((at.stop, at.drive_state), (0, 5));
-    let later = robot.until("later", |later| later.beat > state.beat + 200).axes[0];
+    let later = robot.until("later", |later| later.cycle > state.cycle + 200).axes[0];
     assert!((later.position - at.position).abs() < 1e-3, "{at:?} {later:?}");
     // Once more: it knows the way.
     assert_eq!(robot.ask_in_time(Action::Home(0)), Ok(()));
@@ -175,7 +175,7 @@ fn stop_takes_the_axis_back_from_its_drive() {
     let _alone = alone();
     let text = ROBOT.replace("[-3.0, 3.0]", "[-3000.0, 3.0]");
     let mut robot = Robot::start("homing-stop", &text);
-    let port = robot.seam.port("control").expect("the port");
+    let port = robot.ipc.port("control").expect("the port");
     let mut buffer = [0; SIZE];
     let length = Request { id: 77, what: Action::Home(0) }.encode(&mut buffer).expect("room");
     port.send_timeout(&buffer[..length], Duration::from_secs(40)).expect("room in the port");

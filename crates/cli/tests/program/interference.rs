@@ -46,7 +46,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
     let cells = report["values"]["cells"].as_array().expect("cells");
     assert_eq!(cells.iter().map(|cell| &cell["load"]).collect::<Vec<_>>(), ["none", "cpu"]);
     for cell in cells {
-        assert_eq!((&cell["beats"], &cell["jitter"]["count"]), (&2000.into(), &2000.into()), "{cell}");
+        assert_eq!((&cell["cycles"], &cell["jitter"]["count"]), (&2000.into(), &2000.into()), "{cell}");
         assert_eq!(
             (&cell["observer"]["kernel_dropped"], &cell["observer"]["rows_dropped"]),
             (&0.into(), &0.into())
@@ -68,7 +68,7 @@ fn two_loads_are_measured_and_the_identity_holds() {
     again.arg("--out").arg(folder.join("again"));
     let again = finished(again).json();
     let judged = &again["values"]["cells"][0];
-    assert!(judged["beats"].as_u64().expect("beats") >= 2000, "the stop is recorded, too: {judged}");
+    assert!(judged["cycles"].as_u64().expect("cycles") >= 2000, "the stop is recorded, too: {judged}");
     assert_eq!(judged["period_ns"], 1_000_000);
 }
 
@@ -85,7 +85,7 @@ fn a_series_too_long_to_keep_is_judged_as_it_comes() {
     }
     let report = ran.json();
     let cell = &report["values"]["cells"][0];
-    assert_eq!((&cell["beats"], &cell["load"]), (&1500.into(), &"k-lock".into()));
+    assert_eq!((&cell["cycles"], &cell["load"]), (&1500.into(), &"k-lock".into()));
     assert!(!folder.join("interference-1000us-k-lock.onbeat").exists(), "rows are not kept");
     let histogram = fs::read_to_string(folder.join("interference-1000us-k-lock-histogram.onbeat"));
     let histogram = histogram.expect("the histogram of the periods");
@@ -113,7 +113,7 @@ fn going_on(folder: &Path) -> Option<(Child, Vec<i32>)> {
             assert!(refused(&ran), "{}", ran.stderr);
             return None;
         }
-        assert!(begin.elapsed() < Duration::from_secs(60), "no beats within a minute");
+        assert!(begin.elapsed() < Duration::from_secs(60), "no cycles within a minute");
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -178,7 +178,7 @@ fn ctrl_c_reports_what_there_is_and_leaves_nothing_behind() {
     let ran = ended(child);
     let report = ran.json();
     let cell = &report["values"]["cells"][0];
-    assert!(cell["beats"].as_u64().is_some_and(|beats| (100..1_000_000).contains(&beats)), "{cell}");
+    assert!(cell["cycles"].as_u64().is_some_and(|cycles| (100..1_000_000).contains(&cycles)), "{cell}");
     assert!(report["warnings"].to_string().contains("stopped before its end"), "{}", report["warnings"]);
     all_gone(&children);
 }

@@ -34,18 +34,18 @@ fn refused(ran: &Ran, words: &str) {
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn few_descriptors_cost_the_seam_and_too_few_are_a_sentence() {
-    let seam = ["--seam", "few-descriptors"];
-    refused(&run_under("-n 4", &seam), "Too many open files");
+fn few_descriptors_cost_the_ipc_and_too_few_are_a_sentence() {
+    let ipc = ["--ipc", "few-descriptors"];
+    refused(&run_under("-n 4", &ipc), "Too many open files");
     for limit in ["-n 6", "-n 8"] {
-        let ran = run_under(limit, &seam);
+        let ran = run_under(limit, &ipc);
         ran_to_its_end(&ran);
         let told = ran.stderr.contains("no other program can attach: ");
         assert!(told && ran.stderr.contains("Too many open files"), "{limit}: {}", ran.stderr);
     }
     // Wherever else they run out.
     for limit in 5..24 {
-        let ran = run_under(&format!("-n {limit}"), &seam);
+        let ran = run_under(&format!("-n {limit}"), &ipc);
         assert!(matches!(ran.code, Some(0 | 1 | 3)), "{limit}: {:?} {}", ran.code, ran.stderr);
         assert!(
             ran.code != Some(1) || ran.stderr.contains("Too many open files"),
@@ -63,7 +63,7 @@ fn a_stack_or_an_address_space_too_small_is_refused_with_what_to_do() {
         "64 KiB of stack, expected 1024 KiB or more: raise it with `ulimit -s 1024`",
     );
     refused(&run_under("-v 60000", &[]), "60000 KiB of address space, expected 262144 KiB or more: ");
-    ran_to_its_end(&run_under("-s 1024; ulimit -v 262144", &["--no-seam"]));
+    ran_to_its_end(&run_under("-s 1024; ulimit -v 262144", &["--no-ipc"]));
 }
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
@@ -80,7 +80,7 @@ fn a_memory_that_may_not_be_locked_is_told() {
         "sh",
     ]);
     command.arg(program.get_program()).current_dir(program.get_current_dir().expect("a folder"));
-    command.args(["run", "--cycles", "200", "--json", "--no-seam"]).stdin(Stdio::null());
+    command.args(["run", "--cycles", "200", "--json", "--no-ipc"]).stdin(Stdio::null());
     let _alone = alone();
     let ran = Running::start(command).finish();
     ran_to_its_end(&ran);
@@ -91,9 +91,9 @@ fn a_memory_that_may_not_be_locked_is_told() {
 
 // feature(program): small limits of the process, pipes and FIFOs that nobody reads, a table of 80 columns
 #[test]
-fn files_that_may_not_have_a_byte_cost_the_seam_and_not_the_run() {
-    // The seam is in shared memory, which is a file.
-    let ran = run_under("-f 0", &["--seam", "no-files"]);
+fn files_that_may_not_have_a_byte_cost_the_ipc_and_not_the_run() {
+    // The IPC is in shared memory, which is a file.
+    let ran = run_under("-f 0", &["--ipc", "no-files"]);
     ran_to_its_end(&ran);
 }
 
@@ -103,6 +103,6 @@ fn a_limit_of_processor_time_is_refused_with_what_to_do() {
     let words = "3600 s of processor time, and the system would end it then, its axes at speed: lift the limit with \
                  `ulimit -t unlimited`";
     for limit in ["-t 3600", "-S -t 3600"] {
-        refused(&run_under(limit, &["--no-seam"]), words);
+        refused(&run_under(limit, &["--no-ipc"]), words);
     }
 }

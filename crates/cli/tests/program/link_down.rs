@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use testbed::Side;
 
-use crate::common::{Ran, Running, await_beats, number, onbeat, six_axis_with};
+use crate::common::{Ran, Running, await_cycles, number, onbeat, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};
 
 /// Cycles that take longer than it takes to Op.
@@ -25,9 +25,9 @@ fn set(wire: &Wire, side: Side, state: &str) {
 /// A run, to which this happens once it is in Op.
 fn run(wire: &Wire, arguments: &[&str], happens: impl FnOnce(u32)) -> Ran {
     let mut run = onbeat();
-    run.arg("run").args(arguments).args(["--no-seam", "--json", "--iface", Side::Near.interface()]);
+    run.arg("run").args(arguments).args(["--no-ipc", "--json", "--iface", Side::Near.interface()]);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
-    await_beats(running.id(), IN_OP);
+    await_cycles(running.id(), IN_OP);
     happens(running.id());
     let ran = running.finish();
     assert_eq!(ran.code, Some(4), "{}{}", ran.stdout, ran.stderr);

@@ -42,14 +42,14 @@ fn tuning_measures_every_column_under_every_load_and_saves_it() {
         let recording = folder.join(cell["recording"].as_str().expect("a file name"));
         assert!(recording.exists(), "{}", recording.display());
         let samples = cell["samples"].as_u64().expect("samples");
-        assert!((1..=1001).contains(&samples), "beats of one second at 1 ms: {samples}");
+        assert!((1..=1001).contains(&samples), "cycles of one second at 1 ms: {samples}");
         let latency = &cell["wakeup_latency_ns"];
         let (all, least) = (&latency["low_100"], latency["minimum"].as_u64().expect("a minimum"));
         let most = all["maximum"].as_u64().expect("a maximum");
         let average = all["average"].as_f64().expect("an average");
         assert!(least as f64 <= average && average <= most as f64, "{latency}");
         assert_eq!(all["samples"].as_u64(), Some(samples));
-        assert!(latency["low_99_999"].is_null(), "a thousand beats have no such share");
+        assert!(latency["low_99_999"].is_null(), "a thousand cycles have no such share");
         assert_eq!(cell["conditions"]["sub_devices"], 59);
         assert_eq!(cell["conditions"]["profile"]["asked"], column);
         assert_eq!(cell["ended_loads"], ended_loads(cell), "{cell}");
@@ -107,7 +107,7 @@ fn ctrl_c_ends_an_experiment_with_what_it_has() {
     let recording = folder.join("servo.onbeat");
     let rows = || std::fs::read_to_string(&recording).map_or(0, |text| text.lines().count());
     while rows() < 100 {
-        assert!(begin.elapsed() < Duration::from_secs(60), "no beats are recorded");
+        assert!(begin.elapsed() < Duration::from_secs(60), "no cycles are recorded");
         std::thread::sleep(Duration::from_millis(50));
     }
     let number = running.id().to_string();

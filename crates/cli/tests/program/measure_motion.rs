@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, await_beats, finished, measure, onbeat, run};
+use crate::common::{Ran, Running, alone, await_cycles, finished, measure, onbeat, run};
 
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -73,7 +73,7 @@ fn a_robot_that_cannot_go_aside_is_refused() {
 // feature(papers): `measure navigation`
 #[test]
 fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
-    const KEYS: [&str; 4] = ["one-process", "seam", "one-process-load", "seam-load"];
+    const KEYS: [&str; 4] = ["one-process", "ipc", "one-process-load", "ipc-load"];
     let (ran, folder, report) = until_still(|| {
         let (ran, folder) = measured("navigation", &["navigation", "--duration", "2s"]);
         assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
@@ -83,14 +83,14 @@ fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
         KEYS.iter().all(saw).then_some((ran, folder, report))
     });
     let said = ran.stderr.lines().last().expect("a sentence");
-    assert!(said.contains("through the seam: it did not arrive") && said.contains("m were left"), "{said}");
+    assert!(said.contains("through the IPC: it did not arrive") && said.contains("m were left"), "{said}");
     let rows = report["sections"][0]["table"]["rows"].as_array().expect("rows");
     let names: Vec<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
     let expected = [
         "one ordinary process",
-        "through the seam",
+        "through the IPC",
         "one ordinary process, under load",
-        "through the seam, under load",
+        "through the IPC, under load",
     ];
     assert_eq!(names, expected);
     for key in KEYS {
@@ -101,34 +101,34 @@ fn navigation_measures_four_drives_and_fails_when_the_robot_does_not_arrive() {
             assert!(number("minimum") <= number("average") && number("average") <= number("maximum"));
             assert!(number("standard_deviation") >= 0.0);
         }
-        assert!(values["beats"].as_u64() > Some(20) && values["arrived_after_s"].is_null(), "{values}");
+        assert!(values["cycles"].as_u64() > Some(20) && values["arrived_after_s"].is_null(), "{values}");
         assert!(values["least_room_m"].as_f64() > Some(0.2), "it is still far from the post: {values}");
-        for file in [format!("{key}.onbeat"), format!("{key}-beats.onbeat")] {
+        for file in [format!("{key}.onbeat"), format!("{key}-cycles.onbeat")] {
             let shown = run(&["report", folder.join(&file).to_str().expect("a path")]);
             assert_eq!(shown.code, Some(0), "{file}: {}", shown.stderr);
         }
     }
 }
 
-/// The planner in a process of its own, the seam, the cycle, the drives: 3 m round the post.
+/// The planner in a process of its own, the IPC, the cycle, the drives: 3 m round the post.
 #[test]
-fn a_pilot_on_the_other_side_of_the_seam_reaches_the_goal() {
+fn a_pilot_on_the_other_side_of_the_ipc_reaches_the_goal() {
     let course = r#"{"goal":[3.0,0.0],"obstacle":[1.5,0.08],"obstacle_radius":0.2,"robot_radius":0.25,"tolerance":0.1}"#;
     let folder = folder("pilot");
-    let seam = format!("pilot-{}", std::process::id());
+    let ipc = format!("pilot-{}", std::process::id());
     let least_room = until_still(|| {
         let _alone = alone();
         let mut robot = onbeat();
         robot.args(["run", "examples/m4k.toml", "--json", "--period", "10ms", "--profile", "none"]);
-        robot.args(["--for", "14s", "--seam", &seam]);
+        robot.args(["--for", "14s", "--ipc", &ipc]);
         let robot = Running::start(robot);
-        await_beats(robot.id(), 20);
+        await_cycles(robot.id(), 20);
         let mut pilot = measure();
         pilot.args([
             "pilot",
             "outside",
-            "--seam",
-            &seam,
+            "--ipc",
+            &ipc,
             "--log",
             "pilot",
             "--course",

@@ -75,7 +75,7 @@ fn all_mechanisms_are_called_and_woken_by() {
             "eventfd"
         ]
     );
-    assert_eq!(names(&report, "seam", "name").len(), 5);
+    assert_eq!(names(&report, "ipc", "name").len(), 5);
     assert!(folder.join("pipe-higher-priority.onbeat").exists());
 }
 

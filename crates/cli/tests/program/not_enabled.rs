@@ -14,7 +14,7 @@ fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     assert_eq!(wire.onbeat(&["sdo", "write", "3", "0x2f00:3", "false"]).code, Some(0));
     // However short the run: main power does not come by itself.
-    let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "300", "--no-seam", "--json"]);
+    let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "300", "--no-ipc", "--json"]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let why = "its drive has no main power (statusword bit 4): switch that on";
     assert!(
@@ -24,7 +24,7 @@ fn an_axis_without_main_power_is_3_and_named_in_the_table_and_to_programs() {
     );
     let end = json(&ran);
     assert!(end["axes"][3]["not_enabled"] == why && end["axes"][2]["not_enabled"].is_null(), "{end}");
-    let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "300", "--no-seam"]);
+    let ran = wire.onbeat(&["run", SIX_AXIS, "--cycles", "300", "--no-ipc"]);
     // Wrapped to the width of a terminal.
     let words: Vec<&str> = ran.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains(&format!("axis-4: not enabled: {why}")), "{}", ran.stdout);
@@ -48,7 +48,7 @@ channel = 2
 axes = [\"axis-2\"]
 ";
     let robot = file("not-permitted.toml", &format!("{drives}\n{door}"));
-    let ran = run(&["run", robot.to_str().expect("UTF-8"), "--cycles", "300", "--no-seam", "--json"]);
+    let ran = run(&["run", robot.to_str().expect("UTF-8"), "--cycles", "300", "--no-ipc", "--json"]);
     assert_eq!(ran.code, Some(3), "{}{}", ran.stdout, ran.stderr);
     let why = "its permission is missing: interlock \"door\"";
     assert!(

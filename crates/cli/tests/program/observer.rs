@@ -25,9 +25,9 @@ fn path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-// feature(measure): `simulate --record`: any MainDevice's beats with the kernel's time stamps
+// feature(measure): `simulate --record`: any MainDevice's cycles with the kernel's time stamps
 #[test]
-fn every_beat_is_recorded_with_its_number_and_its_stamp() {
+fn every_cycle_is_recorded_with_its_number_and_its_stamp() {
     let _alone = alone();
     let testbed = match Testbed::new() {
         Ok(testbed) => testbed,
@@ -46,27 +46,27 @@ fn every_beat_is_recorded_with_its_number_and_its_stamp() {
     let recording =
         Recording::read(BufReader::new(File::open(&file).expect("the recording"))).expect("whole");
     assert!(recording.complete && recording.header.what == "bus", "{:?}", recording.header);
-    assert_eq!(recording.header.facts["beat_number_bits"], 16);
+    assert_eq!(recording.header.facts["cycle_number_bits"], 16);
     assert_eq!(recording.header.facts["period_ns"], 1_000_000);
     assert_eq!((&recording.end["rows_dropped"], &recording.end["kernel_dropped"]), (&0.into(), &0.into()));
     let column = |name: &str| recording.column(name).expect("the column").collect::<Vec<_>>();
     let rising = |values: &[i64]| values.windows(2).all(|pair| pair[0] < pair[1]);
     let (stamps, outputs) = (column("arrival_ns"), column("outputs"));
     assert!(rising(&stamps) && rising(&column("frame")) && rising(&column("generation")));
-    // In Op the outputs count the beats, one by one but for those that overran.
+    // In Op the outputs count the cycles, one by one but for those that overran.
     let mut numbering = ByCounter::new(1_000_000, 1 << 16);
     let arrivals = outputs.iter().zip(&stamps).filter(|(levels, _)| **levels >= 0);
     let arrivals =
-        arrivals.map(|(&levels, &at)| numbering.number(levels.unsigned_abs(), at).expect("a new beat"));
-    let beats: Vec<u64> = arrivals.map(|arrival| arrival.beat).collect();
-    assert!(beats.len() >= 1000, "{} beats in Op", beats.len());
-    let missing = beats[beats.len() - 1] - beats[0] + 1 - beats.len() as u64;
+        arrivals.map(|(&levels, &at)| numbering.number(levels.unsigned_abs(), at).expect("a new cycle"));
+    let cycles: Vec<u64> = arrivals.map(|arrival| arrival.cycle).collect();
+    assert!(cycles.len() >= 1000, "{} cycles in Op", cycles.len());
+    let missing = cycles[cycles.len() - 1] - cycles[0] + 1 - cycles.len() as u64;
     // What is missing was never sent: the MainDevice's own numbers go on, frame by frame.
     let steps = |values: &[i64]| values.windows(2).map(|pair| pair[1] - pair[0]).collect::<Vec<_>>();
     assert_eq!(steps(&column("generation")), steps(&column("frame")));
-    // The fast output changes with every frame but where beats are missing.
+    // The fast output changes with every frame but where cycles are missing.
     let edges = outputs.windows(2).filter(|pair| pair[0] >= 0 && (pair[0] ^ pair[1]) & 1 == 1).count();
-    assert!(edges as u64 + missing + 1 >= beats.len() as u64, "{edges} edges, {missing} missing");
+    assert!(edges as u64 + missing + 1 >= cycles.len() as u64, "{edges} edges, {missing} missing");
 }
 
 #[test]

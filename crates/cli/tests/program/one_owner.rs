@@ -4,12 +4,12 @@ use std::process::{Command, Stdio};
 
 use testbed::Side;
 
-use crate::common::{Ran, Running, await_beats, finished, number, onbeat, undisturbed};
+use crate::common::{Ran, Running, await_cycles, finished, number, onbeat, undisturbed};
 use crate::wire::Wire;
 
 const SIX_AXIS: &str = "examples/six-axis.toml";
 
-/// Beats after which the bus is in Op.
+/// Cycles after which the bus is in Op.
 const TO_OP: u64 = 1500;
 
 // feature(running-bus): `scan` and `sdo` on an interface that a cycle has attach to it
@@ -21,10 +21,10 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
         let running = start(&wire, "near", &["--cycles", "6000", "--json"]);
         let expected = format!(
             "onbeat: interface near: process {} of user 0 (onbeat run, robot \"six-axis\") has it; end that, or attach to \
-             its seam: `onbeat top`",
+             its IPC: `onbeat top`",
             running.id()
         );
-        for arguments in [&["run", "--cycles", "10", "--no-seam"][..], &["scan", "--take-over"]] {
+        for arguments in [&["run", "--cycles", "10", "--no-ipc"][..], &["scan", "--take-over"]] {
             assert_eq!(wire.onbeat(arguments).sentence(), expected, "{arguments:?}");
         }
         let asked = format!("(process {}), which goes on", running.id());
@@ -48,7 +48,7 @@ fn whoever_wants_a_bus_that_is_run_asks_through_its_cycle_or_is_told_who_runs_it
 fn the_lock_dies_with_its_process_and_what_it_left_on_the_wire_is_nobodys() {
     let Some(wire) = Wire::with(SIX_AXIS) else { return };
     for _ in 0..3 {
-        let running = start(&wire, "near", &["--no-seam"]);
+        let running = start(&wire, "near", &["--no-ipc"]);
         let mut kill = Command::new("kill");
         kill.args(["-KILL", &running.id().to_string()]);
         assert!(kill.status().expect("kill").success());
@@ -72,12 +72,12 @@ fn two_interfaces_have_two_owners() {
     let mut simulate = onbeat();
     simulate.args(["simulate", SIX_AXIS, "--iface", "far2"]).stdout(Stdio::null());
     let _second = Running::start(wire.testbed.run_in(Side::Far, simulate));
-    let running = start(&wire, "near", &["--cycles", "4000", "--no-seam"]);
+    let running = start(&wire, "near", &["--cycles", "4000", "--no-ipc"]);
     // The simulator needs a moment to open its interface.
     let scan = || near(&wire, &["scan", "--json", "--iface", "near2"]);
     let found = (0..20).map(|_| scan()).find(|scan| scan.code == Some(0)).expect("an answer");
     assert_eq!(found.json().as_array().map(Vec::len), Some(6));
-    let ran = near(&wire, &["run", SIX_AXIS, "--cycles", "100", "--no-seam", "--iface", "near2"]);
+    let ran = near(&wire, &["run", SIX_AXIS, "--cycles", "100", "--no-ipc", "--iface", "near2"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let ran = running.finish();
     assert!(!ran.stderr.contains("MainDevice"), "{}", ran.stderr);
@@ -96,11 +96,11 @@ fn another_port_of_the_same_wire_is_listened_to_and_taken_over_only_when_asked()
              ip link set switch-$port up && ip link set $port up || exit 1; \
          done",
     );
-    let running = start(&wire, "left", &["--cycles", "8000", "--json", "--no-seam"]);
+    let running = start(&wire, "left", &["--cycles", "8000", "--json", "--no-ipc"]);
     for arguments in [
         &["scan", "--iface", "right"][..],
         &["sdo", "read", "0", "0x1018:1", "--iface", "right"],
-        &["run", "--cycles", "10", "--no-seam", "--iface", "right"],
+        &["run", "--cycles", "10", "--no-ipc", "--iface", "right"],
     ] {
         let refused = near(&wire, arguments);
         let sentence = refused.sentence();
@@ -124,7 +124,7 @@ fn start(wire: &Wire, interface: &str, arguments: &[&str]) -> Running {
     let mut run = onbeat();
     run.args(["run", SIX_AXIS, "--iface", interface]).args(arguments);
     let running = Running::start(wire.testbed.run_in(Side::Near, run));
-    await_beats(running.id(), TO_OP);
+    await_cycles(running.id(), TO_OP);
     running
 }
 

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::common::{Ran, Running, alone, await_beats, file, onbeat, run};
+use crate::common::{Ran, Running, alone, await_cycles, file, onbeat, run};
 
 /// A terminal that takes nothing, as one after Ctrl-S: it is full.
 struct StoppedTerminal {
@@ -84,9 +84,9 @@ fn a_terminal_that_is_stopped_does_not_keep_a_run_from_its_end() {
     let _alone = alone();
     let terminal = StoppedTerminal::new();
     let mut command = onbeat();
-    command.args(["run", "--json", "--no-seam"]).stdout(Stdio::piped()).stderr(terminal.stdio());
+    command.args(["run", "--json", "--no-ipc"]).stdout(Stdio::piped()).stderr(terminal.stdio());
     let child = command.spawn().expect("the program");
-    await_beats(child.id(), 1000);
+    await_cycles(child.id(), 1000);
     signal(child.id(), Signal::INT);
     let (code, json) = end_of(child, PATIENCE);
     assert!(matches!(code, Some(0 | 3)), "{code:?}");
@@ -100,7 +100,7 @@ fn a_terminal_that_is_stopped_does_not_keep_the_number_of_cycles_from_its_end() 
     let _alone = alone();
     let terminal = StoppedTerminal::new();
     let mut command = onbeat();
-    command.args(["run", "--cycles", "300", "--no-seam"]).stdout(terminal.stdio()).stderr(terminal.stdio());
+    command.args(["run", "--cycles", "300", "--no-ipc"]).stdout(terminal.stdio()).stderr(terminal.stdio());
     let (code, _) = end_of(command.spawn().expect("the program"), PATIENCE);
     // Its table is lost.
     assert!(matches!(code, Some(1 | 3)), "{code:?}");
@@ -118,7 +118,7 @@ fn a_pipe_whose_reader_never_reads_does_not_keep_a_run_from_its_end() {
     while filler.write(&[0; 4096]).is_ok() {}
     rustix::fs::fcntl_setfl(&filler, OFlags::empty()).expect("a flag");
     let mut command = onbeat();
-    command.args(["run", "--cycles", "300", "--no-seam"]).stdout(writer).stderr(Stdio::piped());
+    command.args(["run", "--cycles", "300", "--no-ipc"]).stdout(writer).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program");
     let mut stderr = child.stderr.take().expect("standard error");
     let (code, _) = end_of(child, PATIENCE);
@@ -176,7 +176,7 @@ fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_empt
 fn the_table_of_a_run_fits_a_terminal_of_80_columns() {
     // Axes with names of up to ten letters.
     for robot in ["examples/six-axis.toml", "examples/io-station.toml"] {
-        let ran = run(&["run", robot, "--cycles", "50", "--no-seam"]);
+        let ran = run(&["run", robot, "--cycles", "50", "--no-ipc"]);
         assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
         let long: Vec<&str> = ran.stdout.lines().filter(|line| line.chars().count() > 80).collect();
         assert!(long.is_empty() && ran.stdout.contains("velocity (rad/s)"), "{robot}: {long:#?}");
@@ -193,7 +193,7 @@ fn with_file(wrapper: &[&str], option: &str, path: &std::path::Path) -> Ran {
         command = Command::new(program);
         command.args(arguments).arg(onbeat).current_dir(folder).stdin(Stdio::null());
     }
-    command.args(["run", "--cycles", "300", "--json", "--no-seam", option]).arg(path);
+    command.args(["run", "--cycles", "300", "--json", "--no-ipc", option]).arg(path);
     Running::start(command).finish()
 }
 
@@ -207,7 +207,7 @@ fn measured(ran: &Ran) -> u64 {
 #[test]
 fn a_recording_or_a_capture_that_nobody_reads_does_not_keep_a_run_from_its_end() {
     for (option, name, expected) in [
-        ("--record", "nobody-reads.onbeat", "0 beats are in it, 300 are not"),
+        ("--record", "nobody-reads.onbeat", "0 cycles are in it, 300 are not"),
         ("--capture", "nobody-reads.pcapng", "0 frames are in it"),
     ] {
         let path = fifo(name);
@@ -225,7 +225,7 @@ fn a_file_that_may_not_grow_is_told_and_the_run_is_not_lost() {
     // 16 KiB, then SIGXFSZ and EFBIG: the same as a disk that fills up.
     let limited = ["sh", "-c", "ulimit -f 32; exec \"$@\"", "sh"];
     for (option, name, expected) in [
-        ("--record", "limited.onbeat", "beats are in it"),
+        ("--record", "limited.onbeat", "cycles are in it"),
         ("--capture", "limited.pcapng", "frames are in it"),
     ] {
         let path = file(name, "");
@@ -240,11 +240,11 @@ fn a_file_that_may_not_grow_is_told_and_the_run_is_not_lost() {
 fn commands() -> Vec<Vec<String>> {
     let recording = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("for-closed-outputs.onbeat");
     let recording = recording.to_str().expect("UTF-8");
-    let ran = run(&["run", "--cycles", "50", "--no-seam", "--record", recording]);
+    let ran = run(&["run", "--cycles", "50", "--no-ipc", "--record", recording]);
     assert!(matches!(ran.code, Some(0 | 3)), "{}", ran.stderr);
     let lines = [
-        "run --cycles 20 --no-seam",
-        "run --cycles 20 --no-seam --json",
+        "run --cycles 20 --no-ipc",
+        "run --cycles 20 --no-ipc --json",
         "scan",
         "scan -v",
         "scan --json",
@@ -303,7 +303,7 @@ fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
     let path = file("reader-gone.onbeat", "");
     let _alone = alone();
     let mut command = onbeat();
-    command.args(["run", "--cycles", "100", "--no-seam", "--record"]).arg(&path);
+    command.args(["run", "--cycles", "100", "--no-ipc", "--record"]).arg(&path);
     command.stdout(rustix::pipe::pipe().expect("a pipe").1).stderr(Stdio::null());
     let (code, _) = end_of(command.spawn().expect("the program"), PATIENCE);
     assert!(matches!(code, Some(0 | 3)), "{code:?}");
@@ -317,12 +317,12 @@ fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
 fn ctrl_z_is_told_what_it_would_do_and_suspends_nothing() {
     let _alone = alone();
     let mut command = onbeat();
-    command.args(["run", "--json", "--no-seam"]);
+    command.args(["run", "--json", "--no-ipc"]);
     let running = Running::start(command);
-    await_beats(running.id(), 500);
+    await_cycles(running.id(), 500);
     signal(running.id(), Signal::TSTP);
     let before = crate::common::slept(running.id()).expect("a cycle");
-    await_beats(running.id(), before + 200);
+    await_cycles(running.id(), before + 200);
     signal(running.id(), Signal::INT);
     let ran = running.finish();
     assert!(matches!(ran.code, Some(0 | 3)), "{:?} {}", ran.code, ran.stderr);
@@ -337,9 +337,9 @@ fn the_third_signal_ends_a_run_by_force() {
     let path = fifo("by-force.onbeat");
     let mut command = onbeat();
     // At its end it waits for somebody to read: long enough for three signals.
-    command.args(["run", "--json", "--no-seam", "--record"]).arg(&path);
+    command.args(["run", "--json", "--no-ipc", "--record"]).arg(&path);
     let running = Running::start(command);
-    await_beats(running.id(), 500);
+    await_cycles(running.id(), 500);
     for _ in 0..3 {
         signal(running.id(), Signal::INT);
         std::thread::sleep(Duration::from_millis(400));

@@ -1,10 +1,10 @@
-//! `onbeat run --record` and `onbeat report`: every beat in a file, and what it says.
+//! `onbeat run --record` and `onbeat report`: every cycle in a file, and what it says.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use timing::{Recording, beats};
+use timing::{Recording, cycles};
 
 use crate::common::{file, run};
 
@@ -16,21 +16,21 @@ fn read(path: &Path) -> Recording {
     Recording::read(BufReader::new(File::open(path).expect("the recording"))).expect("a recording")
 }
 
-/// Records 300 beats.
+/// Records 300 cycles.
 fn recorded(name: &str) -> PathBuf {
     let path = path(name);
     run(&["run", "--cycles", "300", "--record", path.to_str().expect("UTF-8"), "--json"]).json();
     path
 }
 
-// feature(measure): `run --record`: every measured beat and its conditions; a full disk ends the recording, not the run
+// feature(measure): `run --record`: every measured cycle and its conditions; a full disk ends the recording, not the run
 #[test]
-fn a_recording_holds_every_measured_beat_and_its_conditions() {
+fn a_recording_holds_every_measured_cycle_and_its_conditions() {
     let path = path("whole.onbeat");
     let end = run(&["run", "--cycles", "300", "--record", path.to_str().unwrap(), "--json"]).json();
     let recording = read(&path);
     assert!(recording.complete && recording.len() == 300, "{}", recording.len());
-    assert_eq!(recording.header.columns, beats::COLUMNS);
+    assert_eq!(recording.header.columns, cycles::COLUMNS);
     let facts = &recording.header.facts;
     assert_eq!((&facts["robot"], &facts["sub_devices"]), (&"six-axis".into(), &6.into()));
     assert_eq!(facts["kernel"], end["conditions"]["kernel"]);
@@ -38,22 +38,22 @@ fn a_recording_holds_every_measured_beat_and_its_conditions() {
     assert_eq!((&recording.end["cycles"], &recording.end["dropped_records"]), (&300.into(), &0.into()));
     assert!(recording.end["machine"]["busy"].is_number(), "{:?}", recording.end);
 
-    let (period, beats) = beats::beats(&recording).expect("beats of a cycle");
+    let (period, cycles) = cycles::cycles(&recording).expect("cycles of a cycle");
     assert_eq!(period, 1_000_000);
-    assert!(beats.is_sorted_by(|a, b| a.cycle < b.cycle && a.release_ns < b.release_ns));
-    let worst = beats.iter().map(|beat| beat.wakeup_latency()).max();
+    assert!(cycles.is_sorted_by(|a, b| a.cycle < b.cycle && a.release_ns < b.release_ns));
+    let worst = cycles.iter().map(|cycle| cycle.wakeup_latency()).max();
     assert_eq!(worst, end["wakeup_latency_ns"]["maximum"].as_u64());
-    let execution = beats.iter().map(|beat| beat.execution_time()).max();
+    let execution = cycles.iter().map(|cycle| cycle.execution_time()).max();
     assert_eq!(execution, end["t_exec_ns"]["maximum"].as_u64());
 }
 
 #[test]
 fn a_file_that_cannot_be_written_is_named_before_the_bus_is_touched() {
-    let ran = run(&["run", "--cycles", "10", "--record", "/nowhere/beats.onbeat"]);
-    assert!(ran.sentence().contains("/nowhere/beats.onbeat: No such file"), "{}", ran.stderr);
+    let ran = run(&["run", "--cycles", "10", "--record", "/nowhere/cycles.onbeat"]);
+    assert!(ran.sentence().contains("/nowhere/cycles.onbeat: No such file"), "{}", ran.stderr);
 }
 
-// feature(measure): `run --record`: every measured beat and its conditions; a full disk ends the recording, not the run
+// feature(measure): `run --record`: every measured cycle and its conditions; a full disk ends the recording, not the run
 // feature(program): a full disk or a file at its limit (SIGXFSZ) costs the file, not the run
 #[test]
 fn a_disk_that_is_full_ends_the_recording_and_not_the_run() {
@@ -91,7 +91,7 @@ fn a_folder_of_recordings_is_shown_one_after_the_other() {
     }
     let text = run(&["report", folder.to_str().unwrap()]).stdout;
     assert_eq!(text.matches("T_exec (us)").count(), 2, "{text}");
-    assert!(text.contains("a: the beats of a cycle") && text.contains("b: the beats"), "{text}");
+    assert!(text.contains("a: the cycles of a cycle") && text.contains("b: the cycles"), "{text}");
 }
 
 #[test]

@@ -1,25 +1,25 @@
-//! The robots of `examples/`, moved from another process through their seams.
+//! The robots of `examples/`, moved from another process through their IPCs.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use onbeat::bridge::attach::Attachment;
-use onbeat::bridge::channel::Channel;
-use onbeat::bridge::command::{self, Pose, Twist};
-use onbeat::bridge::message::trajectory::{
+use onbeat::ipc::channel::Channel;
+use onbeat::ipc::client::Client;
+use onbeat::ipc::command::{self, Pose, Twist};
+use onbeat::ipc::message::trajectory::{
     self, Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Report, Tolerance,
 };
-use onbeat::bridge::message::{Rows, control};
-use onbeat::bridge::state::{Refusal, State, TrajectoryStatus};
+use onbeat::ipc::message::{Rows, control};
+use onbeat::ipc::state::{Refusal, State, TrajectoryStatus};
 
-use crate::common::{Ran, Running, alone, await_beats, onbeat};
+use crate::common::{Ran, Running, alone, await_cycles, onbeat};
 use motion::SerialArm;
 
-/// A run of an example, with its seam in a folder of its own.
+/// A run of an example, with its IPC in a folder of its own.
 pub(crate) struct Robot {
     running: Running,
-    pub(crate) seam: Attachment,
+    pub(crate) ipc: Client,
     folder: PathBuf,
 }
 
@@ -36,18 +36,18 @@ impl Robot {
         let _ = std::fs::remove_dir_all(&folder);
         let socket = folder.join("robot.sock");
         let mut command = onbeat();
-        command.args(["run", robot, "--json", "--seam", socket.to_str().expect("a path")]).args(arguments);
+        command.args(["run", robot, "--json", "--ipc", socket.to_str().expect("a path")]).args(arguments);
         let running = Running::start(command);
-        await_beats(running.id(), 1);
-        let seam = Attachment::open(&socket).expect("a seam to attach to");
-        let robot = Self { running, seam, folder };
+        await_cycles(running.id(), 1);
+        let ipc = Client::open(&socket).expect("an IPC to attach to");
+        let robot = Self { running, ipc, folder };
         robot.until("enabled", |state| state.axes.iter().all(|axis| axis.phase == 2));
         robot
     }
 
     /// Looks until the state is so; a minute at most.
     pub(crate) fn until(&self, what: &str, is: impl Fn(&State) -> bool) -> State {
-        let (reader, started) = (self.seam.state(), Instant::now());
+        let (reader, started) = (self.ipc.state(), Instant::now());
         loop {
             match reader.read() {
                 Ok(state) if is(&state) => return state,
@@ -79,9 +79,9 @@ fn twist(x: f64, y: f64, yaw: f64) -> command::Command {
 
 /// Asks for a twist every 50 ms until the state is so.
 fn drive(robot: &Robot, asked: [f64; 3], is: impl Fn(&State) -> bool) -> State {
-    let mut writer = robot.seam.command().expect("the only client");
-    let axes = robot.seam.description().axes.len();
-    let (reader, started) = (robot.seam.state(), Instant::now());
+    let mut writer = robot.ipc.command().expect("the only client");
+    let axes = robot.ipc.description().axes.len();
+    let (reader, started) = (robot.ipc.state(), Instant::now());
     loop {
         let [x, y, yaw] = asked;
         writer.send(&command::Command { axes: vec![None; axes], ..twist(x, y, yaw) }).expect("sent");
@@ -103,7 +103,7 @@ fn stands(state: &State) -> bool {
 fn the_service_robot_follows_a_twist_and_stops_when_nobody_asks_any_more() {
     let _alone = alone();
     let robot = Robot::start("m4k");
-    let base = robot.seam.description().base.clone().expect("a base");
+    let base = robot.ipc.description().base.clone().expect("a base");
     assert_eq!((base.kind.as_str(), base.odometry_frame.as_str()), ("differential", "odom"));
     let state = drive(&robot, [0.4, 0.0, 0.5], |state| state.base.pose[2] > 0.5);
     assert!(state.command.accepted > 0 && state.command.refused == 0, "{:?}", state.command);
@@ -164,14 +164,14 @@ impl Trajectories {
 
     fn next(&self) -> Report {
         let mut buffer = [0; trajectory::REPORT_SIZE];
-        let received = self.0.recv_timeout(&mut buffer, Duration::from_secs(60)).expect("a seam");
+        let received = self.0.recv_timeout(&mut buffer, Duration::from_secs(60)).expect("an IPC");
         Report::decode(&buffer[..received.expect("a report within a minute")]).expect("a report")
     }
 }
 
 /// Switches to this controller, once the axes rest.
 fn switch(robot: &Robot, controller: u32) {
-    let requests = robot.seam.port(control::PORT).expect("free");
+    let requests = robot.ipc.port(control::PORT).expect("free");
     let mut buffer = [0; control::SIZE];
     let asked = control::Request { id: 9, what: control::Action::SwitchController(controller) };
     asked.encode(&mut buffer).expect("room");
@@ -180,7 +180,7 @@ fn switch(robot: &Robot, controller: u32) {
     let outcome = loop {
         requests.send_timeout(&buffer, Duration::from_secs(10)).expect("sent");
         let mut answer = [0; control::SIZE];
-        requests.recv_timeout(&mut answer, Duration::from_secs(60)).expect("a seam").expect("an answer");
+        requests.recv_timeout(&mut answer, Duration::from_secs(60)).expect("an IPC").expect("an answer");
         let reply = control::Reply::decode(&answer).expect("a reply");
         if reply.outcome.is_ok() || started.elapsed() > Duration::from_secs(60) {
             break reply.outcome;
@@ -195,16 +195,16 @@ fn switch(robot: &Robot, controller: u32) {
 fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow() {
     let _alone = alone();
     let arm = Robot::start("arm");
-    let description = arm.seam.description();
+    let description = arm.ipc.description();
     assert_eq!(description.axes[2].name, "elbow");
     assert!(description.urdf.as_ref().is_some_and(|urdf| urdf.contains("joint name=\"elbow\"")));
-    let trajectories = Trajectories(arm.seam.port(trajectory::PORT).expect("free"));
+    let trajectories = Trajectories(arm.ipc.port(trajectory::PORT).expect("free"));
     let there = [0.5, -0.4, 0.3, 0.2, -0.1, 0.6];
     // A machine that loses frames for a while loses way: only the goal has to be reached.
     trajectories.follow(1, Tolerance::Unlimited, 0.5, &[[0.2; 6], there]);
     let reports = [1, 2].map(|_| trajectories.next());
     let outcomes = reports.map(|report| report.outcome);
-    let state = arm.seam.state().read().expect("a state");
+    let state = arm.ipc.state().read().expect("a state");
     let axis = reports[1].axis.and_then(|axis| state.axes.get(axis as usize));
     assert_eq!(outcomes, [Outcome::Accepted, Outcome::Succeeded], "{axis:?} {:?}", state.timing);
     let state = arm.until("told", |state| state.control.trajectory_status == TrajectoryStatus::Succeeded);
@@ -235,12 +235,12 @@ fn the_arm_follows_a_trajectory_is_called_off_and_gives_up_what_it_cannot_follow
     arm.interrupt();
 }
 
-// feature(axes): `cartesian`: a pose sent through the seam moves the arm's tool there
+// feature(axes): `cartesian`: a pose sent through the IPC moves the arm's tool there
 #[test]
 fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
     let _alone = alone();
     let arm = Robot::start("arm");
-    let description = arm.seam.description();
+    let description = arm.ipc.description();
     let links = description.arm.as_ref().expect("an arm whose tool follows poses");
     assert_eq!((links.base.as_str(), links.tool.as_str()), ("base", "tool"));
     let urdf = description.urdf.as_deref().expect("a URDF");
@@ -253,8 +253,8 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
         at.iter().zip(to).map(|(at, to)| (at - to).powi(2)).sum::<f64>().sqrt()
     };
     switch(&arm, 2);
-    let begin = place(&arm.seam.state().read().expect("a state"));
-    let mut writer = arm.seam.command().expect("the only client");
+    let begin = place(&arm.ipc.state().read().expect("a state"));
+    let mut writer = arm.ipc.command().expect("the only client");
     let mut go = |position: [f64; 3], is: &dyn Fn(&State) -> bool| {
         let pose = Some(Pose { position, orientation: [0.0, 0.0, 0.0, 1.0] });
         let asked = command::Command { pose, ..twist(0.0, 0.0, 0.0) };
@@ -262,7 +262,7 @@ fn a_pose_moves_the_tool_of_the_arm_and_one_out_of_reach_does_not() {
         let started = Instant::now();
         loop {
             writer.send(&asked).expect("sent");
-            match arm.seam.state().read() {
+            match arm.ipc.state().read() {
                 Ok(state) if is(&state) => return state,
                 state => assert!(started.elapsed() < Duration::from_secs(60), "not yet: {state:?}"),
             }

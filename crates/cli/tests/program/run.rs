@@ -1,6 +1,8 @@
 //! `onbeat run`: six axes in Operation enabled, and the numbers at the end.
 
-use crate::common::{Running, alone, await_beats, file, onbeat, run, undisturbed, undisturbed_with_losses};
+use crate::common::{
+    Running, alone, await_cycles, file, onbeat, run, undisturbed, undisturbed_with_losses,
+};
 
 // feature(program): `run`: six axes, JSON, table
 #[test]
@@ -101,7 +103,7 @@ fn interrupted(times: usize) -> serde_json::Value {
     command.args(["run", "--json"]);
     let running = Running::start(command);
     // More than it takes to Op.
-    await_beats(running.id(), 1000);
+    await_cycles(running.id(), 1000);
     let number = running.id().to_string();
     let kill = || std::process::Command::new("kill").args(["-INT", &number]).status().expect("kill");
     assert!((0..times).all(|_| kill().success()));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, Running, alone, await_beats, file, finished, onbeat, run};
+use crate::common::{Ran, Running, alone, await_cycles, file, finished, onbeat, run};
 
 /// The station with these signals besides.
 fn station(name: &str, signals: &str) -> PathBuf {
@@ -44,7 +44,7 @@ offset = 50.0
 #[test]
 fn a_run_ends_with_its_signals() {
     let path = station("signals.toml", SIGNALS);
-    let end = run(&["run", path.to_str().unwrap(), "--cycles", "500", "--json", "--no-seam"]).json();
+    let end = run(&["run", path.to_str().unwrap(), "--cycles", "500", "--json", "--no-ipc"]).json();
     let signal = signals_of(&end);
     // The simulated switches are wired to the lamps.
     assert_eq!((&signal("ready")["value"], &signal("ready seen")["value"]), (&true.into(), &true.into()));
@@ -70,11 +70,11 @@ fn io_lists_gets_and_watches_the_signals_of_a_running_cycle() {
         "--for",
         "20s",
         "--json",
-        "--seam",
+        "--ipc",
         socket.to_str().unwrap(),
     ]);
     let cycle = Running::start(command);
-    await_beats(cycle.id(), 1_000);
+    await_cycles(cycle.id(), 1_000);
     let io = |arguments: &[&str]| -> Command {
         let mut command = onbeat();
         command.arg("io").args(arguments).args(["--cycle", socket.to_str().unwrap()]);
@@ -134,9 +134,9 @@ impl Station {
         let folder = std::env::temp_dir().join(format!("onbeat-{name}-{}", std::process::id()));
         let socket = folder.join("io.sock");
         let mut command = onbeat();
-        command.arg("run").arg(&path).args(["--for", "50s", "--json", "--seam"]).arg(&socket);
+        command.arg("run").arg(&path).args(["--for", "50s", "--json", "--ipc"]).arg(&socket);
         let cycle = Running::start(command);
-        await_beats(cycle.id(), 1_000);
+        await_cycles(cycle.id(), 1_000);
         Self { cycle, socket }
     }
 
@@ -285,9 +285,9 @@ fn io_force_wins_is_shown_everywhere_and_ends_by_itself_or_with_a_release() {
 #[test]
 fn a_robot_file_may_refuse_forces() {
     let _alone = alone();
-    let station = Station::start("io-closed", "[seam]\nforce = false");
+    let station = Station::start("io-closed", "[ipc]\nforce = false");
     let sentence =
-        "forcing a signal: this cycle lets nobody force signals: `[seam] force` in the robot file decides";
+        "forcing a signal: this cycle lets nobody force signals: `[ipc] force` in the robot file decides";
     station.refused(&["force", "lamp green", "false", "--for", "1s"], sentence);
     station.refused(&["release", "--all"], sentence);
     interrupt(station.cycle);
@@ -309,7 +309,7 @@ fn a_signal_that_the_bus_does_not_have_is_named_with_its_line_and_the_bus_is_lef
 // feature(signals): simulated terminals: analogue outputs and inputs, encoders on shafts, a force-torque sensor
 #[test]
 fn the_terminals_of_the_station_show_their_values() {
-    let arguments = ["run", "examples/io-station.toml", "--cycles", "1500", "--json", "--no-seam"];
+    let arguments = ["run", "examples/io-station.toml", "--cycles", "1500", "--json", "--no-ipc"];
     let end = run(&arguments).json();
     let signal = signals_of(&end);
     let number = |name: &str| signal(name)["value"].as_f64().expect("a number");
@@ -332,9 +332,9 @@ fn the_sensors_of_the_humanoid_are_there_by_name() {
     let socket = std::env::temp_dir().join(format!("onbeat-hum-{}", std::process::id())).join("h.sock");
     let mut command = onbeat();
     command.args(["run", "examples/humanoid-59.toml", "--for", "20s", "--json", "--period", "10ms"]);
-    command.args(["--seam", socket.to_str().unwrap()]);
+    command.args(["--ipc", socket.to_str().unwrap()]);
     let cycle = Running::start(command);
-    await_beats(cycle.id(), 50);
+    await_cycles(cycle.id(), 50);
     let mut command = onbeat();
     command.args(["io", "get", "left foot force.z", "right wrist torque.x", "acceleration.y"]);
     command.args(["magnetic field.z", "--json", "--cycle", socket.to_str().unwrap()]);

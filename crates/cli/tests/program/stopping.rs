@@ -7,7 +7,7 @@ use ethercat::wire::frame::places;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::brake::frames;
-use crate::common::{Ran, Running, alone, await_beats, onbeat, six_axis_with};
+use crate::common::{Ran, Running, alone, await_cycles, onbeat, six_axis_with};
 use crate::wire::SIX_AXIS;
 
 /// A run of a cycle every 10 ms, and where its frames are.
@@ -20,7 +20,7 @@ impl Slow {
     fn start(robot: &str, name: &str) -> Self {
         let capture = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
         let mut command = onbeat();
-        command.args(["run", robot, "--period", "10ms", "--json", "--no-seam", "--capture"]).arg(&capture);
+        command.args(["run", robot, "--period", "10ms", "--json", "--no-ipc", "--capture"]).arg(&capture);
         Self { running: Running::start(command), capture }
     }
 
@@ -100,7 +100,7 @@ fn signals_that_end_programs_bring_the_axes_to_rest_first() {
     let start = |signal: &Signal| Slow::start(SIX_AXIS, &format!("signal-{}.pcapng", signal.as_raw()));
     let runs: Vec<_> = signals.iter().map(start).collect();
     for (run, signal) in runs.iter().zip(signals) {
-        await_beats(run.running.id(), 300);
+        await_cycles(run.running.id(), 300);
         run.send(signal);
     }
     for (run, signal) in runs.into_iter().zip(signals) {

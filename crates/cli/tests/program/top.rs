@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bridge::description::{AxisDescription, Description};
-use bridge::seam::{Builder, Door, RealTimeEnds};
-use bridge::state::{Axis, Bus, State};
+use ipc::description::{AxisDescription, Description};
+use ipc::server::{Builder, Endpoints, Server};
+use ipc::state::{Axis, Bus, State};
 
 use crate::common::{Running, finished, onbeat};
 
 /// A cycle of two axes in a folder of its own.
 struct Played {
     folder: PathBuf,
-    ends: RealTimeEnds,
-    door: Option<Door>,
+    ends: Endpoints,
+    door: Option<Server>,
     state: State,
 }
 
@@ -34,9 +34,9 @@ impl Played {
             axes: vec![axis("left"), axis("right")],
             ..Description::default()
         };
-        let mut seam = Builder::new("played", &description);
-        seam.folder(&folder);
-        let (ends, door) = seam.open().expect("a seam");
+        let mut ipc = Builder::new("played", &description);
+        ipc.folder(&folder);
+        let (ends, door) = ipc.open().expect("an IPC");
         let axis = Axis { drive_state: 5, fresh: true, position: 1.25, ..Axis::default() };
         let bus = Bus { stage: 7, all_fresh: true, ..Bus::default() };
         Self {
@@ -47,8 +47,8 @@ impl Played {
         }
     }
 
-    fn beat(&mut self) {
-        self.state.beat += 1;
+    fn step(&mut self) {
+        self.state.cycle += 1;
         self.ends.state.publish(&self.state);
     }
 
@@ -56,7 +56,7 @@ impl Played {
         top(self.door().path(), arguments)
     }
 
-    fn door(&self) -> &Door {
+    fn door(&self) -> &Server {
         self.door.as_ref().expect("it has not ended")
     }
 }
@@ -74,9 +74,9 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-fn top(seam: &Path, arguments: &[&str]) -> Command {
+fn top(ipc: &Path, arguments: &[&str]) -> Command {
     let mut command = onbeat();
-    command.arg("top").args(arguments).env("ONBEAT_SEAM", seam);
+    command.arg("top").args(arguments).env("ONBEAT_IPC", ipc);
     command
 }
 
@@ -84,7 +84,7 @@ fn top(seam: &Path, arguments: &[&str]) -> Command {
 #[test]
 fn once_prints_axes_bus_and_what_the_run_tells() {
     let mut cycle = Played::new("once");
-    cycle.beat();
+    cycle.step();
     cycle.door().diagnostics(r#"{"channels":[{"name":"scan","refused":4}]}"#).expect("room");
     let ran = finished(cycle.top(&["--once"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -97,9 +97,9 @@ fn once_prints_axes_bus_and_what_the_run_tells() {
 fn json_is_one_state_with_words_for_codes() {
     let mut cycle = Played::new("json");
     cycle.state.axes[1].stop = 5;
-    cycle.beat();
+    cycle.step();
     let found = finished(cycle.top(&["--json"])).json();
-    assert_eq!((found["beat"].as_u64(), found["bus"]["stage"].as_str()), (Some(1), Some("Op")));
+    assert_eq!((found["cycle"].as_u64(), found["bus"]["stage"].as_str()), (Some(1), Some("Op")));
     assert_eq!(found["axes"][0]["stop"], serde_json::Value::Null);
     assert_eq!(found["axes"][1]["stop"], "the axis did not follow");
     assert_eq!(found["description"]["axes"][1]["name"], "right");
@@ -124,7 +124,7 @@ fn wait_waits_for_a_cycle_that_starts_later() {
     let place = cycle.folder.join("wait");
     std::fs::create_dir(&place).expect("a folder");
     std::os::unix::fs::symlink(cycle.door().path(), place.join("played.sock")).expect("a link");
-    cycle.beat();
+    cycle.step();
     let ran = waiting.finish();
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("waiting for one") && ran.stdout.contains("played"), "{}", ran.stderr);
@@ -133,7 +133,7 @@ fn wait_waits_for_a_cycle_that_starts_later() {
 #[test]
 fn without_a_terminal_the_other_ways_are_named() {
     let mut cycle = Played::new("pipe");
-    cycle.beat();
+    cycle.step();
     let ran = finished(cycle.top(&[]));
     assert!(ran.sentence().contains("--once or --json"), "{}", ran.stderr);
 }
@@ -148,16 +148,16 @@ fn in_a_terminal_it_shows_the_cycle_and_its_end_until_q() {
         return;
     }
     let mut cycle = Played::new("terminal");
-    cycle.beat();
+    cycle.step();
     let typescript = cycle.folder.join("typescript");
     let line = format!("stty rows 24 cols 80; exec {} top --every 20ms", env!("CARGO_BIN_EXE_onbeat"));
     let mut command = Command::new("script");
-    command.args(["-q", "-e", "-f", "-c", &line]).arg(&typescript).env("ONBEAT_SEAM", cycle.door().path());
+    command.args(["-q", "-e", "-f", "-c", &line]).arg(&typescript).env("ONBEAT_IPC", cycle.door().path());
     command.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut shown = command.spawn().expect("script");
     let mut keys = shown.stdin.take().expect("a pipe");
 
-    await_text(&typescript, "Operation", || cycle.beat());
+    await_text(&typescript, "Operation", || cycle.step());
     drop(cycle.door.take());
     await_text(&typescript, "closed", || ());
     std::io::Write::write_all(&mut keys, b"q").expect("the terminal");

@@ -1,7 +1,7 @@
 //! Controller that follows trajectories through points.
 //!
-//! Orders arrive as [`bridge::message::trajectory::Order`]s, their results leave as [`Report`]s; the
-//! [`crate::Switch`] carries both. Memory for two trajectories is reserved: one is followed while the next
+//! Orders arrive as [`ipc::message::trajectory::Order`]s, their results leave as [`Report`]s; the
+//! [`crate::ControllerManager`] carries both. Memory for two trajectories is reserved: one is followed while the next
 //! one arrives or waits for its start.
 //!
 //! Between points the path is a polynomial of degree five where both points give accelerations, of degree
@@ -12,12 +12,12 @@
 mod program;
 mod spline;
 
-use bridge::message::trajectory::{Abort, Begin, Order, Outcome, Rejection, Report};
-use bridge::state::TrajectoryStatus;
 use ethercat::cia402::Request;
+use ipc::message::trajectory::{Abort, Begin, Order, Outcome, Rejection, Report};
+use ipc::state::TrajectoryStatus;
 use motion::online::{OnlineError, OnlineMotion, Synchronisation};
 use motion::{AxisPhase, Radians, Seconds, TrajectoryPoint};
-use runtime::controller::{AxisReport, Beat, Controller, Told};
+use runtime::controller::{AxisReport, Controller, ControllerOutput, CycleInfo};
 use runtime::signal::Io;
 
 use self::program::{Program, Refused};
@@ -130,7 +130,7 @@ impl JointTrajectory {
     }
 
     /// Takes an order, before [`Controller::update`] of the same cycle.
-    pub fn order(&mut self, order: &Order, beat: &Beat) {
+    pub fn order(&mut self, order: &Order, info: &CycleInfo) {
         match order {
             Order::Begin(begin) => self.begin(begin),
             Order::Point(point) => {
@@ -142,7 +142,7 @@ impl JointTrajectory {
             }
             Order::Commit { id } => {
                 if self.next_stage == Stage::Coming && self.next.id == *id {
-                    match self.commit(beat) {
+                    match self.commit(info) {
                         Ok(start_ns) => {
                             self.next_stage = Stage::Waiting(start_ns);
                             self.reports.push(Report::new(*id, Outcome::Accepted));
@@ -184,8 +184,8 @@ impl JointTrajectory {
     }
 
     /// Checks the trajectory that has arrived; returns its start.
-    fn commit(&mut self, beat: &Beat) -> Result<u64, Refused> {
-        if beat.stopping {
+    fn commit(&mut self, info: &CycleInfo) -> Result<u64, Refused> {
+        if info.stopping {
             return Err(Refused::plain(Rejection::Stopping));
         }
         let Self { next, points, settings, sources, .. } = self;
@@ -195,7 +195,7 @@ impl JointTrajectory {
             return Err(Refused { axis, ..Refused::plain(Rejection::NotEnabled) });
         }
         next.complete(|axis| points[axis].position.0, settings)?;
-        let release_ns = beat.release.as_nanos();
+        let release_ns = info.release.as_nanos();
         let start_ns = next.start_ns.unwrap_or(self.last_release_ns);
         let end_ns = start_ns.saturating_add(next.end_ns());
         if end_ns <= release_ns && (next.start_ns.is_some() || next.end_ns() == 0) {
@@ -427,16 +427,16 @@ impl JointTrajectory {
 }
 
 impl Controller for JointTrajectory {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        let release_ns = beat.release.as_nanos();
+        let release_ns = info.release.as_nanos();
         self.look(reports);
-        if beat.stopping && !self.stopping {
+        if info.stopping && !self.stopping {
             self.give_up(Abort::Stopped);
         }
-        self.stopping = beat.stopping;
+        self.stopping = info.stopping;
         self.judge();
-        self.rest.advance(elapsed(&beat));
+        self.rest.advance(elapsed(&info));
         if let Stage::Waiting(start_ns) = self.next_stage {
             if start_ns <= release_ns {
                 self.follow_next(start_ns, release_ns);
@@ -460,8 +460,8 @@ impl Controller for JointTrajectory {
         self.last_release_ns = release_ns;
     }
 
-    fn tell(&self) -> Told {
-        let mut told = Told::default();
+    fn output(&self) -> ControllerOutput {
+        let mut told = ControllerOutput::default();
         let (trajectory, status, elapsed_ns) = self.told;
         told.control.trajectory = trajectory;
         told.control.trajectory_status = status;

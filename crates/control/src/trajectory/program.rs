@@ -1,6 +1,6 @@
 //! A trajectory in reserved memory: filled point by point, and checked as it arrives.
 
-use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Point, Rejection};
+use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Point, Rejection};
 
 use super::TrajectorySettings;
 use super::spline::{Knot, Segment, velocity_between};

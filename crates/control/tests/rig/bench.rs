@@ -1,17 +1,17 @@
 //! A switch with hand-played axes, for cases that simulated drives show too seldom, or never.
 
-use bridge::message::control::{Action, Refusal, Request as Asking};
-use bridge::message::trajectory::{Begin, Order, Outcome, Point, Report};
 use ethercat::cia402::{CyclicMode, Request, State};
 use ethercat::time::Instant;
+use ipc::message::control::{Action, Refusal, Request as Asking};
+use ipc::message::trajectory::{Begin, Order, Outcome, Point, Report};
 use motion::{AxisPhase, Radians, RadiansPerSecond};
-use onbeat_control::{HomedBy, Member, Switch, SwitchAxis};
-use runtime::controller::{Asked, AxisCommand, AxisReport, Beat, Controller};
+use onbeat_control::{ControllerManager, HomedBy, ManagedAxis, Member};
+use runtime::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
 use runtime::signal::Io;
 use runtime::signal::Signals;
 
 use super::ports::Pipe;
-use super::{BEAT, PERIOD, VELOCITY};
+use super::{CYCLE, PERIOD, VELOCITY};
 
 /// Fault of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,8 +33,8 @@ pub enum Trouble {
 
 /// The switch and its axes.
 pub struct Bench {
-    pub switch: Switch,
-    pub asked: Asked,
+    pub switch: ControllerManager,
+    pub asked: ExternalCommand,
     pub reports: Vec<AxisReport>,
     pub commands: Vec<AxisCommand>,
     pub troubles: Vec<Trouble>,
@@ -56,16 +56,16 @@ impl Bench {
     /// A bench with all axes enabled and at rest for a while.
     pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
         let axis =
-            |&mode| SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
+            |&mode| ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
         let axes: Vec<_> = modes.iter().map(axis).collect();
         let (requests, orders) = (Pipe::default(), Pipe::default());
-        let switch = Switch::new(&axes, members, true)
+        let switch = ControllerManager::new(&axes, members, true)
             .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
         let mut report = AxisReport { state: Some(State::SwitchOnDisabled), ..AxisReport::default() };
         report.feedback.fresh = true;
         let mut bench = Self {
             switch,
-            asked: Asked { axes: vec![None; axes.len()], ..Asked::default() },
+            asked: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
             reports: vec![report; axes.len()],
             commands: vec![AxisCommand::default(); axes.len()],
             troubles: vec![Trouble::None; axes.len()],
@@ -84,22 +84,22 @@ impl Bench {
     }
 
     /// Runs this many cycles.
-    pub fn run(&mut self, beats: usize) {
-        for _ in 0..beats {
+    pub fn run(&mut self, cycles: usize) {
+        for _ in 0..cycles {
             self.cycle += 1;
             for axis in 0..self.reports.len() {
                 self.play(axis);
             }
-            let beat = Beat {
+            let cycle = CycleInfo {
                 cycle: self.cycle,
                 release: Instant::from_nanos(self.now_ns()),
                 period: PERIOD,
                 periods: 1,
                 stopping: self.stopping,
             };
-            self.switch.hear(&self.asked);
+            self.switch.command(&self.asked);
             self.switch
-                .update(beat, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
+                .update(cycle, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
             self.replies.extend(self.requests.taken_replies());
             self.trajectory.extend(self.orders.taken_reports());
             self.positions.push(self.commands.iter().map(|command| command.setpoint.position.0).collect());
@@ -143,7 +143,7 @@ impl Bench {
         let positions: Vec<f64> = self.positions[from..].iter().map(|row| row[axis]).collect();
         positions
             .windows(3)
-            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (BEAT * BEAT)).abs())
+            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (CYCLE * CYCLE)).abs())
             .fold(0.0, f64::max)
     }
 
@@ -178,13 +178,13 @@ impl Bench {
             _ => AxisPhase::Following,
         };
         let moved = match (trouble, self.modes[axis]) {
-            (Trouble::Coasts(velocity), _) => velocity * BEAT,
+            (Trouble::Coasts(velocity), _) => velocity * CYCLE,
             _ if !enabled || trouble == Trouble::Stuck => 0.0,
             (_, CyclicMode::Position) => (command.setpoint.position - feedback.position).0,
-            (_, CyclicMode::Velocity) => command.setpoint.velocity.0 * BEAT,
+            (_, CyclicMode::Velocity) => command.setpoint.velocity.0 * CYCLE,
             (_, CyclicMode::Torque) => 0.0,
         };
-        feedback.velocity = RadiansPerSecond(moved / BEAT);
+        feedback.velocity = RadiansPerSecond(moved / CYCLE);
         feedback.position += Radians(moved);
     }
 }

@@ -11,12 +11,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bridge::message::control::{Action, Refusal, Request};
-use bridge::message::trajectory::{Begin, Order, Outcome, Point, Report};
 use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, State};
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
+use ipc::message::control::{Action, Refusal, Request};
+use ipc::message::trajectory::{Begin, Order, Outcome, Point, Report};
 use motion::base::Twist;
 use motion::homing::Homing;
 use motion::supervision::{FollowingErrorLimit, Limits, OnStale, Outage, Settings};
@@ -24,11 +24,13 @@ use motion::{
     AxisScale, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond,
     RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
 };
-use onbeat_control::{AxisSettings, HomedBy, Member, Switch, SwitchAxis};
+use onbeat_control::{AxisSettings, ControllerManager, HomedBy, ManagedAxis, Member};
 use runtime::axis::AxisConfiguration;
 use runtime::bring_up::Pump;
 use runtime::clock::VirtualClock;
-use runtime::controller::{Asked, AxisReport, AxisTarget, Beat, Controller, Freshness, Told};
+use runtime::controller::{
+    AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+};
 use runtime::cycle::{Cycle, CycleConfiguration};
 use runtime::link::DirectLink;
 use runtime::signal::Io;
@@ -41,7 +43,7 @@ use simulator::{EscDescription, Segment, SubDevice};
 use ports::Pipe;
 
 pub const PERIOD: Duration = Duration::from_millis(1);
-pub const BEAT: f64 = 1e-3;
+pub const CYCLE: f64 = 1e-3;
 
 /// Limits of every axis.
 pub const VELOCITY: f64 = 4.0;
@@ -74,19 +76,19 @@ impl Rig {
     pub fn run(self, members: Vec<Member>, script: impl FnMut(&mut World) -> Flow + Send + 'static) -> Log {
         let axes: Vec<_> = self.modes.iter().map(|mode| switch_axis(*mode, self.homing)).collect();
         let (requests, orders) = (Pipe::default(), Pipe::default());
-        let switch = Switch::new(&axes, members, self.enable)
+        let switch = ControllerManager::new(&axes, members, self.enable)
             .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
         let clock = VirtualClock::default();
         clock.advance(Duration::from_secs(1000));
         let stop = StopHandle::new();
         let log = Arc::new(Mutex::new(Log::default()));
         let world = World {
-            beats: 0,
+            cycles: 0,
             now_ns: 0,
             reports: Vec::new(),
             setpoints: Vec::new(),
-            told: Told::default(),
-            asked: Asked { axes: vec![None; axes.len()], ..Asked::default() },
+            told: ControllerOutput::default(),
+            asked: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
             replies: Vec::new(),
             trajectory: Vec::new(),
             requests,
@@ -121,7 +123,7 @@ impl Rig {
         let ended = cycle.run(&stop);
         assert_eq!(ended.failure, None);
         let mut log = std::mem::take(&mut *log.lock().unwrap());
-        assert!(log.over, "the script is over before {} beats", self.patience);
+        assert!(log.over, "the script is over before {} cycles", self.patience);
         log.at_the_end = ended.status.axes;
         log
     }
@@ -138,7 +140,7 @@ impl Rig {
                 deceleration: RadiansPerSecondSquared(ACCELERATION),
                 jerk: Limits::usual_jerk(RadiansPerSecondSquared(ACCELERATION)),
                 torque: NewtonMetres(2.0),
-                step: Radians(2.0 * VELOCITY * BEAT),
+                step: Radians(2.0 * VELOCITY * CYCLE),
             },
             following_error: distance
                 .map(|distance| FollowingErrorLimit { distance, patience: Seconds(0.01) }),
@@ -146,7 +148,7 @@ impl Rig {
             outage: Outage::default(),
         };
         let scale = AxisScale::new(f64::from(1 << 20), 1.0, NewtonMetres(2.4)).unwrap();
-        let step = Radians(2.0 * VELOCITY * BEAT);
+        let step = Radians(2.0 * VELOCITY * CYCLE);
         AxisConfiguration {
             supervision: Some(settings),
             homing: self.homing,
@@ -169,13 +171,13 @@ fn segment(modes: &[CyclicMode]) -> Segment {
     Segment::new(modes.iter().map(drive).collect())
 }
 
-fn switch_axis(mode: CyclicMode, homing: Homing) -> SwitchAxis {
+fn switch_axis(mode: CyclicMode, homing: Homing) -> ManagedAxis {
     let homing = match homing {
         Homing::Absolute { .. } => HomedBy::Nobody,
         Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
         Homing::Drive { .. } => HomedBy::Drive,
     };
-    SwitchAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing }
+    ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing }
 }
 
 pub fn settings(axis: usize) -> AxisSettings {
@@ -198,7 +200,7 @@ pub enum Flow {
 /// View of a script before a cycle, and its actions.
 pub struct World {
     /// Cycles since all drives reported to be enabled, or since the start where they are not to be.
-    pub beats: u64,
+    pub cycles: u64,
     /// Release of the next cycle.
     pub now_ns: u64,
     /// Reports of the axes in this cycle.
@@ -206,9 +208,9 @@ pub struct World {
     /// Set-points of the previous cycle.
     pub setpoints: Vec<AxisSetpoint>,
     /// Output of the controller in the previous cycle.
-    pub told: Told,
+    pub told: ControllerOutput,
     /// Command; stays until it is changed.
-    pub asked: Asked,
+    pub asked: ExternalCommand,
     /// Replies so far.
     pub replies: Vec<(u64, Result<(), Refusal>)>,
     /// Reports on trajectories so far.
@@ -274,7 +276,7 @@ impl World {
 /// Log of a run from the first cycle with all drives enabled until the end of the script.
 #[derive(Default)]
 pub struct Log {
-    pub beats: Vec<Seen>,
+    pub cycles: Vec<Seen>,
     pub trajectory: Vec<Report>,
     pub replies: Vec<(u64, Result<(), Refusal>)>,
     /// Reports of the axes at the end.
@@ -287,29 +289,29 @@ pub struct Log {
 pub struct Seen {
     pub reports: Vec<AxisReport>,
     pub setpoints: Vec<AxisSetpoint>,
-    pub told: Told,
+    pub told: ControllerOutput,
 }
 
 impl Log {
     /// Largest change of velocity per second in the position set-points of an axis.
     pub fn hardest(&self, axis: usize) -> f64 {
-        let positions: Vec<f64> = self.beats.iter().map(|seen| seen.setpoints[axis].position.0).collect();
+        let positions: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].position.0).collect();
         positions
             .windows(3)
-            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (BEAT * BEAT)).abs())
+            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (CYCLE * CYCLE)).abs())
             .fold(0.0, f64::max)
     }
 
     /// Highest speed of the position set-points of an axis.
     pub fn fastest(&self, axis: usize) -> f64 {
-        let positions: Vec<f64> = self.beats.iter().map(|seen| seen.setpoints[axis].position.0).collect();
-        positions.windows(2).map(|it| ((it[1] - it[0]) / BEAT).abs()).fold(0.0, f64::max)
+        let positions: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].position.0).collect();
+        positions.windows(2).map(|it| ((it[1] - it[0]) / CYCLE).abs()).fold(0.0, f64::max)
     }
 
     /// Largest change of the velocity set-points of an axis, per second.
     pub fn hardest_velocity(&self, axis: usize) -> f64 {
-        let velocities: Vec<f64> = self.beats.iter().map(|seen| seen.setpoints[axis].velocity.0).collect();
-        velocities.windows(2).map(|it| ((it[1] - it[0]) / BEAT).abs()).fold(0.0, f64::max)
+        let velocities: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].velocity.0).collect();
+        velocities.windows(2).map(|it| ((it[1] - it[0]) / CYCLE).abs()).fold(0.0, f64::max)
     }
 }
 
@@ -317,7 +319,7 @@ type Script = dyn FnMut(&mut World) -> Flow + Send;
 
 /// The switch, and its script.
 struct Staged {
-    switch: Switch,
+    switch: ControllerManager,
     world: World,
     script: Box<Script>,
     stop: StopHandle,
@@ -327,29 +329,29 @@ struct Staged {
 }
 
 impl Controller for Staged {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let world = &mut self.world;
         world.reports = io.axes().to_vec();
-        world.now_ns = beat.release.as_nanos();
+        world.now_ns = info.release.as_nanos();
         world.replies.extend(world.requests.taken_replies());
         world.trajectory.extend(world.orders.taken_reports());
         let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
-        let begun = enabled || world.beats > 0 || !self.switch.tell().control.enabled;
-        world.beats += u64::from(begun);
+        let begun = enabled || world.cycles > 0 || !self.switch.output().control.enabled;
+        world.cycles += u64::from(begun);
         if begun && !self.over {
-            self.over = (self.script)(world) == Flow::Over || world.beats > self.patience;
+            self.over = (self.script)(world) == Flow::Over || world.cycles > self.patience;
             if self.over {
-                self.log.lock().unwrap().over = world.beats <= self.patience;
+                self.log.lock().unwrap().over = world.cycles <= self.patience;
                 self.stop.stop();
             }
         }
-        self.switch.hear(&world.asked);
-        self.switch.update(beat, io);
-        world.told = self.switch.tell();
+        self.switch.command(&world.asked);
+        self.switch.update(info, io);
+        world.told = self.switch.output();
         world.setpoints = io.commands().iter().map(|command| command.setpoint).collect();
-        if begun && !beat.stopping {
+        if begun && !info.stopping {
             let mut log = self.log.lock().unwrap();
-            log.beats.push(Seen {
+            log.cycles.push(Seen {
                 reports: world.reports.clone(),
                 setpoints: world.setpoints.clone(),
                 told: world.told,
@@ -359,7 +361,7 @@ impl Controller for Staged {
         }
     }
 
-    fn tell(&self) -> Told {
-        self.switch.tell()
+    fn output(&self) -> ControllerOutput {
+        self.switch.output()
     }
 }

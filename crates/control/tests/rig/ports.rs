@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use bridge::channel::Full;
-use bridge::message::MOST_AXES;
-use bridge::message::control::{self, Refusal, Reply, Request};
-use bridge::message::trajectory::{Order, Report, size};
+use ipc::channel::Full;
+use ipc::message::MOST_AXES;
+use ipc::message::control::{self, Refusal, Reply, Request};
+use ipc::message::trajectory::{Order, Report, size};
 use onbeat_control::Port;
 
 /// Both directions of a port.

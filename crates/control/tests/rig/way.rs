@@ -1,7 +1,7 @@
 //! Trajectories for tests, and a controller that follows them.
 
-use bridge::message::Rows;
-use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Point};
+use ipc::message::Rows;
+use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Point};
 use motion::{Radians, Seconds};
 use onbeat_control::{JointTrajectory, Member, Mover, TrajectorySettings};
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::command::{AxisTarget, Command, Writer};
-use bridge::state::{ReadError, Reader, State};
+use ipc::client::Client;
+use ipc::command::{AxisTarget, Command, Writer};
+use ipc::state::{ReadError, Reader, State};
 
 use crate::pair::{DeviceError, Driver};
 use crate::task::actuators::{Feedback, Velocities};
@@ -76,7 +76,7 @@ impl<D: Drives> Driver for Actuators<D> {
 /// Two axes of a running cycle, moved as by any other client: over its shared-memory interface, with its
 /// command lease. Its controller must be `joint_velocity`, and no other client may hold the lease.
 pub struct OfCycle {
-    seam: PathBuf,
+    ipc: PathBuf,
     axes: [String; 2],
     held: Option<Held>,
 }
@@ -96,20 +96,20 @@ impl OfCycle {
     /// Creates drives for the axes of these names, left and right, of the cycle that listens at this
     /// socket.
     #[must_use]
-    pub fn new(seam: impl Into<PathBuf>, axes: [String; 2]) -> Self {
-        Self { seam: seam.into(), axes, held: None }
+    pub fn new(ipc: impl Into<PathBuf>, axes: [String; 2]) -> Self {
+        Self { ipc: ipc.into(), axes, held: None }
     }
 }
 
 impl Drives for OfCycle {
     fn place(&self) -> String {
-        format!("axes {} and {} of the cycle at {}", self.axes[0], self.axes[1], self.seam.display())
+        format!("axes {} and {} of the cycle at {}", self.axes[0], self.axes[1], self.ipc.display())
     }
 
     fn open(&mut self) -> Result<String, DeviceError> {
-        let seam = Attachment::open(&self.seam)
-            .map_err(|error| DeviceError::new("attaching to the cycle", error))?;
-        let axes = &seam.description().axes;
+        let ipc =
+            Client::open(&self.ipc).map_err(|error| DeviceError::new("attaching to the cycle", error))?;
+        let axes = &ipc.description().axes;
         let place = |name: &String| {
             axes.iter().position(|axis| axis.name == *name).ok_or_else(|| {
                 let known: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
@@ -117,14 +117,14 @@ impl Drives for OfCycle {
             })
         };
         let places = [place(&self.axes[0])?, place(&self.axes[1])?];
-        let writer = seam.command().map_err(|error| DeviceError::new("the command lease", error))?;
+        let writer = ipc.command().map_err(|error| DeviceError::new("the command lease", error))?;
         let command = Command {
             time_to_live_ns: TIME_TO_LIVE.as_nanos() as u64,
             axes: vec![None; axes.len()],
             ..Command::default()
         };
-        let found = format!("the cycle of {}", seam.description().robot);
-        self.held = Some(Held { writer, reader: seam.state(), places, command, state: State::default() });
+        let found = format!("the cycle of {}", ipc.description().robot);
+        self.held = Some(Held { writer, reader: ipc.state(), places, command, state: State::default() });
         Ok(found)
     }
 

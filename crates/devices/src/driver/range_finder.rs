@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bridge::sensor::MOST_POINTS;
+use ipc::sensor::MOST_POINTS;
 
 use super::serial::Serial;
 use crate::clock::now_ns;

@@ -1,6 +1,6 @@
 //! Colours of a pattern over time.
 
-use bridge::sensor::{LedRequest, Pattern};
+use ipc::sensor::{LedRequest, Pattern};
 
 use super::Colour;
 

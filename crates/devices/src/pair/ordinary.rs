@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bridge::channel::Channel;
+use ipc::channel::Channel;
 use thiserror::Error;
 
 use super::Datagram;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bridge::channel::Port;
-use bridge::sensor::Head;
+use ipc::channel::Port;
+use ipc::sensor::Head;
 
 use super::Datagram;
 

@@ -1,6 +1,6 @@
 //! Real-time task of the actuators: two driven wheels.
 
-use bridge::sensor::{Head, WheelRequest, Wheels};
+use ipc::sensor::{Head, WheelRequest, Wheels};
 
 use crate::pair::datagram::{Put, Take};
 use crate::pair::{Datagram, Moment, Work};
@@ -152,11 +152,11 @@ mod tests {
         let mut work = ActuatorsWork::new(WheelLimits { velocity: 1.0, acceleration: 20.0 });
         assert!(ask(&mut work, [0.5, -9.0], 0));
         assert_eq!(told(&mut work, 0, false), [0.2, -0.2]);
-        let at_speed = (1..9).map(|beat| told(&mut work, 10 * beat, false)).last();
+        let at_speed = (1..9).map(|cycle| told(&mut work, 10 * cycle, false)).last();
         assert_eq!(at_speed, Some([0.5, -1.0]));
         assert_eq!(told(&mut work, 100, false), [0.3, -0.8]);
-        for beat in 11..20 {
-            told(&mut work, 10 * beat, false);
+        for cycle in 11..20 {
+            told(&mut work, 10 * cycle, false);
         }
         assert_eq!(told(&mut work, 200, false), [0.0, 0.0]);
     }

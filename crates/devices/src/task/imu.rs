@@ -1,6 +1,6 @@
 //! Real-time task of the IMU.
 
-use bridge::sensor::{Head, Imu};
+use ipc::sensor::{Head, Imu};
 
 use crate::imu::mpu6050::{ACCELERATION_VARIANCE, ANGULAR_VELOCITY_VARIANCE, Raw};
 use crate::imu::{Motion, Orientation};

@@ -1,6 +1,6 @@
 //! Real-time task of the LED strip.
 
-use bridge::sensor::{Head, Led, LedRequest, Pattern};
+use ipc::sensor::{Head, Led, LedRequest, Pattern};
 
 use crate::led::{Colour, MOST_LEDS, pattern};
 use crate::pair::datagram::{Put, Take};

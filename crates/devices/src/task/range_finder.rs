@@ -1,6 +1,6 @@
 //! Real-time task of the laser range finder.
 
-use bridge::sensor::{Head, MOST_POINTS, ScanHead};
+use ipc::sensor::{Head, MOST_POINTS, ScanHead};
 
 use crate::pair::datagram::{Poke, Put, Take};
 use crate::pair::{Datagram, Moment, Work};

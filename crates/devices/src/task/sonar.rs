@@ -1,6 +1,6 @@
 //! Real-time task of the sonar.
 
-use bridge::sensor::{Head, Sonar};
+use ipc::sensor::{Head, Sonar};
 
 use crate::pair::datagram::{Poke, Put, Take};
 use crate::pair::{Datagram, Moment, Work};

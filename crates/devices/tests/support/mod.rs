@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use bridge::attach::Attachment;
-use bridge::channel::Channel;
-use bridge::description::Description;
-use bridge::seam::{Builder, Door, RealTimeEnds};
-use bridge::sensor::{LedRequest, Pattern, WheelRequest};
+use ipc::channel::Channel;
+use ipc::client::Client;
+use ipc::description::Description;
+use ipc::sensor::{LedRequest, Pattern, WheelRequest};
+use ipc::server::{Builder, Endpoints, Server};
 use onbeat_devices::{Kind, Peripheral, Prepared, Running, service_robot};
 use runtime::profile::RealTimeProfile;
 
@@ -19,9 +19,9 @@ use runtime::profile::RealTimeProfile;
 pub(crate) struct Robot {
     pub(crate) running: Running,
     pub(crate) said: Arc<Mutex<Vec<String>>>,
-    pub(crate) seam: Attachment,
-    _door: Door,
-    _ends: RealTimeEnds,
+    pub(crate) ipc: Client,
+    _door: Server,
+    _ends: Endpoints,
     folder: PathBuf,
 }
 
@@ -32,15 +32,15 @@ impl Robot {
         let mut builder = Builder::new(name, &Description::default());
         builder.folder(&folder);
         let prepared = Prepared::new(peripherals, &mut builder).unwrap();
-        let (ends, door) = builder.open().unwrap();
+        let (ends, server) = builder.open().unwrap();
         let said = Arc::new(Mutex::new(Vec::new()));
         let say = Arc::clone(&said);
         let running = prepared
             .measured()
-            .start(door.path(), move |line| say.lock().unwrap().push(line.to_owned()))
+            .start(server.path(), move |line| say.lock().unwrap().push(line.to_owned()))
             .unwrap();
-        let seam = Attachment::open(door.path()).unwrap();
-        Self { running, said, seam, _door: door, _ends: ends, folder }
+        let ipc = Client::open(server.path()).unwrap();
+        Self { running, said, ipc, _door: server, _ends: ends, folder }
     }
 
     /// Reads messages of a port until one is accepted.
@@ -115,7 +115,7 @@ pub(crate) struct Users {
 impl Users {
     pub(crate) fn of(robot: &Robot) -> Self {
         let ports = ["sonar", "scan", "led", "imu", "wheels"];
-        Self { channels: ports.map(|port| robot.seam.port(port).unwrap()).into(), rounds: 0 }
+        Self { channels: ports.map(|port| robot.ipc.port(port).unwrap()).into(), rounds: 0 }
     }
 
     /// Reads and requests until each task has done this many more jobs; returns the number of each.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ethercat::al::AlState;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{
-    BeatReport, Event, Input, MailboxOutcome, MailboxRequest, MainDevice, Output, Stage,
+    BringUpPhase, CycleReport, Event, Input, MailboxOutcome, MailboxRequest, MainDevice, Output,
 };
 use ethercat::pdo::ProcessValue;
 use ethercat::time::Instant;
@@ -167,10 +167,10 @@ impl<'a> Running<'a> {
         let mut in_op = false;
         while !self.bus.stop.is_asked() {
             let release = self.pacer.wait();
-            let beat = self.receive(release.instant);
+            let cycle = self.receive(release.instant);
             self.take_events()?;
             let Some(main_device) = &mut self.bus.main_device else { return Err(Error::NotUp) };
-            if main_device.stage() == Stage::Op {
+            if main_device.stage() == BringUpPhase::Op {
                 if !std::mem::replace(&mut in_op, true) {
                     // On the way up there is time for everything.
                     self.report = RunReport::default();
@@ -189,16 +189,16 @@ impl<'a> Running<'a> {
                 return Err(BringUpError::TimedOut { stage, patience, awaited }.into());
             }
             self.transmit();
-            self.check_lost(beat)?;
+            self.check_lost(cycle)?;
         }
         self.stopped = true;
         Ok(())
     }
 
     /// The replies to the last cycle's frames.
-    fn receive(&mut self, end: Instant) -> BeatReport {
+    fn receive(&mut self, end: Instant) -> CycleReport {
         let Bus { main_device: Some(main_device), link, .. } = &mut *self.bus else {
-            return BeatReport::default();
+            return CycleReport::default();
         };
         let before = main_device.reception().accepted;
         let received =
@@ -208,17 +208,17 @@ impl<'a> Running<'a> {
             self.answered = now;
         }
         self.report.link_errors += u64::from(received.is_err());
-        let beat = main_device.end_beat(now);
-        self.report.frames_lost += u64::from(beat.frames_lost);
-        self.report.working_counter_errors += u64::from(beat.working_counter_errors);
+        let cycle = main_device.end_cycle(now);
+        self.report.frames_lost += u64::from(cycle.frames_lost);
+        self.report.working_counter_errors += u64::from(cycle.working_counter_errors);
         self.report.overruns = self.pacer.overruns();
-        beat
+        cycle
     }
 
     fn transmit(&mut self) {
         let Bus { main_device: Some(main_device), link, .. } = &mut *self.bus else { return };
         let now = MonotonicClock.now();
-        main_device.begin_beat(now);
+        main_device.begin_cycle(now);
         let errors = &mut self.report.link_errors;
         cyclic::transmit(main_device, &mut **link, now, &mut self.frame, |sent| {
             *errors += u64::from(sent.is_err())
@@ -240,9 +240,9 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    fn check_lost(&self, beat: BeatReport) -> Result<(), Error> {
+    fn check_lost(&self, cycle: CycleReport) -> Result<(), Error> {
         let after = MonotonicClock.now().since(self.answered);
-        if beat.frames_lost > 0 && after > LOST { Err(Error::Lost { after }) } else { Ok(()) }
+        if cycle.frames_lost > 0 && after > LOST { Err(Error::Lost { after }) } else { Ok(()) }
     }
 
     /// Cycles with safe outputs until one was taken by all.
@@ -270,7 +270,7 @@ impl<'a> Running<'a> {
             self.transmit();
             let release = self.pacer.wait();
             self.receive(release.instant);
-            if self.bus.main_device.as_ref().is_none_or(|it| it.stage() == Stage::Down) {
+            if self.bus.main_device.as_ref().is_none_or(|it| it.stage() == BringUpPhase::Down) {
                 return;
             }
         }
@@ -279,7 +279,7 @@ impl<'a> Running<'a> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        if self.bus.main_device.as_ref().is_some_and(|it| it.stage() == Stage::Op) {
+        if self.bus.main_device.as_ref().is_some_and(|it| it.stage() == BringUpPhase::Op) {
             self.make_safe();
         }
         self.take_down();

@@ -169,7 +169,7 @@ pub enum OpenError {
         interface: String,
     },
     /// Another process is the MainDevice at this interface.
-    #[error("interface {interface}: {owner} has it; end that, or attach to its seam: `onbeat top`")]
+    #[error("interface {interface}: {owner} has it; end that, or attach to its IPC: `onbeat top`")]
     Held {
         /// The interface.
         interface: String,

@@ -7,7 +7,7 @@ use super::mode::ModeOfOperation;
 use super::state::State;
 use super::word::{Controlword, Statusword};
 
-/// What the controller wants of a drive, said on every beat.
+/// What the controller wants of a drive, said on every cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Request {
     /// No torque: step down to Switch on disabled. Cuts a running quick stop short.
@@ -75,11 +75,11 @@ pub enum Phase {
     Following,
 }
 
-/// One drive, as the MainDevice guides it: called once a beat, no I/O, no allocation.
+/// One drive, as the MainDevice guides it: called once a cycle, no I/O, no allocation.
 ///
-/// **No jump.** Until Operation enabled is seen, a CSP target is the actual position of the same beat. On the
-/// first beat that shows Operation enabled ([`Drive::just_enabled`]) the actual position is latched once more and the
-/// controller's target ignored; the drive then stands at [`Drive::holds_at`]. From the next beat on a target is
+/// **No jump.** Until Operation enabled is seen, a CSP target is the actual position of the same cycle. On the
+/// first cycle that shows Operation enabled ([`Drive::just_enabled`]) the actual position is latched once more and the
+/// controller's target ignored; the drive then stands at [`Drive::holds_at`]. From the next cycle on a target is
 /// taken if it lies within the maximum step of the last one sent, and otherwise refused and counted
 /// ([`Drive::refused_targets`]) and the drive holds. So a controller begins its motion at `holds_at` whenever the
 /// phase is [`Phase::Holding`], and needs no other rule. Distances are taken modulo 2^32: endless axes may wrap.
@@ -105,7 +105,7 @@ pub struct Drive {
     homing: Homing,
     just_enabled: bool,
     halted: bool,
-    reset_beats_left: u32,
+    reset_cycles_left: u32,
     missed_in_a_row: u32,
     /// Cycles in a row with the same position.
     standing: u32,
@@ -114,17 +114,17 @@ pub struct Drive {
 }
 
 /// Cycles in a row for which a position has to stay the same to be at rest.
-const REST_BEATS: u32 = 8;
+const REST_CYCLES: u32 = 8;
 
 /// Cycles in a row without input for which targets go on.
 pub const BLIND_CYCLES: u32 = 2;
 
-/// Beats for which each level of the fault reset bit is held, so that a drive sampling the controlword more
-/// slowly than the bus, or one answering a beat late, sees the edge.
-pub const FAULT_RESET_BEATS: u32 = 8;
+/// Cycles for which each level of the fault reset bit is held, so that a drive sampling the controlword more
+/// slowly than the bus, or one answering a cycle late, sees the edge.
+pub const FAULT_RESET_CYCLES: u32 = 8;
 
 impl Drive {
-    /// A drive in `mode`. `maximum_step` is the largest change of a CSP target in one beat, in counts; other
+    /// A drive in `mode`. `maximum_step` is the largest change of a CSP target in one cycle, in counts; other
     /// modes do not use it.
     #[must_use]
     pub fn new(mode: CyclicMode, maximum_step: u32) -> Self {
@@ -138,7 +138,7 @@ impl Drive {
             homing: Homing::default(),
             just_enabled: false,
             halted: false,
-            reset_beats_left: 0,
+            reset_cycles_left: 0,
             missed_in_a_row: 0,
             standing: 0,
             refused_targets: 0,
@@ -146,7 +146,7 @@ impl Drive {
         }
     }
 
-    /// One beat: what the drive reported (`None` where it is not to be trusted), what is wanted of it, what to send.
+    /// One cycle: what the drive reported (`None` where it is not to be trusted), what is wanted of it, what to send.
     pub fn update(&mut self, input: Option<DriveInput>, command: DriveCommand) -> DriveOutput {
         self.just_enabled = false;
         let Some(input) = input else {
@@ -236,7 +236,7 @@ impl Drive {
         self.phase
     }
 
-    /// This beat was the first to show Operation enabled.
+    /// This cycle was the first to show Operation enabled.
     #[must_use]
     pub const fn just_enabled(&self) -> bool {
         self.just_enabled
@@ -254,7 +254,7 @@ impl Drive {
         self.refused_targets
     }
 
-    /// Beats without input, so far.
+    /// Cycles without input, so far.
     #[must_use]
     pub const fn missing_inputs(&self) -> u64 {
         self.missing_inputs
@@ -363,7 +363,7 @@ impl Drive {
         if state == State::Fault && request == Request::FaultReset {
             return self.fault_reset_controlword();
         }
-        self.reset_beats_left = 0;
+        self.reset_cycles_left = 0;
         match (request, state) {
             (_, State::NotReadyToSwitchOn | State::FaultReactionActive | State::Fault) => {
                 Controlword::DISABLE_VOLTAGE
@@ -387,15 +387,15 @@ impl Drive {
         }
     }
 
-    /// Bit 7 toggles every [`FAULT_RESET_BEATS`] while the fault stays; every other word sent has it low, so
+    /// Bit 7 toggles every [`FAULT_RESET_CYCLES`] while the fault stays; every other word sent has it low, so
     /// the first one here is always an edge.
     fn fault_reset_controlword(&mut self) -> Controlword {
         let high = self.output.controlword.fault_reset();
-        if self.reset_beats_left > 0 {
-            self.reset_beats_left -= 1;
+        if self.reset_cycles_left > 0 {
+            self.reset_cycles_left -= 1;
             return if high { Controlword::FAULT_RESET } else { Controlword::DISABLE_VOLTAGE };
         }
-        self.reset_beats_left = FAULT_RESET_BEATS - 1;
+        self.reset_cycles_left = FAULT_RESET_CYCLES - 1;
         if high { Controlword::DISABLE_VOLTAGE } else { Controlword::FAULT_RESET }
     }
 
@@ -405,7 +405,7 @@ impl Drive {
         // A drive that samples more slowly than the bus repeats its position.
         let was =
             self.last_input.is_some_and(|last| last.statusword.state() == Some(State::QuickStopActive));
-        if (was && self.standing >= REST_BEATS) || input.statusword.target_reached() {
+        if (was && self.standing >= REST_CYCLES) || input.statusword.target_reached() {
             Controlword::DISABLE_VOLTAGE
         } else {
             Controlword::QUICK_STOP

@@ -25,7 +25,7 @@ pub enum HomingProgress {
     Failed,
 }
 
-/// The homing of one drive, one step a beat while it is in Operation enabled.
+/// The homing of one drive, one step a cycle while it is in Operation enabled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Homing {
     stage: Stage,
@@ -39,19 +39,19 @@ enum Stage {
     /// Mode 6 is asked for and not shown yet.
     Entering,
     /// Bit 4 is set. `before`: what the statusword showed when that began, until it shows something else.
-    Searching { before: Option<u16>, beats: u32 },
-    /// Given up: halted, still in mode 6, at rest for so many beats.
-    Stopping { beats: u32 },
+    Searching { before: Option<u16>, cycles: u32 },
+    /// Given up: halted, still in mode 6, at rest for so many cycles.
+    Stopping { cycles: u32 },
     /// The cyclic mode is asked for and not shown yet.
     Leaving,
 }
 
-/// Beats after which a statusword that has not changed since the start is taken for the answer to it: an earlier homing
+/// Cycles after which a statusword that has not changed since the start is taken for the answer to it: an earlier homing
 /// may have left the same bits, and the drive may sample the controlword more slowly than the bus.
-pub const ANSWER_BEATS: u32 = 32;
+pub const ANSWER_CYCLES: u32 = 32;
 
-/// Beats an axis has to rest after homing was given up before the drive gets set-points again.
-const REST_BEATS: u32 = 8;
+/// Cycles an axis has to rest after homing was given up before the drive gets set-points again.
+const REST_CYCLES: u32 = 8;
 
 /// The bits of the statusword that homing gives a meaning.
 const BITS: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED | Statusword::HOMING_ERROR;
@@ -87,7 +87,7 @@ impl Homing {
             self.progress = why;
             self.stage = match self.stage {
                 Stage::Idle | Stage::Leaving => Stage::Idle,
-                _ => Stage::Stopping { beats: 0 },
+                _ => Stage::Stopping { cycles: 0 },
             };
         }
     }
@@ -98,8 +98,8 @@ impl Homing {
         self.stage = Stage::Idle;
     }
 
-    /// One beat in Operation enabled: the bits to set in the controlword, over those of `request`. `rests`: the axis has
-    /// not moved since the last beat.
+    /// One cycle in Operation enabled: the bits to set in the controlword, over those of `request`. `rests`: the axis has
+    /// not moved since the last cycle.
     pub(super) fn step(
         &mut self,
         input: &DriveInput,
@@ -113,13 +113,13 @@ impl Homing {
         let shown = input.statusword.0 & BITS;
         self.stage = match self.stage {
             Stage::Entering if input.mode == Some(ModeOfOperation::Homing) => {
-                Stage::Searching { before: Some(shown), beats: 0 }
+                Stage::Searching { before: Some(shown), cycles: 0 }
             }
-            Stage::Searching { before, beats } => self.search(input, shown, before, beats),
-            Stage::Stopping { beats } => {
+            Stage::Searching { before, cycles } => self.search(input, shown, before, cycles),
+            Stage::Stopping { cycles } => {
                 let rests = rests || input.statusword.target_reached();
-                let beats = if rests { beats + 1 } else { 0 };
-                if beats < REST_BEATS { Stage::Stopping { beats } } else { Stage::Leaving }
+                let cycles = if rests { cycles + 1 } else { 0 };
+                if cycles < REST_CYCLES { Stage::Stopping { cycles } } else { Stage::Leaving }
             }
             Stage::Leaving if input.mode == Some(cyclic) => {
                 if self.progress == HomingProgress::Running {
@@ -136,22 +136,22 @@ impl Homing {
         }
     }
 
-    fn search(&mut self, input: &DriveInput, shown: u16, before: Option<u16>, beats: u32) -> Stage {
+    fn search(&mut self, input: &DriveInput, shown: u16, before: Option<u16>, cycles: u32) -> Stage {
         if input.mode != Some(ModeOfOperation::Homing) {
             // Its bits mean something else now.
             self.progress = HomingProgress::Failed;
-            return Stage::Stopping { beats: 0 };
+            return Stage::Stopping { cycles: 0 };
         }
-        let beats = beats.saturating_add(1);
-        let before = before.filter(|&before| before == shown && beats < ANSWER_BEATS);
+        let cycles = cycles.saturating_add(1);
+        let before = before.filter(|&before| before == shown && cycles < ANSWER_CYCLES);
         let answered = before.is_none();
         if answered && shown & Statusword::HOMING_ERROR != 0 {
             self.progress = HomingProgress::Failed;
-            Stage::Stopping { beats: 0 }
+            Stage::Stopping { cycles: 0 }
         } else if answered && shown == COMPLETED {
             Stage::Leaving
         } else {
-            Stage::Searching { before, beats }
+            Stage::Searching { before, cycles }
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Configuration {
     pub sub_devices: Option<Vec<SubDeviceConfiguration>>,
     /// The state to bring all of them to: [`AlState::PreOp`] for tools, [`AlState::Op`] to run.
     pub target: AlState,
-    /// Time between two beats, one of [`Configuration::PERIODS`].
+    /// Time between two cycles, one of [`Configuration::PERIODS`].
     pub period: Duration,
     /// Whether clocks are measured, set and kept together where SubDevices have them.
     pub distributed_clocks: bool,

@@ -127,7 +127,7 @@ pub enum BusError {
         /// SubDevices counted last.
         found: u16,
     },
-    /// Process data does not fit the frames that can be on their way in one beat.
+    /// Process data does not fit the frames that can be on their way in one cycle.
     #[error("process data of {found} datagrams, expected at most {maximum}")]
     ProcessDataTooLarge {
         /// Datagrams needed.

@@ -70,7 +70,7 @@ pub(super) enum ChunkPart {
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Belongs to a beat: lost when the beat ends.
+    /// Belongs to a cycle: lost when the cycle ends.
     ProcessData,
     /// Bring-up and mailbox: lost when its time is up, and sent again.
     Service,
@@ -203,7 +203,7 @@ impl Exchange {
 
     /// Starts a frame for `buffer`, or `None` while all slots are on their way.
     ///
-    /// Process data takes the first slot that is free, so that the frames of a beat are found where the last beat left
+    /// Process data takes the first slot that is free, so that the frames of a cycle are found where the last cycle left
     /// them; all else takes the last.
     pub(super) fn open<'a>(&'a mut self, purpose: Purpose, buffer: &'a mut [u8]) -> Option<Outgoing<'a>> {
         let is_free = |&index: &usize| !matches!(self.slots[index].state, SlotState::InFlight(_));

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::configuration::Configuration;
-use super::patience::Patience;
+use super::retry::RetryBudget;
 
 /// Time a bring-up or mailbox datagram may take before it is sent again, by default.
 pub(super) const REPLY: Duration = Duration::from_millis(20);
@@ -24,20 +24,22 @@ pub(super) const TRANSFER: Duration = Duration::from_secs(5);
 pub(super) const TRANSFER_PER_BYTE: Duration = Duration::from_millis(2);
 
 /// Broadcasts in a row that may be lost before nobody is there.
-pub(super) const LOST_BROADCASTS: Patience = Patience { tries: 25, time: Duration::from_secs(1) };
+pub(super) const LOST_BROADCASTS: RetryBudget = RetryBudget { tries: 25, time: Duration::from_secs(1) };
 
 /// The same on the way down, where nobody may be there any more.
-pub(super) const LOST_BROADCASTS_DOWN: Patience = Patience { tries: 5, time: Duration::from_millis(250) };
+pub(super) const LOST_BROADCASTS_DOWN: RetryBudget =
+    RetryBudget { tries: 5, time: Duration::from_millis(250) };
 
 /// Frames in a row that may be lost on the way up. Shorter than a mailbox is waited for by default, so that
 /// a dead cable is called one.
-pub(super) const LOSSES: Patience = Patience { tries: 50, time: Duration::from_millis(1500) };
+pub(super) const LOSSES: RetryBudget = RetryBudget { tries: 50, time: Duration::from_millis(1500) };
 
 /// Attempts at a register that does not answer, a pause apart, before it is told in Op.
 pub(super) const ATTEMPTS: u32 = 20;
 
 /// The same on the way up, where it ends the bring-up.
-pub(super) const UNANSWERED: Patience = Patience { tries: ATTEMPTS - 1, time: Duration::from_millis(500) };
+pub(super) const UNANSWERED: RetryBudget =
+    RetryBudget { tries: ATTEMPTS - 1, time: Duration::from_millis(500) };
 
 /// Pause before something is asked again that is not ready yet.
 pub(super) const PAUSE: Duration = Duration::from_micros(500);
@@ -60,8 +62,8 @@ pub(super) const SII_BUSY_IN_ALL: Duration = Duration::from_secs(5);
 /// Rounds in a row that must open no further port.
 pub(super) const ROUNDS_WITHOUT_MORE: u32 = 2;
 
-/// Beats in a row that must be whole before Op is asked for.
-pub(super) const WHOLE_BEATS: u32 = 10;
+/// Cycles in a row that must be whole before Op is asked for.
+pub(super) const WHOLE_CYCLES: u32 = 10;
 
 /// Limits a worker keeps to.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +71,7 @@ pub(super) struct Limits {
     pub(super) state: Duration,
     pub(super) mailbox: Duration,
     pub(super) transfer: Duration,
-    /// The time between two beats, of which each sends one datagram of a worker.
+    /// The time between two cycles, of which each sends one datagram of a worker.
     pub(super) period: Duration,
 }
 

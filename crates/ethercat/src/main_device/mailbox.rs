@@ -15,10 +15,10 @@ use crate::wire::coe::Emergency;
 use crate::wire::mailbox::{self, Header, MailboxType};
 use crate::wire::{Address, Command};
 
-use super::dialogue::{Dialogue, Reaction};
 use super::exchange::{Outgoing, Owner};
 use super::limits;
 use super::request::{MailboxError, MailboxOutcome, MailboxRequest};
+use super::sdo_transfer::{Reaction, SdoTransfer};
 use super::sub_device::Mailbox;
 
 /// What a reply to the client's datagram led to.
@@ -57,7 +57,7 @@ pub(super) struct MailboxClient {
     mailbox: Option<Mailbox>,
     state: State,
     request: Option<MailboxRequest>,
-    dialogue: Dialogue,
+    dialogue: SdoTransfer,
     /// The message being written, all of the mailbox.
     out: Vec<u8>,
     counter_out: u8,
@@ -88,7 +88,7 @@ impl MailboxClient {
             mailbox: None,
             state: State::Idle,
             request: None,
-            dialogue: Dialogue::default(),
+            dialogue: SdoTransfer::default(),
             out: Vec::new(),
             counter_out: 0,
             counter_in: 0,

@@ -7,9 +7,9 @@
 //! poll_timeout  -> when to poll again if no frame comes
 //! ```
 //!
-//! Without beats those four bring the bus to PreOp and serve mailboxes. A cycle adds, every period,
-//! [`MainDevice::end_beat`] after receiving and [`MainDevice::begin_beat`] before transmitting; with the
-//! first beat the bus goes on to its target state, process data flowing all the while.
+//! Without cycles those four bring the bus to PreOp and serve mailboxes. A cycle adds, every period,
+//! [`MainDevice::end_cycle`] after receiving and [`MainDevice::begin_cycle`] before transmitting; with the
+//! first cycle the bus goes on to its target state, process data flowing all the while.
 //!
 //! | module | part |
 //! |---|---|
@@ -19,14 +19,13 @@
 //! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
 //! | `topology`, `clock` | the tree, and the time in it |
 //! | `watchdogs` | what is written to them, and whether it was taken |
-//! | `layout`, `beat`, `process_data` | where process data lies, how it goes to and fro, its values by type |
+//! | `layout`, `cycle`, `process_data` | where process data lies, how it goes to and fro, its values by type |
 
-mod beat;
 mod bring_up;
 mod clock;
 mod coe_mapping;
 mod configuration;
-mod dialogue;
+mod cyclic;
 mod error;
 mod error_counters;
 mod exchange;
@@ -34,12 +33,13 @@ mod layout;
 mod limits;
 mod mailbox;
 mod others;
-mod patience;
 mod phase;
 mod plan;
 mod process_data;
 mod report;
 mod request;
+mod retry;
+mod sdo_transfer;
 mod sii_reader;
 mod state_change;
 mod sub_device;
@@ -58,7 +58,7 @@ use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
 use crate::wire::frame;
 
-use beat::Beat;
+use cyclic::Cyclic;
 use exchange::{Exchange, Owner, Purpose};
 use others::Others;
 use phase::{Broadcasts, Phase, Plans};
@@ -72,7 +72,9 @@ pub use configuration::{
 pub use error::{BusError, SubDeviceError};
 pub use error_counters::{ErrorCounters, PortErrors};
 pub use process_data::{Input, Output};
-pub use report::{BeatReport, ClockReport, Event, Reception, ReceptionCounters, Stage, WorkingCounter};
+pub use report::{
+    BringUpPhase, ClockReport, CycleReport, Event, Reception, ReceptionCounters, WorkingCounter,
+};
 pub use request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 pub use sub_device::{EscInformation, Mailbox, SubDevice};
 pub use topology::{Place, Shown, Upstream, places};
@@ -99,7 +101,7 @@ pub struct MainDevice {
     plans: Vec<Plans>,
     /// The worker that is served first in the next service frame.
     next_worker: usize,
-    beat: Beat,
+    cycle: Cyclic,
     /// AL status of all SubDevices together where each is as it was brought up.
     status_in_op: AlStatus,
     reference: Option<u16>,
@@ -130,7 +132,7 @@ impl MainDevice {
             workers: Workers::default(),
             plans: Vec::new(),
             next_worker: 0,
-            beat: Beat::default(),
+            cycle: Cyclic::default(),
             status_in_op: AlStatus::in_state(AlState::Op),
             reference: None,
             reference_time: None,
@@ -161,7 +163,7 @@ impl MainDevice {
             Ok((index, _)) => index,
             Err(reception) => {
                 if matches!(reception, Reception::Late | Reception::Duplicate) {
-                    self.beat.disturbed();
+                    self.cycle.disturbed();
                 }
                 if reception == Reception::OtherMainDevice && self.others.heard(now) {
                     let source = frame::source(bytes);
@@ -190,7 +192,7 @@ impl MainDevice {
         self.events.pop_front()
     }
 
-    /// When to call [`Self::poll_transmit`] again if no frame comes before; `None`: not until a beat or a
+    /// When to call [`Self::poll_transmit`] again if no frame comes before; `None`: not until a cycle or a
     /// request. Changes with every other call.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -202,7 +204,7 @@ impl MainDevice {
 
     /// How far the bus is.
     #[must_use]
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> BringUpPhase {
         self.phase.stage()
     }
 
@@ -222,14 +224,14 @@ impl MainDevice {
     /// A period that cannot be run, or process data that flows already.
     pub fn set_period(&mut self, period: Duration) -> Result<(), ConfigurationError> {
         configuration::check_period(period)?;
-        if self.beat.running || self.stage() > Stage::PreOp {
+        if self.cycle.running || self.stage() > BringUpPhase::PreOp {
             return Err(ConfigurationError::Running);
         }
         self.configuration.period = period;
         self.workers.iter_mut().for_each(|worker| worker.set_period(period));
         let groups = self.configuration.groups(self.sub_devices.len());
-        let layout = self.beat.layout.fitted(&groups, period);
-        self.beat.set_layout(layout, &groups);
+        let layout = self.cycle.layout.fitted(&groups, period);
+        self.cycle.set_layout(layout, &groups);
         Ok(())
     }
 
@@ -239,7 +241,7 @@ impl MainDevice {
         &self.configuration
     }
 
-    /// The SubDevices found, in the order of positions, which is that of the cable from [`Stage::Clocks`] on, when
+    /// The SubDevices found, in the order of positions, which is that of the cable from [`BringUpPhase::Clocks`] on, when
     /// they are complete.
     #[must_use]
     pub fn sub_devices(&self) -> &[SubDevice] {
@@ -249,55 +251,55 @@ impl MainDevice {
     /// The inputs of the SubDevice at `position`, as they came in last; empty if it has none.
     #[must_use]
     pub fn inputs(&self, position: usize) -> &[u8] {
-        self.sub_devices.get(position).map_or(&[], |it| &self.beat.inputs[it.inputs.clone()])
+        self.sub_devices.get(position).map_or(&[], |it| &self.cycle.inputs[it.inputs.clone()])
     }
 
-    /// True if the inputs of the SubDevice at `position` came in with the last beat that was ended, whole; those of
+    /// True if the inputs of the SubDevice at `position` came in with the last cycle that was ended, whole; those of
     /// all its group, if it has one.
     ///
     /// A working counter that is short says that somebody is missing, and not who: everybody in the datagram counts as
-    /// missing for that beat. From the next one on each SubDevice has datagrams of its own, until all have been whole
-    /// for ten beats. Where there are too many SubDevices for that, neighbours share them still.
+    /// missing for that cycle. From the next one on each SubDevice has datagrams of its own, until all have been whole
+    /// for ten cycles. Where there are too many SubDevices for that, neighbours share them still.
     ///
-    /// Inputs that take more than one datagram also need the beat before to have been whole and undisturbed,
-    /// as an ESC keeps a buffer that was read in part for the next beat.
+    /// Inputs that take more than one datagram also need the cycle before to have been whole and undisturbed,
+    /// as an ESC keeps a buffer that was read in part for the next cycle.
     #[must_use]
     pub fn inputs_fresh(&self, position: usize) -> bool {
-        self.beat.is_fresh(position)
+        self.cycle.is_fresh(position)
     }
 
-    /// True if the outputs that the SubDevice at `position` was sent in the last beat that was ended were taken; those
+    /// True if the outputs that the SubDevice at `position` was sent in the last cycle that was ended were taken; those
     /// of all its group, if it has one. True if there are none.
     #[must_use]
     pub fn outputs_taken(&self, position: usize) -> bool {
-        self.beat.is_taken(position)
+        self.cycle.is_taken(position)
     }
 
-    /// True if the SubDevice at `position`, and its group, took part in the last beat that was ended:
+    /// True if the SubDevice at `position`, and its group, took part in the last cycle that was ended:
     /// [`Self::inputs_fresh`] and [`Self::outputs_taken`].
     #[must_use]
     pub fn exchanged(&self, position: usize) -> bool {
         self.inputs_fresh(position) && self.outputs_taken(position)
     }
 
-    /// The outputs of the SubDevice at `position`, as the next beat sends them; empty if it has none.
+    /// The outputs of the SubDevice at `position`, as the next cycle sends them; empty if it has none.
     #[must_use]
     pub fn outputs_mut(&mut self, position: usize) -> &mut [u8] {
         match self.sub_devices.get(position) {
             None => &mut [],
-            Some(it) => &mut self.beat.outputs[it.outputs.clone()],
+            Some(it) => &mut self.cycle.outputs[it.outputs.clone()],
         }
     }
 
     /// Bytes of the whole process image: outputs, inputs.
     #[must_use]
     pub fn process_image_bytes(&self) -> (usize, usize) {
-        (self.beat.outputs.len(), self.beat.inputs.len())
+        (self.cycle.outputs.len(), self.cycle.inputs.len())
     }
 
-    /// Working counters of the last beat, one for each process data datagram, in the order they are sent.
+    /// Working counters of the last cycle, one for each process data datagram, in the order they are sent.
     pub fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
-        self.beat.working_counters()
+        self.cycle.working_counters()
     }
 
     /// What the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
@@ -381,7 +383,7 @@ impl MainDevice {
 
     fn deliver(&mut self, now: Instant, owner: Owner, data: &[u8], working_counter: u16) {
         match owner {
-            Owner::Chunk(chunk, part) => self.beat.receive(chunk, part, data, working_counter),
+            Owner::Chunk(chunk, part) => self.cycle.receive(chunk, part, data, working_counter),
             Owner::ReferenceTime if working_counter > 0 => {
                 self.reference_time = crate::wire::read_u64(data, 0).map(|time| (time, now));
             }

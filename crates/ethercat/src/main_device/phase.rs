@@ -11,9 +11,9 @@ use super::error::{BusError, SubDeviceError};
 use super::exchange::{Owner, Purpose, SLOTS};
 use super::layout::Layout;
 use super::limits::{self, Limits};
-use super::patience::InVain;
 use super::plan::{self, Action};
-use super::report::{Event, Stage};
+use super::report::{BringUpPhase, Event};
+use super::retry::RetryCounter;
 use super::sub_device::SubDevice;
 use super::worker::{Worker, Workers};
 
@@ -30,7 +30,7 @@ pub(super) enum Phase {
     ProcessData,
     Ready,
     SafeOp,
-    WholeBeats,
+    WholeCycles,
     Op,
     Running,
     ToInit,
@@ -39,23 +39,25 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    pub(super) fn stage(self) -> Stage {
+    pub(super) fn stage(self) -> BringUpPhase {
         match self {
-            Self::OpenPorts | Self::Reset | Self::Identify | Self::Latch | Self::ReadLatched => Stage::Scan,
-            Self::SetClocks => Stage::Clocks,
-            Self::PreOp | Self::ProcessData => Stage::Configuration,
-            Self::Ready => Stage::PreOp,
-            Self::SafeOp => Stage::ToSafeOp,
-            Self::WholeBeats => Stage::SafeOp,
-            Self::Op => Stage::ToOp,
-            Self::Running => Stage::Op,
-            Self::ToInit | Self::AwaitInit => Stage::ToInit,
-            Self::Down => Stage::Down,
+            Self::OpenPorts | Self::Reset | Self::Identify | Self::Latch | Self::ReadLatched => {
+                BringUpPhase::Scan
+            }
+            Self::SetClocks => BringUpPhase::Clocks,
+            Self::PreOp | Self::ProcessData => BringUpPhase::Configuration,
+            Self::Ready => BringUpPhase::PreOp,
+            Self::SafeOp => BringUpPhase::ToSafeOp,
+            Self::WholeCycles => BringUpPhase::SafeOp,
+            Self::Op => BringUpPhase::ToOp,
+            Self::Running => BringUpPhase::Op,
+            Self::ToInit | Self::AwaitInit => BringUpPhase::ToInit,
+            Self::Down => BringUpPhase::Down,
         }
     }
 
     pub(super) fn has_process_data(self) -> bool {
-        matches!(self, Self::Ready | Self::SafeOp | Self::WholeBeats | Self::Op | Self::Running)
+        matches!(self, Self::Ready | Self::SafeOp | Self::WholeCycles | Self::Op | Self::Running)
     }
 
     pub(super) fn serves_mailboxes(self) -> bool {
@@ -88,7 +90,7 @@ pub(super) struct Broadcasts {
     awaiting: bool,
     /// The reply on its way is to a broadcast given up since.
     stale: bool,
-    lost: InVain,
+    lost: RetryCounter,
     /// SubDevices that answered the count.
     counted: Option<u16>,
     /// Rounds of opening ports in a row that found no more.
@@ -104,7 +106,7 @@ impl Broadcasts {
             next: 0,
             awaiting: false,
             stale: false,
-            lost: InVain::default(),
+            lost: RetryCounter::default(),
             counted: None,
             without_more: 0,
             since: None,
@@ -147,7 +149,7 @@ impl MainDevice {
         if matches!(self.phase, Phase::Running | Phase::Down) {
             return;
         }
-        // SYNC0 waits for the reference clock's time, and that for a beat that comes back.
+        // SYNC0 waits for the reference clock's time, and that for a cycle that comes back.
         let waits_for_time = self.phase == Phase::SafeOp && self.reference_time.is_none();
         if waits_for_time && self.is_late(now) {
             let error = self.incomplete_process_data(now);
@@ -165,7 +167,7 @@ impl MainDevice {
             self.phase_since = now;
             self.broadcasts.since = None;
             if old != stage {
-                self.tell(Event::Stage { stage, at: now });
+                self.tell(Event::BringUpPhase { stage, at: now });
             }
         }
     }
@@ -208,7 +210,7 @@ impl MainDevice {
                 self.phase = Phase::Ready;
                 Ok(())
             }
-            Phase::Ready if self.beat.running => {
+            Phase::Ready if self.cycle.running => {
                 bring_up::check(&self.sub_devices)?;
                 self.check_siis()?;
                 self.start_plans(|plans| &mut plans.safe_op);
@@ -216,11 +218,11 @@ impl MainDevice {
                 Ok(())
             }
             Phase::SafeOp => {
-                self.beat.forget_whole_beats();
-                self.phase = Phase::WholeBeats;
+                self.cycle.forget_whole_cycles();
+                self.phase = Phase::WholeCycles;
                 Ok(())
             }
-            Phase::WholeBeats => self.await_whole_beats(now),
+            Phase::WholeCycles => self.await_whole_cycles(now),
             Phase::Op => {
                 // Who has no SII stays in Init.
                 if self.sub_devices.iter().any(|it| it.sii_problem.is_some()) {
@@ -369,16 +371,16 @@ impl MainDevice {
             let watchdogs = sub_device.want_watchdogs();
             worker.start(&mut plan::process_data(watchdogs, &sync_managers, &pieces));
         }
-        self.beat.set_layout(layout, &groups);
+        self.cycle.set_layout(layout, &groups);
         self.phase = Phase::ProcessData;
         Ok(())
     }
 
-    fn await_whole_beats(&mut self, now: Instant) -> Result<(), BusError> {
+    fn await_whole_cycles(&mut self, now: Instant) -> Result<(), BusError> {
         if self.configuration.target < AlState::Op {
             return Ok(());
         }
-        if self.beat.has_been_whole(limits::WHOLE_BEATS) {
+        if self.cycle.has_been_whole(limits::WHOLE_CYCLES) {
             self.start_plans(|plans| &mut plans.op);
             self.phase = Phase::Op;
             return Ok(());
@@ -392,7 +394,7 @@ impl MainDevice {
     }
 
     fn incomplete_process_data(&self, now: Instant) -> BusError {
-        let mut counters = self.beat.working_counters().enumerate();
+        let mut counters = self.cycle.working_counters().enumerate();
         let wrong = counters.find(|(_, it)| !it.is_complete());
         let (datagram, it) = wrong.unwrap_or_default();
         let after = now.since(self.phase_since);
@@ -433,7 +435,7 @@ impl MainDevice {
             return;
         }
         self.drop_plans();
-        self.beat.running = false;
+        self.cycle.running = false;
         self.broadcasts.start(&bring_up::TO_INIT);
         self.broadcasts.since = None;
         self.phase = Phase::ToInit;
@@ -443,7 +445,7 @@ impl MainDevice {
     pub(super) fn transmit_service(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         let is_due = |worker: &Worker| worker.due().is_some_and(|due| due <= now);
         let nothing_due = self.broadcasts.due().is_none() && !self.workers.iter().any(is_due);
-        if nothing_due || (self.beat.running && self.beat.services == 0) {
+        if nothing_due || (self.cycle.running && self.cycle.services == 0) {
             return None;
         }
         let reference_time = self.reference_time_at(now);
@@ -463,7 +465,7 @@ impl MainDevice {
             }
         }
         let length = outgoing.send(now)?;
-        self.beat.services = self.beat.services.saturating_sub(1);
+        self.cycle.services = self.cycle.services.saturating_sub(1);
         Some(length)
     }
 
@@ -513,7 +515,7 @@ impl MainDevice {
         if core::mem::take(&mut broadcasts.stale) {
             return;
         }
-        broadcasts.lost = InVain::default();
+        broadcasts.lost = RetryCounter::default();
         let answered = broadcasts.list.get(broadcasts.next).copied();
         broadcasts.next = (broadcasts.next + 1).min(broadcasts.list.len());
         if answered != Some(Broadcast::Count) {

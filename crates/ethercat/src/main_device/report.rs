@@ -1,4 +1,4 @@
-//! What the MainDevice reports: counters, beats and events.
+//! What the MainDevice reports: counters, cycles and events.
 
 use core::time::Duration;
 
@@ -75,22 +75,22 @@ impl ReceptionCounters {
     }
 }
 
-/// What one beat's process data came to.
+/// What one cycle's process data came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BeatReport {
-    /// Process data frames sent in the beat.
+pub struct CycleReport {
+    /// Process data frames sent in the cycle.
     pub frames_sent: u16,
-    /// Of these, frames without a reply when the beat ended.
+    /// Of these, frames without a reply when the cycle ended.
     pub frames_lost: u16,
     /// Process data datagrams that came back with another working counter than expected.
     pub working_counter_errors: u16,
-    /// True if every input is of this beat, and every output was taken.
+    /// True if every input is of this cycle, and every output was taken.
     pub all_fresh: bool,
     /// True if process data was spread over more datagrams, because a working counter was short a while ago.
     pub spread: bool,
 }
 
-/// Working counter of one process data datagram in the last beat.
+/// Working counter of one process data datagram in the last cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkingCounter {
     /// What it should be when every SubDevice takes part.
@@ -109,14 +109,14 @@ impl WorkingCounter {
 
 /// How far the bus is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum BringUpPhase {
     /// Opening ports, counting, addressing, reading SIIs, measuring the cable.
     Scan,
     /// Setting clocks.
     Clocks,
     /// To PreOp, and the SDOs there.
     Configuration,
-    /// All in PreOp and configured. With a target above PreOp: waiting for the first beats.
+    /// All in PreOp and configured. With a target above PreOp: waiting for the first cycles.
     PreOp,
     /// Process data flows; on the way to SafeOp.
     ToSafeOp,
@@ -136,9 +136,9 @@ pub enum Stage {
 #[derive(Debug)]
 pub enum Event {
     /// A new stage was reached.
-    Stage {
+    BringUpPhase {
         /// Which.
-        stage: Stage,
+        stage: BringUpPhase,
         /// When.
         at: Instant,
     },
@@ -185,7 +185,7 @@ pub enum Event {
 pub struct ClockReport {
     /// Place of the reference clock.
     pub reference: Option<u16>,
-    /// System time of the reference clock in the last beat, in ns.
+    /// System time of the reference clock in the last cycle, in ns.
     pub reference_time: u64,
     /// Largest magnitude of the differences read last from the SubDevices.
     pub largest_difference: Duration,

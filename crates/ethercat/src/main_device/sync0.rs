@@ -7,13 +7,13 @@ use super::configuration::Sync0;
 /// SYNC0 starts at least this long after it is armed: well after the write has arrived.
 const SYNC0_LEAD: Duration = Duration::from_millis(20);
 
-/// The same in beats, where these are slow.
-const SYNC0_LEAD_BEATS: u32 = 10;
+/// The same in cycles, where these are slow.
+const SYNC0_LEAD_CYCLES: u32 = 10;
 
 /// The first grid point of the reference clock far enough ahead, plus the shift.
 pub(super) fn sync0_start(reference_time: u64, sync0: Sync0, period: Duration) -> u64 {
     let nanoseconds = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    let earliest = reference_time.wrapping_add(nanoseconds(SYNC0_LEAD.max(period * SYNC0_LEAD_BEATS)));
+    let earliest = reference_time.wrapping_add(nanoseconds(SYNC0_LEAD.max(period * SYNC0_LEAD_CYCLES)));
     let cycle = nanoseconds(sync0.cycle).max(1);
     earliest.wrapping_add(cycle - earliest % cycle).wrapping_add(nanoseconds(sync0.shift))
 }

@@ -25,9 +25,9 @@ use super::error_counters::ErrorCounters;
 use super::exchange::{Outgoing, Owner};
 use super::limits::{self, Limits};
 use super::mailbox::{MailboxClient, Progress};
-use super::patience::InVain;
 use super::plan::{Action, Reading};
 use super::request::{MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
+use super::retry::RetryCounter;
 use super::sii_reader::{SiiProgress, SiiReader, SiiRequest};
 use super::state_change::{Ask, StateChange, StateProgress};
 use super::sub_device::{EscInformation, SubDevice};
@@ -86,8 +86,8 @@ pub(super) struct Worker {
     furthest: usize,
     /// Since when it has been seen to get no further.
     stuck_since: Option<Instant>,
-    unanswered: InVain,
-    losses: InVain,
+    unanswered: RetryCounter,
+    losses: RetryCounter,
     /// Replies that had come too late before the first of the losses.
     late_before: u64,
     pub(super) mailbox: MailboxClient,
@@ -153,8 +153,8 @@ impl Worker {
             not_before: Instant::EPOCH,
             furthest: 0,
             stuck_since: None,
-            unanswered: InVain::default(),
-            losses: InVain::default(),
+            unanswered: RetryCounter::default(),
+            losses: RetryCounter::default(),
             late_before: 0,
             mailbox: MailboxClient::new(limits.mailbox, limits.transfer),
             look_at_status: false,
@@ -174,7 +174,7 @@ impl Worker {
         let dropped = self.mailbox.close(MailboxError::NotReady).filter(|_| !is_own);
         self.step = Step::Start;
         (self.not_before, self.stuck_since) = (Instant::EPOCH, None);
-        (self.unanswered, self.losses) = (InVain::default(), InVain::default());
+        (self.unanswered, self.losses) = (RetryCounter::default(), RetryCounter::default());
         dropped
     }
 
@@ -300,7 +300,7 @@ impl Worker {
             }
             Action::Write(register, data) => self.push_write(*register, data, outgoing),
             Action::WriteSync0Start(sync0) => {
-                // The reference clock's time is known from the first beat on.
+                // The reference clock's time is known from the first cycle on.
                 let Some(reference_time) = reference_time else { return false };
                 let start = sync0_start(reference_time, *sync0, self.limits.period).to_le_bytes();
                 self.push_write(dc::START_TIME, &start, outgoing)
@@ -418,7 +418,7 @@ impl Worker {
         if core::mem::take(&mut self.stale) {
             return Outcome::Nothing;
         }
-        self.losses = InVain::default();
+        self.losses = RetryCounter::default();
         if !self.mailbox.is_idle() {
             let progress = self.mailbox.reply(now, data, working_counter);
             return self.mailbox_progress(now, progress, sub_device);
@@ -431,7 +431,7 @@ impl Worker {
         if working_counter != 1 {
             return self.unanswered(now);
         }
-        self.unanswered = InVain::default();
+        self.unanswered = RetryCounter::default();
         if self.is_done() {
             self.look_at_status = false;
             note_status(sub_device, data);

@@ -9,7 +9,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "clock-source",
         area: Area::Clock,
         wanted: "one that is read without leaving the program",
-        why: "The cycle reads the clock several times a beat. From tsc or an ARM counter that takes 20 ns; from hpet \
+        why: "The cycle reads the clock several times a cycle. From tsc or an ARM counter that takes 20 ns; from hpet \
               or acpi_pm a system call and 1 to 5 us, and all CPUs queue for it.",
         look: source,
     },

@@ -10,7 +10,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "cpu-online",
         area: Area::Cpus,
         wanted: "the cycle's CPU is there, and one more for everything else",
-        why: "On a machine of one CPU everything else has to happen between two beats.",
+        why: "On a machine of one CPU everything else has to happen between two cycles.",
         look: online,
     },
     Check {

@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "numa-balancing",
         area: Area::Memory,
         wanted: "off",
-        why: "The kernel takes pages away for a moment to see who uses them: a fault in the middle of a beat.",
+        why: "The kernel takes pages away for a moment to see who uses them: a fault in the middle of a cycle.",
         look: numa_balancing,
     },
     Check {

@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-energy-efficient",
         area: Area::Nic,
         wanted: "off",
-        why: "Between two beats the link falls asleep (EEE) and takes 17 to 30 us to wake, at each end of each cable.",
+        why: "Between two cycles the link falls asleep (EEE) and takes 17 to 30 us to wake, at each end of each cable.",
         look: energy_efficient,
     },
     Check {
@@ -104,7 +104,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "nic-errors",
         area: Area::Nic,
         wanted: "none",
-        why: "A damaged frame is a lost beat. Errors on an EtherCAT line mean a bad cable, plug or earth.",
+        why: "A damaged frame is a lost cycle. Errors on an EtherCAT line mean a bad cable, plug or earth.",
         look: errors,
     },
     Check {

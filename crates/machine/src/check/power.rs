@@ -7,7 +7,7 @@ pub(super) const CHECKS: &[Check] = &[
         name: "sleep-states",
         area: Area::Power,
         wanted: "none that takes longer than 10 us to leave",
-        why: "A CPU that sleeps deeply between two beats takes 50 to 200 us to wake, and finds its caches empty.",
+        why: "A CPU that sleeps deeply between two cycles takes 50 to 200 us to wake, and finds its caches empty.",
         look: sleep_states,
     },
     Check {

@@ -18,7 +18,7 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["robot", "samples", "duration", "iface"])]
     recording: Option<PathBuf>,
 
-    /// Robot file; without one a coupler, a terminal whose first output changes with every beat, and an input terminal
+    /// Robot file; without one a coupler, a terminal whose first output changes with every cycle, and an input terminal
     #[arg(long, value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 
@@ -36,15 +36,15 @@ pub(crate) struct Interference {
     )]
     load: Vec<LoadOrNone>,
 
-    /// Beats of each period and load
+    /// Cycles of each period and load
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
 
-    /// Instead of --samples, how long each is; above 5 million beats histograms are kept instead of rows
+    /// Instead of --samples, how long each is; above 5 million cycles histograms are kept instead of rows
     #[arg(long, value_name = "TIME", value_parser = time)]
     duration: Option<Duration>,
 
-    /// Beats above which rows are not kept
+    /// Cycles above which rows are not kept
     #[arg(long, hide = true, value_name = "N", default_value = "5000000")]
     most_rows: u64,
 
@@ -72,8 +72,8 @@ pub(crate) struct Interference {
     #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
     priority: Option<u8>,
 
-    /// Which reply a beat works with: with wait_for_reply frames leave at the release, before anything is computed
-    #[arg(long, value_name = "ORDER", value_parser = ["reply_of_last_beat", "wait_for_reply"])]
+    /// Which reply a cycle works with: with wait_for_reply frames leave at the release, before anything is computed
+    #[arg(long, value_name = "ORDER", value_parser = ["reply_of_last_cycle", "wait_for_reply"])]
     frame_order: Option<String>,
 
     /// More options of `onbeat run`, for the cycle: profile and the like

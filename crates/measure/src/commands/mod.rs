@@ -38,13 +38,13 @@ pub(crate) enum Measure {
     Wakeup(wakeup::Wakeup),
     /// From an interrupt to user code: timers, frames, a GPIO line
     Interrupt(interrupt::Interrupt),
-    /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own seam cost
+    /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own IPC cost
     Ipc(ipc::Ipc),
-    /// What the cycle pays to share its state with 0, 1, 8 and 64 readers: our seam beside mutexes
+    /// What the cycle pays to share its state with 0, 1, 8 and 64 readers: our IPC beside mutexes
     Ecci(ecci::Ecci),
     /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
     Devices(devices::Devices),
-    /// A robot round an obstacle: the actuator's period in one ordinary process and through the seam
+    /// A robot round an obstacle: the actuator's period in one ordinary process and through the IPC
     Navigation(navigation::Navigation),
     /// An omnidirectional robot on its path, by the convolution-based generator
     Omni(omni::Omni),

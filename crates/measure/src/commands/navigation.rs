@@ -19,23 +19,23 @@ pub(crate) struct Navigation {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
     duration: Duration,
 
-    /// The actuator task's period: one beat of the bus; the paper's 10 ms by default
+    /// The actuator task's period: one cycle of the bus; the paper's 10 ms by default
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
     period: Duration,
 
-    /// Who plans on the other side of the seam
-    #[arg(long, value_enum, default_value = "seam")]
+    /// Who plans on the other side of the IPC
+    #[arg(long, value_enum, default_value = "ipc")]
     planner: Planner,
 
     /// The Python that has cyclonedds, for --planner dds
     #[arg(long, value_name = "PYTHON", default_value = "python3")]
     python: PathBuf,
 
-    /// What the cycle asks of the system in the drives through the seam, instead of the robot file's profile
+    /// What the cycle asks of the system in the drives through the IPC, instead of the robot file's profile
     #[arg(long, value_name = "PMCS|none")]
     profile: Option<onbeat_measure::tuning::Column>,
 
-    /// CPU for the cycle in the drives through the seam
+    /// CPU for the cycle in the drives through the IPC
     #[arg(long, value_name = "CPU")]
     cpu: Option<usize>,
 
@@ -46,7 +46,7 @@ pub(crate) struct Navigation {
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Planner {
     /// A process of ours
-    Seam,
+    Ipc,
     /// A Python program over DDS, with onbeat-ros2 between
     Dds,
 }
@@ -62,7 +62,7 @@ impl Navigation {
             options.extend(value.into_iter().flat_map(|value| [name.into(), value.into()]));
         }
         let planner = match self.planner {
-            Planner::Seam => onbeat_measure::navigation::Planner::Seam,
+            Planner::Ipc => onbeat_measure::navigation::Planner::Ipc,
             Planner::Dds => onbeat_measure::navigation::Planner::Dds { python: self.python },
         };
         let experiment = onbeat_measure::navigation::Navigation {

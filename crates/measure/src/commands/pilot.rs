@@ -20,7 +20,7 @@ use cli::stop::Stop;
 pub(crate) enum Pilot {
     /// Within the cycle: planner, sensor, log and control in one loop
     Inside(Box<Inside>),
-    /// On the other side of the seam
+    /// On the other side of the IPC
     Outside(Outside),
 }
 
@@ -59,9 +59,9 @@ pub(crate) struct Outside {
     #[command(flatten)]
     drive: Drive,
 
-    /// Name of the seam
+    /// Name of the IPC
     #[arg(long, value_name = "NAME")]
-    seam: String,
+    ipc: String,
 
     /// Only keep the log: somebody else plans
     #[arg(long)]
@@ -103,7 +103,7 @@ impl Inside {
         let pilot =
             pilot::Pilot::begin(&self.drive.context(stop.flag())?, &self.drive.log, self.drive.course)?;
         let controller = AllInOne::new(robot.controllers()?, pilot, robot.axes().len());
-        let run = robot.profile(Profile::NONE).without_seam().stop(stop.handle());
+        let run = robot.profile(Profile::NONE).without_ipc().stop(stop.handle());
         let summary = run.duration(self.duration).record(self.record).run(controller)?;
         let printed = output::print_or_give_up(format!("{{ \"cycles\": {} }}\n", summary.cycles()));
         let verdict = match summary.went_well() {
@@ -118,7 +118,7 @@ impl Outside {
     fn execute(self) -> Result<(), Failure> {
         let stop = listen(self.with_parent)?;
         let drive = &self.drive;
-        pilot::drive(&drive.context(stop.flag())?, &self.seam, &drive.log, drive.course, self.only_log)?;
+        pilot::drive(&drive.context(stop.flag())?, &self.ipc, &drive.log, drive.course, self.only_log)?;
         Ok(())
     }
 }

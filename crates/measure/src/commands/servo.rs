@@ -15,7 +15,7 @@ pub(crate) struct Servo {
     #[arg(long, value_name = "ROBOT.toml")]
     robot: Option<PathBuf>,
 
-    /// How long beats are measured; the paper's 60 s by default
+    /// How long cycles are measured; the paper's 60 s by default
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     duration: Duration,
 

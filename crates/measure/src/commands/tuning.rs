@@ -26,7 +26,7 @@ pub(crate) struct Tuning {
     #[arg(long, value_enum, default_value = "both")]
     load: Load,
 
-    /// How long beats are measured for each column and load; the paper's 10min make three hours of the whole
+    /// How long cycles are measured for each column and load; the paper's 10min make three hours of the whole
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
     duration: Duration,
 

@@ -14,7 +14,7 @@ pub(crate) struct Wakeup {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
     period: Duration,
 
-    /// Beats of each contender
+    /// Cycles of each contender
     #[arg(long, value_name = "COUNT", default_value = "30000", value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
     samples: u64,
 

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ::devices::{DeviceStatus, Prepared};
-use bridge::description::Description;
-use bridge::seam::Builder;
+use ipc::description::Description;
+use ipc::server::Builder;
 use runtime::task::Live;
 use timing::CycleRecord;
 
@@ -62,17 +62,17 @@ pub(super) fn conduct(
     let failed = |error: &dyn std::fmt::Display| Error::other(format_args!("devices: {error}"));
     let folder = SocketFolder::new()?;
     let description = Description { robot: "devices".into(), ..Description::default() };
-    let mut seam = Builder::new("devices", &description);
-    seam.folder(&folder.0);
-    let prepared = Prepared::new(&settings.peripherals, &mut seam).map_err(|error| failed(&error))?;
-    let (_ends, door) = seam.open().map_err(|error| failed(&error))?;
+    let mut ipc = Builder::new("devices", &description);
+    ipc.folder(&folder.0);
+    let prepared = Prepared::new(&settings.peripherals, &mut ipc).map_err(|error| failed(&error))?;
+    let (_ends, server) = ipc.open().map_err(|error| failed(&error))?;
     // The lines come from other threads, and are printed by this one.
     let (said, saying) = std::sync::mpsc::channel::<String>();
-    let running = prepared.measured().start(door.path(), move |line| {
+    let running = prepared.measured().start(server.path(), move |line| {
         let _ = said.send(line.to_owned());
     });
     let mut running = running.map_err(|error| failed(&error))?;
-    let world = World::listen(&settings.peripherals, door.path()).map_err(|error| failed(&error))?;
+    let world = World::listen(&settings.peripherals, server.path()).map_err(|error| failed(&error))?;
     let mut ran = vec![Ran::default(); settings.peripherals.len()];
     let begin = Instant::now();
     loop {

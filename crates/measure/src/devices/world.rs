@@ -7,9 +7,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ::devices::{Kind, Peripheral};
-use bridge::attach::Attachment;
-use bridge::channel::Channel;
-use bridge::sensor::WheelRequest;
+use ipc::channel::Channel;
+use ipc::client::Client;
+use ipc::sensor::WheelRequest;
 
 /// Reading threads, one for each device.
 pub(super) struct World {
@@ -20,9 +20,9 @@ pub(super) struct World {
 impl World {
     pub(super) fn listen(
         peripherals: &[Peripheral],
-        seam: &Path,
+        ipc: &Path,
     ) -> Result<Self, Box<dyn std::error::Error>> {
-        let attachment = Attachment::open(seam)?;
+        let attachment = Client::open(ipc)?;
         let mut world = Self { stop: Arc::default(), threads: Vec::new() };
         for it in peripherals {
             let channel = attachment.port(&it.port)?;

@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::description::SignalDescription;
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
+use ipc::client::Client;
+use ipc::description::SignalDescription;
 use report::{Report, Row, Section, Table};
 use runtime::bring_up::Pump;
 use runtime::clock::{Clock, MonotonicClock};
-use runtime::controller::{Beat, Controller};
+use runtime::controller::{Controller, CycleInfo};
 use runtime::cycle::{Cycle, CycleConfiguration, FrameOrder};
 use runtime::external::{External, Settings};
 use runtime::link::PacketLink;
@@ -43,13 +43,14 @@ pub(super) fn measure(ecci: &Ecci, context: &Context<'_>, report: &mut Report) {
     context.say("ecci: data flow over a cable");
     let mut rows = vec![
         row("humanoid paper, computed", true, ["1.5 to 2.5", "1.5", "3 to 4"].map(str::to_owned)),
-        row("reply_of_last_beat, computed", false, ["1 to 2", "0", "1 to 2"].map(str::to_owned)),
+        row("reply_of_last_cycle, computed", false, ["1 to 2", "0", "1 to 2"].map(str::to_owned)),
         row("wait_for_reply, computed", false, ["0 to 1", "1", "1 to 2"].map(str::to_owned)),
     ];
     let mut values = Vec::new();
-    for (order, order_name) in
-        [(FrameOrder::ReplyOfLastBeat, "reply_of_last_beat"), (FrameOrder::WaitForReply, "wait_for_reply")]
-    {
+    for (order, order_name) in [
+        (FrameOrder::ReplyOfLastCycle, "reply_of_last_cycle"),
+        (FrameOrder::WaitForReply, "wait_for_reply"),
+    ] {
         for (in_thread, place) in [(true, "in the cycle's thread"), (false, "controller process")] {
             if context.stopped() {
                 break;
@@ -169,7 +170,7 @@ fn conduct(
     } else {
         let settings = Settings { deadline: PERIOD * 3 / 4, max_late: 1000, axes: Vec::new() };
         let mut process =
-            Attachment::open(door.path()).map_err(Error::other)?.controller().map_err(Error::other)?;
+            Client::open(door.path()).map_err(Error::other)?.controller().map_err(Error::other)?;
         let shared = Arc::clone(shared);
         let profile = real_time(Some(ecci.priority.saturating_sub(1).max(1)), ecci.cpu);
         let profile = runtime::profile::RealTimeProfile { cpu: None, ..profile };
@@ -187,8 +188,8 @@ fn conduct(
         };
         (Box::new(External::new(end, settings)), Some(thread::spawn(serve)))
     };
-    let beats = Some(MOST_CYCLES);
-    let configuration = CycleConfiguration { order, beats, ..CycleConfiguration::every(PERIOD) };
+    let cycles = Some(MOST_CYCLES);
+    let configuration = CycleConfiguration { order, cycles, ..CycleConfiguration::every(PERIOD) };
     let profile = real_time(Some(ecci.priority), ecci.cpu);
     let ended = thread::scope(|scope| {
         let cycle = scope.spawn(|| -> Result<(), Error> {
@@ -228,7 +229,7 @@ impl Controller for Echo {
         Ok(())
     }
 
-    fn update(&mut self, _: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, _: CycleInfo, io: &mut Io<'_>) {
         if let (Some(input), Some(output)) = (self.input, self.output) {
             let level = io.get(input);
             note_change(&self.shared, &mut self.last, level.into());

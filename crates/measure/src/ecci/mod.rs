@@ -18,7 +18,7 @@ use serde_json::json;
 
 use self::turn::{Taken, Turn};
 use self::way::Way;
-pub(crate) use self::way::{open_seam, state_of};
+pub(crate) use self::way::{open_ipc, state_of};
 use crate::raw::{Raw, facts};
 use crate::surroundings::Surroundings;
 use crate::thread::{default_cpu, real_time};
@@ -136,9 +136,9 @@ impl Ecci {
         let mut report = Report {
             experiment: "ecci".into(),
             title: "What the cycle pays to share its state".into(),
-            source: Some("the humanoid paper's ECCI: one request a beat, many readers".into()),
+            source: Some("the humanoid paper's ECCI: one request a cycle, many readers".into()),
             measured: format!(
-                "how long the cycle's one request a beat takes - publish the state of {} axes, take the newest \
+                "how long the cycle's one request a cycle takes - publish the state of {} axes, take the newest \
                  command - while readers copy that state without a pause",
                 self.axes
             ),
@@ -172,7 +172,7 @@ impl Ecci {
         }
         for cell in cells.iter().filter(|cell| cell.torn > 0) {
             report.warn(format!(
-                "{}, {} readers: {} states or commands were of two beats at once: that is a defect, report it",
+                "{}, {} readers: {} states or commands were of two cycles at once: that is a defect, report it",
                 cell.way.name(),
                 cell.readers,
                 cell.torn
@@ -195,9 +195,9 @@ impl Ecci {
 /// Three ways with each number of readers, and our interface beside the same load without readers of its
 /// own.
 fn cells() -> Vec<Cell> {
-    let ways = [Way::Seam, Way::Inheriting, Way::Plain].into_iter();
+    let ways = [Way::Ipc, Way::Inheriting, Way::Plain].into_iter();
     let all = ways.flat_map(|way| READERS.into_iter().map(move |readers| (way, readers)));
-    let beside = READERS.into_iter().skip(1).map(|readers| (Way::SeamUnread, readers));
+    let beside = READERS.into_iter().skip(1).map(|readers| (Way::IpcUnread, readers));
     all.chain(beside).map(|(way, readers)| Cell::new(way, readers)).collect()
 }
 

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::command::AxisTarget;
-use bridge::controller::{Answer, Controller, CycleEnd, DriveRequest, Heard, Request};
 use ethercat::time::Instant;
+use ipc::client::Client;
+use ipc::command::AxisTarget;
+use ipc::controller::{Answer, Controller, CycleEnd, DriveRequest, Heard, Request};
 use report::{Report, Row, Section, Table};
 use runtime::clock::{Clock, MonotonicClock};
 use runtime::pacer::Pacer;
@@ -71,7 +71,7 @@ fn turns(
     let (mut builder, folder) = way::builder(ecci.axes, Vec::new())?;
     let end = builder.controller();
     let (_ends, door) = builder.open().map_err(io::Error::other)?;
-    let attached = Attachment::open(door.path()).map_err(io::Error::other)?;
+    let attached = Client::open(door.path()).map_err(io::Error::other)?;
     let controller = attached.controller().map_err(io::Error::other)?;
     let process = thread::Builder::new().name("controller".into()).spawn(move || {
         let _granted = profile.apply();

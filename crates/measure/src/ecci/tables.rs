@@ -18,7 +18,7 @@ pub(super) fn all(cells: &[Cell], report: &mut Report) {
     report.sections.push(Section::Text(SAID.into()));
     let named =
         |cell: &Cell| Durations::new(format!("{}, {} readers", cell.way.name(), cell.readers), cell.all());
-    for way in [Way::Seam, Way::Inheriting, Way::Plain] {
+    for way in [Way::Ipc, Way::Inheriting, Way::Plain] {
         let of_way: Vec<Durations> = cells.iter().filter(|cell| cell.way == way).map(named).collect();
         let [histogram, tail] = distribution::plots(&format!("One request, {}", way.name()), &of_way);
         report.sections.extend([histogram, tail]);
@@ -52,11 +52,11 @@ fn changes(cells: &[Cell]) -> Section {
         Row { name, cells, from_paper: false }
     };
     let over_none = cells.iter().filter(|cell| cell.readers > 0).filter_map(|cell| {
-        let base = if cell.way == Way::SeamUnread { Way::Seam } else { cell.way };
+        let base = if cell.way == Way::IpcUnread { Way::Ipc } else { cell.way };
         let none = cells.iter().find(|other| other.way == base && other.readers == READERS[0])?;
         Some(row(name(cell), &|mark| Change::between(none, cell, mark)))
     });
-    let over_load = cells.iter().filter(|cell| cell.way == Way::Seam && cell.readers > 0).map(|cell| {
+    let over_load = cells.iter().filter(|cell| cell.way == Way::Ipc && cell.readers > 0).map(|cell| {
         let name = format!("{} over unread", name(cell));
         row(name, &|mark| verdict::beside_its_load(cells, cell, mark))
     });
@@ -92,7 +92,7 @@ fn micros(ns: Option<u64>) -> String {
     report::numbers::microseconds(ns.map(|ns| ns as f64))
 }
 
-const SAID: &str = "The cycle's request to our seam never waits: its price is that of copying into memory that others \
+const SAID: &str = "The cycle's request to our IPC never waits: its price is that of copying into memory that others \
                     may just have looked at. A request to a mutex waits for the reader that holds it: with \
                     priority inheritance for that one's copy, without it for whoever runs instead of that one, too. \
-                    \"Our seam, unread\" has as many threads reading another seam.";
+                    \"Our IPC, unread\" has as many threads reading another IPC.";

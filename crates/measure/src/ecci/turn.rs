@@ -68,8 +68,8 @@ impl Turn<'_> {
             }
             let command = move || shared.fails(send(commander, self.axes, shared));
             hammering.push(thread::Builder::new().name("commander".into()).spawn_scoped(scope, command)?);
-            let beat = move || shared.fails(self.beat(cycle, shared));
-            let cycle = thread::Builder::new().name("cycle".into()).spawn_scoped(scope, beat)?;
+            let info = move || shared.fails(self.one_cycle(cycle, shared));
+            let cycle = thread::Builder::new().name("cycle".into()).spawn_scoped(scope, info)?;
             let taken = cycle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             drop(ending);
             for thread in hammering {
@@ -85,21 +85,21 @@ impl Turn<'_> {
     }
 
     /// Runs the cycle's thread.
-    fn beat(&self, mut end: Box<dyn CycleEnd>, shared: &Shared) -> io::Result<Taken> {
+    fn one_cycle(&self, mut end: Box<dyn CycleEnd>, shared: &Shared) -> io::Result<Taken> {
         let granted = self.profile.apply();
         let mut taken = Taken { requests: resident(self.samples), ..Taken::default() };
         taken.refusals = granted.refusals().collect();
         let (mut state, mut command) = (state_of(self.axes), command_of(self.axes, 0));
         let mut pacer = Pacer::new(MonotonicClock, self.interval);
         let begin = Instant::now();
-        let (mut beat, mut left, mut known) = (0, self.warm_up, 0);
+        let (mut cycle, mut left, mut known) = (0, self.warm_up, 0);
         // A contended mutex can delay a request for very long.
         let longest =
             self.interval * u32::try_from(self.samples + self.warm_up).unwrap_or(u32::MAX) * 4 + PATIENCE;
         while taken.requests.len() < self.samples && begin.elapsed() < longest && !self.is_over(shared) {
             pacer.wait();
-            beat += 1;
-            stamped(&mut state, beat);
+            cycle += 1;
+            stamped(&mut state, cycle);
             let before = MonotonicClock.now();
             let whole = end.request(&state, &mut command)?;
             let after = MonotonicClock.now();
@@ -198,10 +198,10 @@ mod tests {
         Turn { way, readers, axes: 59, samples: 400, warm_up: 20, interval, profile, stop }
     }
 
-    // feature(papers): `measure ecci`: our seam and two mutexes with 0, 1, 8, 64 readers
+    // feature(papers): `measure ecci`: our IPC and two mutexes with 0, 1, 8, 64 readers
     #[test]
     fn sixty_four_readers_never_see_half_a_state_whatever_the_way() {
-        for way in [Way::Seam, Way::SeamUnread, Way::Inheriting, Way::Plain] {
+        for way in [Way::Ipc, Way::IpcUnread, Way::Inheriting, Way::Plain] {
             let stop = AtomicBool::new(false);
             let taken = turn(way, 64, &stop).take().unwrap();
             assert_eq!(taken.torn, 0, "{way:?}");
@@ -212,7 +212,7 @@ mod tests {
 
     /// The test for torn states detects one.
     #[test]
-    fn a_state_of_two_beats_is_seen() {
+    fn a_state_of_two_cycles_is_seen() {
         let mut state = state_of(3);
         stamped(&mut state, 7);
         assert!(is_whole(&state));

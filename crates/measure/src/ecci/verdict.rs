@@ -55,7 +55,7 @@ impl Change {
 
 /// Line on each way: change of its cost from no reader to the most.
 pub(super) fn lines(cells: &[Cell]) -> Vec<String> {
-    [Way::Seam, Way::Inheriting, Way::Plain].into_iter().filter_map(|way| line(cells, way)).collect()
+    [Way::Ipc, Way::Inheriting, Way::Plain].into_iter().filter_map(|way| line(cells, way)).collect()
 }
 
 fn line(cells: &[Cell], way: Way) -> Option<String> {
@@ -72,7 +72,7 @@ fn line(cells: &[Cell], way: Way) -> Option<String> {
     }
     let unchanged = median.is_noise() && tail.is_none_or(|tail| tail.is_noise());
     said += if unchanged { ". It does not change with the readers." } else { ". It changes." };
-    if way == Way::Seam {
+    if way == Way::Ipc {
         said += &beside_the_load(cells);
         said += &from_the_first_to_the_most(cells);
     }
@@ -83,7 +83,7 @@ fn line(cells: &[Cell], way: Way) -> Option<String> {
 fn beside_the_load(cells: &[Cell]) -> String {
     let said: Vec<String> = cells
         .iter()
-        .filter(|cell| cell.way == Way::Seam)
+        .filter(|cell| cell.way == Way::Ipc)
         .filter_map(|cell| Some((cell.readers, beside_its_load(cells, cell, |marks| marks.median)?)))
         .map(|(readers, change)| format!("{:.2} with {readers} (noise {:.2})", change.ratio, change.noise))
         .collect();
@@ -91,7 +91,7 @@ fn beside_the_load(cells: &[Cell]) -> String {
         return String::new();
     }
     format!(
-        " Beside as many threads that read another seam instead, so that only the reading of this one differs, the \
+        " Beside as many threads that read another IPC instead, so that only the reading of this one differs, the \
          ratio of the medians is {}.",
         said.join(", ")
     )
@@ -99,14 +99,13 @@ fn beside_the_load(cells: &[Cell]) -> String {
 
 /// Change of a mark of our interface from the cell with as many threads that read another interface.
 pub(super) fn beside_its_load(cells: &[Cell], cell: &Cell, mark: Mark) -> Option<Change> {
-    let unread =
-        cells.iter().find(|other| other.way == Way::SeamUnread && other.readers == cell.readers)?;
+    let unread = cells.iter().find(|other| other.way == Way::IpcUnread && other.readers == cell.readers)?;
     Change::between(unread, cell, mark)
 }
 
 /// Sentence on the change from one reader to the most.
 fn from_the_first_to_the_most(cells: &[Cell]) -> String {
-    let mut read = cells.iter().filter(|cell| cell.way == Way::Seam && cell.readers > 0);
+    let mut read = cells.iter().filter(|cell| cell.way == Way::Ipc && cell.readers > 0);
     let (Some(first), Some(most)) = (read.next(), read.next_back()) else { return String::new() };
     let change = |mark| Change::between(first, most, mark);
     let Some(median) = change(|marks| marks.median) else { return String::new() };
@@ -132,31 +131,31 @@ mod tests {
 
     #[test]
     fn what_differs_less_than_the_same_twice_is_noise() {
-        let none = cell(Way::Seam, 0, [1_000, 1_100]);
-        let most = cell(Way::Seam, 64, [1_050, 1_060]);
+        let none = cell(Way::Ipc, 0, [1_000, 1_100]);
+        let most = cell(Way::Ipc, 64, [1_050, 1_060]);
         let median = |marks: &Marks| marks.median;
         assert!(Change::between(&none, &most, median).unwrap().is_noise());
-        let slower = cell(Way::Seam, 64, [2_000, 2_000]);
+        let slower = cell(Way::Ipc, 64, [2_000, 2_000]);
         let change = Change::between(&none, &slower, median).unwrap();
         assert!(!change.is_noise() && change.ratio > 1.8, "{change:?}");
-        let faster = cell(Way::Seam, 64, [500, 500]);
+        let faster = cell(Way::Ipc, 64, [500, 500]);
         assert!(!Change::between(&none, &faster, median).unwrap().is_noise(), "a change either way is one");
     }
 
     #[test]
-    fn each_way_gets_a_line_and_our_seam_is_told_apart_from_the_load() {
+    fn each_way_gets_a_line_and_our_ipc_is_told_apart_from_the_load() {
         let cells = [
-            cell(Way::Seam, 0, [1_000, 1_100]),
-            cell(Way::Seam, 64, [1_050, 1_060]),
+            cell(Way::Ipc, 0, [1_000, 1_100]),
+            cell(Way::Ipc, 64, [1_050, 1_060]),
             cell(Way::Plain, 0, [1_000, 1_000]),
             cell(Way::Plain, 64, [9_000, 9_000]),
-            cell(Way::SeamUnread, 64, [1_050, 1_060]),
+            cell(Way::IpcUnread, 64, [1_050, 1_060]),
         ];
         let said = lines(&cells);
         assert_eq!(said.len(), 2);
         assert!(
             said[0].contains("does not change with the readers")
-                && said[0].contains("another seam")
+                && said[0].contains("another IPC")
                 && said[0].contains("is 1.00 with 64 (noise 1.01)"),
             "{said:?}"
         );
@@ -170,11 +169,11 @@ mod tests {
     fn the_price_of_being_read_is_told_apart_from_a_price_for_each_reader() {
         let with = |most| {
             let cells = [
-                cell(Way::Seam, 0, [600, 600]),
-                cell(Way::Seam, 1, [900, 900]),
-                cell(Way::Seam, 64, most),
-                cell(Way::SeamUnread, 1, [600, 600]),
-                cell(Way::SeamUnread, 64, [600, 600]),
+                cell(Way::Ipc, 0, [600, 600]),
+                cell(Way::Ipc, 1, [900, 900]),
+                cell(Way::Ipc, 64, most),
+                cell(Way::IpcUnread, 1, [600, 600]),
+                cell(Way::IpcUnread, 64, [600, 600]),
             ];
             lines(&cells).remove(0)
         };

@@ -6,11 +6,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bridge::attach::Attachment;
-use bridge::command::{AxisTarget, Command};
-use bridge::description::{AxisDescription, Description, SignalDescription};
-use bridge::state::{Axis, ReadError, State};
-use bridge::{command, seam, state};
+use ipc::client::Client;
+use ipc::command::{AxisTarget, Command};
+use ipc::description::{AxisDescription, Description, SignalDescription};
+use ipc::state::{Axis, ReadError, State};
+use ipc::{command, server, state};
 
 use crate::sys::cache::Cache;
 use crate::sys::mutex::Protocol;
@@ -19,9 +19,9 @@ use crate::sys::mutex::Protocol;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// Our shared-memory interface.
-    Seam,
+    Ipc,
     /// Our interface beside readers of another one: the same load on the machine, without readers of ours.
-    SeamUnread,
+    IpcUnread,
     /// Cache behind a mutex with priority inheritance, as in the humanoid paper.
     Inheriting,
     /// Cache behind a plain mutex.
@@ -32,8 +32,8 @@ impl Way {
     /// Name in tables.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Seam => "our seam",
-            Self::SeamUnread => "our seam, unread",
+            Self::Ipc => "our IPC",
+            Self::IpcUnread => "our IPC, unread",
             Self::Inheriting => "mutex cache with priority inheritance",
             Self::Plain => "plain mutex cache",
         }
@@ -42,8 +42,8 @@ impl Way {
     /// Name in file names.
     pub(super) const fn slug(self) -> &'static str {
         match self {
-            Self::Seam => "seam",
-            Self::SeamUnread => "seam-unread",
+            Self::Ipc => "ipc",
+            Self::IpcUnread => "ipc-unread",
             Self::Inheriting => "inheriting-mutex",
             Self::Plain => "plain-mutex",
         }
@@ -55,8 +55,8 @@ impl Way {
     /// A system call fails.
     pub(super) fn open(self, axes: usize, readers: usize) -> io::Result<Ends> {
         match self {
-            Self::Seam => of_seam(axes, readers, false),
-            Self::SeamUnread => of_seam(axes, readers, true),
+            Self::Ipc => of_ipc(axes, readers, false),
+            Self::IpcUnread => of_ipc(axes, readers, true),
             Self::Inheriting => of_cache(Protocol::Inherit, axes, readers),
             Self::Plain => of_cache(Protocol::Plain, axes, readers),
         }
@@ -91,10 +91,10 @@ pub(super) trait ReadEnd: Send {
 }
 
 /// Stamps the number of the cycle into every axis of a state.
-pub(super) fn stamped(state: &mut State, beat: u64) {
-    state.beat = beat;
-    state.release_ns = beat;
-    let mark = beat as f64;
+pub(super) fn stamped(state: &mut State, cycle: u64) {
+    state.cycle = cycle;
+    state.release_ns = cycle;
+    let mark = cycle as f64;
     for axis in &mut state.axes {
         *axis = Axis { position: mark, velocity: mark, effort: mark, target_position: mark, ..*axis };
         (axis.target_velocity, axis.target_effort) = (mark, mark);
@@ -103,8 +103,8 @@ pub(super) fn stamped(state: &mut State, beat: u64) {
 
 /// True if all parts are of one cycle.
 pub(super) fn is_whole(state: &State) -> bool {
-    let mark = state.beat as f64;
-    state.release_ns == state.beat
+    let mark = state.cycle as f64;
+    state.release_ns == state.cycle
         && state.axes.iter().all(|axis| {
             [
                 axis.position,
@@ -133,13 +133,13 @@ pub(super) fn is_whole_command(command: &Command) -> bool {
     command.axes.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-fn of_seam(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
-    let (ends, door, folder) = open_seam(axes)?;
-    let attached = Attachment::open(door.path()).map_err(io::Error::other)?;
+fn of_ipc(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
+    let (ends, door, folder) = open_ipc(axes)?;
+    let attached = Client::open(door.path()).map_err(io::Error::other)?;
     let commander = attached.command().map_err(io::Error::other)?;
     let mut keep: Vec<Box<dyn Send>> = Vec::new();
     let read_path = if beside {
-        let (mut other, other_door, other_folder) = open_seam(axes)?;
+        let (mut other, other_door, other_folder) = open_ipc(axes)?;
         let mut state = state_of(axes);
         stamped(&mut state, 1);
         other.state.publish(&state);
@@ -151,27 +151,25 @@ fn of_seam(axes: usize, readers: usize, beside: bool) -> io::Result<Ends> {
     };
     // Each reader attaches separately, as a process of its own would, with a mapping of its own.
     let reader = |_| -> io::Result<Box<dyn ReadEnd>> {
-        Ok(Box::new(SeamReader(Attachment::open(&read_path).map_err(io::Error::other)?.state())))
+        Ok(Box::new(IpcReader(Client::open(&read_path).map_err(io::Error::other)?.state())))
     };
     let readers = (0..readers).map(reader).collect::<io::Result<_>>()?;
     keep.push(Box::new((attached, door, folder)));
-    Ok(Ends {
-        cycle: Box::new(SeamEnd(ends)),
-        commander: Box::new(SeamCommander(commander)),
-        readers,
-        keep,
-    })
+    Ok(Ends { cycle: Box::new(IpcEnd(ends)), commander: Box::new(IpcCommander(commander)), readers, keep })
 }
 
 /// Opens an interface in a folder of its own, where a search for cycles does not find it.
-pub(crate) fn open_seam(axes: usize) -> io::Result<(seam::RealTimeEnds, seam::Door, Folder)> {
-    let (seam, folder) = builder(axes, Vec::new())?;
-    let (ends, door) = seam.open().map_err(io::Error::other)?;
+pub(crate) fn open_ipc(axes: usize) -> io::Result<(server::Endpoints, server::Server, Folder)> {
+    let (ipc, folder) = builder(axes, Vec::new())?;
+    let (ends, door) = ipc.open().map_err(io::Error::other)?;
     Ok((ends, door, folder))
 }
 
 /// Begins such an interface, with these signals.
-pub(super) fn builder(axes: usize, signals: Vec<SignalDescription>) -> io::Result<(seam::Builder, Folder)> {
+pub(super) fn builder(
+    axes: usize,
+    signals: Vec<SignalDescription>,
+) -> io::Result<(server::Builder, Folder)> {
     let axis = |number: usize| AxisDescription {
         name: format!("axis {number}"),
         mode: "csp".into(),
@@ -182,9 +180,9 @@ pub(super) fn builder(axes: usize, signals: Vec<SignalDescription>) -> io::Resul
     let description =
         Description { axes: (0..axes).map(axis).collect(), signals, ..Description::default() };
     let folder = Folder::new()?;
-    let mut seam = seam::Builder::new("ecci", &description);
-    seam.folder(&folder.0);
-    Ok((seam, folder))
+    let mut ipc = server::Builder::new("ecci", &description);
+    ipc.folder(&folder.0);
+    Ok((ipc, folder))
 }
 
 /// Folder that is removed on drop.
@@ -208,26 +206,26 @@ impl Drop for Folder {
     }
 }
 
-struct SeamEnd(seam::RealTimeEnds);
+struct IpcEnd(server::Endpoints);
 
-impl CycleEnd for SeamEnd {
+impl CycleEnd for IpcEnd {
     fn request(&mut self, state: &State, command: &mut Command) -> io::Result<bool> {
         self.0.state.publish(state);
         Ok(self.0.command.newest(command) != command::Read::Torn)
     }
 }
 
-struct SeamCommander(command::Writer);
+struct IpcCommander(command::Writer);
 
-impl CommandEnd for SeamCommander {
+impl CommandEnd for IpcCommander {
     fn send(&mut self, command: &Command) -> io::Result<()> {
         self.0.send(command).map(drop).map_err(io::Error::other)
     }
 }
 
-struct SeamReader(state::Reader);
+struct IpcReader(state::Reader);
 
-impl ReadEnd for SeamReader {
+impl ReadEnd for IpcReader {
     fn read(&mut self, state: &mut State) -> io::Result<bool> {
         match self.0.read_into(state) {
             Ok(()) => Ok(true),
@@ -284,7 +282,7 @@ impl CommandEnd for CacheEnd {
 impl ReadEnd for CacheEnd {
     fn read(&mut self, state: &mut State) -> io::Result<bool> {
         self.0.with(|shared| copy(&shared.state, state))?;
-        Ok(state.beat > 0)
+        Ok(state.cycle > 0)
     }
 }
 

@@ -132,7 +132,7 @@ impl Children<'_> {
             }
             if begin.elapsed() > longest {
                 return Err(Error::other(format_args!(
-                    "{name}: {} beats of {:?} have not come to an end within {longest:?}: the machine is too busy for \
+                    "{name}: {} cycles of {:?} have not come to an end within {longest:?}: the machine is too busy for \
                      this period",
                     self.samples, self.period
                 )));

@@ -150,7 +150,7 @@ impl Numbering {
         let number = |name: &str| header.facts.get(name).and_then(serde_json::Value::as_u64);
         let period_ns = number("period_ns").filter(|&period| period > 0);
         let period_ns = period_ns.ok_or_else(|| wrong("the fact period_ns", "none, or 0"))?;
-        let by = match number("beat_number_bits") {
+        let by = match number("cycle_number_bits") {
             Some(bits @ 1..=32) => By::Counter(ByCounter::new(period_ns, 1 << bits)),
             _ => By::Time(ByTime::new(period_ns)),
         };
@@ -197,21 +197,21 @@ mod tests {
     fn recording(bits: u64) -> String {
         let header = format!(
             "# onbeat recording 1\n# {{\"what\":\"bus\",\"columns\":[\"arrival_ns\",\"logical_address\",\"outputs\"],\
-             \"facts\":{{\"period_ns\":1000,\"beat_number_bits\":{bits}}}}}\n"
+             \"facts\":{{\"period_ns\":1000,\"cycle_number_bits\":{bits}}}}}\n"
         );
-        let beat = |beat: i64| {
-            let at = beat * 1001 + beat % 3;
-            let outputs = if beat < 3 { -1 } else { beat % 4 };
+        let cycle = |cycle: i64| {
+            let at = cycle * 1001 + cycle % 3;
+            let outputs = if cycle < 3 { -1 } else { cycle % 4 };
             let frame = format!("{at},65536,{outputs}\n");
-            let again = if beat == 9 { frame.clone() } else { String::new() };
-            if beat == 6 { String::new() } else { format!("{frame}{again}{},131072,-1\n", at + 20) }
+            let again = if cycle == 9 { frame.clone() } else { String::new() };
+            if cycle == 6 { String::new() } else { format!("{frame}{again}{},131072,-1\n", at + 20) }
         };
-        let rows: String = (0..40).map(beat).collect();
+        let rows: String = (0..40).map(cycle).collect();
         format!("{header}{rows}# {{\"kernel_dropped\":0}}\n")
     }
 
     #[test]
-    fn beats_are_told_apart_by_their_number() {
+    fn cycles_are_told_apart_by_their_number() {
         let mut looks = 0;
         let judged = judge_stream(recording(2).as_bytes(), u64::MAX, |_| looks += 1).unwrap();
         assert_eq!((judged.jitter.arrivals, judged.jitter.missing, judged.repeated), (36, 1, 1));
@@ -222,9 +222,9 @@ mod tests {
         assert_eq!(some.jitter.arrivals, 10);
     }
 
-    // feature(measure): `simulate --record`: any MainDevice's beats with the kernel's time stamps
+    // feature(measure): `simulate --record`: any MainDevice's cycles with the kernel's time stamps
     #[test]
-    fn beats_of_any_main_device_are_told_apart_by_their_time() {
+    fn cycles_of_any_main_device_are_told_apart_by_their_time() {
         let judged =
             judge_stream(recording(0).replace("9009,65536,1\n9009", "9009").as_bytes(), 100, |_| ());
         let judged = judged.unwrap();

@@ -110,7 +110,7 @@ impl Interference {
                 }
                 let number = cells.len() + 1;
                 context.say(format_args!(
-                    "{number} of {count}: period {period:?}, load {}, {} beats",
+                    "{number} of {count}: period {period:?}, load {}, {} cycles",
                     beside.title,
                     self.samples(period)
                 ));
@@ -130,8 +130,8 @@ impl Interference {
         match self.length {
             Length::Samples(samples) => samples,
             Length::Duration(duration) => {
-                let beats = duration.as_nanos().div_ceil(period.as_nanos().max(1));
-                u64::try_from(beats).unwrap_or(u64::MAX)
+                let cycles = duration.as_nanos().div_ceil(period.as_nanos().max(1));
+                u64::try_from(cycles).unwrap_or(u64::MAX)
             }
         }
     }
@@ -184,10 +184,10 @@ impl Interference {
             experiment: "interference".to_owned(),
             title: "Period jitter of the bus under load".to_owned(),
             source: Some("the master-performance paper, Tables I to III, Figures 2 to 4 and 6".to_owned()),
-            measured: "when the frame of every beat reaches the other end of the cable, by the clock of an observer there: S, \
+            measured: "when the frame of every cycle reaches the other end of the cable, by the clock of an observer there: S, \
                        the time from one frame to the next, and J, how far each frame is from an even grid"
                 .to_owned(),
-            good: "J of a few us under every load, the same at every period, and no missing beats: then loads do not reach \
+            good: "J of a few us under every load, the same at every period, and no missing cycles: then loads do not reach \
                    the cycle"
                 .to_owned(),
             ..Report::default()
@@ -276,10 +276,10 @@ pub fn judge(path: &Path) -> Result<Report, Error> {
         experiment: "interference".to_owned(),
         title: "Period jitter of a bus".to_owned(),
         source: Some("definitions of the master-performance paper".to_owned()),
-        measured: "when the frame of every beat reached the observer that recorded it: S, the time from one frame to the \
+        measured: "when the frame of every cycle reached the observer that recorded it: S, the time from one frame to the \
                    next, and J, how far each frame is from an even grid"
             .to_owned(),
-        good: "J of a few us, and no missing beats".to_owned(),
+        good: "J of a few us, and no missing cycles".to_owned(),
         ..Report::default()
     };
     report.condition("recording", path.display().to_string());
@@ -305,7 +305,8 @@ fn doubts(cells: &[Cell], report: &mut Report) {
             |name: &str| cell.judgement.end.get(name).and_then(serde_json::Value::as_i64).unwrap_or(0);
         let lost = number("rows_dropped") + number("kernel_dropped");
         if lost > 0 {
-            report.warn(format!("{place}: the observer missed {lost} frames: they count as missing beats"));
+            report
+                .warn(format!("{place}: the observer missed {lost} frames: they count as missing cycles"));
         }
         let moved = number("clock_moved_ns");
         if moved.abs() > 1_000_000 {
@@ -316,7 +317,7 @@ fn doubts(cells: &[Cell], report: &mut Report) {
         }
         if !cell.judgement.numbered {
             report.warn(
-                "the frames carry no number of the beat: beats are told apart by their time alone, and one late by more \
+                "the frames carry no number of the cycle: cycles are told apart by their time alone, and one late by more \
                  than half a period may count for the next",
             );
         }

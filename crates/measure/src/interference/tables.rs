@@ -26,7 +26,7 @@ pub(super) fn fill(cells: &[Cell], report: &mut Report) {
     report.values.insert("cells".into(), cells.iter().map(values).collect());
 }
 
-const NOT_REPRODUCED: &str = "The rows and columns are the paper's (memory and GPU loads, shares and missing beats are \
+const NOT_REPRODUCED: &str = "The rows and columns are the paper's (memory and GPU loads, shares and missing cycles are \
     ours); its own values are not printed beside them, for this project does not have them at hand: it measured other \
     MainDevices, on real SubDevices, with another kernel.";
 
@@ -34,7 +34,7 @@ const NOT_REPRODUCED: &str = "The rows and columns are the paper's (memory and G
 pub(super) fn line(cell: &Cell) -> String {
     let jitter = &cell.judgement.jitter;
     format!(
-        "{} beats: J {} to {} us, SD {} us; S SD {} us; {} missing",
+        "{} cycles: J {} to {} us, SD {} us; S SD {} us; {} missing",
         jitter.arrivals,
         microseconds(some(&jitter.jitter, Moments::minimum)),
         microseconds(some(&jitter.jitter, Moments::maximum)),
@@ -64,12 +64,12 @@ fn period_table(cells: &[&Cell], at: &str) -> Table {
         let it = &cell.judgement.jitter;
         let mut cells: Vec<String> = four(&it.periods).into();
         cells.extend([it.arrivals.to_string(), it.missing.to_string()]);
-        cells.push(it.longest_gap.map_or("0".to_owned(), |(_, beats)| beats.to_string()));
+        cells.push(it.longest_gap.map_or("0".to_owned(), |(_, cycles)| cycles.to_string()));
         Row { name: cell.load.clone(), cells, ..Row::default() }
     };
     Table {
-        caption: format!("Measured period S {at}, us, and beats without a frame"),
-        columns: columns(["load", "min", "max", "mean", "SD", "beats", "missing", "in a row"]),
+        caption: format!("Measured period S {at}, us, and cycles without a frame"),
+        columns: columns(["load", "min", "max", "mean", "SD", "cycles", "missing", "in a row"]),
         rows: cells.iter().map(row).collect(),
     }
 }
@@ -95,7 +95,7 @@ fn identity_table(cells: &[&Cell], at: &str) -> Table {
     Table {
         caption: format!(
             "Oscillator difference {at}, and the identity var(J) = var(S)/2 + cov(J_i, J_i-1), in us²: a correlation near 1 \
-             is lateness that lasts, near 0 beats late by themselves"
+             is lateness that lasts, near 0 cycles late by themselves"
         ),
         columns: columns(["load", "ppm", "var(J)", "var(S)/2", "cov", "sides differ by", "correlation"]),
         rows: cells.iter().map(row).collect(),
@@ -181,7 +181,7 @@ fn tail(cells: &[&Cell], at: &str) -> Plot {
     Plot {
         caption: format!("|J|, the size of the period jitter, {at}"),
         x: "us".to_owned(),
-        y: "share of beats above".to_owned(),
+        y: "share of cycles above".to_owned(),
         series: series.collect(),
     }
 }
@@ -190,10 +190,10 @@ fn trace(cells: &[&Cell], at: &str) -> Plot {
     let series = cells.iter().map(|cell| {
         let it = &cell.judgement.jitter;
         let stretches = it.trace.stretches();
-        let first = stretches.first().map_or(0, |one| one.beat);
-        let time = |beat: u64| (beat - first) as f64 * it.period_ns as f64 / 1e9;
+        let first = stretches.first().map_or(0, |one| one.cycle);
+        let time = |cycle: u64| (cycle - first) as f64 * it.period_ns as f64 / 1e9;
         let points = stretches.iter().flat_map(|one| {
-            let at = time(one.beat);
+            let at = time(one.cycle);
             [(at, one.minimum / 1e3), (at, one.maximum / 1e3)]
         });
         Series { name: cell.load.clone(), points: points.collect() }
@@ -221,7 +221,7 @@ fn values(cell: &Cell) -> Value {
     json!({
         "period_ns": it.period_ns,
         "load": cell.load,
-        "beats": it.arrivals,
+        "cycles": it.arrivals,
         "missing": it.missing,
         "jitter": moments(&it.jitter),
         "measured_period": moments(&it.periods),

@@ -1,8 +1,8 @@
 //! Cost of communication between threads (controllers paper, Tables 4 and 5).
 
+mod cell;
 mod mechanism;
 mod round_trip;
-mod seam;
 
 use std::io;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl Ipc {
                 raws[2].append(&[&more.calls])?;
                 cell.add(more);
             }
-            self.seam(context, &mut found)?;
+            self.ipc(context, &mut found)?;
             self.peers(context, &mut found);
         }
         for raw in raws.into_iter().flatten() {
@@ -104,18 +104,18 @@ impl Ipc {
         Ok(Cell { name: String::new(), calls, same: turns(self.priority)?, higher: turns(self.higher)? })
     }
 
-    fn seam(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
+    fn ipc(&self, context: &Context, found: &mut Found) -> Result<(), Error> {
         let profile = real_time(Some(self.priority), self.cpu);
-        let ours = seam::ours().map_err(|error| Error::other(format_args!("ipc, our seam: {error}")))?;
+        let ours = cell::ours().map_err(|error| Error::other(format_args!("ipc, our IPC: {error}")))?;
         for (place, (name, mut calls)) in ours.into_iter().enumerate() {
             let (batches, refusals) =
                 call_batches(&mut *calls, &profile, self.share(), BATCH, context.stop)
                     .map_err(|error| Error::other(format_args!("ipc, {name}: {error}")))?;
             found.refused(refusals);
-            if found.seam.len() == place {
-                found.seam.push(Durations::new(name, Vec::new()));
+            if found.ipc.len() == place {
+                found.ipc.push(Durations::new(name, Vec::new()));
             }
-            found.seam[place].ns.extend(batches);
+            found.ipc[place].ns.extend(batches);
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl Ipc {
                        thread's running: there and back again, halved"
                 .into(),
             good: "a call of a microsecond at most, a wake-up of a few, and maxima not far above the medians; our own \
-                   seam needs no system call, so that its calls must cost tens of nanoseconds"
+                   IPC needs no system call, so that its calls must cost tens of nanoseconds"
                 .into(),
             ..Report::default()
         };
@@ -195,7 +195,7 @@ impl Ipc {
         let calls: Vec<Durations> = cells
             .iter()
             .map(|cell| Durations::new(&cell.name, cell.calls.clone()))
-            .chain(found.seam.iter().cloned())
+            .chain(found.ipc.iter().cloned())
             .collect();
         report.sections.push(calls_table(&calls));
         let halves = |of: fn(&Cell) -> &Taken| -> Vec<Durations> {
@@ -256,7 +256,7 @@ const PAPER: &str = "The paper's own values are not reproduced here: it measured
                      and this project does not have its numbers at hand. A call is the pair of both halves: post \
                      and wait, lock and unlock, send and receive, write and read; for the futex, a wake-up that finds \
                      nobody, and taking the word. The seqlock and the ring are what the cycle tells the rest of the \
-                     program by, and the seam other processes; their other side looks when it likes, so there is no \
+                     program by, and the IPC other processes; their other side looks when it likes, so there is no \
                      wake-up to measure.";
 
 type Named = (&'static str, Box<dyn Mechanism>);
@@ -300,7 +300,7 @@ impl Cell {
 /// Other results.
 #[derive(Debug, Default)]
 struct Found {
-    seam: Vec<Durations>,
+    ipc: Vec<Durations>,
     peers: Vec<(&'static str, HandedOver)>,
     refusals: Vec<String>,
     no_peers: Vec<String>,
@@ -362,7 +362,7 @@ fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
             "one_way_higher_priority_ns": Durations::new("", cell.higher.one_ways.clone()).statistics(),
         })
     };
-    let seam = |it: &Durations| json!({ "name": it.name, "batch_of_calls_ns": it.statistics() });
+    let ipc = |it: &Durations| json!({ "name": it.name, "batch_of_calls_ns": it.statistics() });
     let peer = |(program, it): &(&str, HandedOver)| {
         json!({
             "name": program, "samples": it.rounds,
@@ -372,7 +372,7 @@ fn values(cells: &[Cell], found: &Found) -> Map<String, Value> {
     facts([
         ("calls_in_a_batch", BATCH.into()),
         ("mechanisms", cells.iter().map(mechanism).collect()),
-        ("seam", found.seam.iter().map(seam).collect()),
+        ("ipc", found.ipc.iter().map(ipc).collect()),
         ("peers", found.peers.iter().map(peer).collect()),
     ])
 }

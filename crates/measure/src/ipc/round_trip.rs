@@ -184,7 +184,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{mechanism, seam};
+    use super::super::{cell, mechanism};
     use super::*;
     use crate::sys::mutex::Protocol;
 
@@ -227,8 +227,8 @@ mod tests {
     }
 
     #[test]
-    fn our_own_seam_is_called_batch_by_batch() {
-        for (name, mut calls) in seam::ours().unwrap() {
+    fn our_own_ipc_is_called_batch_by_batch() {
+        for (name, mut calls) in cell::ours().unwrap() {
             let profile = RealTimeProfile::ORDINARY;
             let (batches, _) =
                 call_batches(&mut *calls, &profile, 50, 200, &AtomicBool::new(false)).unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use timing::CycleRecord;
-use timing::beats;
+use timing::cycles;
 
 use super::course::Course;
 use super::log::{self, Row};
@@ -23,7 +23,7 @@ pub(super) enum Place {
     /// With everything else, on one ordinary thread.
     OneProcess,
     /// In another process.
-    Seam,
+    Ipc,
 }
 
 /// Drive, with the actuator task's record.
@@ -33,7 +33,7 @@ pub(super) struct Cell {
     pub(super) loaded: bool,
     pub(super) name: String,
     pub(super) key: String,
-    pub(super) beats: Vec<CycleRecord>,
+    pub(super) cycles: Vec<CycleRecord>,
     pub(super) drive: Vec<Row>,
     pub(super) doubts: Vec<String>,
 }
@@ -43,16 +43,16 @@ impl Navigation {
         let (name, key) = names(place, loaded);
         context.say(format_args!("navigation: {name}, {} s", self.duration.as_secs_f64()));
         let stress = if loaded { Some(Stress::start(context)?) } else { None };
-        let recording = context.path(&format!("{key}-beats"));
+        let recording = context.path(&format!("{key}-cycles"));
         let mut doubts = match place {
             Place::OneProcess => self.in_one_process(context, &key, &recording)?,
-            Place::Seam => self.through_the_seam(context, &key, &recording)?,
+            Place::Ipc => self.through_the_ipc(context, &key, &recording)?,
         };
         doubts.extend(stress.map(Stress::end).unwrap_or_default());
-        let (_, beats) = beats::beats(&runner::read(&recording)?)
+        let (_, cycles) = cycles::cycles(&runner::read(&recording)?)
             .map_err(|why| Error::other(format_args!("{}: {why}", recording.display())))?;
         let drive = log::read(&pilot::log_path(&context.directory, &key))?;
-        Ok(Cell { place, loaded, name, key, beats, drive, doubts })
+        Ok(Cell { place, loaded, name, key, cycles, drive, doubts })
     }
 
     fn in_one_process(&self, context: &Context, key: &str, recording: &Path) -> Result<Vec<String>, Error> {
@@ -70,33 +70,24 @@ impl Navigation {
         Ok(Vec::new())
     }
 
-    fn through_the_seam(
+    fn through_the_ipc(
         &self,
         context: &Context,
         key: &str,
         recording: &Path,
     ) -> Result<Vec<String>, Error> {
-        let seam = format!("navigation-{}", std::process::id());
-        let run = self.onbeat_run(["--seam".into(), seam.clone().into()]);
+        let ipc = format!("navigation-{}", std::process::id());
+        let run = self.onbeat_run(["--ipc".into(), ipc.clone().into()]);
         let mut running = run.start(context, recording, self.duration)?;
         if running.wait_until_measuring(context)? {
             let mut command = Command::new(&context.programs.measure);
-            command.args([
-                "pilot",
-                "outside",
-                "--with-parent",
-                "--seam",
-                &seam,
-                "--log",
-                key,
-                "--directory",
-            ]);
+            command.args(["pilot", "outside", "--with-parent", "--ipc", &ipc, "--log", key, "--directory"]);
             command.arg(&context.directory).arg("--course").arg(self.course_words()?);
             let mut planner = match &self.planner {
-                Planner::Seam => None,
+                Planner::Ipc => None,
                 Planner::Dds { python } => {
                     command.arg("--only-log");
-                    Some(Ros2::start(context, python, &seam, &self.course)?)
+                    Some(Ros2::start(context, python, &ipc, &self.course)?)
                 }
             };
             let mut pilot = ChildProcess::start(command)?;
@@ -147,7 +138,7 @@ impl Cell {
             (Some(_), _) => None,
             (None, _) => {
                 let left = self.drive.last().map_or(f64::NAN, |row| course.left(row.pose));
-                let pause = self.beats.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).max();
+                let pause = self.cycles.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).max();
                 let pause = pause.unwrap_or(0) as f64 / 1e6;
                 let why = if pause > WATCHDOG_MS {
                     format!(
@@ -168,7 +159,7 @@ const WATCHDOG_MS: f64 = 100.0;
 fn names(place: Place, loaded: bool) -> (String, String) {
     let (name, key) = match place {
         Place::OneProcess => ("one ordinary process", "one-process"),
-        Place::Seam => ("through the seam", "seam"),
+        Place::Ipc => ("through the IPC", "ipc"),
     };
     if loaded { (format!("{name}, under load"), format!("{key}-load")) } else { (name.into(), key.into()) }
 }

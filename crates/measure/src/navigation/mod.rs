@@ -45,7 +45,7 @@ pub struct Navigation {
 pub enum Planner {
     /// Process of ours, attached to the shared-memory interface.
     #[default]
-    Seam,
+    Ipc,
     /// Python program that uses DDS, as a ROS 2 node does, connected by `onbeat-ros2`.
     Dds {
         /// Python with `cyclonedds`.
@@ -63,7 +63,7 @@ impl Navigation {
             period: Duration::from_millis(10),
             duration: Duration::from_secs(20),
             course: Course::default(),
-            planner: Planner::Seam,
+            planner: Planner::Ipc,
             options: Vec::new(),
         }
     }
@@ -77,7 +77,7 @@ impl Navigation {
         let surroundings = Surroundings::begin(context);
         let mut cells = Vec::new();
         for loaded in [false, true] {
-            for place in [Place::OneProcess, Place::Seam] {
+            for place in [Place::OneProcess, Place::Ipc] {
                 if !context.stopped() {
                     cells.push(self.cell(context, place, loaded)?);
                 }
@@ -92,7 +92,7 @@ impl Navigation {
         // The delay of the single loop is the object of the measurement; with two processes the robot must
         // not be affected.
         let (must, may): (Vec<&Cell>, Vec<&Cell>) =
-            cells.iter().partition(|cell| cell.place == Place::Seam || !cell.loaded);
+            cells.iter().partition(|cell| cell.place == Place::Ipc || !cell.loaded);
         let astray = |cell: &Cell| cell.astray(&self.course);
         may.into_iter().filter_map(astray).for_each(|finding| report.warn(finding));
         let astray: Vec<String> = must.into_iter().filter_map(astray).collect();
@@ -112,12 +112,12 @@ impl Navigation {
         let period_us = self.period.as_micros();
         let mut report = Report {
             experiment: "navigation".into(),
-            title: "Navigation round an obstacle: the actuator's period in one process, and through the seam".into(),
+            title: "Navigation round an obstacle: the actuator's period in one process, and through the IPC".into(),
             source: Some("the service-robot paper's navigation experiment, Figures 9 and 10".into()),
-            measured: "for every beat of the actuator task its actual period, from start to start, and how far that is \
+            measured: "for every cycle of the actuator task its actual period, from start to start, and how far that is \
                        from the nominal one; where the robot drove, and how fast"
                 .into(),
-            good: "through the seam a deviation of a few per cent of the period at most, under load as without, and a \
+            good: "through the IPC a deviation of a few per cent of the period at most, under load as without, and a \
                    robot that arrives without touching the obstacle (otherwise the experiment fails)"
                 .into(),
             ..Report::default()
@@ -132,7 +132,7 @@ impl Navigation {
                 goal[0], goal[1], obstacle[0], obstacle[1]
             ),
         );
-        report.condition("actuator task", format!("every {period_us} us: one beat of the bus"));
+        report.condition("actuator task", format!("every {period_us} us: one cycle of the bus"));
         report.condition("planner", format!("a dynamic window every 50 ms; {}", self.planner.words()));
         report.condition("load", stress::words());
         report.condition("duration", format!("{} s each", self.duration.as_secs_f64()));
@@ -144,7 +144,7 @@ impl Navigation {
 impl Planner {
     const fn words(&self) -> &'static str {
         match self {
-            Self::Seam => "through the seam by a process of ours",
+            Self::Ipc => "through the IPC by a process of ours",
             Self::Dds { .. } => "over DDS by a Python program, onbeat-ros2 between",
         }
     }

@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::command::{self, Command};
 use ethercat::time::Instant;
+use ipc::client::Client;
+use ipc::command::{self, Command};
 use motion::base::{Pose, Twist};
 use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
 use runtime::clock::{Clock, MonotonicClock};
-use runtime::controller::{Asked, Beat, Controller, Freshness, Told};
+use runtime::controller::{Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness};
 use runtime::pacer::Grid;
 use runtime::signal::Io;
 
@@ -89,46 +89,50 @@ impl Pilot {
 pub struct AllInOne<C> {
     controller: C,
     pilot: Pilot,
-    asked: Asked,
+    asked: ExternalCommand,
 }
 
 impl<C: Controller> AllInOne<C> {
     /// Passes the pilot's commands to `controller`, which moves `axes` axes, as if they came from outside.
     pub fn new(controller: C, pilot: Pilot, axes: usize) -> Self {
-        Self { controller, pilot, asked: Asked { axes: vec![None; axes], ..Asked::default() } }
+        Self {
+            controller,
+            pilot,
+            asked: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
+        }
     }
 }
 
 impl<C: Controller> Controller for AllInOne<C> {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
-        let Told { pose, twist, .. } = self.controller.tell();
-        if let Some(asked) = self.pilot.step(beat.release.as_nanos(), pose, twist) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let ControllerOutput { pose, twist, .. } = self.controller.output();
+        if let Some(asked) = self.pilot.step(info.release.as_nanos(), pose, twist) {
             self.asked.freshness = Freshness::Fresh;
             self.asked.twist = Some(asked);
         }
-        self.controller.hear(&self.asked);
-        self.controller.update(beat, io);
+        self.controller.command(&self.asked);
+        self.controller.update(info, io);
     }
 
-    fn tell(&self) -> Told {
+    fn output(&self) -> ControllerOutput {
         // No external command can become stale.
-        Told { commanded: false, ..self.controller.tell() }
+        ControllerOutput { commanded: false, ..self.controller.output() }
     }
 }
 
-/// Drives the running cycle `seam` from another process, until the user or the cycle's process ends it.
+/// Drives the running cycle `ipc` from another process, until the user or the cycle's process ends it.
 /// With `another_leads` it only observes and keeps the log.
 ///
 /// # Errors
 /// The interface cannot be attached to, or a file cannot be written.
 pub fn drive(
     context: &Context,
-    seam: &str,
+    ipc: &str,
     name: &str,
     course: Course,
     another_leads: bool,
 ) -> Result<(), Error> {
-    let attachment = Attachment::named(seam).map_err(Error::other)?;
+    let attachment = Client::named(ipc).map_err(Error::other)?;
     let mut commands = if another_leads { None } else { Some(attachment.command().map_err(Error::other)?) };
     let state = attachment.state();
     let mut pilot = Pilot::begin(context, name, course)?;
@@ -165,7 +169,7 @@ pub(crate) fn send(commands: &mut command::Writer, asked: Twist, now: Instant) -
 }
 
 /// Pose and twist of the base, with their units.
-pub(crate) fn base(base: &bridge::state::Base) -> (Pose, Twist) {
+pub(crate) fn base(base: &ipc::state::Base) -> (Pose, Twist) {
     let [x, y, yaw] = base.pose;
     let pose = Pose { x: Metres(x), y: Metres(y), yaw: Radians(yaw) };
     let [x, y, yaw] = base.twist;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use bridge::attach::Attachment;
+use ipc::client::Client;
 
 use super::course::Course;
 use crate::child::ChildProcess;
@@ -13,7 +13,7 @@ use crate::{Context, Error};
 /// The two processes; dropping it kills them.
 #[derive(Debug)]
 pub(super) struct Ros2 {
-    bridge: ChildProcess,
+    ipc: ChildProcess,
     planner: ChildProcess,
 }
 
@@ -21,14 +21,14 @@ impl Ros2 {
     pub(super) fn start(
         context: &Context,
         python: &Path,
-        seam: &str,
+        ipc: &str,
         course: &Course,
     ) -> Result<Self, Error> {
         let program = context.programs.onbeat.with_file_name("onbeat-ros2");
         if !program.exists() {
             return Err(Error::other(format_args!(
                 "{} is not there: build it with `cargo build -p onbeat-ros2` (and --release where onbeat is), or plan \
-                 with --planner seam",
+                 with --planner IPC",
                 program.display()
             )));
         }
@@ -36,9 +36,9 @@ impl Ros2 {
         fs::write(&script, SCRIPT).map_err(|error| Error::file(&script, error))?;
         // A domain of its own, so that no other robot of the network is moved.
         let domain = (std::process::id() % 100 + 1).to_string();
-        let attachment = Attachment::named(seam).map_err(Error::other)?;
-        let mut bridge = Command::new(program);
-        bridge.env("ROS_DOMAIN_ID", &domain).env(bridge::attach::VARIABLE, attachment.path());
+        let attachment = Client::named(ipc).map_err(Error::other)?;
+        let mut ipc = Command::new(program);
+        ipc.env("ROS_DOMAIN_ID", &domain).env(ipc::client::VARIABLE, attachment.path());
         let mut planner = Command::new(python);
         planner.env("ROS_DOMAIN_ID", &domain).arg(&script);
         let [goal_x, goal_y] = course.goal;
@@ -47,11 +47,11 @@ impl Ros2 {
         {
             planner.arg(number.to_string());
         }
-        Ok(Self { bridge: ChildProcess::start(bridge)?, planner: ChildProcess::start(planner)? })
+        Ok(Self { ipc: ChildProcess::start(ipc)?, planner: ChildProcess::start(planner)? })
     }
 
     pub(super) fn still_goes_on(&mut self) -> Result<(), Error> {
-        self.bridge.still_goes_on()?;
+        self.ipc.still_goes_on()?;
         self.planner.still_goes_on()
     }
 }

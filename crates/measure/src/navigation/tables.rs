@@ -17,14 +17,14 @@ pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Repor
     for cell in cells {
         let between = |pair: &[timing::CycleRecord]| pair[1].start_ns - pair[0].start_ns;
         // A skipped release makes one long period, which is what the actuator sees.
-        let ns: Vec<u64> = cell.beats.windows(2).map(between).collect();
+        let ns: Vec<u64> = cell.cycles.windows(2).map(between).collect();
         deviations.push(Durations::new(&cell.name, ns.iter().map(|ns| ns.abs_diff(nominal)).collect()));
         periods.push(Durations::new(&cell.name, ns));
         let summary = |it: &Durations| four_ns(&it.statistics());
         let drive = json!({
             "arrived_after_s": cell.arrival(&settings.course).map(|time| time.as_secs_f64()),
             "least_room_m": cell.least_room(),
-            "beats": cell.beats.len(),
+            "cycles": cell.cycles.len(),
             "period_ns": periods.last().map(summary),
             "deviation_ns": deviations.last().map(summary),
         });
@@ -71,12 +71,12 @@ fn drives(cells: &[Cell], course: &Course) -> Section {
         let arrival = cell.arrival(course);
         let arrival = arrival.map_or_else(|| "never".into(), |time| format!("{:.2} s", time.as_secs_f64()));
         let room = cell.least_room().map_or_else(|| "-".into(), |room| format!("{room:.3} m"));
-        let cells = vec![arrival, room, cell.beats.len().to_string()];
+        let cells = vec![arrival, room, cell.cycles.len().to_string()];
         Row { name: cell.name.clone(), cells, from_paper: false }
     };
     Section::Table(Table {
         caption: "The drives, by the wheels' odometry: the simulated floor does not let wheels slip".into(),
-        columns: distribution::heads("", &["at the goal after", "least room to the post", "beats"]),
+        columns: distribution::heads("", &["at the goal after", "least room to the post", "cycles"]),
         rows: cells.iter().map(row).collect(),
     })
 }

@@ -15,7 +15,7 @@ pub(crate) struct Cyclictest {
     /// Period, in whole microseconds.
     pub(crate) period: Duration,
     /// Number of wake-ups.
-    pub(crate) beats: u64,
+    pub(crate) cycles: u64,
 }
 
 impl Cyclictest {
@@ -24,7 +24,7 @@ impl Cyclictest {
     /// # Errors
     /// The reason for missing latencies.
     pub(crate) fn run(&self, stop: &AtomicBool) -> Result<Vec<u64>, NoPeer> {
-        let printed = output_of("cyclictest", &self.arguments(), patience(self.period, self.beats), stop)?;
+        let printed = output_of("cyclictest", &self.arguments(), patience(self.period, self.cycles), stop)?;
         let latencies = latencies(&printed);
         if latencies.is_empty() {
             return Err(NoPeer("cyclictest printed no latencies (expected lines as `0: 1: 2345`)".into()));
@@ -40,7 +40,7 @@ impl Cyclictest {
             arguments.push(format!("-p{priority}"));
         }
         arguments.push(format!("-i{}", self.period.as_micros().max(1)));
-        arguments.push(format!("-l{}", self.beats));
+        arguments.push(format!("-l{}", self.cycles));
         arguments
     }
 }
@@ -49,8 +49,8 @@ impl Cyclictest {
 fn latencies(printed: &str) -> Vec<u64> {
     let latency = |line: &str| {
         let mut parts = line.split(':').map(str::trim);
-        let (thread, beat, latency) = (parts.next()?, parts.next()?, parts.next()?);
-        beat.parse::<u64>().ok()?;
+        let (thread, cycle, latency) = (parts.next()?, parts.next()?, parts.next()?);
+        cycle.parse::<u64>().ok()?;
         let latency = latency.parse::<i64>().ok()?;
         // A clock stepped back gives a negative latency, which is ignored.
         (thread == "0" && parts.next().is_none()).then(|| u64::try_from(latency).ok())?
@@ -68,7 +68,7 @@ mod tests {
         0:       0:   20563\n       0:       1:   26083\n       0:       2:   18064\n       0:       3:  114675\n";
 
     #[test]
-    fn beats_are_read_and_all_else_is_not() {
+    fn cycles_are_read_and_all_else_is_not() {
         assert_eq!(latencies(PRINTED), [20_563, 26_083, 18_064, 114_675]);
     }
 
@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn it_is_asked_for_what_ours_is() {
-        let asked = Cyclictest { priority: Some(80), cpu: 1, period: Duration::from_micros(250), beats: 7 };
+        let asked =
+            Cyclictest { priority: Some(80), cpu: 1, period: Duration::from_micros(250), cycles: 7 };
         assert_eq!(asked.arguments().join(" "), "-m -N -v -t1 -d0 -a1 -p80 -i250 -l7");
         let ordinary = Cyclictest { priority: None, ..asked };
         assert_eq!(ordinary.arguments().join(" "), "-m -N -v -t1 -d0 -a1 -i250 -l7");

@@ -9,7 +9,7 @@ use machine::usage::{Busy, Usage};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use timing::lowest::{Lowest, Share};
-use timing::{CycleRecord, RunSummary, beats};
+use timing::{CycleRecord, RunSummary, cycles};
 
 use super::{Background, Column};
 use crate::load::Loads;
@@ -33,7 +33,7 @@ pub(super) struct Measured {
     pub(super) latency: Vec<u64>,
     /// Times from start to start, sorted, ns.
     pub(super) period: Vec<u64>,
-    pub(super) beats: Vec<CycleRecord>,
+    pub(super) cycles: Vec<CycleRecord>,
     pub(super) summary: RunSummary,
     /// Letters granted, or `none`.
     pub(super) granted: String,
@@ -82,18 +82,18 @@ impl Cell {
         drop(loads);
         let outcome = running.finish()?;
         let recording = runner::read(&path)?;
-        let (period, all) = beats::beats(&recording)
+        let (period, all) = cycles::cycles(&recording)
             .map_err(|why| Error::other(format_args!("{}: {why}", path.display())))?;
-        let beats: Vec<CycleRecord> =
-            all.into_iter().filter(|beat| (begin..end).contains(&beat.release_ns)).collect();
-        if beats.is_empty() {
+        let cycles: Vec<CycleRecord> =
+            all.into_iter().filter(|cycle| (begin..end).contains(&cycle.release_ns)).collect();
+        if cycles.is_empty() {
             return if context.stopped() {
                 Ok(None)
             } else {
-                Err(Error::other("no beat while it was measured: the cycle had stopped"))
+                Err(Error::other("no cycle while it was measured: the cycle had stopped"))
             };
         }
-        let mut measured = Measured::new(self, period, beats, path);
+        let mut measured = Measured::new(self, period, cycles, path);
         measured.granted =
             outcome["conditions"]["profile"]["granted"].as_str().unwrap_or("not known").to_owned();
         measured.refused = refusals(&outcome);
@@ -119,10 +119,10 @@ impl Measured {
         self.granted == self.column.profile()
     }
 
-    pub(super) fn new(cell: &Cell, period_ns: u64, beats: Vec<CycleRecord>, recording: PathBuf) -> Self {
-        let mut latency: Vec<u64> = beats.iter().map(CycleRecord::wakeup_latency).collect();
+    pub(super) fn new(cell: &Cell, period_ns: u64, cycles: Vec<CycleRecord>, recording: PathBuf) -> Self {
+        let mut latency: Vec<u64> = cycles.iter().map(CycleRecord::wakeup_latency).collect();
         let mut period: Vec<u64> =
-            beats.windows(2).filter_map(|pair| pair[1].actual_period(&pair[0])).collect();
+            cycles.windows(2).filter_map(|pair| pair[1].actual_period(&pair[0])).collect();
         latency.sort_unstable();
         period.sort_unstable();
         Self {
@@ -130,8 +130,8 @@ impl Measured {
             load: cell.load,
             latency,
             period,
-            summary: report::cycle::summary(&beats, period_ns),
-            beats,
+            summary: report::cycle::summary(&cycles, period_ns),
+            cycles,
             granted: String::new(),
             refused: Vec::new(),
             ended_loads: Vec::new(),
@@ -148,10 +148,10 @@ impl fmt::Display for Measured {
         let low = Lowest::of(&self.latency, Share::PAPER[0]).map_or(worst, |it| it.maximum as f64 / 1e3);
         write!(
             f,
-            "{} under load {}: {} beats, wakeup latency up to {worst:.1} us, 99 % up to {low:.1} us",
+            "{} under load {}: {} cycles, wakeup latency up to {worst:.1} us, 99 % up to {low:.1} us",
             self.column.title(),
             self.load.name(),
-            self.beats.len()
+            self.cycles.len()
         )
     }
 }

@@ -44,11 +44,11 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
         experiment: "tuning".to_owned(),
         title: "What each real-time tuning is worth".to_owned(),
         source: Some("the humanoid paper, Figures 7 and 8: 1 ms, 59 SubDevices, 10 min a column".to_owned()),
-        measured: "for every beat of the cycle: the wakeup latency, from the instant it should have started to the one \
-                   it did; and T_period, from start to start. Each row is of the lowest so many per cent of the beats, \
+        measured: "for every cycle of the cycle: the wakeup latency, from the instant it should have started to the one \
+                   it did; and T_period, from start to start. Each row is of the lowest so many per cent of the cycles, \
                    so that the rare worst ones show by what they add"
             .to_owned(),
-        good: "a 100 % maximum far below the period, and rows that hardly differ: then the worst beat is like any other"
+        good: "a 100 % maximum far below the period, and rows that hardly differ: then the worst cycle is like any other"
             .to_owned(),
         ..Report::default()
     };
@@ -72,7 +72,7 @@ fn head(settings: &Tuning, cells: &[Measured]) -> Report {
     }
     report.sections.push(Section::Text(
         "The paper's own values are not reproduced here: they are in its figures, and this project does not have them \
-         as numbers. The columns and rows are its own. A dash stands where too few beats were measured for the row, or \
+         as numbers. The columns and rows are its own. A dash stands where too few cycles were measured for the row, or \
          where the column was not measured; (got ...) over a column says which letters the machine granted of those asked for."
             .to_owned(),
     ));
@@ -120,7 +120,7 @@ fn health(caption: &str, cells: &[&Measured]) -> Table {
         ("overruns", |it| it.summary.overruns.count),
         ("skipped releases", |it| it.summary.skipped_releases.count),
         ("lost frames", |it| it.summary.lost_frames.count),
-        ("beats with a wrong working counter", |it| it.summary.working_counter_errors.count),
+        ("cycles with a wrong working counter", |it| it.summary.working_counter_errors.count),
         ("dropped records", |it| it.summary.dropped_records.count),
     ];
     let mut rows: Vec<Row> = counts
@@ -146,7 +146,7 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
     let in_order: Vec<(String, Vec<f64>)> = cells
         .iter()
         .map(|cell| {
-            (cell.column.title(), cell.beats.iter().map(|it| it.wakeup_latency() as f64 / 1e3).collect())
+            (cell.column.title(), cell.cycles.iter().map(|it| it.wakeup_latency() as f64 / 1e3).collect())
         })
         .collect();
     let samples: Vec<Samples> =
@@ -154,7 +154,7 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
     let about = |what: &str| format!("Wakeup latency, load {load}: {what}");
     vec![
         Section::Tail(plots::tail(
-            &about("share of beats above each value; a steep fall far left is good"),
+            &about("share of cycles above each value; a steep fall far left is good"),
             "us",
             &samples,
         )),
@@ -163,7 +163,7 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
             "us",
             &samples,
         )),
-        Section::Trace(trace(&about("over time; peaks are late beats"), cells, &samples)),
+        Section::Trace(trace(&about("over time; peaks are late cycles"), cells, &samples)),
     ]
 }
 
@@ -171,9 +171,9 @@ fn pictures(load: &str, cells: &[&Measured]) -> Vec<Section> {
 fn trace(caption: &str, cells: &[&Measured], samples: &[Samples]) -> Plot {
     let mut all = Plot::default();
     for (cell, it) in cells.iter().zip(samples) {
-        let first = cell.beats.first().map_or(0, |beat| beat.release_ns);
-        let since = |beat: &CycleRecord| beat.release_ns.saturating_sub(first) as f64 / 1e9;
-        let times: Vec<f64> = cell.beats.iter().map(since).collect();
+        let first = cell.cycles.first().map_or(0, |cycle| cycle.release_ns);
+        let since = |cycle: &CycleRecord| cycle.release_ns.saturating_sub(first) as f64 / 1e9;
+        let times: Vec<f64> = cell.cycles.iter().map(since).collect();
         let one = plots::trace(caption, "us", &times, &[*it]);
         all = Plot { series: all.series.into_iter().chain(one.series).collect(), ..one };
     }
@@ -186,7 +186,7 @@ fn doubts(report: &mut Report, cells: &[Measured]) {
     for cell in cells {
         let dropped = cell.summary.dropped_records.count;
         let missing = (dropped > 0)
-            .then(|| format!("{dropped} beats are missing in the numbers: the recorder did not keep up"));
+            .then(|| format!("{dropped} cycles are missing in the numbers: the recorder did not keep up"));
         for sentence in cell.refused.iter().chain(&cell.ended_loads).cloned().chain(missing) {
             let name = format!("{}/{}", cell.column.title(), cell.load.name());
             match about.iter_mut().find(|(other, _)| *other == sentence) {
@@ -216,7 +216,7 @@ fn values(settings: &Tuning, cells: &[Measured]) -> Map<String, Value> {
                 "granted": cell.granted,
                 "refused": cell.refused,
                 "ended_loads": cell.ended_loads,
-                "samples": cell.beats.len(),
+                "samples": cell.cycles.len(),
                 "wakeup_latency_ns": shares(&cell.latency),
                 "t_period_ns": shares(&cell.period),
                 "overruns": cell.summary.overruns.count,
@@ -256,22 +256,22 @@ mod tests {
     use super::super::cell::Cell;
     use super::*;
 
-    fn measured(beats: Vec<CycleRecord>, granted: &str) -> Measured {
+    fn measured(cycles: Vec<CycleRecord>, granted: &str) -> Measured {
         let cell = Cell {
             column: "PM".parse::<Column>().unwrap(),
             load: Background::Paper,
             period: Duration::from_millis(1),
             duration: Duration::from_secs(1),
         };
-        let mut measured = Measured::new(&cell, 1_000_000, beats, "PM-paper.onbeat".into());
+        let mut measured = Measured::new(&cell, 1_000_000, cycles, "PM-paper.onbeat".into());
         measured.granted = granted.to_owned();
         measured
     }
 
     /// One cycle in ten, each `late` ns late.
     fn rare(late: u64) -> Vec<CycleRecord> {
-        let beat = |cycle: u64| CycleRecord::begin(cycle, cycle * 1_000_000, cycle * 1_000_000 + late);
-        (0..1000).step_by(10).map(beat).collect()
+        let info = |cycle: u64| CycleRecord::begin(cycle, cycle * 1_000_000, cycle * 1_000_000 + late);
+        (0..1000).step_by(10).map(info).collect()
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Wakeup {
             priority: (!found.priority_refused).then_some(self.priority),
             cpu: self.cpu,
             period: self.period,
-            beats: self.share(),
+            cycles: self.share(),
         };
         let peer = peer.run(context.stop).unwrap_or_else(|why| {
             found.doubt(why.to_string());
@@ -105,13 +105,14 @@ impl Wakeup {
         context: &Context,
         found: &mut Found,
     ) -> Result<Vec<u64>, Error> {
-        let beats = self.share();
-        let configuration = ProbeConfiguration { period: self.period, beats, profile };
+        let cycles = self.share();
+        let configuration = ProbeConfiguration { period: self.period, cycles, profile };
         let mut latencies = Vec::new();
         let probed = wakeup_latencies(&configuration, context.stop, |_, latency| latencies.push(latency))
             .map_err(|error| Error::other(format_args!("wakeup: the probe's thread: {error}")))?;
         if probed.dropped > 0 {
-            found.doubt(format!("{} beats of ours were dropped: the machine was too busy", probed.dropped));
+            found
+                .doubt(format!("{} cycles of ours were dropped: the machine was too busy", probed.dropped));
         }
         found.priority_refused |= probed.refusals.iter().any(|refusal| refusal.starts_with("SCHED_FIFO"));
         found.overruns += probed.overruns.count;
@@ -159,7 +160,7 @@ impl Wakeup {
         report.condition("period", format!("{} us", self.period.as_micros()));
         report.condition("spin margin of S", format!("{} us", self.spin_margin.as_micros()));
         let (rounds, share) = (self.rounds.max(1), self.share());
-        report.condition("samples", format!("{rounds} turns of {share} beats each, one after the other"));
+        report.condition("samples", format!("{rounds} turns of {share} cycles each, one after the other"));
         report.condition("overruns of ours", found.overruns.to_string());
         let all = found.all();
         report.sections.push(distribution::table("Wake-up latency, us", "", &all));

@@ -1,4 +1,4 @@
-//! Online motion: the target may change on every beat, and jerk stays bounded.
+//! Online motion: the target may change on every cycle, and jerk stays bounded.
 //!
 //! The mathematics is Ruckig's (Berscheid and Kröger, RSS 2021), from crate `rsruckig`. Each coordinate has a calculator
 //! of its own, of fixed size, so that one can be given a new target while the others go on, and their number is known at

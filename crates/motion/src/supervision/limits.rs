@@ -22,7 +22,7 @@ pub struct Limits {
     pub jerk: RadiansPerSecondCubed,
     /// Highest torque either way at the axis; above 0.
     pub torque: NewtonMetres,
-    /// Largest change of the target position from one beat to the next; above 0.
+    /// Largest change of the target position from one cycle to the next; above 0.
     pub step: Radians,
 }
 
@@ -135,7 +135,7 @@ pub enum SettingsError {
     /// How long an axis may be too far away.
     #[error("time for a following error: expected 0 s or more, found {0}")]
     Patience(f64),
-    /// Time between two beats.
+    /// Time between two cycles.
     #[error("period: expected a finite number of seconds above 0, found {0}")]
     Period(f64),
     /// A largest step too small for the period.

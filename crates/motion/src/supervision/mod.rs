@@ -1,6 +1,6 @@
 //! What stands between a controller's set-points and the drive of an axis.
 //!
-//! A [`Supervisor`] checks every number of one axis on every beat, keeps it within its limits, and brings it to rest
+//! A [`Supervisor`] checks every number of one axis on every cycle, keeps it within its limits, and brings it to rest
 //! when something is wrong. It integrates what it sends, not what it is asked: whatever a controller asks, positions
 //! sent move at most at the velocity limit and stay within the position limits.
 //!
@@ -90,7 +90,7 @@ enum Braking {
 }
 
 impl Supervisor {
-    /// For an axis whose beats come every `period`.
+    /// For an axis whose cycles come every `period`.
     ///
     /// # Errors
     /// A number that is not finite or out of its range.
@@ -118,7 +118,7 @@ impl Supervisor {
         &self.settings
     }
 
-    /// One beat, `elapsed` after the last: what the controller asked, and what the drive gets of it.
+    /// One cycle, `elapsed` after the last: what the controller asked, and what the drive gets of it.
     pub fn step(&mut self, elapsed: Seconds, asked: AxisSetpoint, seen: &Seen) -> Supervised {
         let elapsed = if elapsed.is_finite() && elapsed.0 > 0.0 { elapsed } else { self.period };
         self.follow_phase(&seen.feedback);
@@ -264,12 +264,12 @@ impl Supervisor {
         let highest_velocity = limits.velocity * TOLERANCE;
         match mode {
             CyclicMode::Position => {
-                let beats = (elapsed / self.period).round().max(1.0);
+                let cycles = (elapsed / self.period).round().max(1.0);
                 let moved = (asked.position - self.asked.unwrap_or(self.sent.position)).abs();
                 let beyond = self.bounds().is_some_and(|(lowest, highest)| {
                     asked.position < lowest - ROUNDING || asked.position > highest + ROUNDING
                 });
-                if moved > limits.step * beats + ROUNDING {
+                if moved > limits.step * cycles + ROUNDING {
                     Some(StopReason::Step)
                 } else if moved / elapsed > highest_velocity {
                     Some(StopReason::VelocityLimit)
@@ -430,9 +430,9 @@ impl Supervisor {
 
     /// `velocity` that still stops before the limits from `position`.
     fn slowed(&self, velocity: RadiansPerSecond, position: Radians, elapsed: Seconds) -> RadiansPerSecond {
-        // Set-points are kept at once; an axis that is sent velocities or torques answers some beats later.
-        let beats = if self.settings.mode == CyclicMode::Position { 0.0 } else { ANSWER_BEATS };
-        let reaction = elapsed + self.period * beats;
+        // Set-points are kept at once; an axis that is sent velocities or torques answers some cycles later.
+        let cycles = if self.settings.mode == CyclicMode::Position { 0.0 } else { ANSWER_CYCLES };
+        let reaction = elapsed + self.period * cycles;
         wall::slowed(velocity, position, self.bounds(), self.settings.limits.deceleration, reaction)
     }
 
@@ -492,8 +492,8 @@ const ROUNDING: Radians = Radians(1e-9);
 /// Share of the highest speed below which an axis stands.
 const STANDS: f64 = 0.01;
 
-/// Beats from a set-point to the feedback that shows what came of it: two on the wire, and the drive's own.
-const ANSWER_BEATS: f64 = 4.0;
+/// Cycles from a set-point to the feedback that shows what came of it: two on the wire, and the drive's own.
+const ANSWER_CYCLES: f64 = 4.0;
 
 /// From full torque to none.
 const TORQUE_RAMP: Seconds = Seconds(0.25);

@@ -31,7 +31,7 @@ fn settings(mode: CyclicMode, on_stale: OnStale) -> Settings {
     }
 }
 
-/// An axis that is where it was sent one beat later, and its supervisor.
+/// An axis that is where it was sent one cycle later, and its supervisor.
 struct Bench {
     supervisor: Supervisor,
     feedback: AxisFeedback,
@@ -49,7 +49,7 @@ impl Bench {
         };
         let supervisor = Supervisor::new(settings, PERIOD).unwrap();
         let mut bench = Self { supervisor, feedback, fault: false, stale: false, follows: true };
-        bench.beat(AxisSetpoint::default());
+        bench.cycle(AxisSetpoint::default());
         bench
     }
 
@@ -57,7 +57,7 @@ impl Bench {
         Self::new(settings(CyclicMode::Position, on_stale))
     }
 
-    fn beat(&mut self, asked: AxisSetpoint) -> Supervised {
+    fn cycle(&mut self, asked: AxisSetpoint) -> Supervised {
         let stale = self.stale.then(|| self.supervisor.ramp_time());
         let seen = Seen { feedback: self.feedback, fault: self.fault, stale, ..Seen::default() };
         let supervised = self.supervisor.step(PERIOD, asked, &seen);
@@ -80,14 +80,14 @@ impl Bench {
     }
 
     fn ask(&mut self, position: f64) -> Supervised {
-        self.beat(AxisSetpoint { position: Radians(position), ..AxisSetpoint::default() })
+        self.cycle(AxisSetpoint { position: Radians(position), ..AxisSetpoint::default() })
     }
 
-    /// Moves at `velocity` for some beats.
-    fn cruise(&mut self, velocity: f64, beats: usize) -> Supervised {
+    /// Moves at `velocity` for some cycles.
+    fn cruise(&mut self, velocity: f64, cycles: usize) -> Supervised {
         let mut position = self.feedback.position.0;
         let mut last = self.ask(position);
-        for _ in 0..beats {
+        for _ in 0..cycles {
             position += velocity * PERIOD.0;
             last = self.ask(position);
         }
@@ -95,8 +95,8 @@ impl Bench {
     }
 
     /// Asks the same for as long as it takes to stop; the velocities sent.
-    fn velocities(&mut self, asked: f64, beats: usize) -> Vec<f64> {
-        (0..beats).map(|_| self.ask(asked).setpoint.velocity.0).collect()
+    fn velocities(&mut self, asked: f64, cycles: usize) -> Vec<f64> {
+        (0..cycles).map(|_| self.ask(asked).setpoint.velocity.0).collect()
     }
 }
 
@@ -147,7 +147,7 @@ fn each_trouble_has_its_reason() {
     assert_eq!(reason(VELOCITY * 1.04e-3), None);
     assert_eq!(reason(f64::NAN), Some(StopReason::NotFinite));
     let mut bench = Bench::position(OnStale::Hold);
-    let reasons = (0..2_000).map(|beat| bench.ask(f64::from(beat) * 2e-3).reason);
+    let reasons = (0..2_000).map(|cycle| bench.ask(f64::from(cycle) * 2e-3).reason);
     assert!(reasons.flatten().any(|reason| reason == StopReason::PositionLimit));
     assert!(bench.feedback.position <= Radians(2.0), "{:?}", bench.feedback);
     let mut bench = Bench::position(OnStale::Hold);
@@ -179,10 +179,10 @@ fn a_fault_is_over_only_once_the_drive_says_so() {
 fn an_axis_that_does_not_follow_is_stopped_by_its_drive_after_its_patience() {
     let mut bench = Bench::position(OnStale::Hold);
     bench.follows = false;
-    let beats = (1..1_000)
-        .find(|&beat| bench.ask(f64::from(beat) * 1e-3).intervention == Some(Intervention::QuickStop));
+    let cycles = (1..1_000)
+        .find(|&cycle| bench.ask(f64::from(cycle) * 1e-3).intervention == Some(Intervention::QuickStop));
     // 0.1 rad at 1 rad/s, and 10 ms.
-    assert!(beats.is_some_and(|beats| (110..=114).contains(&beats)), "{beats:?}");
+    assert!(cycles.is_some_and(|cycles| (110..=114).contains(&cycles)), "{cycles:?}");
     assert_eq!(bench.supervisor.stopped(), Some(StopReason::FollowingError));
 }
 
@@ -215,7 +215,7 @@ fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
     benches[0].cruise(3.0, 100);
     benches[1].cruise(1.0, 100);
     let longest = benches[0].supervisor.ramp_time().0.max(benches[1].supervisor.ramp_time().0);
-    for beat in 0..400 {
+    for cycle in 0..400 {
         let [fast, slow] = [0, 1].map(|index| {
             let bench = &mut benches[index];
             let seen = Seen {
@@ -228,7 +228,7 @@ fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
             bench.feedback.position = setpoint.position;
             setpoint.velocity.0
         });
-        assert!((fast - 3.0 * slow).abs() < 1e-9, "{beat}: {fast} {slow}");
+        assert!((fast - 3.0 * slow).abs() < 1e-9, "{cycle}: {fast} {slow}");
     }
     assert_eq!(benches[0].supervisor.sent.velocity.0, 0.0);
 }
@@ -237,7 +237,7 @@ fn a_ramp_takes_the_time_of_the_slowest_and_keeps_the_ratio_of_velocities() {
 fn velocities_stop_before_a_position_limit_and_go_back() {
     let mut bench = Bench::new(settings(CyclicMode::Velocity, OnStale::Hold));
     let ask = |bench: &mut Bench, velocity| {
-        bench.beat(AxisSetpoint { velocity: RadiansPerSecond(velocity), ..AxisSetpoint::default() })
+        bench.cycle(AxisSetpoint { velocity: RadiansPerSecond(velocity), ..AxisSetpoint::default() })
     };
     let mut reasons = Vec::new();
     for _ in 0..3_000 {
@@ -254,7 +254,7 @@ fn velocities_stop_before_a_position_limit_and_go_back() {
 fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted() {
     let mut bench = Bench::new(settings(CyclicMode::Torque, OnStale::Ramp));
     let ask = |bench: &mut Bench, torque| {
-        bench.beat(AxisSetpoint { torque: NewtonMetres(torque), ..AxisSetpoint::default() })
+        bench.cycle(AxisSetpoint { torque: NewtonMetres(torque), ..AxisSetpoint::default() })
     };
     assert_eq!(ask(&mut bench, 10.0).setpoint.torque, NewtonMetres(3.0));
     bench.follows = false;
@@ -278,8 +278,8 @@ fn torques_are_held_to_their_limit_and_an_axis_too_fast_for_its_wall_is_halted()
 fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, Seconds)> {
     let mut supervisor = Supervisor::new(settings(CyclicMode::Torque, OnStale::Hold), PERIOD).unwrap();
     let (mut position, mut velocity, mut fastest) = (0.0_f64, turning, 0.0_f64);
-    for beat in 0..7_000 {
-        let ends = beat >= 200;
+    for cycle in 0..7_000 {
+        let ends = cycle >= 200;
         let torque = NewtonMetres(if ends { 0.0 } else { gravity + friction * turning });
         let feedback = AxisFeedback {
             position: Radians(position),
@@ -296,7 +296,7 @@ fn torque_taken_away(gravity: f64, friction: f64, turning: f64) -> Option<(f64, 
                 (taken.reason, taken.intervention),
                 (Some(StopReason::Ending), Some(Intervention::Halt))
             );
-            return Some((fastest, PERIOD * f64::from(beat - 200)));
+            return Some((fastest, PERIOD * f64::from(cycle - 200)));
         }
         velocity += (taken.setpoint.torque.0 - gravity - friction * velocity) * PERIOD.0;
         position += velocity * PERIOD.0;
@@ -339,9 +339,9 @@ proptest! {
     ) {
         let mut bench = Bench::position(OnStale::Hold);
         let mut last = 0.0;
-        for (beat, &number) in asked.iter().enumerate() {
-            bench.stale = beat > stale_at && beat < stale_at + 100;
-            if beat % acknowledges == 0 {
+        for (cycle, &number) in asked.iter().enumerate() {
+            bench.stale = cycle > stale_at && cycle < stale_at + 100;
+            if cycle % acknowledges == 0 {
                 bench.supervisor.acknowledge();
             }
             let here = bench.feedback.position.0;
@@ -358,14 +358,14 @@ proptest! {
 
     #[test]
     fn whatever_stops_it_an_axis_brakes_no_harder_than_it_may_and_within_its_limits(
-        velocity in -VELOCITY..VELOCITY, beats in 0..1_500_usize, ramp in any::<bool>(),
+        velocity in -VELOCITY..VELOCITY, cycles in 0..1_500_usize, ramp in any::<bool>(),
         cause in 0..3_usize, elapsed in prop::sample::select(vec![1.0, 1.0, 2.0, 5.0]),
     ) {
         let mut bench = Bench::position(if ramp { OnStale::Ramp } else { OnStale::Hold });
-        bench.cruise(velocity, beats);
+        bench.cruise(velocity, cycles);
         let mut last = bench.feedback.velocity.0;
         bench.stale = cause == 0;
-        for beat in 0..1_500 {
+        for cycle in 0..1_500 {
             let asked = [bench.feedback.position.0, f64::NAN, 1e9][cause];
             let seen = Seen {
                 feedback: bench.feedback, fault: false, stale: bench.stale.then(|| bench.supervisor.ramp_time()),
@@ -375,9 +375,9 @@ proptest! {
             let asked = AxisSetpoint { position: Radians(asked), ..AxisSetpoint::default() };
             let sent = bench.supervisor.step(dt, asked, &seen).setpoint;
             let change = (sent.velocity.0 - last).abs();
-            // The step limit may hold it back where beats were skipped.
+            // The step limit may hold it back where cycles were skipped.
             if sent.velocity.0.abs() * dt.0 < STEP * 0.99 && last.abs() * dt.0 < STEP * 0.99 {
-                prop_assert!(change <= DECELERATION * dt.0 * (1.0 + 1e-6) + 1e-9, "{beat}: {change}");
+                prop_assert!(change <= DECELERATION * dt.0 * (1.0 + 1e-6) + 1e-9, "{cycle}: {change}");
             }
             prop_assert!(sent.velocity.0.abs() <= last.abs() + 1e-9, "it turns back or speeds up");
             prop_assert!((-1.0 - SLACK..=2.0 + SLACK).contains(&sent.position.0));
@@ -399,8 +399,8 @@ proptest! {
             Radians::ZERO, Radians(amplitude), crate::Hertz(frequency), Seconds(1.0),
         ).unwrap();
         let mut bench = Bench::position(OnStale::Hold);
-        for beat in 0..3_000 {
-            let asked = sway.at(PERIOD * f64::from(beat)).position;
+        for cycle in 0..3_000 {
+            let asked = sway.at(PERIOD * f64::from(cycle)).position;
             let supervised = bench.ask(asked.0);
             prop_assert_eq!(supervised.setpoint.position, asked);
             prop_assert_eq!(supervised.reason, None);

@@ -5,7 +5,7 @@ use crate::units::{Radians, RadiansPerSecond, RadiansPerSecondSquared, Seconds};
 /// The highest speed towards a limit `distance` away: after `reaction` at this speed, braking at `deceleration` ends
 /// at the limit. 0 at the limit and behind it.
 ///
-/// It solves `v T + v^2 / 2a = d`. An axis that keeps to it from beat to beat (`T` a beat or longer) never brakes
+/// It solves `v T + v^2 / 2a = d`. An axis that keeps to it from cycle to cycle (`T` a cycle or longer) never brakes
 /// harder than `a`: from `v` the next distance is at least `v^2 / 2a`, and that allows `v - aT` or more.
 pub(super) fn highest_speed(
     distance: Radians,

@@ -45,8 +45,8 @@ fn supervision(axis: &robot::Axis, cycle: &robot::Cycle) -> Settings {
     }
 }
 
-/// Places of the SubDevices whose outputs carry the number of the beat.
-pub fn beat_numbers(robot: &Robot) -> Vec<usize> {
+/// Places of the SubDevices whose outputs carry the number of the cycle.
+pub fn cycle_numbers(robot: &Robot) -> Vec<usize> {
     let sub_devices = robot.bus.sub_devices.iter().enumerate();
-    sub_devices.filter(|(_, it)| it.beat_number).map(|(position, _)| position).collect()
+    sub_devices.filter(|(_, it)| it.cycle_number).map(|(position, _)| position).collect()
 }

@@ -93,7 +93,7 @@ fn sub_device(it: &SubDevice) -> SubDeviceConfiguration {
     }
 }
 
-/// A mode in the process data is written there on every beat, not by SDO.
+/// A mode in the process data is written there on every cycle, not by SDO.
 fn maps_modes_of_operation(sub_device: &SubDevice) -> bool {
     let mapping = sub_device.explicit_mapping();
     mapping.is_some_and(|mapping| mapping.output(MODES_OF_OPERATION, 0).is_some())

@@ -1,24 +1,25 @@
 //! What moves a robot's axes, from its file.
 
-use bridge::controller::CycleEnd;
-use bridge::message::control::PORT;
-use bridge::message::trajectory;
 use control::{
-    AxisSettings, Cartesian, Drive, Hold, HomedBy, JointEffort, JointPosition, JointTrajectory,
-    JointVelocity, Member, Mover, Sinusoid, SwingSettings, Switch, SwitchAxis, TrajectorySettings,
+    AxisSettings, Cartesian, ControllerManager, Drive, Hold, HomedBy, JointEffort, JointPosition,
+    JointTrajectory, JointVelocity, ManagedAxis, Member, Mover, Sinusoid, SwingSettings,
+    TrajectorySettings,
 };
+use ipc::controller::CycleEnd;
+use ipc::message::control::PORT;
+use ipc::message::trajectory;
 use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
 use motion::{AxisLimits, Metres, Radians, RadiansPerSecond, Seconds};
 use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
 use runtime::external::{self, External};
 
-use super::seam::Ports;
+use super::ipc::Ports;
 use super::urdf::tool;
 use crate::Error;
 
 /// The controllers of `robot`, the first one active.
-fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<Switch, Error> {
-    let axis = |axis: &robot::Axis| SwitchAxis {
+fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<ControllerManager, Error> {
+    let axis = |axis: &robot::Axis| ManagedAxis {
         mode: axis.mode,
         velocity_limit: axis.limits.velocity,
         homing: match axis.homing {
@@ -33,11 +34,11 @@ fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<Switch, Error
             .map(|mover| Member::new(mover, &controller.axes))
     };
     let members = robot.controllers.iter().map(member).collect::<Result<_, _>>()?;
-    Ok(Switch::new(&axes, members, robot.seam.enable))
+    Ok(ControllerManager::new(&axes, members, robot.ipc.enable))
 }
 
-/// The same, answering at the ports `control` and `trajectory` where there is a seam.
-pub fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<Switch, Error> {
+/// The same, answering at the ports `control` and `trajectory` where there is an IPC.
+pub fn controllers(robot: &Robot, ports: Option<Ports>) -> Result<ControllerManager, Error> {
     let mut ports = ports;
     let switch = switch(robot, ports.as_mut().and_then(|ports| ports.external.take()))?;
     let taken = ports.and_then(|mut ports| Some((ports.take(PORT)?, ports.take(trajectory::PORT)?)));
@@ -109,7 +110,7 @@ fn mover(robot: &Robot, controller: &robot::Controller, process: Option<CycleEnd
         }
         ControllerKind::External(kind) => {
             let end = process.ok_or_else(|| {
-                failed(&"expected a seam for its process, found none: leave out --no-seam, or see why none is open")
+                failed(&"expected an IPC for its process, found none: leave out --no-ipc, or see why none is open")
             })?;
             plain(Box::new(External::new(end, external(robot, controller, *kind))))
         }

@@ -5,12 +5,12 @@
 pub mod axes;
 pub mod configuration;
 pub mod controller;
+pub mod ipc;
 pub mod link;
 #[cfg(feature = "devices")]
 pub mod peripherals;
 pub mod profile;
 pub mod robot_file;
-pub mod seam;
 pub mod segment;
 pub mod signals;
 mod urdf;

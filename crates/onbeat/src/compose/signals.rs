@@ -1,7 +1,7 @@
 //! A robot's process data by name, once its bus is in PreOp.
 
-use bridge::description::{OUTSIDE, SensorDescription, SignalDescription};
 use ethercat::main_device::MainDevice;
+use ipc::description::{OUTSIDE, SensorDescription, SignalDescription};
 use robot::Robot;
 use types::Signal;
 use types::signal::Flow;

@@ -1,6 +1,6 @@
 //! Lets other programs ask the bus of the run.
 
-use bridge::bus::{Counters, Guests, Publisher, Server};
+use ipc::bus::{Counters, Guests, Publisher, Server};
 use robot::Robot;
 use runtime::bus::{self, Guard};
 use runtime::clock::MonotonicClock;

@@ -1,10 +1,10 @@
-//! What a seam is called, and where it is.
+//! What an IPC is called, and where it is.
 
 use std::path::{Path, PathBuf};
 
 use robot::Robot;
 
-/// What a seam is to be called.
+/// What an IPC is to be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) name: String,
@@ -17,8 +17,8 @@ pub(super) struct Name {
 /// The name asked for, or a path of a socket; otherwise the robot's.
 pub(super) fn name(robot: &Robot, asked: Option<&str>) -> Name {
     let Some(asked) = asked else {
-        let chosen = robot.seam.name != robot.name;
-        return Name { name: fitting(&robot.seam.name), folder: None, may_be_another: !chosen };
+        let chosen = robot.ipc.name != robot.name;
+        return Name { name: fitting(&robot.ipc.name), folder: None, may_be_another: !chosen };
     };
     let path = Path::new(asked);
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_names_folder_and_seam() {
+    fn a_path_names_folder_and_ipc() {
         let robot = Robot::parse(include_str!("../../../../examples/six-axis.toml"), "x").unwrap();
         let of = |asked| {
             let Name { name, folder, may_be_another } = name(&robot, asked);

@@ -1,29 +1,29 @@
-//! Before the first beat: the seam, the bus in PreOp, the devices beside it, and the cycle made.
+//! Before the first cycle: the IPC, the bus in PreOp, the devices beside it, and the cycle made.
 
 use std::sync::Arc;
 
 use blame::Explainer;
-use bridge::bus::Guests;
-use bridge::controller::Counters;
-use bridge::seam::Door;
 use ethercat::main_device::{MainDevice, SubDevice};
+use ipc::bus::Guests;
+use ipc::controller::Counters;
+use ipc::server::Server;
 use robot::Robot;
 use runtime::bring_up::Pump;
 use runtime::clock::MonotonicClock;
 use runtime::controller::Controller;
 use runtime::cycle::{Cycle, CycleConfiguration};
+use runtime::ipc::Ipc;
 use runtime::observer::Observer;
-use runtime::seam::Seam;
-use runtime::{axis, beat_number, interlock};
+use runtime::{axis, cycle_number, interlock};
 use types::Signal;
 
-use super::beside::{Beside, Devices};
 use super::bus::BusServer;
 use super::conditions::{Bus, SIMULATED};
-use super::door::{self, Open};
-use super::{SeamPlace, Settings, explain};
+use super::server::{self, Open};
+use super::side_tasks::{Beside, Devices};
+use super::{IpcPlace, Settings, explain};
+use crate::compose::ipc::Mover;
 use crate::compose::link::{self, RobotLink};
-use crate::compose::seam::Mover;
 use crate::compose::{axes, controller, signals};
 use crate::robot::Parts;
 use crate::{Control, Error, Notice, Reporter};
@@ -33,7 +33,7 @@ pub(super) struct Prepared {
     pub(super) cycle: Cycle<RobotLink, MonotonicClock>,
     pub(super) observer: Observer,
     pub(super) explainer: Option<Explainer>,
-    pub(super) door: Option<Door>,
+    pub(super) server: Option<Server>,
     /// Answers of the controller process, if there is to be one.
     pub(super) external: Option<Arc<Counters>>,
     pub(super) bus_server: Option<BusServer>,
@@ -56,7 +56,7 @@ impl Settings {
             reporter.notice(&Notice::NoTrace(why.to_string()));
         }
         self.bring_up(robot, &mut main_device, &mut link, reporter)?;
-        // The signals of a seam are known in PreOp.
+        // The signals of an IPC are known in PreOp.
         let around = match self.around(robot, control, &main_device) {
             Ok(around) => around,
             Err(error) => {
@@ -64,37 +64,37 @@ impl Settings {
                 return Err(error);
             }
         };
-        let Around { seam, door, devices, guests, external, controller, signals } = around;
-        match &door {
-            Ok(door) => reporter.notice(&Notice::SeamOpen(door.path().to_owned())),
-            Err(Some(why)) => reporter.notice(&Notice::NoSeam(why.clone())),
+        let Around { ipc, server, devices, guests, external, controller, signals } = around;
+        match &server {
+            Ok(server) => reporter.notice(&Notice::IpcOpen(server.path().to_owned())),
+            Err(Some(why)) => reporter.notice(&Notice::NoIpc(why.clone())),
             Err(None) => {}
         }
-        let door = door.ok();
-        let beside = start_devices(robot, devices, door.as_ref(), reporter)?;
+        let server = server.ok();
+        let beside = start_devices(robot, devices, server.as_ref(), reporter)?;
         let bus = Bus::of(&main_device, self.link());
         let configuration = self.cycle_configuration(robot);
         let (cycle, observer) =
             Cycle::new(main_device, link, MonotonicClock, &axes::axes(robot), controller, configuration)?;
-        let cycle = cycle.with_beat_numbers(&axes::beat_numbers(robot))?;
+        let cycle = cycle.with_cycle_numbers(&axes::cycle_numbers(robot))?;
         let mut cycle = cycle.with_interlocks(&robot.interlocks)?;
         if let Err(error) = cycle.set_signals(signals) {
             let (mut main_device, mut link) = cycle.abandon();
             self.take_down(&mut main_device, &mut link)?;
             return Err(error.into());
         }
-        let mut cycle = match seam {
-            Some(seam) => cycle.with_seam(seam),
+        let mut cycle = match ipc {
+            Some(ipc) => cycle.with_ipc(ipc),
             None => cycle,
         };
         let mut bus_server = None;
         if let Some(guests) = guests {
             (cycle, bus_server) = BusServer::start(robot, cycle, &observer, guests);
         }
-        Ok(Prepared { cycle, observer, explainer, door, external, bus_server, beside, bus })
+        Ok(Prepared { cycle, observer, explainer, server, external, bus_server, beside, bus })
     }
 
-    /// To PreOp; every axis, beat number and interlock finds its objects there.
+    /// To PreOp; every axis, cycle number and interlock finds its objects there.
     fn bring_up(
         &self,
         robot: &Robot,
@@ -122,13 +122,13 @@ impl Settings {
             period: robot.cycle.period,
             order: robot.cycle.frame_order,
             // The cycle counts them itself: nobody who is held up can hold up its end.
-            beats: self.cycles(robot),
+            cycles: self.cycles(robot),
             loss: robot.cycle.loss_time,
             overrun: robot.cycle.overrun,
         }
     }
 
-    /// Signals, seam and controller, for a bus in PreOp.
+    /// Signals, IPC and controller, for a bus in PreOp.
     fn around(
         &self,
         robot: &Robot,
@@ -136,12 +136,12 @@ impl Settings {
         main_device: &MainDevice,
     ) -> Result<Around, Error> {
         let signals = signals::signals(robot, main_device)?;
-        let (seam, door, ports, devices, guests) = match self.open_seam(robot, &control, &signals)? {
-            Seamed::Open(open) => {
-                let Open { seam, door, ports, devices, guests } = *open;
-                (Some(seam), Ok(door), Some(ports), Some(devices), Some(guests))
+        let (ipc, server, ports, devices, guests) = match self.open_ipc(robot, &control, &signals)? {
+            Opened::Open(open) => {
+                let Open { ipc, server, ports, devices, guests } = *open;
+                (Some(ipc), Ok(server), Some(ports), Some(devices), Some(guests))
             }
-            Seamed::Closed(why) => (None, Err(why), None, None, None),
+            Opened::Closed(why) => (None, Err(why), None, None, None),
         };
         let external = ports.as_ref().and_then(|ports| ports.external.as_ref());
         let external = external.map(|end| Arc::clone(end.counters()));
@@ -149,22 +149,22 @@ impl Settings {
             Control::Own(make) => make(&mut Parts { ports }),
             Control::AsDescribed => Box::new(controller::controllers(robot, ports)?),
         };
-        Ok(Around { seam, door, devices, guests, external, controller, signals })
+        Ok(Around { ipc, server, devices, guests, external, controller, signals })
     }
 
-    /// Opens the seam, unless there is to be none.
-    fn open_seam(&self, robot: &Robot, control: &Control<'_>, signals: &[Signal]) -> Result<Seamed, Error> {
-        let name = match &self.seam {
-            SeamPlace::Nowhere => return Ok(Seamed::Closed(None)),
-            SeamPlace::Named(name) => Some(name.as_str()),
-            SeamPlace::AsDescribed => None,
+    /// Opens the IPC, unless there is to be none.
+    fn open_ipc(&self, robot: &Robot, control: &Control<'_>, signals: &[Signal]) -> Result<Opened, Error> {
+        let name = match &self.ipc {
+            IpcPlace::Nowhere => return Ok(Opened::Closed(None)),
+            IpcPlace::Named(name) => Some(name.as_str()),
+            IpcPlace::AsDescribed => None,
         };
         let mover = match control {
             Control::Own(_) => Mover::Own,
             Control::AsDescribed => Mover::Controllers,
         };
-        let opened = door::open(robot, name, mover, signals, self.wire.interface.is_none())?;
-        Ok(opened.map_or_else(|why| Seamed::Closed(Some(why)), |open| Seamed::Open(Box::new(open))))
+        let opened = server::open(robot, name, mover, signals, self.wire.interface.is_none())?;
+        Ok(opened.map_or_else(|why| Opened::Closed(Some(why)), |open| Opened::Open(Box::new(open))))
     }
 
     /// Leaves a bus that is not to run in Init.
@@ -181,9 +181,9 @@ impl Settings {
 
 /// Parts of a cycle that are made when its bus is in PreOp.
 struct Around {
-    seam: Option<Seam>,
+    ipc: Option<Ipc>,
     /// Why no other program can attach, if none can; `None` where none is wanted.
-    door: Result<Door, Option<String>>,
+    server: Result<Server, Option<String>>,
     devices: Option<Devices>,
     guests: Option<Guests>,
     external: Option<Arc<Counters>>,
@@ -192,7 +192,7 @@ struct Around {
 }
 
 /// True if others can attach.
-enum Seamed {
+enum Opened {
     Open(Box<Open>),
     /// Why not; `None` where nobody is wanted.
     Closed(Option<String>),
@@ -200,29 +200,29 @@ enum Seamed {
 
 fn check(robot: &Robot, main_device: &MainDevice) -> Result<(), Error> {
     axis::check(&axes::axes(robot), main_device)?;
-    beat_number::check(&axes::beat_numbers(robot), main_device)?;
+    cycle_number::check(&axes::cycle_numbers(robot), main_device)?;
     interlock::check(&robot.interlocks, main_device)?;
     Ok(())
 }
 
-/// The devices beside the bus: their tasks join over the seam.
+/// The devices beside the bus: their tasks join over the IPC.
 fn start_devices(
     robot: &Robot,
     devices: Option<Devices>,
-    door: Option<&Door>,
+    server: Option<&Server>,
     reporter: &mut dyn Reporter,
 ) -> Result<Option<Beside>, Error> {
     if robot.peripherals.is_empty() {
         return Ok(None);
     }
     let beside =
-        devices.zip(door).map(|(devices, door)| Beside::start(devices, door.path())).transpose()?;
+        devices.zip(server).map(|(devices, server)| Beside::start(devices, server.path())).transpose()?;
     match &beside {
         Some(beside) => {
             beside.refusals().into_iter().for_each(|refusal| reporter.notice(&Notice::Device(refusal)))
         }
         None => {
-            let told = "no devices beside the bus: their tasks are joined over the seam, and there is none";
+            let told = "no devices beside the bus: their tasks are joined over the IPC, and there is none";
             reporter.notice(&Notice::Device(told.to_owned()));
         }
     }

@@ -1,4 +1,4 @@
-//! Every measured beat in a file, written by a thread of its own: neither the cycle nor its watch ever waits for a disk.
+//! Every measured cycle in a file, written by a thread of its own: neither the cycle nor its watch ever waits for a disk.
 
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
-use bridge::ring::{self, bounded};
+use ipc::ring::{self, bounded};
 use machine::usage::Usage;
 use runtime::output::{OutputThread, Taken, Unfinished};
 use serde_json::Value;
 use timing::recording::{Facts, Header, RecordingWriter};
-use timing::{CycleRecord, RunConditions, RunSummary, beats};
+use timing::{CycleRecord, RunConditions, RunSummary, cycles};
 
 use crate::{Error, Notice, Reporter};
 
@@ -22,20 +22,20 @@ const LAST_PATIENCE: Duration = Duration::from_secs(3);
 /// a reader, opens meanwhile.
 const OPEN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Beats that may wait for the file: half a minute at 1 kHz.
+/// Cycles that may wait for the file: half a minute at 1 kHz.
 const ROOM: usize = 1 << 15;
 
 /// How often the writer looks for new ones.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Beats between two looks at how the file does.
+/// Cycles between two looks at how the file does.
 const AT_ONCE: usize = 256;
 
 /// A file to record into, made before the bus is touched: a wrong path costs nothing then.
 pub(super) struct NewFile {
     path: PathBuf,
     header: Sender<Header>,
-    beats: ring::Sender<CycleRecord>,
+    cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
     writer: OutputThread<io::Result<()>>,
@@ -47,7 +47,7 @@ pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile
     let at = |error: io::Error| failed(error.to_string());
     let (tell, opened) = mpsc::sync_channel(1);
     let (header, top) = mpsc::channel();
-    let (beats, rows) = bounded(ROOM);
+    let (cycles, rows) = bounded(ROOM);
     let (end, bottom) = mpsc::channel();
     let (say, said) = mpsc::channel();
     let file = Writing { path: path.to_owned(), say };
@@ -61,15 +61,15 @@ pub(super) fn create(path: &Path, reporter: &mut dyn Reporter) -> Result<NewFile
         }
         Err(RecvTimeoutError::Disconnected) => return Err(failed(PANICKED.to_owned())),
     }
-    Ok(NewFile { path: path.to_owned(), header, beats, end, said, writer })
+    Ok(NewFile { path: path.to_owned(), header, cycles, end, said, writer })
 }
 
 const PANICKED: &str = "the recording's writer panicked";
 
-/// Hands beats over as they come.
+/// Hands cycles over as they come.
 pub(super) struct Recorder {
     path: PathBuf,
-    beats: ring::Sender<CycleRecord>,
+    cycles: ring::Sender<CycleRecord>,
     end: Sender<Facts>,
     said: Receiver<String>,
     writer: OutputThread<io::Result<()>>,
@@ -80,21 +80,21 @@ pub(super) struct Recorder {
 impl Recorder {
     /// Has the top written, with the conditions of the run.
     pub(super) fn begin(new: NewFile, conditions: &RunConditions, period: Duration) -> Self {
-        let NewFile { path, header, beats, end, said, writer } = new;
+        let NewFile { path, header, cycles, end, said, writer } = new;
         let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
         // A writer that is gone has its failure to tell.
         let _ = header.send(Header {
-            what: beats::WHAT.to_owned(),
-            columns: beats::COLUMNS.map(str::to_owned).to_vec(),
+            what: cycles::WHAT.to_owned(),
+            columns: cycles::COLUMNS.map(str::to_owned).to_vec(),
             facts: facts(conditions, period),
         });
-        Self { path, beats, end, said, writer, measured: 0, begin: Usage::now().ok() }
+        Self { path, cycles, end, said, writer, measured: 0, begin: Usage::now().ok() }
     }
 
-    /// Has one beat written. Never waits: a beat that finds no room is missing.
+    /// Has one cycle written. Never waits: a cycle that finds no room is missing.
     pub(super) fn record(&mut self, record: &CycleRecord) {
         self.measured += 1;
-        self.beats.send(*record);
+        self.cycles.send(*record);
     }
 
     /// Passes on what the writer has said since the last look.
@@ -106,13 +106,13 @@ impl Recorder {
     pub(super) fn finish(self, summary: &RunSummary) -> Result<String, Error> {
         let _ = self.end.send(end(summary, self.begin.as_ref()));
         // The writer ends when there are no more to come.
-        drop((self.beats, self.end));
+        drop((self.cycles, self.end));
         let outcome = self.writer.finish(LAST_PATIENCE);
         let written = self.writer.taken();
         let missing = self.measured.saturating_sub(written);
         let why = match outcome {
             Ok(Ok(())) if missing == 0 => {
-                return Ok(format!("{written} beats recorded in {}", self.path.display()));
+                return Ok(format!("{written} cycles recorded in {}", self.path.display()));
             }
             Ok(Ok(())) => "it was too slow".to_owned(),
             Ok(Err(error)) => error.to_string(),
@@ -122,7 +122,7 @@ impl Recorder {
         Err(Error::Recording {
             path: self.path,
             why: format!(
-                "{why}; {written} beats are in it, {missing} are not: make room, or record elsewhere"
+                "{why}; {written} cycles are in it, {missing} are not: make room, or record elsewhere"
             ),
         })
     }
@@ -160,7 +160,7 @@ impl Writing {
         let Ok(header) = top.recv() else { return Ok(()) };
         let written = write_rows(file, &header, rows, taken);
         if let Err(error) = &written {
-            let told = format!("{}: {error}; beats are not recorded any more", self.path.display());
+            let told = format!("{}: {error}; cycles are not recorded any more", self.path.display());
             let _ = self.say.send(told);
         }
         match bottom.recv() {
@@ -184,7 +184,7 @@ fn write_rows(
         let last = rows.is_over();
         let mut written = 0;
         for record in rows.by_ref().take(AT_ONCE) {
-            file.row(&beats::row(&record))?;
+            file.row(&cycles::row(&record))?;
             written += 1;
         }
         if written > 0 {
@@ -228,5 +228,5 @@ fn end(summary: &RunSummary, begin: Option<&Usage>) -> Facts {
     facts
 }
 
-/// A look's worth of beats at 4 kHz.
+/// A look's worth of cycles at 4 kHz.
 const BUFFER: usize = 64 << 10;

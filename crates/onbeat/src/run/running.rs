@@ -1,9 +1,9 @@
-//! A robot's cycle from its first beat to Init, and who watches it meanwhile.
+//! A robot's cycle from its first cycle to Init, and who watches it meanwhile.
 
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use bridge::controller::ControllerCounters;
+use ipc::controller::ControllerCounters;
 use robot::{ControllerKind, OverrunPolicy, Robot};
 use runtime::clock::MonotonicClock;
 use runtime::cycle::{Cycle, Ended};
@@ -13,11 +13,11 @@ use runtime::profile::{Grants, RealTimeProfile};
 use runtime::stop::StopHandle;
 use timing::{RunConditions, RunSummary};
 
-use super::beside::Beside;
+use super::diagnostics::DiagnosticsWriter;
 use super::prepare::Prepared;
 use super::recorder::{self, Recorder};
+use super::side_tasks::Beside;
 use super::tasks::Tasks;
-use super::teller::Teller;
 use super::watch::{self, Measured, Watch};
 use super::{Settings, conditions};
 use crate::compose::link::RobotLink;
@@ -45,7 +45,8 @@ impl Settings {
         file: Option<recorder::NewFile>,
         reporter: &mut dyn Reporter,
     ) -> Result<Ran, Error> {
-        let Prepared { cycle, observer, mut explainer, door, external, bus_server, beside, bus } = prepared;
+        let Prepared { cycle, observer, mut explainer, server, external, bus_server, beside, bus } =
+            prepared;
         thread::scope(|scope| {
             // However this one ends, the cycle comes to its end: the scope waits for it.
             let end = EndOf(&self.stop);
@@ -64,7 +65,7 @@ impl Settings {
                 explainer,
                 recorder: file.map(|file| Recorder::begin(file, &conditions, robot.cycle.period)),
                 bus_server,
-                teller: door.map(|door| Teller::new(door, &conditions)),
+                diagnostics: server.map(|server| DiagnosticsWriter::new(server, &conditions)),
                 tasks: Tasks::new(started.number, beside_it, disturbances),
                 frozen: None,
             };

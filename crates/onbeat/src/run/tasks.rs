@@ -1,6 +1,6 @@
 //! The run's real-time threads, as others are told of them: the cycle, then the devices' tasks.
 
-use bridge::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
+use ipc::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
 use machine::task::Counters;
 use runtime::disturbance::{CycleWatch, Disturbances, Subject};
 use runtime::task::LiveReader;
@@ -30,7 +30,7 @@ impl Tasks {
         Self { cycle, beside, watch }
     }
 
-    /// Shows the watch a measured beat.
+    /// Shows the watch a measured cycle.
     pub(super) fn see(&self, record: &CycleRecord) {
         self.watch.iter().for_each(|watch| watch.see(record));
     }

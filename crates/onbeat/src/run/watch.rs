@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use blame::{Explainer, Explanation};
-use bridge::diagnostics::TaskDiagnostics;
-use ethercat::main_device::{Event, Stage};
+use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
+use ipc::diagnostics::TaskDiagnostics;
 use runtime::clock::{Clock, MonotonicClock};
 use runtime::disturbance::Disturbances;
 use runtime::observer::{CycleEvent, Happening, Observer};
 use timing::{CycleRecord, RunSummary};
 
 use super::bus::BusServer;
+use super::diagnostics::DiagnosticsWriter;
 use super::recorder::Recorder;
 use super::tasks::Tasks;
-use super::teller::Teller;
 use crate::reporter::{Phase, Progress, Reporter};
 
 /// How often the watch looks: the cycle's rings hold seconds.
@@ -25,7 +25,7 @@ pub(super) struct Watch {
     pub(super) observer: Observer,
     /// Instant at which all SubDevices were in Op: records before it are of the bring-up.
     pub(super) op_since: Option<Instant>,
-    /// Beats to measure.
+    /// Cycles to measure.
     pub(super) limit: Option<u64>,
     /// The cycle ends with its first overrun.
     pub(super) overrun_ends: bool,
@@ -33,7 +33,7 @@ pub(super) struct Watch {
     pub(super) explainer: Option<Explainer>,
     pub(super) recorder: Option<Recorder>,
     pub(super) bus_server: Option<BusServer>,
-    pub(super) teller: Option<Teller>,
+    pub(super) diagnostics: Option<DiagnosticsWriter>,
     pub(super) tasks: Tasks,
     /// How the tasks stood when the measurement ended.
     pub(super) frozen: Option<Vec<TaskDiagnostics>>,
@@ -42,7 +42,7 @@ pub(super) struct Watch {
 /// What a run came to.
 pub(super) struct Measured {
     pub(super) summary: RunSummary,
-    /// Why beats were late, if that was asked for.
+    /// Why cycles were late, if that was asked for.
     pub(super) explanation: Option<Explanation>,
     /// How the real-time threads stood at the end of the measurement.
     pub(super) tasks: Vec<TaskDiagnostics>,
@@ -56,7 +56,7 @@ impl Watch {
         self.observer.is_over()
     }
 
-    /// True if the cycle ends by itself: all asked-for beats are measured, or one has overrun that must not.
+    /// True if the cycle ends by itself: all asked-for cycles are measured, or one has overrun that must not.
     pub(super) fn has_enough(&self) -> bool {
         let overran = self.summary.overruns.count > 0 || self.summary.skipped_releases.count > 0;
         self.limit.is_some_and(|limit| self.summary.cycles() >= limit) || (self.overrun_ends && overran)
@@ -86,8 +86,8 @@ impl Watch {
         let status = self.observer.status();
         let at = MonotonicClock.now();
         self.measure(&records);
-        if let Some(teller) = &mut self.teller {
-            teller.look(&self.summary, &self.observer, &self.tasks, self.bus_server.as_ref());
+        if let Some(diagnostics) = &mut self.diagnostics {
+            diagnostics.look(&self.summary, &self.observer, &self.tasks, self.bus_server.as_ref());
         }
         self.recorder.iter().for_each(|recorder| recorder.look(reporter));
         let phase = match (&self.frozen, self.op_since) {
@@ -128,7 +128,7 @@ impl Watch {
 /// Instant at which all SubDevices came to Op, if that is what the event tells.
 fn in_op(event: &CycleEvent) -> Option<Instant> {
     match event.what {
-        Happening::Bus(Event::Stage { stage: Stage::Op, at }) => Some(at),
+        Happening::Bus(Event::BringUpPhase { stage: BringUpPhase::Op, at }) => Some(at),
         _ => None,
     }
 }

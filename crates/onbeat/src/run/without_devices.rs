@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bridge::seam::Builder;
+use ipc::server::Builder;
 use robot::Robot;
 
 use super::tasks::TaskBeside;

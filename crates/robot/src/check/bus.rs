@@ -93,7 +93,7 @@ impl SubDevices {
                 process_data_watchdog: kind.process_data_watchdog,
                 pdi_watchdog: kind.pdi_watchdog,
                 parent,
-                beat_number: sub_device.beat_number.as_ref().is_some_and(|it| *it.get_ref()),
+                cycle_number: sub_device.cycle_number.as_ref().is_some_and(|it| *it.get_ref()),
                 simulation: kind.simulation.clone(),
                 group: kind.group.as_ref().map(|group| group.get_ref().clone()),
             });
@@ -173,7 +173,7 @@ impl Kind {
             device.and_then(|it| it.pdi_watchdog.as_ref()),
             bus.pdi_watchdog.as_ref(),
         );
-        check_beat_number(entry.beat_number.as_ref(), simulate)?;
+        check_cycle_number(entry.cycle_number.as_ref(), simulate)?;
         Ok(Self {
             identity: identity.map(|it| ExpectedIdentity {
                 vendor_id: it.vendor_id,
@@ -192,17 +192,22 @@ impl Kind {
 }
 
 /// Checks that the cycle number goes only to digital outputs: a drive must not get a number that counts up.
-fn check_beat_number(
-    beat_number: Option<&Spanned<bool>>,
+fn check_cycle_number(
+    cycle_number: Option<&Spanned<bool>>,
     simulate: Option<&Spanned<file::Simulate>>,
 ) -> Checked<()> {
     let has_outputs =
         simulate.is_none_or(|it| matches!(it.get_ref().kind, file::SimulateKind::DigitalOutputs));
-    match beat_number.filter(|it| *it.get_ref() && !has_outputs) {
+    match cycle_number.filter(|it| *it.get_ref() && !has_outputs) {
         None => Ok(()),
-        Some(beat_number) => {
-            let found = "beat_number on a SubDevice that is no terminal with digital outputs";
-            Err(Problem::new(beat_number.span(), found, "beat_number only on digital outputs", "remove it"))
+        Some(cycle_number) => {
+            let found = "cycle_number on a SubDevice that is no terminal with digital outputs";
+            Err(Problem::new(
+                cycle_number.span(),
+                found,
+                "cycle_number only on digital outputs",
+                "remove it",
+            ))
         }
     }
 }

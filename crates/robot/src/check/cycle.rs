@@ -34,7 +34,7 @@ pub(super) fn cycle(cycle: &file::Cycle, overrides: Overrides) -> Checked<Cycle>
         "deadline_runtime",
         cycle.deadline_runtime.as_ref(),
         reservation,
-        "reserve what a beat takes at most, and no more than the period",
+        "reserve what a cycle takes at most, and no more than the period",
     )?;
     let outage_time = optional(
         "outage_time",

@@ -9,11 +9,11 @@ mod controller;
 pub(crate) mod cycle;
 mod homing;
 mod interlock;
+mod ipc;
 mod mapping;
 pub(crate) mod number;
 mod peripheral;
 mod repeat;
-mod seam;
 mod sensor;
 pub(crate) mod signal;
 mod simulation;
@@ -52,8 +52,8 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides, source: Sour
         controller::controllers(&document.controller.0, &axes, bodies, &cycle)?
     };
     let name = document.name.unwrap_or_else(|| "robot".to_owned());
-    let seam = seam::seam(&document.seam, &name)?;
-    let peripherals = peripheral::peripherals(&document.peripheral, &axes, &controllers, &seam)?;
+    let ipc = ipc::ipc(&document.ipc, &name)?;
+    let peripherals = peripheral::peripherals(&document.peripheral, &axes, &controllers, &ipc)?;
     let Source { text, file } = source;
     let signals = Signals { named: document.signal, text: text.to_owned(), file: file.to_owned() };
     let robot = Robot {
@@ -67,7 +67,7 @@ pub(crate) fn robot(document: file::Document, overrides: Overrides, source: Sour
         controllers,
         base,
         arm,
-        seam,
+        ipc,
         peripherals,
     };
     signal::signals(&robot, |position| robot.bus.sub_devices[position].explicit_mapping())?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use toml::Spanned;
 
 use super::{Checked, cycle, number, readable_name};
-use crate::description::{Axis, Controller, ControllerKind, Peripheral, PeripheralKind, Seam};
+use crate::description::{Axis, Controller, ControllerKind, Ipc, Peripheral, PeripheralKind};
 use crate::error::Problem;
 use crate::file;
 use crate::file::PeripheralKind as Kind;
@@ -17,7 +17,7 @@ pub(super) fn peripherals(
     entries: &[file::Peripheral],
     axes: &[Axis],
     controllers: &[Controller],
-    seam: &Seam,
+    ipc: &Ipc,
 ) -> Checked<Vec<Peripheral>> {
     let mut found: Vec<Peripheral> = Vec::new();
     for entry in entries {
@@ -32,7 +32,7 @@ pub(super) fn peripherals(
             let found = format!("a second peripheral \"{}\"", one.name);
             return Err(Problem::new(place(&entry.name), found, "every name once", "give it another name"));
         }
-        let taken = seam.ports.iter().any(|port| port.name == one.port)
+        let taken = ipc.ports.iter().any(|port| port.name == one.port)
             || ["control", "trajectory"].contains(&one.port.as_str())
             || found.iter().any(|other| other.port == one.port);
         if taken {

@@ -36,7 +36,7 @@ pub struct SubDevice {
     /// Attachment; `None` for the first.
     pub parent: Option<Parent>,
     /// True if its outputs carry the number of the cycle, for measurements from outside.
-    pub beat_number: bool,
+    pub cycle_number: bool,
     /// Group whose members count as missing together, if it belongs to one; at least one other SubDevice
     /// does too.
     pub group: Option<String>,

@@ -8,8 +8,8 @@ mod body;
 mod bus;
 mod controller;
 mod cycle;
+mod ipc;
 mod peripheral;
-mod seam;
 mod sensor;
 mod signal;
 
@@ -20,8 +20,8 @@ pub use bus::{
 };
 pub use controller::{Cartesian, Controller, ControllerKind, External, JointTrajectory, Sinusoid};
 pub use cycle::Cycle;
+pub use ipc::{Ipc, IpcPort, IpcPortKind};
 pub use peripheral::{Peripheral, PeripheralKind};
-pub use seam::{Seam, SeamPort, SeamPortKind};
 pub use sensor::{Sensor, SensorKind};
 pub use signal::Signals;
 pub use types::{
@@ -53,7 +53,7 @@ pub struct Robot {
     /// Arm, if the file describes one.
     pub arm: Option<Arm>,
     /// Shared-memory interface of the cycle.
-    pub seam: Seam,
+    pub ipc: Ipc,
     /// Devices beside the bus, with tasks of their own.
     pub peripherals: Vec<Peripheral>,
 }

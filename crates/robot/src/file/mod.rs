@@ -7,8 +7,8 @@ mod body;
 mod bus;
 mod controller;
 mod interlock;
+mod ipc;
 mod peripheral;
-mod seam;
 mod sensor;
 mod signal;
 
@@ -27,8 +27,8 @@ pub(crate) use bus::{
 };
 pub(crate) use controller::{Controller, ControllerKind, Controllers};
 pub(crate) use interlock::Interlock;
+pub(crate) use ipc::{Ipc, IpcPort, IpcPortKind};
 pub(crate) use peripheral::{LedChip, Peripheral, PeripheralKind};
-pub(crate) use seam::{Seam, SeamPort, SeamPortKind};
 pub(crate) use sensor::{Sensor, SensorKind};
 pub(crate) use signal::{Signal, SignalDirection, SignalEntry, SignalWriter};
 
@@ -54,7 +54,7 @@ pub(crate) struct Document {
     pub(crate) base: Option<Spanned<Base>>,
     pub(crate) arm: Option<Arm>,
     #[serde(default)]
-    pub(crate) seam: Seam,
+    pub(crate) ipc: Ipc,
     #[serde(default)]
     pub(crate) peripheral: Vec<Peripheral>,
 }

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use bridge::channel::{Kind, Port};
-use bridge::command::{Command, Read};
-use bridge::description::{
+use clap::Parser;
+use ipc::channel::{Kind, Port};
+use ipc::command::{Command, Read};
+use ipc::description::{
     ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
 };
-use bridge::message::trajectory;
-use bridge::seam::{Builder, Door, RealTimeEnds};
-use bridge::state::State;
-use clap::Parser;
+use ipc::message::trajectory;
+use ipc::server::{Builder, Endpoints, Server};
+use ipc::state::State;
 
 use super::Moment;
 use crate::dds::name::NodeName;
@@ -24,9 +24,9 @@ use crate::voice::Voice;
 /// velocities one by one.
 pub(super) struct Bench {
     folder: PathBuf,
-    pub(super) ends: RealTimeEnds,
+    pub(super) ends: Endpoints,
     /// `None` after the end of the cycle.
-    pub(super) door: Option<Door>,
+    pub(super) server: Option<Server>,
     /// Real-time end of the port `trajectory`, with room for eight messages.
     pub(super) trajectory: Port,
     pub(super) robot: Robot,
@@ -81,22 +81,22 @@ impl Bench {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("onbeat-ros2-node-{}-{number}", std::process::id()));
-        let mut seam = Builder::new("robot", &description());
-        seam.folder(&folder);
+        let mut ipc = Builder::new("robot", &description());
+        ipc.folder(&folder);
         let kind = Kind::Message { size: trajectory::size(2), depth: 8 };
-        let mut port = seam.port(trajectory::PORT, kind).unwrap();
+        let mut port = ipc.port(trajectory::PORT, kind).unwrap();
         port.bind();
-        let (mut ends, door) = seam.open().unwrap();
+        let (mut ends, server) = ipc.open().unwrap();
         let mut state = State::default();
         state.control.active = active;
         ends.state.publish(&state);
-        let options = ["onbeat-ros2", "--seam", door.path().to_str().unwrap()];
+        let options = ["onbeat-ros2", "--ipc", server.path().to_str().unwrap()];
         let mut robot = Robot::attach(&Options::parse_from(options)).unwrap();
         assert!(robot.refresh());
         Self {
             folder,
             ends,
-            door: Some(door),
+            server: Some(server),
             trajectory: port,
             robot,
             settings: Settings::default(),
@@ -120,7 +120,7 @@ impl Bench {
 
     /// Ends the cycle.
     pub(super) fn end(&mut self) {
-        self.door = None;
+        self.server = None;
     }
 
     /// True if no command reached the cycle.

@@ -17,7 +17,7 @@ use crate::messages::basic::Float64MultiArray;
 use crate::messages::geometry::{PoseStamped, Twist, TwistStamped};
 use crate::messages::sensor::JointState;
 use crate::robot::Robot;
-use bridge::description::Description;
+use ipc::description::Description;
 
 /// Readers of commands.
 pub(crate) struct Commands {

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 
-use bridge::channel::Channel;
-use bridge::description::Description;
-use bridge::message::control::{Action, PORT, Reply, Request, SIZE};
+use ipc::channel::Channel;
+use ipc::description::Description;
+use ipc::message::control::{Action, PORT, Reply, Request, SIZE};
 
 use super::commands::attached;
 use super::{Endpoints, Moment};
@@ -271,7 +271,7 @@ fn list(robot: &mut Robot) -> Vec<ControllerState> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridge::description::ControllerDescription;
+    use ipc::description::ControllerDescription;
 
     #[test]
     fn switching_asks_for_the_one_controller_that_shall_be_active() {

@@ -1,8 +1,8 @@
 //! /diagnostics: bus, cycle, commands, axes, and the cycle's own diagnostics.
 
-use bridge::description::Description;
-use bridge::state::{Axis, Freshness, Spread, State, Stop};
-use bridge::words;
+use ipc::description::Description;
+use ipc::state::{Axis, Freshness, Spread, State, Stop};
+use ipc::words;
 use serde_json::Value;
 
 use super::{Endpoints, Moment, Timer};
@@ -21,7 +21,7 @@ pub(crate) struct Diagnostics {
 /// Counters that only grow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    broken_beats: u64,
+    broken_cycles: u64,
     frames_lost: u64,
     overruns: u64,
     refused: u64,
@@ -78,7 +78,7 @@ impl Diagnostics {
 impl Counted {
     fn of(state: &State) -> Self {
         Self {
-            broken_beats: state.bus.broken_beats,
+            broken_cycles: state.bus.broken_cycles,
             frames_lost: state.bus.frames_lost,
             overruns: state.timing.overruns,
             refused: state.command.refused,
@@ -99,13 +99,13 @@ fn of_state(state: &State, description: &Description, last: Counted, now_ns: u64
 
 fn bus(state: &State, description: &Description, last: Counted) -> DiagnosticStatus {
     let bus = &state.bus;
-    let broken = bus.broken_beats.saturating_sub(last.broken_beats);
+    let broken = bus.broken_cycles.saturating_sub(last.broken_cycles);
     let lost = bus.frames_lost.saturating_sub(last.frames_lost);
     let stage = words::stage(bus.stage);
     let (level, message) = if bus.stage != OP {
         (Level::Error, format!("not in Op: {stage}"))
     } else if broken > 0 {
-        (Level::Error, format!("{broken} beats with a wrong working counter since the last message"))
+        (Level::Error, format!("{broken} cycles with a wrong working counter since the last message"))
     } else if lost > 0 {
         (Level::Warn, format!("{lost} frames lost since the last message"))
     } else {
@@ -114,8 +114,8 @@ fn bus(state: &State, description: &Description, last: Counted) -> DiagnosticSta
     let values = vec![
         pair("stage", stage),
         pair("SubDevices", description.sub_devices.len()),
-        pair("working counter errors of the last beat", bus.working_counter_errors),
-        pair("beats with a wrong working counter", bus.broken_beats),
+        pair("working counter errors of the last cycle", bus.working_counter_errors),
+        pair("cycles with a wrong working counter", bus.broken_cycles),
         pair("frames sent", bus.frames_sent),
         pair("frames lost", bus.frames_lost),
         pair("frames rejected", bus.frames_rejected),
@@ -130,18 +130,21 @@ fn cycle(state: &State, description: &Description, last: Counted, now_ns: u64) -
     let overruns = timing.overruns.saturating_sub(last.overruns);
     let silence = now_ns.saturating_sub(state.release_ns);
     let (level, message) = if silence > SILENCE_NS {
-        (Level::Error, format!("its last beat was {:.1} s ago", silence as f64 / 1e9))
+        (Level::Error, format!("its last cycle was {:.1} s ago", silence as f64 / 1e9))
     } else if overruns > 0 {
         (
             Level::Warn,
-            format!("{overruns} overruns since the last message, the last at beat {}", timing.last_overrun),
+            format!(
+                "{overruns} overruns since the last message, the last at cycle {}",
+                timing.last_overrun
+            ),
         )
     } else {
-        (Level::Ok, format!("on the beat, every {} us", description.period_ns as f64 / 1e3))
+        (Level::Ok, format!("on the cycle, every {} us", description.period_ns as f64 / 1e3))
     };
     let mut values = vec![
         pair("period [us]", description.period_ns as f64 / 1e3),
-        pair("beats", timing.beats),
+        pair("cycles", timing.cycles),
         pair("overruns", timing.overruns),
         pair("releases skipped", timing.skipped),
     ];
@@ -194,7 +197,7 @@ fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
     } else if let Some(why) = words::stop(axis.stop) {
         (Level::Error, format!("stopped: {why}"))
     } else if !axis.fresh {
-        (Level::Warn, "its numbers are not of the last beat".to_owned())
+        (Level::Warn, "its numbers are not of the last cycle".to_owned())
     } else if enabled && axis.phase == 0 {
         (Level::Warn, format!("not enabled: {drive}"))
     } else {
@@ -215,7 +218,7 @@ fn axis(name: &str, axis: &Axis, enabled: bool) -> DiagnosticStatus {
 /// Silence after which a cycle counts as stopped.
 const SILENCE_NS: u64 = 1_000_000_000;
 
-/// Stage Op of [`bridge::state::Bus::stage`]; states of [`Axis::drive_state`].
+/// Stage Op of [`ipc::state::Bus::stage`]; states of [`Axis::drive_state`].
 const OP: u8 = 7;
 const FAULT_REACTION: u8 = 7;
 const FAULT: u8 = 8;
@@ -290,15 +293,15 @@ fn pair(key: &str, value: impl ToString) -> KeyValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridge::state::Bus;
+    use ipc::state::Bus;
 
     #[test]
     fn what_got_worse_since_the_last_message_is_told_and_what_was_bad_before_is_not() {
-        let bus = Bus { stage: OP, broken_beats: 7, ..Bus::default() };
+        let bus = Bus { stage: OP, broken_cycles: 7, ..Bus::default() };
         let state = State { bus, ..State::default() };
         let level = |last: Counted| super::bus(&state, &Description::default(), last).level;
-        assert_eq!(level(Counted { broken_beats: 7, ..Counted::default() }), Level::Ok as u8);
-        assert_eq!(level(Counted { broken_beats: 6, ..Counted::default() }), Level::Error as u8);
+        assert_eq!(level(Counted { broken_cycles: 7, ..Counted::default() }), Level::Ok as u8);
+        assert_eq!(level(Counted { broken_cycles: 6, ..Counted::default() }), Level::Error as u8);
         let down = State::default();
         let status = super::bus(&down, &Description::default(), Counted::default());
         assert_eq!((status.level, status.message.as_str()), (Level::Error as u8, "not in Op: Scan"));

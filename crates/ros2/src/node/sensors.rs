@@ -1,8 +1,8 @@
 //! /imu and /scan, from the ports of that name.
 
-use bridge::channel::Channel;
-use bridge::description::Description;
-use bridge::sensor::{self, Head, ScanHead};
+use ipc::channel::Channel;
+use ipc::description::Description;
+use ipc::sensor::{self, Head, ScanHead};
 use std::io::{ErrorKind, Read};
 
 use super::{Endpoints, Moment, Timer};

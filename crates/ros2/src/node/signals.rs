@@ -1,7 +1,7 @@
 //! Signals as ros2_control's GPIO controllers publish them, and those that are the measurements of a sensor.
 
-use bridge::description::{Description, SensorDescription};
-use bridge::state::State;
+use ipc::description::{Description, SensorDescription};
+use ipc::state::State;
 
 use super::{Endpoints, Moment, Timer};
 use crate::clock::WallClock;
@@ -17,7 +17,7 @@ pub(crate) struct Signals {
     sensors: Vec<(SensorDescription, Kind, Writer)>,
     timer: Timer,
     /// Cycle that was published last.
-    beat: Option<u64>,
+    cycle: Option<u64>,
     /// Signals that were fresh since the robot was attached to.
     seen: Vec<bool>,
 }
@@ -44,7 +44,7 @@ impl Signals {
             sensors.push((sensor.clone(), kind, writer));
         }
         let seen = vec![false; robot.signals.len()];
-        Ok(Self { groups, writer, sensors, timer: Timer::default(), beat: None, seen })
+        Ok(Self { groups, writer, sensors, timer: Timer::default(), cycle: None, seen })
     }
 
     pub(crate) fn poll(&mut self, moment: &mut Moment<'_>, now_ns: u64) {
@@ -56,10 +56,10 @@ impl Signals {
             return;
         }
         let (state, description) = (robot.state(), robot.description());
-        if self.beat == Some(state.beat) {
+        if self.cycle == Some(state.cycle) {
             return;
         }
-        self.beat = Some(state.beat);
+        self.cycle = Some(state.cycle);
         for (seen, signal) in self.seen.iter_mut().zip(&state.signals) {
             *seen |= signal.fresh;
         }
@@ -201,8 +201,8 @@ const NOT_MEASURED: f64 = -1.0;
 
 #[cfg(test)]
 mod tests {
-    use bridge::description::SignalDescription;
-    use bridge::state::Signal;
+    use ipc::description::SignalDescription;
+    use ipc::state::Signal;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! /joint_states, /odom, /tf and /robot_description.
 
-use bridge::description::Description;
-use bridge::state::State;
+use ipc::description::Description;
+use ipc::state::State;
 
 use super::{Endpoints, Moment, Timer};
 use crate::clock::WallClock;
@@ -21,8 +21,8 @@ pub(crate) struct States {
     odometry: Option<Writer>,
     odometry_timer: Timer,
     /// Cycles that were published last: a cycle that stands still has no new state.
-    joints_beat: Option<u64>,
-    odometry_beat: Option<u64>,
+    joints_cycle: Option<u64>,
+    odometry_cycle: Option<u64>,
     tf: Option<Writer>,
     /// Kept open: late subscribers get the last sample.
     _robot_description: Option<Writer>,
@@ -46,8 +46,8 @@ impl States {
             joints_timer: Timer::default(),
             odometry: publish(base, "odom", "nav_msgs/Odometry", reliable)?,
             odometry_timer: Timer::default(),
-            joints_beat: None,
-            odometry_beat: None,
+            joints_cycle: None,
+            odometry_cycle: None,
             tf: publish(base, "/tf", "tf2_msgs/TFMessage", reliable)?,
             _robot_description: robot_description,
         })
@@ -64,14 +64,14 @@ impl States {
         }
         let (state, description) = (robot.state(), robot.description());
         let stamp = WallClock::now().stamp(state.release_ns);
-        let joints = joints && self.joints_beat != Some(state.beat);
-        let odometry = odometry && self.odometry_beat != Some(state.beat);
+        let joints = joints && self.joints_cycle != Some(state.cycle);
+        let odometry = odometry && self.odometry_cycle != Some(state.cycle);
         if let Some(writer) = self.joints.as_ref().filter(|_| joints) {
-            self.joints_beat = Some(state.beat);
+            self.joints_cycle = Some(state.cycle);
             writer.send(&joint_state(state, description, stamp));
         }
         if let Some(writer) = self.odometry.as_ref().filter(|_| odometry) {
-            self.odometry_beat = Some(state.beat);
+            self.odometry_cycle = Some(state.cycle);
             let message = odometry_of(state, description, moment.settings, stamp);
             if let Some(tf) = self.tf.as_ref().filter(|_| moment.settings.publish_tf) {
                 tf.send(&transform(&message));
@@ -155,8 +155,8 @@ fn transform(odometry: &Odometry) -> TfMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridge::description::BaseDescription;
-    use bridge::state::Base;
+    use ipc::description::BaseDescription;
+    use ipc::state::Base;
 
     #[test]
     fn the_base_looks_the_same_in_odometry_and_tf() {

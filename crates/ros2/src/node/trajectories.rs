@@ -7,9 +7,9 @@
 mod action;
 mod port;
 
-use bridge::channel::Channel;
-use bridge::description::Description;
-use bridge::message::trajectory::{Outcome, Report};
+use ipc::channel::Channel;
+use ipc::description::Description;
+use ipc::message::trajectory::{Outcome, Report};
 
 use self::action::Action;
 use self::port::Orders;

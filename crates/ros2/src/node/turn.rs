@@ -4,8 +4,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bridge::channel::Channel;
-use bridge::description::Description;
+use ipc::channel::Channel;
+use ipc::description::Description;
 use rustdds::mio1::unix::SourceFd;
 use rustdds::mio1::{Events, Interest, Poll, Token};
 use thiserror::Error;

@@ -1,9 +1,9 @@
 //! Conversion of a JointTrajectory, or of the goal of FollowJointTrajectory, to orders of the port
 //! `trajectory`.
 
-use bridge::description::{ControllerDescription, Description};
-use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Tolerance};
-use bridge::message::{MOST_AXES, Rows};
+use ipc::description::{ControllerDescription, Description};
+use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Tolerance};
+use ipc::message::{MOST_AXES, Rows};
 
 use crate::check;
 use crate::messages::basic::Duration;
@@ -175,7 +175,7 @@ fn check_point(point: &JointTrajectoryPoint, axes: &[usize], robot: &Description
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bridge::description::AxisDescription;
+    use ipc::description::AxisDescription;
 
     fn robot() -> Description {
         let axis = |name: &str| AxisDescription {

@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use bridge::channel::Kind;
-use bridge::command::Read;
-use bridge::description::{
+use ipc::channel::Kind;
+use ipc::command::Read;
+use ipc::description::{
     AxisDescription, BaseDescription, ControllerDescription, Description, SensorDescription,
     SignalDescription,
 };
-use bridge::message::control;
-use bridge::seam::{Builder, Door};
-use bridge::state::{Axis, Freshness, Signal, State};
+use ipc::message::control;
+use ipc::server::{Builder, Server};
+use ipc::state::{Axis, Freshness, Signal, State};
 use rustdds::no_key::{DataReaderCdr, DataWriterCdr};
 use rustdds::policy::{Durability, History, Reliability};
 use rustdds::{DomainParticipant, DomainParticipantBuilder, QosPolicies, QosPolicyBuilder, TopicKind};
@@ -46,17 +46,17 @@ pub struct Cycle {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
-    _door: Door,
+    _door: Server,
 }
 
 impl Cycle {
     /// Starts the cycle, with its socket below `folder`.
     pub fn start(folder: &Path) -> Self {
-        let mut seam = Builder::new("base", &description());
-        seam.folder(folder);
+        let mut ipc = Builder::new("base", &description());
+        ipc.folder(folder);
         let kind = Kind::Message { size: control::SIZE, depth: 8 };
-        let mut port = seam.port(control::PORT, kind).unwrap();
-        let (mut ends, door) = seam.open().unwrap();
+        let mut port = ipc.port(control::PORT, kind).unwrap();
+        let (mut ends, server) = ipc.open().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -76,7 +76,7 @@ impl Cycle {
                 let holds = now < command.stamp_ns + command.time_to_live_ns;
                 let twist = command.twist.filter(|_| holds).unwrap_or_default();
                 state.command.freshness = if holds { Freshness::Fresh } else { Freshness::Stale };
-                state.beat += 1;
+                state.cycle += 1;
                 state.release_ns = now;
                 state.base.twist = [twist.x, twist.y, twist.yaw];
                 state.base.pose[0] += twist.x * 1e-3;
@@ -99,7 +99,7 @@ impl Cycle {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
-        Self { stop, thread: Some(thread), path: door.path().to_owned(), _door: door }
+        Self { stop, thread: Some(thread), path: server.path().to_owned(), _door: server }
     }
 
     pub fn path(&self) -> &Path {
@@ -171,11 +171,11 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn start(folder: &Path, seam: &Path, domain: u16) -> Self {
+    pub fn start(folder: &Path, ipc: &Path, domain: u16) -> Self {
         let log = folder.join("onbeat-ros2.log");
         let file = std::fs::File::create(&log).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_onbeat-ros2"));
-        command.arg("--seam").arg(seam).args(["--domain", &domain.to_string(), "--reliable-sensors"]);
+        command.arg("--ipc").arg(ipc).args(["--domain", &domain.to_string(), "--reliable-sensors"]);
         let process = command.stdin(Stdio::null()).stderr(file).spawn().unwrap();
         Self { process, log }
     }

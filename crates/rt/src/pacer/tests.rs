@@ -1,4 +1,4 @@
-//! In virtual time: whatever beats cost, the grid stands.
+//! In virtual time: whatever cycles cost, the grid stands.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -134,7 +134,7 @@ fn a_spinning_sleep_wakes_up_a_margin_early() {
     }
 }
 
-/// Whatever beats cost, a wait is first a sleep: of a tenth of the period, or of all that is left. What is spun is what
+/// Whatever cycles cost, a wait is first a sleep: of a tenth of the period, or of all that is left. What is spun is what
 /// is left of the margin.
 // feature(hold): spinning sleep that always really sleeps
 #[test]
@@ -145,13 +145,13 @@ fn for_any_execution_times_a_spin_leaves_a_sleep() {
         let margin = Duration::from_nanos(random.u64(1..6_000_000));
         let clock = Witness::default();
         let mut pacer = Pacer::new(clock.clone(), period).with_spin(margin);
-        for beat in 0..200_u64 {
+        for cycle in 0..200_u64 {
             let before = clock.now();
             let release = pacer.wait();
             let left = release.instant.since(before).as_nanos() as u64;
             let (slept, spun) = clock.take();
             let least = (period.as_nanos() as u64 / u64::from(SLEEP_SHARE)).min(left);
-            assert!(slept >= least, "beat {beat}: {slept} ns slept of {left}, {spun} spun");
+            assert!(slept >= least, "cycle {cycle}: {slept} ns slept of {left}, {spun} spun");
             assert_eq!(slept + spun, left);
             assert!(spun <= margin.as_nanos() as u64);
             assert_eq!(spun, left.saturating_sub(least).min(margin.as_nanos() as u64));
@@ -195,7 +195,7 @@ fn a_machine_too_slow_for_its_period_sleeps_all_the_same() {
     for _ in 0..1_000 {
         let release = pacer.wait();
         hurried = if release.caught_up { hurried + 1 } else { 0 };
-        assert!(hurried <= CATCH_UP_LIMIT, "{hurried} beats without a sleep");
+        assert!(hurried <= CATCH_UP_LIMIT, "{hurried} cycles without a sleep");
         slept += clock.take().0;
         clock.clock.advance(PERIOD * 3 / 2);
     }
@@ -203,8 +203,8 @@ fn a_machine_too_slow_for_its_period_sleeps_all_the_same() {
     assert!(pacer.overruns().skipped > 0 && pacer.overruns().caught_up > 0);
 }
 
-/// Whatever beats cost, whatever the period and the policy: every release is on the grid and behind the one before it,
-/// none is early, what is run late follows the one before without a gap unless the limit was reached, and beats run and
+/// Whatever cycles cost, whatever the period and the policy: every release is on the grid and behind the one before it,
+/// none is early, what is run late follows the one before without a gap unless the limit was reached, and cycles run and
 /// releases skipped are the whole grid.
 // feature(hold): overrun policies skip, catch-up, stop
 #[test]
@@ -244,7 +244,7 @@ fn for_any_policy_and_any_execution_times_the_grid_stands() {
                 policy != OverrunPolicy::CatchUp || release.skipped == 0 || release.after_overrun,
                 "nothing is skipped without an overrun: {release:?}"
             );
-            // Overran: the beat before was not done at its next release.
+            // Overran: the cycle before was not done at its next release.
             if let Some(last) = last {
                 assert_eq!(release.after_overrun, before > pacer.grid().release(last + 1));
             }

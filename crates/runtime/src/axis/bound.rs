@@ -16,7 +16,7 @@ use motion::homing::Home;
 use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
-use super::guard::{BrakeOutput, Guard, Sight};
+use super::guard::{AxisSafety, BrakeOutput, Sight};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
 use crate::field::Field32;
@@ -29,7 +29,7 @@ pub(super) struct Axis {
     inputs: InputFields,
     outputs: OutputFields,
     drive: Drive,
-    /// What the drive reported on this beat, if it can be trusted.
+    /// What the drive reported on this cycle, if it can be trusted.
     input: Option<DriveInput>,
     /// Position in counts that does not wrap: endless axes turn past 2^31.
     counts: Option<i64>,
@@ -37,7 +37,7 @@ pub(super) struct Axis {
     home: Home,
     /// How long its drive has been looking for its home, while it does.
     searching: Option<Seconds>,
-    guard: Guard,
+    guard: AxisSafety,
     /// What the drive is to be sent.
     command: AxisCommand,
     /// What the axis reported, before anybody else changed it.
@@ -142,7 +142,7 @@ impl Axis {
             stands: true,
             home,
             searching: None,
-            guard: Guard::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
+            guard: AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
             command: AxisCommand::default(),
             feedback: AxisFeedback::default(),
             missed: 0,
@@ -398,7 +398,7 @@ impl Axis {
         self.drive.is_homing()
     }
 
-    /// Whether its drive was sent no other target than on the beat before, and no velocity or torque.
+    /// Whether its drive was sent no other target than on the cycle before, and no velocity or torque.
     pub(super) fn stands(&self) -> bool {
         self.stands
     }

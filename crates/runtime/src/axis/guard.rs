@@ -15,10 +15,10 @@ use crate::field::Field32;
 
 /// Supervision and brake of one axis.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(super) struct AxisSafety {
     supervisor: Option<Supervisor>,
     brake: Option<BrakeAtWork>,
-    /// Beats for which set-points begin anew where the axis stands: its position has just jumped.
+    /// Cycles for which set-points begin anew where the axis stands: its position has just jumped.
     anchored: u8,
     /// Cycles after which the drive of an axis that is not heard of is asked for a quick stop.
     outage_cycles: u64,
@@ -33,7 +33,7 @@ struct BrakeAtWork {
     now: Braked,
 }
 
-/// What an axis shows on a beat.
+/// What an axis shows on a cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) feedback: AxisFeedback,
@@ -52,7 +52,7 @@ pub(super) struct Sight {
     pub(super) ending: Ending,
 }
 
-impl Guard {
+impl AxisSafety {
     pub(super) fn new(
         configuration: &AxisConfiguration,
         output: Option<BrakeOutput>,

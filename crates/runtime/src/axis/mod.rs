@@ -46,7 +46,7 @@ pub struct AxisConfiguration {
     pub mode: CyclicMode,
     /// From the drive's numbers to SI units and back.
     pub scale: AxisScale,
-    /// Largest change of the target position from one beat to the next; a larger one is refused.
+    /// Largest change of the target position from one cycle to the next; a larger one is refused.
     pub maximum_step: Radians,
     /// What stands between controller and drive; its mode is that of the axis. `None`: nothing but the drive.
     pub supervision: Option<supervision::Settings>,
@@ -200,7 +200,7 @@ impl Axes {
         Duration::try_from_secs_f64(self.axes.iter().fold(0.0, longest)).unwrap_or(Duration::MAX)
     }
 
-    /// Whether no drive was sent another target than on the beat before, and none a velocity or torque.
+    /// Whether no drive was sent another target than on the cycle before, and none a velocity or torque.
     pub(crate) fn all_stand(&self) -> bool {
         self.axes.iter().all(Axis::stands)
     }

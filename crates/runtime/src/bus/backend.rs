@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use bridge::bus::{
-    Backend, BusStatus, Bytes, LONGEST_OBJECT, Outcome, PortErrorCounters, Service, SubDeviceErrorCounters,
-    SubDeviceStatus, Ticket, WorkingCounter,
-};
 use ethercat::cia402::State;
 use ethercat::main_device::{ErrorCounters, MailboxError, MailboxOutcome, MailboxRequest, MailboxService};
 use ethercat::wire::coe::{ListType, ValueInfo};
+use ipc::bus::{
+    Backend, BusStatus, Bytes, LONGEST_OBJECT, Outcome, PortErrorCounters, Service, SubDeviceErrorCounters,
+    SubDeviceStatus, Ticket, WorkingCounter,
+};
 use rtrb::{Consumer, Producer};
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ use super::picture::{Picture, Pictured};
 use super::queue::{Answer, Ask};
 use crate::status::{Status, StatusReader};
 
-/// Mailboxes and state of a running bus, for [`bridge::bus::Server::start`].
+/// Mailboxes and state of a running bus, for [`ipc::bus::Server::start`].
 #[derive(Debug)]
 pub struct BusBackend {
     asks: Producer<Ask>,

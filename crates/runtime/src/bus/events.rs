@@ -1,7 +1,7 @@
 //! Events of a cycle as other programs are told of them.
 
-use bridge::bus::{Bytes, Event, Happening as Told};
 use ethercat::main_device::Event as BusEvent;
+use ipc::bus::{Bytes, Event, Happening as Reported};
 
 use crate::observer::{CycleEvent, Happening};
 use crate::status::stop_code;
@@ -12,38 +12,38 @@ pub fn event(event: &CycleEvent) -> Option<Event> {
     Some(Event { cycle: event.cycle, at_ns: event.at.as_nanos(), what: told(&event.what)? })
 }
 
-fn told(what: &Happening) -> Option<Told> {
+fn told(what: &Happening) -> Option<Reported> {
     Some(match *what {
         Happening::Bus(ref event) => return of_bus(event),
-        Happening::SubDeviceLost { position } => Told::SubDeviceLost { position },
-        Happening::SubDeviceBack { position, after } => Told::SubDeviceBack { position, after },
-        Happening::LinkFailed { code } => Told::LinkFailed { code },
-        Happening::LinkWorks { after } => Told::LinkWorks { after },
+        Happening::SubDeviceLost { position } => Reported::SubDeviceLost { position },
+        Happening::SubDeviceBack { position, after } => Reported::SubDeviceBack { position, after },
+        Happening::LinkFailed { code } => Reported::LinkFailed { code },
+        Happening::LinkWorks { after } => Reported::LinkWorks { after },
         Happening::AxisStopped { axis, reason } => {
-            Told::AxisStopped { axis, reason: stop_code(reason).words().to_owned() }
+            Reported::AxisStopped { axis, reason: stop_code(reason).words().to_owned() }
         }
-        Happening::AxisFreed { axis } => Told::AxisFreed { axis },
-        Happening::DriveFault { position, code } => Told::DriveFault { position, error_code: code },
-        Happening::Interlock { interlock, allows } => Told::Interlock { interlock, allows },
-        Happening::Stalled { cycles } => Told::Stalled { cycles },
+        Happening::AxisFreed { axis } => Reported::AxisFreed { axis },
+        Happening::DriveFault { position, code } => Reported::DriveFault { position, error_code: code },
+        Happening::Interlock { interlock, allows } => Reported::Interlock { interlock, allows },
+        Happening::Stalled { cycles } => Reported::Stalled { cycles },
     })
 }
 
-fn of_bus(event: &BusEvent) -> Option<Told> {
+fn of_bus(event: &BusEvent) -> Option<Reported> {
     Some(match *event {
-        BusEvent::Stage { stage, .. } => Told::Stage { stage: format!("{stage:?}") },
-        BusEvent::Failed(ref error) => Told::BusFailed { text: error.to_string() },
-        BusEvent::StateChanged { position, status, code } => Told::StateChanged {
+        BusEvent::BringUpPhase { stage, .. } => Reported::Stage { stage: format!("{stage:?}") },
+        BusEvent::Failed(ref error) => Reported::BusFailed { text: error.to_string() },
+        BusEvent::StateChanged { position, status, code } => Reported::StateChanged {
             position: position.into(),
             state: status.to_string(),
             al_status_code: code.0,
             al_status_text: code.text().to_owned(),
         },
-        BusEvent::Unreachable { position } => Told::Unreachable { position: position.into() },
+        BusEvent::Unreachable { position } => Reported::Unreachable { position: position.into() },
         BusEvent::OtherMainDevice { source, frames } => {
-            Told::OtherMainDevice { source: source.to_string(), frames }
+            Reported::OtherMainDevice { source: source.to_string(), frames }
         }
-        BusEvent::Emergency { position, error_code, error_register, manufacturer } => Told::Emergency {
+        BusEvent::Emergency { position, error_code, error_register, manufacturer } => Reported::Emergency {
             position: position.into(),
             error_code,
             error_register,

@@ -1,8 +1,8 @@
 //! Delayed locking: data shared with the cycle by a task that is not real-time, without making the cycle wait.
 //!
 //! The humanoid paper's rule: a task that is not real-time may enter only if it will be out again before the next
-//! release. It states its longest hold; where that does not fit in before the release it is delayed until the beat is
-//! over. The real-time side never waits. It tries, and a beat that finds the other side inside is counted and does
+//! release. It states its longest hold; where that does not fit in before the release it is delayed until the cycle is
+//! over. The real-time side never waits. It tries, and a cycle that finds the other side inside is counted and does
 //! without.
 //!
 //! ```
@@ -11,7 +11,7 @@
 //! use onbeat_runtime::delayed_lock::delayed_lock;
 //!
 //! let (mut cycle, others) = delayed_lock([0.0; 6]);
-//! // In the controller, once a beat:
+//! // In the controller, once a cycle:
 //! let next_release = MonotonicClock.now() + Duration::from_millis(1);
 //! if let Some(gains) = cycle.enter(next_release) {
 //!     assert_eq!(gains[0], 0.0);
@@ -23,7 +23,7 @@
 //!
 //! What holds and what does not: a task that keeps to the hold it has stated, and is not preempted inside, is never met
 //! by the cycle. The rule cannot keep the scheduler from taking the CPU away from a task that is inside; the cycle then
-//! does without for a beat, where a lock that waits would have missed its deadline. Both sides count: [`RealTimeSide::refused`]
+//! does without for a cycle, where a lock that waits would have missed its deadline. Both sides count: [`RealTimeSide::refused`]
 //! and [`OtherSide::overstayed`].
 
 use std::ops::{Deref, DerefMut};
@@ -61,10 +61,10 @@ pub struct RealTimeSide<T> {
 }
 
 impl<T> RealTimeSide<T> {
-    /// Enters, or says at once that somebody is inside. Call it once a beat: what is left after it until
-    /// `next_release`, which is `beat.release + beat.period`, is the others'. No system call, nothing to wait for.
+    /// Enters, or says at once that somebody is inside. Call it once a cycle: what is left after it until
+    /// `next_release`, which is `cycle.release + cycle.period`, is the others'. No system call, nothing to wait for.
     pub fn enter(&mut self, next_release: Instant) -> Option<RealTimeGuard<'_, T>> {
-        self.shared.set_window(Window::BEAT);
+        self.shared.set_window(Window::CYCLE);
         match self.shared.try_lock() {
             Some(value) => Some(RealTimeGuard { value: Some(value), shared: &self.shared, next_release }),
             None => {
@@ -75,7 +75,7 @@ impl<T> RealTimeSide<T> {
         }
     }
 
-    /// Beats that found somebody inside.
+    /// Cycles that found somebody inside.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
@@ -130,7 +130,7 @@ impl<T, C: Clock> OtherSide<T, C> {
     /// real-time path.
     ///
     /// # Errors
-    /// No such moment within `patience`: the hold is longer than what beats leave, or others are always inside.
+    /// No such moment within `patience`: the hold is longer than what cycles leave, or others are always inside.
     pub fn enter(
         &self,
         longest_hold: Duration,
@@ -145,11 +145,11 @@ impl<T, C: Clock> OtherSide<T, C> {
                     Some(guard) => return Ok(guard),
                     None => now + LOOK_AGAIN,
                 },
-                Admission::NextBeat { release } => {
+                Admission::NextCycle { release } => {
                     longest = longest.max(release.since(now));
                     release + LOOK_AGAIN
                 }
-                Admission::Beat => now + LOOK_AGAIN,
+                Admission::CycleInfo => now + LOOK_AGAIN,
             };
             if now >= end {
                 return Err(NoWindow { longest_hold, patience, longest_window: longest });
@@ -203,10 +203,10 @@ impl<T, C: Clock> DerefMut for OtherGuard<'_, T, C> {
     }
 }
 
-/// No beat left room for a hold.
+/// No cycle left room for a hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "no moment for a hold of {longest_hold:?} in {patience:?}: the beats left {longest_window:?} at most; hold it for less"
+    "no moment for a hold of {longest_hold:?} in {patience:?}: the cycles left {longest_window:?} at most; hold it for less"
 )]
 pub struct NoWindow {
     /// The hold that was asked for.
@@ -249,9 +249,9 @@ impl<T> Shared<T> {
 struct Window(u64);
 
 impl Window {
-    /// The beat is on.
-    const BEAT: Self = Self(0);
-    /// There is no cycle, before its first beat and after its last.
+    /// The cycle is on.
+    const CYCLE: Self = Self(0);
+    /// There is no cycle, before its first cycle and after its last.
     const NO_CYCLE: Self = Self(u64::MAX);
 
     fn until(release: Instant) -> Self {
@@ -261,12 +261,12 @@ impl Window {
     fn admits(self, now: Instant, hold: Duration) -> Admission {
         let release = Instant::from_nanos(self.0);
         match self {
-            Self::BEAT => Admission::Beat,
+            Self::CYCLE => Admission::CycleInfo,
             Self::NO_CYCLE => Admission::Enter,
-            // The release has passed and the beat has not entered yet: it is about to.
-            _ if now >= release => Admission::Beat,
+            // The release has passed and the cycle has not entered yet: it is about to.
+            _ if now >= release => Admission::CycleInfo,
             _ if now + hold < release => Admission::Enter,
-            _ => Admission::NextBeat { release },
+            _ => Admission::NextCycle { release },
         }
     }
 }
@@ -276,12 +276,12 @@ enum Admission {
     /// It will be out before the next release.
     Enter,
     /// It would not.
-    NextBeat { release: Instant },
-    /// The beat is on, or about to be.
-    Beat,
+    NextCycle { release: Instant },
+    /// The cycle is on, or about to be.
+    CycleInfo,
 }
 
-/// How often a beat is looked after that is on.
+/// How often a cycle is looked after that is on.
 const LOOK_AGAIN: Duration = Duration::from_micros(50);
 
 #[cfg(test)]

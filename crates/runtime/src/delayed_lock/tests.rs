@@ -18,7 +18,7 @@ fn hold(microseconds: u64) -> Duration {
 
 // feature(hold): delayed locking
 #[test]
-fn a_hold_that_ends_before_the_release_enters_and_another_waits_for_the_beats_end() {
+fn a_hold_that_ends_before_the_release_enters_and_another_waits_for_the_cycles_end() {
     let clock = VirtualClock::default();
     clock.advance(hold(1_000));
     let (mut cycle, others) = delayed_lock_by(7, clock.clone());
@@ -27,7 +27,7 @@ fn a_hold_that_ends_before_the_release_enters_and_another_waits_for_the_beats_en
     *others.enter(hold(499), Duration::ZERO).unwrap() += 1;
     let no = others.enter(hold(500), Duration::ZERO).unwrap_err();
     assert_eq!(no, NoWindow { longest_hold: hold(500), patience: hold(0), longest_window: hold(500) });
-    // While the beat is on, and from its release on, nobody else comes in.
+    // While the cycle is on, and from its release on, nobody else comes in.
     clock.advance(hold(500));
     assert!(others.enter(hold(1), Duration::ZERO).is_err());
     let inside = cycle.enter(at(3_000)).unwrap();
@@ -93,8 +93,8 @@ mod interleavings {
     struct State {
         now: u64,
         window: u64,
-        /// Place of the cycle in its beat: 0 waits for the release, 1 has closed the window, 2 is inside.
-        beat: u8,
+        /// Place of the cycle in its cycle: 0 waits for the release, 1 has closed the window, 2 is inside.
+        cycle: u8,
         next: u64,
         other: Other,
         /// The cycle tried and found the other inside.
@@ -111,23 +111,23 @@ mod interleavings {
         let mut next = Vec::new();
         let inside = matches!(state.other, Other::Inside(_));
         // The cycle. At its release nothing else comes first: it has the highest priority.
-        let due = state.beat > 0 || state.now >= state.next;
+        let due = state.cycle > 0 || state.now >= state.next;
         if due {
-            next.push(match state.beat {
-                0 => State { beat: 1, window: Window::BEAT.0, ..state },
+            next.push(match state.cycle {
+                0 => State { cycle: 1, window: Window::CYCLE.0, ..state },
                 1 if inside => State {
-                    beat: 0,
+                    cycle: 0,
                     refused: true,
                     next: state.next + PERIOD,
                     window: state.next + PERIOD,
                     ..state
                 },
-                1 => State { beat: 2, ..state },
-                _ => State { beat: 0, next: state.next + PERIOD, window: state.next + PERIOD, ..state },
+                1 => State { cycle: 2, ..state },
+                _ => State { cycle: 0, next: state.next + PERIOD, window: state.next + PERIOD, ..state },
             });
         }
         // The other task, on another CPU: any step of it may come between any two of the cycle's.
-        let locked = state.beat == 2;
+        let locked = state.cycle == 2;
         match state.other {
             Other::Outside if admits(&state) => next.push(State { other: Other::Admitted, ..state }),
             Other::Admitted if locked => next.push(State { other: Other::Outside, ..state }),
@@ -141,8 +141,8 @@ mod interleavings {
             Other::Outside | Other::Inside(_) => {}
         }
         // A tick. Who is inside works on, unless preempted; who is done leaves before it; a release is not late by a
-        // tick, for the cycle has the highest priority, and its beat is over before the next one.
-        let working = state.beat == 2 && state.now + 1 < state.next + PERIOD;
+        // tick, for the cycle has the highest priority, and its cycle is over before the next one.
+        let working = state.cycle == 2 && state.now + 1 < state.next + PERIOD;
         if (!due || working) && state.other != Other::Inside(0) && state.now < END {
             let now = state.now + 1;
             match state.other {
@@ -161,7 +161,7 @@ mod interleavings {
     /// Whether the cycle can ever meet the other inside, and how many states there are.
     pub(super) fn explore(variant: Variant) -> (bool, usize, bool) {
         let start =
-            State { now: 1, window: PERIOD, beat: 0, next: PERIOD, other: Other::Outside, refused: false };
+            State { now: 1, window: PERIOD, cycle: 0, next: PERIOD, other: Other::Outside, refused: false };
         let mut seen = HashSet::from([start]);
         let mut open = vec![start];
         while let Some(state) = open.pop() {
@@ -199,7 +199,7 @@ fn two_threads_share_without_a_torn_value() {
     let (mut cycle, others) = delayed_lock([0_u64; 64]);
     let (done, entered) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
-        let beats = scope.spawn(|| {
+        let cycles = scope.spawn(|| {
             let mut pacer = Pacer::new(MonotonicClock, Duration::from_millis(2));
             let mut refused = 0;
             while !done.load(Ordering::Relaxed) {
@@ -217,13 +217,13 @@ fn two_threads_share_without_a_torn_value() {
         let mut round = 0;
         while entered.load(Ordering::Relaxed) < 50 {
             let Ok(mut value) = others.enter(hold(100), Duration::from_secs(20)) else {
-                panic!("no beat in 20 s left 100 us of 2 ms")
+                panic!("no cycle in 20 s left 100 us of 2 ms")
             };
             round += 1;
             value.iter_mut().for_each(|it| *it = round);
         }
         done.store(true, Ordering::Relaxed);
-        let (refused, counted) = beats.join().unwrap();
+        let (refused, counted) = cycles.join().unwrap();
         assert_eq!(refused, counted);
     });
 }

@@ -10,7 +10,7 @@ use super::window::Window;
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// Switched out for the thread of this name. `interruptible`: asleep as in a call that a signal may end.
-    Switch { preempted: bool, interruptible: bool, next: String },
+    ControllerManager { preempted: bool, interruptible: bool, next: String },
     /// It enters a system call; `waits` if that is the wait of a pacer.
     Enter { number: i64, waits: bool },
     /// It leaves one.
@@ -105,10 +105,12 @@ impl Classifier {
             return self.stack(of, stack);
         }
         match event {
-            Event::Switch { preempted: true, next, .. } => {
+            Event::ControllerManager { preempted: true, next, .. } => {
                 self.count_at(at, Source::Preemption, Kind::Preemption, next);
             }
-            Event::Switch { preempted: false, interruptible, .. } => self.sleeps(at, interruptible),
+            Event::ControllerManager { preempted: false, interruptible, .. } => {
+                self.sleeps(at, interruptible)
+            }
             Event::Enter { number, waits } => self.enter(at, number, waits),
             Event::Exit => self.call = Call::None,
             Event::Fault { major, address } if self.window.period_of(at).is_some() => {
@@ -301,10 +303,11 @@ mod tests {
 
     const READ: i64 = libc::SYS_read;
     const WAIT: Event = Event::Enter { number: libc::SYS_clock_nanosleep, waits: true };
-    const ASLEEP: Event = Event::Switch { preempted: false, interruptible: true, next: String::new() };
+    const ASLEEP: Event =
+        Event::ControllerManager { preempted: false, interruptible: true, next: String::new() };
 
     fn preempted_by(next: &str) -> Event {
-        Event::Switch { preempted: true, interruptible: false, next: next.into() }
+        Event::ControllerManager { preempted: true, interruptible: false, next: next.into() }
     }
 
     /// Periods of 100 ns from 1000 ns; each event 10 ns after the one before.
@@ -368,7 +371,7 @@ mod tests {
 
     #[test]
     fn sleeping_outside_of_calls_is_the_kernels() {
-        let deep = Event::Switch { preempted: false, interruptible: false, next: String::new() };
+        let deep = Event::ControllerManager { preempted: false, interruptible: false, next: String::new() };
         let kernel = (Kind::Sleep, IN_KERNEL.to_owned(), 2);
         assert_eq!(counted([WAIT, deep.clone(), ASLEEP, Event::Exit, deep]), [kernel]);
     }

@@ -26,7 +26,7 @@
 //! | `probe` | the kernel's events of one thread |
 //! | `tracepoints` | their numbers and fields |
 //! | `counters` | what is left without them |
-//! | `told` | what was found, in the seam's diagnostics |
+//! | `told` | what was found, in the IPC's diagnostics |
 //! | `backtrace` | from a copied stack to names |
 
 mod backtrace;

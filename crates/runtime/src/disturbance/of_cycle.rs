@@ -24,7 +24,7 @@ pub struct CycleWatch {
 struct Beside {
     /// From its first release on.
     own: Window,
-    /// From the first beat that counts on.
+    /// From the first cycle that counts on.
     watched: Window,
 }
 
@@ -47,7 +47,7 @@ impl CycleWatch {
         Ok(Self { watch, window, beside: Vec::new(), period, spin })
     }
 
-    /// Watches a task beside the cycle, too: while the beats count, in periods of its own.
+    /// Watches a task beside the cycle, too: while the cycles count, in periods of its own.
     pub fn add(&mut self, task: Subject) {
         let (own, watched) = (task.window, Window::default());
         self.watch.add(Subject { window: watched.clone(), ..task });
@@ -55,7 +55,7 @@ impl CycleWatch {
     }
 
     /// Shows it a record: with the first, the watch begins at the next release, and knows the numbers of all. Show none
-    /// before the beats that count, those in Op.
+    /// before the cycles that count, those in Op.
     pub fn see(&self, record: &CycleRecord) {
         // A task may be released later than the cycle.
         for task in self.beside.iter().filter(|task| !task.watched.is_open()) {
@@ -66,12 +66,12 @@ impl CycleWatch {
         }
         let period = u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX);
         let first = record.release_ns.saturating_sub(record.cycle.saturating_mul(period));
-        // What was between the beat and this look is not watched: nobody knew yet that it counts.
+        // What was between the cycle and this look is not watched: nobody knew yet that it counts.
         let from = MonotonicClock.now();
         self.window.open_from(from, Instant::from_nanos(first), self.period, self.spin);
     }
 
-    /// The beats that count are over: to be called before the cycle is asked to stop.
+    /// The cycles that count are over: to be called before the cycle is asked to stop.
     pub fn close(&self) {
         let now = MonotonicClock.now();
         self.window.close(now);

@@ -72,7 +72,7 @@ impl Opened {
 /// What an event is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    Switch,
+    ControllerManager,
     Enter,
     Exit,
     Fault {
@@ -100,7 +100,7 @@ impl Probe {
         };
         let point = |point: u64| perf::Source::Tracepoint(point);
         let sleep = libc::SYS_clock_nanosleep;
-        open(Role::Switch, point(tracepoints.switch.id), plain, "")?;
+        open(Role::ControllerManager, point(tracepoints.switch.id), plain, "")?;
         open(Role::Enter, point(tracepoints.enter.id), plain, "")?;
         // The wait's own return is not worth an event in every period.
         open(Role::Exit, point(tracepoints.exit.id), plain, &format!("id != {sleep}"))?;
@@ -194,11 +194,11 @@ fn sample(events: &mut [Opened], tracepoints: Option<&Tracepoints>, record: &[u8
     // A 32-bit length stands before the fields.
     let fields = rest.get(4..).unwrap_or_default();
     let event = match opened.role {
-        Role::Switch => {
+        Role::ControllerManager => {
             let tracepoint = &tracepoints?.switch;
             let state = tracepoint.number(fields, "prev_state")?;
             let name = tracepoint.bytes(fields, "next_comm")?.split(|&byte| byte == 0).next()?;
-            Event::Switch {
+            Event::ControllerManager {
                 preempted: state & STATES == 0,
                 interruptible: state & INTERRUPTIBLE != 0,
                 next: String::from_utf8_lossy(name).into_owned(),

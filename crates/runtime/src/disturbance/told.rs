@@ -1,8 +1,8 @@
-//! What the watch and a task tell, in the words of the seam's diagnostics.
+//! What the watch and a task tell, in the words of the IPC's diagnostics.
 
 use std::time::Duration;
 
-use bridge::diagnostics::{Culprit, TaskDiagnostics, Watched};
+use ipc::diagnostics::{Culprit, TaskDiagnostics, Watched};
 
 use super::report::{Disturbances, Means};
 use crate::task::{Live, Task};
@@ -42,7 +42,7 @@ impl From<&Disturbances> for Watched {
 }
 
 impl<T> Task<T> {
-    /// How it goes, as the seam's diagnostics tell it; `found` by a watch, if one looks.
+    /// How it goes, as the IPC's diagnostics tell it; `found` by a watch, if one looks.
     #[must_use]
     pub fn diagnostics(&self, found: Option<&Disturbances>) -> TaskDiagnostics {
         let told = told(self.name(), self.tid(), self.period(), &self.live());

@@ -1,13 +1,13 @@
 //! Set-points of one axis from answers that may be late.
 
-use bridge::command::AxisTarget;
-use bridge::controller::{AxisAnswer, DriveRequest, Wrong};
-use bridge::state;
 use ethercat::cia402::{CyclicMode, Request};
+use ipc::command::AxisTarget;
+use ipc::controller::{AxisAnswer, DriveRequest, Wrong};
+use ipc::state;
 use motion::{AxisPhase, AxisSetpoint, NewtonMetres, Radians, RadiansPerSecond};
 
 use crate::controller::{AxisCommand, AxisReport};
-use crate::seam::shown;
+use crate::ipc::shown;
 
 /// An axis that a controller process moves.
 #[derive(Clone, Copy, Debug, PartialEq)]

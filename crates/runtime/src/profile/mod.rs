@@ -49,7 +49,7 @@ pub struct RealTimeProfile {
     pub cpu: Option<usize>,
 }
 
-/// M: memory that is there before the first beat.
+/// M: memory that is there before the first cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Residency {
     /// Heap to make resident, in bytes.

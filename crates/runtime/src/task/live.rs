@@ -1,6 +1,6 @@
 //! The numbers of a running task, for whoever looks.
 
-use bridge::state::Spread;
+use ipc::state::Spread;
 use timing::CycleRecord;
 
 use crate::cell::{self, WordReader, WordWriter};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::cia402::{ModeOfOperation, State};
-use ethercat::main_device::{ReceptionCounters, Stage};
+use ethercat::main_device::{BringUpPhase, ReceptionCounters};
 use ethercat::time::Instant;
 use onbeat_runtime::bring_up::BringUpError;
 use onbeat_runtime::cycle::Ended;
@@ -166,7 +166,7 @@ fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire)
     let was_first = cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster;
     assert_eq!(refused, was_first, "{cell:?}");
     if refused {
-        assert_eq!(wire.second().unwrap().stage(), Stage::Op);
+        assert_eq!(wire.second().unwrap().stage(), BringUpPhase::Op);
         for it in wire.segment().sub_devices() {
             assert_eq!(it.al_status(), AlStatus::in_state(AlState::Op));
         }

@@ -20,7 +20,7 @@ use motion::{AxisPhase, RadiansPerSecond, Seconds};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
 use onbeat_runtime::observer::{CycleEvent, Happening};
 use onbeat_runtime::signal::Io;
@@ -79,7 +79,7 @@ pub(crate) fn run(cell: Cell) -> Outcome {
     let controller = Sway { homes, progress, newest, see, cycles: 0, times: [None; 3] };
     // Long enough for the fault and what follows from it.
     let configuration = CycleConfiguration {
-        beats: Some(2_500),
+        cycles: Some(2_500),
         loss: Some(Duration::from_secs(1)),
         ..CycleConfiguration::every(PERIOD)
     };
@@ -187,14 +187,14 @@ struct Sway {
 }
 
 impl Controller for Sway {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let enabled = reports.iter().all(|report| report.state == Some(State::OperationEnabled));
         self.cycles += u64::from(enabled || self.cycles > 0);
         if self.cycles > 500 {
             self.progress.note(Progress::MOVING);
         }
-        if beat.stopping {
+        if info.stopping {
             self.progress.note(Progress::STOPPING);
         }
         for (number, (report, command)) in reports.iter().zip(commands).enumerate() {
@@ -203,14 +203,14 @@ impl Controller for Sway {
                 self.times[number] = Some((position.0, 0.0));
             }
             let Some((origin, elapsed)) = &mut self.times[number] else { continue };
-            let still = beat.stopping || (self.homes && number == 0);
+            let still = info.stopping || (self.homes && number == 0);
             if still {
                 command.setpoint.velocity = RadiansPerSecond::ZERO;
-                if !beat.stopping {
+                if !info.stopping {
                     command.setpoint.position.0 = *origin;
                 }
             } else {
-                *elapsed += beat.period.as_secs_f64() * beat.periods as f64;
+                *elapsed += info.period.as_secs_f64() * info.periods as f64;
                 let ease = (*elapsed / 0.25).min(1.0);
                 let (sin, cos) = (std::f64::consts::PI * *elapsed).sin_cos();
                 command.setpoint.position.0 = *origin + ease * sin;
@@ -223,7 +223,7 @@ impl Controller for Sway {
         }
         let axes = [reports[0], reports[1], reports[2]];
         let report =
-            Report { now: beat.release, stopping: beat.stopping, axes, exchange: self.newest.get() };
+            Report { now: info.release, stopping: info.stopping, axes, exchange: self.newest.get() };
         let _ = self.see.send(report);
     }
 }

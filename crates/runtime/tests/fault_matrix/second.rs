@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
-use ethercat::main_device::{Configuration, Event, MainDevice, Stage};
+use ethercat::main_device::{BringUpPhase, Configuration, Event, MainDevice};
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
 use simulator::Segment;
@@ -16,13 +16,13 @@ use crate::wire::ROUND_TRIP;
 /// Its source address, as it sends it.
 pub(crate) const SOURCE: MacAddress = MacAddress([0x20; 6]);
 
-/// Once the bus is in PreOp it beats, with outputs of zeros. What goes wrong it takes down, as the program does.
+/// Once the bus is in PreOp it cycles, with outputs of zeros. What goes wrong it takes down, as the program does.
 pub(crate) struct SecondMaster {
     main_device: MainDevice,
-    beat: Option<Instant>,
+    cycle: Option<Instant>,
     replies: VecDeque<(Instant, Vec<u8>)>,
     now: Instant,
-    came_to: Stage,
+    came_to: BringUpPhase,
 }
 
 impl SecondMaster {
@@ -32,19 +32,19 @@ impl SecondMaster {
         let configuration = Configuration { source: SOURCE, first_generation, ..configuration() };
         Self {
             main_device: MainDevice::new(configuration).unwrap(),
-            beat: None,
+            cycle: None,
             replies: VecDeque::new(),
             now,
-            came_to: Stage::Scan,
+            came_to: BringUpPhase::Scan,
         }
     }
 
-    pub(crate) fn stage(&self) -> Stage {
+    pub(crate) fn stage(&self) -> BringUpPhase {
         self.main_device.stage()
     }
 
     /// The farthest it came on the way up.
-    pub(crate) fn came_to(&self) -> Stage {
+    pub(crate) fn came_to(&self) -> BringUpPhase {
         self.came_to
     }
 
@@ -52,7 +52,7 @@ impl SecondMaster {
     pub(crate) fn due(&self) -> Instant {
         let reply = self.replies.front().map(|(due, _)| *due);
         let service = self.main_device.poll_timeout().unwrap_or(self.now + PERIOD);
-        let due = [reply, self.beat].into_iter().flatten().fold(service, Instant::min);
+        let due = [reply, self.cycle].into_iter().flatten().fold(service, Instant::min);
         due.max(self.now + Duration::from_micros(10))
     }
 
@@ -67,7 +67,7 @@ impl SecondMaster {
         while self.replies.front().is_some_and(|(due, _)| *due <= self.now) {
             self.replies.pop_front().map(|(_, bytes)| self.main_device.handle_frame(self.now, &bytes));
         }
-        self.begin_beat();
+        self.begin_cycle();
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         while let Some(length) = self.main_device.poll_transmit(self.now, &mut buffer) {
             let frame = &mut buffer[..length];
@@ -76,7 +76,7 @@ impl SecondMaster {
                 reply(self.now + ROUND_TRIP, &buffer[..length]);
             }
         }
-        if self.stage() <= Stage::Op {
+        if self.stage() <= BringUpPhase::Op {
             self.came_to = self.came_to.max(self.stage());
         }
         while let Some(event) = self.main_device.poll_event() {
@@ -86,12 +86,12 @@ impl SecondMaster {
         }
     }
 
-    fn begin_beat(&mut self) {
-        let beats = (Stage::PreOp..Stage::Down).contains(&self.main_device.stage());
-        if beats && self.beat.is_none_or(|due| due <= self.now) {
-            self.main_device.end_beat(self.now);
-            self.main_device.begin_beat(self.now);
-            self.beat = Some(self.now + PERIOD);
+    fn begin_cycle(&mut self) {
+        let cycles = (BringUpPhase::PreOp..BringUpPhase::Down).contains(&self.main_device.stage());
+        if cycles && self.cycle.is_none_or(|due| due <= self.now) {
+            self.main_device.end_cycle(self.now);
+            self.main_device.begin_cycle(self.now);
+            self.cycle = Some(self.now + PERIOD);
         }
     }
 }

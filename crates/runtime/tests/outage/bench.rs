@@ -12,7 +12,7 @@ use motion::supervision::{AfterOutage, Outage};
 use motion::{AxisPhase, Radians, RadiansPerSecond, RadiansPerSecondCubed, Seconds};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::{Clock, VirtualClock};
-use onbeat_runtime::controller::{AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisReport, Controller, CycleInfo};
 use onbeat_runtime::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_runtime::link::{DirectLink, Link};
 use onbeat_runtime::signal::Io;
@@ -54,7 +54,7 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(mode: CyclicMode, fault: Fault, outage: u64) -> Self {
-        let (order, after) = (FrameOrder::ReplyOfLastBeat, AfterOutage::Stay);
+        let (order, after) = (FrameOrder::ReplyOfLastCycle, AfterOutage::Stay);
         Self { mode, fault, outage, order, after, time: None, heavy: false, tells_velocity: true }
     }
 }
@@ -86,9 +86,9 @@ pub(crate) const UNTIL_RESET: u64 = 900;
 
 pub(crate) fn play(case: Case) -> Outcome {
     let Begun { clock, record, link, axes, mover, seen, sent } = begin(case, None);
-    let beats = BEFORE + AFTER + if case.fault == Fault::Stall { 0 } else { case.outage } + 200;
+    let cycles = BEFORE + AFTER + if case.fault == Fault::Stall { 0 } else { case.outage } + 200;
     let configuration = CycleConfiguration {
-        beats: Some(beats),
+        cycles: Some(cycles),
         order: case.order,
         loss: None,
         ..CycleConfiguration::every(PERIOD)
@@ -256,7 +256,7 @@ impl Mover {
 }
 
 impl Controller for Mover {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (reports[0], &mut commands[0]);
         let entered = self.clock.now();
@@ -274,14 +274,14 @@ impl Controller for Mover {
             (self.origin, self.elapsed) = (Some(position.0), 0.0);
         }
         let (sin, cos) = (std::f64::consts::PI * self.elapsed).sin_cos();
-        if let Some(origin) = self.origin.filter(|_| !beat.stopping) {
-            self.elapsed += beat.period.as_secs_f64() * beat.periods as f64;
+        if let Some(origin) = self.origin.filter(|_| !info.stopping) {
+            self.elapsed += info.period.as_secs_f64() * info.periods as f64;
             // Eased in for a quarter of a second.
             let ease = (self.elapsed / 0.25).min(1.0);
             command.setpoint.position = Radians(origin + ease * sin);
             command.setpoint.velocity = RadiansPerSecond(ease * 3.0 * cos);
             command.setpoint.torque.0 = 0.05 * cos;
-        } else if beat.stopping {
+        } else if info.stopping {
             command.setpoint.velocity = RadiansPerSecond::ZERO;
             command.setpoint.torque.0 = 0.0;
         }

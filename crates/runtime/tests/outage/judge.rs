@@ -255,7 +255,7 @@ fn check_stop(case: Case, outcome: &Outcome) {
     let reset = outcome.end + PERIOD * UNTIL_RESET as u32;
     let stopped = at(outcome.begin, reset).any(|report| report.stop == Some(StopReason::Outage));
     // Where both ways are out, the last reply before the outage is lost as well, if it is taken a cycle later.
-    let both = case.fault == Fault::Both && case.order == FrameOrder::ReplyOfLastBeat;
+    let both = case.fault == Fault::Both && case.order == FrameOrder::ReplyOfLastCycle;
     let missed = case.outage + u64::from(both);
     // An axis in torque mode that is slow enough to count as standing goes on in the cycle in which it is heard of again.
     let at_once = case.mode == CyclicMode::Torque && case.after == AfterOutage::Resume;

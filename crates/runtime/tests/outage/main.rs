@@ -26,7 +26,7 @@ fn any_case() -> impl Strategy<Value = Case> {
     let mode = prop::sample::select(vec![CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque]);
     let fault = prop::sample::select(vec![Fault::Out, Fault::Back, Fault::Both, Fault::Stall]);
     let outage = prop_oneof![4 => 1..40_u64, 2 => 40..300_u64, 1 => 300..=10_000_u64];
-    let order = prop::sample::select(vec![FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply]);
+    let order = prop::sample::select(vec![FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply]);
     let after = prop::sample::select(vec![AfterOutage::Stay, AfterOutage::Resume]);
     let time = prop::sample::select(vec![None, Some(Seconds(1.0))]);
     (mode, fault, outage, order, after, time, any::<bool>(), any::<bool>()).prop_map(
@@ -68,7 +68,7 @@ fn an_axis_that_came_to_rest_is_not_moved_where_its_drive_tells_no_velocity() {
 #[test]
 fn the_cable_out_for_half_a_second_in_a_swing_of_1_rad() {
     for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
-        for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+        for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
             check(Case { order, ..Case::new(CyclicMode::Position, fault, 500) });
         }
     }
@@ -92,7 +92,7 @@ fn two_lost_cycles_do_not_stop_a_motion() {
 fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
     for mode in [CyclicMode::Position, CyclicMode::Velocity, CyclicMode::Torque] {
         for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
-            for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+            for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
                 let time = Some(Seconds(1.0));
                 let case = Case { order, time, ..Case::new(mode, fault, 300) };
                 let outcome = play(case);
@@ -133,7 +133,7 @@ fn an_axis_without_supervision_stands_too() {
     let case = Case::new(CyclicMode::Position, Fault::Back, 10);
     let Begun { clock, record, link, mover, seen, .. } = begin(case, None);
     let configuration =
-        CycleConfiguration { beats: Some(BEFORE + 600), ..CycleConfiguration::every(PERIOD) };
+        CycleConfiguration { cycles: Some(BEFORE + 600), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, clock, &axes(1), mover, configuration);
     assert_eq!(cycle.run(&StopHandle::new()).failure, None);
     let (begin, end) = seen.try_iter().find_map(|(.., window)| window).unwrap();
@@ -147,7 +147,7 @@ fn an_axis_without_supervision_stands_too() {
 #[test]
 fn an_axis_farther_away_than_a_step_comes_to_rest_within_its_limits() {
     for fault in [Fault::Out, Fault::Back, Fault::Both, Fault::Stall] {
-        for order in [FrameOrder::ReplyOfLastBeat, FrameOrder::WaitForReply] {
+        for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
             for outage in [8, 25, 60, 80] {
                 let case = Case { order, heavy: true, ..Case::new(CyclicMode::Position, fault, outage) };
                 check(Case { time: Some(Seconds(1.0)), ..case });

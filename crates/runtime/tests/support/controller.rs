@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bridge::command::AxisTarget;
-use bridge::controller::{Controller, CycleEnd, DriveRequest};
-use bridge::description::{AxisDescription, Description};
-use bridge::seam::{Builder, Door, RealTimeEnds};
 use ethercat::cia402::CyclicMode;
+use ipc::command::AxisTarget;
+use ipc::controller::{Controller, CycleEnd, DriveRequest};
+use ipc::description::{AxisDescription, Description};
+use ipc::server::{Builder, Endpoints, Server};
 use onbeat_runtime::external::{ExternalAxis, Settings};
 
-use super::SeamFolder;
+use super::IpcFolder;
 
-/// A seam with the role of a controller for this many axes, in this folder.
-pub fn open(folder: &SeamFolder, drives: usize) -> (CycleEnd, RealTimeEnds, Door) {
+/// An IPC with the role of a controller for this many axes, in this folder.
+pub fn open(folder: &IpcFolder, drives: usize) -> (CycleEnd, Endpoints, Server) {
     let axis = |index| AxisDescription {
         name: format!("axis-{index}"),
         mode: "csp".to_owned(),
@@ -25,11 +25,11 @@ pub fn open(folder: &SeamFolder, drives: usize) -> (CycleEnd, RealTimeEnds, Door
     let mut builder = Builder::new("robot", &Description { axes, ..Description::default() });
     builder.folder(&folder.0);
     let end = builder.controller();
-    let (ends, door) = builder.open().unwrap();
-    (end, ends, door)
+    let (ends, server) = builder.open().unwrap();
+    (end, ends, server)
 }
 
-pub fn socket(folder: &SeamFolder) -> PathBuf {
+pub fn socket(folder: &IpcFolder) -> PathBuf {
     folder.0.join("robot.sock")
 }
 

@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use bridge::attach::Attachment;
-use bridge::command::Command;
-use bridge::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
-use bridge::seam::{Builder, Door};
-use bridge::state::State;
 use ethercat::al::AlState;
 use ethercat::cia402::{CyclicMode, Request};
 use ethercat::main_device::{Configuration, MainDevice};
 use ethercat::sii::Identity;
+use ipc::client::Client;
+use ipc::command::Command;
+use ipc::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
+use ipc::server::{Builder, Server};
+use ipc::state::State;
 use motion::supervision::{AfterOutage, Limits, OnStale, Outage, Settings};
 use motion::{
     AxisPhase, AxisScale, AxisSetpoint, Hertz, NewtonMetres, Radians, RadiansPerSecond,
@@ -27,11 +27,13 @@ use motion::{
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::bring_up::Pump;
 use onbeat_runtime::clock::Clock;
-use onbeat_runtime::controller::{Asked, AxisTarget, Beat, Controller, Freshness, Told};
+use onbeat_runtime::controller::{
+    AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+};
 use onbeat_runtime::cycle::{Cycle, CycleConfiguration};
+use onbeat_runtime::ipc::{AxisRules, Commanded, Ipc, Rules, Takes};
 use onbeat_runtime::link::Link;
 use onbeat_runtime::observer::Observer;
-use onbeat_runtime::seam::{AxisRules, Commanded, Rules, Seam, Takes};
 use onbeat_runtime::signal::Io;
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
@@ -123,9 +125,9 @@ impl Sway {
 }
 
 impl Controller for Sway {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        let elapsed = beat.period.as_secs_f64() * beat.periods as f64;
+        let elapsed = info.period.as_secs_f64() * info.periods as f64;
         for ((motion, report), command) in self.axes.iter_mut().zip(reports).zip(commands) {
             command.request = Request::Enable;
             if let AxisPhase::HoldingAt(start) = report.feedback.phase {
@@ -135,7 +137,7 @@ impl Controller for Sway {
                 });
             }
             if let Some(motion) = motion {
-                command.setpoint = motion.step(elapsed, beat.stopping).into();
+                command.setpoint = motion.step(elapsed, info.stopping).into();
             }
         }
     }
@@ -157,10 +159,10 @@ impl Motion {
     }
 }
 
-/// A folder for the socket of one test's seam, gone with its test.
-pub struct SeamFolder(pub std::path::PathBuf);
+/// A folder for the socket of one test's IPC, gone with its test.
+pub struct IpcFolder(pub std::path::PathBuf);
 
-impl SeamFolder {
+impl IpcFolder {
     pub fn new(test: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("onbeat-{test}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -168,19 +170,19 @@ impl SeamFolder {
     }
 }
 
-impl Drop for SeamFolder {
+impl Drop for IpcFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A seam for this many axes, which take anything within wide limits; open as long as the door is.
-pub fn seam(folder: &SeamFolder, rules: Rules) -> (Seam, Door, Attachment) {
-    seam_with(folder, rules, &[])
+/// An IPC for this many axes, which take anything within wide limits; open as long as the door is.
+pub fn ipc(folder: &IpcFolder, rules: Rules) -> (Ipc, Server, Client) {
+    ipc_with(folder, rules, &[])
 }
 
 /// The same with signals, which can be forced.
-pub fn seam_with(folder: &SeamFolder, rules: Rules, signals: &[types::Signal]) -> (Seam, Door, Attachment) {
+pub fn ipc_with(folder: &IpcFolder, rules: Rules, signals: &[types::Signal]) -> (Ipc, Server, Client) {
     let axis = |index| AxisDescription {
         name: format!("axis-{index}"),
         mode: "csp".to_owned(),
@@ -199,9 +201,9 @@ pub fn seam_with(folder: &SeamFolder, rules: Rules, signals: &[types::Signal]) -
         Description { axes, signals: signals.iter().map(described).collect(), ..Description::default() };
     let mut builder = Builder::new("robot", &description);
     builder.folder(&folder.0).forces(signals);
-    let (ends, door) = builder.open().unwrap();
-    let attachment = Attachment::open(&folder.0.join("robot.sock")).unwrap();
-    (Seam::new(ends, Rules { signals: Commanded::of(signals), ..rules }), door, attachment)
+    let (ends, server) = builder.open().unwrap();
+    let attachment = Client::open(&folder.0.join("robot.sock")).unwrap();
+    (Ipc::new(ends, Rules { signals: Commanded::of(signals), ..rules }), server, attachment)
 }
 
 /// Takes anything within wide limits.
@@ -219,32 +221,32 @@ pub fn rules(axes: usize) -> Rules {
 /// Moves every axis as it is asked: to positions at a steady speed, at velocities, with torques; and holds it otherwise.
 pub struct Servant {
     pub speed: f64,
-    asked: Asked,
+    asked: ExternalCommand,
     setpoints: Vec<AxisSetpoint>,
 }
 
 impl Servant {
     pub fn new(axes: usize, speed: f64) -> Self {
-        let asked = Asked { axes: vec![None; axes], ..Asked::default() };
+        let asked = ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() };
         Self { speed, asked, setpoints: vec![AxisSetpoint::default(); axes] }
     }
 }
 
 impl Controller for Servant {
-    fn hear(&mut self, asked: &Asked) {
+    fn command(&mut self, asked: &ExternalCommand) {
         self.asked.clone_from(asked);
     }
 
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
-        let elapsed = beat.period.as_secs_f64() * beat.periods as f64;
+        let elapsed = info.period.as_secs_f64() * info.periods as f64;
         for (index, (report, command)) in reports.iter().zip(commands).enumerate() {
             command.request = Request::Enable;
             let setpoint = &mut self.setpoints[index];
             if let AxisPhase::HoldingAt(position) = report.feedback.phase {
                 *setpoint = AxisSetpoint { position, ..AxisSetpoint::default() };
             }
-            let fresh = self.asked.freshness == Freshness::Fresh && !beat.stopping;
+            let fresh = self.asked.freshness == Freshness::Fresh && !info.stopping;
             match self.asked.axes[index] {
                 Some(AxisTarget::Position(target)) if fresh => {
                     let step = self.speed * elapsed;
@@ -255,7 +257,7 @@ impl Controller for Servant {
                     setpoint.position += velocity * Seconds(elapsed);
                 }
                 Some(AxisTarget::Effort(torque)) if fresh => setpoint.torque = torque,
-                _ if beat.stopping => {
+                _ if info.stopping => {
                     *setpoint = AxisSetpoint { position: setpoint.position, ..AxisSetpoint::default() };
                 }
                 _ => {}
@@ -264,8 +266,8 @@ impl Controller for Servant {
         }
     }
 
-    fn tell(&self) -> Told {
-        Told { commanded: true, ..Told::default() }
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { commanded: true, ..ControllerOutput::default() }
     }
 }
 
@@ -290,7 +292,7 @@ pub fn supervised(drives: usize) -> Vec<AxisConfiguration> {
     axes(drives).into_iter().map(supervised).collect()
 }
 
-/// Two threads at a seam: one reads as fast as it can, one sends commands, good and bad ones, all the time.
+/// Two threads at an IPC: one reads as fast as it can, one sends commands, good and bad ones, all the time.
 pub struct Peers {
     stop: Arc<AtomicBool>,
     reader: JoinHandle<u64>,
@@ -298,7 +300,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    pub fn start(attachment: &Attachment, axes: usize) -> Self {
+    pub fn start(attachment: &Client, axes: usize) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let goes_on = |stop: &Arc<AtomicBool>| {
             let stop = Arc::clone(stop);
@@ -318,9 +320,9 @@ impl Peers {
             let mut sent = 0;
             while send_on() {
                 let target = match sent % 5 {
-                    0 => bridge::command::AxisTarget::Position(f64::NAN),
-                    1 => bridge::command::AxisTarget::Velocity(99.0),
-                    _ => bridge::command::AxisTarget::Position(if sent % 2 == 0 { 1.0 } else { -1.0 }),
+                    0 => ipc::command::AxisTarget::Position(f64::NAN),
+                    1 => ipc::command::AxisTarget::Velocity(99.0),
+                    _ => ipc::command::AxisTarget::Position(if sent % 2 == 0 { 1.0 } else { -1.0 }),
                 };
                 let command = Command {
                     // Now and then none comes in time.

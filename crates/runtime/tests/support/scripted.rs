@@ -7,7 +7,7 @@ use ethercat::cia402::{Request, State};
 use motion::{AxisPhase, RadiansPerSecond};
 use onbeat_runtime::axis::AxisConfiguration;
 use onbeat_runtime::clock::VirtualClock;
-use onbeat_runtime::controller::{AxisCommand, AxisReport, Beat, Controller};
+use onbeat_runtime::controller::{AxisCommand, AxisReport, Controller, CycleInfo};
 use onbeat_runtime::cycle::CycleConfiguration;
 use onbeat_runtime::link::DirectLink;
 use onbeat_runtime::signal::Io;
@@ -16,23 +16,23 @@ use simulator::Segment;
 
 use super::{PERIOD, cycle_of};
 
-/// One beat of a play.
+/// One cycle of a play.
 pub struct Scene<'a> {
-    /// Beats since the axis was enabled for the first time, from 1; 0 before.
-    pub beats: u64,
+    /// Cycles since the axis was enabled for the first time, from 1; 0 before.
+    pub cycles: u64,
     /// Whether the cycle is being stopped: then the script is not heard any more.
     pub stopping: bool,
     pub report: &'a AxisReport,
-    /// What the axis is asked on this beat.
+    /// What the axis is asked on this cycle.
     pub command: &'a AxisCommand,
 }
 
-/// Enables the first axis and holds it where it stands; from then on `script` moves it. What `look` made of each beat,
+/// Enables the first axis and holds it where it stands; from then on `script` moves it. What `look` made of each cycle,
 /// where it made something of it.
 pub fn play<S: Send + 'static>(
     segment: Segment,
     axes: &[AxisConfiguration],
-    beats: u64,
+    cycles: u64,
     script: impl FnMut(u64, &AxisReport, &mut AxisCommand) + Send + 'static,
     look: impl FnMut(&Scene<'_>) -> Option<S> + Send + 'static,
 ) -> Vec<S> {
@@ -40,8 +40,8 @@ pub fn play<S: Send + 'static>(
     clock.advance(Duration::from_secs(1000));
     let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
     let (seen, told) = channel();
-    let controller = Scripted { script, look, beats: 0, seen };
-    let configuration = CycleConfiguration { beats: Some(beats), ..CycleConfiguration::every(PERIOD) };
+    let controller = Scripted { script, look, cycles: 0, seen };
+    let configuration = CycleConfiguration { cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) };
     let (cycle, _observer) = cycle_of(link, clock, axes, controller, configuration);
     assert_eq!(cycle.run(&StopHandle::new()).failure, None);
     told.try_iter().collect()
@@ -50,7 +50,7 @@ pub fn play<S: Send + 'static>(
 struct Scripted<P, L, S> {
     script: P,
     look: L,
-    beats: u64,
+    cycles: u64,
     seen: Sender<S>,
 }
 
@@ -60,7 +60,7 @@ where
     L: FnMut(&Scene<'_>) -> Option<S> + Send,
     S: Send,
 {
-    fn update(&mut self, beat: Beat, io: &mut Io<'_>) {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (&reports[0], &mut commands[0]);
         command.request = Request::Enable;
@@ -68,13 +68,13 @@ where
             command.setpoint.position = position;
             command.setpoint.velocity = RadiansPerSecond::ZERO;
         }
-        self.beats += u64::from(report.state == Some(State::OperationEnabled) || self.beats > 0);
-        if beat.stopping {
+        self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
+        if info.stopping {
             command.setpoint.velocity = RadiansPerSecond::ZERO;
-        } else if self.beats > 0 {
-            (self.script)(self.beats, report, command);
+        } else if self.cycles > 0 {
+            (self.script)(self.cycles, report, command);
         }
-        let scene = Scene { beats: self.beats, stopping: beat.stopping, report, command };
+        let scene = Scene { cycles: self.cycles, stopping: info.stopping, report, command };
         if let Some(seen) = (self.look)(&scene) {
             let _ = self.seen.send(seen);
         }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use ethercat::al::AlState;
 use ethercat::link::{MAXIMUM_FRAME_LENGTH, Segment as _};
 use ethercat::main_device::{
-    BeatReport, BusError, Configuration, Event, MainDevice, Stage, SubDeviceConfiguration,
+    BringUpPhase, BusError, Configuration, CycleReport, Event, MainDevice, SubDeviceConfiguration,
 };
 use ethercat::sii::Identity;
 use ethercat::time::Instant;
@@ -34,8 +34,8 @@ pub(crate) const PERIOD: Duration = Duration::from_millis(1);
 /// Time at which the replies of a cycle are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replies {
-    SameBeat,
-    NextBeat,
+    SameCycle,
+    NextCycle,
 }
 
 /// Change of the bytes of a reply.
@@ -50,7 +50,7 @@ pub(crate) struct Rig {
     pub(crate) wire: Wire,
     pub(crate) replies: Replies,
     /// Cycles so far.
-    pub(crate) beats: u64,
+    pub(crate) cycles: u64,
     /// Changes replies on their way back.
     pub(crate) tamper: Option<Tamper>,
     /// Replies that wait to be taken, as in a network interface's ring.
@@ -69,19 +69,19 @@ impl Rig {
             now: Instant::from_nanos(1_000_000_000),
             events: Vec::new(),
             wire: Wire::new(1),
-            replies: Replies::SameBeat,
-            beats: 0,
+            replies: Replies::SameCycle,
+            cycles: 0,
             tamper: None,
             ring: VecDeque::new(),
         }
     }
 
     /// Sends and receives without cycles until `stage`, a failure, or 30 seconds have passed.
-    pub(crate) fn pump_to(&mut self, stage: Stage) {
+    pub(crate) fn pump_to(&mut self, stage: BringUpPhase) {
         let end = self.now + Duration::from_secs(30);
         while self.main_device.stage() != stage && self.now < end {
             self.pump(Duration::ZERO);
-            if self.failure().is_some() && self.main_device.stage() == Stage::Down {
+            if self.failure().is_some() && self.main_device.stage() == BringUpPhase::Down {
                 return;
             }
         }
@@ -102,11 +102,11 @@ impl Rig {
         }
     }
 
-    /// Runs one cycle, and returns its report; with [`Replies::NextBeat`] the report of the previous cycle.
-    pub(crate) fn beat(&mut self) -> BeatReport {
+    /// Runs one cycle, and returns its report; with [`Replies::NextCycle`] the report of the previous cycle.
+    pub(crate) fn cycle(&mut self) -> CycleReport {
         match self.replies {
-            Replies::SameBeat => {
-                self.begin_beat();
+            Replies::SameCycle => {
+                self.begin_cycle();
                 let end_of_receiving = self.now + RECEIVING;
                 let end = self.now + PERIOD;
                 self.receive();
@@ -114,44 +114,44 @@ impl Rig {
                     let arrival = self.wire.next_arrival().unwrap_or(end_of_receiving);
                     self.pass_to(arrival.min(end_of_receiving), true);
                 }
-                let report = self.main_device.end_beat(self.now);
+                let report = self.main_device.end_cycle(self.now);
                 self.pass_to(end, false);
                 report
             }
-            Replies::NextBeat => {
+            Replies::NextCycle => {
                 let report = self.take_replies();
-                self.send_beat();
+                self.send_cycle();
                 report
             }
         }
     }
 
-    /// First half of a cycle with [`Replies::NextBeat`]: takes the replies to the previous one.
-    pub(crate) fn take_replies(&mut self) -> BeatReport {
+    /// First half of a cycle with [`Replies::NextCycle`]: takes the replies to the previous one.
+    pub(crate) fn take_replies(&mut self) -> CycleReport {
         self.receive();
-        self.main_device.end_beat(self.now)
+        self.main_device.end_cycle(self.now)
     }
 
-    /// Second half of a cycle with [`Replies::NextBeat`]: sends this one and waits for the next.
-    pub(crate) fn send_beat(&mut self) {
-        self.begin_beat();
+    /// Second half of a cycle with [`Replies::NextCycle`]: sends this one and waits for the next.
+    pub(crate) fn send_cycle(&mut self) {
+        self.begin_cycle();
         self.pass_to(self.now + PERIOD, false);
     }
 
-    /// Runs cycles until `stage`; panics with the last event if it takes more than `beats`.
-    pub(crate) fn beat_to(&mut self, stage: Stage, beats: usize) {
-        for _ in 0..beats {
+    /// Runs cycles until `stage`; panics with the last event if it takes more than `cycles`.
+    pub(crate) fn cycle_to(&mut self, stage: BringUpPhase, cycles: usize) {
+        for _ in 0..cycles {
             if self.main_device.stage() == stage {
                 return;
             }
-            self.beat();
+            self.cycle();
         }
-        panic!("{:?} after {beats} beats: {:?}", self.main_device.stage(), self.events);
+        panic!("{:?} after {cycles} cycles: {:?}", self.main_device.stage(), self.events);
     }
 
-    fn begin_beat(&mut self) {
-        self.beats += 1;
-        self.main_device.begin_beat(self.now);
+    fn begin_cycle(&mut self) {
+        self.cycles += 1;
+        self.main_device.begin_cycle(self.now);
         self.transmit();
     }
 
@@ -159,7 +159,7 @@ impl Rig {
     pub(crate) fn transmit(&mut self) {
         let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
         while let Some(length) = self.main_device.poll_transmit(self.now, &mut buffer) {
-            self.wire.request(self.now, self.beats, buffer[..length].to_vec());
+            self.wire.request(self.now, self.cycles, buffer[..length].to_vec());
         }
         self.events.extend(std::iter::from_fn(|| self.main_device.poll_event()));
     }
@@ -168,7 +168,7 @@ impl Rig {
     pub(crate) fn receive(&mut self) {
         while let Some(bytes) = self.ring.pop_front() {
             self.main_device.handle_frame(self.now, &bytes);
-            self.wire.delivered(self.beats, &bytes);
+            self.wire.delivered(self.cycles, &bytes);
             self.transmit();
         }
     }
@@ -211,9 +211,9 @@ impl Rig {
 
     /// Brings the bus to Op with cycles, or panics.
     pub(crate) fn run_up(&mut self) {
-        self.pump_to(Stage::PreOp);
-        assert_eq!(self.main_device.stage(), Stage::PreOp, "{:?}", self.events);
-        self.beat_to(Stage::Op, 2000);
+        self.pump_to(BringUpPhase::PreOp);
+        assert_eq!(self.main_device.stage(), BringUpPhase::PreOp, "{:?}", self.events);
+        self.cycle_to(BringUpPhase::Op, 2000);
     }
 }
 

@@ -45,7 +45,7 @@ struct Fate {
     answered_in_time: bool,
     replies: u64,
     is_process_data: bool,
-    beat: u64,
+    cycle: u64,
 }
 
 /// Counts that a MainDevice must have.
@@ -78,10 +78,10 @@ impl Wire {
         Self { faults, reply_faults, random: Random(seed), travelling, frames: 0, fates }
     }
 
-    /// Takes a frame of the MainDevice, in cycle `beat`.
-    pub(crate) fn request(&mut self, now: Instant, beat: u64, bytes: Vec<u8>) {
+    /// Takes a frame of the MainDevice, in cycle `cycle`.
+    pub(crate) fn request(&mut self, now: Instant, cycle: u64, bytes: Vec<u8>) {
         let is_process_data = is_process_data(&bytes);
-        let fate = Fate { is_process_data, beat, ..Fate::default() };
+        let fate = Fate { is_process_data, cycle, ..Fate::default() };
         self.fates.insert(generation(&bytes).expect("a generation number"), fate);
         self.put(now, Direction::Request, bytes);
     }
@@ -91,12 +91,12 @@ impl Wire {
         self.put(now, Direction::Reply, bytes);
     }
 
-    /// Registers the delivery of this reply in cycle `beat`.
-    pub(crate) fn delivered(&mut self, beat: u64, bytes: &[u8]) {
+    /// Registers the delivery of this reply in cycle `cycle`.
+    pub(crate) fn delivered(&mut self, cycle: u64, bytes: &[u8]) {
         let Some(fate) = generation(bytes).and_then(|it| self.fates.get_mut(&it)) else { return };
         fate.replies += 1;
         // Bring-up and mailbox frames have a longer timeout than any delay here.
-        if fate.replies == 1 && (!fate.is_process_data || fate.beat == beat) {
+        if fate.replies == 1 && (!fate.is_process_data || fate.cycle == cycle) {
             fate.answered_in_time = true;
         }
     }

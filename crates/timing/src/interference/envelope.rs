@@ -7,7 +7,7 @@ const STRETCHES: usize = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
     /// Number of the first cycle in it.
-    pub beat: u64,
+    pub cycle: u64,
     /// Smallest value.
     pub minimum: f64,
     /// Largest value.
@@ -32,7 +32,7 @@ impl Default for Envelope {
 
 impl Envelope {
     /// Adds the next sample.
-    pub fn record(&mut self, beat: u64, value: f64) {
+    pub fn record(&mut self, cycle: u64, value: f64) {
         if let Some(last) = self.stretches.last_mut().filter(|_| self.filled < self.length) {
             last.minimum = last.minimum.min(value);
             last.maximum = last.maximum.max(value);
@@ -41,14 +41,14 @@ impl Envelope {
         }
         if self.stretches.len() == STRETCHES {
             let join = |pair: &[Extremes]| Extremes {
-                beat: pair[0].beat,
+                cycle: pair[0].cycle,
                 minimum: pair.iter().fold(f64::INFINITY, |least, one| least.min(one.minimum)),
                 maximum: pair.iter().fold(f64::NEG_INFINITY, |most, one| most.max(one.maximum)),
             };
             self.stretches = self.stretches.chunks(2).map(join).collect();
             self.length *= 2;
         }
-        self.stretches.push(Extremes { beat, minimum: value, maximum: value });
+        self.stretches.push(Extremes { cycle, minimum: value, maximum: value });
         self.filled = 1;
     }
 
@@ -66,23 +66,24 @@ mod tests {
     #[test]
     fn a_long_series_keeps_its_peaks_in_their_places() {
         let mut envelope = Envelope::default();
-        for beat in 0..1_000_003_u64 {
-            envelope.record(beat, if beat == 700_001 { 50.0 } else { (beat % 3) as f64 - 1.0 });
+        for cycle in 0..1_000_003_u64 {
+            envelope.record(cycle, if cycle == 700_001 { 50.0 } else { (cycle % 3) as f64 - 1.0 });
         }
         let stretches = envelope.stretches();
         assert!((STRETCHES / 2..=STRETCHES).contains(&stretches.len()), "{}", stretches.len());
         let peak = stretches.iter().rposition(|one| one.maximum == 50.0).unwrap();
-        assert!(stretches[peak].beat <= 700_001 && stretches[peak + 1].beat > 700_001);
+        assert!(stretches[peak].cycle <= 700_001 && stretches[peak + 1].cycle > 700_001);
         assert_eq!(stretches.iter().filter(|one| one.maximum == 50.0).count(), 1);
-        assert!(stretches.windows(2).all(|pair| pair[0].beat < pair[1].beat));
+        assert!(stretches.windows(2).all(|pair| pair[0].cycle < pair[1].cycle));
         assert!(stretches[..10].iter().all(|one| (one.minimum, one.maximum) == (-1.0, 1.0)));
     }
 
     #[test]
     fn a_short_series_is_itself() {
         let mut envelope = Envelope::default();
-        (0..3_u32).for_each(|beat| envelope.record(beat.into(), f64::from(beat)));
-        let one = |beat: u32| Extremes { beat: beat.into(), minimum: beat.into(), maximum: beat.into() };
+        (0..3_u32).for_each(|cycle| envelope.record(cycle.into(), f64::from(cycle)));
+        let one =
+            |cycle: u32| Extremes { cycle: cycle.into(), minimum: cycle.into(), maximum: cycle.into() };
         assert_eq!(envelope.stretches(), [one(0), one(1), one(2)]);
     }
 }

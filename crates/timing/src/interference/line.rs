@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_of_beats_far_from_the_origin_costs_no_digits() {
+    fn a_day_of_cycles_far_from_the_origin_costs_no_digits() {
         let mut fit = LineFit::default();
         // Every thousandth cycle of a day at 1 kHz, with 20 ppm, alternately 5 us early and late.
         for number in 0..86_400_u32 {

@@ -43,7 +43,7 @@ pub const WINDOW: usize = 16_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Number of the cycle.
-    pub beat: u64,
+    pub cycle: u64,
     /// Time of arrival by the observer's clock, ns.
     pub at_ns: i64,
 }
@@ -185,14 +185,14 @@ impl BusObserver {
     /// Takes the next arrival. Returns `false`, without counting it, if its cycle is not after the previous
     /// one's.
     pub fn arrive(&mut self, arrival: Arrival) -> bool {
-        if self.last.is_some_and(|last| arrival.beat <= last.beat) {
+        if self.last.is_some_and(|last| arrival.cycle <= last.cycle) {
             return false;
         }
         if let Some(last) = self.last {
-            let gap = arrival.beat - last.beat - 1;
+            let gap = arrival.cycle - last.cycle - 1;
             self.missing += gap;
             if gap > self.longest_gap.map_or(0, |(_, longest)| longest) {
-                self.longest_gap = Some((arrival.beat, gap));
+                self.longest_gap = Some((arrival.cycle, gap));
             }
             if gap == 0 {
                 let period = arrival.at_ns.saturating_sub(last.at_ns);
@@ -255,10 +255,10 @@ impl BusObserver {
     /// Cycles since the first, and ns since the first less the nominal time of that many periods: small
     /// numbers, and exact ones.
     fn place(&self, origin: Arrival, arrival: Arrival) -> (f64, f64) {
-        let beats = arrival.beat - origin.beat;
-        let nominal = i128::from(beats) * i128::from(self.period_ns);
+        let cycles = arrival.cycle - origin.cycle;
+        let nominal = i128::from(cycles) * i128::from(self.period_ns);
         let late = i128::from(arrival.at_ns) - i128::from(origin.at_ns) - nominal;
-        (beats as f64, late as f64)
+        (cycles as f64, late as f64)
     }
 
     fn take_waiting(&mut self, origin: Arrival) {
@@ -279,8 +279,8 @@ impl Residue {
     fn record(&mut self, one: Detrended) {
         self.jitter.record(one.jitter_ns);
         self.histogram.record(one.jitter_ns.round() as i64);
-        self.trace.record(one.arrival.beat, one.jitter_ns);
-        if let Some(last) = self.last.filter(|last| last.arrival.beat + 1 == one.arrival.beat) {
+        self.trace.record(one.arrival.cycle, one.jitter_ns);
+        if let Some(last) = self.last.filter(|last| last.arrival.cycle + 1 == one.arrival.cycle) {
             self.pairs.record(one.jitter_ns, last.jitter_ns);
             self.pair_periods.record(one.arrival.at_ns.saturating_sub(last.arrival.at_ns) as f64);
         }
@@ -305,8 +305,8 @@ pub fn jitter_of(period_ns: u64, window: usize, arrivals: &[Arrival]) -> BusJitt
         let mut fit = LineFit::default();
         let mut last = None;
         for &arrival in arrivals {
-            if last.is_none_or(|last| arrival.beat > last) {
-                last = Some(arrival.beat);
+            if last.is_none_or(|last| arrival.cycle > last) {
+                last = Some(arrival.cycle);
                 let (x, y) = observer.place(origin, arrival);
                 fit.record(x, y);
             }

@@ -75,11 +75,11 @@ mod tests {
     fn detrended(window: usize, values: &[f64]) -> Vec<f64> {
         let mut average = MovingAverage::new(window);
         let mut all = Vec::new();
-        for (beat, &value) in values.iter().enumerate() {
-            average.push(Arrival { beat: beat as u64, at_ns: 0 }, value, |one| all.push(one));
+        for (cycle, &value) in values.iter().enumerate() {
+            average.push(Arrival { cycle: cycle as u64, at_ns: 0 }, value, |one| all.push(one));
         }
         average.finish(|one| all.push(one));
-        assert!(all.iter().enumerate().all(|(number, one)| one.arrival.beat == number as u64));
+        assert!(all.iter().enumerate().all(|(number, one)| one.arrival.cycle == number as u64));
         all.iter().map(|one| one.jitter_ns).collect()
     }
 

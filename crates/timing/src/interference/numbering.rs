@@ -36,7 +36,7 @@ impl ByCounter {
     /// [`Unnumbered::Repeated`]: the counter is that of the previous frame, and not a whole round later.
     pub fn number(&mut self, counter: u64, at_ns: i64) -> Result<Arrival, Unnumbered> {
         let counter = counter % self.modulus;
-        let beat = match self.last {
+        let cycle = match self.last {
             None => counter,
             Some((before, last)) => {
                 let step = (counter + self.modulus - before) % self.modulus;
@@ -46,11 +46,11 @@ impl ByCounter {
                 let rounds = (periods.saturating_sub(step) + self.modulus / 2) / self.modulus;
                 match step + rounds * self.modulus {
                     0 => return Err(Unnumbered::Repeated),
-                    beats => last.beat + beats,
+                    cycles => last.cycle + cycles,
                 }
             }
         };
-        let arrival = Arrival { beat, at_ns };
+        let arrival = Arrival { cycle, at_ns };
         self.last = Some((counter, arrival));
         Ok(arrival)
     }
@@ -83,25 +83,25 @@ impl ByTime {
     pub fn push(&mut self, at_ns: i64) -> Option<Arrival> {
         let Some(mut last) = self.pending else {
             self.grid_ns = at_ns;
-            self.pending = Some(Arrival { beat: 0, at_ns });
+            self.pending = Some(Arrival { cycle: 0, at_ns });
             return None;
         };
         let away = at_ns.saturating_sub(self.grid_ns);
         let mut periods = (away.saturating_add(self.period_ns / 2)).div_euclid(self.period_ns);
-        if periods < 1 && last.beat > self.before.map_or(0, |before| before + 1) {
+        if periods < 1 && last.cycle > self.before.map_or(0, |before| before + 1) {
             // The previous frame was a late one, not one of a later cycle.
-            last.beat -= 1;
+            last.cycle -= 1;
             self.grid_ns -= self.period_ns;
             periods += 1;
         }
         let periods = periods.max(1);
-        let beat = last.beat + periods.unsigned_abs();
+        let cycle = last.cycle + periods.unsigned_abs();
         self.grid_ns = self.grid_ns.saturating_add(periods.saturating_mul(self.period_ns));
         // The grid follows slowly, and no single frame moves it far.
         let error = at_ns.saturating_sub(self.grid_ns).clamp(-self.period_ns / 4, self.period_ns / 4);
         self.grid_ns += error / 64;
-        self.before = Some(last.beat);
-        self.pending = Some(Arrival { beat, at_ns });
+        self.before = Some(last.cycle);
+        self.pending = Some(Arrival { cycle, at_ns });
         Some(last)
     }
 
@@ -118,17 +118,17 @@ mod tests {
 
     fn by_time(times: &[i64]) -> Vec<u64> {
         let mut numbering = ByTime::new(1000);
-        let mut beats: Vec<u64> =
-            times.iter().filter_map(|&at| numbering.push(at)).map(|arrival| arrival.beat).collect();
-        beats.extend(numbering.finish().map(|arrival| arrival.beat));
-        beats
+        let mut cycles: Vec<u64> =
+            times.iter().filter_map(|&at| numbering.push(at)).map(|arrival| arrival.cycle).collect();
+        cycles.extend(numbering.finish().map(|arrival| arrival.cycle));
+        cycles
     }
 
     #[test]
     fn a_counter_numbers_through_its_end_and_over_whole_rounds() {
         let mut numbering = ByCounter::new(1000, 256);
         let mut at =
-            |counter: u64, at_ns: i64| numbering.number(counter, at_ns).map(|arrival| arrival.beat);
+            |counter: u64, at_ns: i64| numbering.number(counter, at_ns).map(|arrival| arrival.cycle);
         assert_eq!(at(254, 0), Ok(254));
         assert_eq!(at(255, 1_000), Ok(255));
         assert_eq!(at(0, 2_010), Ok(256));
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn time_follows_an_oscillator_that_differs() {
-        let times: Vec<i64> = (0..100_000).map(|beat| beat * 1_001 + (beat % 7) * 20).collect();
-        let beats = by_time(&times);
-        assert!(beats.iter().enumerate().all(|(number, &beat)| beat == number as u64));
+        let times: Vec<i64> = (0..100_000).map(|cycle| cycle * 1_001 + (cycle % 7) * 20).collect();
+        let cycles = by_time(&times);
+        assert!(cycles.iter().enumerate().all(|(number, &cycle)| cycle == number as u64));
     }
 }

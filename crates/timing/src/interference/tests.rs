@@ -27,12 +27,12 @@ impl Random {
 /// Arrivals with this drift and uniform jitter of this amplitude, with timestamps since 1970.
 fn series(count: u64, drift_ppm: f64, amplitude_ns: f64) -> Vec<Arrival> {
     let mut random = Random(7);
-    let at = |beat: u64, random: &mut Random| {
-        let drift = beat as f64 * PERIOD as f64 * drift_ppm * 1e-6;
+    let at = |cycle: u64, random: &mut Random| {
+        let drift = cycle as f64 * PERIOD as f64 * drift_ppm * 1e-6;
         let away = drift + random.signed() * amplitude_ns;
-        1_795_000_000_000_000_000 + (beat * PERIOD) as i64 + away.round() as i64
+        1_795_000_000_000_000_000 + (cycle * PERIOD) as i64 + away.round() as i64
     };
-    (0..count).map(|beat| Arrival { beat: beat + 5, at_ns: at(beat, &mut random) }).collect()
+    (0..count).map(|cycle| Arrival { cycle: cycle + 5, at_ns: at(cycle, &mut random) }).collect()
 }
 
 fn close(found: f64, wanted: f64, tolerance: f64) -> bool {
@@ -54,16 +54,16 @@ fn known_drift_and_jitter_come_out() {
     assert_eq!((found.arrivals, found.missing, found.periods.count()), (100_000, 0, 99_999));
     let identity = found.identity.unwrap();
     assert!(identity.relative_difference() < 1e-3, "{identity:?}");
-    assert!(identity.correlation().unwrap().abs() < 0.02, "each beat is late by itself: {identity:?}");
+    assert!(identity.correlation().unwrap().abs() < 0.02, "each cycle is late by itself: {identity:?}");
 }
 
 #[test]
 fn jitter_that_lasts_does_not_show_in_the_periods() {
     // Slowly varying lateness: S hardly shows it, J does, and the covariance is the difference.
     let arrivals: Vec<_> = (0..200_000_u64)
-        .map(|beat| {
-            let late = 20_000.0 * (beat as f64 * 0.01).sin();
-            Arrival { beat, at_ns: (beat * PERIOD) as i64 + late.round() as i64 }
+        .map(|cycle| {
+            let late = 20_000.0 * (cycle as f64 * 0.01).sin();
+            Arrival { cycle, at_ns: (cycle * PERIOD) as i64 + late.round() as i64 }
         })
         .collect();
     let found = jitter_of(PERIOD, WINDOW, &arrivals);
@@ -81,7 +81,7 @@ fn slow_drift_is_taken_away_by_the_moving_average() {
     // An oscillator that warms up: 3 ms in 200 s, as a parabola.
     let arrivals: Vec<_> = series(200_000, 0.0, 500.0)
         .into_iter()
-        .map(|it| Arrival { at_ns: it.at_ns + ((it.beat * it.beat) as f64 * 7.5e-5) as i64, ..it })
+        .map(|it| Arrival { at_ns: it.at_ns + ((it.cycle * it.cycle) as f64 * 7.5e-5) as i64, ..it })
         .collect();
     let found = jitter_of(PERIOD, WINDOW, &arrivals);
     let untouched = jitter_of(PERIOD, usize::MAX >> 40, &arrivals);
@@ -91,9 +91,9 @@ fn slow_drift_is_taken_away_by_the_moving_average() {
 }
 
 #[test]
-fn lost_frames_are_missing_beats_and_spoil_no_period() {
+fn lost_frames_are_missing_cycles_and_spoil_no_period() {
     let mut arrivals = series(50_000, -12.0, 1_000.0);
-    arrivals.retain(|it| it.beat % 1_000 != 17 && !(20_000..20_030).contains(&it.beat));
+    arrivals.retain(|it| it.cycle % 1_000 != 17 && !(20_000..20_030).contains(&it.cycle));
     let found = jitter_of(PERIOD, WINDOW, &arrivals);
     assert_eq!((found.missing, found.longest_gap), (49 + 30, Some((20_030, 30))));
     assert!(found.periods.maximum() < PERIOD as f64 + 2_100.0, "{:?}", found.periods);
@@ -114,11 +114,11 @@ fn a_day_takes_the_memory_of_a_minute() {
     let mut observer = BusObserver::new(PERIOD, WINDOW);
     let mut random = Random(3);
     for step in 0..2_160_000_u64 {
-        let beat = step * 40 + u64::from(step % 2 == 1);
-        let drift = beat as f64 * 20.0;
+        let cycle = step * 40 + u64::from(step % 2 == 1);
+        let drift = cycle as f64 * 20.0;
         let late = if step == 1_000_000 { 400_000.0 } else { random.signed() * 2_000.0 };
-        let at_ns = (beat * PERIOD) as i64 + (drift + late).round() as i64;
-        observer.arrive(Arrival { beat, at_ns });
+        let at_ns = (cycle * PERIOD) as i64 + (drift + late).round() as i64;
+        observer.arrive(Arrival { cycle, at_ns });
     }
     let found = observer.finish();
     assert!(close(found.oscillator_difference_ppm().unwrap(), 20.0, 1e-4));
@@ -149,8 +149,8 @@ fn few_arrivals_are_no_error() {
     let one = jitter_of(PERIOD, WINDOW, &series(1, 0.0, 0.0));
     assert_eq!((one.arrivals, one.jitter.count(), one.periods.count()), (1, 1, 0));
     let mut observer = BusObserver::new(PERIOD, WINDOW);
-    assert!(observer.arrive(Arrival { beat: 3, at_ns: 0 }));
-    assert!(!observer.arrive(Arrival { beat: 3, at_ns: 9 }), "the same beat again");
+    assert!(observer.arrive(Arrival { cycle: 3, at_ns: 0 }));
+    assert!(!observer.arrive(Arrival { cycle: 3, at_ns: 9 }), "the same cycle again");
     assert_eq!(observer.finish().arrivals, 1);
 }
 
@@ -162,12 +162,12 @@ proptest! {
         steps in prop::collection::vec((1..4_u64, -2_000_000..2_000_000_i64), 2..400),
         period in 1_000..10_000_000_u64,
     ) {
-        let mut beat = 0;
+        let mut cycle = 0;
         let arrivals: Vec<_> = steps
             .iter()
             .map(|&(step, late)| {
-                beat += step;
-                Arrival { beat, at_ns: (beat * period) as i64 + late }
+                cycle += step;
+                Arrival { cycle, at_ns: (cycle * period) as i64 + late }
             })
             .collect();
         let found = jitter_of(period, WINDOW, &arrivals);
@@ -183,9 +183,9 @@ proptest! {
     fn the_identity_holds_with_a_moving_average(
         lates in prop::collection::vec(-10_000..10_000_i64, 3_000..4_000),
     ) {
-        let arrival = |(beat, late): (usize, &i64)| Arrival {
-            beat: beat as u64,
-            at_ns: (beat as u64 * PERIOD) as i64 + late,
+        let arrival = |(cycle, late): (usize, &i64)| Arrival {
+            cycle: cycle as u64,
+            at_ns: (cycle as u64 * PERIOD) as i64 + late,
         };
         let arrivals: Vec<_> = lates.iter().enumerate().map(arrival).collect();
         let identity = jitter_of(PERIOD, 1_000, &arrivals).identity.unwrap();

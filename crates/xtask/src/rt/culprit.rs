@@ -24,7 +24,7 @@ impl fmt::Display for Judged {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "the culprit delayed {} beats and is named for {} of them",
+            "the culprit delayed {} cycles and is named for {} of them",
             self.delayed, self.named
         )
     }
@@ -38,18 +38,18 @@ pub(super) fn judge(results: &Results) -> Result<Judged, String> {
     let run = results.json("run")?;
     let late = run["late"].as_array().ok_or("the run's JSON has no `late`")?;
     let hits = rows(results.section("hits")?, ' ');
-    let beats = rows(results.section("record")?, ',');
-    if hits.is_empty() || beats.is_empty() {
-        return Err(format!("{} hits and {} beats were written down", hits.len(), beats.len()));
+    let cycles = rows(results.section("record")?, ',');
+    if hits.is_empty() || cycles.is_empty() {
+        return Err(format!("{} hits and {} cycles were written down", hits.len(), cycles.len()));
     }
-    Ok(compare(late, &hits, &beats))
+    Ok(compare(late, &hits, &cycles))
 }
 
-/// Compares: `hits` are begin and end; `beats` are cycle, release and start.
-fn compare(late: &[Value], hits: &[Vec<u64>], beats: &[Vec<u64>]) -> Judged {
+/// Compares: `hits` are begin and end; `cycles` are cycle, release and start.
+fn compare(late: &[Value], hits: &[Vec<u64>], cycles: &[Vec<u64>]) -> Judged {
     let mut judged = Judged::default();
-    for beat in beats {
-        let [cycle, release, ..] = beat[..] else { continue };
+    for info in cycles {
+        let [cycle, release, ..] = info[..] else { continue };
         let is_delayed_by = |hit: &Vec<u64>| hit[0] <= release && release + LATE_ABOVE < hit[1];
         if !hits.iter().any(is_delayed_by) {
             continue;
@@ -62,7 +62,7 @@ fn compare(late: &[Value], hits: &[Vec<u64>], beats: &[Vec<u64>]) -> Judged {
         if explained.and_then(|it| it["causes"].as_array()).is_some_and(|causes| causes.iter().any(names)) {
             judged.named += 1;
         } else if judged.first_unnamed.is_empty() {
-            judged.first_unnamed = explained.map_or(format!("beat {cycle} is not late"), Value::to_string);
+            judged.first_unnamed = explained.map_or(format!("cycle {cycle} is not late"), Value::to_string);
         }
     }
     judged
@@ -82,16 +82,16 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn beats_released_inside_a_hit_are_those_it_delays() {
+    fn cycles_released_inside_a_hit_are_those_it_delays() {
         let hits = rows("begin end\n1000000 1400000\n9000000 9400000", ' ');
         // Before, inside, too near its end, inside the second, inside the second again.
-        let beats = rows("# x\n1,999999,0\n2,1000000,0\n3,1300000,0\n4,9100000,0\n5,9199999,0", ',');
+        let cycles = rows("# x\n1,999999,0\n2,1000000,0\n3,1300000,0\n4,9100000,0\n5,9199999,0", ',');
         let late = [
             json!({ "cycle": 2, "causes": [{ "name": "culprit" }, { "name": "steal" }] }),
             json!({ "cycle": 4, "causes": [{ "name": "steal" }] }),
             json!({ "cycle": 5, "causes": [{ "name": "culprit with interrupts off" }] }),
         ];
-        let judged = compare(&late, &hits, &beats);
+        let judged = compare(&late, &hits, &cycles);
         assert_eq!((judged.delayed, judged.named), (3, 2));
         assert!(judged.first_unnamed.contains("steal"), "{judged:?}");
     }

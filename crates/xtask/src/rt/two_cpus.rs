@@ -67,7 +67,7 @@ fn run(results: &Results) -> Result<(), String> {
     let run = results.json("run")?;
     let profile = &run["conditions"]["profile"];
     println!(
-        "onbeat run: {} beats, profile {} asked, {} granted; {}",
+        "onbeat run: {} cycles, profile {} asked, {} granted; {}",
         run["cycles"], profile["asked"], profile["granted"], run["conditions"]["shield"]
     );
     if profile["granted"] != "PMCS" {
@@ -114,7 +114,7 @@ fn equal(what: &str, found: &str, expected: &str) -> Result<(), String> {
 impl Judged {
     fn names_the_culprit(&self) -> Result<(), String> {
         if self.delayed < 20 {
-            return Err(format!("the culprit delayed {} beats only, expected 20", self.delayed));
+            return Err(format!("the culprit delayed {} cycles only, expected 20", self.delayed));
         }
         if self.named * 100 < self.delayed * 95 {
             return Err(format!("{self}; expected 95 %; the first one not: {}", self.first_unnamed));

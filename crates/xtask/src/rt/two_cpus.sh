@@ -40,7 +40,7 @@ machine_state >&3
 onbeat run /robot.toml --iface near --profile PMCS --cpu 1 --json --explain --late-above 200us \
     --record /tmp/record >/tmp/run.json 2>/tmp/said &
 run=$!
-# Beats are recorded from the first one in Op, with everything granted.
+# Cycles are recorded from the first one in Op, with everything granted.
 while kill -0 $run && ! grep -qs "^[0-9]" /tmp/record; do sleep 0.2; done
 
 result partition

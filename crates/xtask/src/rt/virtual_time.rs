@@ -24,7 +24,7 @@ const BOUNDS: [(&str, Bound); 3] = [
 ];
 
 /// Fewest cycles of a column.
-const BEATS: u64 = 100;
+const CYCLES: u64 = 100;
 
 #[derive(Clone, Copy, Debug)]
 enum Bound {
@@ -72,8 +72,8 @@ fn hold(cells: &Value) -> Result<(), String> {
             return Err(format!("{column}: loads that ended by themselves: {}", cell["ended_loads"]));
         }
         let samples = cell["samples"].as_u64().unwrap_or(0);
-        if samples < BEATS {
-            return Err(format!("{column}: {samples} beats, expected {BEATS} at least"));
+        if samples < CYCLES {
+            return Err(format!("{column}: {samples} cycles, expected {CYCLES} at least"));
         }
         let worst = cell["wakeup_latency_ns"]["low_100"]["maximum"].as_f64();
         let worst = worst.ok_or_else(|| format!("{column} has no worst wake-up latency: {cell}"))?;
@@ -81,7 +81,7 @@ fn hold(cells: &Value) -> Result<(), String> {
             Bound::Above(bound) => (worst > bound.as_nanos() as f64, format!("above {bound:?}")),
             Bound::Below(bound) => (worst < bound.as_nanos() as f64, format!("below {bound:?}")),
         };
-        println!("{column}: worst wake-up {:.1} us in {samples} beats, expected {expected}", worst / 1e3);
+        println!("{column}: worst wake-up {:.1} us in {samples} cycles, expected {expected}", worst / 1e3);
         if !holds {
             return Err(format!("{column}: worst wake-up {:.1} us, expected {expected}", worst / 1e3));
         }

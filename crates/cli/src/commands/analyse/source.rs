@@ -39,19 +39,19 @@ fn recorded(path: &Path, policy: Option<Policy>, margin: f64) -> Result<Source, 
     let fail = |why: String| Failure::new(format!("{file}: {why}"));
     let opened = File::open(path).map_err(|error| fail(format!("cannot be read ({error})")))?;
     let recording = Recording::read(BufReader::new(opened)).map_err(|error| fail(error.to_string()))?;
-    let (period, beats) = timing::beats::beats(&recording).map_err(&fail)?;
+    let (period, cycles) = timing::cycles::cycles(&recording).map_err(&fail)?;
     let longest = |time: fn(&CycleRecord) -> u64| {
-        beats.iter().map(time).max().ok_or_else(|| fail("found no beat, expected at least one".into()))
+        cycles.iter().map(time).max().ok_or_else(|| fail("found no cycle, expected at least one".into()))
     };
-    let execution = longest(|beat| beat.end_ns.saturating_sub(beat.start_ns))?;
-    let latency = longest(|beat| beat.start_ns.saturating_sub(beat.release_ns))?;
+    let execution = longest(|cycle| cycle.end_ns.saturating_sub(cycle.start_ns))?;
+    let latency = longest(|cycle| cycle.start_ns.saturating_sub(cycle.release_ns))?;
     let with_margin = |ns: u64| (ns as f64 * (1.0 + margin)).ceil() as u64;
     let text = |name: &str| recording.header.facts.get(name).and_then(serde_json::Value::as_str);
     let name = text("robot").map_or_else(|| "cycle".to_owned(), |robot| format!("cycle of {robot}"));
     let mut task = Task::new(name, 99, period, with_margin(execution));
     task.jitter_ns = with_margin(latency);
     let mut notes = vec![format!(
-        "measured over {} beats: execution up to {}, started up to {} late; both taken {:.0} % longer. A measurement is \
+        "measured over {} cycles: execution up to {}, started up to {} late; both taken {:.0} % longer. A measurement is \
          no proof that nothing takes longer",
         recording.len(),
         time(execution),
@@ -59,7 +59,7 @@ fn recorded(path: &Path, policy: Option<Policy>, margin: f64) -> Result<Source, 
         margin * 100.0
     )];
     if !recording.complete {
-        notes.push("the recording was cut off: the beats before that count".into());
+        notes.push("the recording was cut off: the cycles before that count".into());
     }
     let set = TaskSet { policy: policy.unwrap_or_default(), ..TaskSet::new(vec![task]) };
     Ok(Source { set, notes })

@@ -22,7 +22,7 @@ pub(super) struct Probed {
     /// How long it took, s.
     pub(super) seconds: f64,
     /// Releases that were measured.
-    pub(super) beats: u64,
+    pub(super) cycles: u64,
     /// Of these, those whose latency was not kept.
     pub(super) dropped: u64,
     /// Releases that had passed before the probe woke up.
@@ -39,7 +39,7 @@ pub(super) struct Probed {
     pub(super) refusals: Vec<String>,
 }
 
-/// Wake-up latencies in nanoseconds; `None` without beats.
+/// Wake-up latencies in nanoseconds; `None` without cycles.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Latency {
     pub(super) min_ns: Option<u64>,
@@ -59,11 +59,11 @@ pub(super) fn run(
 ) -> Result<Probed, Failure> {
     let stop = Stop::listen()?;
     let (cpu, letters) = (profile.cpu.unwrap_or_default(), profile.letters());
-    // A machine that is late at every beat would take longer than it was given.
+    // A machine that is late at every cycle would take longer than it was given.
     stop.after(duration + duration / 20 + Duration::from_millis(500));
-    let beats = (duration.as_nanos() / period.as_nanos().max(1)).max(1);
+    let cycles = (duration.as_nanos() / period.as_nanos().max(1)).max(1);
     let configuration =
-        ProbeConfiguration { period, beats: u64::try_from(beats).unwrap_or(u64::MAX), profile };
+        ProbeConfiguration { period, cycles: u64::try_from(cycles).unwrap_or(u64::MAX), profile };
     let mut latencies = Statistics::new();
     let mut line = LiveLine::new();
     let started = Instant::now();
@@ -84,7 +84,7 @@ pub(super) fn run(
         period_ns: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
         profile: letters,
         seconds,
-        beats: probed.beats,
+        cycles: probed.cycles,
         dropped: probed.dropped,
         missed: probed.overruns.skipped,
         latency: Latency {

@@ -17,10 +17,10 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// A beat must start before half of its period is over: the other half is for its work. It does not hold when one
+    /// A cycle must start before half of its period is over: the other half is for its work. It does not hold when one
     /// starts after the whole of it.
     pub(super) fn new(probed: &Probed, findings: &[Finding]) -> Self {
-        let Some(worst) = probed.latency.max_ns.filter(|_| probed.beats > 0) else {
+        let Some(worst) = probed.latency.max_ns.filter(|_| probed.cycles > 0) else {
             return Self {
                 holds: false,
                 words: "does not, because nothing could be measured".to_owned(),
@@ -29,12 +29,12 @@ impl Verdict {
             };
         };
         let period = probed.period_ns;
-        let late = format!("the worst of {} wake-ups came {} late", grouped(probed.beats), time(worst));
+        let late = format!("the worst of {} wake-ups came {} late", grouped(probed.cycles), time(worst));
         let (holds, words) = if worst >= period {
             (false, format!("does not, because {}", because(probed, late, findings)))
         } else if worst > period / 2 {
             let left = time(period - worst);
-            (true, format!("holds, but just: {late}, which leaves {left} for the work of the beat"))
+            (true, format!("holds, but just: {late}, which leaves {left} for the work of the cycle"))
         } else {
             (true, format!("holds with a margin of {}: {late}", time(period - worst)))
         };
@@ -98,10 +98,10 @@ fn confidence(probed: &Probed, holds: bool) -> String {
     if !holds {
         return format!("This happened within {duration}: a longer probe can only find worse.");
     }
-    let one_in = (probed.beats / 3).max(1);
+    let one_in = (probed.cycles / 3).max(1);
     format!(
-        "Measured for {duration}, which says nothing about rarer events: a miss once in {} beats could have stayed \
-         unseen (95 % confidence, if beats were independent), and load that was not there did not count. Put the \
+        "Measured for {duration}, which says nothing about rarer events: a miss once in {} cycles could have stayed \
+         unseen (95 % confidence, if cycles were independent), and load that was not there did not count. Put the \
          machine's real load on, and probe longer: --probe-time 12h.",
         grouped(one_in)
     )
@@ -112,7 +112,7 @@ pub(super) fn lines(probed: &Probed) -> Vec<String> {
     let at = |value: Option<u64>| value.map_or("-".to_owned(), time);
     let latency = &probed.latency;
     let mut lines = vec![
-        format!("{} beats in {}: {}", grouped(probed.beats), seconds(probed.seconds), probed.granted),
+        format!("{} cycles in {}: {}", grouped(probed.cycles), seconds(probed.seconds), probed.granted),
         format!(
             "wake-up latency: least {}, half of them {}, 99.9 % {}, worst {}",
             at(latency.min_ns),
@@ -128,7 +128,8 @@ pub(super) fn lines(probed: &Probed) -> Vec<String> {
     ];
     lines.extend(probed.refusals.iter().map(|refusal| format!("refused: {refusal}")));
     if probed.dropped > 0 {
-        lines.push(format!("{} beats were not counted: the machine was too busy", grouped(probed.dropped)));
+        lines
+            .push(format!("{} cycles were not counted: the machine was too busy", grouped(probed.dropped)));
     }
     lines
 }
@@ -179,7 +180,7 @@ mod tests {
         Probed {
             period_ns: 250_000,
             seconds: 60.0,
-            beats: 240_000,
+            cycles: 240_000,
             latency: Latency { max_ns: Some(max_ns), ..Latency::default() },
             ..Probed::default()
         }
@@ -192,7 +193,7 @@ mod tests {
         let words = "holds with a margin of 180.3 us: the worst of 240 000 wake-ups came 69.7 us late";
         assert_eq!(verdict.words, words);
         // The rule of three: 240 000 / 3.
-        assert!(verdict.confidence.contains("once in 80 000 beats"), "{}", verdict.confidence);
+        assert!(verdict.confidence.contains("once in 80 000 cycles"), "{}", verdict.confidence);
         assert!(verdict.confidence.contains("60 s"), "{}", verdict.confidence);
     }
 

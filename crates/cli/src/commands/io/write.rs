@@ -3,12 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bridge::attach::LeaseError;
-use bridge::command::Command;
-use bridge::description::{OUTSIDE, SignalDescription};
-use bridge::state::{State, Value};
-use bridge::words;
 use clap::Args;
+use ipc::client::LeaseError;
+use ipc::command::Command;
+use ipc::description::{OUTSIDE, SignalDescription};
+use ipc::state::{State, Value};
+use ipc::words;
 
 use super::Cycle;
 use crate::arguments::time;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
-use ethercat::main_device::{Event, Stage};
+use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
 use motion::supervision::StopReason;
 use onbeat::Notice;
@@ -132,7 +132,9 @@ impl Chronicle {
                         &format!("interface {name}: it takes frames again after {after} cycles, {lasted}"),
                     );
                 }
-                Happening::Bus(Event::Stage { stage: Stage::Op, at }) => self.op_since = Some(at),
+                Happening::Bus(Event::BringUpPhase { stage: BringUpPhase::Op, at }) => {
+                    self.op_since = Some(at)
+                }
                 what if self.closed => drop(what),
                 Happening::AxisStopped { axis, reason } => {
                     let mut axes = vec![axis];

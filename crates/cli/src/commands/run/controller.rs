@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use bridge::controller::{ControllerCounters, Wrong};
 use clap::ValueEnum;
+use ipc::controller::{ControllerCounters, Wrong};
 use robot::{Controller, ControllerKind, External, Robot};
 
 /// Place of the controller.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Where {
-    /// A program that attaches to the seam
+    /// A program that attaches to the IPC
     External,
 }
 

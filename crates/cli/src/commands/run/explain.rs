@@ -1,4 +1,4 @@
-//! `onbeat run --explain`: why beats were late.
+//! `onbeat run --explain`: why cycles were late.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,19 @@ use crate::failure::Failure;
 use crate::output::LAST_PATIENCE;
 
 /// Where the help lists them.
-const EXPLAIN: &str = "Why beats are late";
+const EXPLAIN: &str = "Why cycles are late";
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct Explain {
-    /// Name what made beats late, by the kernel's own trace (needs root; counters are told without)
+    /// Name what made cycles late, by the kernel's own trace (needs root; counters are told without)
     #[arg(long, help_heading = EXPLAIN)]
     explain: bool,
 
-    /// Also write the worst beats with all that happened around them into this folder, for ui.perfetto.dev
+    /// Also write the worst cycles with all that happened around them into this folder, for ui.perfetto.dev
     #[arg(long, help_heading = EXPLAIN, value_name = "DIR", requires = "explain")]
     explain_out: Option<PathBuf>,
 
-    /// Beats later than this are late
+    /// Cycles later than this are late
     #[arg(long, help_heading = EXPLAIN, value_name = "TIME", value_parser = time, default_value = "50us")]
     late_above: Duration,
 }
@@ -42,7 +42,7 @@ impl Explain {
         fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))
     }
 
-    /// Writes the worst beats where they were asked for; says how many and where. A folder that takes nothing any more is
+    /// Writes the worst cycles where they were asked for; says how many and where. A folder that takes nothing any more is
     /// given up.
     pub(super) fn export(&self, explanation: &Explanation) -> Result<Option<String>, Failure> {
         let Some(folder) = &self.explain_out else { return Ok(None) };
@@ -61,12 +61,12 @@ impl Explain {
         })?;
         writing.finish(LAST_PATIENCE).unwrap_or_else(|_| {
             Err(Failure::new(format!(
-                "{} takes nothing any more: {} of {count} late beats are in it; write them elsewhere",
+                "{} takes nothing any more: {} of {count} late cycles are in it; write them elsewhere",
                 folder.display(),
                 writing.taken()
             )))
         })?;
-        Ok(Some(format!("{count} late beats are in {}: open them in ui.perfetto.dev", folder.display())))
+        Ok(Some(format!("{count} late cycles are in {}: open them in ui.perfetto.dev", folder.display())))
     }
 }
 

@@ -3,8 +3,8 @@
 mod chronicle;
 mod controller;
 mod explain;
-mod hold;
 mod interface;
+mod options;
 mod outcome;
 mod reporter;
 mod tasks;
@@ -26,7 +26,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::stop::Stop;
 use crate::words::live_line::LiveLine;
-use hold::Hold;
+use options::Hold;
 use outcome::Outcome;
 use reporter::RunReporter;
 use trouble::Standing;
@@ -61,29 +61,29 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", value_parser = time)]
     period: Option<Duration>,
 
-    /// Which reply a beat works with, instead of the robot file's
+    /// Which reply a cycle works with, instead of the robot file's
     #[arg(long, value_parser = frame_order(), value_name = "ORDER")]
     frame_order: Option<FrameOrder>,
 
     /// Begin with a controller in a process of its own instead of the robot file's: that of the file if it has one
-    #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "no_seam")]
+    #[arg(long, value_enum, value_name = "WHERE", conflicts_with = "no_ipc")]
     controller: Option<controller::Where>,
 
     /// End with one JSON object instead of the table
     #[arg(long)]
     json: bool,
 
-    /// Write every measured beat to this file, for `onbeat report` and `onbeat analyse`
+    /// Write every measured cycle to this file, for `onbeat report` and `onbeat analyse`
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 
-    /// Name of the seam that other programs attach to, or path of its socket; without it the robot's name
-    #[arg(long, value_name = "NAME", conflicts_with = "no_seam")]
-    seam: Option<String>,
+    /// Name of the IPC that other programs attach to, or path of its socket; without it the robot's name
+    #[arg(long, value_name = "NAME", conflicts_with = "no_ipc")]
+    ipc: Option<String>,
 
     /// Let no other program attach
     #[arg(long)]
-    no_seam: bool,
+    no_ipc: bool,
 
     /// Watch what keeps the cycle's thread and the devices' tasks from their work and their wait: preemptions, sleeps,
     /// page faults, system calls; `--watch=backtraces` says where they were
@@ -109,8 +109,8 @@ pub(crate) struct Run {
 fn frame_order() -> impl TypedValueParser<Value = FrameOrder> {
     named(FrameOrder::ALL.map(|it| {
         let help = match it {
-            FrameOrder::ReplyOfLastBeat => "Take the reply to the last beat's frames, never wait",
-            FrameOrder::WaitForReply => "Send, then wait for this beat's own reply",
+            FrameOrder::ReplyOfLastCycle => "Take the reply to the last cycle's frames, never wait",
+            FrameOrder::WaitForReply => "Send, then wait for this cycle's own reply",
         };
         (it, it.name(), help)
     }))
@@ -140,7 +140,7 @@ impl Run {
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
         }
         let robot = self.robot()?;
-        hold::restore_crashed(live);
+        options::restore_crashed(live);
         self.explain.make_folder()?;
         let stop = Stop::listen_for_a_run(live.voice())?;
         let mut reporter = RunReporter::new(&robot, self.wire.iface.clone(), live);
@@ -171,11 +171,11 @@ impl Run {
         if let Some(path) = &self.record {
             run = run.record(path);
         }
-        if let Some(name) = &self.seam {
-            run = run.seam(name);
+        if let Some(name) = &self.ipc {
+            run = run.ipc(name);
         }
-        if self.no_seam {
-            run = run.without_seam();
+        if self.no_ipc {
+            run = run.without_ipc();
         }
         if let Some(late_above) = self.explain.late_above() {
             run = run.explain(late_above);

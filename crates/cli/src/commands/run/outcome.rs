@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-use blame::{Explanation, LateBeat};
-use bridge::controller::ControllerCounters;
-use bridge::diagnostics::TaskDiagnostics;
+use blame::{Explanation, LateCycle};
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
 use ethercat::main_device::ReceptionCounters;
+use ipc::controller::ControllerCounters;
+use ipc::diagnostics::TaskDiagnostics;
 use onbeat::{SIMULATED, Summary};
 use runtime::controller::AxisReport;
 use runtime::signal::Counters;
 use serde::Serialize;
 use timing::{RunConditions, RunSummary, RunTable};
 
-use super::hold::{OverrunOutcome, ProfileOutcome};
+use super::options::{OverrunOutcome, ProfileOutcome};
 use super::trouble::{self, Standing};
 use crate::failure::Failure;
 use crate::words;
@@ -40,11 +40,11 @@ pub(super) struct Outcome<'a> {
     /// Answers of the controller process; only in a run with one.
     #[serde(skip_serializing_if = "Option::is_none")]
     controller: Option<&'a ControllerCounters>,
-    /// The cycle and the devices' tasks, as the seam's diagnostics tell of them.
+    /// The cycle and the devices' tasks, as the IPC's diagnostics tell of them.
     tasks: &'a [TaskDiagnostics],
-    /// Beats later than `--late-above`, with their causes; only with `--explain`.
+    /// Cycles later than `--late-above`, with their causes; only with `--explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    late: Option<&'a [LateBeat]>,
+    late: Option<&'a [LateCycle]>,
     /// What all of them came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a Explanation>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use onbeat::{CycleEvent, Notice, Phase, Progress, Reporter};
 use robot::Robot;
 use runtime::status::Status;
@@ -61,7 +61,7 @@ fn line(progress: &Progress<'_>, lost: usize) -> String {
     };
     match progress.phase {
         Phase::Stopping => format!("stopping: {states} ({:?})", status.stage),
-        Phase::Measuring if status.stage == Stage::Op => {
+        Phase::Measuring if status.stage == BringUpPhase::Op => {
             let jitter = timing.release_jitter.maximum().unwrap_or(0) as f64 / 1e3;
             // The parts that fit on a narrow terminal come first.
             format!(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use bridge::diagnostics::{TaskDiagnostics, Watched};
+use ipc::diagnostics::{TaskDiagnostics, Watched};
 use runtime::disturbance::Disturbances;
 
 use crate::words::live_line::LiveLine;
@@ -40,7 +40,7 @@ pub(super) fn table(tasks: &[TaskDiagnostics]) -> String {
 /// What disturbed one of them, in words.
 fn in_words(found: &Disturbances) -> String {
     let (whom, period) = match found.name.as_str() {
-        "cycle" => ("the cycle's thread".to_owned(), "beat"),
+        "cycle" => ("the cycle's thread".to_owned(), "cycle"),
         name => (format!("task {name}"), "period"),
     };
     let mut words = match found.is_calm() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ethercat::cia402::ErrorCode;
-use ethercat::main_device::Stage;
+use ethercat::main_device::BringUpPhase;
 use motion::supervision::StopReason;
 use robot::{InterlockKind, Robot};
 use runtime::cycle::Lost;
@@ -141,7 +141,7 @@ impl Standing<'_> {
     /// Why an axis is not enabled that its controller wants to be, with what to do.
     pub(super) fn not_enabled(&self, axis: usize) -> Option<String> {
         let why = self.status.axes[axis].kept_off(self.robot.cycle.period)?;
-        (self.status.stage == Stage::Op).then(|| self.kept_off(axis, why))
+        (self.status.stage == BringUpPhase::Op).then(|| self.kept_off(axis, why))
     }
 
     fn kept_off(&self, axis: usize, why: KeptOff) -> String {

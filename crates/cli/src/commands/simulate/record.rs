@@ -40,8 +40,8 @@ const WHAT: &str = "bus";
 /// | `arrival_ns` | kernel receive time stamp, CLOCK_REALTIME |
 /// | `bytes` | length without the frame check sequence |
 /// | `generation` | Onbeat's number of the frame, modulo 2^32; other MainDevices have none |
-/// | `logical_address` | of the first logical datagram: the lowest in a recording begins a beat |
-/// | `outputs` | the watched outputs while the SubDevice is in Op; bit 0 of a beat number is the fast output, and changes with every beat |
+/// | `logical_address` | of the first logical datagram: the lowest in a recording begins a cycle |
+/// | `outputs` | the watched outputs while the SubDevice is in Op; bit 0 of a cycle number is the fast output, and changes with every cycle |
 const COLUMNS: [&str; 6] = ["frame", "arrival_ns", "bytes", "generation", "logical_address", "outputs"];
 
 type Row = [i64; COLUMNS.len()];
@@ -221,22 +221,22 @@ struct Watched<'a> {
     position: usize,
     name: &'a str,
     channels: u32,
-    beat_number: bool,
+    cycle_number: bool,
 }
 
-/// The outputs that carry the number of the beat, or else the first digital outputs.
+/// The outputs that carry the number of the cycle, or else the first digital outputs.
 fn watched_outputs(robot: &Robot) -> Option<Watched<'_>> {
     let outputs = robot.bus.sub_devices.iter().enumerate().filter_map(|(position, it)| {
         let Application::DigitalOutputs { channels } = it.simulation.as_ref()?.application else {
             return None;
         };
-        // Of a beat number only 32 bits are written.
-        let most = if it.beat_number { 32 } else { 63 };
+        // Of a cycle number only 32 bits are written.
+        let most = if it.cycle_number { 32 } else { 63 };
         let channels = u32::from(channels).min(most);
-        Some(Watched { position, name: &it.name, channels, beat_number: it.beat_number })
+        Some(Watched { position, name: &it.name, channels, cycle_number: it.cycle_number })
     });
     let outputs: Vec<_> = outputs.collect();
-    outputs.iter().find(|it| it.beat_number).or(outputs.first()).copied()
+    outputs.iter().find(|it| it.cycle_number).or(outputs.first()).copied()
 }
 
 fn facts(robot: &Robot, interface: &str, watched: Option<Watched<'_>>) -> Facts {
@@ -249,8 +249,8 @@ fn facts(robot: &Robot, interface: &str, watched: Option<Watched<'_>>) -> Facts 
     add("interface", interface.into());
     add("stamps", "kernel receive time stamps (SO_TIMESTAMPNS), CLOCK_REALTIME".into());
     add("outputs", watched.map(|it| it.name).into());
-    // Bits of `outputs` that count the beats; 0 if they do something else.
-    add("beat_number_bits", watched.filter(|it| it.beat_number).map_or(0, |it| it.channels).into());
+    // Bits of `outputs` that count the cycles; 0 if they do something else.
+    add("cycle_number_bits", watched.filter(|it| it.cycle_number).map_or(0, |it| it.channels).into());
     add("kernel", machine.kernel.into());
     add("preempt_rt", machine.preempt_rt.into());
     add("cpu_model", machine.cpu_model.into());

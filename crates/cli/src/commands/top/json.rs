@@ -1,7 +1,7 @@
 //! A picture for programs: numbers as in the state, codes with their words.
 
-use bridge::state::{Axis, Spread};
-use bridge::words;
+use ipc::state::{Axis, Spread};
+use ipc::words;
 use serde_json::{Value, json};
 
 use super::picture::{Picture, Standing};
@@ -15,7 +15,7 @@ pub(super) fn object(picture: &Picture) -> Value {
     let refused_signal = picture.description.signals.get(usize::from(it.command.last_refused_signal));
     let refused_signal = refused_signal.filter(|_| it.command.last_refusal != 0).map(|it| &it.name);
     json!({
-        "beat": it.beat,
+        "cycle": it.cycle,
         "release_ns": it.release_ns,
         "read_ns": picture.read_ns,
         "ended": match &picture.standing {
@@ -30,12 +30,12 @@ pub(super) fn object(picture: &Picture) -> Value {
             "frames_accepted": it.bus.frames_accepted,
             "frames_lost": it.bus.frames_lost,
             "frames_rejected": it.bus.frames_rejected,
-            "broken_beats": it.bus.broken_beats,
+            "broken_cycles": it.bus.broken_cycles,
             "clock_difference_ns": it.bus.clock_difference_ns,
             "link_errors": it.bus.link_errors,
         },
         "timing": {
-            "beats": it.timing.beats,
+            "cycles": it.timing.cycles,
             "wakeup_latency_ns": spread(&it.timing.wakeup_latency),
             "period_jitter_ns": spread(&it.timing.period_jitter),
             "execution_ns": spread(&it.timing.execution),

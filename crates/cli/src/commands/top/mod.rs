@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`source`] | the seam of the cycle, only read |
+//! | [`source`] | the IPC of the cycle, only read |
 //! | [`picture`] | what is known at one instant, and what a person has chosen to see |
 //! | [`draw`] | a picture on a screen of any size |
 //! | [`keys`] | what keys do |
@@ -17,8 +17,8 @@ mod source;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use bridge::attach::Attachment;
 use clap::Args;
+use ipc::client::Client;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
 
@@ -66,36 +66,35 @@ impl Top {
                 "standard output is not a terminal: run it in one, or use --once or --json to print one picture",
             ));
         }
-        let Some(seam) = self.attach(&stop)? else { return Ok(()) };
-        if live { self.watch(seam, &stop) } else { self.print(seam, &stop) }
+        let Some(ipc) = self.attach(&stop)? else { return Ok(()) };
+        if live { self.watch(ipc, &stop) } else { self.print(ipc, &stop) }
     }
 
-    fn attach(&self, stop: &Stop) -> Result<Option<Attachment>, Failure> {
+    fn attach(&self, stop: &Stop) -> Result<Option<Client>, Failure> {
         let which = Which(self.cycle.as_deref());
         let found = if self.wait { which.wait(stop)? } else { Some(which.find()?) };
-        let is_others =
-            |seam: &&Attachment| ![0, rustix::process::geteuid().as_raw()].contains(&seam.user());
-        if let Some(seam) = found.as_ref().filter(is_others) {
-            output::say(format_args!("a cycle of user {}: {}", seam.user(), seam.path().display()));
+        let is_others = |ipc: &&Client| ![0, rustix::process::geteuid().as_raw()].contains(&ipc.user());
+        if let Some(ipc) = found.as_ref().filter(is_others) {
+            output::say(format_args!("a cycle of user {}: {}", ipc.user(), ipc.path().display()));
         }
         Ok(found)
     }
 
-    /// One picture, of the first beat there is.
-    fn print(&self, seam: Attachment, stop: &Stop) -> Result<(), Failure> {
-        let mut source = Source::new(seam);
+    /// One picture, of the first cycle there is.
+    fn print(&self, ipc: Client, stop: &Stop) -> Result<(), Failure> {
+        let mut source = Source::new(ipc);
         let begin = Instant::now();
         while !source.has_state() {
             if source.has_ended() {
-                return Err(Failure::new("the cycle ended before its first beat: start it again"));
+                return Err(Failure::new("the cycle ended before its first cycle: start it again"));
             }
             if stop.asked() {
                 return Ok(());
             }
-            if begin.elapsed() > FIRST_BEAT && !self.wait {
+            if begin.elapsed() > FIRST_CYCLE && !self.wait {
                 return Err(Failure::new(format!(
-                    "the cycle has made no beat within {} s: it may still bring its bus up; --wait waits longer",
-                    FIRST_BEAT.as_secs()
+                    "the cycle has made no cycle within {} s: it may still bring its bus up; --wait waits longer",
+                    FIRST_CYCLE.as_secs()
                 )));
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -112,11 +111,11 @@ impl Top {
     }
 
     /// Pictures until the user has seen enough.
-    fn watch(&self, seam: Attachment, stop: &Stop) -> Result<(), Failure> {
+    fn watch(&self, ipc: Client, stop: &Stop) -> Result<(), Failure> {
         let mut terminal = ratatui::try_init().map_err(|error| {
             Failure::new(format!("this terminal cannot be drawn on ({error}): use --once"))
         })?;
-        let watched = self.show(&mut terminal, Source::new(seam), stop);
+        let watched = self.show(&mut terminal, Source::new(ipc), stop);
         ratatui::restore();
         watched
     }
@@ -145,9 +144,9 @@ impl Top {
     }
 
     /// The cycle that follows one that has ended.
-    fn next(&self) -> Result<Option<Attachment>, Failure> {
+    fn next(&self) -> Result<Option<Client>, Failure> {
         match Which(self.cycle.as_deref()).find() {
-            Ok(seam) => Ok(Some(seam)),
+            Ok(ipc) => Ok(Some(ipc)),
             Err(error) if source::is_absence(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -177,5 +176,5 @@ fn screen(picture: &Picture, view: View) -> Screen<'_> {
     Screen { picture, view, keys: true }
 }
 
-/// A bus of many SubDevices takes its time before the first beat.
-const FIRST_BEAT: Duration = Duration::from_secs(5);
+/// A bus of many SubDevices takes its time before the first cycle.
+const FIRST_CYCLE: Duration = Duration::from_secs(5);

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bridge::description::Description;
-use bridge::state::{Spread, State, Timing};
+use ipc::description::Description;
+use ipc::state::{Spread, State, Timing};
 use serde_json::Value;
 
 /// A cycle, as last read.
@@ -26,7 +26,7 @@ pub(super) enum Standing {
     /// It goes on.
     #[default]
     Live,
-    /// Its process lives, but no new beat has come for this long.
+    /// Its process lives, but no new cycle has come for this long.
     Still(Duration),
     /// It is over: the reason, and for how long.
     Ended(String, Duration),
@@ -35,7 +35,7 @@ pub(super) enum Standing {
 impl Picture {
     /// A newer state of the same cycle.
     pub(super) fn take(&mut self, state: State, read_ns: u64) {
-        if state.beat != self.state.beat {
+        if state.cycle != self.state.cycle {
             self.history.take(&state.timing);
         }
         self.state = state;

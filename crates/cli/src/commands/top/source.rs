@@ -1,10 +1,10 @@
-//! Where pictures come from: the seam of a running cycle, only read.
+//! Where pictures come from: the IPC of a running cycle, only read.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bridge::attach::{AttachError, Attachment, FindError};
-use bridge::state::{self, ReadError};
+use ipc::client::{AttachError, Client, FindError};
+use ipc::state::{self, ReadError};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::picture::{Picture, Standing};
@@ -18,20 +18,20 @@ pub(crate) struct Which<'a>(pub(crate) Option<&'a str>);
 
 impl Which<'_> {
     /// Attaches to it.
-    pub(crate) fn find(self) -> Result<Attachment, FindError> {
+    pub(crate) fn find(self) -> Result<Client, FindError> {
         match self.0 {
-            None => Attachment::find(),
-            Some(path) if path.contains('/') => Ok(Attachment::open(Path::new(path))?),
-            Some(name) => Attachment::named(name),
+            None => Client::find(),
+            Some(path) if path.contains('/') => Ok(Client::open(Path::new(path))?),
+            Some(name) => Client::named(name),
         }
     }
 
     /// The same, but one that does not run yet is waited for; `None` if the user asks for a stop first.
-    pub(super) fn wait(self, stop: &Stop) -> Result<Option<Attachment>, Failure> {
+    pub(super) fn wait(self, stop: &Stop) -> Result<Option<Client>, Failure> {
         let mut said = false;
         while !stop.asked() {
             match self.find() {
-                Ok(seam) => return Ok(Some(seam)),
+                Ok(ipc) => return Ok(Some(ipc)),
                 Err(error) if is_absence(&error) => {
                     if !said {
                         output::say("no cycle runs yet: waiting for one (Ctrl-C ends it)");
@@ -54,7 +54,7 @@ pub(super) fn is_absence(error: &FindError) -> bool {
 /// A cycle that pictures are taken of.
 #[derive(Debug)]
 pub(super) struct Source {
-    seam: Attachment,
+    ipc: Client,
     reader: state::Reader,
     heartbeat: u64,
     /// When that last changed, or when it was first seen.
@@ -63,14 +63,14 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(seam: Attachment) -> Self {
-        let reader = seam.state();
-        Self { heartbeat: reader.heartbeat(), reader, seam, beating: Instant::now(), ended: None }
+    pub(super) fn new(ipc: Client) -> Self {
+        let reader = ipc.state();
+        Self { heartbeat: reader.heartbeat(), reader, ipc, beating: Instant::now(), ended: None }
     }
 
     /// A first picture: what never changes.
     pub(super) fn picture(&self) -> Picture {
-        Picture { description: self.seam.description().clone(), ..Picture::default() }
+        Picture { description: self.ipc.description().clone(), ..Picture::default() }
     }
 
     /// Whether anything can be seen of it.
@@ -79,13 +79,13 @@ impl Source {
     }
 
     pub(super) fn has_ended(&self) -> bool {
-        self.ended.is_some() || self.seam.has_ended()
+        self.ended.is_some() || self.ipc.has_ended()
     }
 
     /// Takes what is newest into the picture. After the end the last state stays.
     pub(super) fn look(&mut self, picture: &mut Picture) -> Result<(), Failure> {
         let now = Instant::now();
-        if self.ended.is_none() && self.seam.has_ended() {
+        if self.ended.is_none() && self.ipc.has_ended() {
             self.ended = Some(now);
         }
         let heartbeat = self.reader.heartbeat();
@@ -97,7 +97,7 @@ impl Source {
             // Looked at again soon.
             Err(ReadError::Nothing | ReadError::Torn) => {}
         }
-        if let Ok(document) = self.seam.diagnostics() {
+        if let Ok(document) = self.ipc.diagnostics() {
             // What cannot be read is shown as it is.
             let value = serde_json::from_str(&document).unwrap_or(serde_json::Value::String(document));
             picture.diagnostics = Some(value);
@@ -105,7 +105,7 @@ impl Source {
         let still = now.duration_since(self.beating);
         picture.standing = match self.ended {
             Some(ended) => {
-                let why = format!("ended: process {} is gone or has closed its seam", self.seam.process());
+                let why = format!("ended: process {} is gone or has closed its IPC", self.ipc.process());
                 Standing::Ended(why, now.duration_since(ended))
             }
             None if still > STILL => Standing::Still(still),
@@ -121,7 +121,7 @@ fn now_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A cycle without a beat for this long stands still.
+/// A cycle without a cycle for this long stands still.
 const STILL: Duration = Duration::from_millis(500);
 
 /// How often one that does not run yet is looked for.

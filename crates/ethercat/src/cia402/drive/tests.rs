@@ -43,7 +43,7 @@ impl Plant {
     }
 }
 
-fn beat(drive: &mut Drive, plant: &mut Plant, request: Request, target: i32) -> DriveOutput {
+fn one_cycle(drive: &mut Drive, plant: &mut Plant, request: Request, target: i32) -> DriveOutput {
     let command = DriveCommand { request, target_position: target, ..DriveCommand::default() };
     let output = drive.update(Some(plant.input()), command);
     plant.apply(output);
@@ -54,7 +54,7 @@ fn enabled() -> (Drive, Plant) {
     let (mut drive, mut plant) =
         (Drive::new(CyclicMode::Position, STEP), Plant::in_state(State::SwitchOnDisabled));
     for _ in 0..4 {
-        beat(&mut drive, &mut plant, Request::Enable, 0);
+        one_cycle(&mut drive, &mut plant, Request::Enable, 0);
     }
     assert!(drive.just_enabled());
     (drive, plant)
@@ -73,7 +73,7 @@ fn enabling_walks_the_states_one_by_one() {
     let (mut drive, mut plant) =
         (Drive::new(CyclicMode::Position, STEP), Plant::in_state(State::SwitchOnDisabled));
     let words: Vec<u16> =
-        (0..5).map(|_| beat(&mut drive, &mut plant, Request::Enable, 12_400).controlword.0).collect();
+        (0..5).map(|_| one_cycle(&mut drive, &mut plant, Request::Enable, 12_400).controlword.0).collect();
     assert_eq!(words, [0x06, 0x07, 0x0F, 0x0F, 0x0F]);
     assert_eq!(drive.state(), Some(State::OperationEnabled));
 }
@@ -82,7 +82,7 @@ fn enabling_walks_the_states_one_by_one() {
 fn disabling_walks_down_without_skipping() {
     let (mut drive, mut plant) = enabled();
     let words: Vec<u16> =
-        (0..5).map(|_| beat(&mut drive, &mut plant, Request::Disable, 0).controlword.0).collect();
+        (0..5).map(|_| one_cycle(&mut drive, &mut plant, Request::Disable, 0).controlword.0).collect();
     assert_eq!(words, [0x07, 0x06, 0x00, 0x00, 0x00]);
     assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
 }
@@ -99,7 +99,7 @@ fn a_drive_and_this_side_reach_operation_enabled_from_every_state() {
             for _ in 0..20 {
                 let faulted = plant.machine.state() == State::Fault;
                 let request = if faulted { Request::FaultReset } else { Request::Enable };
-                beat(&mut drive, &mut plant, request, 0);
+                one_cycle(&mut drive, &mut plant, request, 0);
             }
             assert_eq!(drive.state(), Some(State::OperationEnabled), "from {state}");
         }
@@ -111,11 +111,14 @@ fn a_target_far_from_the_held_one_is_refused_and_counted() {
     let (mut drive, mut plant) = enabled();
     let held = drive.holds_at();
     let step = STEP as i32;
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + step + 1).target_position, held);
+    assert_eq!(one_cycle(&mut drive, &mut plant, Request::Enable, held + step + 1).target_position, held);
     assert_eq!((drive.phase(), drive.refused_targets()), (Phase::Holding, 1));
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + step).target_position, held + step);
+    assert_eq!(
+        one_cycle(&mut drive, &mut plant, Request::Enable, held + step).target_position,
+        held + step
+    );
     assert_eq!((drive.phase(), drive.refused_targets()), (Phase::Following, 1));
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held - 1).target_position, held + step);
+    assert_eq!(one_cycle(&mut drive, &mut plant, Request::Enable, held - 1).target_position, held + step);
     assert_eq!(
         (drive.phase(), drive.refused_targets()),
         (Phase::Holding, 2),
@@ -136,7 +139,7 @@ fn an_endless_axis_steps_over_the_end_of_its_counts() {
 fn two_cycles_without_input_go_on_and_then_the_position_stands() {
     let (mut drive, mut plant) = enabled();
     let held = drive.holds_at();
-    beat(&mut drive, &mut plant, Request::Enable, held + 900);
+    one_cycle(&mut drive, &mut plant, Request::Enable, held + 900);
     let blind = |drive: &mut Drive, target_position| {
         drive.update(None, DriveCommand { target_position, ..wanting(Request::Enable) }).target_position
     };
@@ -147,9 +150,15 @@ fn two_cycles_without_input_go_on_and_then_the_position_stands() {
         assert_eq!(blind(&mut drive, held + 1801), held + 1800);
     }
     assert_eq!(drive.missing_inputs(), 10_003);
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + 2801).target_position, held + 1800);
+    assert_eq!(
+        one_cycle(&mut drive, &mut plant, Request::Enable, held + 2801).target_position,
+        held + 1800
+    );
     assert_eq!(drive.refused_targets(), 1, "no allowance for what was missed");
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, held + 2800).target_position, held + 2800);
+    assert_eq!(
+        one_cycle(&mut drive, &mut plant, Request::Enable, held + 2800).target_position,
+        held + 2800
+    );
 }
 
 // feature(axes): an outage moves no axis beyond the rule, on the way out, back, both, or with the host stalled; two cycles do not stop a motion
@@ -191,7 +200,7 @@ fn a_stop_is_passed_on_to_a_drive_that_does_not_answer() {
 }
 
 #[test]
-fn velocity_and_torque_are_zero_until_the_beat_after_enabling() {
+fn velocity_and_torque_are_zero_until_the_cycle_after_enabling() {
     for (mode, want) in [(CyclicMode::Velocity, (500, 0)), (CyclicMode::Torque, (0, 50))] {
         let mut drive = Drive::new(mode, STEP);
         let targets = |output: DriveOutput| (output.target_velocity, output.target_torque);
@@ -212,15 +221,15 @@ fn velocity_and_torque_are_zero_until_the_beat_after_enabling() {
 fn halt_sets_bit_8_and_holds_and_enables_nothing() {
     let (mut drive, mut plant) = enabled();
     let held = drive.holds_at();
-    let output = beat(&mut drive, &mut plant, Request::Halt, held + 5);
+    let output = one_cycle(&mut drive, &mut plant, Request::Halt, held + 5);
     assert_eq!((output.controlword, output.target_position), (Controlword(0x010F), held));
-    let output = beat(&mut drive, &mut plant, Request::Enable, held + 5);
+    let output = one_cycle(&mut drive, &mut plant, Request::Enable, held + 5);
     assert_eq!((output.controlword, output.target_position), (Controlword(0x000F), held + 5));
 
     let mut drive = Drive::new(CyclicMode::Position, STEP);
     let mut plant = Plant::in_state(State::SwitchedOn);
     for _ in 0..10 {
-        beat(&mut drive, &mut plant, Request::Halt, 0);
+        one_cycle(&mut drive, &mut plant, Request::Halt, 0);
     }
     assert_eq!(plant.machine.state(), State::SwitchedOn);
 }
@@ -229,7 +238,7 @@ fn halt_sets_bit_8_and_holds_and_enables_nothing() {
 fn a_drive_that_stopped_on_its_own_ramp_is_latched_when_halt_ends() {
     let (mut drive, mut plant) = enabled();
     let held = drive.holds_at();
-    beat(&mut drive, &mut plant, Request::Halt, held);
+    one_cycle(&mut drive, &mut plant, Request::Halt, held);
     plant.position = held + 5000;
     let output = drive.update(Some(plant.input()), wanting(Request::Enable));
     assert_eq!((output.target_position, drive.phase()), (held + 5000, Phase::Holding));
@@ -252,10 +261,10 @@ fn quick_stop_brakes_to_rest_before_it_is_left() {
     let (mut drive, mut plant) = enabled();
     plant.around =
         Surroundings { quick_stop_holds: true, quick_stop_completed: false, ..Surroundings::WELL };
-    assert_eq!(beat(&mut drive, &mut plant, Request::QuickStop, 0).controlword, Controlword(0x02));
+    assert_eq!(one_cycle(&mut drive, &mut plant, Request::QuickStop, 0).controlword, Controlword(0x02));
     assert_eq!(plant.machine.state(), State::QuickStopActive);
     for _ in 0..5 {
-        let output = beat(&mut drive, &mut plant, Request::Enable, 0);
+        let output = one_cycle(&mut drive, &mut plant, Request::Enable, 0);
         assert_eq!(
             (output.controlword, drive.phase()),
             (Controlword(0x02), Phase::NotEnabled),
@@ -263,10 +272,10 @@ fn quick_stop_brakes_to_rest_before_it_is_left() {
         );
     }
     plant.drift = 0;
-    for _ in 0..REST_BEATS {
-        assert_eq!(beat(&mut drive, &mut plant, Request::Enable, 0).controlword, Controlword(0x02));
+    for _ in 0..REST_CYCLES {
+        assert_eq!(one_cycle(&mut drive, &mut plant, Request::Enable, 0).controlword, Controlword(0x02));
     }
-    assert_eq!(beat(&mut drive, &mut plant, Request::Enable, 0).controlword, Controlword(0x00));
+    assert_eq!(one_cycle(&mut drive, &mut plant, Request::Enable, 0).controlword, Controlword(0x00));
     assert_eq!(plant.machine.state(), State::SwitchOnDisabled);
 }
 
@@ -279,7 +288,7 @@ fn a_fault_is_reset_by_request_only_and_the_edge_is_repeated() {
             assert!(!drive.update(seen(State::Fault, 0), wanting(request)).controlword.fault_reset());
         }
     }
-    let levels: Vec<bool> = (0..4 * FAULT_RESET_BEATS)
+    let levels: Vec<bool> = (0..4 * FAULT_RESET_CYCLES)
         .map(|_| {
             drive.update(seen(State::Fault, 0), wanting(Request::FaultReset)).controlword.fault_reset()
         })
@@ -308,7 +317,7 @@ fn any_statusword() -> impl Strategy<Value = Statusword> {
     prop_oneof![1 => any::<u16>().prop_map(Statusword), 3 => shown, 3 => enabled]
 }
 
-fn any_beat() -> impl Strategy<Value = (Option<DriveInput>, DriveCommand)> {
+fn any_cycle() -> impl Strategy<Value = (Option<DriveInput>, DriveCommand)> {
     let input = (any_statusword(), any::<i32>()).prop_map(|(statusword, position)| DriveInput {
         statusword,
         position,
@@ -328,12 +337,12 @@ fn any_beat() -> impl Strategy<Value = (Option<DriveInput>, DriveCommand)> {
 proptest! {
     // feature(cia402): enabling never jumps
     #[test]
-    fn in_csp_the_target_is_the_actual_position_until_and_at_the_enabling_beat(
-        beats in prop::collection::vec(any_beat(), 1..60),
+    fn in_csp_the_target_is_the_actual_position_until_and_at_the_enabling_cycle(
+        cycles in prop::collection::vec(any_cycle(), 1..60),
     ) {
         let mut drive = Drive::new(CyclicMode::Position, STEP);
         let mut was_enabled = false;
-        for (input, command) in beats {
+        for (input, command) in cycles {
             let before = drive.last_output();
             let output = drive.update(input, command);
             let Some(input) = input else {
@@ -354,12 +363,12 @@ proptest! {
 
     #[test]
     fn in_csp_a_target_steps_no_further_than_allowed_while_it_follows(
-        beats in prop::collection::vec((-3000..3000_i32, any_request()), 1..100),
+        cycles in prop::collection::vec((-3000..3000_i32, any_request()), 1..100),
     ) {
         let (mut drive, mut plant) = enabled();
         let mut last = drive.holds_at();
-        for (away, request) in beats {
-            let output = beat(&mut drive, &mut plant, request, last + away);
+        for (away, request) in cycles {
+            let output = one_cycle(&mut drive, &mut plant, request, last + away);
             if drive.phase() == Phase::Following {
                 prop_assert_eq!(request, Request::Enable);
                 prop_assert_eq!(output.target_position, last + away);
@@ -371,10 +380,10 @@ proptest! {
 
     #[test]
     fn fault_reset_is_commanded_in_fault_by_request_only(
-        beats in prop::collection::vec(any_beat(), 1..60),
+        cycles in prop::collection::vec(any_cycle(), 1..60),
     ) {
         let mut drive = Drive::new(CyclicMode::Velocity, STEP);
-        for (input, command) in beats {
+        for (input, command) in cycles {
             let before = drive.last_output().controlword.fault_reset();
             let after = drive.update(input, command).controlword.fault_reset();
             let state = input.and_then(|it| it.statusword.state());
@@ -385,19 +394,19 @@ proptest! {
     }
 
     #[test]
-    fn after_any_history_a_healthy_drive_is_enabled_within_fifty_beats(
-        beats in prop::collection::vec(any_beat(), 0..60),
+    fn after_any_history_a_healthy_drive_is_enabled_within_fifty_cycles(
+        cycles in prop::collection::vec(any_cycle(), 0..60),
         state in prop::sample::select(State::ALL.to_vec()),
     ) {
         let mut drive = Drive::new(CyclicMode::Position, STEP);
-        for (input, command) in beats {
+        for (input, command) in cycles {
             drive.update(input, command);
         }
         let mut plant = Plant::in_state(state);
         plant.drift = 0;
         for _ in 0..50 {
             let faulted = plant.machine.state() == State::Fault;
-            beat(&mut drive, &mut plant, if faulted { Request::FaultReset } else { Request::Enable }, 0);
+            one_cycle(&mut drive, &mut plant, if faulted { Request::FaultReset } else { Request::Enable }, 0);
         }
         prop_assert_eq!(drive.state(), Some(State::OperationEnabled));
     }

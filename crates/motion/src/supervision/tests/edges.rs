@@ -1,4 +1,4 @@
-//! What happens in between: while it brakes, while nothing fresh is known, outside the limits, over skipped beats.
+//! What happens in between: while it brakes, while nothing fresh is known, outside the limits, over skipped cycles.
 
 use super::*;
 
@@ -42,8 +42,8 @@ fn an_acknowledgement_frees_an_axis_only_once_it_rests() {
 fn an_axis_whose_drive_brakes_it_is_free_once_that_has_no_torque_any_more() {
     let mut bench = Bench::position(OnStale::Hold);
     let seen = shown(AxisPhase::Following, 0.0, 0.0);
-    for beat in 1..1_000 {
-        bench.supervisor.step(PERIOD, to(f64::from(beat) * 1e-3), &seen);
+    for cycle in 1..1_000 {
+        bench.supervisor.step(PERIOD, to(f64::from(cycle) * 1e-3), &seen);
     }
     assert_eq!(bench.supervisor.stopped(), Some(StopReason::FollowingError));
     bench.supervisor.acknowledge();
@@ -146,17 +146,17 @@ fn an_axis_outside_its_limits_may_come_in_and_goes_no_farther_out() {
 }
 
 #[test]
-fn over_skipped_beats_an_axis_may_go_farther_but_is_sent_no_longer_step() {
+fn over_skipped_cycles_an_axis_may_go_farther_but_is_sent_no_longer_step() {
     let mut bench = Bench::position(OnStale::Hold);
     let seen = Seen { feedback: bench.feedback, ..Seen::default() };
-    // 3.8 rad/s over three beats; one step is 8 mrad at most.
+    // 3.8 rad/s over three cycles; one step is 8 mrad at most.
     let sent = bench.supervisor.step(PERIOD * 3.0, to(0.0115), &seen);
     assert_eq!((sent.reason, sent.setpoint.position), (None, Radians(STEP)));
     assert_eq!(bench.supervisor.stopped(), None);
     let mut bench = Bench::position(OnStale::Hold);
     let sent = bench.supervisor.step(PERIOD, to(0.0115), &seen);
-    assert_eq!(sent.reason, Some(StopReason::Step), "in one beat it is an error");
-    // A time that is none counts as one beat.
+    assert_eq!(sent.reason, Some(StopReason::Step), "in one cycle it is an error");
+    // A time that is none counts as one cycle.
     for nonsense in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mut bench = Bench::position(OnStale::Hold);
         let sent = bench.supervisor.step(Seconds(nonsense), to(1e-3), &seen);
@@ -171,8 +171,8 @@ fn only_an_axis_that_follows_and_of_which_something_is_known_can_lag() {
         seen.feedback.fresh = fresh;
         seen
     };
-    let lags = |bench: &mut Bench, seen: &Seen, beats: usize| {
-        for _ in 0..beats {
+    let lags = |bench: &mut Bench, seen: &Seen, cycles: usize| {
+        for _ in 0..cycles {
             bench.supervisor.step(PERIOD, to(0.0), seen);
         }
         bench.supervisor.stopped() == Some(StopReason::FollowingError)
@@ -326,7 +326,7 @@ fn a_host_that_stands_still_in_every_cycle_comes_to_rest_and_hears_interlocks_an
         let mut bench = Bench::new(settings(CyclicMode::Velocity, OnStale::Hold));
         let asked = AxisSetpoint { velocity: RadiansPerSecond(2.0), ..AxisSetpoint::default() };
         for _ in 0..50 {
-            bench.beat(asked);
+            bench.cycle(asked);
             bench.feedback.position = Radians::ZERO;
         }
         let mut sent = RadiansPerSecond(2.0);
@@ -381,7 +381,7 @@ proptest! {
         let mut bench = Bench::new(settings(CyclicMode::Velocity, on_stale));
         let asked = AxisSetpoint { velocity: RadiansPerSecond(speed), ..AxisSetpoint::default() };
         for _ in 0..before {
-            bench.beat(asked);
+            bench.cycle(asked);
         }
         for missed in 1..=cycles.min(15) {
             let velocity = lost(&mut bench, missed, false).setpoint.velocity;
@@ -396,7 +396,7 @@ proptest! {
         }
         bench.stale = true;
         for _ in 0..2_000 {
-            bench.beat(asked);
+            bench.cycle(asked);
             // What nobody sees for fifteen cycles cannot be slowed down.
             let beyond = if cycles > 0 { speed * 0.02 } else { 0.0 };
             prop_assert!(bench.feedback.position.0 <= 2.0 + beyond + 0.01, "{:?}", bench.feedback);

@@ -33,8 +33,8 @@ impl Owners {
                 Some((output.sub_device, bits(field), format!("the brake of axis \"{}\"", axis.name)))
             }));
         }
-        for (position, _) in robot.bus.sub_devices.iter().enumerate().filter(|(_, it)| it.beat_number) {
-            owners.push((position, 0..BEAT_NUMBER, "beat_number".to_owned()));
+        for (position, _) in robot.bus.sub_devices.iter().enumerate().filter(|(_, it)| it.cycle_number) {
+            owners.push((position, 0..CYCLE_NUMBER, "cycle_number".to_owned()));
         }
         Self(owners)
     }
@@ -51,4 +51,4 @@ impl Owners {
 }
 
 /// Bits of the number of the cycle on the outputs of a SubDevice.
-const BEAT_NUMBER: usize = 32;
+const CYCLE_NUMBER: usize = 32;

@@ -1,4 +1,4 @@
-use bridge::command::AxisTarget;
+use ipc::command::AxisTarget;
 use rustdds::RepresentationIdentifier;
 use rustdds::bytes::Bytes;
 use rustdds::rpc::SampleIdentity;
@@ -167,11 +167,11 @@ fn a_pose_of_the_tool_is_passed_on_in_the_frame_of_the_arm() {
 
 #[test]
 fn the_lease_is_given_back_a_while_after_the_last_command_went_stale() {
-    use bridge::attach::{Attachment, LeaseError};
+    use ipc::client::{Client, LeaseError};
     let mut bench = Bench::new(DRIVE);
     bench.settings.cmd_vel_timeout = 0.02;
     bench.act(|moment| drive(&velocity(0.5), moment)).unwrap();
-    let other = Attachment::open(bench.door.as_ref().unwrap().path()).unwrap();
+    let other = Client::open(bench.server.as_ref().unwrap().path()).unwrap();
     bench.robot.release_if_idle(&bench.voice);
     assert!(matches!(other.command(), Err(LeaseError::Taken { .. })), "kept while commands come");
     let begin = std::time::Instant::now();

@@ -1,6 +1,6 @@
 //! Action server of FollowJointTrajectory.
 
-use bridge::message::trajectory::{Outcome, Report};
+use ipc::message::trajectory::{Outcome, Report};
 
 use super::{Addressee, Endpoints, Moment, Orders, give, now};
 use crate::dds::service::{Origin, Request, Service};

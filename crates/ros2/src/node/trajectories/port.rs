@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{ErrorKind, Read, Write};
 
-use bridge::channel::Channel;
-use bridge::message::MOST_AXES;
-use bridge::message::trajectory::{Abort, Order, Outcome, PORT, REPORT_SIZE, Rejection, Report, size};
+use ipc::channel::Channel;
+use ipc::message::MOST_AXES;
+use ipc::message::trajectory::{Abort, Order, Outcome, PORT, REPORT_SIZE, Rejection, Report, size};
 
 use super::Moment;
 use crate::clock::monotonic_ns;

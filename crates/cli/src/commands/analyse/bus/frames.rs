@@ -1,11 +1,11 @@
-//! The frames of a beat, as our MainDevice really makes them: the robot is simulated in virtual time.
+//! The frames of a cycle, as our MainDevice really makes them: the robot is simulated in virtual time.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use ethercat::al::AlState;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
-use ethercat::main_device::{MainDevice, Stage};
+use ethercat::main_device::{BringUpPhase, MainDevice};
 use ethercat::wire::Frame;
 use robot::Robot;
 use runtime::bring_up::{BRING_UP_PATIENCE, Pump};
@@ -16,7 +16,7 @@ use runtime::link::Link as _;
 use crate::compose::{configuration::configuration, segment::segment};
 use crate::failure::Failure;
 
-/// Bytes of datagrams in each process data frame of the longest beat in Op. Mailbox frames come on top now and then.
+/// Bytes of datagrams in each process data frame of the longest cycle in Op. Mailbox frames come on top now and then.
 pub(super) struct Frames {
     /// With everybody there.
     pub(super) whole: Vec<usize>,
@@ -24,8 +24,8 @@ pub(super) struct Frames {
     pub(super) spread: Vec<usize>,
 }
 
-/// Runs the robot of a file in the simulator for some beats.
-pub(super) fn of_a_beat(robot: &Robot) -> Result<Frames, Failure> {
+/// Runs the robot of a file in the simulator for some cycles.
+pub(super) fn of_a_cycle(robot: &Robot) -> Result<Frames, Failure> {
     let clock = VirtualClock::default();
     // A clock at 0 would be no time that a bus can be at.
     clock.advance(Duration::from_secs(1000));
@@ -35,17 +35,17 @@ pub(super) fn of_a_beat(robot: &Robot) -> Result<Frames, Failure> {
     Pump { main_device: &mut main_device, link: &mut link, clock: &clock, stop: &stop }
         .bring_up(BRING_UP_PATIENCE, |_| ())?;
     let has_process_data = main_device.process_image_bytes() != (0, 0);
-    let mut beats = 0;
+    let mut cycles = 0;
     let mut longest = |missing: bool| {
-        // Diagnosis goes around: one SubDevice a beat.
+        // Diagnosis goes around: one SubDevice a cycle.
         let mut left = robot.bus.sub_devices.len() + 1;
         let mut longest = Vec::new();
-        while beats < MOST_BEATS {
-            beats += 1;
+        while cycles < MOST_CYCLES {
+            cycles += 1;
             let release = clock.now();
-            let (frames, spread) = beat(&mut main_device, &mut link, &clock, missing)?;
+            let (frames, spread) = cycle(&mut main_device, &mut link, &clock, missing)?;
             clock.sleep_until(release + robot.cycle.period);
-            if main_device.stage() == Stage::Op && (spread || !missing) {
+            if main_device.stage() == BringUpPhase::Op && (spread || !missing) {
                 if frames.iter().sum::<usize>() > longest.iter().sum::<usize>() {
                     longest = frames;
                 }
@@ -57,7 +57,7 @@ pub(super) fn of_a_beat(robot: &Robot) -> Result<Frames, Failure> {
         }
         let stage = main_device.stage();
         let found =
-            format!("the simulated bus does not reach Op in {MOST_BEATS} beats, it is in {stage:?}");
+            format!("the simulated bus does not reach Op in {MOST_CYCLES} cycles, it is in {stage:?}");
         Err(Failure::new(found))
     };
     let whole = longest(false)?;
@@ -65,9 +65,9 @@ pub(super) fn of_a_beat(robot: &Robot) -> Result<Frames, Failure> {
     Ok(Frames { whole, spread })
 }
 
-/// One beat, of which one process data datagram comes back with no working counter if somebody is `missing`. Returns the frames,
+/// One cycle, of which one process data datagram comes back with no working counter if somebody is `missing`. Returns the frames,
 /// and whether process data was spread.
-fn beat<S: ethercat::link::Segment>(
+fn cycle<S: ethercat::link::Segment>(
     main_device: &mut MainDevice,
     link: &mut DirectLink<S, VirtualClock>,
     clock: &VirtualClock,
@@ -75,7 +75,7 @@ fn beat<S: ethercat::link::Segment>(
 ) -> Result<(Vec<usize>, bool), Failure> {
     let mut buffer = [0; MAXIMUM_FRAME_LENGTH];
     let mut frames = Vec::new();
-    main_device.begin_beat(clock.now());
+    main_device.begin_cycle(clock.now());
     loop {
         let awaited = main_device.awaiting();
         let Some(length) = main_device.poll_transmit(clock.now(), &mut buffer) else { break };
@@ -93,9 +93,9 @@ fn beat<S: ethercat::link::Segment>(
         }
         main_device.handle_frame(clock.now(), reply);
     }
-    let report = main_device.end_beat(clock.now());
+    let report = main_device.end_cycle(clock.now());
     while main_device.poll_event().is_some() {}
     Ok((frames, report.spread))
 }
 
-const MOST_BEATS: usize = 20_000;
+const MOST_CYCLES: usize = 20_000;

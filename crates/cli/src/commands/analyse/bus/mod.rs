@@ -37,7 +37,7 @@ pub(super) struct Options {
     #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "0s")]
     cables: Duration,
 
-    /// What the MainDevice computes in a beat: the longest execution time measured
+    /// What the MainDevice computes in a cycle: the longest execution time measured
     #[arg(long, help_heading = BUS, value_name = "TIME", value_parser = arguments::time, default_value = "100us")]
     computing: Duration,
 }
@@ -83,7 +83,7 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
         Link::Mbit100 => LinkRate::Mbit100,
         Link::Gbit1 => LinkRate::Gbit1,
     };
-    let frames = frames::of_a_beat(&robot)?;
+    let frames = frames::of_a_cycle(&robot)?;
     let network = Network {
         rate,
         frames: frames.whole,
@@ -107,7 +107,7 @@ pub(super) fn analyse(path: &Path, options: Options, json: bool) -> Result<(), F
 fn ways(robot: &Robot, network: &Network, computing_ns: u64) -> Vec<(&'static str, Way)> {
     let period_ns = nanoseconds(robot.cycle.period);
     let (order, frame_ns) = match robot.cycle.frame_order {
-        FrameOrder::ReplyOfLastBeat => (Order::ReplyOfLastBeat, computing_ns.min(period_ns - 1)),
+        FrameOrder::ReplyOfLastCycle => (Order::ReplyOfLastCycle, computing_ns.min(period_ns - 1)),
         FrameOrder::WaitForReply => (Order::WaitForReply, 0),
     };
     let return_ns = network.round_trip_ns().min(period_ns);

@@ -26,14 +26,14 @@ pub(super) fn text(file: &str, found: &Found) -> String {
         time(period),
         order(found),
     );
-    text.push_str("computed  how long the frames of a beat take, and an event from an input through the controller to an output\n");
+    text.push_str("computed  how long the frames of a cycle take, and an event from an input through the controller to an output\n");
     text.push_str("good      a round trip and the computing fit into the period, with room for what was not foreseen\n\n");
     let frames = network.frames.iter().map(|&datagrams| {
         format!("{} bytes ({})", frame_bytes(datagrams), time(wire_time_ns(datagrams, network.rate)))
     });
     let frames: Vec<String> = frames.collect();
     let share = network.occupied_ns() as f64 / period as f64 * 100.0;
-    let _ = writeln!(text, "frames of a beat    {}", frames.join(", "));
+    let _ = writeln!(text, "frames of a cycle    {}", frames.join(", "));
     let _ =
         writeln!(text, "on the wire         {} of each period, {share:.1} %", time(network.occupied_ns()));
     let _ = writeln!(
@@ -120,7 +120,7 @@ pub(super) fn json(found: &Found) -> Value {
 
 fn order(found: &Found) -> &'static str {
     match found.robot.cycle.frame_order {
-        FrameOrder::ReplyOfLastBeat => "working with the reply of the last beat",
+        FrameOrder::ReplyOfLastCycle => "working with the reply of the last cycle",
         FrameOrder::WaitForReply => "waiting for the reply",
     }
 }

@@ -1,7 +1,7 @@
 //! The axes, one a line.
 
-use bridge::state::{Axis, Stop};
-use bridge::words;
+use ipc::state::{Axis, Stop};
+use ipc::words;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Constraint, Rect};
 use ratatui::style::{Color, Style};

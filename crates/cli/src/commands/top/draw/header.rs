@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use bridge::state::{Freshness, Spread, TrajectoryStatus};
-use bridge::words;
+use ipc::state::{Freshness, Spread, TrajectoryStatus};
+use ipc::words;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style};
@@ -46,7 +46,7 @@ fn title(picture: &Picture, paused: bool) -> Line<'static> {
         _ if paused => Span::styled("paused", Style::new().fg(Color::Yellow)),
         Standing::Live => Span::styled("live", Style::new().fg(Color::Green)),
         Standing::Still(since) => {
-            Span::styled(format!("no beat for {}", span(*since)), Style::new().fg(Color::Yellow))
+            Span::styled(format!("no cycle for {}", span(*since)), Style::new().fg(Color::Yellow))
         }
         Standing::Ended(why, since) => {
             let words = format!("{why} ({} ago)", span(*since));
@@ -55,7 +55,7 @@ fn title(picture: &Picture, paused: bool) -> Line<'static> {
     };
     Line::from(vec![
         Span::styled(format!(" {}", it.robot), bold()),
-        Span::raw(format!("  every {period} ms  beat {}  ", picture.state.beat)),
+        Span::raw(format!("  every {period} ms  cycle {}  ", picture.state.cycle)),
         standing,
         Span::styled(format!("  onbeat {}", it.version), faint()),
     ])
@@ -65,10 +65,10 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
     let it = &picture.state.bus;
     let inputs = if it.all_fresh { "all inputs fresh" } else { "inputs not all fresh" };
     let first = format!(
-        "{}, {inputs}   WKC errors {} now, {} beats   clocks within {} us",
+        "{}, {inputs}   WKC errors {} now, {} cycles   clocks within {} us",
         words::stage(it.stage),
         it.working_counter_errors,
-        it.broken_beats,
+        it.broken_cycles,
         micros(it.clock_difference_ns),
     );
     let second = format!(
@@ -84,7 +84,7 @@ fn bus(picture: &Picture) -> [Line<'static>; 2] {
 fn timing(picture: &Picture, area: Rect, buffer: &mut Buffer) {
     let it = &picture.state.timing;
     let rows = Layout::vertical([Constraint::Length(1); 4]).split(area);
-    let last = if it.overruns > 0 { format!(" (beat {})", it.last_overrun) } else { String::new() };
+    let last = if it.overruns > 0 { format!(" (cycle {})", it.last_overrun) } else { String::new() };
     let overruns = format!("overruns {}{last}  skipped {}", it.overruns, it.skipped);
     let style = if it.overruns > 0 { Style::new().fg(Color::Yellow) } else { faint() };
     let head = Line::from(vec![

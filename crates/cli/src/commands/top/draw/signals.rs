@@ -33,7 +33,7 @@ pub(super) fn render(picture: &Picture, scroll: usize, area: Rect, buffer: &mut 
     Table::new(shown.map(row), widths).column_spacing(1).render(inner, buffer);
 }
 
-fn row<'a>(it: &'a bridge::description::SignalDescription, signal: &bridge::state::Signal) -> Row<'a> {
+fn row<'a>(it: &'a ipc::description::SignalDescription, signal: &ipc::state::Signal) -> Row<'a> {
     let style = if signal.fresh { Style::new() } else { faint() };
     Row::new([it.name.clone(), it.direction.clone(), it.value_type.clone(), signals::text(it, signal)])
         .style(style)

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bridge::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
-use bridge::state::{
+use ipc::description::{AxisDescription, BaseDescription, ControllerDescription, Description};
+use ipc::state::{
     Axis, Base, Bus, CommandState, Control, Freshness, Refusal, SignalCounters, Spread, State, Stop,
     Timing, TrajectoryStatus,
 };
@@ -65,7 +65,7 @@ fn base() -> Picture {
     let state = State {
         signals: Vec::new(),
         signal_counters: SignalCounters::default(),
-        beat: 123_456,
+        cycle: 123_456,
         release_ns: 10_000_000_000,
         bus: Bus {
             stage: 7,
@@ -73,12 +73,12 @@ fn base() -> Picture {
             frames_sent: 123_460,
             frames_accepted: 123_458,
             frames_lost: 2,
-            broken_beats: 2,
+            broken_cycles: 2,
             clock_difference_ns: 120,
             ..Bus::default()
         },
         timing: Timing {
-            beats: 123_000,
+            cycles: 123_000,
             wakeup_latency: times(12_300),
             period_jitter: times(1_200),
             execution: times(8_200),
@@ -103,7 +103,7 @@ fn base() -> Picture {
     let mut picture = Picture { description, read_ns: 10_000_000_000, ..Picture::default() };
     for last_ns in [9_000, 14_000, 30_000, 12_300] {
         let mut earlier = state.clone();
-        earlier.beat += last_ns;
+        earlier.cycle += last_ns;
         earlier.timing.wakeup_latency.last_ns = last_ns;
         picture.take(earlier, 10_000_000_000);
     }
@@ -126,7 +126,7 @@ fn base() -> Picture {
             "name": "scan", "bound": true, "open": true, "opened": 1, "sent": 17, "refused": 0, "delivered": 17,
             "written": 0, "received": 0, "dropped": 0,
         }],
-        "watch": { "beats": 123_000, "dropped_records": 0, "dropped_events": 0 },
+        "watch": { "cycles": 123_000, "dropped_records": 0, "dropped_events": 0 },
         "conditions": { "kernel": "6.12.1", "link": "simulated", "cpu": null },
         "warnings": ["the kernel is not a PREEMPT_RT one"],
     }));
@@ -238,8 +238,8 @@ fn once_shows_every_axis_and_all_that_was_told() {
 // feature(signals): `onbeat io`, `top`, `run --json`; an error with the line of the file leaves the bus in Init
 #[test]
 fn signals_are_shown_with_their_values_and_old_ones_say_so() {
-    use bridge::description::SignalDescription;
-    use bridge::state::Signal;
+    use ipc::description::SignalDescription;
+    use ipc::state::Signal;
 
     let mut picture = base();
     let signal = |name: &str, kind: &str, unit: &str| SignalDescription {

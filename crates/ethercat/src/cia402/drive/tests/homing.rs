@@ -1,6 +1,6 @@
 //! Homing, against drives of every sort and against nonsense.
 
-use super::super::super::homing::ANSWER_BEATS;
+use super::super::super::homing::ANSWER_CYCLES;
 use super::*;
 
 const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
@@ -8,15 +8,15 @@ const COMPLETED: u16 = Statusword::TARGET_REACHED | Statusword::HOMING_ATTAINED;
 /// A drive that homes, in Operation enabled all the time.
 #[derive(Clone, Copy, Debug)]
 struct Finder {
-    /// Beats until another mode that was asked for is shown.
+    /// Cycles until another mode that was asked for is shown.
     lag: u32,
-    /// Beats of the search; 0 is over before anybody sees it.
-    beats: u32,
+    /// Cycles of the search; 0 is over before anybody sees it.
+    cycles: u32,
     /// Whether it finds its home, or shows an error.
     finds: bool,
     /// What its position is called then.
     home: i32,
-    /// The mode it shows, the one it goes over to, and in how many beats.
+    /// The mode it shows, the one it goes over to, and in how many cycles.
     mode: ModeOfOperation,
     next: (ModeOfOperation, u32),
     searched: u32,
@@ -27,10 +27,10 @@ struct Finder {
 
 impl Finder {
     /// One that shows `bits` from an earlier homing.
-    fn new(lag: u32, beats: u32, finds: bool, bits: u16) -> Self {
+    fn new(lag: u32, cycles: u32, finds: bool, bits: u16) -> Self {
         let mode = ModeOfOperation::CyclicSynchronousPosition;
         let next = (mode, 0);
-        Self { lag, beats, finds, home: -77, mode, next, searched: 0, bits, position: 12_345 }
+        Self { lag, cycles, finds, home: -77, mode, next, searched: 0, bits, position: 12_345 }
     }
 
     fn input(&self) -> DriveInput {
@@ -63,11 +63,11 @@ impl Finder {
         if controlword.halt() || !controlword.homing_start() {
             self.searched = 0;
             self.bits |= Statusword::TARGET_REACHED;
-        } else if self.searched < self.beats {
+        } else if self.searched < self.cycles {
             self.searched += 1;
             self.bits = 0;
             self.position += 3;
-        } else if self.searched == self.beats {
+        } else if self.searched == self.cycles {
             self.searched += 1;
             let error = Statusword::HOMING_ERROR | Statusword::TARGET_REACHED;
             self.bits = if self.finds { COMPLETED } else { error };
@@ -76,8 +76,8 @@ impl Finder {
     }
 }
 
-/// One beat, the controller asking for this.
-fn beat(drive: &mut Drive, finder: &mut Finder, request: Request, target: i32) -> DriveOutput {
+/// One cycle, the controller asking for this.
+fn one_cycle(drive: &mut Drive, finder: &mut Finder, request: Request, target: i32) -> DriveOutput {
     let command = DriveCommand { request, target_position: target, ..DriveCommand::default() };
     let output = drive.update(Some(finder.input()), command);
     finder.apply(output, drive.mode_of_operation());
@@ -90,21 +90,21 @@ fn asked(finder: &mut Finder) -> Drive {
     assert!(!drive.home(), "not before it is enabled");
     for _ in 0..3 {
         let held = drive.holds_at();
-        beat(&mut drive, finder, Request::Enable, held);
+        one_cycle(&mut drive, finder, Request::Enable, held);
     }
     assert!(drive.home() && !drive.home(), "once");
     drive
 }
 
-/// Beats until the drive has its axis back; far away targets meanwhile.
+/// Cycles until the drive has its axis back; far away targets meanwhile.
 fn until_over(drive: &mut Drive, finder: &mut Finder) -> u32 {
-    for beats in 1..2_000 {
+    for cycles in 1..2_000 {
         let input = finder.input();
-        let output = beat(drive, finder, Request::Enable, 1 << 20);
+        let output = one_cycle(drive, finder, Request::Enable, 1 << 20);
         assert_eq!(output.target_position, input.position, "set-points move nothing");
         assert_eq!(drive.phase(), Phase::Holding);
         if !drive.is_homing() {
-            return beats;
+            return cycles;
         }
     }
     panic!("{:?} {finder:?}", drive.homing());
@@ -117,7 +117,7 @@ fn the_mode_is_shown_before_the_start_and_given_back_before_a_set_point() {
     let mut seen = Vec::new();
     while drive.is_homing() {
         let mode = finder.mode.number();
-        let output = beat(&mut drive, &mut finder, Request::Enable, 0);
+        let output = one_cycle(&mut drive, &mut finder, Request::Enable, 0);
         seen.push((mode, output.controlword.0, drive.mode_of_operation().number()));
     }
     let expected = [
@@ -133,7 +133,7 @@ fn the_mode_is_shown_before_the_start_and_given_back_before_a_set_point() {
     ];
     assert_eq!(seen, expected);
     assert_eq!((drive.homing(), drive.holds_at()), (HomingProgress::Attained, -77));
-    let output = beat(&mut drive, &mut finder, Request::Enable, -77 + STEP as i32);
+    let output = one_cycle(&mut drive, &mut finder, Request::Enable, -77 + STEP as i32);
     assert_eq!(output.target_position, -77 + STEP as i32, "it goes on where it is");
 }
 
@@ -148,8 +148,8 @@ fn what_an_earlier_homing_left_is_no_answer() {
     // A home that is where the axis stands: nothing ever changes.
     let mut finder = Finder::new(1, 0, true, COMPLETED);
     let mut drive = asked(&mut finder);
-    let beats = until_over(&mut drive, &mut finder);
-    assert!((ANSWER_BEATS..ANSWER_BEATS + 10).contains(&beats), "{beats}");
+    let cycles = until_over(&mut drive, &mut finder);
+    assert!((ANSWER_CYCLES..ANSWER_CYCLES + 10).contains(&cycles), "{cycles}");
     assert_eq!(drive.homing(), HomingProgress::Attained);
 }
 
@@ -159,9 +159,9 @@ fn an_error_halts_the_axis_and_then_it_goes_on_where_it_stands() {
     let mut drive = asked(&mut finder);
     let mut halted = 0;
     while drive.is_homing() {
-        halted += u32::from(beat(&mut drive, &mut finder, Request::Enable, 0).controlword.halt());
+        halted += u32::from(one_cycle(&mut drive, &mut finder, Request::Enable, 0).controlword.halt());
     }
-    assert!(halted >= 8, "halted for {halted} beats");
+    assert!(halted >= 8, "halted for {halted} cycles");
     assert_eq!((drive.homing(), finder.mode), (HomingProgress::Failed, drive.mode_of_operation()));
 }
 
@@ -171,10 +171,10 @@ fn every_other_request_interrupts_it_at_once() {
         let mut finder = Finder::new(1, 1_000, true, 0);
         let mut drive = asked(&mut finder);
         for _ in 0..20 {
-            beat(&mut drive, &mut finder, Request::Enable, 0);
+            one_cycle(&mut drive, &mut finder, Request::Enable, 0);
         }
         assert!(finder.searched > 0);
-        let output = beat(&mut drive, &mut finder, request, 0);
+        let output = one_cycle(&mut drive, &mut finder, request, 0);
         assert!(!output.controlword.homing_start(), "{request:?}");
         assert_eq!(drive.homing(), HomingProgress::Interrupted, "{request:?}");
         // The drive steps down: its mode is the cyclic one when it comes up again.
@@ -190,7 +190,7 @@ fn a_mode_that_never_comes_is_waited_for_until_somebody_calls_it_off() {
     let mut finder = Finder::new(u32::MAX, 0, true, 0);
     let mut drive = asked(&mut finder);
     for _ in 0..1_000 {
-        assert!(!beat(&mut drive, &mut finder, Request::Enable, 0).controlword.homing_start());
+        assert!(!one_cycle(&mut drive, &mut finder, Request::Enable, 0).controlword.homing_start());
     }
     assert_eq!(drive.homing(), HomingProgress::Running);
     drive.abort_homing();
@@ -203,7 +203,7 @@ fn a_fault_and_a_lost_frame_end_and_keep_it() {
     let mut finder = Finder::new(1, 50, true, 0);
     let mut drive = asked(&mut finder);
     for _ in 0..10 {
-        beat(&mut drive, &mut finder, Request::Enable, 0);
+        one_cycle(&mut drive, &mut finder, Request::Enable, 0);
     }
     let before = drive.last_output();
     assert_eq!(drive.update(None, wanting(Request::Enable)), before);
@@ -222,10 +222,10 @@ proptest! {
     // feature(axes): homing by the drive (CiA 402 mode 6), without a step afterwards; errors, time-outs, called off
     #[test]
     fn a_search_is_started_only_in_homing_mode_and_no_set_point_gets_in_between(
-        beats in prop::collection::vec((any_beat(), any_mode(), any::<bool>(), 0..20_u8), 1..120),
+        cycles in prop::collection::vec((any_cycle(), any_mode(), any::<bool>(), 0..20_u8), 1..120),
     ) {
         let mut drive = Drive::new(CyclicMode::Position, STEP);
-        for ((input, command), mode, home, other) in beats {
+        for ((input, command), mode, home, other) in cycles {
             if home {
                 drive.home();
             } else if other == 0 {
@@ -262,19 +262,19 @@ proptest! {
     #[test]
     fn a_drive_that_homes_is_homed_and_one_that_does_not_is_not_whatever_it_showed_before(
         lag in 0..40_u32,
-        beats in 0..300_u32,
+        cycles in 0..300_u32,
         finds in any::<bool>(),
         earlier in prop::sample::select(vec![0, Statusword::TARGET_REACHED, COMPLETED,
             Statusword::HOMING_ERROR, Statusword::HOMING_ERROR | Statusword::TARGET_REACHED]),
         home in any::<i32>(),
     ) {
-        let mut finder = Finder { home, ..Finder::new(lag, beats, finds, earlier) };
+        let mut finder = Finder { home, ..Finder::new(lag, cycles, finds, earlier) };
         let mut drive = asked(&mut finder);
         until_over(&mut drive, &mut finder);
         let wanted = if finds { HomingProgress::Attained } else { HomingProgress::Failed };
         prop_assert_eq!(drive.homing(), wanted);
         prop_assert_eq!(drive.holds_at(), finder.position);
         let next = finder.position.wrapping_add(STEP as i32);
-        prop_assert_eq!(beat(&mut drive, &mut finder, Request::Enable, next).target_position, next);
+        prop_assert_eq!(one_cycle(&mut drive, &mut finder, Request::Enable, next).target_position, next);
     }
 }

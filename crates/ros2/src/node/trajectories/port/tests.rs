@@ -1,5 +1,5 @@
-use bridge::message::Rows;
-use bridge::message::trajectory::{AxisTolerances, Begin, GoalTime, Point};
+use ipc::message::Rows;
+use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Point};
 
 use super::*;
 use crate::node::bench::{Bench, POSITION};

@@ -1,0 +1,193 @@
+//! How the cycle is held: the options that stand over the robot file's `[cycle]`.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::TypedValueParser;
+use machine::cpus::Cpus;
+use machine::journal::{self, Restoration};
+use machine::shield::Left;
+use machine::task;
+use robot::{Cycle, OverrunPolicy, Profile};
+use runtime::pacer::Overruns;
+use runtime::profile::Grants;
+use serde::Serialize;
+
+use crate::arguments::{named, time};
+use crate::words::live_line::LiveLine;
+
+/// Where the help lists them.
+const HOLD: &str = "Hold the cycle: over the robot file, see docs/hold.md";
+
+#[derive(Args, Clone, Debug, Default)]
+pub(super) struct Hold {
+    /// What the cycle asks of the system: P priority, M memory lock, C CPU shield, S spinning sleep, or none
+    #[arg(long, help_heading = HOLD, value_name = "PMCS|none")]
+    profile: Option<Profile>,
+
+    /// SCHED_FIFO priority for P
+    #[arg(long, help_heading = HOLD, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: Option<u8>,
+
+    /// SCHED_DEADLINE for P instead: this much of every period is reserved
+    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time, conflicts_with = "priority")]
+    deadline_runtime: Option<Duration>,
+
+    /// The CPU of the cycle; with C all else is moved away from it
+    #[arg(long, help_heading = HOLD, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    /// How long before each release S wakes up and spins
+    #[arg(long, help_heading = HOLD, value_name = "TIME", value_parser = time)]
+    spin_margin: Option<Duration>,
+
+    /// What becomes of releases that a cycle ran past
+    #[arg(long, help_heading = HOLD, value_parser = overrun_policy(), value_name = "POLICY")]
+    overrun: Option<OverrunPolicy>,
+}
+
+/// Policies of overruns, with their help.
+fn overrun_policy() -> impl TypedValueParser<Value = OverrunPolicy> {
+    named(OverrunPolicy::ALL.map(|it| {
+        let help = match it {
+            OverrunPolicy::Skip => "Skip to the next grid point",
+            OverrunPolicy::CatchUp => "Run them back to back, ten at most",
+            OverrunPolicy::Stop => "Bring the axes to rest and end with an error",
+        };
+        (it, it.name(), help)
+    }))
+}
+
+impl Hold {
+    /// Changes what the robot file says. As there, a value asks for its letter unless the letters are said.
+    pub(super) fn change(&self, cycle: &mut Cycle) {
+        match self.profile {
+            Some(profile) => cycle.profile = profile,
+            None => {
+                cycle.profile.priority |= self.priority.is_some() || self.deadline_runtime.is_some();
+                cycle.profile.spin |= self.spin_margin.is_some();
+            }
+        }
+        if let Some(priority) = self.priority {
+            cycle.priority = priority;
+            cycle.deadline_runtime = None;
+        }
+        cycle.deadline_runtime = self.deadline_runtime.or(cycle.deadline_runtime);
+        cycle.cpu = self.cpu.or(cycle.cpu);
+        if cycle.profile.shield && cycle.cpu.is_none() {
+            // Said here once, so that the explainer and the recording speak of the same CPU as the profile.
+            cycle.cpu = task::affinity(task::current()).unwrap_or_else(|_| Cpus::online()).last();
+        }
+        cycle.spin_margin = self.spin_margin.unwrap_or(cycle.spin_margin);
+        cycle.overrun = self.overrun.unwrap_or(cycle.overrun);
+    }
+}
+
+/// What became of cycles that overran, from the first release to the last, for people and for programs.
+#[derive(Serialize)]
+pub(super) struct OverrunOutcome {
+    policy: &'static str,
+    /// Releases passed over.
+    skipped: u64,
+    /// Releases run late, back to back.
+    caught_up: u64,
+    /// The cycle that ended the run under `stop`.
+    stopped_by_cycle: Option<u64>,
+}
+
+impl OverrunOutcome {
+    pub(super) fn of(policy: OverrunPolicy, overruns: Overruns, stopped_by_cycle: Option<u64>) -> Self {
+        Self {
+            policy: policy.name(),
+            skipped: overruns.skipped,
+            caught_up: overruns.caught_up,
+            stopped_by_cycle,
+        }
+    }
+}
+
+impl fmt::Display for OverrunOutcome {
+    /// Nothing for what nobody chose.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.policy {
+            "catch-up" => writeln!(f, "{:<24}{}", "caught-up releases", self.caught_up),
+            "stop" => match self.stopped_by_cycle {
+                Some(cycle) => writeln!(f, "{:<24}in cycle {cycle}", "stopped by an overrun"),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What was asked of the system and what it granted, for programs.
+#[derive(Serialize)]
+pub(super) struct ProfileOutcome {
+    /// Letters of PMCS.
+    asked: String,
+    granted: String,
+    /// Each a sentence, with what to do.
+    refusals: Vec<String>,
+    /// What is worth knowing and was not asked for.
+    notes: Vec<String>,
+    /// How long before a release the cycle wakes up and spins; 0 without S.
+    spin_margin_ns: u64,
+    shield: Option<ShieldOutcome>,
+}
+
+/// What was moved away from the cycle's CPU.
+#[derive(Serialize)]
+struct ShieldOutcome {
+    cpu: usize,
+    method: String,
+    threads_moved: usize,
+    interrupts_moved: usize,
+    left: Vec<LeftOutcome>,
+}
+
+/// What still runs there.
+#[derive(Serialize)]
+struct LeftOutcome {
+    why: String,
+    what: Vec<String>,
+}
+
+impl ProfileOutcome {
+    pub(super) fn of(granted: &Grants) -> Self {
+        let left = |left: &Left| LeftOutcome { why: left.why.clone(), what: left.what.clone() };
+        let shield = granted.shield_report.as_ref().map(|report| ShieldOutcome {
+            cpu: report.cpu,
+            method: report.method.to_string(),
+            threads_moved: report.threads,
+            interrupts_moved: report.interrupts,
+            left: report.left.iter().map(left).collect(),
+        });
+        Self {
+            asked: granted.asked(),
+            granted: granted.letters(),
+            refusals: granted.refusals().collect(),
+            notes: granted.notes().collect(),
+            spin_margin_ns: u64::try_from(granted.spin_margin().as_nanos()).unwrap_or(u64::MAX),
+            shield,
+        }
+    }
+}
+
+/// Puts back what a run has left behind that was killed, and says so.
+pub(super) fn restore_crashed(live: &LiveLine) {
+    match journal::restore_crashed() {
+        Ok(Restoration { restored, refused }) => {
+            for journal in restored {
+                live.say(&format!("put back first: {journal}"));
+                journal.failures.iter().for_each(|failure| live.say(&failure.to_string()));
+            }
+            refused.iter().for_each(|error| live.say(&format!("an earlier run's changes stay: {error}")));
+        }
+        // Without the privilege to look there is none to put anything back; such a run changes nothing either.
+        Err(error)
+            if error.kind() == ErrorKind::PermissionDenied && !rustix::process::geteuid().is_root() => {}
+        Err(error) => live.say(&format!("what earlier runs left behind cannot be put back: {error}")),
+    }
+}

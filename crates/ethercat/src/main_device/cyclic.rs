@@ -1,0 +1,378 @@
+//! One cycle: process data, and what rides along with it.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::al::AlState;
+use crate::register::{self, FmmuDirection, SyncManager, dc, sync_manager};
+use crate::time::Instant;
+use crate::wire::{Address, Command};
+
+use super::MainDevice;
+use super::exchange::{ChunkPart, Outgoing, Owner, Purpose};
+use super::layout::{CHUNK_CAPACITY, Chunk, Layout};
+use super::report::{CycleReport, WorkingCounter};
+
+/// Process data, and where the cycle stands.
+#[derive(Debug, Default)]
+pub(super) struct Cyclic {
+    pub(super) layout: Layout,
+    pub(super) outputs: Vec<u8>,
+    pub(super) inputs: Vec<u8>,
+    /// This cycle's datagrams are those of the spread layout.
+    spread: bool,
+    /// The next cycle's are.
+    spread_next: bool,
+    /// What came back of each chunk: with one LRW the first, else of LWR and LRD.
+    received: Vec<[Option<u16>; 2]>,
+    /// Datagrams of a cycle, in the one layout and spread.
+    datagrams: [usize; 2],
+    /// Datagrams that came back in this cycle with everybody's part in them.
+    whole_datagrams: usize,
+    /// Everybody's part in this cycle, by position, unless it is the same for all.
+    members: Vec<Member>,
+    /// Everybody's inputs are fresh and outputs taken, or nobody's.
+    all: Option<bool>,
+    /// Some inputs take more than one datagram.
+    has_cut: bool,
+    /// Of each group: inputs of all fresh, outputs of all taken.
+    groups: Vec<[bool; 2]>,
+    /// Cycles are being made.
+    pub(super) running: bool,
+    /// Datagrams of this cycle still to be sent: first those that ride along.
+    riders_due: bool,
+    next_datagram: (usize, ChunkPart),
+    frames_sent: u16,
+    /// Service frames this cycle may still send.
+    pub(super) services: u16,
+    /// Cycles in a row, of one layout, with every working counter right.
+    whole_cycles: u32,
+    /// Whose diagnosis rides along next.
+    diagnosed: u16,
+    cut: CutInputs,
+}
+
+/// One SubDevice's part in a cycle.
+#[derive(Clone, Debug, Default)]
+struct Member {
+    group: Option<u16>,
+    has_outputs: bool,
+    has_inputs: bool,
+    /// Its inputs take more than one datagram.
+    is_cut: bool,
+    /// Its inputs came in with right working counters.
+    is_complete: bool,
+    /// With the cycle before they did too, undisturbed: its buffers were left closed.
+    closed_before: bool,
+    /// Its inputs are of this cycle.
+    fresh: bool,
+    /// Its outputs were taken.
+    taken: bool,
+}
+
+/// Inputs of one SubDevice that take more than one datagram.
+///
+/// Reading the first byte of a SyncManager's buffer opens it, reading the last closes it. Between a first part
+/// that was read and a last part that was not, the buffer stays open, and the next cycle reads it again: old
+/// data with right working counters. So such inputs are fresh only in a cycle that came back in order and
+/// undisturbed, after one that did too.
+#[derive(Debug, Default)]
+struct CutInputs {
+    disturbed: bool,
+    /// The chunk that came back last.
+    newest: u16,
+}
+
+/// Service frames in one cycle: bring-up and mailboxes share the wire with process data.
+const SERVICES_A_CYCLE: u16 = 1;
+
+/// Whole cycles in a row that end the spread layout: a loose contact is no reason to blind everybody again and again.
+const WHOLE_AGAIN: u32 = 10;
+
+impl Cyclic {
+    /// Takes over a layout, and everybody's group by position; all outputs are zero.
+    pub(super) fn set_layout(&mut self, layout: Layout, groups: &[Option<u16>]) {
+        self.outputs = vec![0; layout.output_bytes];
+        self.inputs = vec![0; layout.input_bytes];
+        self.received = vec![[None; 2]; layout.chunks.len().max(layout.spread.len())];
+        self.next_datagram = (layout.chunks.len(), ChunkPart::Both);
+        self.members = groups.iter().map(|&group| Member { group, ..Member::default() }).collect();
+        for share in layout.pieces.iter().map(|it| it.share) {
+            let member = &mut self.members[usize::from(share.position)];
+            let is_output = share.direction == FmmuDirection::Write;
+            member.has_outputs |= is_output;
+            member.has_inputs |= !is_output;
+            member.is_cut |= !is_output && share.bits > CHUNK_CAPACITY * 8;
+        }
+        self.datagrams = [&layout.chunks, &layout.spread].map(|it| it.iter().flat_map(parts).count());
+        self.has_cut = self.members.iter().any(|it| it.is_cut);
+        self.groups = vec![[false; 2]; groups.iter().flatten().max().map_or(0, |&last| last.into()) + 1];
+        self.layout = layout;
+    }
+
+    /// A process data datagram came back. Inputs count only if everybody in it put theirs in.
+    pub(super) fn receive(&mut self, chunk: u16, part: ChunkPart, data: &[u8], working_counter: u16) {
+        let number = usize::from(chunk);
+        let chunk = &self.layout.chunks(self.spread)[number];
+        self.received[number][usize::from(part == ChunkPart::Inputs)] = Some(working_counter);
+        self.cut.disturbed |= (number as u16) < self.cut.newest && chunk.is_cut;
+        if chunk.is_cut {
+            self.cut.newest = number as u16;
+        }
+        if working_counter != expected(chunk, part) {
+            return;
+        }
+        self.whole_datagrams += 1;
+        if part == ChunkPart::Outputs {
+            return;
+        }
+        let start = if part == ChunkPart::Both { chunk.outputs.len() } else { 0 };
+        self.inputs[chunk.inputs.clone()].copy_from_slice(&data[start..]);
+    }
+
+    /// True if the inputs of the SubDevice at `position` came in with the cycle that has ended, and its group's.
+    pub(super) fn is_fresh(&self, position: usize) -> bool {
+        self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.fresh))
+    }
+
+    /// True if the outputs of the SubDevice at `position` were taken in the cycle that has ended, and its group's.
+    pub(super) fn is_taken(&self, position: usize) -> bool {
+        self.running && self.members.get(position).is_some_and(|it| self.all.unwrap_or(it.taken))
+    }
+
+    /// A reply came that is late or a duplicate: its request may have opened buffers.
+    pub(super) fn disturbed(&mut self) {
+        self.cut.disturbed = true;
+    }
+
+    /// Counts whole cycles anew.
+    pub(super) fn forget_whole_cycles(&mut self) {
+        self.whole_cycles = 0;
+    }
+
+    /// True if the last so many cycles were whole, none of them spread.
+    pub(super) fn has_been_whole(&self, cycles: u32) -> bool {
+        !self.spread && self.whole_cycles >= cycles
+    }
+
+    pub(super) fn working_counters(&self) -> impl Iterator<Item = WorkingCounter> {
+        self.layout.chunks(self.spread).iter().zip(&self.received).flat_map(|(chunk, received)| {
+            parts(chunk).map(move |part| WorkingCounter {
+                expected: expected(chunk, part),
+                received: received[usize::from(part == ChunkPart::Inputs)],
+            })
+        })
+    }
+
+    fn begin(&mut self) {
+        self.running = true;
+        self.spread = self.spread_next;
+        self.riders_due = true;
+        self.next_datagram = (0, ChunkPart::Both);
+        self.frames_sent = 0;
+        self.services = SERVICES_A_CYCLE;
+        self.all = Some(false);
+        self.whole_datagrams = 0;
+        for member in self.members.iter_mut().filter(|_| self.has_cut) {
+            member.closed_before = member.is_complete && !self.cut.disturbed;
+            member.is_complete = false;
+        }
+        self.cut = CutInputs::default();
+        self.received.fill([None; 2]);
+    }
+
+    /// What has come back is all there will be: whose it is, and how the next cycle is laid out.
+    fn end(&mut self, report: &mut CycleReport, may_spread: bool) {
+        report.spread = self.spread;
+        // What most cycles are, told without looking at anybody. Cut inputs are another matter.
+        let is_whole = !self.has_cut && self.whole_datagrams == self.datagrams[usize::from(self.spread)];
+        self.all = is_whole.then_some(true);
+        let all = is_whole || self.end_of_each(report);
+        report.all_fresh = all && report.frames_lost == 0;
+        self.whole_cycles = if report.all_fresh { self.whole_cycles.saturating_add(1) } else { 0 };
+        self.spread_next = match self.spread {
+            true => self.whole_cycles < WHOLE_AGAIN,
+            false => may_spread && report.working_counter_errors > 0,
+        };
+        if self.spread_next != self.spread {
+            self.whole_cycles = 0;
+        }
+    }
+
+    /// Finds out whose part the cycle was, and counts datagrams that somebody is missing in. True if it was everybody's.
+    fn end_of_each(&mut self, report: &mut CycleReport) -> bool {
+        let undisturbed = !self.cut.disturbed;
+        for member in &mut self.members {
+            (member.is_complete, member.taken) = (true, true);
+        }
+        for (chunk, received) in self.layout.chunks(self.spread).iter().zip(&self.received) {
+            for part in parts(chunk) {
+                let received = received[usize::from(part == ChunkPart::Inputs)];
+                if received == Some(expected(chunk, part)) {
+                    continue;
+                }
+                report.working_counter_errors += u16::from(received.is_some());
+                let positions = usize::from(chunk.positions.start)..usize::from(chunk.positions.end);
+                for member in &mut self.members[positions] {
+                    member.is_complete &= part == ChunkPart::Outputs || !member.has_inputs;
+                    member.taken &= part == ChunkPart::Inputs || !member.has_outputs;
+                }
+            }
+        }
+        self.groups.fill([true; 2]);
+        for it in &mut self.members {
+            it.fresh = it.is_complete && (!it.is_cut || it.closed_before && undisturbed);
+            if let Some(group) = it.group {
+                let [fresh, taken] = &mut self.groups[usize::from(group)];
+                (*fresh, *taken) = (*fresh && it.fresh, *taken && it.taken);
+            }
+        }
+        let mut all = true;
+        for it in &mut self.members {
+            if let Some(group) = it.group {
+                [it.fresh, it.taken] = self.groups[usize::from(group)];
+            }
+            all &= it.fresh && it.taken;
+        }
+        all
+    }
+
+    fn is_due(&self) -> bool {
+        self.running && (self.riders_due || self.next_datagram.0 < self.layout.chunks(self.spread).len())
+    }
+
+    /// Appends process data until the frame is full.
+    fn emit(&mut self, outgoing: &mut Outgoing<'_>) {
+        while let Some(chunk) = self.layout.chunks(self.spread).get(self.next_datagram.0) {
+            let number = self.next_datagram.0;
+            let owner = |part| Owner::Chunk(number as u16, part);
+            let part = match self.next_datagram.1 {
+                ChunkPart::Both => first_part(chunk),
+                other => other,
+            };
+            let (command, logical, length) = match part {
+                ChunkPart::Both => {
+                    (Command::Lrw, chunk.logical_address, chunk.outputs.len() + chunk.inputs.len())
+                }
+                ChunkPart::Outputs => (Command::Lwr, chunk.logical_address, chunk.outputs.len()),
+                ChunkPart::Inputs => (Command::Lrd, chunk.inputs_address, chunk.inputs.len()),
+            };
+            let Some(data) = outgoing.push(command, Address::Logical(logical), length, owner(part)) else {
+                return;
+            };
+            if part != ChunkPart::Inputs {
+                data[..chunk.outputs.len()].copy_from_slice(&self.outputs[chunk.outputs.clone()]);
+            }
+            let inputs_follow = part == ChunkPart::Outputs && !chunk.inputs.is_empty();
+            self.next_datagram =
+                if inputs_follow { (number, ChunkPart::Inputs) } else { (number + 1, ChunkPart::Both) };
+        }
+    }
+}
+
+impl MainDevice {
+    /// Starts a cycle: process data, the reference clock's time, AL status and one diagnosis are due. With
+    /// the first one a bus in PreOp goes on to its target. Whatever is still out of the last cycle counts
+    /// as lost.
+    pub fn begin_cycle(&mut self, now: Instant) {
+        if self.exchange.in_flight(Purpose::ProcessData) > 0 {
+            self.end_cycle(now);
+        }
+        if self.phase.has_process_data() && self.configuration.target > AlState::PreOp {
+            self.cycle.begin();
+        } else {
+            self.cycle.running = false;
+        }
+    }
+
+    /// Frames of the cycle that are still out.
+    #[must_use]
+    pub fn awaiting(&self) -> usize {
+        self.exchange.in_flight(Purpose::ProcessData)
+    }
+
+    /// All frames that are still out, those of bring-up and mailboxes included.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.awaiting() + self.exchange.in_flight(Purpose::Service)
+    }
+
+    /// Ends a cycle: frames that are still out are lost, and their replies will be dropped as late.
+    pub fn end_cycle(&mut self, now: Instant) -> CycleReport {
+        let mut report = CycleReport { frames_sent: self.cycle.frames_sent, ..CycleReport::default() };
+        while let Some(index) = self.exchange.expire(Purpose::ProcessData, now, Duration::ZERO) {
+            report.frames_lost += 1;
+            let _ = index;
+        }
+        if !self.cycle.running {
+            return report;
+        }
+        // On the way to Op the layout is the one that must become whole.
+        let target_is_op = self.configuration.target == AlState::Op;
+        self.cycle.end(&mut report, self.phase.is_towards_op() || !target_is_op);
+        report
+    }
+
+    /// The next frame of this cycle.
+    pub(super) fn transmit_process_data(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
+        if !self.cycle.is_due() {
+            return None;
+        }
+        let mut outgoing = self.exchange.open(Purpose::ProcessData, buffer)?;
+        if self.cycle.riders_due {
+            self.cycle.riders_due = false;
+            if let Some(reference) = self.reference {
+                let station = self.sub_devices[usize::from(reference)].station_address;
+                let address = Address::Station { station, register: dc::SYSTEM_TIME };
+                outgoing.push(Command::Frmw, address, 8, Owner::ReferenceTime);
+            }
+            let address = Address::Broadcast { register: register::AL_STATUS };
+            outgoing.push(Command::Brd, address, 2, Owner::BusStatus);
+            if let Some(sub_device) = self.sub_devices.get(usize::from(self.cycle.diagnosed)) {
+                let (station, position) = (sub_device.station_address, sub_device.position);
+                let at = |register| Address::Station { station, register };
+                if sub_device.clock.is_some() {
+                    let address = at(dc::SYSTEM_TIME_DIFFERENCE);
+                    outgoing.push(Command::Fprd, address, 4, Owner::ClockDifference(position));
+                }
+                if sub_device.mailbox.is_some() {
+                    let address = at(SyncManager::register(1) + sync_manager::STATUS_OFFSET);
+                    outgoing.push(Command::Fprd, address, 1, Owner::MailboxStatus(position));
+                }
+                let is_last = usize::from(position) + 1 >= self.sub_devices.len();
+                self.cycle.diagnosed = if is_last { 0 } else { position + 1 };
+            }
+        }
+        self.cycle.emit(&mut outgoing);
+        let length = outgoing.send(now)?;
+        self.cycle.frames_sent += 1;
+        Some(length)
+    }
+}
+
+/// Which datagram of a chunk comes first.
+fn first_part(chunk: &Chunk) -> ChunkPart {
+    match (chunk.outputs.is_empty(), chunk.inputs.is_empty()) {
+        (false, false) if chunk.read_write => ChunkPart::Both,
+        (true, _) => ChunkPart::Inputs,
+        _ => ChunkPart::Outputs,
+    }
+}
+
+/// The datagrams of a chunk.
+fn parts(chunk: &Chunk) -> impl Iterator<Item = ChunkPart> + use<> {
+    let first = first_part(chunk);
+    let second = (first == ChunkPart::Outputs && !chunk.inputs.is_empty()).then_some(ChunkPart::Inputs);
+    core::iter::once(first).chain(second)
+}
+
+/// Working counter of a datagram when every SubDevice takes part (ETG.1000.4, 5.4.1.3: a read counts one,
+/// a write one, and in a read-write command a write counts two).
+fn expected(chunk: &Chunk, part: ChunkPart) -> u16 {
+    match part {
+        ChunkPart::Both => chunk.readers + 2 * chunk.writers,
+        ChunkPart::Outputs => chunk.writers,
+        ChunkPart::Inputs => chunk.readers,
+    }
+}

@@ -1,0 +1,82 @@
+//! When to give up on somebody who does not answer: after so many tries *and* so much time.
+//!
+//! Tries alone would measure the machine, not the bus: where the period is short they are used up while
+//! this process, or a switch on the way, merely stood still. Time alone would give up after one try.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// Retry budget: failures in a row, and the time they take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RetryBudget {
+    /// Tries that may fail.
+    pub(super) tries: u32,
+    /// Time between the first failure noticed and the last.
+    pub(super) time: Duration,
+}
+
+/// Failures in a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RetryCounter {
+    /// How many.
+    pub(super) tries: u32,
+    since: Option<Instant>,
+    last: Instant,
+}
+
+impl RetryCounter {
+    /// One more failure, noticed now.
+    pub(super) fn count(&mut self, now: Instant) {
+        self.tries = self.tries.saturating_add(1);
+        self.since.get_or_insert(now);
+        self.last = now;
+    }
+
+    /// From the first failure noticed to the last.
+    pub(super) fn lasted(&self) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| self.last.since(since))
+    }
+
+    /// Whether there were too many for too long.
+    pub(super) fn exhausts(&self, patience: RetryBudget) -> bool {
+        self.tries > patience.tries && self.lasted() >= patience.time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: RetryBudget = RetryBudget { tries: 50, time: Duration::from_secs(2) };
+
+    fn failures(count: u32, apart: Duration) -> RetryCounter {
+        let mut in_vain = RetryCounter::default();
+        let mut now = Instant::from_nanos(77);
+        for _ in 0..count {
+            in_vain.count(now);
+            now = now + apart;
+        }
+        in_vain
+    }
+
+    #[test]
+    fn many_failures_in_a_short_time_are_borne() {
+        let hiccup = failures(250, Duration::from_millis(1));
+        assert_eq!((hiccup.tries, hiccup.lasted()), (250, Duration::from_millis(249)));
+        assert!(!hiccup.exhausts(PATIENCE));
+    }
+
+    #[test]
+    fn few_failures_over_a_long_time_are_borne() {
+        assert!(!failures(50, Duration::from_secs(1)).exhausts(PATIENCE));
+        assert!(!failures(1, Duration::from_secs(100)).exhausts(PATIENCE));
+        assert!(!RetryCounter::default().exhausts(PATIENCE));
+    }
+
+    #[test]
+    fn many_failures_over_a_long_time_are_not() {
+        assert!(!failures(100, Duration::from_millis(20)).exhausts(PATIENCE));
+        assert!(failures(101, Duration::from_millis(20)).exhausts(PATIENCE));
+    }
+}

@@ -1,0 +1,156 @@
+//! A controller in a process of its own.
+//!
+//! In each cycle the cycle publishes a [`Request`] with the inputs of that cycle and wakes the process, which answers with
+//! set-points and outputs ([`Answer`]). The cycle waits for the answer until its deadline, and no longer.
+//!
+//! One process at a time holds this role, by its connection to the [`crate::service`], as with the command lease. Each holder
+//! gets two regions of its own: one that only the cycle writes, and one that it writes itself. Either side sleeps on
+//! the number of the newest publication (futex(2)); nothing polls.
+//!
+//! ```no_run
+//! use onbeat_ipc::command::AxisTarget;
+//! use onbeat_ipc::controller::DriveRequest;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let ipc = onbeat_ipc::client::Client::find()?;
+//! let mut controller = ipc.controller()?;
+//! while let Some(turn) = controller.wait() {
+//!     for (axis, answer) in turn.request.axes.iter().zip(&mut turn.answer.axes) {
+//!         answer.request = Some(DriveRequest::Enable);
+//!         answer.target = Some(AxisTarget::Position(axis.target_position));
+//!     }
+//!     turn.send();
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod client;
+mod counters;
+mod ends;
+pub(crate) mod words;
+
+use crate::command::AxisTarget;
+use crate::state::{Axis, Signal};
+
+pub use client::{Controller, Turn};
+pub use counters::{ControllerCounters, Counters};
+pub(crate) use ends::Role;
+pub use ends::{CycleEnd, Heard};
+
+/// Version of requests, answers and their order. A process of another version is refused.
+pub const VERSION: u16 = 1;
+
+/// Inputs of a cycle for the controller process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Number of the cycle; gaps are releases that were skipped, or cycles whose request was not taken.
+    pub cycle: u64,
+    /// Scheduled release, CLOCK_MONOTONIC.
+    pub release_ns: u64,
+    /// Deadline of the answer, CLOCK_MONOTONIC.
+    pub deadline_ns: u64,
+    /// Time between two releases.
+    pub period_ns: u64,
+    /// Periods since the cycle before: 1, or more after an overrun.
+    pub periods: u64,
+    /// True once the axes are to come to rest: the cycle ends.
+    pub stopping: bool,
+    /// Axes, in the order of the description. While an axis is enabled and holding (phase 1) set-points begin at its target
+    /// position; otherwise targets are those of the cycle before.
+    pub axes: Vec<Axis>,
+    /// Signals, in the order of the description.
+    pub signals: Vec<Signal>,
+}
+
+/// Answer to the request of a cycle.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// Axes, in the order of the description.
+    pub axes: Vec<AxisAnswer>,
+    /// Values of outputs, in the order of the signals of the description: 0 or 1, an integer, or the bits of a double, as its
+    /// kind says. An output keeps its value until it gets another one.
+    pub outputs: Vec<Option<u64>>,
+}
+
+/// Answer for an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AxisAnswer {
+    /// Request to its drive; `None` leaves the one before.
+    pub request: Option<DriveRequest>,
+    /// Homes the axis; taken once.
+    pub home: bool,
+    /// Set-point of the kind that its mode follows; `None` leaves the one before.
+    pub target: Option<AxisTarget>,
+}
+
+/// Request to a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum DriveRequest {
+    /// No torque.
+    Disable = 1,
+    /// Operation enabled: it follows set-points.
+    Enable = 2,
+    /// Quick stop, then no torque.
+    QuickStop = 3,
+    /// Stand still with torque; enables nothing.
+    Halt = 4,
+    /// Reset a fault, and acknowledge a stop by supervision.
+    FaultReset = 5,
+}
+
+/// Reason for an answer that is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Wrong {
+    /// The region holds no whole answer.
+    Torn = 1,
+    /// It is for a cycle that was not asked for, or was answered before.
+    Cycle = 2,
+    /// The number of axes or signals is not the robot's.
+    Rows = 3,
+    /// A code is unknown.
+    Code = 4,
+    /// A number is NaN or infinite.
+    NotFinite = 5,
+    /// A set-point is of a kind that the axis's mode does not follow, or for an axis that the controller does not move.
+    Axis = 6,
+    /// A value is for an input, or for an output that a part of the robot writes.
+    Output = 7,
+}
+
+impl Wrong {
+    /// Decodes a code; `None` for 0 and unknown codes.
+    #[must_use]
+    pub const fn from_code(code: u64) -> Option<Self> {
+        Some(match code {
+            1 => Self::Torn,
+            2 => Self::Cycle,
+            3 => Self::Rows,
+            4 => Self::Code,
+            5 => Self::NotFinite,
+            6 => Self::Axis,
+            7 => Self::Output,
+            _ => return None,
+        })
+    }
+
+    /// Text for a line of its own.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Torn => "the region holds no whole answer",
+            Self::Cycle => "it is for a cycle that was not asked for, or was answered before",
+            Self::Rows => "another number of axes or signals than the robot has",
+            Self::Code => "an unknown code",
+            Self::NotFinite => "a number is NaN or infinite",
+            Self::Axis => {
+                "a set-point that the axis's mode does not follow, or for an axis of another controller"
+            }
+            Self::Output => "a value for an input, or for an output that a part of the robot writes",
+        }
+    }
+}

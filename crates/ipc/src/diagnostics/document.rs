@@ -1,0 +1,136 @@
+//! Contents of the diagnostics document.
+
+use serde::{Deserialize, Serialize};
+
+use super::watched::Watched;
+use crate::bus;
+use crate::channel::PortCounters;
+use crate::controller::ControllerCounters;
+use crate::state::Spread;
+
+/// Diagnostics of a running cycle, as JSON, a few times a second. Readers must ignore unknown fields:
+/// fields may be added.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Diagnostics {
+    /// Sequence number of the document.
+    pub number: u64,
+    /// Id of the process that runs the cycle.
+    pub process: u32,
+    /// Real-time threads of the process: the cycle, then the tasks beside it.
+    pub tasks: Vec<TaskDiagnostics>,
+    /// Traffic of the ports.
+    pub ports: Vec<PortCounters>,
+    /// Requests to the bus.
+    pub bus: bus::Counters,
+    /// Answers of the controller process; none in a cycle without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerCounters>,
+    /// Records of the cycle: kept and dropped.
+    pub watch: WatchDiagnostics,
+    /// Conditions requested from the system, and those granted.
+    pub conditions: Conditions,
+    /// Conditions that worsen the timing, each a sentence with its remedy.
+    pub warnings: Vec<String>,
+}
+
+/// Diagnostics of a real-time thread.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskDiagnostics {
+    /// Name of the thread.
+    pub name: String,
+    /// Thread id of the kernel; 0 if unknown.
+    pub thread: i32,
+    /// Time between two releases.
+    pub period_ns: u64,
+    /// Jobs completed.
+    pub jobs: u64,
+    /// Actual period: from start to start.
+    pub actual_period_ns: SpreadNs,
+    /// Response time: from the release to the end.
+    pub response_ns: SpreadNs,
+    /// Jobs that ran past their next release.
+    pub overruns: u64,
+    /// Counts of the kernel for this thread; none if unknown.
+    pub disturbances: Option<DisturbanceCounts>,
+    /// Disturbances of the thread; none if it is not watched.
+    pub watched: Option<Watched>,
+}
+
+/// Counts of the kernel for a real-time thread since its start. They do not tell which of them disturbed a
+/// job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DisturbanceCounts {
+    /// Involuntary switches to another thread.
+    pub involuntary_switches: u64,
+    /// Voluntary switches: once a job for an undisturbed cycle.
+    pub voluntary_switches: u64,
+    /// Page faults served from memory.
+    pub minor_faults: u64,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
+}
+
+/// Smallest, mean and largest of a time, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SpreadNs {
+    /// Smallest.
+    pub minimum: u64,
+    /// Mean.
+    pub mean: u64,
+    /// Largest.
+    pub maximum: u64,
+}
+
+impl From<Spread> for SpreadNs {
+    fn from(spread: Spread) -> Self {
+        Self { minimum: spread.minimum_ns, mean: spread.mean_ns, maximum: spread.maximum_ns }
+    }
+}
+
+/// Records of the cycle since its first cycle in Op.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WatchDiagnostics {
+    /// Cycles looked at.
+    pub cycles: u64,
+    /// Records dropped because they were not taken in time.
+    pub dropped_records: u64,
+    /// Events of the bus dropped for the same reason.
+    pub dropped_events: u64,
+}
+
+/// Conditions requested from the system and granted: letters of PMCS, or `none`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Conditions {
+    /// Kernel version.
+    pub kernel: String,
+    /// Link of the bus.
+    pub link: String,
+    /// Profile requested.
+    pub profile_asked: String,
+    /// Profile granted.
+    pub profile_granted: String,
+    /// CPU the cycle is bound to.
+    pub cpu: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_another_version_is_read_as_far_as_it_is_known() {
+        let read: Diagnostics = serde_json::from_str(
+            r#"{"number": 7, "tasks": [{"name": "cycle", "mood": "good"}], "more": []}"#,
+        )
+        .unwrap();
+        assert_eq!((read.number, read.tasks[0].name.as_str()), (7, "cycle"));
+        let document = serde_json::to_string(&read).unwrap();
+        assert_eq!(serde_json::from_str::<Diagnostics>(&document).unwrap(), read);
+    }
+}

@@ -1,0 +1,197 @@
+//! Forced signals: held at a value, whoever else writes them, until a time is over.
+//!
+//! The door checks what a client asks for and passes it on; the cycle counts the time, so that a force ends though its
+//! client, or the door, is gone.
+
+use std::time::Duration;
+
+use rtrb::{Consumer, Producer, RingBuffer};
+use types::signal::Flow;
+use types::{Signal, Value, ValueType};
+
+/// A signal to be forced, or released.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Force {
+    /// Holds the signal at a value.
+    Hold {
+        /// Its index in the description.
+        signal: usize,
+        /// Value of its kind, within its range.
+        value: Value,
+        /// Time it lasts, from the cycle that hears of it.
+        time: Duration,
+    },
+    /// Releases the signal with this index.
+    Release(usize),
+    /// Releases all signals.
+    ReleaseAll,
+}
+
+/// The cycle's end.
+#[derive(Debug)]
+pub struct Reader(Consumer<Force>);
+
+impl Reader {
+    /// Takes the next one, if there is one. Never waits, makes no system call and allocates nothing.
+    pub fn hear(&mut self) -> Option<Force> {
+        self.0.pop().ok()
+    }
+}
+
+/// The door's end.
+#[derive(Debug)]
+pub(crate) struct Forces {
+    ring: Producer<Force>,
+    /// In the order of the description; none where the robot file refuses forces.
+    signals: Option<Vec<Signal>>,
+}
+
+/// Reason for a refused force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The robot file lets nobody force.
+    NotPermitted(String),
+    /// It cannot be.
+    Impossible(String),
+    /// The cycle does not take what was asked before.
+    NotReady(String),
+}
+
+/// Makes both ends.
+pub(crate) fn pair(signals: Option<Vec<Signal>>) -> (Forces, Reader) {
+    let (ring, heard) = RingBuffer::new(WAITING);
+    (Forces { ring, signals }, Reader(heard))
+}
+
+impl Forces {
+    /// Passes it on to the cycle.
+    pub(crate) fn ask(&mut self, force: Force) -> Result<(), Refused> {
+        let Some(signals) = &self.signals else {
+            let text = "this cycle lets nobody force signals: `[ipc] force` in the robot file decides";
+            return Err(Refused::NotPermitted(text.to_owned()));
+        };
+        let known = |signal: usize| {
+            let unknown = || format!("there is no signal {signal}; there are {}", signals.len());
+            signals.get(signal).ok_or_else(|| Refused::Impossible(unknown()))
+        };
+        match force {
+            Force::Hold { signal, value, time } => {
+                check(known(signal)?, value, time).map_err(Refused::Impossible)?
+            }
+            Force::Release(signal) => known(signal).map(drop)?,
+            Force::ReleaseAll => {}
+        }
+        let full = |_| Refused::NotReady("the cycle has not heard of the forces before".to_owned());
+        self.ring.push(force).map_err(full)
+    }
+}
+
+fn check(signal: &Signal, value: Value, time: Duration) -> Result<(), String> {
+    let name = &signal.name;
+    if let Flow::Taken(writer) = &signal.flow {
+        return Err(format!("output \"{name}\" is written by {writer}, which nobody overrides"));
+    }
+    if time.is_zero() || time > LONGEST {
+        return Err(format!(
+            "{time:?} for the signal \"{name}\", expected up to {} h",
+            LONGEST.as_secs() / 3600
+        ));
+    }
+    match signal.raw(value) {
+        Some((_, false)) => Ok(()),
+        Some((_, true)) => {
+            let (lowest, highest) = signal.bounds();
+            Err(format!("{value} for the signal \"{name}\", expected {lowest} to {highest}"))
+        }
+        None => {
+            let expected = match signal.value_type {
+                ValueType::Bool => "true or false",
+                _ => "a finite number",
+            };
+            Err(format!("{value} for the signal \"{name}\", expected {expected}"))
+        }
+    }
+}
+
+/// Longest time of one force: who needs more asks again.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+/// Forces that wait for the cycle.
+const WAITING: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use types::signal::OutputBehaviour;
+
+    use super::*;
+
+    fn signals() -> Vec<Signal> {
+        let signal = |name: &str, value_type, flow| Signal {
+            name: name.to_owned(),
+            sub_device: 0,
+            bit_offset: 0,
+            value_type,
+            unit: String::new(),
+            scaling: None,
+            range: None,
+            flow,
+        };
+        let word = ValueType::Signed(16);
+        vec![
+            signal("door", ValueType::Bool, Flow::Input),
+            Signal {
+                range: Some((0.0, 10.0)),
+                ..signal("valve", word, Flow::Output(OutputBehaviour::default()))
+            },
+            signal("target", word, Flow::Taken("axis \"x\"".to_owned())),
+        ]
+    }
+
+    #[test]
+    fn what_can_be_is_passed_on_in_order() {
+        let (mut forces, mut cycle) = pair(Some(signals()));
+        let hold = |signal, value| Force::Hold { signal, value, time: Duration::from_secs(1) };
+        let asked =
+            [hold(0, Value::Bool(true)), hold(1, Value::Real(9.6)), Force::Release(1), Force::ReleaseAll];
+        for force in asked {
+            assert_eq!(forces.ask(force), Ok(()));
+        }
+        for force in asked {
+            assert_eq!(cycle.hear(), Some(force));
+        }
+        assert_eq!(cycle.hear(), None);
+        // A cycle that does not listen is not drowned.
+        let mut room = 0;
+        while forces.ask(Force::ReleaseAll).is_ok() {
+            room += 1;
+        }
+        assert_eq!(room, WAITING);
+        assert!(matches!(forces.ask(Force::Release(0)), Err(Refused::NotReady(_))));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_reason() {
+        let (mut forces, mut cycle) = pair(Some(signals()));
+        let second = Duration::from_secs(1);
+        for (signal, value, time, why) in [
+            (3, Value::Bool(true), second, "there is no signal 3; there are 3"),
+            (usize::MAX, Value::Bool(true), second, "there is no signal"),
+            (0, Value::Unsigned(1), second, "1 for the signal \"door\", expected true or false"),
+            (1, Value::Bool(true), second, "true for the signal \"valve\", expected a finite number"),
+            (1, Value::Real(f64::NAN), second, "NaN for the signal \"valve\", expected a finite number"),
+            (1, Value::Signed(11), second, "11 for the signal \"valve\", expected 0 to 10"),
+            (2, Value::Signed(1), second, "output \"target\" is written by axis \"x\""),
+            (0, Value::Bool(true), Duration::ZERO, "0ns for the signal \"door\", expected up to 24 h"),
+            (0, Value::Bool(true), Duration::MAX, "expected up to 24 h"),
+        ] {
+            match forces.ask(Force::Hold { signal, value, time }) {
+                Err(Refused::Impossible(found)) => assert!(found.contains(why), "{found}"),
+                other => panic!("{signal} {value}: {other:?}"),
+            }
+        }
+        assert!(matches!(forces.ask(Force::Release(3)), Err(Refused::Impossible(_))));
+        let (mut closed, _cycle) = pair(None);
+        assert!(matches!(closed.ask(Force::ReleaseAll), Err(Refused::NotPermitted(_))));
+        assert_eq!(cycle.hear(), None);
+    }
+}

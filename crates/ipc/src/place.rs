@@ -1,0 +1,353 @@
+//! Folders of the sockets.
+//!
+//! `/run/onbeat` for root, `$XDG_RUNTIME_DIR/onbeat` for other users, `/tmp/onbeat-UID` without either;
+//! and, since only their owners may enter those, `/tmp/onbeat-UID-GROUP` for an interface that admits a
+//! group. A socket is named after its interface, with the suffix `.sock`. A socket that no process answers
+//! on is left over from a dead cycle: clients skip it, and the next cycle of that name removes it; in these
+//! folders the next cycle of any name does.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+use rustix::process::geteuid;
+
+/// Folder of the socket of a cycle of this user that admits this group.
+pub(crate) fn own(group: Option<u32>) -> PathBuf {
+    if geteuid().is_root() {
+        return SYSTEM.into();
+    }
+    match group {
+        Some(group) => format!("{TEMPORARY}/{PREFIX}{}-{group}", geteuid().as_raw()).into(),
+        None => runtime_folder().unwrap_or_else(temporary),
+    }
+}
+
+/// Folders in which a cycle of root or this user may have its socket.
+pub(crate) fn all() -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from(SYSTEM)];
+    folders.extend(runtime_folder());
+    folders.push(temporary());
+    let me = geteuid().as_raw();
+    let of_groups = temporary_folders(Path::new(TEMPORARY)).filter(|(user, _)| *user == me);
+    folders.extend(of_groups.map(|(_, folder)| folder).filter(|folder| *folder != temporary()));
+    folders
+}
+
+/// Folders in which cycles of other users may have their sockets, as far as this user may read them.
+pub(crate) fn of_others() -> Vec<PathBuf> {
+    let me = geteuid().as_raw();
+    let others = temporary_folders(Path::new(TEMPORARY)).filter(|(user, _)| *user != me && *user != 0);
+    others.map(|(_, folder)| folder).take(MOST_OTHERS).collect()
+}
+
+/// Sockets in a folder, sorted by name. None if the folder does not exist or is not safe, that is, if
+/// others than its owner may write to it. A folder of another user must be named after that user, and only
+/// sockets owned by that user count.
+pub(crate) fn sockets(folder: &Path) -> Vec<PathBuf> {
+    let Some(found) = fs::symlink_metadata(folder).ok().filter(is_safe) else { return Vec::new() };
+    let user = found.uid();
+    let is_ours = is_ours(&found);
+    if !is_ours && named_user(folder) != Some(user) {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path()).filter(|path| is_socket_name(path));
+    let mut found: Vec<PathBuf> = paths.filter(|path| is_ours || is_socket_of(path, user)).collect();
+    found.sort();
+    if !is_ours {
+        found.truncate(MOST_OTHERS);
+    }
+    found
+}
+
+/// Reason for not listening at a socket.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The folder cannot be made or used.
+    #[error("{}: {error}; the sockets of running cycles are there", folder.display())]
+    Folder {
+        /// Path of the folder.
+        folder: PathBuf,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+    /// The folder belongs to another user, or others may write to it.
+    #[error(
+        "{} belongs to user {owner} with mode {mode:o}, and so is not safe for the socket of a cycle: remove it, or set \
+         XDG_RUNTIME_DIR to a folder of your own",
+        folder.display()
+    )]
+    NotOurs {
+        /// Path of the folder.
+        folder: PathBuf,
+        /// Owner of the folder.
+        owner: u32,
+        /// Permissions of the folder.
+        mode: u32,
+    },
+    /// The group cannot be admitted to the folder.
+    #[error(
+        "{}: {error}: only root and members of group {group} can let it in; add this user to the group and log in again, \
+         run as root, or leave `group` out of the robot file's [ipc]",
+        folder.display()
+    )]
+    Group {
+        /// Path of the folder.
+        folder: PathBuf,
+        /// Number of the group.
+        group: u32,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+    /// Something else has the path of the socket.
+    #[error(
+        "{}: expected nothing, or the socket of a cycle that has ended, found {found}: remove it, or give this IPC another \
+         name (--ipc NAME)",
+        path.display()
+    )]
+    Occupied {
+        /// Path of the socket.
+        path: PathBuf,
+        /// Kind of file found there.
+        found: &'static str,
+    },
+    /// A cycle of this name runs already.
+    #[error("a cycle answers at {} already: end it, or give this one another name (--ipc NAME)", path.display())]
+    Taken {
+        /// Path of its socket.
+        path: PathBuf,
+    },
+    /// The socket cannot be made.
+    #[error("{}: {error}", path.display())]
+    Socket {
+        /// Path of the socket.
+        path: PathBuf,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+}
+
+/// Makes a socket of this name, in a folder that members of the group may enter, and listens at it.
+pub(crate) fn listen_at(
+    folder: &Path,
+    name: &str,
+    mode: u32,
+    group: Option<u32>,
+) -> Result<(PathBuf, OwnedFd), PlaceError> {
+    make_folder(folder, group)?;
+    let folder_error = |error| PlaceError::Folder { folder: folder.into(), error };
+    // Serialises cycles that open at once: a socket that looks dead below is not one half made.
+    let _lock = Lock::of(folder).map_err(folder_error)?;
+    let path = folder.join(format!("{name}.{SUFFIX}"));
+    let unborn = folder.join(format!(".{}.{SUFFIX}", std::process::id()));
+    make_room(&path)?;
+    make_room(&unborn)?;
+    // These folders hold nothing but sockets of cycles.
+    if [own(None), own(group), temporary()].iter().any(|it| it == folder) {
+        sweep(folder);
+    }
+    let socket_error = |error| PlaceError::Socket { path: path.clone(), error };
+    let made = || {
+        let address = SocketAddrUnix::new(&unborn)?;
+        // The final path, the longest one, has to fit too.
+        SocketAddrUnix::new(&path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        bind(&socket, &address)?;
+        let listening = || {
+            fs::set_permissions(&unborn, fs::Permissions::from_mode(mode))?;
+            listen(&socket, 128)?;
+            // The socket becomes visible only now, when it already answers. Unlike a rename, a link
+            // replaces nothing.
+            fs::hard_link(&unborn, &path)
+        };
+        let listening = listening();
+        let _ = fs::remove_file(&unborn);
+        listening.map(|()| socket)
+    };
+    made().map(|socket| (path.clone(), socket)).map_err(socket_error)
+}
+
+/// Removes the socket of a dead cycle at this path; anything else stays and is an error.
+fn make_room(path: &Path) -> Result<(), PlaceError> {
+    let failed = |error| PlaceError::Socket { path: path.into(), error };
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.map_err(failed)?.file_type(),
+    };
+    let occupied = |found| PlaceError::Occupied { path: path.into(), found };
+    match found {
+        it if it.is_socket() => match answers(path) {
+            Answers::Yes => Err(PlaceError::Taken { path: path.into() }),
+            Answers::Nobody => fs::remove_file(path).map_err(failed),
+            Answers::Unknown => Err(occupied("a socket that no cycle listens at")),
+        },
+        it if it.is_file() => Err(occupied("a file")),
+        it if it.is_dir() => Err(occupied("a folder")),
+        it if it.is_symlink() => Err(occupied("a symbolic link")),
+        it if it.is_fifo() => Err(occupied("a named pipe")),
+        _ => Err(occupied("a device")),
+    }
+}
+
+/// Removes the sockets of dead cycles of this user in a folder of ours.
+fn sweep(folder: &Path) {
+    for path in sockets(folder) {
+        if is_socket_of(&path, geteuid().as_raw()) && matches!(answers(&path), Answers::Nobody) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// Connects; neither this nor anything on the socket waits longer than [`PATIENCE`].
+pub(crate) fn connect_to(path: &Path) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+    for timeout in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(&socket, timeout, Some(PATIENCE))?;
+    }
+    connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(socket)
+}
+
+/// Lock of a folder, held while sockets in it are made and removed.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _folder: File,
+}
+
+impl Lock {
+    pub(crate) fn of(folder: &Path) -> io::Result<Self> {
+        let file = File::open(folder)?;
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(Self { _folder: file })
+    }
+}
+
+enum Answers {
+    Yes,
+    /// Left over from a dead cycle.
+    Nobody,
+    /// Not determined.
+    Unknown,
+}
+
+fn answers(path: &Path) -> Answers {
+    match connect_to(path) {
+        Ok(_) => Answers::Yes,
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Answers::Nobody,
+        // The backlog was full for seconds: a process listens.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Answers::Yes,
+        Err(_) => Answers::Unknown,
+    }
+}
+
+fn make_folder(folder: &Path, group: Option<u32>) -> Result<(), PlaceError> {
+    let failed = |error| PlaceError::Folder { folder: folder.into(), error };
+    // Below /run every user may read the folder; elsewhere only its owner.
+    let mode = if folder == Path::new(SYSTEM) { 0o755 } else { 0o700 };
+    let is_new = match DirBuilder::new().mode(mode).create(folder) {
+        Ok(()) => true,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+        Err(error) => return Err(failed(error)),
+    };
+    let found = fs::symlink_metadata(folder).map_err(failed)?;
+    if !is_trusted(folder) {
+        return Err(PlaceError::NotOurs {
+            folder: folder.into(),
+            owner: found.uid(),
+            mode: found.mode() & 0o7777,
+        });
+    }
+    // A folder that was there already and that the user chose keeps its permissions.
+    let lets_in = is_new || folder == own(group);
+    match group.filter(|_| lets_in && folder != Path::new(SYSTEM)) {
+        Some(group) => let_in(folder, group).map_err(|error| {
+            if is_new {
+                let _ = fs::remove_dir(folder);
+            }
+            PlaceError::Group { folder: folder.into(), group, error }
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Lets members of the group enter and list the folder.
+fn let_in(folder: &Path, group: u32) -> io::Result<()> {
+    let folder = File::open(folder)?;
+    fchown(&folder, None, Some(group))?;
+    folder.set_permissions(fs::Permissions::from_mode(0o750))
+}
+
+/// True if a folder belongs to root or this user, and only its owner may write to it.
+fn is_trusted(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| is_safe(&found) && is_ours(&found))
+}
+
+/// True if it belongs to root or this user.
+fn is_ours(found: &fs::Metadata) -> bool {
+    found.uid() == 0 || found.uid() == geteuid().as_raw()
+}
+
+/// True if it is a folder that only its owner may write to.
+fn is_safe(found: &fs::Metadata) -> bool {
+    found.is_dir() && found.mode() & 0o022 == 0
+}
+
+fn is_socket_of(path: &Path, user: u32) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket() && found.uid() == user)
+}
+
+fn is_socket_name(path: &Path) -> bool {
+    let hidden = path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    !hidden && path.extension().is_some_and(|extension| extension == SUFFIX)
+}
+
+fn runtime_folder() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("XDG_RUNTIME_DIR")?);
+    folder.is_absolute().then(|| folder.join("onbeat"))
+}
+
+fn temporary() -> PathBuf {
+    format!("{TEMPORARY}/{PREFIX}{}", geteuid().as_raw()).into()
+}
+
+/// Folders with names of our scheme, and the user each is named after.
+fn temporary_folders(parent: &Path) -> impl Iterator<Item = (u32, PathBuf)> + use<> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found: Vec<_> = entries.filter_map(|folder| Some((named_user(&folder)?, folder))).collect();
+    found.sort();
+    found.into_iter()
+}
+
+/// User after whom a folder `onbeat-UID` or `onbeat-UID-GROUP` is named.
+fn named_user(folder: &Path) -> Option<u32> {
+    let name = folder.file_name()?.to_str()?.strip_prefix(PREFIX)?;
+    let (user, group) = name.split_once('-').map_or((name, None), |(user, group)| (user, Some(group)));
+    group.is_none_or(|group| group.parse::<u32>().is_ok()).then(|| user.parse().ok())?
+}
+
+/// Folder of root's cycles.
+const SYSTEM: &str = "/run/onbeat";
+
+/// Parent of the folders of users without a runtime folder.
+const TEMPORARY: &str = "/tmp";
+
+/// Prefix of the names of those folders.
+const PREFIX: &str = "onbeat-";
+
+/// Most folders of other users that are searched, and most sockets in each: their contents are untrusted.
+const MOST_OTHERS: usize = 64;
+
+const SUFFIX: &str = "sock";
+
+/// Longest wait for a peer that does not answer.
+const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,290 @@
+//! State of the running cycle, published at the end of every cycle.
+
+mod ends;
+pub(crate) mod words;
+
+pub use ends::{ReadError, Reader, Writer};
+pub use types::Value;
+
+/// State at the end of one cycle. A missing value is never NaN: flags such as `fresh`, codes of 0, and counters
+/// tell which values are valid.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// Number of the cycle.
+    pub cycle: u64,
+    /// Scheduled release, CLOCK_MONOTONIC.
+    pub release_ns: u64,
+    /// State of the bus.
+    pub bus: Bus,
+    /// Timing since the first cycle in Op.
+    pub timing: Timing,
+    /// Outcome of commands.
+    pub command: CommandState,
+    /// Active controller and its trajectory.
+    pub control: Control,
+    /// Mobile base; all zero if the robot has none.
+    pub base: Base,
+    /// Axes, in the order of the description.
+    pub axes: Vec<Axis>,
+    /// Signals, in the order of the description.
+    pub signals: Vec<Signal>,
+    /// Values set to outputs that could not be.
+    pub signal_counters: SignalCounters,
+}
+
+/// Values set to outputs since the start that could not be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalCounters {
+    /// Beyond the range: the nearest value within it was taken.
+    pub clamped: u64,
+    /// Not finite, of another kind, or of an output the controller does not set: the value before stayed.
+    pub refused: u64,
+}
+
+/// State of the bus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bus {
+    /// Bring-up phase: 0 scan, 1 clocks, 2 configuration, 3 PreOp, 4 to SafeOp, 5 SafeOp, 6 to Op, 7 Op, 8
+    /// to Init, 9 down.
+    pub stage: u8,
+    /// True if all inputs are of this cycle.
+    pub all_fresh: bool,
+    /// Datagrams of this cycle with an unexpected working counter.
+    pub working_counter_errors: u16,
+    /// Frames sent since the start.
+    pub frames_sent: u64,
+    /// Frames that returned in time and were accepted.
+    pub frames_accepted: u64,
+    /// Frames that did not return in time.
+    pub frames_lost: u64,
+    /// Frames that returned too late, twice, truncated or changed, or were not ours.
+    pub frames_rejected: u64,
+    /// Cycles with a wrong working counter since Op.
+    pub broken_cycles: u64,
+    /// Largest difference of a SubDevice's clock from the reference clock.
+    pub clock_difference_ns: u64,
+    /// Frames the operating system failed to send or receive.
+    pub link_errors: u64,
+}
+
+/// Timing of the cycle since the first cycle in Op.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// Cycles measured.
+    pub cycles: u64,
+    /// Wake-up latency: from the release to the start of a cycle.
+    pub wakeup_latency: Spread,
+    /// Period jitter: |actual period - period|.
+    pub period_jitter: Spread,
+    /// Execution time: from the start of a cycle to its end, without the wait for the wire.
+    pub execution: Spread,
+    /// Cycles that ran past the next release.
+    pub overruns: u64,
+    /// Releases that were skipped.
+    pub skipped: u64,
+    /// Number of the last cycle that overran.
+    pub last_overrun: u64,
+}
+
+/// Last, smallest, largest and mean value of a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// Value of the last cycle.
+    pub last_ns: u64,
+    /// Smallest value.
+    pub minimum_ns: u64,
+    /// Largest value.
+    pub maximum_ns: u64,
+    /// Mean value.
+    pub mean_ns: u64,
+}
+
+/// Outcome of commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandState {
+    /// Sequence number of the last command taken over.
+    pub sequence: u64,
+    /// Time stamp of that command.
+    pub stamp_ns: u64,
+    /// Validity of the last command.
+    pub freshness: Freshness,
+    /// Commands taken over since the start.
+    pub accepted: u64,
+    /// Commands refused since the start.
+    pub refused: u64,
+    /// Reason for the last refusal, a code of [`Refusal`]; 0 for none.
+    pub last_refusal: u8,
+    /// Axis of the last refusal, by its index in the description; `u16::MAX` for none.
+    pub last_refused_axis: u16,
+    /// Signal of the last refusal, by its index in the description; `u16::MAX` for none.
+    pub last_refused_signal: u16,
+}
+
+/// Validity of the last command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Freshness {
+    /// No command was ever given.
+    #[default]
+    Never,
+    /// The last command is in force.
+    Fresh,
+    /// The time-to-live of the last command is over.
+    Stale,
+}
+
+/// Reason for a refused command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Refusal {
+    /// A number is NaN or infinite.
+    NotFinite = 1,
+    /// Its time stamp lies in the future, or its time-to-live is 0 or too long.
+    Time = 2,
+    /// The number of axes is not the robot's.
+    Axes = 3,
+    /// A target is of a kind that the axis's mode does not support.
+    Mode = 4,
+    /// A target is beyond the position limits.
+    PositionLimit = 5,
+    /// A target is above the velocity limit.
+    VelocityLimit = 6,
+    /// A target is above the torque limit.
+    EffortLimit = 7,
+    /// The region holds no whole command.
+    Torn = 8,
+    /// The number of signals is not that of the outputs set from outside.
+    Signals = 9,
+    /// A value is of another kind than the signal: a number for a bit, or the other way round.
+    SignalType = 10,
+    /// A value is outside the range of its signal.
+    SignalRange = 11,
+    /// The orientation of a pose is no unit quaternion.
+    Orientation = 12,
+    /// The tool cannot get to the pose on a straight line within the limits of its joints.
+    OutOfReach = 13,
+    /// The straight line leads through a singular pose, where a joint would have to jump.
+    Singular = 14,
+}
+
+/// Active controller and its trajectory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Control {
+    /// Index of the active controller in the description.
+    pub active: u16,
+    /// True if the drives are commanded to be enabled.
+    pub enabled: bool,
+    /// Number of the last trajectory accepted; 0 for none.
+    pub trajectory: u64,
+    /// Status of that trajectory.
+    pub trajectory_status: TrajectoryStatus,
+    /// Time since its start.
+    pub trajectory_elapsed_ns: u64,
+}
+
+/// Status of a trajectory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TrajectoryStatus {
+    /// No trajectory.
+    #[default]
+    None,
+    /// The axes follow it.
+    Executing,
+    /// The goal was reached within its tolerances.
+    Succeeded,
+    /// Aborted: a tolerance, a limit, or a drive.
+    Aborted,
+    /// Canceled; the axes came to rest.
+    Canceled,
+}
+
+/// Pose and velocity of a mobile base by its odometry.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Base {
+    /// Pose since the start, m and rad: x, y, yaw.
+    pub pose: [f64; 3],
+    /// Velocity in its own frame, m/s and rad/s: x, y, yaw.
+    pub twist: [f64; 3],
+}
+
+/// State of an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// CiA 402 state of its drive in the order of the standard's table, from 1; 0 if unknown.
+    pub drive_state: u8,
+    /// 0 not enabled, 1 enabled and holding, 2 following set-points.
+    pub phase: u8,
+    /// True if the numbers are of this cycle.
+    pub fresh: bool,
+    /// True if its absolute position is known.
+    pub homed: bool,
+    /// Reason for a stop by supervision, a code of [`Stop`]; 0 if it is not stopped.
+    pub stop: u8,
+    /// Position, rad.
+    pub position: f64,
+    /// Velocity, rad/s.
+    pub velocity: f64,
+    /// Torque at the axis, N m.
+    pub effort: f64,
+    /// Target position sent to the drive, rad.
+    pub target_position: f64,
+    /// Target velocity sent to the drive, rad/s.
+    pub target_velocity: f64,
+    /// Target torque sent to the drive, N m.
+    pub target_effort: f64,
+}
+
+/// State of a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signal {
+    /// Value as its kind in the description says: 0 or 1, an integer, or the bits of a double.
+    pub word: u64,
+    /// True of an input that came in with this cycle, of an output that its SubDevice took.
+    pub fresh: bool,
+    /// True while it is forced: the value is the forced one.
+    pub forced: bool,
+}
+
+impl Signal {
+    /// Value of a signal of this kind ([`crate::description::SignalDescription::kind`]).
+    #[must_use]
+    pub fn value(self, kind: &str) -> Value {
+        match kind {
+            "bool" => Value::Bool(self.word != 0),
+            "signed" => Value::Signed(self.word as i64),
+            "real" => Value::Real(f64::from_bits(self.word)),
+            _ => Value::Unsigned(self.word),
+        }
+    }
+}
+
+/// Reason for a stop of an axis by supervision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Stop {
+    /// The command became stale, or the controller process answers no more.
+    Stale = 1,
+    /// The controller's set-point was beyond the position limits; in torque mode the axis was too fast to stop before one.
+    PositionLimit = 2,
+    /// The set-point was above the velocity limit; in torque mode the axis was.
+    VelocityLimit = 3,
+    /// A set-point stepped farther than allowed.
+    Step = 4,
+    /// The axis did not follow its set-point.
+    FollowingError = 5,
+    /// The drive is in fault.
+    Fault = 6,
+    /// A set-point, or what the axis reports, was NaN or infinite.
+    NotFinite = 7,
+    /// Homing failed: the drive reported a homing error.
+    HomingError = 8,
+    /// Homing failed: the drive did not finish in time.
+    HomingTimedOut = 9,
+    /// The axis was not heard of for too long: no inputs came, its outputs were not taken, or the host stood still.
+    Outage = 10,
+    /// A stop signal is set.
+    Interlock = 11,
+    /// The permission to enable is missing.
+    NotPermitted = 12,
+    /// The cycle is ending, and the controller did not bring the axis to rest.
+    Ending = 13,
+}

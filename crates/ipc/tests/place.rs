@@ -1,0 +1,244 @@
+//! Folders of the sockets: creation, removal of dead sockets, and the search.
+#![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
+
+mod support;
+
+use std::fs::{self, Permissions};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use onbeat_ipc::client::{AttachError, Client, FindError};
+use onbeat_ipc::server::{Builder, Endpoints, OpenError, Server};
+use rustix::fs::{CWD, FileType, Gid, Mode, Uid, mknodat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, listen, socket};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
+use support::{Folder, description};
+
+fn bound(path: &Path, kind: SocketType) -> OwnedFd {
+    let socket = socket(AddressFamily::UNIX, kind, None).unwrap();
+    bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    if kind != SocketType::DGRAM {
+        listen(&socket, 1).unwrap();
+    }
+    socket
+}
+
+// feature(ipc): opening an IPC removes nothing but its own stale socket
+#[test]
+fn opening_an_ipc_removes_nothing_but_its_own_stale_socket() {
+    let folder = Folder::new();
+    let kinds = [
+        ("stream", SocketType::STREAM),
+        ("dgram", SocketType::DGRAM),
+        ("seqpacket", SocketType::SEQPACKET),
+    ];
+    let mut living = Vec::new();
+    for (name, kind) in kinds {
+        drop(bound(&folder.socket(&format!("stale-{name}")), kind));
+        living.push(bound(&folder.socket(&format!("living-{name}")), kind));
+    }
+    fs::write(folder.socket("file"), "words").unwrap();
+    fs::write(folder.0.join("target"), "words").unwrap();
+    symlink(folder.0.join("target"), folder.socket("link")).unwrap();
+    symlink(folder.socket("stale-stream"), folder.socket("link-to-socket")).unwrap();
+    fs::create_dir(folder.socket("folder")).unwrap();
+    mknodat(CWD, folder.socket("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let names = || {
+        let mut names: Vec<_> =
+            fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    drop(folder.builder("robot").open().unwrap());
+    assert_eq!(names(), before);
+
+    // Anything but the socket of a dead cycle stays, and is named in the error.
+    let rows = [
+        ("file", "found a file"),
+        ("link", "found a symbolic link"),
+        ("link-to-socket", "found a symbolic link"),
+        ("folder", "found a folder"),
+        ("pipe", "found a named pipe"),
+        ("living-stream", "found a socket"),
+        ("living-dgram", "found a socket"),
+        ("living-seqpacket", "answers at"),
+    ];
+    for (name, found) in rows {
+        let error = folder.builder(name).open().unwrap_err().to_string();
+        let path = folder.socket(name);
+        assert!(error.contains(found) && error.contains(&*path.to_string_lossy()), "{name}: {error}");
+        assert!(error.contains("--ipc NAME"), "{error}");
+    }
+    assert_eq!(names(), before);
+    assert_eq!(fs::read_to_string(folder.socket("file")).unwrap(), "words");
+    assert_eq!(fs::read_to_string(folder.0.join("target")).unwrap(), "words");
+
+    // A socket at the path itself is replaced if no process answers on it.
+    for (name, _) in kinds {
+        let name = format!("stale-{name}");
+        let ipc = folder.builder(&name).open().unwrap();
+        assert!(Client::open(&folder.socket(&name)).is_ok());
+        drop(ipc);
+    }
+}
+
+/// Numbers of users and groups unique to a test, so that tests do not interfere.
+fn number(index: u32) -> u32 {
+    1_000_000 + std::process::id() * 16 + index
+}
+
+/// Runs `work` on a thread of its own as this user, a member of these groups.
+fn as_user<T: Send>(user: u32, groups: &[u32], work: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| {
+        let there = scope.spawn(|| {
+            let groups: Vec<Gid> = groups.iter().map(|&group| Gid::from_raw(group)).collect();
+            set_thread_groups(&groups).unwrap();
+            set_thread_gid(Gid::from_raw(user)).unwrap();
+            set_thread_uid(Uid::from_raw(user)).unwrap();
+            work()
+        });
+        there.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+type Ipc = (Endpoints, Server);
+
+fn open(name: &str, group: Option<u32>, folder: Option<&Path>) -> Result<Ipc, OpenError> {
+    let mut builder = Builder::new(name, &description());
+    if let Some(group) = group {
+        builder.group(group);
+    }
+    if let Some(folder) = folder {
+        builder.folder(folder);
+    }
+    builder.open()
+}
+
+/// Path removed on drop.
+struct Gone(PathBuf);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+// feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
+#[test]
+fn a_group_may_command_the_cycle_of_any_user_and_nobody_else_may_look_into_its_folder() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, member, stranger] = [0, 1, 2, 3].map(number);
+    let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
+    let name = format!("robot-{user}");
+    let (_ends, server) = as_user(user, &[group], || open(&name, Some(group), None)).unwrap();
+    assert_eq!(server.path(), folder.0.join(format!("{name}.sock")));
+    let found = fs::metadata(&folder.0).unwrap();
+    assert_eq!((found.uid(), found.gid(), found.mode() & 0o7777), (user, group, 0o750));
+
+    for (who, groups) in [(user, vec![]), (member, vec![7, group]), (0, vec![])] {
+        as_user(who, &groups, || {
+            let ipc = Client::named(&name).unwrap();
+            assert_eq!((ipc.user(), ipc.path()), (user, server.path()));
+            ipc.command().unwrap();
+            assert!(Client::all().iter().any(|ipc| ipc.name() == name));
+        });
+    }
+    as_user(stranger, &[7], || {
+        assert!(matches!(Client::named(&name), Err(FindError::Nobody { .. })));
+        assert!(matches!(Client::open(server.path()), Err(AttachError::System { .. })));
+    });
+    // The second cycle of this user finds its folder, and removes the sockets of dead ones.
+    let dead = folder.0.join("dead.sock");
+    drop(as_user(user, &[group], || bound(&dead, SocketType::SEQPACKET)));
+    let second = as_user(user, &[group], || open(&format!("{name}-2"), Some(group), None)).unwrap();
+    assert!(!dead.exists());
+    drop(second);
+}
+
+/// In a folder chosen by the user.
+#[test]
+fn a_folder_that_is_made_for_an_ipc_lets_its_group_in_and_one_that_was_there_stays_as_it_is() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, member, stranger] = [4, 1, 2, 3].map(number);
+    let parent = Folder::new();
+    fs::set_permissions(&parent.0, Permissions::from_mode(0o777)).unwrap();
+    for owner in [0, user] {
+        let made = parent.0.join(format!("made-{owner}"));
+        let (_ends, server) = as_user(owner, &[group], || open("robot", Some(group), Some(&made))).unwrap();
+        as_user(member, &[group], || Client::open(server.path()).unwrap().command().unwrap());
+        as_user(stranger, &[], || assert!(Client::open(server.path()).is_err()));
+        let there = parent.0.join(format!("there-{owner}"));
+        as_user(owner, &[group], || {
+            fs::create_dir(&there).unwrap();
+            fs::set_permissions(&there, Permissions::from_mode(0o700)).unwrap();
+            drop(open("robot", Some(group), Some(&there)).unwrap());
+        });
+        assert_eq!(fs::metadata(&there).unwrap().mode() & 0o7777, 0o700);
+    }
+}
+
+#[test]
+fn a_group_that_the_user_is_no_member_of_is_refused_with_what_to_do() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group] = [5, 6].map(number);
+    let error = as_user(user, &[], || open("robot", Some(group), None)).unwrap_err().to_string();
+    assert!(error.contains(&format!("members of group {group}")), "{error}");
+    assert!(error.contains("add this user to the group"), "{error}");
+    assert!(!Path::new(&format!("/tmp/onbeat-{user}-{group}")).exists());
+}
+
+/// Any user may make a folder below /tmp: it is trusted only for sockets of its own user.
+// feature(ipc): a group commands the cycle of any user; folders of others are believed for their own user only
+#[test]
+fn folders_of_others_are_believed_for_their_own_user_and_where_nobody_else_may_write() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, squatter, member] = [7, 8, 9, 10].map(number);
+    let name = format!("squat-{user}");
+    let find = || as_user(member, &[group], || Client::named(&name).map(|ipc| ipc.user()));
+    // Named after another user.
+    let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
+    let ipc = as_user(squatter, &[group], || open(&name, Some(group), Some(&folder.0))).unwrap();
+    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+    let refused = as_user(user, &[group], || open(&name, Some(group), None)).unwrap_err().to_string();
+    assert!(refused.contains(&format!("belongs to user {squatter}")), "{refused}");
+    drop((ipc, folder));
+    // Writable by others.
+    let folder = Gone(format!("/tmp/onbeat-{user}-{group}").into());
+    let ipc = as_user(user, &[group], || open(&name, Some(group), None)).unwrap();
+    assert_eq!(find().unwrap(), user);
+    fs::set_permissions(&folder.0, Permissions::from_mode(0o770)).unwrap();
+    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+    // With a socket of another user.
+    fs::set_permissions(&folder.0, Permissions::from_mode(0o750)).unwrap();
+    let socket = ipc.1.path().to_owned();
+    assert!(fs::metadata(&socket).unwrap().file_type().is_socket());
+    std::os::unix::fs::chown(&socket, Some(squatter), None).unwrap();
+    assert!(matches!(find(), Err(FindError::Nobody { .. })));
+}
+
+#[test]
+fn a_cycle_of_ones_own_is_found_though_others_let_one_in() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("skipped: needs root, to become another user");
+    }
+    let [user, group, member] = [11, 12, 13].map(number);
+    let folders = [user, member].map(|who| Gone(format!("/tmp/onbeat-{who}-{group}").into()));
+    let name = format!("twice-{user}");
+    let ipcs = [user, member].map(|who| as_user(who, &[group], || open(&name, Some(group), None)).unwrap());
+    for who in [user, member] {
+        let found = as_user(who, &[group], || Client::named(&name).unwrap().user());
+        assert_eq!(found, who);
+    }
+    drop((ipcs, folders));
+}

@@ -1,0 +1,253 @@
+//! The IPC of a robot: what those outside are told of it, and the ports they may open.
+
+use std::fs;
+use std::time::Duration;
+
+use ethercat::cia402::CyclicMode;
+use ipc::channel::{Kind, Port};
+use ipc::controller::CycleEnd;
+use ipc::description::{
+    ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
+};
+use ipc::message::{control, trajectory};
+use ipc::server::Builder;
+use robot::{BaseKind, ControllerKind, IpcPortKind, Robot};
+use runtime::ipc::{AxisRules, BaseRules, Commanded, Rules, Takes};
+use types::Signal;
+
+use super::signals;
+use super::urdf::{tool, urdf};
+use crate::Error;
+
+/// An IPC that is not open yet, and what lives on it.
+pub struct Interface {
+    /// To be opened.
+    pub builder: Builder,
+    /// What may be asked of the robot.
+    pub rules: Rules,
+    /// Its ports.
+    pub ports: Ports,
+}
+
+/// The real-time ends of a robot's ports: `control`, `trajectory`, and those of the robot file; and that of the controller
+/// process, where there is to be one.
+#[derive(Debug)]
+pub struct Ports {
+    ports: Vec<Port>,
+    /// End of the controller process.
+    pub external: Option<CycleEnd>,
+}
+
+impl Ports {
+    /// The one of this name, once.
+    pub fn take(&mut self, name: &str) -> Option<Port> {
+        let place = self.ports.iter().position(|port| port.name() == name)?;
+        Some(self.ports.swap_remove(place))
+    }
+}
+
+/// Who has the axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mover {
+    /// The robot file's controllers.
+    Controllers,
+    /// A controller that nobody knows: any target may be meant for it that the drives' modes can follow.
+    Own,
+}
+
+/// The IPC of `robot`, called `name`.
+pub fn interface(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Result<Interface, Error> {
+    let (sensors, described) = (signals::sensors(robot, signals), signals::described(robot, signals));
+    let described = Description { signals: described, sensors, ..description(robot, mover)? };
+    let mut builder = Builder::new(name, &described);
+    if robot.ipc.force {
+        builder.forces(signals);
+    }
+    if let Some(group) = &robot.ipc.group {
+        builder.group(group_number(group)?);
+    }
+    let mut create = |name: &str, kind| {
+        builder.port(name, kind).map_err(|error| Error::SharedMemory(format!("ipc \"{name}\": {error}")))
+    };
+    let requests = create(control::PORT, Kind::Message { size: control::SIZE, depth: REQUESTS })?;
+    let size = trajectory::size(robot.axes.len());
+    let orders = create(trajectory::PORT, Kind::Message { size, depth: ORDERS })?;
+    let port = |port: &robot::IpcPort| {
+        let kind = match port.kind {
+            IpcPortKind::Message { size, depth } => Kind::Message { size, depth },
+            IpcPortKind::Stream { size } => Kind::Stream { size },
+        };
+        create(&port.name, kind)
+    };
+    let others = robot.ipc.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
+    let has_external = robot.controllers.iter().any(|it| matches!(it.kind, ControllerKind::External(_)));
+    let external = (has_external && mover == Mover::Controllers).then(|| builder.controller());
+    let ports = Ports { ports: [requests, orders].into_iter().chain(others).collect(), external };
+    Ok(Interface {
+        builder,
+        rules: Rules { signals: Commanded::of(signals), ..rules(robot, mover) },
+        ports,
+    })
+}
+
+/// Description of `robot` for other processes. The ports are for the builder to add, the signals are known in PreOp.
+pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
+    let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
+    let controller = |controller: &robot::Controller| ControllerDescription {
+        name: controller.name.clone(),
+        kind: controller.kind.name().to_owned(),
+        axes: controller.axes.clone(),
+    };
+    Ok(Description {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        robot: robot.name.clone(),
+        period_ns: nanoseconds(robot.cycle.period),
+        longest_time_to_live_ns: nanoseconds(robot.ipc.longest_time_to_live),
+        axes: (0..robot.axes.len()).map(|axis| axis_description(robot, axis)).collect(),
+        controllers: match mover {
+            Mover::Controllers => robot.controllers.iter().map(controller).collect(),
+            Mover::Own => vec![own_controller(robot)],
+        },
+        base: robot.base.as_ref().map(|base| BaseDescription {
+            kind: base.kind_name().to_owned(),
+            velocity_limit: base.limits.velocity.0,
+            yaw_limit: base.limits.yaw_velocity.0,
+            odometry_frame: base.odometry_frame.clone(),
+            base_frame: base.base_frame.clone(),
+        }),
+        arm: tool(robot)?.map(|arm| ArmDescription {
+            base: arm.base_link().to_owned(),
+            tool: arm.tip_link().to_owned(),
+        }),
+        urdf: urdf.transpose()?,
+        sub_devices: robot.bus.sub_devices.iter().map(|it| it.name.clone()).collect(),
+        signals: Vec::new(),
+        sensors: Vec::new(),
+        ports: Vec::new(),
+    })
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// It may move every axis.
+fn own_controller(robot: &Robot) -> ControllerDescription {
+    let axes = (0..robot.axes.len()).collect();
+    ControllerDescription { name: "own".to_owned(), kind: "own".to_owned(), axes }
+}
+
+/// Outside an axis goes by the name of its joint, if it is one of an arm's.
+fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
+    let axis = &robot.axes[index];
+    let joint = robot.arm.as_ref().and_then(|arm| arm.joints[index].as_ref());
+    AxisDescription {
+        name: joint.unwrap_or(&axis.name).clone(),
+        mode: axis.mode.name().to_owned(),
+        position_limits: axis.limits.position.map(|(lowest, highest)| (lowest.0, highest.0)),
+        velocity_limit: axis.limits.velocity.0,
+        effort_limit: axis.limits.torque.0,
+    }
+}
+
+/// What may be asked of `robot`: what one of its controllers can follow.
+fn rules(robot: &Robot, mover: Mover) -> Rules {
+    let mut takes = vec![Takes::default(); robot.axes.len()];
+    let mut drives = mover == Mover::Own;
+    let mut pose = mover == Mover::Own && robot.arm.is_some();
+    if mover == Mover::Own {
+        takes = robot.axes.iter().map(|axis| of_mode(axis.mode)).collect();
+    }
+    for controller in &robot.controllers {
+        drives |= matches!(controller.kind, ControllerKind::DiffDrive | ControllerKind::OmniDrive);
+        pose |= matches!(controller.kind, ControllerKind::Cartesian(_));
+        for &axis in &controller.axes {
+            takes[axis].position |= controller.kind == ControllerKind::JointPosition;
+            takes[axis].velocity |= controller.kind == ControllerKind::JointVelocity;
+            takes[axis].effort |= controller.kind == ControllerKind::JointEffort;
+        }
+    }
+    let axis = |(axis, takes): (&robot::Axis, Takes)| AxisRules {
+        takes,
+        position: axis.limits.position,
+        velocity: axis.limits.velocity,
+        effort: axis.limits.torque,
+    };
+    Rules {
+        axes: robot.axes.iter().zip(takes).map(axis).collect(),
+        base: robot.base.as_ref().filter(|_| drives).map(|base| BaseRules {
+            sideways: !matches!(base.kind, BaseKind::Differential { .. }),
+            velocity: base.limits.velocity,
+            yaw: base.limits.yaw_velocity,
+        }),
+        pose,
+        // They are known in PreOp.
+        signals: Vec::new(),
+        longest_time_to_live: robot.ipc.longest_time_to_live,
+    }
+}
+
+/// A drive that follows positions can be moved at a velocity, too.
+fn of_mode(mode: CyclicMode) -> Takes {
+    Takes {
+        position: mode == CyclicMode::Position,
+        velocity: mode != CyclicMode::Torque,
+        effort: mode == CyclicMode::Torque,
+    }
+}
+
+/// Number of a group by its name in /etc/group, or written as a number.
+fn group_number(group: &str) -> Result<u32, Error> {
+    let groups = fs::read_to_string("/etc/group").unwrap_or_default();
+    number_in(&groups, group).or_else(|| group.parse().ok()).ok_or_else(|| {
+        let remedy = "create it, or correct group in the robot file's [ipc]";
+        Error::SharedMemory(format!(
+            "group \"{group}\": expected one of those in /etc/group, found none: {remedy}"
+        ))
+    })
+}
+
+/// Lines are `name:password:number:members` (group(5)).
+fn number_in(groups: &str, wanted: &str) -> Option<u32> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(wanted)).then(|| fields.nth(1)?.parse().ok())?
+    })
+}
+
+/// Requests, and orders of trajectories, that find room: a cycle takes some of each.
+const REQUESTS: usize = 16;
+const ORDERS: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_found_by_name() {
+        let groups = "root:x:0:\nrobots:x:1007:anna,ben\nrobots2:x:1008:\nbroken\n";
+        assert_eq!(number_in(groups, "robots"), Some(1007));
+        assert_eq!(number_in(groups, "broken"), None);
+        assert_eq!(number_in(groups, "robot"), None);
+        assert_eq!(group_number("4711").unwrap(), 4711);
+        assert!(group_number("no such group").is_err());
+    }
+
+    #[test]
+    fn an_axis_goes_by_the_name_of_its_joint() {
+        let text = include_str!("../../../../examples/six-axis.toml").to_owned();
+        let text = text + "\n[arm]\nurdf = \"arm.urdf\"\njoints = { axis-2 = \"shoulder\" }\n";
+        let mut robot = Robot::parse(&text, "six-axis.toml").unwrap();
+        let names =
+            |robot: &Robot| (0..3).map(|axis| axis_description(robot, axis).name).collect::<Vec<_>>();
+        assert_eq!(names(&robot), ["axis-1", "shoulder", "axis-3"]);
+        assert!(
+            description(&robot, Mover::Controllers)
+                .unwrap_err()
+                .to_string()
+                .starts_with("arm.urdf: No such file")
+        );
+        robot.arm = None;
+        assert_eq!(description(&robot, Mover::Controllers).unwrap().axes.len(), 6);
+    }
+}

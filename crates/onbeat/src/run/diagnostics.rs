@@ -1,0 +1,69 @@
+//! Tells everybody at the IPC how the run goes, a few times a second.
+
+use std::time::{Duration, Instant};
+
+use ipc::diagnostics::{Conditions, Diagnostics, WatchDiagnostics};
+use ipc::server::Server;
+use runtime::observer::Observer;
+use timing::{RunConditions, RunSummary};
+
+use super::bus::BusServer;
+use super::tasks::Tasks;
+
+/// How often.
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Puts the document before its readers.
+pub(super) struct DiagnosticsWriter {
+    server: Server,
+    document: Diagnostics,
+    told: Option<Instant>,
+}
+
+impl DiagnosticsWriter {
+    /// At this door.
+    pub(super) fn new(server: Server, conditions: &RunConditions) -> Self {
+        let document = Diagnostics {
+            process: std::process::id(),
+            conditions: Conditions {
+                kernel: conditions.kernel.clone(),
+                link: conditions.link.clone(),
+                profile_asked: conditions.profile.asked.clone(),
+                profile_granted: conditions.profile.granted.clone(),
+                cpu: conditions.cpu.granted,
+            },
+            warnings: conditions.warnings.clone(),
+            ..Diagnostics::default()
+        };
+        Self { server, document, told: None }
+    }
+
+    /// Tells how it stands, if it is time to.
+    pub(super) fn look(
+        &mut self,
+        summary: &RunSummary,
+        observer: &Observer,
+        tasks: &Tasks,
+        bus: Option<&BusServer>,
+    ) {
+        if self.told.is_some_and(|told| told.elapsed() < EVERY) {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let document = &mut self.document;
+        document.number += 1;
+        document.ports = self.server.counters();
+        document.bus = bus.map(BusServer::counters).unwrap_or_default();
+        document.controller = self.server.controller();
+        document.watch = WatchDiagnostics {
+            cycles: summary.cycles(),
+            dropped_records: observer.dropped_records(),
+            dropped_events: observer.dropped_events(),
+        };
+        document.tasks = tasks.told(summary);
+        if let Ok(text) = serde_json::to_string(document) {
+            // A document too long leaves the one before: there is nobody to tell that to.
+            let _ = self.server.diagnostics(&text);
+        }
+    }
+}

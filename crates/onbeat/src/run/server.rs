@@ -1,0 +1,70 @@
+//! Lets other programs attach to the run.
+
+use ipc::bus::Guests;
+use ipc::server::{OpenError, PlaceError, Server};
+use robot::Robot;
+use runtime::ipc::Ipc;
+use types::Signal;
+
+use super::name::name;
+use super::side_tasks::{self, Devices};
+use crate::Error;
+use crate::compose::ipc::{Interface, Mover, Ports, interface};
+
+/// An IPC that is open.
+pub(super) struct Open {
+    /// The cycle's end.
+    pub(super) ipc: Ipc,
+    /// Open as long as this is.
+    pub(super) server: Server,
+    /// The real-time ends of its ports.
+    pub(super) ports: Ports,
+    /// The devices beside the bus, not started.
+    pub(super) devices: Devices,
+    /// Entrance of those who ask the bus.
+    pub(super) guests: Guests,
+}
+
+/// Opens the IPC of `robot` under the name or path asked for, or one of its own. Where this user has no place for it:
+/// why.
+///
+/// # Errors
+/// A name that is taken or impossible, a group that cannot be let in, or a robot file whose IPC cannot be.
+pub(super) fn open(
+    robot: &Robot,
+    asked: Option<&str>,
+    mover: Mover,
+    signals: &[Signal],
+    simulated: bool,
+) -> Result<Result<Open, String>, Error> {
+    let name = name(robot, asked);
+    for attempt in 1..=MOST_OF_A_NAME {
+        let Some(name) = name.attempt(attempt) else { break };
+        let Interface { mut builder, rules, ports } = interface(robot, &name.name, mover, signals)?;
+        let devices = side_tasks::devices(robot, simulated, &mut builder)?;
+        if let Some(folder) = &name.folder {
+            builder.folder(folder);
+        }
+        let guests = match builder.bus() {
+            Ok(guests) => guests,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        match builder.open() {
+            Ok((ends, server)) => {
+                return Ok(Ok(Open { ipc: Ipc::new(ends, rules), server, ports, devices, guests }));
+            }
+            Err(OpenError::Place(PlaceError::Taken { .. })) if name.may_be_another => {}
+            Err(
+                error @ (OpenError::Name { .. }
+                | OpenError::Place(
+                    PlaceError::Taken { .. } | PlaceError::Occupied { .. } | PlaceError::Group { .. },
+                )),
+            ) => return Err(error.into()),
+            Err(error) => return Ok(Err(error.to_string())),
+        }
+    }
+    Ok(Err(format!("{MOST_OF_A_NAME} cycles of robot \"{}\" run already", robot.name)))
+}
+
+/// Cycles of one robot that find a name of their own.
+const MOST_OF_A_NAME: u32 = 100;

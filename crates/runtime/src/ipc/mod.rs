@@ -1,0 +1,215 @@
+//! The cycle's side of the IPC: what is asked of it from other processes, and what it tells them.
+//!
+//! Nothing here waits, allocates or makes a system call, whatever the peers do: the command is read with a bounded number
+//! of attempts, checked whole, and taken or refused; the state is written without a look at its readers.
+
+mod figures;
+mod rules;
+
+use std::time::Duration;
+
+use ethercat::cia402;
+use ethercat::main_device::BringUpPhase;
+use ethercat::time::Instant;
+use ipc::command::{self, Command, Read};
+use ipc::server::Endpoints;
+use ipc::state::{self, CommandState, Refusal, State};
+use motion::base::Twist;
+use motion::kinematics::ToolPose;
+use motion::{AxisPhase, AxisSetpoint, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
+use timing::CycleRecord;
+
+use crate::controller::{AxisReport, AxisTarget, ControllerOutput, ExternalCommand, Freshness};
+use crate::signal::{Counters, Governing, SignalState, Signals};
+use crate::status::{Status, stop_code};
+use figures::Figures;
+use rules::Refused;
+
+pub use rules::{AxisRules, BaseRules, Commanded, Rules, Takes};
+
+/// The cycle's end of the IPC.
+#[derive(Debug)]
+pub struct Ipc {
+    ends: Endpoints,
+    rules: Rules,
+    incoming: Command,
+    /// The command that came in was taken, in this cycle.
+    taken: bool,
+    asked: ExternalCommand,
+    /// Until when the last command holds.
+    holds_until: Option<Instant>,
+    command: CommandState,
+    figures: Figures,
+    state: State,
+}
+
+impl Ipc {
+    /// Around these ends, which were opened for as many axes as `rules` has.
+    #[must_use]
+    pub fn new(ends: Endpoints, rules: Rules) -> Self {
+        let axes = rules.axes.len();
+        Self {
+            incoming: ends.command.blank(),
+            taken: false,
+            asked: ExternalCommand { axes: vec![None; axes], ..ExternalCommand::default() },
+            holds_until: None,
+            command: CommandState {
+                last_refused_axis: u16::MAX,
+                last_refused_signal: u16::MAX,
+                ..CommandState::default()
+            },
+            figures: Figures::default(),
+            state: ends.state.blank(),
+            ends,
+            rules,
+        }
+    }
+
+    /// The same for a cycle of this period.
+    pub(crate) fn with_period(self, period: Duration) -> Self {
+        let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        Self { figures: Figures::new(period), ..self }
+    }
+
+    /// Reads what is asked. `now` reads the clock, once there is something to check.
+    pub(crate) fn command(&mut self, now: impl Fn() -> Instant) {
+        match self.ends.command.newest(&mut self.incoming) {
+            Read::Nothing | Read::Same => {}
+            Read::Torn => self.refuse(Refused::whole(Refusal::Torn)),
+            // The clock is read behind the command: an honest stamp is never in the future.
+            Read::New => match self.rules.check(&self.incoming, now().as_nanos()) {
+                Ok(()) => self.take(),
+                Err(refused) => self.refuse(refused),
+            },
+        }
+        let fresh = |until: Instant| if now() < until { Freshness::Fresh } else { Freshness::Stale };
+        self.asked.freshness = self.holds_until.map_or(Freshness::Never, fresh);
+    }
+
+    /// Governs the signals of this cycle: forces that were asked for, the robot file over them, and the values of a command
+    /// that came with this cycle.
+    pub(crate) fn govern(&mut self, signals: &mut Signals, governing: Governing) {
+        for _ in 0..FORCES {
+            let Some(force) = self.ends.forces.hear() else { break };
+            signals.force(force, governing.now);
+        }
+        signals.govern(governing);
+        if std::mem::take(&mut self.taken) {
+            signals.command(&self.incoming.signals);
+        }
+    }
+
+    /// What was asked.
+    pub(crate) fn asked(&self) -> &ExternalCommand {
+        &self.asked
+    }
+
+    fn take(&mut self) {
+        let Command { sequence, stamp_ns, time_to_live_ns, twist, pose, axes, signals: _ } = &self.incoming;
+        self.taken = true;
+        self.command.sequence = *sequence;
+        self.command.stamp_ns = *stamp_ns;
+        self.command.accepted += 1;
+        self.holds_until = Some(Instant::from_nanos(stamp_ns.saturating_add(*time_to_live_ns)));
+        self.asked.twist = twist.map(|twist| Twist {
+            x: MetresPerSecond(twist.x),
+            y: MetresPerSecond(twist.y),
+            yaw: RadiansPerSecond(twist.yaw),
+        });
+        self.asked.pose = pose
+            .map(|pose| ToolPose { position: pose.position.map(Metres), orientation: pose.orientation });
+        for (asked, target) in self.asked.axes.iter_mut().zip(axes) {
+            *asked = target.map(|target| match target {
+                command::AxisTarget::Position(position) => AxisTarget::Position(Radians(position)),
+                command::AxisTarget::Velocity(velocity) => AxisTarget::Velocity(RadiansPerSecond(velocity)),
+                command::AxisTarget::Effort(effort) => AxisTarget::Effort(NewtonMetres(effort)),
+            });
+        }
+    }
+
+    /// What was taken before stays.
+    fn refuse(&mut self, refused: Refused) {
+        self.command.refused += 1;
+        self.command.last_refusal = refused.why as u8;
+        let place = |place: Option<usize>| place.and_then(|it| u16::try_from(it).ok()).unwrap_or(u16::MAX);
+        self.command.last_refused_axis = place(refused.axis);
+        self.command.last_refused_signal = place(refused.signal);
+    }
+
+    /// Puts the state of this cycle before all readers. Its timing is that of the cycles before: this one is not over.
+    pub(crate) fn publish<'a>(
+        &mut self,
+        status: &Status,
+        release: Instant,
+        axes: impl Iterator<Item = (&'a AxisReport, AxisSetpoint)>,
+        signals: &Signals,
+        told: &ControllerOutput,
+    ) {
+        if let Some(why) = told.refused {
+            self.refuse(Refused::whole(why));
+        }
+        let state = &mut self.state;
+        state.cycle = status.cycle;
+        state.release_ns = release.as_nanos();
+        state.bus = self.figures.bus(status);
+        state.timing = self.figures.timing();
+        state.command = CommandState {
+            freshness: match self.asked.freshness {
+                Freshness::Never => state::Freshness::Never,
+                Freshness::Fresh => state::Freshness::Fresh,
+                Freshness::Stale => state::Freshness::Stale,
+            },
+            ..self.command
+        };
+        state.control = told.control;
+        state.base = state::Base {
+            pose: [told.pose.x.0, told.pose.y.0, told.pose.yaw.0],
+            twist: [told.twist.x.0, told.twist.y.0, told.twist.yaw.0],
+        };
+        for (axis, (report, sent)) in state.axes.iter_mut().zip(axes) {
+            *axis = shown(report, sent);
+        }
+        for (signal, SignalState { value, fresh, forced }) in state.signals.iter_mut().zip(signals.states())
+        {
+            *signal = state::Signal { word: value.word(), fresh, forced };
+        }
+        let Counters { clamped, refused } = signals.counters();
+        state.signal_counters = state::SignalCounters { clamped, refused };
+        self.ends.state.publish(state);
+    }
+
+    /// The cycle is over.
+    pub(crate) fn record(&mut self, record: &CycleRecord, stage: BringUpPhase) {
+        if stage == BringUpPhase::Op {
+            self.figures.record(record);
+        }
+    }
+}
+
+/// Forces heard in one cycle; the others wait.
+const FORCES: usize = 8;
+
+/// An axis as readers see it.
+pub(crate) fn shown(report: &AxisReport, sent: AxisSetpoint) -> state::Axis {
+    let drive_state = |state| cia402::State::ALL.iter().position(|&other| other == state);
+    state::Axis {
+        drive_state: report.state.and_then(drive_state).map_or(0, |index| index as u8 + 1),
+        phase: match report.feedback.phase {
+            AxisPhase::NotEnabled => 0,
+            AxisPhase::HoldingAt(_) => 1,
+            AxisPhase::Following => 2,
+        },
+        fresh: report.feedback.fresh,
+        homed: report.homed,
+        stop: report.stop.map_or(0, |stop| stop_code(stop) as u8),
+        position: report.feedback.position.0,
+        velocity: report.feedback.velocity.0,
+        effort: report.feedback.torque.0,
+        target_position: sent.position.0,
+        target_velocity: sent.velocity.0,
+        target_effort: sent.torque.0,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Whoever holds the command lease, or held it, in any language, may write anything into its region at any time: the
+//! cycle's side never panics, waits or reads elsewhere, what it takes for a command has no more axes and signals than the robot, and
+//! nobody is heard any more once the cycle has looked after the end of the lease.
+//!
+//! The input is a schedule of several holders: each byte says what happens next - the lease is given back, the next one
+//! takes it, one of them writes a whole command, one of them stores anything anywhere, the cycle looks.
+#![no_main]
+
+use std::collections::VecDeque;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock};
+
+use ipc::command::{Command, Read};
+use ipc::description::{AxisDescription, Description, OUTSIDE, SignalDescription};
+use ipc::service::protocol::Request;
+use ipc::server::{Builder, Server, Endpoints};
+use libfuzzer_sys::fuzz_target;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
+    SocketType,
+};
+
+const AXES: usize = 3;
+
+/// Outputs that are set from outside.
+const SIGNALS: usize = 2;
+
+/// Words before the axes.
+const FIXED: usize = 17;
+
+/// Former holders that keep their regions.
+const REMEMBERED: usize = 4;
+
+static IPC: OnceLock<Mutex<(Endpoints, Server)>> = OnceLock::new();
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut ipc = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
+    let (ends, server) = &mut *ipc;
+    let mut schedule = Schedule { path: server.path(), regions: VecDeque::new(), line: None, is_past: true };
+    let mut command = ends.command.blank();
+    // What the schedule before has left behind.
+    schedule.give_back();
+    ends.command.newest(&mut command);
+    let mut bytes = bytes.iter().copied();
+    while let Some(step) = bytes.next() {
+        match step % 8 {
+            0 => schedule.give_back(),
+            1 => schedule.take(),
+            2 | 3 => schedule.publish(bytes.next(), &mut bytes),
+            4 | 5 => schedule.scribble(bytes.next(), &mut bytes),
+            _ => look(&mut schedule, ends, &mut command),
+        }
+    }
+    look(&mut schedule, ends, &mut command);
+});
+
+fn look(schedule: &mut Schedule<'_>, ends: &mut Endpoints, command: &mut Command) {
+    let before = command.clone();
+    let read = ends.command.newest(command);
+    assert!(command.axes.len() <= AXES && command.signals.len() <= SIGNALS);
+    if read != Read::New {
+        // Compared as text: NaN is no equal of itself.
+        assert_eq!(format!("{command:?}"), format!("{before:?}"), "{read:?} changed the command");
+    }
+    if schedule.line.is_none() {
+        assert!(
+            !schedule.is_past || matches!(read, Read::Nothing | Read::Same),
+            "a former holder is heard"
+        );
+        schedule.is_past = true;
+    }
+    // What was looked at once is not told again.
+    assert!(matches!(ends.command.newest(command), Read::Nothing | Read::Same));
+}
+
+/// Who has or had the lease.
+struct Schedule<'a> {
+    path: &'a Path,
+    /// The newest last; that of the holder, while there is one.
+    regions: VecDeque<Region>,
+    line: Option<OwnedFd>,
+    /// The cycle has looked since the lease was given back.
+    is_past: bool,
+}
+
+struct Region {
+    file: OwnedFd,
+    length: u64,
+    newest: u64,
+}
+
+impl Schedule<'_> {
+    /// Returns once the door has seen it.
+    fn give_back(&mut self) {
+        self.is_past &= self.line.is_none();
+        self.line = None;
+        ask(self.path, Request::Port("none"));
+    }
+
+    fn take(&mut self) {
+        self.line = None;
+        let (line, mut files) = ask(self.path, Request::Lease);
+        // Without a look for long the door waits for the cycle.
+        let Some(file) = files.pop() else { return self.give_back() };
+        let length = rustix::fs::fstat(&file).unwrap().st_size as u64;
+        self.regions.push_back(Region { file, length, newest: 0 });
+        if self.regions.len() > REMEMBERED {
+            self.regions.pop_front();
+        }
+        self.line = Some(line);
+        self.is_past = false;
+    }
+
+    fn region(&mut self, who: Option<u8>) -> Option<&mut Region> {
+        let who = usize::from(who?).checked_rem(self.regions.len())?;
+        self.regions.get_mut(who)
+    }
+
+    /// A whole command, as the holder's own code writes it.
+    fn publish(&mut self, who: Option<u8>, bytes: &mut impl Iterator<Item = u8>) {
+        let Some(region) = self.region(who) else { return };
+        let number = region.newest + 1;
+        let words = (region.length / 8 - 16) / 4;
+        let slot = 128 + (number % 4) * words * 8;
+        region.store(slot, &(2 * number - 1).to_ne_bytes());
+        let payload: Vec<u8> = bytes.take(48).collect();
+        let mut publication = [0_u8; (FIXED + 2 * AXES + 2 * SIGNALS) * 8];
+        publication[..8].copy_from_slice(&number.to_ne_bytes());
+        publication[24] = 1;
+        publication[56] = AXES as u8;
+        publication[64] = SIGNALS as u8;
+        // The twist, the first axis, the kind of the first signal's value.
+        let parts = [(0, 4, 3), (3, FIXED, 2), (5, FIXED + 2 * AXES, 1)];
+        for (from, to, words) in parts {
+            let part = payload.get(from * 8..).unwrap_or_default();
+            let part = &part[..part.len().min(words * 8)];
+            publication[to * 8..to * 8 + part.len()].copy_from_slice(part);
+        }
+        region.store(slot + 8, &publication);
+        region.store(slot, &(2 * number).to_ne_bytes());
+        region.store(64, &number.to_ne_bytes());
+        region.newest = number;
+    }
+
+    /// Anything anywhere behind the header; what reaches beyond the end is refused by the seal.
+    fn scribble(&mut self, who: Option<u8>, bytes: &mut impl Iterator<Item = u8>) {
+        let Some(region) = self.region(who) else { return };
+        let (Some(word), Some(count)) = (bytes.next(), bytes.next()) else { return };
+        let data: Vec<u8> = bytes.take(usize::from(count)).collect();
+        let offset = (64 + u64::from(word) * 8).min(region.length);
+        let room = usize::try_from(region.length - offset).unwrap();
+        region.store(offset, &data[..data.len().min(room)]);
+    }
+}
+
+impl Region {
+    fn store(&self, offset: u64, bytes: &[u8]) {
+        rustix::io::pwrite(&self.file, bytes, offset).unwrap();
+    }
+}
+
+fn open() -> (Endpoints, Server) {
+    let axis = AxisDescription {
+        name: "axis".into(),
+        mode: "csp".into(),
+        position_limits: None,
+        velocity_limit: 1.0,
+        effort_limit: 1.0,
+    };
+    let signal = SignalDescription { writer: Some(OUTSIDE.into()), ..SignalDescription::default() };
+    let (axes, signals) = (vec![axis; AXES], vec![signal; SIGNALS]);
+    let description = Description { axes, signals, ..Description::default() };
+    let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut ipc = Builder::new("fuzz", &description);
+    ipc.folder(folder);
+    ipc.open().unwrap()
+}
+
+/// Asks as another language would; the connection, and the descriptors that came.
+fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
+    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::send(&line, &request.emit(), SendFlags::empty()).unwrap();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut reply = [0; 2048];
+    // The fuzzer's own timer interrupts.
+    while let Err(error) =
+        rustix::net::recvmsg(&line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())
+    {
+        assert_eq!(error, rustix::io::Errno::INTR);
+    }
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(files) => Some(files),
+        _ => None,
+    });
+    let files = files.flatten().collect();
+    (line, files)
+}

@@ -1,0 +1,114 @@
+//! Any bytes at the door: what parses re-emits to the same bytes, nothing ends the door's thread, and the next visitor is let
+//! in as ever.
+//!
+//! The input is a row of messages: a length, then as many bytes. The same bytes go to the bus as lines: what comes back are
+//! replies, and the next client is served.
+#![no_main]
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, OnceLock};
+
+use ipc::client::Client;
+use ipc::bus::{Backend, Outcome, Reply, Server, Service, Ticket};
+use ipc::channel::{Kind, Port};
+use ipc::description::Description;
+use ipc::service::protocol::Request;
+use ipc::server::{Builder, Server, Endpoints};
+use libfuzzer_sys::fuzz_target;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType};
+use types::signal::Flow;
+use types::{Signal, ValueType};
+
+static IPC: OnceLock<Mutex<(Endpoints, Server, Port, Server)>> = OnceLock::new();
+
+/// Every request is done at once.
+#[derive(Default)]
+struct Done(VecDeque<Ticket>);
+
+impl Backend for Done {
+    fn submit(&mut self, ticket: Ticket, _: &Service, _: Option<&str>) -> bool {
+        self.0.push_back(ticket);
+        true
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Outcome)> {
+        self.0.pop_front().map(|ticket| (ticket, Outcome::Done(true)))
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(request) = Request::parse(bytes) {
+        assert_eq!(request.emit(), bytes);
+    }
+    let ipc = IPC.get_or_init(|| Mutex::new(open())).lock().unwrap();
+    let path = ipc.1.path();
+    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    let mut rest = bytes;
+    let mut refused = false;
+    while let [length, behind @ ..] = rest {
+        let (message, after) = behind.split_at(behind.len().min(usize::from(*length)));
+        rest = after;
+        // An empty message is the end; the door hangs up after what it refuses as no request, or for want of room.
+        if message.is_empty() || rustix::net::send(&line, message, SendFlags::NOSIGNAL).is_err() {
+            break;
+        }
+        // Without room for descriptors the kernel closes those that come.
+        let mut reply = [0; 2048];
+        // The fuzzer's own timer interrupts.
+        match rustix::io::retry_on_intr(|| rustix::net::recv(&line, &mut reply, RecvFlags::empty())) {
+            Ok((length @ 8.., _)) => {
+                assert_eq!(&reply[..4], b"onbd", "{length} bytes");
+                // Version, Malformed, Failed; a force that cannot be is refused, and its visitor stays.
+                refused = matches!(reply[6], 1 | 2 | 7);
+                assert!(refused || Request::parse(message).is_ok(), "{message:?} was taken for a request");
+            }
+            // It was hanging up when this was said.
+            Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) if refused => break,
+            other => panic!("no answer to {message:?}: {other:?}"),
+        }
+    }
+    drop(line);
+    let attached = Client::open(path).unwrap();
+    assert_eq!(attached.name(), "fuzz");
+    ask(&attached, bytes);
+});
+
+fn ask(attached: &Client, bytes: &[u8]) {
+    let mut stream = UnixStream::from(attached.bus().unwrap());
+    // It hangs up where a line is no request.
+    let _ = stream.write_all(bytes);
+    let _ = stream.shutdown(Shutdown::Write);
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        serde_json::from_str::<Reply>(&line).unwrap();
+    }
+    let mut next = attached.bus().unwrap();
+    assert_eq!(next.call(Service::Describe).unwrap(), Outcome::Done(true));
+}
+
+fn open() -> (Endpoints, Server, Port, Server) {
+    let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut ipc = Builder::new("fuzz", &Description::default());
+    // One input, which can be forced.
+    let signal = Signal {
+        name: "door".into(),
+        sub_device: 0,
+        bit_offset: 0,
+        value_type: ValueType::Signed(16),
+        unit: String::new(),
+        scaling: None,
+        range: None,
+        flow: Flow::Input,
+    };
+    ipc.folder(folder).forces(&[signal]);
+    let mut port = ipc.port("p", Kind::Stream { size: 64 }).unwrap();
+    port.bind();
+    let guests = ipc.bus().unwrap();
+    let (ends, server) = ipc.open().unwrap();
+    let server = Server::start(guests, Box::new(Done::default())).unwrap();
+    (ends, server, port, server)
+}
