@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Mutex, OnceLock};
 
 use ipc::client::Client;
-use ipc::bus::{Backend, Outcome, Reply, Server, Service, Ticket};
+use ipc::bus::{Backend, Outcome, Reply, Server as BusServer, Service, Ticket};
 use ipc::channel::{Kind, Port};
 use ipc::description::Description;
 use ipc::service::protocol::Request;
@@ -22,7 +22,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketTyp
 use types::signal::Flow;
 use types::{Signal, ValueType};
 
-static IPC: OnceLock<Mutex<(Endpoints, Server, Port, Server)>> = OnceLock::new();
+static IPC: OnceLock<Mutex<(Endpoints, Server, Port, BusServer)>> = OnceLock::new();
 
 /// Every request is done at once.
 #[derive(Default)]
@@ -89,7 +89,7 @@ fn ask(attached: &Client, bytes: &[u8]) {
     assert_eq!(next.call(Service::Describe).unwrap(), Outcome::Done(true));
 }
 
-fn open() -> (Endpoints, Server, Port, Server) {
+fn open() -> (Endpoints, Server, Port, BusServer) {
     let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut ipc = Builder::new("fuzz", &Description::default());
@@ -109,6 +109,6 @@ fn open() -> (Endpoints, Server, Port, Server) {
     port.bind();
     let guests = ipc.bus().unwrap();
     let (ends, server) = ipc.open().unwrap();
-    let server = Server::start(guests, Box::new(Done::default())).unwrap();
-    (ends, server, port, server)
+    let bus = BusServer::start(guests, Box::new(Done::default())).unwrap();
+    (ends, server, port, bus)
 }

@@ -16,8 +16,8 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a <= b)` refuses NaN with the rest")]
 
 mod axis;
+pub mod base;
 pub mod cartesian;
-pub mod drive;
 pub mod hold;
 pub mod joint;
 pub mod manager;
@@ -27,11 +27,11 @@ pub mod sinusoid;
 pub mod trajectory;
 
 pub use axis::AxisSettings;
+pub use base::BaseController;
 pub use cartesian::Cartesian;
-pub use drive::Drive;
 pub use hold::Hold;
 pub use joint::{JointEffort, JointPosition, JointVelocity};
-pub use manager::{ControllerManager, HomedBy, ManagedAxis, Member, Mover};
+pub use manager::{ControllerManager, HomedBy, ManagedAxis, Member, MemberKind};
 pub use port::Port;
 pub use sinusoid::{Sinusoid, SwingSettings};
 pub use trajectory::{JointTrajectory, TrajectorySettings};

@@ -19,8 +19,8 @@ use motion::{
     SmoothSinusoid, TwistLimits,
 };
 use onbeat_control::{
-    AxisSettings, Cartesian, ControllerManager, Drive, Hold, HomedBy, JointEffort, JointPosition,
-    JointTrajectory, JointVelocity, ManagedAxis, Member, Mover, Port, Sinusoid, SwingSettings,
+    AxisSettings, BaseController, Cartesian, ControllerManager, Hold, HomedBy, JointEffort, JointPosition,
+    JointTrajectory, JointVelocity, ManagedAxis, Member, MemberKind, Port, Sinusoid, SwingSettings,
     TrajectorySettings,
 };
 use runtime::controller::{
@@ -100,7 +100,7 @@ fn cartesian() -> Cartesian {
 /// checked.
 fn members() -> Vec<Member> {
     let plain =
-        |controller: Box<dyn Controller>, axes: &[usize]| Member::new(Mover::Plain(controller), axes);
+        |controller: Box<dyn Controller>, axes: &[usize]| Member::new(MemberKind::Plain(controller), axes);
     let limits = TwistLimits {
         velocity: MetresPerSecond(0.4),
         acceleration: MetresPerSecondSquared(1.0),
@@ -110,9 +110,10 @@ fn members() -> Vec<Member> {
         yaw_jerk: RadiansPerSecondCubed(40.0),
     };
     let differential = DifferentialDrive::new(Metres(0.1), Metres(0.4)).unwrap();
-    let differential = Drive::differential(differential, [2, 3], RadiansPerSecond(4.0), limits).unwrap();
+    let differential =
+        BaseController::differential(differential, [2, 3], RadiansPerSecond(4.0), limits).unwrap();
     let omni = OmniBase::mecanum(Metres(0.1), Metres(0.3), Metres(0.4), Radians(0.7)).unwrap();
-    let omni = Drive::omni(omni, [2, 3, 4, 5], RadiansPerSecond(4.0), limits).unwrap();
+    let omni = BaseController::omni(omni, [2, 3, 4, 5], RadiansPerSecond(4.0), limits).unwrap();
     let follow = TrajectorySettings {
         axes: vec![settings(0), settings(1)],
         robot_axes: AXES,
@@ -124,12 +125,12 @@ fn members() -> Vec<Member> {
     let swing = SmoothSinusoid::new(Radians(0.0), Radians(0.2), Hertz(1.0), Seconds(1.0)).unwrap();
     let swing = SwingSettings { axis: 0, sinusoid: swing, delay: Seconds(0.0), position_limits: None };
     vec![
-        Member::new(Mover::Trajectory(Box::new(JointTrajectory::new(follow).unwrap())), &[0, 1]),
+        Member::new(MemberKind::Trajectory(Box::new(JointTrajectory::new(follow).unwrap())), &[0, 1]),
         plain(Box::new(JointPosition::new(&[settings(0), settings(1)]).unwrap()), &[0, 1]),
         plain(Box::new(JointVelocity::new(&[settings(2), settings(3)]).unwrap()), &[2, 3]),
         plain(Box::new(JointEffort::new(&[(settings(5), NewtonMetres(1.0))])), &[5]),
-        Member::new(Mover::Drive(Box::new(differential)), &[2, 3]),
-        Member::new(Mover::Drive(Box::new(omni)), &[2, 3, 4, 5]),
+        Member::new(MemberKind::Base(Box::new(differential)), &[2, 3]),
+        Member::new(MemberKind::Base(Box::new(omni)), &[2, 3, 4, 5]),
         plain(Box::new(Sinusoid::new(&[swing])), &[0]),
         plain(Box::new(Hold), &[0, 1, 2, 3, 4, 5]),
         plain(Box::new(cartesian()), &[0, 1]),

@@ -10,7 +10,7 @@ use motion::{
     AxisPhase, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
     Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, TwistLimits,
 };
-use onbeat_control::{Drive, JointEffort, JointVelocity};
+use onbeat_control::{BaseController, JointEffort, JointVelocity};
 use proptest::prelude::*;
 use rig::{VELOCITY, settings};
 use runtime::controller::{
@@ -95,15 +95,15 @@ fn limits() -> TwistLimits {
     }
 }
 
-fn differential(limits: TwistLimits) -> Played<Drive> {
+fn differential(limits: TwistLimits) -> Played<BaseController> {
     let base = DifferentialDrive::new(Metres(RADIUS), Metres(TRACK)).unwrap();
-    Played::new(Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits).unwrap(), 2)
+    Played::new(BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits).unwrap(), 2)
 }
 
-fn mecanum(limits: TwistLimits, wheel_limit: f64) -> Played<Drive> {
+fn mecanum(limits: TwistLimits, wheel_limit: f64) -> Played<BaseController> {
     let angle = Radians(core::f64::consts::FRAC_PI_4);
     let base = OmniBase::mecanum(Metres(RADIUS), Metres(0.34), Metres(TRACK), angle).unwrap();
-    Played::new(Drive::omni(base, [0, 1, 2, 3], RadiansPerSecond(wheel_limit), limits).unwrap(), 4)
+    Played::new(BaseController::omni(base, [0, 1, 2, 3], RadiansPerSecond(wheel_limit), limits).unwrap(), 4)
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_base_that_is_enabled_again_begins_at_rest() {
     let mut base = differential(limits());
     base.ask(0.3, 0.0, 0.0);
     base.run(2_000);
-    let all = |base: &mut Played<Drive>, phase: AxisPhase| {
+    let all = |base: &mut Played<BaseController>, phase: AxisPhase| {
         base.reports.iter_mut().for_each(|report| report.feedback.phase = phase);
     };
     all(&mut base, AxisPhase::NotEnabled);

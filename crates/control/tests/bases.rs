@@ -10,7 +10,7 @@ use motion::{
     Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Radians, RadiansPerSecond,
     RadiansPerSecondCubed, RadiansPerSecondSquared, TwistLimits,
 };
-use onbeat_control::{Drive, Hold, Member, Mover};
+use onbeat_control::{BaseController, Hold, Member, MemberKind};
 use rig::{Flow, Log, Rig, VELOCITY};
 use runtime::controller::Freshness;
 use runtime::signal::Io;
@@ -32,8 +32,8 @@ fn limits() -> TwistLimits {
 
 fn differential() -> Member {
     let base = DifferentialDrive::new(Metres(RADIUS), Metres(TRACK)).unwrap();
-    let drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits()).unwrap();
-    Member::new(Mover::Drive(Box::new(drive)), &[0, 1])
+    let drive = BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits()).unwrap();
+    Member::new(MemberKind::Base(Box::new(drive)), &[0, 1])
 }
 
 fn mecanum() -> (OmniBase, Member) {
@@ -44,12 +44,12 @@ fn mecanum() -> (OmniBase, Member) {
         Radians(core::f64::consts::FRAC_PI_4),
     )
     .unwrap();
-    let drive = Drive::omni(base, [0, 1, 2, 3], RadiansPerSecond(VELOCITY), limits()).unwrap();
-    (base, Member::new(Mover::Drive(Box::new(drive)), &[0, 1, 2, 3]))
+    let drive = BaseController::omni(base, [0, 1, 2, 3], RadiansPerSecond(VELOCITY), limits()).unwrap();
+    (base, Member::new(MemberKind::Base(Box::new(drive)), &[0, 1, 2, 3]))
 }
 
 fn hold() -> Member {
-    Member::new(Mover::Plain(Box::new(Hold)), &[0, 1])
+    Member::new(MemberKind::Plain(Box::new(Hold)), &[0, 1])
 }
 
 /// Commands a twist for `seconds`, then none, until the base rests.
@@ -148,7 +148,8 @@ fn without_a_fresh_twist_it_comes_to_rest_softly() {
 #[test]
 fn a_wheel_that_is_stopped_stops_the_others() {
     let base = DifferentialDrive::new(Metres(RADIUS), Metres(TRACK)).unwrap();
-    let mut drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits()).unwrap();
+    let mut drive =
+        BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits()).unwrap();
     use motion::AxisPhase::{Following, HoldingAt};
     use motion::supervision::StopReason;
     use runtime::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
@@ -172,7 +173,7 @@ fn a_wheel_that_is_stopped_stops_the_others() {
         report.feedback.fresh = true;
     }
     let mut commands = [AxisCommand::default(); 2];
-    let mut run = |drive: &mut Drive, reports: &[AxisReport], cycles: usize| {
+    let mut run = |drive: &mut BaseController, reports: &[AxisReport], cycles: usize| {
         (0..cycles).for_each(|_| {
             drive.update(cycle, &mut Io::new(&mut Signals::default(), reports, &mut commands))
         });

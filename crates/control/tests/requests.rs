@@ -8,17 +8,17 @@ use ipc::message::control::{Action, Refusal};
 use motion::homing::Homing;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
-use onbeat_control::{Hold, JointEffort, JointPosition, JointVelocity, Member, Mover};
+use onbeat_control::{Hold, JointEffort, JointPosition, JointVelocity, Member, MemberKind};
 use rig::{Flow, Rig, VELOCITY, settings};
 use runtime::controller::{AxisTarget, Freshness};
 
 fn positions(axes: &[usize]) -> Member {
     let settings: Vec<_> = axes.iter().map(|axis| settings(*axis)).collect();
-    Member::new(Mover::Plain(Box::new(JointPosition::new(&settings).unwrap())), axes)
+    Member::new(MemberKind::Plain(Box::new(JointPosition::new(&settings).unwrap())), axes)
 }
 
 fn hold(axes: usize) -> Member {
-    Member::new(Mover::Plain(Box::new(Hold)), &(0..axes).collect::<Vec<_>>())
+    Member::new(MemberKind::Plain(Box::new(Hold)), &(0..axes).collect::<Vec<_>>())
 }
 
 // feature(axes): enable, disable, reset, switch, home, stop
@@ -92,8 +92,8 @@ fn velocities_and_torques_are_obeyed_within_their_limits() {
     let rig =
         Rig { modes: vec![CyclicMode::Velocity, CyclicMode::Torque], ..Rig::new(0, CyclicMode::Torque) };
     let members = vec![
-        Member::new(Mover::Plain(Box::new(velocity)), &[0]),
-        Member::new(Mover::Plain(Box::new(effort)), &[1]),
+        Member::new(MemberKind::Plain(Box::new(velocity)), &[0]),
+        Member::new(MemberKind::Plain(Box::new(effort)), &[1]),
     ];
     let log = rig.run(members, |world| {
         match world.cycles {

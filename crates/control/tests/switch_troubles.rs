@@ -12,18 +12,18 @@ use motion::{
     AxisPhase, Metres, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, Radians,
     RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, TwistLimits,
 };
-use onbeat_control::{Drive, Hold, JointPosition, Member, Mover};
+use onbeat_control::{BaseController, Hold, JointPosition, Member, MemberKind};
 use rig::bench::{Bench, Trouble};
 use rig::{VELOCITY, settings};
 use runtime::controller::{AxisTarget, Controller, Freshness};
 
 fn positions(axes: &[usize]) -> Member {
     let settings: Vec<_> = axes.iter().map(|axis| settings(*axis)).collect();
-    Member::new(Mover::Plain(Box::new(JointPosition::new(&settings).unwrap())), axes)
+    Member::new(MemberKind::Plain(Box::new(JointPosition::new(&settings).unwrap())), axes)
 }
 
 fn hold() -> Member {
-    Member::new(Mover::Plain(Box::new(Hold)), &[0, 1])
+    Member::new(MemberKind::Plain(Box::new(Hold)), &[0, 1])
 }
 
 fn bench() -> Bench {
@@ -203,8 +203,8 @@ fn base() -> Member {
         yaw_jerk: RadiansPerSecondCubed(30.0),
     };
     let base = DifferentialDrive::new(Metres(0.1), Metres(0.4)).unwrap();
-    let drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits).unwrap();
-    Member::new(Mover::Drive(Box::new(drive)), &[0, 1])
+    let drive = BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), limits).unwrap();
+    Member::new(MemberKind::Base(Box::new(drive)), &[0, 1])
 }
 
 #[test]

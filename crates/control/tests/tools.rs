@@ -8,7 +8,7 @@ use ipc::message::control::Action;
 use ipc::state::Refusal;
 use motion::kinematics::{JointLimits, Line, LineSpeed, SerialArm, ToolPose};
 use motion::{AxisLimits, Metres, MetresPerSecond, RadiansPerSecond};
-use onbeat_control::{Cartesian, JointPosition, Member, Mover};
+use onbeat_control::{Cartesian, JointPosition, Member, MemberKind};
 use rig::bench::{Bench, Trouble};
 use rig::{ACCELERATION, CYCLE, JERK, VELOCITY, settings};
 use runtime::controller::{AxisTarget, Controller, Freshness};
@@ -41,7 +41,7 @@ const BENT: [f64; 6] = [0.3, -0.5, 0.9, 0.4, 0.8, -0.2];
 fn bent() -> Bench {
     let all = [0, 1, 2, 3, 4, 5];
     let positions = JointPosition::new(&all.map(settings)).unwrap();
-    let member = |controller: Box<dyn Controller>| Member::new(Mover::Plain(controller), &all);
+    let member = |controller: Box<dyn Controller>| Member::new(MemberKind::Plain(controller), &all);
     let mut bench = Bench::new(
         &[CyclicMode::Position; 6],
         vec![member(Box::new(positions)), member(Box::new(cartesian()))],

@@ -10,7 +10,7 @@ use ipc::message::trajectory::{
     Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Rejection, Tolerance,
 };
 use ipc::state::TrajectoryStatus;
-use onbeat_control::{Hold, Member, Mover};
+use onbeat_control::{Hold, Member, MemberKind};
 use rig::way::{AXES, begin, member, point, points};
 use rig::{Flow, Log, Rig, VELOCITY, World};
 
@@ -258,7 +258,7 @@ fn bytes_that_are_no_order_and_ids_that_come_again_are_refused() {
 
 #[test]
 fn stopped_switched_off_or_disabled_it_is_given_up() {
-    let hold = Member::new(Mover::Plain(Box::new(Hold)), &[0, 1, 2]);
+    let hold = Member::new(MemberKind::Plain(Box::new(Hold)), &[0, 1, 2]);
     let mut asked = [0; 3];
     let log = rig().run(vec![member(), hold], move |world| {
         match world.cycles {

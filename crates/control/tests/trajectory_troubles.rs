@@ -13,7 +13,7 @@ use ipc::message::trajectory::{
 use ipc::state::TrajectoryStatus;
 use motion::supervision::StopReason;
 use motion::{AxisPhase, Radians};
-use onbeat_control::{Hold, JointTrajectory, Member, Mover, TrajectorySettings};
+use onbeat_control::{Hold, JointTrajectory, Member, MemberKind, TrajectorySettings};
 use rig::ACCELERATION;
 use rig::bench::{Bench, Trouble};
 use rig::way::{AXES, begin, member, point, points, trajectory_settings};
@@ -204,7 +204,7 @@ fn a_trajectory_takes_the_place_of_whatever_was_before_it_and_each_hears_of_it_o
 
 #[test]
 fn what_waits_is_given_up_with_its_controller() {
-    let hold = Member::new(Mover::Plain(Box::new(Hold)), &[0, 1, 2]);
+    let hold = Member::new(MemberKind::Plain(Box::new(Hold)), &[0, 1, 2]);
     let mut bench = Bench::new(&[CyclicMode::Position; AXES], vec![member(), hold]);
     let start_ns = later(&bench, 200);
     bench.send(&Begin { start_ns, ..begin(1, &[0], 1) }, &points(1, &[(1.0, &[0.5])]));
@@ -408,7 +408,7 @@ fn each_kind_of_point_that_may_not_be_has_its_reason() {
 fn an_axis_of_the_robot_that_is_anothers_is_named() {
     let settings =
         TrajectorySettings { axes: trajectory_settings().axes[..2].to_vec(), ..trajectory_settings() };
-    let controller = Mover::Trajectory(Box::new(JointTrajectory::new(settings).unwrap()));
+    let controller = MemberKind::Trajectory(Box::new(JointTrajectory::new(settings).unwrap()));
     let mut bench = Bench::new(&[CyclicMode::Position; AXES], vec![Member::new(controller, &[0, 1])]);
     bench.send(&begin(1, &[0, 2], 1), &points(1, &[(1.0, &[0.1, 0.1])]));
     bench.run(20);

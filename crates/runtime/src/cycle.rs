@@ -78,7 +78,7 @@ pub struct Cycle<L, C> {
     controller_lost: bool,
     /// As it was when Init was asked for.
     before_init: Status,
-    course: ShutdownPhase,
+    phase: ShutdownPhase,
     ipc: Option<Ipc>,
     bus: Option<BusRequests>,
     told: ControllerOutput,
@@ -129,7 +129,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             before_stop: Status::initial(sub_devices, axes.len()),
             controller_lost: false,
             before_init: Status::initial(sub_devices, axes.len()),
-            course: ShutdownPhase::Running,
+            phase: ShutdownPhase::Running,
             ipc: None,
             bus: None,
             told: ControllerOutput::default(),
@@ -202,7 +202,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
     /// rest, the drives disabled, the bus to Init.
     pub fn run(mut self, stop: &StopHandle) -> Ended<L> {
         self.pacer.restart();
-        while self.course != ShutdownPhase::Ended {
+        while self.phase != ShutdownPhase::Ended {
             let release = self.pacer.wait();
             self.begin(release);
             if self.configuration.order == FrameOrder::WaitForReply {
@@ -242,7 +242,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         // An overrun on the way to Op moves nothing: it is counted only.
         let stops = self.configuration.overrun == OverrunPolicy::Stop
             && release.after_overrun
-            && self.course == ShutdownPhase::Running
+            && self.phase == ShutdownPhase::Running
             && self.main_device.stage() == BringUpPhase::Op;
         if stops {
             self.stopped_by_overrun = self.pacer.overruns().last;
@@ -330,14 +330,14 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             brakes: self.axes.longest_engage_time(),
             down: stage == BringUpPhase::Down,
         };
-        let before = self.course;
-        self.course = before.step(self.now(), situation);
-        if before == ShutdownPhase::Running && self.course.stops() {
+        let before = self.phase;
+        self.phase = before.step(self.now(), situation);
+        if before == ShutdownPhase::Running && self.phase.stops() {
             self.before_stop.copy_from(&self.status);
             self.controller_lost = self.told.lost;
             self.signals.keep();
         }
-        if matches!(self.course, ShutdownPhase::ToInit { .. }) && before != self.course {
+        if matches!(self.phase, ShutdownPhase::ToInit { .. }) && before != self.phase {
             self.before_init.copy_from(&self.status);
             self.main_device.request_state(AlState::Init);
         }
@@ -351,7 +351,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             release: release.instant,
             period: self.configuration.period,
             periods: release.skipped + 1,
-            stopping: self.course.stops(),
+            stopping: self.phase.stops(),
         };
         let now = self.now();
         let asked = self.ipc.as_ref().map(Ipc::asked);
@@ -371,17 +371,17 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
         self.told = self.controller.output();
         if matches!(
-            self.course,
+            self.phase,
             ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
         ) {
-            let quickly = self.course.stops_quickly(self.now());
+            let quickly = self.phase.stops_quickly(self.now());
             self.axes.disable(quickly);
         }
         if cycle.stopping {
             self.axes.interrupt_homing();
         }
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
-        self.axes.supervise(Seconds(elapsed), is_over(&self.told), self.course.ending());
+        self.axes.supervise(Seconds(elapsed), is_over(&self.told), self.phase.ending());
         self.finish(Phase::Update);
     }
 

@@ -99,7 +99,7 @@ pub(crate) struct Situation {
 }
 
 impl ShutdownPhase {
-    /// The course after a cycle at `now`.
+    /// The phase after a cycle at `now`.
     pub(crate) fn step(self, now: Instant, situation: Situation) -> Self {
         let Situation { asked, hurried, failed, braking, standing, powered, brakes, down } = situation;
         match self {
@@ -192,47 +192,47 @@ mod tests {
         Instant::from_nanos(milliseconds * 1_000_000)
     }
 
-    /// Steps once a millisecond until the course is another; when, and which.
-    fn until_changed(course: ShutdownPhase, from: u64, situation: Situation) -> (u64, ShutdownPhase) {
-        let kind = std::mem::discriminant(&course);
-        let mut course = course;
+    /// Steps once a millisecond until the phase is another; when, and which.
+    fn until_changed(phase: ShutdownPhase, from: u64, situation: Situation) -> (u64, ShutdownPhase) {
+        let kind = std::mem::discriminant(&phase);
+        let mut phase = phase;
         for now in from..from + 10_000 {
-            course = course.step(at(now), situation);
-            if std::mem::discriminant(&course) != kind {
-                return (now, course);
+            phase = phase.step(at(now), situation);
+            if std::mem::discriminant(&phase) != kind {
+                return (now, phase);
             }
         }
-        panic!("{course:?} never changes");
+        panic!("{phase:?} never changes");
     }
 
     #[test]
     fn a_stop_ramps_disables_goes_to_init_and_ends() {
         assert_eq!(ShutdownPhase::Running.step(at(1), CALM), ShutdownPhase::Running);
         let asked = Situation { asked: true, ..CALM };
-        let course = ShutdownPhase::Running.step(at(1), asked);
-        assert!(course.stops());
+        let phase = ShutdownPhase::Running.step(at(1), asked);
+        assert!(phase.stops());
         // Moving set-points begin the rest anew.
-        let mut ramping = course;
+        let mut ramping = phase;
         for now in 2..100 {
             ramping = ramping.step(at(now), Situation { standing: now % 40 != 0, ..asked });
             assert!(matches!(ramping, ShutdownPhase::Ramping { .. }), "{now}");
         }
-        let (now, course) = until_changed(ramping, 100, Situation { standing: true, ..asked });
-        assert_eq!((now, course), (131, ShutdownPhase::Disabling { since: at(131) }));
-        let (now, course) = until_changed(course, 132, Situation { powered: false, ..asked });
-        assert_eq!((now, course), (132, ShutdownPhase::ToInit { since: at(132) }));
-        let ended = until_changed(course, 133, Situation { down: true, powered: false, ..asked });
+        let (now, phase) = until_changed(ramping, 100, Situation { standing: true, ..asked });
+        assert_eq!((now, phase), (131, ShutdownPhase::Disabling { since: at(131) }));
+        let (now, phase) = until_changed(phase, 132, Situation { powered: false, ..asked });
+        assert_eq!((now, phase), (132, ShutdownPhase::ToInit { since: at(132) }));
+        let ended = until_changed(phase, 133, Situation { down: true, powered: false, ..asked });
         assert_eq!(ended, (133, ShutdownPhase::Ended));
     }
 
     #[test]
     fn nobody_is_waited_for_for_ever() {
         let asked = Situation { asked: true, ..CALM };
-        let (now, course) = until_changed(ShutdownPhase::Running.step(at(0), asked), 1, asked);
+        let (now, phase) = until_changed(ShutdownPhase::Running.step(at(0), asked), 1, asked);
         assert_eq!(now, 6_000);
-        let (now, course) = until_changed(course, now, asked);
+        let (now, phase) = until_changed(phase, now, asked);
         assert_eq!(now, 7_000);
-        assert_eq!(until_changed(course, now, asked), (9_000, ShutdownPhase::Ended));
+        assert_eq!(until_changed(phase, now, asked), (9_000, ShutdownPhase::Ended));
     }
 
     // feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
@@ -243,12 +243,12 @@ mod tests {
         assert_eq!(ramping.ending(), Ending::Asked);
         let ramping = ramping.step(at(3_000), hurried);
         assert_eq!(ramping.ending(), Ending::Hurried);
-        let (now, course) = until_changed(ramping, 3_001, hurried);
-        assert_eq!((now, course), (4_200, ShutdownPhase::Disabling { since: at(4_200) }));
-        assert!(course.stops_quickly(at(4_300)));
-        let (now, course) = until_changed(course, now, hurried);
-        let (now, course) = until_changed(course, now, hurried);
-        assert_eq!(course, ShutdownPhase::Ended);
+        let (now, phase) = until_changed(ramping, 3_001, hurried);
+        assert_eq!((now, phase), (4_200, ShutdownPhase::Disabling { since: at(4_200) }));
+        assert!(phase.stops_quickly(at(4_300)));
+        let (now, phase) = until_changed(phase, now, hurried);
+        let (now, phase) = until_changed(phase, now, hurried);
+        assert_eq!(phase, ShutdownPhase::Ended);
         assert!(now <= 5_000, "{now}");
     }
 

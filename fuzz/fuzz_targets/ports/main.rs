@@ -20,7 +20,7 @@ use motion::kinematics::DifferentialDrive;
 use motion::supervision::Ending;
 use motion::{Metres, Radians, RadiansPerSecond, Seconds};
 use onbeat_control::{
-    Drive, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, Mover, ControllerManager, ManagedAxis,
+    BaseController, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, MemberKind, ControllerManager, ManagedAxis,
     TrajectorySettings,
 };
 use runtime::controller::{ExternalCommand, AxisCommand, AxisReport, CycleInfo, Controller};
@@ -109,15 +109,15 @@ impl Robot {
 fn members(mode: CyclicMode) -> Vec<Member> {
     let all = [0, 1, 2];
     let settings = all.map(axis::settings);
-    let hold = Member::new(Mover::Plain(Box::new(Hold)), &all);
+    let hold = Member::new(MemberKind::Plain(Box::new(Hold)), &all);
     if mode == CyclicMode::Velocity {
         let base = DifferentialDrive::new(Metres(0.05), Metres(0.3)).expect("a base");
-        let drive = Drive::differential(base, [0, 1], RadiansPerSecond(VELOCITY), axis::twist_limits());
+        let drive = BaseController::differential(base, [0, 1], RadiansPerSecond(VELOCITY), axis::twist_limits());
         let drive = drive.expect("limits");
         let velocity = JointVelocity::new(&settings).expect("limits");
         return vec![
-            Member::new(Mover::Drive(Box::new(drive)), &[0, 1]),
-            Member::new(Mover::Plain(Box::new(velocity)), &all),
+            Member::new(MemberKind::Base(Box::new(drive)), &[0, 1]),
+            Member::new(MemberKind::Plain(Box::new(velocity)), &all),
             hold,
         ];
     }
@@ -132,8 +132,8 @@ fn members(mode: CyclicMode) -> Vec<Member> {
     let trajectory = JointTrajectory::new(trajectory).expect("settings");
     let position = JointPosition::new(&settings).expect("limits");
     vec![
-        Member::new(Mover::Trajectory(Box::new(trajectory)), &all),
-        Member::new(Mover::Plain(Box::new(position)), &all),
+        Member::new(MemberKind::Trajectory(Box::new(trajectory)), &all),
+        Member::new(MemberKind::Plain(Box::new(position)), &all),
         hold,
     ]
 }

@@ -2,30 +2,30 @@
 
 use runtime::controller::{Controller, ControllerOutput};
 
-use crate::drive::Drive;
+use crate::base::BaseController;
 use crate::trajectory::JointTrajectory;
 
 /// A controller, and its axes.
 pub struct Member {
-    pub(super) mover: Mover,
+    pub(super) kind: MemberKind,
     axes: Vec<usize>,
 }
 
 /// Kinds of controllers.
-pub enum Mover {
+pub enum MemberKind {
     /// Any other controller.
     Plain(Box<dyn Controller>),
     /// Follows trajectories from port `trajectory`.
     Trajectory(Box<JointTrajectory>),
     /// Drives a base: its odometry continues while another controller is active.
-    Drive(Box<Drive>),
+    Base(Box<BaseController>),
 }
 
 impl Member {
     /// A controller of the axes with these indices; the switch holds the others.
     #[must_use]
-    pub fn new(mover: Mover, axes: &[usize]) -> Self {
-        Self { mover, axes: axes.to_vec() }
+    pub fn new(kind: MemberKind, axes: &[usize]) -> Self {
+        Self { kind, axes: axes.to_vec() }
     }
 
     pub(super) fn moves(&self, axis: usize) -> bool {
@@ -33,24 +33,24 @@ impl Member {
     }
 
     pub(super) fn controller(&mut self) -> &mut dyn Controller {
-        match &mut self.mover {
-            Mover::Plain(controller) => &mut **controller,
-            Mover::Trajectory(controller) => &mut **controller,
-            Mover::Drive(controller) => &mut **controller,
+        match &mut self.kind {
+            MemberKind::Plain(controller) => &mut **controller,
+            MemberKind::Trajectory(controller) => &mut **controller,
+            MemberKind::Base(controller) => &mut **controller,
         }
     }
 
     pub(super) fn output(&self) -> ControllerOutput {
-        match &self.mover {
-            Mover::Plain(controller) => controller.output(),
-            Mover::Trajectory(controller) => controller.output(),
-            Mover::Drive(controller) => controller.output(),
+        match &self.kind {
+            MemberKind::Plain(controller) => controller.output(),
+            MemberKind::Trajectory(controller) => controller.output(),
+            MemberKind::Base(controller) => controller.output(),
         }
     }
 
-    pub(super) fn drive(&self) -> Option<&Drive> {
-        match &self.mover {
-            Mover::Drive(drive) => Some(drive),
+    pub(super) fn drive(&self) -> Option<&BaseController> {
+        match &self.kind {
+            MemberKind::Base(drive) => Some(drive),
             _ => None,
         }
     }

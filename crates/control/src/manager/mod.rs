@@ -26,7 +26,7 @@ use runtime::controller::{
 use runtime::signal::{Io, SignalError, Signals};
 
 use self::jobs::{Doing, Job};
-pub use self::member::{Member, Mover};
+pub use self::member::{Member, MemberKind};
 use crate::axis::elapsed;
 use crate::hold::hold;
 use crate::port::Port;
@@ -300,7 +300,7 @@ impl Controller for ControllerManager {
         let homing = matches!(self.job, Some(Job { doing: Doing::Homing { .. }, .. }));
         let Self { members, active, shown, .. } = self;
         for (index, member) in members.iter_mut().enumerate() {
-            let Mover::Drive(drive) = &mut member.mover else { continue };
+            let MemberKind::Base(drive) = &mut member.kind else { continue };
             if homing {
                 // In one of these cycles a position jumps without the base.
                 drive.restart();

@@ -3,7 +3,7 @@
 use ipc::message::trajectory::{Abort, Order, Outcome, Rejection, Report};
 use runtime::controller::CycleInfo;
 
-use super::{ControllerManager, Mover, id_of};
+use super::{ControllerManager, MemberKind, id_of};
 use crate::port::Port;
 
 impl ControllerManager {
@@ -29,8 +29,8 @@ impl ControllerManager {
                 // These check a whole row of segments.
                 Order::Commit { .. } | Order::Cancel { .. } => ROWS_A_CYCLE,
             };
-            match self.members.get_mut(self.active).map(|member| &mut member.mover) {
-                Some(Mover::Trajectory(controller)) => controller.order(&order, info),
+            match self.members.get_mut(self.active).map(|member| &mut member.kind) {
+                Some(MemberKind::Trajectory(controller)) => controller.order(&order, info),
                 _ => {
                     if let Order::Begin(begin) = order {
                         let outcome = Outcome::Rejected(Rejection::NotActive);
@@ -45,7 +45,7 @@ impl ControllerManager {
     /// Sends reports on trajectories.
     pub(super) fn send_reports(&mut self) {
         let Some(member) = self.members.get_mut(self.active) else { return };
-        let Mover::Trajectory(controller) = &mut member.mover else { return };
+        let MemberKind::Trajectory(controller) = &mut member.kind else { return };
         while let Some(report) = controller.report() {
             send(&mut self.trajectory, &report);
         }
@@ -53,8 +53,8 @@ impl ControllerManager {
 
     /// Makes the active controller abandon its trajectory.
     pub(super) fn leave_trajectory(&mut self) {
-        if let Some(Mover::Trajectory(controller)) =
-            self.members.get_mut(self.active).map(|it| &mut it.mover)
+        if let Some(MemberKind::Trajectory(controller)) =
+            self.members.get_mut(self.active).map(|it| &mut it.kind)
         {
             controller.give_up(Abort::Stopped);
         }

@@ -3,7 +3,7 @@
 use ipc::message::Rows;
 use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Point};
 use motion::{Radians, Seconds};
-use onbeat_control::{JointTrajectory, Member, Mover, TrajectorySettings};
+use onbeat_control::{JointTrajectory, Member, MemberKind, TrajectorySettings};
 
 use super::settings;
 
@@ -23,7 +23,7 @@ pub fn trajectory_settings() -> TrajectorySettings {
 
 pub fn member() -> Member {
     let controller = JointTrajectory::new(trajectory_settings()).unwrap();
-    Member::new(Mover::Trajectory(Box::new(controller)), &[0, 1, 2])
+    Member::new(MemberKind::Trajectory(Box::new(controller)), &[0, 1, 2])
 }
 
 pub fn begin(id: u64, axes: &[u32], points: usize) -> Begin {

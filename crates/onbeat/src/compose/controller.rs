@@ -1,8 +1,8 @@
 //! What moves a robot's axes, from its file.
 
 use control::{
-    AxisSettings, Cartesian, ControllerManager, Drive, Hold, HomedBy, JointEffort, JointPosition,
-    JointTrajectory, JointVelocity, ManagedAxis, Member, Mover, Sinusoid, SwingSettings,
+    AxisSettings, BaseController, Cartesian, ControllerManager, Hold, HomedBy, JointEffort, JointPosition,
+    JointTrajectory, JointVelocity, ManagedAxis, Member, MemberKind, Sinusoid, SwingSettings,
     TrajectorySettings,
 };
 use ipc::controller::CycleEnd;
@@ -30,8 +30,8 @@ fn switch(robot: &Robot, mut external: Option<CycleEnd>) -> Result<ControllerMan
     };
     let axes: Vec<_> = robot.axes.iter().map(axis).collect();
     let member = |controller: &robot::Controller| {
-        mover(robot, controller, external.take_if(|_| is_external(controller)))
-            .map(|mover| Member::new(mover, &controller.axes))
+        kind(robot, controller, external.take_if(|_| is_external(controller)))
+            .map(|kind| Member::new(kind, &controller.axes))
     };
     let members = robot.controllers.iter().map(member).collect::<Result<_, _>>()?;
     Ok(ControllerManager::new(&axes, members, robot.ipc.enable))
@@ -64,9 +64,13 @@ fn external(robot: &Robot, controller: &robot::Controller, kind: robot::External
     external::Settings { deadline, max_late, axes: robot.axes.iter().enumerate().map(axis).collect() }
 }
 
-fn mover(robot: &Robot, controller: &robot::Controller, process: Option<CycleEnd>) -> Result<Mover, Error> {
+fn kind(
+    robot: &Robot,
+    controller: &robot::Controller,
+    process: Option<CycleEnd>,
+) -> Result<MemberKind, Error> {
     let axes: Vec<_> = controller.axes.iter().map(|&axis| settings(robot, axis)).collect();
-    let plain = |controller| Ok(Mover::Plain(controller));
+    let plain = |controller| Ok(MemberKind::Plain(controller));
     let failed = |error: &dyn std::fmt::Display| Error::Controller {
         name: controller.name.clone(),
         why: error.to_string(),
@@ -102,7 +106,7 @@ fn mover(robot: &Robot, controller: &robot::Controller, process: Option<CycleEnd
                 goal_time: defaults.goal_time.map(|time| Seconds(time.as_secs_f64())),
             };
             let controller = JointTrajectory::new(settings).map_err(|error| failed(&error))?;
-            Ok(Mover::Trajectory(Box::new(controller)))
+            Ok(MemberKind::Trajectory(Box::new(controller)))
         }
         ControllerKind::Cartesian(speed) => {
             let (axes, line) = line(robot, controller, *speed)?;
@@ -116,7 +120,7 @@ fn mover(robot: &Robot, controller: &robot::Controller, process: Option<CycleEnd
         }
         ControllerKind::DiffDrive | ControllerKind::OmniDrive => {
             let base = robot.base.as_ref().ok_or_else(|| failed(&"expected a [base], found none"))?;
-            drive(robot, base).map(Box::new).map(Mover::Drive).map_err(|error| failed(&*error))
+            drive(robot, base).map(Box::new).map(MemberKind::Base).map_err(|error| failed(&*error))
         }
     }
 }
@@ -162,7 +166,7 @@ fn line(
     Line::new(arm, &limits, speed).map(|line| (axes, line)).map_err(|error| failed(error.to_string()))
 }
 
-fn drive(robot: &Robot, base: &Base) -> Result<Drive, Box<dyn std::error::Error>> {
+fn drive(robot: &Robot, base: &Base) -> Result<BaseController, Box<dyn std::error::Error>> {
     let slowest = |wheels: &[usize]| {
         let limits = wheels.iter().map(|&wheel| robot.axes[wheel].limits.velocity.0);
         RadiansPerSecond(limits.fold(f64::INFINITY, f64::min))
@@ -172,15 +176,23 @@ fn drive(robot: &Robot, base: &Base) -> Result<Drive, Box<dyn std::error::Error>
     Ok(match base.kind {
         BaseKind::Differential { left, right } => {
             let wheels = [left, right];
-            Drive::differential(DifferentialDrive::new(radius, track)?, wheels, slowest(&wheels), limits)?
+            BaseController::differential(
+                DifferentialDrive::new(radius, track)?,
+                wheels,
+                slowest(&wheels),
+                limits,
+            )?
         }
         BaseKind::Mecanum { wheels, wheelbase, roller_angle } => {
             let base = OmniBase::mecanum(radius, Metres(wheelbase), track, Radians(roller_angle))?;
-            Drive::omni(base, wheels, slowest(&wheels), limits)?
+            BaseController::omni(base, wheels, slowest(&wheels), limits)?
         }
-        BaseKind::Omni { wheels, wheelbase } => {
-            Drive::omni(OmniBase::new(corners(base, wheelbase))?, wheels, slowest(&wheels), limits)?
-        }
+        BaseKind::Omni { wheels, wheelbase } => BaseController::omni(
+            OmniBase::new(corners(base, wheelbase))?,
+            wheels,
+            slowest(&wheels),
+            limits,
+        )?,
     })
 }
 

@@ -48,7 +48,7 @@ impl Ports {
 
 /// Who has the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mover {
+pub enum MovedBy {
     /// The robot file's controllers.
     Controllers,
     /// A controller that nobody knows: any target may be meant for it that the drives' modes can follow.
@@ -56,9 +56,14 @@ pub enum Mover {
 }
 
 /// The IPC of `robot`, called `name`.
-pub fn interface(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) -> Result<Interface, Error> {
+pub fn interface(
+    robot: &Robot,
+    name: &str,
+    moved_by: MovedBy,
+    signals: &[Signal],
+) -> Result<Interface, Error> {
     let (sensors, described) = (signals::sensors(robot, signals), signals::described(robot, signals));
-    let described = Description { signals: described, sensors, ..description(robot, mover)? };
+    let described = Description { signals: described, sensors, ..description(robot, moved_by)? };
     let mut builder = Builder::new(name, &described);
     if robot.ipc.force {
         builder.forces(signals);
@@ -81,17 +86,17 @@ pub fn interface(robot: &Robot, name: &str, mover: Mover, signals: &[Signal]) ->
     };
     let others = robot.ipc.ports.iter().map(port).collect::<Result<Vec<_>, _>>()?;
     let has_external = robot.controllers.iter().any(|it| matches!(it.kind, ControllerKind::External(_)));
-    let external = (has_external && mover == Mover::Controllers).then(|| builder.controller());
+    let external = (has_external && moved_by == MovedBy::Controllers).then(|| builder.controller());
     let ports = Ports { ports: [requests, orders].into_iter().chain(others).collect(), external };
     Ok(Interface {
         builder,
-        rules: Rules { signals: Commanded::of(signals), ..rules(robot, mover) },
+        rules: Rules { signals: Commanded::of(signals), ..rules(robot, moved_by) },
         ports,
     })
 }
 
 /// Description of `robot` for other processes. The ports are for the builder to add, the signals are known in PreOp.
-pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
+pub fn description(robot: &Robot, moved_by: MovedBy) -> Result<Description, Error> {
     let urdf = robot.arm.as_ref().map(|arm| urdf(arm, &robot.axes));
     let controller = |controller: &robot::Controller| ControllerDescription {
         name: controller.name.clone(),
@@ -104,9 +109,9 @@ pub fn description(robot: &Robot, mover: Mover) -> Result<Description, Error> {
         period_ns: nanoseconds(robot.cycle.period),
         longest_time_to_live_ns: nanoseconds(robot.ipc.longest_time_to_live),
         axes: (0..robot.axes.len()).map(|axis| axis_description(robot, axis)).collect(),
-        controllers: match mover {
-            Mover::Controllers => robot.controllers.iter().map(controller).collect(),
-            Mover::Own => vec![own_controller(robot)],
+        controllers: match moved_by {
+            MovedBy::Controllers => robot.controllers.iter().map(controller).collect(),
+            MovedBy::Own => vec![own_controller(robot)],
         },
         base: robot.base.as_ref().map(|base| BaseDescription {
             kind: base.kind_name().to_owned(),
@@ -151,11 +156,11 @@ fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
 }
 
 /// What may be asked of `robot`: what one of its controllers can follow.
-fn rules(robot: &Robot, mover: Mover) -> Rules {
+fn rules(robot: &Robot, moved_by: MovedBy) -> Rules {
     let mut takes = vec![Takes::default(); robot.axes.len()];
-    let mut drives = mover == Mover::Own;
-    let mut pose = mover == Mover::Own && robot.arm.is_some();
-    if mover == Mover::Own {
+    let mut drives = moved_by == MovedBy::Own;
+    let mut pose = moved_by == MovedBy::Own && robot.arm.is_some();
+    if moved_by == MovedBy::Own {
         takes = robot.axes.iter().map(|axis| of_mode(axis.mode)).collect();
     }
     for controller in &robot.controllers {
@@ -242,12 +247,12 @@ mod tests {
             |robot: &Robot| (0..3).map(|axis| axis_description(robot, axis).name).collect::<Vec<_>>();
         assert_eq!(names(&robot), ["axis-1", "shoulder", "axis-3"]);
         assert!(
-            description(&robot, Mover::Controllers)
+            description(&robot, MovedBy::Controllers)
                 .unwrap_err()
                 .to_string()
                 .starts_with("arm.urdf: No such file")
         );
         robot.arm = None;
-        assert_eq!(description(&robot, Mover::Controllers).unwrap().axes.len(), 6);
+        assert_eq!(description(&robot, MovedBy::Controllers).unwrap().axes.len(), 6);
     }
 }

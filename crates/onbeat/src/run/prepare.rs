@@ -22,7 +22,7 @@ use super::conditions::{Bus, SIMULATED};
 use super::server::{self, Open};
 use super::side_tasks::{Beside, Devices};
 use super::{IpcPlace, Settings, explain};
-use crate::compose::ipc::Mover;
+use crate::compose::ipc::MovedBy;
 use crate::compose::link::{self, RobotLink};
 use crate::compose::{axes, controller, signals};
 use crate::robot::Parts;
@@ -159,11 +159,11 @@ impl Settings {
             IpcPlace::Named(name) => Some(name.as_str()),
             IpcPlace::AsDescribed => None,
         };
-        let mover = match control {
-            Control::Own(_) => Mover::Own,
-            Control::AsDescribed => Mover::Controllers,
+        let moved_by = match control {
+            Control::Own(_) => MovedBy::Own,
+            Control::AsDescribed => MovedBy::Controllers,
         };
-        let opened = server::open(robot, name, mover, signals, self.wire.interface.is_none())?;
+        let opened = server::open(robot, name, moved_by, signals, self.wire.interface.is_none())?;
         Ok(opened.map_or_else(|why| Opened::Closed(Some(why)), |open| Opened::Open(Box::new(open))))
     }
 

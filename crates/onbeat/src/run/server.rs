@@ -9,7 +9,7 @@ use types::Signal;
 use super::name::name;
 use super::side_tasks::{self, Devices};
 use crate::Error;
-use crate::compose::ipc::{Interface, Mover, Ports, interface};
+use crate::compose::ipc::{Interface, MovedBy, Ports, interface};
 
 /// An IPC that is open.
 pub(super) struct Open {
@@ -33,14 +33,14 @@ pub(super) struct Open {
 pub(super) fn open(
     robot: &Robot,
     asked: Option<&str>,
-    mover: Mover,
+    moved_by: MovedBy,
     signals: &[Signal],
     simulated: bool,
 ) -> Result<Result<Open, String>, Error> {
     let name = name(robot, asked);
     for attempt in 1..=MOST_OF_A_NAME {
         let Some(name) = name.attempt(attempt) else { break };
-        let Interface { mut builder, rules, ports } = interface(robot, &name.name, mover, signals)?;
+        let Interface { mut builder, rules, ports } = interface(robot, &name.name, moved_by, signals)?;
         let devices = side_tasks::devices(robot, simulated, &mut builder)?;
         if let Some(folder) = &name.folder {
             builder.folder(folder);

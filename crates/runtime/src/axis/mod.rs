@@ -3,10 +3,10 @@
 //! Between the two stand, for each axis, where it is in the world ([`motion::homing`]), what it may do
 //! ([`motion::supervision`]) and its brake ([`motion::brake`]).
 
-mod bound;
+mod binding;
 mod error;
 mod fault;
-mod guard;
+mod safety;
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use motion::{AxisScale, AxisSetpoint, Radians, Seconds, supervision};
 pub use types::DigitalOutput;
 
 use crate::controller::{AxisCommand, AxisReport};
-use bound::Axis;
+use binding::Axis;
 
 pub use error::AxisError;
 pub(crate) use fault::FaultCodes;

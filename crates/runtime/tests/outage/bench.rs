@@ -85,7 +85,7 @@ pub(crate) const AFTER: u64 = 1_500;
 pub(crate) const UNTIL_RESET: u64 = 900;
 
 pub(crate) fn play(case: Case) -> Outcome {
-    let Begun { clock, record, link, axes, mover, seen, sent } = begin(case, None);
+    let Begun { clock, record, link, axes, controller, seen, sent } = begin(case, None);
     let cycles = BEFORE + AFTER + if case.fault == Fault::Stall { 0 } else { case.outage } + 200;
     let configuration = CycleConfiguration {
         cycles: Some(cycles),
@@ -93,7 +93,7 @@ pub(crate) fn play(case: Case) -> Outcome {
         loss: None,
         ..CycleConfiguration::every(PERIOD)
     };
-    let (cycle, _observer) = cycle_of(link, clock, &axes, mover, configuration);
+    let (cycle, _observer) = cycle_of(link, clock, &axes, controller, configuration);
     let ended = cycle.run(&StopHandle::new());
     assert_eq!(ended.failure, None);
     let mut reports = Vec::new();
@@ -112,7 +112,7 @@ pub(crate) struct Begun {
     pub(crate) record: ServoRecord,
     pub(crate) link: Lossy,
     pub(crate) axes: Vec<AxisConfiguration>,
-    pub(crate) mover: Mover,
+    pub(crate) controller: MovingController,
     pub(crate) seen: Receiver<Seen>,
     pub(crate) sent: Receiver<Sent>,
 }
@@ -129,7 +129,7 @@ pub(crate) fn begin(case: Case, stops: Option<(StopHandle, u32)>) -> Begun {
     let mut axes = supervised(1);
     prepare(&mut axes[0], case);
     let (see, seen) = channel();
-    let mover = Mover {
+    let controller = MovingController {
         case,
         clock: clock.clone(),
         tell,
@@ -139,7 +139,7 @@ pub(crate) fn begin(case: Case, stops: Option<(StopHandle, u32)>) -> Begun {
         elapsed: 0.0,
         window: None,
     };
-    Begun { clock, record, link, axes, mover, seen, sent }
+    Begun { clock, record, link, axes, controller, seen, sent }
 }
 
 fn prepare(axis: &mut AxisConfiguration, case: Case) {
@@ -231,7 +231,7 @@ impl Link for Lossy {
 pub(crate) type Seen = (Instant, AxisReport, Option<(Instant, Instant)>);
 
 /// Swings the axis 1 rad about where it stood, at 0.5 Hz; a velocity or a torque likewise. Begins anew wherever it is shown to hold.
-pub(crate) struct Mover {
+pub(crate) struct MovingController {
     case: Case,
     clock: VirtualClock,
     tell: Sender<(Instant, Instant)>,
@@ -242,7 +242,7 @@ pub(crate) struct Mover {
     window: Option<(Instant, Instant)>,
 }
 
-impl Mover {
+impl MovingController {
     fn begin_outage(&mut self) {
         // In the middle of a period: neither frames nor releases are on its edges.
         let begin = self.clock.now() + PERIOD / 2;
@@ -255,7 +255,7 @@ impl Mover {
     }
 }
 
-impl Controller for Mover {
+impl Controller for MovingController {
     fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
         let (reports, commands) = io.split();
         let (report, command) = (reports[0], &mut commands[0]);

@@ -131,10 +131,10 @@ fn set_points_go_on_for_two_cycles_without_input_and_stand_or_fall_to_zero() {
 #[test]
 fn an_axis_without_supervision_stands_too() {
     let case = Case::new(CyclicMode::Position, Fault::Back, 10);
-    let Begun { clock, record, link, mover, seen, .. } = begin(case, None);
+    let Begun { clock, record, link, controller, seen, .. } = begin(case, None);
     let configuration =
         CycleConfiguration { cycles: Some(BEFORE + 600), ..CycleConfiguration::every(PERIOD) };
-    let (cycle, _observer) = cycle_of(link, clock, &axes(1), mover, configuration);
+    let (cycle, _observer) = cycle_of(link, clock, &axes(1), controller, configuration);
     assert_eq!(cycle.run(&StopHandle::new()).failure, None);
     let (begin, end) = seen.try_iter().find_map(|(.., window)| window).unwrap();
     let during = record.taken().into_iter().filter(|it| it.now > begin + PERIOD * 4 && it.now < end);
@@ -197,8 +197,8 @@ fn a_velocity_and_a_torque_fall_to_zero_while_nothing_is_heard() {
 fn a_drive_that_hears_us_has_time_for_its_quick_stop_before_the_bus_goes_down() {
     let case = Case::new(CyclicMode::Velocity, Fault::Back, 5_000);
     let stop = StopHandle::new();
-    let Begun { clock, record, link, axes, mover, .. } = begin(case, Some((stop.clone(), 7)));
-    let (cycle, _observer) = cycle_of(link, clock, &axes, mover, CycleConfiguration::every(PERIOD));
+    let Begun { clock, record, link, axes, controller, .. } = begin(case, Some((stop.clone(), 7)));
+    let (cycle, _observer) = cycle_of(link, clock, &axes, controller, CycleConfiguration::every(PERIOD));
     assert_eq!(cycle.run(&stop).failure, None);
     let taken = record.taken();
     let asked = taken.iter().position(|it| it.operational && it.controlword == Controlword::QUICK_STOP);

@@ -19,7 +19,7 @@ use crate::axis::elapsed;
 /// keeps to its arc. Velocity, acceleration and jerk of the base are bounded. Without a fresh twist it
 /// comes to rest; and while one wheel's drive is not enabled or stopped, the others come to rest too.
 #[derive(Clone, Debug)]
-pub struct Drive {
+pub struct BaseController {
     base: Base,
     /// Index of each wheel's axis.
     wheels: Vec<usize>,
@@ -39,7 +39,7 @@ enum Base {
     Omni(Odometry<OmniBase, 4>),
 }
 
-impl Drive {
+impl BaseController {
     /// A differential drive on the axes of its `[left, right]` wheels, with `wheel_limit` as the highest
     /// speed of each.
     ///
@@ -148,7 +148,7 @@ impl Drive {
     }
 }
 
-impl Controller for Drive {
+impl Controller for BaseController {
     fn command(&mut self, asked: &ExternalCommand) {
         self.wanted = asked.twist.filter(|_| asked.freshness == Freshness::Fresh);
     }

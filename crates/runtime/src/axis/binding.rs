@@ -16,7 +16,7 @@ use motion::homing::Home;
 use motion::supervision::{BLIND_CYCLES, Ending, InterlockState, StopReason};
 use motion::{AxisFeedback, AxisPhase, AxisScale, AxisSetpoint, Radians, RadiansPerSecond, Seconds};
 
-use super::guard::{AxisSafety, BrakeOutput, Sight};
+use super::safety::{AxisSafety, BrakeOutput, Sight};
 use super::{AxisConfiguration, AxisError, Moment};
 use crate::controller::{AxisCommand, AxisReport};
 use crate::field::Field32;
@@ -37,7 +37,7 @@ pub(super) struct Axis {
     home: Home,
     /// How long its drive has been looking for its home, while it does.
     searching: Option<Seconds>,
-    guard: AxisSafety,
+    safety: AxisSafety,
     /// What the drive is to be sent.
     command: AxisCommand,
     /// What the axis reported, before anybody else changed it.
@@ -142,7 +142,7 @@ impl Axis {
             stands: true,
             home,
             searching: None,
-            guard: AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
+            safety: AxisSafety::new(configuration, BrakeOutput::bind(configuration, main_device)?, period)?,
             command: AxisCommand::default(),
             feedback: AxisFeedback::default(),
             missed: 0,
@@ -168,7 +168,7 @@ impl Axis {
         }
         self.feedback.fresh = self.heard && knows_velocity;
         let holds_at = self.holds_at(self.counts.unwrap_or(0));
-        let phase = self.guard.shown(self.feedback.phase, holds_at);
+        let phase = self.safety.shown(self.feedback.phase, holds_at);
         report.missed = u32::try_from(self.missed).unwrap_or(u32::MAX);
         report.feedback = AxisFeedback { phase, ..self.feedback };
     }
@@ -239,7 +239,7 @@ impl Axis {
             self.begin_homing(asked.request);
         } else if asked.home && may && self.home.take(self.drive_position(counts)) {
             self.feedback.position = self.position(counts);
-            self.guard.anchor();
+            self.safety.anchor();
         }
         let sight = Sight {
             feedback: self.feedback,
@@ -252,7 +252,7 @@ impl Axis {
             ending,
         };
         let before = report.stop;
-        (self.command, report.stop) = self.guard.step(elapsed, asked, &sight);
+        (self.command, report.stop) = self.safety.step(elapsed, asked, &sight);
         let enabled = self.heard && sight.state == Some(State::OperationEnabled);
         report.was_enabled |= enabled;
         let forbidden = report.stop == Some(StopReason::NotPermitted);
@@ -268,7 +268,7 @@ impl Axis {
 
     /// The drive is to find its home, where set-points go through to it and it stands.
     fn begin_homing(&mut self, request: Request) {
-        let may = request == Request::Enable && self.stands && self.guard.is_open();
+        let may = request == Request::Enable && self.stands && self.safety.is_open();
         if may && self.drive.home() {
             self.home.lose();
             self.searching = Some(Seconds::ZERO);
@@ -284,9 +284,9 @@ impl Axis {
             (HomingProgress::Running, _) if !late => return,
             (HomingProgress::Running, _) => {
                 self.drive.abort_homing();
-                self.guard.stop_for(StopReason::HomingTimedOut);
+                self.safety.stop_for(StopReason::HomingTimedOut);
             }
-            (HomingProgress::Failed, _) => self.guard.stop_for(StopReason::HomingError),
+            (HomingProgress::Failed, _) => self.safety.stop_for(StopReason::HomingError),
             // Where it counts from its home has to be seen.
             (HomingProgress::Attained, None) => return,
             (HomingProgress::Attained, Some(input)) => {
@@ -294,7 +294,7 @@ impl Axis {
                 let counts = i64::from(input.position);
                 self.counts = Some(counts);
                 self.feedback.position = self.position(counts);
-                self.guard.anchor();
+                self.safety.anchor();
             }
             (HomingProgress::NotAsked | HomingProgress::Interrupted, _) => {}
         }
@@ -331,7 +331,7 @@ impl Axis {
         write(self.outputs.velocity, output.target_velocity as u32);
         write(self.outputs.torque, output.target_torque as u16 as u32);
         write(self.outputs.mode, self.drive.mode_of_operation().number() as u8 as u32);
-        self.guard.write(main_device);
+        self.safety.write(main_device);
     }
 
     /// What the drive was sent last.
@@ -346,12 +346,12 @@ impl Axis {
 
     /// How long its brake takes to hold it.
     pub(super) fn engage_time(&self) -> Seconds {
-        self.guard.engage_time()
+        self.safety.engage_time()
     }
 
     /// Time supervision takes from here to bring it to rest.
     pub(super) fn braking_time(&self) -> Seconds {
-        self.guard.braking_time()
+        self.safety.braking_time()
     }
 
     /// Nothing around it forbids anything.
@@ -376,21 +376,21 @@ impl Axis {
 
     /// How long it takes to ramp to zero.
     pub(super) fn ramp_time(&self) -> Seconds {
-        self.guard.ramp_time()
+        self.safety.ramp_time()
     }
 
     /// True if its drive is still on its way down to Switch on disabled, or to a fault. One that has not been heard of for long
     /// is not waited for.
     pub(super) fn is_powered(&self) -> bool {
         let off = [State::NotReadyToSwitchOn, State::SwitchOnDisabled, State::Fault];
-        !self.guard.gives_up_after(self.missed)
+        !self.safety.gives_up_after(self.missed)
             && self.drive.state().is_some_and(|state| !off.contains(&state))
     }
 
     /// True if it moves, as far as its drive can tell.
     pub(super) fn moves(&self) -> bool {
         let enabled = matches!(self.drive.state(), Some(State::OperationEnabled | State::QuickStopActive));
-        enabled && (!self.stands || self.guard.is_fast(self.feedback.velocity))
+        enabled && (!self.stands || self.safety.is_fast(self.feedback.velocity))
     }
 
     /// Whether its drive has it, to find its home.
