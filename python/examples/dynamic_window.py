@@ -5,7 +5,7 @@ It reads /odom and sends /cmd_vel every 50 ms, as a ROS 2 node would, but needs 
 Beside it run `onbeat run examples/m4k.toml` and `onbeat-ros2`.
 
 The range finder is simulated: the planner is told where the obstacle is, and sees the points of it that a range finder on
-the robot would see. `crates/measure/src/navigation/planner.rs` is the same planner in Rust; a test holds them together.
+the robot would see. `crates/experiments/src/navigation/planner.rs` is the same planner in Rust; a test holds them together.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use runtime::verdict::COULD_NOT_RUN;
+use control::verdict::COULD_NOT_RUN;
 
 /// One sentence for people: the place, the expected, the found, and what to do. And the exit code: 1 unless the
 /// command has given others a meaning. Several of them are one, with the highest code.

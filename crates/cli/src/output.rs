@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use runtime::output::{OutputThread, Unfinished};
+use control::output::{OutputThread, Unfinished};
 
 use crate::failure::Failure;
 

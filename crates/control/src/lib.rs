@@ -1,37 +1,51 @@
-//! Controllers that a robot file can name.
+//! The real-time cycle and the real-time tasks on Linux.
 //!
-//! | module | contents |
+//! | module | what it holds |
 //! |---|---|
-//! | [`hold`] | every axis stays in place |
-//! | [`sinusoid`] | axes that swing |
-//! | [`joint`] | single axes by position, velocity or torque |
-//! | [`cartesian`] | the tool of an arm along straight lines |
-//! | [`drive`] | bases that follow a twist, with odometry |
-//! | [`trajectory`] | axes that follow trajectories through points |
-//! | [`switch`] | several controllers, one of which is active; answers requests |
-//! | [`port`] | messages to and from a switch |
-//!
-//! A controller moves its own axes and leaves the others alone.
-#![forbid(unsafe_code)]
-#![allow(clippy::neg_cmp_op_on_partial_ord, reason = "`!(a <= b)` refuses NaN with the rest")]
+//! | [`cycle`] | the cycle itself: from release to release, phase by phase |
+//! | [`controller`] | what moves the axes, in SI units |
+//! | [`external`] | a controller in a process of its own |
+//! | [`axis`] | axes bound to the process image |
+//! | [`ipc`] | what other processes ask of the cycle, and see of it |
+//! | [`bus`] | requests of other programs to the bus of a running cycle |
+//! | [`observer`] | what a running cycle tells the rest of the program |
+//! | [`cycle_number`] | the number of the cycle on digital outputs |
+//! | [`status`] | how it stands, read from any thread |
+//! | [`task`] | real-time tasks beside the cycle, each with its own period |
+//! | [`disturbance`] | what keeps a real-time thread from doing nothing but its work and its wait |
+//! | [`interlock`] | digital inputs that stop axes, or permit them to be enabled |
+//! | [`signal`] | process data by name |
+//! | [`stop`] | a request to stop a cycle |
+//! | [`verdict`] | what is wrong about a run that is over, and its exit code |
+//! | [`delayed_lock`] | data shared with the cycle by a task that is not real-time |
+//! | [`always_on`] | what every cycle wants and nobody has to ask for |
+//! | [`profile`] | what a real-time thread asks of the system, and what it was granted |
+//! | [`probe`] | wake-up latency of this machine, with nothing to do |
+#![deny(unsafe_code)]
 
-mod axis;
-pub mod base;
-pub mod cartesian;
-pub mod hold;
-pub mod joint;
-pub mod manager;
-pub mod port;
-mod queue;
-pub mod sinusoid;
-pub mod trajectory;
+pub mod always_on;
+pub mod axis;
+pub mod bus;
+mod cell;
+pub mod controller;
+pub mod cycle;
+pub mod cycle_number;
+pub mod delayed_lock;
+pub mod disturbance;
+pub mod external;
+mod field;
+pub mod interlock;
+pub mod ipc;
+pub mod observer;
+pub mod probe;
+pub mod profile;
+pub mod signal;
+pub mod status;
+pub mod stop;
+mod sys;
+pub mod task;
+pub mod verdict;
+mod watch;
 
-pub use axis::AxisSettings;
-pub use base::BaseController;
-pub use cartesian::Cartesian;
-pub use hold::Hold;
-pub use joint::{JointEffort, JointPosition, JointVelocity};
-pub use manager::{ControllerManager, HomedBy, ManagedAxis, Member, MemberKind};
-pub use port::Port;
-pub use sinusoid::{Sinusoid, SwingSettings};
-pub use trajectory::{JointTrajectory, TrajectorySettings};
+pub use ethercat_linux::{bring_up, link, serve};
+pub use rt::{clock, output, pacer};

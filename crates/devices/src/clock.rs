@@ -1,6 +1,6 @@
 //! Current time of CLOCK_MONOTONIC.
 
-use runtime::clock::{Clock, MonotonicClock};
+use control::clock::{Clock, MonotonicClock};
 
 /// Nanoseconds of CLOCK_MONOTONIC, the clock of all time stamps of this crate.
 #[must_use]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use runtime::profile::RealTimeProfile;
+use control::profile::RealTimeProfile;
 
 use crate::led::Chip;
 use crate::task::actuators::WheelLimits;
@@ -116,7 +116,7 @@ pub fn service_robot(profile: RealTimeProfile, priority: u8) -> Vec<Peripheral> 
 
 /// The profile with another SCHED_FIFO priority, if it has one.
 fn with_priority(profile: RealTimeProfile, priority: u8) -> RealTimeProfile {
-    use runtime::profile::Scheduling;
+    use control::profile::Scheduling;
     let scheduling = profile.scheduling.map(|scheduling| match scheduling {
         Scheduling::Fifo { .. } => Scheduling::Fifo { priority },
         other @ Scheduling::Deadline { .. } => other,

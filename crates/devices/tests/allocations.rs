@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use control::task::{Settings, Task};
 use onbeat_devices::Kind;
-use runtime::task::{Settings, Task};
 use support::{Robot, Users, five_every, only};
-use testbed::{CountingAllocator, allocations};
+use testkit::{CountingAllocator, allocations};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;

@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use support::{Robot, Users, five_every};
-use testbed::strace::{self, Trace};
+use testkit::strace::{self, Trace};
 
 /// Fewest jobs of each task between the two marks.
 const JOBS: u64 = 50;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use onbeat_ethercat_linux::{Bus, Configuration};
 use simulator::application::Wires;
 use support::{segment, servo, station};
-use testbed::{CountingAllocator, allocations};
+use testkit::{CountingAllocator, allocations};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;

@@ -25,7 +25,7 @@ use onbeat_ethercat_linux::serve::Server;
 use simulator::SubDevice;
 use simulator::application::Wires;
 use support::{VENDOR, segment, servo, station};
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 /// Runs `program` with these SubDevices: on a simulated link, and, where the machine allows it, over a veth pair.
 fn on_both(devices: impl Fn() -> Vec<SubDevice>, program: impl Fn(&mut Bus) + Sync) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use onbeat_ethercat_linux::link::{OpenError, Owner, PacketLink};
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketType};
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 

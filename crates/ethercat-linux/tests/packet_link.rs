@@ -11,7 +11,7 @@ use ethercat::time::Instant as BusInstant;
 use onbeat_ethercat_linux::link::Link;
 use onbeat_ethercat_linux::link::{OpenError, PacketLink};
 use onbeat_ethercat_linux::serve::Server;
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 const PATIENCE: Duration = Duration::from_secs(5);
 const ETHERCAT: u16 = 0x88A4;

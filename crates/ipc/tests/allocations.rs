@@ -11,8 +11,8 @@ use onbeat_ipc::channel::Kind;
 use onbeat_ipc::client::Client;
 use onbeat_ipc::command::{AxisTarget, Command, Read};
 use support::{Folder, state};
-use testbed::CountingAllocator;
-use testbed::allocations::{self, calls_of};
+use testkit::CountingAllocator;
+use testkit::allocations::{self, calls_of};
 use types::Value;
 
 #[global_allocator]

@@ -47,7 +47,7 @@ fn alone(scenario: &str, masks: bool) {
     let program = std::env::current_exe().unwrap();
     let arguments = ["--exact", scenario, "--ignored", "--nocapture"].map(OsStr::new);
     let arguments = [&[program.as_os_str()], &arguments[..]].concat();
-    let output = match testbed::alone(&arguments, (MASKS, if masks { "1" } else { "" })) {
+    let output = match testkit::alone(&arguments, (MASKS, if masks { "1" } else { "" })) {
         Ok(output) => output,
         Err(skip) => return eprintln!("skipped: {skip}"),
     };

@@ -16,8 +16,8 @@ use onbeat_motion::{
     MetresPerSecondSquared, NewtonMetres, PathLimits, Radians, RadiansPerSecond, RadiansPerSecondCubed,
     RadiansPerSecondSquared, Seconds,
 };
-use testbed::CountingAllocator;
-use testbed::allocations::{self, calls_of};
+use testkit::CountingAllocator;
+use testkit::allocations::{self, calls_of};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = allocations::COUNTED;

@@ -3,17 +3,17 @@
 use std::io;
 use std::path::PathBuf;
 
+use control::axis::AxisError;
+use control::bring_up::BringUpError;
+use control::cycle_number::CycleNumberError;
+use control::interlock::InterlockError;
+use control::link::OpenError;
+use control::signal::{SignalError, SignalsError};
 #[cfg(feature = "devices")]
 use devices::StartError;
 use ethercat::main_device::ConfigurationError;
 use ipc::server::OpenError as IpcError;
 use robot::FileError;
-use runtime::axis::AxisError;
-use runtime::bring_up::BringUpError;
-use runtime::cycle_number::CycleNumberError;
-use runtime::interlock::InterlockError;
-use runtime::link::OpenError;
-use runtime::signal::{SignalError, SignalsError};
 use thiserror::Error;
 
 use crate::Summary;

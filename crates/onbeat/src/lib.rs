@@ -116,6 +116,17 @@ pub mod sub_devices;
 mod summary;
 
 pub use ::robot::{FileError, Profile};
+pub use control::bring_up::BringUpError;
+pub use control::controller::{
+    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
+    Freshness,
+};
+pub use control::disturbance::Detail;
+pub use control::link::{FaultRates, Faults, OpenError};
+pub use control::observer::{CycleEvent, Happening};
+pub use control::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
+pub use control::stop::StopHandle;
+pub use control::verdict::{Finding, KeptOff};
 pub use error::Error;
 pub use ethercat::cia402::Request;
 pub use ipc;
@@ -123,17 +134,6 @@ pub use motion::{self, AxisPhase, AxisSetpoint};
 pub use reporter::{Notice, Phase, Progress, Reporter};
 pub use robot::{Control, Make, Parts, Robot};
 pub use run::SIMULATED;
-pub use runtime::bring_up::BringUpError;
-pub use runtime::controller::{
-    AxisCommand, AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand,
-    Freshness,
-};
-pub use runtime::disturbance::Detail;
-pub use runtime::link::{FaultRates, Faults, OpenError};
-pub use runtime::observer::{CycleEvent, Happening};
-pub use runtime::signal::{Input, Io, Output, SignalError, SignalState, SignalValue, Signals};
-pub use runtime::stop::StopHandle;
-pub use runtime::verdict::{Finding, KeptOff};
 pub use summary::Summary;
 pub use timing::{self, RunSummary};
 pub use types::Value;

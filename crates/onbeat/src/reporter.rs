@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use control::link::Owner;
+use control::observer::CycleEvent;
+use control::status::Status;
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
-use runtime::link::Owner;
-use runtime::observer::CycleEvent;
-use runtime::status::Status;
 use timing::RunSummary;
 
 /// Follows a run from the thread that runs it; every method may be left out. A method that waits holds up neither the cycle

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use control::controller::Controller;
+use control::disturbance::Detail;
+use control::link::Faults;
+use control::stop::StopHandle;
 use ipc::channel::Port;
 use robot::{Overrides, Profile};
-use runtime::controller::Controller;
-use runtime::disturbance::Detail;
-use runtime::link::Faults;
-use runtime::stop::StopHandle;
 
 use crate::compose::ipc::Ports;
 use crate::compose::link::Wire;

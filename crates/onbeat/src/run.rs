@@ -20,11 +20,11 @@ mod watch;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use control::disturbance::Detail;
+use control::stop::StopHandle;
+use control::verdict::Circumstances;
 use ethercat::al::AlState;
 use robot::{AfterOutage, Robot};
-use runtime::disturbance::Detail;
-use runtime::stop::StopHandle;
-use runtime::verdict::Circumstances;
 use rustix::process::{Resource, getrlimit};
 
 use crate::compose::link::Wire;

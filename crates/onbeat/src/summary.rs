@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use blame::Explanation;
+use control::controller::AxisReport;
+use control::disturbance::Disturbances;
+use control::pacer::Overruns;
+use control::profile::Grants;
+use control::signal::{Counters, SignalState};
+use control::status::Status;
+use control::verdict::Finding;
+use diagnose::Explanation;
 use ethercat::main_device::BusError;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
-use runtime::controller::AxisReport;
-use runtime::disturbance::Disturbances;
-use runtime::pacer::Overruns;
-use runtime::profile::Grants;
-use runtime::signal::{Counters, SignalState};
-use runtime::status::Status;
-use runtime::verdict::Finding;
 use timing::{RunConditions, RunSummary};
 use types::Signal;
 

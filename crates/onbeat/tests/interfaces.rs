@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 
+use control::serve::Server;
 use onbeat::{Control, Controller, Error, OpenError, Phase, Progress, Reporter, Robot, Summary};
-use runtime::serve::Server;
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 /// Leaves all axes as they are.
 struct Still;

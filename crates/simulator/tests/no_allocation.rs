@@ -11,8 +11,8 @@ use ethercat::main_device::{
     SubDeviceConfiguration, Sync0,
 };
 use onbeat_simulator::application::servo::{SIMULATION, default_mapping};
-use testbed::CountingAllocator;
-use testbed::allocations::{self, watched};
+use testkit::CountingAllocator;
+use testkit::allocations::{self, watched};
 
 use rig::echo::echo;
 use rig::{PERIOD, Rig, described, drives};

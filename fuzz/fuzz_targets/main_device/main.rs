@@ -21,7 +21,7 @@ use ethercat::main_device::{
     Configuration, MainDevice, ProcessDataSource, BringUpPhase, StartupSdo, SubDeviceConfiguration, Sync0,
 };
 use libfuzzer_sys::fuzz_target;
-use testbed::{CountingAllocator, allocations};
+use testkit::{CountingAllocator, allocations};
 
 use script::Script;
 use wire::Wire;

@@ -13,7 +13,7 @@ use ethercat::time::Instant;
 use ethercat::wire::coe::{ListType, ValueInfo};
 use ethercat::wire::frame;
 use simulator::Segment;
-use testbed::allocations;
+use testkit::allocations;
 
 use crate::freshness::Freshness;
 use crate::progress::Progress;

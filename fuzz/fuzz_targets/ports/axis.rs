@@ -9,8 +9,8 @@ use motion::{
     AxisFeedback, AxisPhase, MetresPerSecond, MetresPerSecondCubed, MetresPerSecondSquared, NewtonMetres,
     Radians, RadiansPerSecond, RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds, TwistLimits,
 };
-use onbeat_control::AxisSettings;
-use runtime::controller::{AxisCommand, AxisReport};
+use onbeat_controllers::AxisSettings;
+use control::controller::{AxisCommand, AxisReport};
 
 use crate::PERIOD;
 

@@ -1,11 +1,11 @@
 //! The input as a row of events.
 
-use ipc::message::control::{self, Action, Request};
+use ipc::message::control::{self as requests, Action, Request};
 use ipc::message::trajectory::{AxisTolerances, Begin, GoalTime, Order, Point, Tolerance, size};
 use ipc::message::{MOST_AXES, Rows};
 use motion::base::Twist;
 use motion::{MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
-use runtime::controller::{ExternalCommand, AxisTarget, Freshness};
+use control::controller::{ExternalCommand, AxisTarget, Freshness};
 
 use crate::AXES;
 use crate::axis::Trouble;
@@ -81,7 +81,7 @@ impl<'a> Events<'a> {
             6 => Action::Home(number),
             _ => Action::Stop,
         };
-        let mut buffer = [0; control::SIZE];
+        let mut buffer = [0; requests::SIZE];
         let length = Request { id: number.into(), what }.encode(&mut buffer).expect("there is room");
         Some(Event::Control(buffer[..length].to_vec()))
     }

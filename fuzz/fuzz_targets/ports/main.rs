@@ -7,7 +7,7 @@
 
 mod axis;
 mod events;
-#[path = "../../../crates/control/tests/rig/ports.rs"]
+#[path = "../../../crates/controllers/tests/rig/ports.rs"]
 #[allow(dead_code)]
 mod ports;
 
@@ -19,12 +19,12 @@ use libfuzzer_sys::fuzz_target;
 use motion::kinematics::DifferentialDrive;
 use motion::supervision::Ending;
 use motion::{Metres, Radians, RadiansPerSecond, Seconds};
-use onbeat_control::{
+use onbeat_controllers::{
     BaseController, Hold, HomedBy, JointPosition, JointTrajectory, JointVelocity, Member, MemberKind, ControllerManager, ManagedAxis,
     TrajectorySettings,
 };
-use runtime::controller::{ExternalCommand, AxisCommand, AxisReport, CycleInfo, Controller};
-use runtime::signal::{Io, Signals};
+use control::controller::{ExternalCommand, AxisCommand, AxisReport, CycleInfo, Controller};
+use control::signal::{Io, Signals};
 
 use axis::{Axis, VELOCITY};
 use events::{Event, Events};

@@ -109,7 +109,7 @@ fn last_sub_index(index: u16, bytes: &[u8]) -> Result<(String, u8), MailboxError
 mod tests {
     use std::time::Duration;
 
-    use runtime::bring_up::BringUpError;
+    use control::bring_up::BringUpError;
 
     use super::*;
 

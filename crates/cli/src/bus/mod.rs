@@ -7,12 +7,12 @@ mod running;
 use std::path::Path;
 
 use clap::Args;
+use control::bring_up::Pump;
+use control::clock::MonotonicClock;
 use ethercat::al::AlState;
 use ethercat::main_device::{Configuration, MainDevice};
 use onbeat::sub_devices::{Described, described};
 use onbeat::{BringUpError, Error, Notice, OpenError};
-use runtime::bring_up::Pump;
-use runtime::clock::MonotonicClock;
 
 use crate::arguments::Wire;
 use crate::commands::Which;
@@ -176,9 +176,9 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
-    use runtime::bring_up::BRING_UP_PATIENCE;
-    use runtime::link::Link;
-    use runtime::stop::StopHandle;
+    use control::bring_up::BRING_UP_PATIENCE;
+    use control::link::Link;
+    use control::stop::StopHandle;
 
     use super::*;
     use crate::object_address::ObjectAddress;

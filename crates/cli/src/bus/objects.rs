@@ -1,9 +1,9 @@
 //! Objects of the SubDevices on a bus: read, written, listed.
 
+use control::bring_up::{BRING_UP_PATIENCE, BringUpError};
 use ethercat::main_device::{Event, MailboxError, MailboxRequest, MailboxService};
 use ethercat::wire::coe::{AccessRights, EntryDescription, ValueInfo};
 use robot::object::ObjectType;
-use runtime::bring_up::{BRING_UP_PATIENCE, BringUpError};
 
 use super::listing::{Ended, Listing};
 use super::{OwnBus, ToolBus};

@@ -1,11 +1,11 @@
 //! The bus of a running cycle, asked through its shared-memory interface.
 
+use control::link::Owner;
 use ethercat::main_device::{MailboxError, MailboxService};
 use ethercat::sdo_abort::AbortCode;
 use ipc::bus::{BusClient, BusError, BusStatus, Bytes, Outcome, Service};
 use ipc::client::Client;
 use onbeat::sub_devices::Described;
-use runtime::link::Owner;
 
 use super::objects::Unanswered;
 use crate::arguments::Wire;

@@ -116,7 +116,7 @@ impl Cycle {
         let all = &attached.description().signals;
         let place = |name: &String| {
             all.iter().position(|it| it.name == *name).ok_or_else(|| {
-                let near = runtime::signal::nearest(name, all.iter().map(|it| it.name.as_str()));
+                let near = control::signal::nearest(name, all.iter().map(|it| it.name.as_str()));
                 let near: Vec<String> = near.iter().map(|name| format!("\"{name}\"")).collect();
                 let near = if near.is_empty() { "it has none".to_owned() } else { near.join(", ") };
                 Failure::new(format!(

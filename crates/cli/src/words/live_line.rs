@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use runtime::output::{OutputThread, Taken};
+use control::output::{OutputThread, Taken};
 
 use super::columns;
 use crate::output::{self, LAST_PATIENCE};

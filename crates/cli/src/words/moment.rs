@@ -3,8 +3,8 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+use control::clock::{Clock, MonotonicClock};
 use ethercat::time::Instant;
-use runtime::clock::{Clock, MonotonicClock};
 
 /// Displays as `2026-11-21T22:43:33.123Z cycle 1234`: UTC, RFC 3339.
 #[derive(Clone, Copy, Debug)]

@@ -64,11 +64,11 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
+    use control::bring_up::Pump;
+    use control::clock::VirtualClock;
+    use control::link::DirectLink;
     use ethercat::main_device::{Configuration, MainDevice};
     use ethercat::sii::Identity;
-    use runtime::bring_up::Pump;
-    use runtime::clock::VirtualClock;
-    use runtime::link::DirectLink;
     use simulator::application::GenericDevice;
     use simulator::application::sii::digital_outputs;
     use simulator::segment::Client;

@@ -8,7 +8,7 @@ use onbeat::ipc::channel::Channel;
 use onbeat::ipc::sensor::{
     Head, Imu, Led, LedRequest, Pattern, Scan, SensorError, Sonar, WheelRequest, Wheels,
 };
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 use crate::common::{alone, file, finished, onbeat};
 use crate::robots::Robot;

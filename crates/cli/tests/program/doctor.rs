@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use testbed::{Side, Testbed, Turn};
+use testkit::{Side, Testbed, Turn};
 
 use crate::common::{self, Ran, finished, onbeat, run};
 

@@ -1,6 +1,6 @@
 //! The exit codes of `onbeat run`: each says how the run ended, and standard error and the table say why.
 
-use testbed::Side;
+use testkit::Side;
 
 use crate::common::{Ran, Running, await_cycles, onbeat, run, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};

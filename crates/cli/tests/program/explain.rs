@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use blame::trace::tracefs::Tracefs;
+use diagnose::trace::tracefs::Tracefs;
 use serde_json::Value;
 use timing::Recording;
 

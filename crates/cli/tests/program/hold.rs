@@ -125,7 +125,7 @@ fn a_shield_has_the_cycle_alone_and_is_put_back_after_a_kill_and_after_ctrl_c() 
     let cpu = last.to_string();
     let program = env!("CARGO_BIN_EXE_onbeat");
     let arguments = ["sh", "-c", SHIELDED, "sh", program, &cpu].map(OsStr::new);
-    let output = match testbed::alone(&arguments, ("LC_ALL", "C")) {
+    let output = match testkit::alone(&arguments, ("LC_ALL", "C")) {
         Ok(output) => output,
         Err(skip) => return eprintln!("skipped: {skip}"),
     };

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use testbed::Side;
+use testkit::Side;
 
 use crate::common::{Ran, Running, await_cycles, number, onbeat, six_axis_with};
 use crate::wire::{SIX_AXIS, Wire};

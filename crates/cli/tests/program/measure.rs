@@ -151,7 +151,7 @@ fn without_the_program_of_the_experiments_it_is_said_how_to_build_it() {
     let ran = finished(command);
     assert!(
         ran.sentence().contains("onbeat-measure is not there")
-            && ran.stderr.contains("cargo build --release --package onbeat-measure"),
+            && ran.stderr.contains("cargo build --release --package onbeat-experiments"),
         "{}",
         ran.stderr
     );

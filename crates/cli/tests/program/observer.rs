@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 use timing::interference::ByCounter;
 use timing::recording::Recording;
 

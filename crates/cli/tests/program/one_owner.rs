@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use testbed::Side;
+use testkit::Side;
 
 use crate::common::{Ran, Running, await_cycles, finished, number, onbeat, undisturbed};
 use crate::wire::Wire;

@@ -142,7 +142,7 @@ fn fifo(name: &str) -> PathBuf {
 #[test]
 fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_emptied_does_not_keep_it() {
     let _alone = alone();
-    let testbed = match testbed::Testbed::new() {
+    let testbed = match testkit::Testbed::new() {
         Ok(testbed) => testbed,
         Err(skip) => return eprintln!("skipped: {skip}"),
     };
@@ -159,7 +159,7 @@ fn a_fifo_that_nobody_reads_is_no_recording_of_simulate_and_one_that_is_not_empt
             "--record",
         ]);
         command.arg(&path);
-        Running::start(testbed.run_in(testbed::Side::Far, command)).finish()
+        Running::start(testbed.run_in(testkit::Side::Far, command)).finish()
     };
     let ran = simulate();
     let refused = "the recording cannot be written (a FIFO that nobody reads)";

@@ -10,7 +10,7 @@ use onbeat::ipc::command::{self, Pose, Twist};
 use onbeat::ipc::message::trajectory::{
     self, Abort, AxisTolerances, Begin, GoalTime, Order, Outcome, Point, Report, Tolerance,
 };
-use onbeat::ipc::message::{Rows, control};
+use onbeat::ipc::message::{Rows, control as requests};
 use onbeat::ipc::state::{Refusal, State, TrajectoryStatus};
 
 use crate::common::{Ran, Running, alone, await_cycles, onbeat};
@@ -171,17 +171,17 @@ impl Trajectories {
 
 /// Switches to this controller, once the axes rest.
 fn switch(robot: &Robot, controller: u32) {
-    let requests = robot.ipc.port(control::PORT).expect("free");
-    let mut buffer = [0; control::SIZE];
-    let asked = control::Request { id: 9, what: control::Action::SwitchController(controller) };
+    let requests = robot.ipc.port(requests::PORT).expect("free");
+    let mut buffer = [0; requests::SIZE];
+    let asked = requests::Request { id: 9, what: requests::Action::SwitchController(controller) };
     asked.encode(&mut buffer).expect("room");
     // The axes may still come to rest.
     let started = Instant::now();
     let outcome = loop {
         requests.send_timeout(&buffer, Duration::from_secs(10)).expect("sent");
-        let mut answer = [0; control::SIZE];
+        let mut answer = [0; requests::SIZE];
         requests.recv_timeout(&mut answer, Duration::from_secs(60)).expect("an IPC").expect("an answer");
-        let reply = control::Reply::decode(&answer).expect("a reply");
+        let reply = requests::Reply::decode(&answer).expect("a reply");
         if reply.outcome.is_ok() || started.elapsed() > Duration::from_secs(60) {
             break reply.outcome;
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 use crate::common::{Running, finished, onbeat, run, six_axis_with};
 

@@ -4,7 +4,7 @@
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
 
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 use crate::common::{Ran, alone, finished, onbeat, six_axis_with, undisturbed, undisturbed_with_losses};
 

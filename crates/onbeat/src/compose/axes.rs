@@ -1,10 +1,10 @@
 //! The axes as the cycle takes them.
 
+use control::axis::AxisConfiguration;
 use motion::homing::Homing;
 use motion::supervision::{Outage, Settings};
 use motion::{Radians, Seconds};
 use robot::Robot;
-use runtime::axis::AxisConfiguration;
 
 /// The axes of `robot`, in their order.
 pub fn axes(robot: &Robot) -> Vec<AxisConfiguration> {

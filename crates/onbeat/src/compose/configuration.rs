@@ -1,5 +1,6 @@
 //! What the MainDevice is told about a robot's bus.
 
+use control::clock::MonotonicClock;
 use ethercat::al::AlState;
 use ethercat::cia402::ModeOfOperation;
 use ethercat::cia402::object::{
@@ -7,7 +8,6 @@ use ethercat::cia402::object::{
 };
 use ethercat::main_device::{Configuration, MainDevice, StartupSdo, SubDeviceConfiguration};
 use robot::{Axis, Homing, Robot, SubDevice};
-use runtime::clock::MonotonicClock;
 use rustix::rand::GetRandomFlags;
 
 use crate::Error;

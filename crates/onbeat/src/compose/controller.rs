@@ -1,6 +1,7 @@
 //! What moves a robot's axes, from its file.
 
-use control::{
+use control::external::{self, External};
+use controllers::{
     AxisSettings, BaseController, Cartesian, ControllerManager, Hold, HomedBy, JointEffort, JointPosition,
     JointTrajectory, JointVelocity, ManagedAxis, Member, MemberKind, Sinusoid, SwingSettings,
     TrajectorySettings,
@@ -11,7 +12,6 @@ use ipc::message::trajectory;
 use motion::kinematics::{DifferentialDrive, JointLimits, Line, LineSpeed, OmniBase, OmniWheel};
 use motion::{AxisLimits, Metres, Radians, RadiansPerSecond, Seconds};
 use robot::{Base, BaseKind, ControllerKind, Homing, Robot};
-use runtime::external::{self, External};
 
 use super::ipc::Ports;
 use super::urdf::tool;

@@ -3,16 +3,16 @@
 use std::fs;
 use std::time::Duration;
 
+use control::ipc::{AxisRules, BaseRules, Commanded, Rules, Takes};
 use ethercat::cia402::CyclicMode;
 use ipc::channel::{Kind, Port};
 use ipc::controller::CycleEnd;
 use ipc::description::{
     ArmDescription, AxisDescription, BaseDescription, ControllerDescription, Description,
 };
-use ipc::message::{control, trajectory};
+use ipc::message::{control as requests, trajectory};
 use ipc::server::Builder;
 use robot::{BaseKind, ControllerKind, IpcPortKind, Robot};
-use runtime::ipc::{AxisRules, BaseRules, Commanded, Rules, Takes};
 use types::Signal;
 
 use super::signals;
@@ -74,7 +74,7 @@ pub fn interface(
     let mut create = |name: &str, kind| {
         builder.port(name, kind).map_err(|error| Error::SharedMemory(format!("ipc \"{name}\": {error}")))
     };
-    let requests = create(control::PORT, Kind::Message { size: control::SIZE, depth: REQUESTS })?;
+    let requests = create(requests::PORT, Kind::Message { size: requests::SIZE, depth: REQUESTS })?;
     let size = trajectory::size(robot.axes.len());
     let orders = create(trajectory::PORT, Kind::Message { size, depth: ORDERS })?;
     let port = |port: &robot::IpcPort| {

@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use control::bring_up::{BRING_UP_PATIENCE, Pump};
+use control::clock::Clock;
+use control::link::{Capture, Faults, Faulty, Link, PacketLink, SimulatedLink};
 use ethercat::main_device::Event;
 use robot::{Overrides, Robot};
-use runtime::bring_up::{BRING_UP_PATIENCE, Pump};
-use runtime::clock::Clock;
-use runtime::link::{Capture, Faults, Faulty, Link, PacketLink, SimulatedLink};
 use simulator::Segment;
 
 use super::profile;

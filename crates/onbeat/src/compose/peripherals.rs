@@ -1,10 +1,10 @@
 //! The robot file's devices beside the bus.
 
+use control::profile::{RealTimeProfile, Scheduling};
 use devices::led::Chip;
 use devices::task::actuators::WheelLimits;
 use devices::{Kind, Peripheral};
 use robot::{PeripheralKind, Robot};
-use runtime::profile::{RealTimeProfile, Scheduling};
 
 use super::profile;
 

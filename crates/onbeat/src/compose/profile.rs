@@ -1,7 +1,7 @@
 //! What a robot's cycle asks of the operating system.
 
+use control::profile::{RealTimeProfile, Residency, Scheduling};
 use robot::{Cycle, Robot};
-use runtime::profile::{RealTimeProfile, Residency, Scheduling};
 
 /// The profile of the cycle's thread.
 pub fn profile(cycle: &Cycle) -> RealTimeProfile {
@@ -31,8 +31,8 @@ pub fn simulated(robot: &Robot) -> Option<Scheduling> {
 mod tests {
     use std::time::Duration;
 
-    use runtime::cycle::{CycleConfiguration, USUAL_LOSS};
-    use runtime::profile::SPIN_MARGIN;
+    use control::cycle::{CycleConfiguration, USUAL_LOSS};
+    use control::profile::SPIN_MARGIN;
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! Lets other programs ask the bus of the run.
 
+use control::bus::{self, Guard};
+use control::clock::MonotonicClock;
+use control::cycle::Cycle;
+use control::observer::{CycleEvent, Observer};
 use ipc::bus::{Counters, Guests, Publisher, Server};
 use robot::Robot;
-use runtime::bus::{self, Guard};
-use runtime::clock::MonotonicClock;
-use runtime::cycle::Cycle;
-use runtime::observer::{CycleEvent, Observer};
 
 use crate::compose::link::RobotLink;
 use crate::sub_devices::described;

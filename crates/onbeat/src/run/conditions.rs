@@ -1,9 +1,9 @@
 //! Conditions of a run: machine, bus, and real-time settings with their grants.
 
+use control::profile::{Grants, Scheduling};
 use ethercat::main_device::MainDevice;
 use machine::conditions::Conditions;
 use robot::Robot;
-use runtime::profile::{Grants, Scheduling};
 use timing::{AskedAndGranted, RunConditions};
 
 /// Link of a run whose SubDevices are simulated, in [`RunConditions::link`].

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use control::observer::Observer;
 use ipc::diagnostics::{Conditions, Diagnostics, WatchDiagnostics};
 use ipc::server::Server;
-use runtime::observer::Observer;
 use timing::{RunConditions, RunSummary};
 
 use super::bus::BusServer;

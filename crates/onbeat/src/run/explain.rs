@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use blame::{Explainer, Settings};
+use diagnose::{Explainer, Settings};
 use machine::cpus::Cpus;
 use machine::task;
 use robot::Robot;

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use blame::Explainer;
+use control::bring_up::Pump;
+use control::clock::MonotonicClock;
+use control::controller::Controller;
+use control::cycle::{Cycle, CycleConfiguration};
+use control::ipc::Ipc;
+use control::observer::Observer;
+use control::{axis, cycle_number, interlock};
+use diagnose::Explainer;
 use ethercat::main_device::{MainDevice, SubDevice};
 use ipc::bus::Guests;
 use ipc::controller::Counters;
 use ipc::server::Server;
 use robot::Robot;
-use runtime::bring_up::Pump;
-use runtime::clock::MonotonicClock;
-use runtime::controller::Controller;
-use runtime::cycle::{Cycle, CycleConfiguration};
-use runtime::ipc::Ipc;
-use runtime::observer::Observer;
-use runtime::{axis, cycle_number, interlock};
 use types::Signal;
 
 use super::bus::BusServer;

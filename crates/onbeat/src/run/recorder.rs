@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::time::Duration;
 
+use control::output::{OutputThread, Taken, Unfinished};
 use ipc::ring::{self, bounded};
 use machine::usage::Usage;
-use runtime::output::{OutputThread, Taken, Unfinished};
 use serde_json::Value;
 use timing::recording::{Facts, Header, RecordingWriter};
 use timing::{CycleRecord, RunConditions, RunSummary, cycles};

@@ -3,14 +3,14 @@
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
 
+use control::clock::MonotonicClock;
+use control::cycle::{Cycle, Ended};
+use control::disturbance::CycleWatch;
+use control::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
+use control::profile::{Grants, RealTimeProfile};
+use control::stop::StopHandle;
 use ipc::controller::ControllerCounters;
 use robot::{ControllerKind, OverrunPolicy, Robot};
-use runtime::clock::MonotonicClock;
-use runtime::cycle::{Cycle, Ended};
-use runtime::disturbance::CycleWatch;
-use runtime::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
-use runtime::profile::{Grants, RealTimeProfile};
-use runtime::stop::StopHandle;
 use timing::{RunConditions, RunSummary};
 
 use super::diagnostics::DiagnosticsWriter;

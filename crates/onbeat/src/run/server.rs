@@ -1,9 +1,9 @@
 //! Lets other programs attach to the run.
 
+use control::ipc::Ipc;
 use ipc::bus::Guests;
 use ipc::server::{OpenError, PlaceError, Server};
 use robot::Robot;
-use runtime::ipc::Ipc;
 use types::Signal;
 
 use super::name::name;

@@ -43,7 +43,7 @@ impl Beside {
 
     /// What the system refused their real-time tasks, each a sentence.
     pub(super) fn refusals(&self) -> Vec<String> {
-        let of = |task: &runtime::task::Task| {
+        let of = |task: &control::task::Task| {
             let name = task.name().to_owned();
             task.grants().refusals().map(move |refusal| format!("{name}: {refusal}")).collect::<Vec<_>>()
         };

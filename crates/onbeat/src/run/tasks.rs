@@ -1,9 +1,9 @@
 //! The run's real-time threads, as others are told of them: the cycle, then the devices' tasks.
 
+use control::disturbance::{CycleWatch, Disturbances, Subject};
+use control::task::LiveReader;
 use ipc::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
 use machine::task::Counters;
-use runtime::disturbance::{CycleWatch, Disturbances, Subject};
-use runtime::task::LiveReader;
 use timing::{CycleRecord, RunSummary, Statistics};
 
 /// All of them, and the watch over them if there is one.
@@ -70,7 +70,7 @@ impl Tasks {
 
 impl TaskBeside {
     #[cfg(feature = "devices")]
-    pub(super) fn new(task: &runtime::task::Task) -> Self {
+    pub(super) fn new(task: &control::task::Task) -> Self {
         let told = TaskDiagnostics {
             name: task.name().to_owned(),
             thread: task.tid(),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use blame::{Explainer, Explanation};
+use control::clock::{Clock, MonotonicClock};
+use control::disturbance::Disturbances;
+use control::observer::{CycleEvent, Happening, Observer};
+use diagnose::{Explainer, Explanation};
 use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
 use ipc::diagnostics::TaskDiagnostics;
-use runtime::clock::{Clock, MonotonicClock};
-use runtime::disturbance::Disturbances;
-use runtime::observer::{CycleEvent, Happening, Observer};
 use timing::{CycleRecord, RunSummary};
 
 use super::bus::BusServer;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 use super::reflector::Reflector;
 use super::wire::Load;

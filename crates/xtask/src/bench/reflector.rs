@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 use crate::{command, setup};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 use super::simulate::Simulate;
 use crate::report::{Outcome, Report};

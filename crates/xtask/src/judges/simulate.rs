@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use testbed::{Side, Testbed};
+use testkit::{Side, Testbed};
 
 /// Running `onbeat simulate`; dropping it ends it.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ pub(super) fn build(root: &Path, folder: &Path) -> Result<PathBuf, String> {
     command::run(&mut cargo(
         root,
         folder,
-        &["build", "--package=onbeat-cli", "--package=onbeat-measure", "--quiet"],
+        &["build", "--package=onbeat-cli", "--package=onbeat-experiments", "--quiet"],
     ))?;
     Ok(folder.join(TARGET).join("guest/onbeat"))
 }

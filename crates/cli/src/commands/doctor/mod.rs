@@ -8,13 +8,13 @@ mod verdict;
 use std::time::Duration;
 
 use clap::Args;
+use control::profile::{RealTimeProfile, Residency, SPIN_MARGIN, Scheduling};
 use machine::check::{self, Finding, Severity, Subject};
 use machine::conditions::Conditions;
 use machine::cpus::Cpus;
 use machine::ethtool::Ethtool;
 use machine::root::Root;
 use robot::Profile;
-use runtime::profile::{RealTimeProfile, Residency, SPIN_MARGIN, Scheduling};
 use serde::Serialize;
 
 use self::mend::Mended;

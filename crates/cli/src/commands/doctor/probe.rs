@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use control::probe::{ProbeConfiguration, wakeup_latencies};
+use control::profile::RealTimeProfile;
 use machine::usage::{Shares, Usage};
-use runtime::probe::{ProbeConfiguration, wakeup_latencies};
-use runtime::profile::RealTimeProfile;
 use serde::Serialize;
 use timing::Statistics;
 

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use control::observer::{CycleEvent, Happening};
+use control::status::Status;
+use control::verdict::{ENABLED_AFTER, LOST_AFTER};
 use ethercat::al::{AlState, AlStatus};
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::main_device::{BringUpPhase, Event};
@@ -9,9 +12,6 @@ use ethercat::time::Instant;
 use motion::supervision::StopReason;
 use onbeat::Notice;
 use robot::{Interlock, InterlockKind, Robot};
-use runtime::observer::{CycleEvent, Happening};
-use runtime::status::Status;
-use runtime::verdict::{ENABLED_AFTER, LOST_AFTER};
 
 use super::interface::Interface;
 use super::trouble::{self, MOST_TOLD};

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use blame::Explanation;
 use clap::Args;
-use runtime::output::OutputThread;
+use control::output::OutputThread;
+use diagnose::Explanation;
 
 use crate::arguments::time;
 use crate::failure::Failure;
@@ -49,7 +49,7 @@ impl Explain {
         let mut files = Vec::new();
         for explained in &explanation.worst {
             let path = folder.join(format!("cycle-{}.json", explained.late.cycle));
-            files.push((path, serde_json::to_string(&blame::perfetto::trace(explained))?));
+            files.push((path, serde_json::to_string(&diagnose::perfetto::trace(explained))?));
         }
         let count = files.len();
         let writing = OutputThread::start("explain", move |taken| {

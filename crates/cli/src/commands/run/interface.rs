@@ -2,7 +2,7 @@
 
 use std::io;
 
-use runtime::link::{OpenError, PacketLink};
+use control::link::{OpenError, PacketLink};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 

@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
+use control::verdict::COULD_NOT_RUN;
 use onbeat::{Control, Detail, Error, Summary};
 use robot::{FrameOrder, Robot};
-use runtime::verdict::COULD_NOT_RUN;
 
 use crate::arguments::{Wire, named, time};
 use crate::bus::or_take_over;

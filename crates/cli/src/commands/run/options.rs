@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::TypedValueParser;
+use control::pacer::Overruns;
+use control::profile::Grants;
 use machine::cpus::Cpus;
 use machine::journal::{self, Restoration};
 use machine::shield::Left;
 use machine::task;
 use robot::{Cycle, OverrunPolicy, Profile};
-use runtime::pacer::Overruns;
-use runtime::profile::Grants;
 use serde::Serialize;
 
 use crate::arguments::{named, time};

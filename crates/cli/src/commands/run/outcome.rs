@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use blame::{Explanation, LateCycle};
+use control::controller::AxisReport;
+use control::signal::Counters;
+use diagnose::{Explanation, LateCycle};
 use ethercat::al::AlState;
 use ethercat::al_status_code::AlStatusCode;
 use ethercat::cia402::State;
@@ -10,8 +12,6 @@ use ethercat::main_device::ReceptionCounters;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use onbeat::{SIMULATED, Summary};
-use runtime::controller::AxisReport;
-use runtime::signal::Counters;
 use serde::Serialize;
 use timing::{RunConditions, RunSummary, RunTable};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use control::status::Status;
 use ethercat::main_device::BringUpPhase;
 use onbeat::{CycleEvent, Notice, Phase, Progress, Reporter};
 use robot::Robot;
-use runtime::status::Status;
 
 use super::chronicle::Chronicle;
 use super::outcome;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use control::disturbance::Disturbances;
 use ipc::diagnostics::{TaskDiagnostics, Watched};
-use runtime::disturbance::Disturbances;
 
 use crate::words::live_line::LiveLine;
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use control::cycle::Lost;
+use control::status::{Status, stop_code};
+use control::verdict::{Finding, KeptOff};
 use ethercat::cia402::ErrorCode;
 use ethercat::main_device::BringUpPhase;
 use motion::supervision::StopReason;
 use robot::{InterlockKind, Robot};
-use runtime::cycle::Lost;
-use runtime::status::{Status, stop_code};
-use runtime::verdict::{Finding, KeptOff};
 
 use crate::failure::Failure;
 use crate::words::moment::span;

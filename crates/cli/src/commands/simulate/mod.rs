@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runtime::profile::RealTimeProfile;
-use runtime::serve::Server;
+use control::profile::RealTimeProfile;
+use control::serve::Server;
 
 use crate::arguments::time;
 use crate::compose::{profile, robot_file, segment};

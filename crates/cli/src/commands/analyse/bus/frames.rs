@@ -3,15 +3,15 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use control::bring_up::{BRING_UP_PATIENCE, Pump};
+use control::clock::{Clock as _, VirtualClock};
+use control::link::DirectLink;
+use control::link::Link as _;
 use ethercat::al::AlState;
 use ethercat::link::MAXIMUM_FRAME_LENGTH;
 use ethercat::main_device::{BringUpPhase, MainDevice};
 use ethercat::wire::Frame;
 use robot::Robot;
-use runtime::bring_up::{BRING_UP_PATIENCE, Pump};
-use runtime::clock::{Clock as _, VirtualClock};
-use runtime::link::DirectLink;
-use runtime::link::Link as _;
 
 use crate::compose::{configuration::configuration, segment::segment};
 use crate::failure::Failure;

@@ -1,0 +1,316 @@
+//! The bus of a running cycle asked by other programs, in virtual time: one service frame a cycle at most, and events with the
+//! cycles they happened in.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ipc::bus::{Backend, Bytes, Event, Happening, Outcome, Service, Ticket};
+use onbeat_control::bus::{self, BusBackend, Guard};
+use onbeat_control::clock::VirtualClock;
+use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
+use onbeat_control::link::{DirectLink, Link};
+use onbeat_control::signal::Io;
+use onbeat_control::stop::StopHandle;
+use simulator::Segment;
+use simulator::application::servo::SIMULATION;
+use support::{PERIOD, Servant, axes, cycle_of, segment};
+
+const DRIVES: usize = 3;
+
+/// Drives whose error counters do not fit into one frame, and whose process data does.
+const MANY: usize = 48;
+
+/// Cycles in Op.
+const IN_OP: u64 = 3000;
+
+/// Cycles in which the wire takes nothing: the first, and the first afterwards.
+#[derive(Clone, Default)]
+struct Cut(Arc<(AtomicU64, AtomicU64)>);
+
+impl Cut {
+    fn set(&self, cycles: std::ops::Range<u64>) {
+        self.0.0.store(cycles.start, Ordering::Relaxed);
+        self.0.1.store(cycles.end, Ordering::Relaxed);
+    }
+
+    fn cycles(&self) -> std::ops::Range<u64> {
+        self.0.0.load(Ordering::Relaxed)..self.0.1.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts the frames of each cycle, and loses those of some.
+struct Counting {
+    link: DirectLink<Segment, VirtualClock>,
+    cycle: Arc<AtomicU64>,
+    frames: Arc<Mutex<BTreeMap<u64, u32>>>,
+    cut: Cut,
+}
+
+impl Link for Counting {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        let cycle = self.cycle.load(Ordering::Relaxed);
+        *self.frames.lock().unwrap().entry(cycle).or_default() += 1;
+        if self.cut.cycles().contains(&cycle) { Ok(()) } else { self.link.transmit(frame) }
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        self.link.receive(buffer, timeout)
+    }
+}
+
+/// Holds the axes, and speaks for the server between two cycles: `visit` with the number of the cycle, in Op.
+struct Visited<F> {
+    servant: Servant,
+    cycle: Arc<AtomicU64>,
+    backend: Option<BusBackend>,
+    hand_over: std::sync::mpsc::Receiver<BusBackend>,
+    visit: F,
+}
+
+impl<F: FnMut(u64, &mut BusBackend) + Send> Controller for Visited<F> {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        self.servant.update(info, io);
+        self.cycle.store(info.cycle, Ordering::Relaxed);
+        self.backend = self.backend.take().or_else(|| self.hand_over.try_recv().ok());
+        if let Some(backend) = self.backend.as_mut().filter(|_| !info.stopping) {
+            (self.visit)(info.cycle, backend);
+        }
+    }
+}
+
+struct Played {
+    frames: BTreeMap<u64, u32>,
+    events: Vec<Event>,
+    ended: Ended<Counting>,
+}
+
+fn play(
+    order: FrameOrder,
+    drives: usize,
+    cut: &Cut,
+    visit: impl FnMut(u64, &mut BusBackend) + Send + 'static,
+) -> Played {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let (cycle, frames) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(BTreeMap::new())));
+    let link = Counting {
+        link: DirectLink::new(segment(drives), clock.clone(), Duration::from_micros(60)),
+        cycle: Arc::clone(&cycle),
+        frames: Arc::clone(&frames),
+        cut: cut.clone(),
+    };
+    let (hand, hand_over): (Sender<BusBackend>, _) = channel();
+    let servant = Servant::new(drives, 1.0);
+    let controller = Visited { servant, cycle, backend: None, hand_over, visit };
+    let configuration =
+        CycleConfiguration { cycles: Some(IN_OP), order, loss: None, ..CycleConfiguration::every(PERIOD) };
+    let (cycle, mut observer) = cycle_of(link, clock, &axes(drives), controller, configuration);
+    let guard = Guard::new(cycle.main_device(), (0..drives).collect());
+    let description = serde_json::Value::Null;
+    let (requests, backend) =
+        bus::requests(cycle.main_device(), guard, observer.status_reader(), description);
+    hand.send(backend).unwrap();
+    let ended = cycle.with_bus(requests).run(&StopHandle::new());
+    assert_eq!(ended.failure, None);
+    let events = std::iter::from_fn(|| observer.next_event()).filter_map(|it| bus::event(&it)).collect();
+    let frames = std::mem::take(&mut *frames.lock().unwrap());
+    Played { frames, events, ended }
+}
+
+fn upload(position: u16, index: u16) -> Service {
+    Service::Upload { position, index, sub_index: 0, complete_access: false }
+}
+
+fn ticket(id: u64) -> Ticket {
+    Ticket { session: 1, id }
+}
+
+/// Cycles in Op before the stop.
+fn in_op(events: &[Event]) -> std::ops::Range<u64> {
+    let is_op = |event: &&Event| matches!(&event.what, Happening::Stage { stage } if stage == "Op");
+    let first = events.iter().find(is_op).unwrap().cycle + 1;
+    first..first + IN_OP - 10
+}
+
+// feature(running-bus): one service frame a cycle at most, however much is asked, in both orders of frames
+#[test]
+fn however_much_is_asked_a_cycle_has_its_process_data_frame_and_at_most_one_more() {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
+        let asked = Arc::new(Mutex::new((0_u64, 0_u64, 0_u64)));
+        let counts = Arc::clone(&asked);
+        let mut begun = None;
+        let played = play(order, MANY, &Cut::default(), move |cycle, backend| {
+            // On the way up states are others.
+            if cycle < *begun.get_or_insert(cycle) + 300 {
+                return;
+            }
+            let mut counts = counts.lock().unwrap();
+            while let Some((_, outcome)) = backend.poll() {
+                match outcome {
+                    Outcome::Data(Bytes(bytes)) if !bytes.is_empty() => counts.1 += 1,
+                    Outcome::Status(status) => {
+                        counts.2 += 1;
+                        let all = status.sub_devices.iter();
+                        assert!(
+                            all.clone().all(|it| it.errors.is_some() && it.state == "Op"),
+                            "{status:?}"
+                        );
+                        assert!(status.working_counters.iter().all(|it| it.received == Some(it.expected)));
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            // As much as there is room for, all the time.
+            loop {
+                let id = counts.0;
+                let service = match id % 40 {
+                    0 => Service::Status { errors: true },
+                    1 => Service::ObjectList { position: 1, list: 1 },
+                    _ => upload((id % MANY as u64) as u16, 0x1008),
+                };
+                if !backend.submit(ticket(id), &service, None) {
+                    break;
+                }
+                counts.0 += 1;
+            }
+        });
+        let (_, read, pictures) = *asked.lock().unwrap();
+        assert!(read > 100 && pictures > 2, "{order:?}: {read} objects, {pictures} pictures");
+        let cycles = in_op(&played.events);
+        let counts: Vec<u32> = played.frames.range(cycles).map(|(_, &count)| count).collect();
+        assert!(counts.len() > 2000);
+        assert!(counts.iter().all(|count| matches!(count, 1 | 2)), "{order:?}: {:?}", counts.iter().max());
+        assert!(counts.iter().filter(|&&count| count == 2).count() > 1000, "{order:?}: nothing was sent");
+        assert_eq!((played.ended.overruns.count, played.ended.status.reception.lost), (0, 0));
+    }
+}
+
+// feature(running-bus): events with the numbers of their cycles; those missed are counted
+#[test]
+fn an_emergency_is_told_with_the_cycle_it_came_in() {
+    let written = Arc::new(AtomicU64::new(0));
+    let at = Arc::clone(&written);
+    let mut begun = None;
+    let played = play(FrameOrder::ReplyOfLastCycle, DRIVES, &Cut::default(), move |cycle, backend| {
+        let begun = *begun.get_or_insert(cycle);
+        if cycle == begun + 1500 {
+            let service = Service::Download {
+                position: 1,
+                index: SIMULATION,
+                sub_index: 2,
+                complete_access: false,
+                data: Bytes(vec![0x10, 0x23]),
+                force: false,
+            };
+            assert!(backend.submit(ticket(1), &service, None));
+        }
+        if let Some((_, outcome)) = backend.poll() {
+            assert_eq!(outcome, Outcome::Done(true));
+            at.store(cycle, Ordering::Relaxed);
+        }
+    });
+    let written = written.load(Ordering::Relaxed);
+    let cycle_of = |is: &dyn Fn(&Happening) -> bool| {
+        let found: Vec<_> = played.events.iter().filter(|event| is(&event.what)).collect();
+        assert_eq!(found.len(), 1, "{:?}", played.events);
+        found[0].cycle
+    };
+    let emergency =
+        cycle_of(&|what| matches!(what, Happening::Emergency { position: 1, error_code: 0x2310, .. }));
+    let fault = cycle_of(&|what| matches!(what, Happening::DriveFault { position: 1, error_code: 0x2310 }));
+    // The mailbox is looked at once in so many cycles as there are drives; then it is fetched.
+    let close = written - 10..written + 10;
+    assert!(close.contains(&emergency) && close.contains(&fault), "{written}: {emergency}, {fault}");
+    let seen: Vec<_> = played.events.iter().map(|event| event.cycle).collect();
+    assert!(seen.is_sorted(), "{seen:?}");
+}
+
+// feature(running-bus): events with the numbers of their cycles; those missed are counted
+#[test]
+fn a_loss_and_a_return_are_told_with_their_cycles_and_requests_meanwhile_are_answered() {
+    let outcomes = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&outcomes);
+    let cut = Cut::default();
+    let (cable, mut begun) = (cut.clone(), None);
+    let played = play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
+        let begun = *begun.get_or_insert(cycle);
+        if cycle == begun + 1000 {
+            // Nothing comes back of what is sent from the next cycle on, for fifty cycles.
+            cable.set(cycle + 1..cycle + 51);
+        }
+        if cycle == begun + 1010 {
+            assert!(backend.submit(ticket(7), &upload(2, 0x1008), None));
+            assert!(backend.submit(ticket(8), &Service::Status { errors: true }, None));
+        }
+        heard.lock().unwrap().extend(std::iter::from_fn(|| backend.poll()).map(|outcome| (cycle, outcome)));
+    });
+    let first = cut.cycles().start;
+    let of = |is: fn(&Happening) -> bool| {
+        let cycles: Vec<_> = played.events.iter().filter(|it| is(&it.what)).map(|it| it.cycle).collect();
+        cycles
+    };
+    // A reply that does not come is missed one cycle after its frame; the third in a row is told.
+    assert_eq!(of(|what| matches!(what, Happening::SubDeviceLost { .. })), [first + 3; DRIVES]);
+    assert_eq!(of(|what| matches!(what, Happening::SubDeviceBack { after: 50, .. })), [first + 51; DRIVES]);
+    let outcomes = outcomes.lock().unwrap();
+    let of_ticket = |id| outcomes.iter().find(|(_, (found, _))| *found == ticket(id)).unwrap();
+    assert!(matches!(of_ticket(7).1.1, Outcome::Data(_)) && of_ticket(7).0 > first + 50, "{outcomes:?}");
+    assert!(matches!(of_ticket(8).1.1, Outcome::Status(_)) && of_ticket(8).0 > first + 50);
+}
+
+/// Gives the backend back when the cycle is over.
+struct Keep(Option<BusBackend>, Sender<BusBackend>);
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        if let Some(backend) = self.0.take() {
+            let _ = self.1.send(backend);
+        }
+    }
+}
+
+// feature(running-bus): every request has an outcome, also when the bus goes down
+#[test]
+fn what_is_under_way_when_the_bus_goes_down_is_answered_and_what_comes_later_is_refused() {
+    let (give, back) = channel();
+    let mut kept = Keep(None, give);
+    let cut = Cut::default();
+    let (cable, mut begun, mut id) = (cut.clone(), None, 0);
+    play(FrameOrder::ReplyOfLastCycle, DRIVES, &cut, move |cycle, backend| {
+        let begun = *begun.get_or_insert(cycle);
+        if kept.0.is_some() || cycle < begun + 2500 {
+            return;
+        }
+        // The wire is cut with as much under way as there is room for, until the end.
+        cable.set(cycle..u64::MAX);
+        while backend.submit(ticket(id), &upload(0, 0x1008), None) {
+            id += 1;
+        }
+        kept.0 = Some(std::mem::replace(backend, stand_in()));
+    });
+    let mut backend = back.recv().unwrap();
+    let outcomes: Vec<_> = std::iter::from_fn(|| backend.poll()).collect();
+    assert_eq!(outcomes.len(), 16, "{outcomes:?}");
+    for (_, outcome) in &outcomes {
+        let Outcome::Error { text, .. } = outcome else { panic!("{outcome:?}") };
+        assert!(text.contains("not in PreOp"), "{text}");
+    }
+    assert!(backend.submit(ticket(1_000_000), &upload(0, 0x1008), None));
+    let Some((_, Outcome::Error { text, .. })) = backend.poll() else { panic!("no outcome") };
+    assert!(text.contains("has ended"), "{text}");
+}
+
+/// A backend of no cycle.
+fn stand_in() -> BusBackend {
+    let main_device = support::main_device(PERIOD);
+    let (_, reader) = onbeat_control::status::status_cell(0, 0);
+    bus::requests(&main_device, Guard::new(&main_device, Vec::new()), reader, serde_json::Value::Null).1
+}

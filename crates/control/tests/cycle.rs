@@ -1,0 +1,126 @@
+//! The whole stack in virtual time: MainDevice, cycle and axes against simulated drives, the same every time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::time::Duration;
+
+use ethercat::cia402::State;
+use ethercat::main_device::BringUpPhase;
+use onbeat_control::clock::{Clock, VirtualClock};
+use onbeat_control::controller::{AxisReport, Controller, CycleInfo};
+use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
+use onbeat_control::link::{DirectLink, FaultRates, Faults, Faulty};
+use onbeat_control::observer::Happening;
+use onbeat_control::signal::Io;
+use onbeat_control::stop::StopHandle;
+use support::{PERIOD, Sway, cycle, segment};
+use timing::CycleRecord;
+
+const DRIVES: usize = 6;
+const ROUND_TRIP: Duration = Duration::from_micros(60);
+
+fn configuration(order: FrameOrder, cycles: u64) -> CycleConfiguration {
+    CycleConfiguration { order, cycles: Some(cycles), ..CycleConfiguration::every(PERIOD) }
+}
+
+type See = dyn FnMut(&[AxisReport]) + Send;
+
+/// Sees what the axes report; the motion is [`Sway`]'s.
+struct Watched {
+    sway: Sway,
+    see: Box<See>,
+}
+
+impl Controller for Watched {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        (self.see)(io.axes());
+        self.sway.update(info, io);
+    }
+}
+
+// feature(cycle): both frame orders
+#[test]
+fn six_axes_reach_operation_enabled_follow_and_come_back_to_init() {
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
+        let clock = VirtualClock::default();
+        clock.advance(Duration::from_secs(1000));
+        let link = DirectLink::new(segment(DRIVES), clock.clone(), ROUND_TRIP);
+        let (mut farthest, mut fastest) = (0.0_f64, 0.0_f64);
+        let (sender, seen) = std::sync::mpsc::channel();
+        let mut last: Option<Vec<f64>> = None;
+        let see = move |reports: &[AxisReport]| {
+            let positions: Vec<f64> = reports.iter().map(|report| report.feedback.position.0).collect();
+            if reports.iter().all(|report| report.state == Some(State::OperationEnabled)) {
+                for (axis, position) in positions.iter().enumerate() {
+                    farthest = farthest.max((position - axis as f64).abs());
+                    let before = last.as_ref().map_or(*position, |last| last[axis]);
+                    fastest = fastest.max((position - before).abs());
+                }
+                let _ = sender.send((farthest, fastest));
+            }
+            last = Some(positions);
+        };
+        let controller = Watched { sway: Sway::new(DRIVES), see: Box::new(see) };
+        let (cycle, mut observer) = cycle(link, clock, DRIVES, controller, configuration(order, 2_000));
+        let ended = cycle.run(&StopHandle::new());
+
+        assert_eq!(ended.failure, None);
+        assert_eq!(ended.overruns.count, 0);
+        assert_eq!(ended.status.stage, BringUpPhase::Down);
+        let (farthest, fastest) = seen.try_iter().last().expect("Operation enabled was reached");
+        // Half a radian at 1 Hz: 3.14 rad/s at most, a little more while the amplitude grows.
+        assert!((0.45..0.55).contains(&farthest), "{order:?}: {farthest} rad");
+        assert!((2e-3..5e-3).contains(&fastest), "{order:?}: {fastest} rad in a cycle");
+        let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
+        assert!(records.len() > 2_000 && observer.dropped_records() == 0);
+        assert!(records.windows(2).all(|pair| pair[1].cycle == pair[0].cycle + 1));
+        let bad = records.iter().filter(|record| record.lost_frames > 0 || record.overrun).count();
+        assert_eq!(bad, 0, "{order:?}");
+        let working = records.iter().rposition(|record| !record.working_counter_ok);
+        assert!(working.is_none_or(|last| !(200..=2_000).contains(&last)), "{order:?}: cycle {working:?}");
+        let before = &ended.before_stop;
+        assert_eq!(before.stage, BringUpPhase::Op);
+        assert!(before.sub_devices.iter().all(|it| it.exchanges), "{order:?}: {:?}", before.sub_devices);
+        assert!(before.axes.iter().all(|axis| axis.state == Some(State::OperationEnabled)), "{order:?}");
+        let events = std::iter::from_fn(|| observer.next_event());
+        let lost = events.filter(|event| matches!(event.what, Happening::SubDeviceLost { .. }));
+        assert_eq!(lost.count(), 0, "{order:?}");
+    }
+}
+
+// feature(cycle): a bad cable costs cycles and nothing else
+#[test]
+fn a_bad_cable_costs_cycles_and_nothing_else() {
+    let faults = |replies: FaultRates| Faults {
+        requests: FaultRates { loss: 0.005, ..FaultRates::default() },
+        replies: FaultRates { loss: 0.005, delay_by: Duration::from_millis(5), ..replies },
+        seed: 4,
+    };
+    let replies = FaultRates { delay: 0.01, duplicate: 0.02, reorder: 0.02, ..FaultRates::default() };
+    for order in [FrameOrder::ReplyOfLastCycle, FrameOrder::WaitForReply] {
+        let clock = VirtualClock::default();
+        clock.advance(Duration::from_secs(1000));
+        let direct = DirectLink::new(segment(DRIVES), clock.clone(), ROUND_TRIP);
+        let link = Faulty::with_clock(direct, faults(replies), clock.clone());
+        let (cycle, mut observer) =
+            cycle(link, clock.clone(), DRIVES, Sway::new(DRIVES), configuration(order, 7_000));
+        let began = clock.now();
+        let ended = cycle.run(&StopHandle::new());
+        assert_eq!(ended.failure, None, "{order:?} after {:?}", clock.now().since(began));
+        assert_eq!(ended.status.stage, BringUpPhase::Down, "{order:?}");
+        let (requests, replies) = (ended.link.requests(), ended.link.replies());
+        let counted = ended.main_device.reception();
+        assert!(requests.lost > 10 && replies.lost > 10 && replies.delayed > 20 && replies.duplicated > 50);
+        assert!(counted.lost >= requests.lost + replies.lost, "{counted:?} {requests:?} {replies:?}");
+        assert!(counted.duplicate > 0 && counted.late > 0, "{counted:?}");
+        assert_eq!(
+            counted.foreign + counted.other_main_device + counted.truncated + counted.mismatched,
+            0,
+            "{counted:?}"
+        );
+        let records: Vec<CycleRecord> = std::iter::from_fn(|| observer.next_record()).collect();
+        let lost = records.iter().filter(|record| record.lost_frames > 0).count();
+        assert!(lost > 100 && lost < records.len() / 8, "{lost} of {}", records.len());
+    }
+}

@@ -1,0 +1,254 @@
+//! What a cell came to, and what must hold in every one.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use ethercat::al::{AlState, AlStatus};
+use ethercat::cia402::{ModeOfOperation, State};
+use ethercat::main_device::{BringUpPhase, ReceptionCounters};
+use ethercat::time::Instant;
+use onbeat_control::bring_up::BringUpError;
+use onbeat_control::cycle::Ended;
+use onbeat_control::verdict::{COULD_NOT_RUN, Circumstances, Finding};
+use simulator::application::servo::{ServoRecord, Taken};
+
+use crate::cell::{Cell, Fault, Phase};
+use crate::exchange;
+use crate::robot::{COUNTS_PER_RADIAN, Report};
+use crate::support::PERIOD;
+use crate::wire::Wire;
+
+/// The limits of the axes.
+const STEP: f64 = 0.05;
+const VELOCITY: f64 = 10.0;
+
+/// Whatever happens, a run is over by then.
+const LONGEST: Duration = Duration::from_secs(25);
+
+/// A run that is over.
+pub(crate) struct Run<'a> {
+    pub(crate) ended: Ended<Wire>,
+    pub(crate) records: &'a [ServoRecord],
+    pub(crate) reports: Vec<Report>,
+    /// It told of another MainDevice.
+    pub(crate) told: bool,
+    pub(crate) took: Duration,
+}
+
+pub(crate) struct Outcome {
+    name: String,
+    exit_code: u8,
+    digest: String,
+}
+
+impl Outcome {
+    /// The program's.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All that was to be seen of it.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// A bus that did not come up.
+    pub(crate) fn not_up(
+        cell: Cell,
+        error: &BringUpError,
+        wire: &Wire,
+        told: bool,
+        took: Duration,
+    ) -> Self {
+        assert!(took < LONGEST, "{took:?} {cell:?}");
+        assert!(wire.went_wrong(), "nothing went wrong {cell:?}");
+        let refused = matches!(error, BringUpError::OtherMainDevice { .. });
+        check_that_others_are_told(cell, told || refused);
+        check_that_the_refused_change_nothing(cell, refused, wire);
+        let name = format!("not up: {}{}", kind(error), others(told, wire));
+        Self { digest: format!("{error} {took:?}"), name, exit_code: COULD_NOT_RUN }
+    }
+
+    /// A cycle that is over.
+    pub(crate) fn of(cell: Cell, run: &Run<'_>) -> Self {
+        let Run { ended, records, reports, told, took } = run;
+        assert!(*took < LONGEST, "{took:?} {cell:?}");
+        assert!(ended.link.went_wrong(), "nothing went wrong {cell:?}");
+        check_that_it_was_counted(cell, &ended.status.reception);
+        let taken: Vec<_> = records.iter().map(ServoRecord::taken).collect();
+        check_set_points(cell, &taken, reports);
+        exchange::check(cell, reports);
+        check_the_others(cell, &taken[0]);
+        check_that_others_are_told(cell, *told);
+        check_that_the_refused_change_nothing(cell, false, &ended.link);
+        let circumstances = Circumstances { period: PERIOD, hurried: false, resumes: false };
+        let findings = ended.findings(circumstances);
+        let exit_code = findings.iter().map(Finding::exit_code).max().unwrap_or(0);
+        check_exit_code(cell, exit_code, run, &taken);
+        let words: Vec<String> = findings.iter().map(word).collect();
+        let name = if words.is_empty() { "all well".to_owned() } else { words.join(", ") };
+        let mut digest = format!("{took:?} {exit_code} {findings:?} {:?}", ended.status);
+        for report in reports {
+            let _ = write!(digest, "{report:?}");
+        }
+        Self { name: name + &others(*told, &ended.link), exit_code, digest }
+    }
+}
+
+/// Words of the cell about another MainDevice, and the state that it reached, if it was a whole one.
+fn others(told: bool, wire: &Wire) -> String {
+    let told = if told { "; another MainDevice is told of" } else { "" };
+    let came = wire.second().map_or(String::new(), |it| format!("; the other came to {:?}", it.came_to()));
+    told.to_owned() + &came
+}
+
+/// An exit code that tells: 0 only if each drive was enabled, stayed so until the run was to stop, came to rest without a
+/// quick stop or a fault, and its SubDevice was brought to Init. Judged by what drives and SubDevices went through.
+fn check_exit_code(cell: Cell, exit_code: u8, run: &Run<'_>, taken: &[Vec<Taken>]) {
+    let stop = run.reports.iter().find(|it| it.stopping).map(|it| it.now);
+    let segment = run.ended.link.segment();
+    let hurt: Vec<String> = (0..taken.len())
+        .filter_map(|number| {
+            let status = segment.sub_devices()[number].al_status();
+            let down = segment.is_powered(number) && status == AlStatus::in_state(AlState::Init);
+            let broken = broken(&taken[number], stop);
+            (!down || broken.is_some()).then(|| format!("drive {number}: {status}, {broken:?}"))
+        })
+        .collect();
+    assert!(exit_code != 0 || hurt.is_empty(), "exit code {exit_code}, {hurt:?} {cell:?}");
+}
+
+/// Faults of the cycle's replies are counted, even where nothing else comes of it. On the way up a reply has the time
+/// to be late.
+fn check_that_it_was_counted(cell: Cell, reception: &ReceptionCounters) {
+    let ReceptionCounters { lost, late, duplicate, foreign, truncated, mismatched, .. } = *reception;
+    let counted = match cell.fault {
+        Fault::Loss | Fault::Corrupt => lost,
+        Fault::Delay | Fault::Reorder => late,
+        Fault::Duplicate => duplicate,
+        Fault::Replay => late + duplicate,
+        Fault::Foreign => foreign,
+        Fault::Truncated => truncated,
+        // Which of them depends on the bit.
+        Fault::Altered => lost + foreign + truncated + mismatched,
+        _ => return,
+    };
+    let in_the_cycle = matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown);
+    assert!(counted > 0 || !in_the_cycle, "{reception:?} {cell:?}");
+}
+
+/// Where a drive went that it should not have.
+fn broken(taken: &[Taken], stop: Option<Instant>) -> Option<State> {
+    let enabled = |it: &Taken| it.state == State::OperationEnabled;
+    let Some(first) = taken.iter().position(enabled) else {
+        return Some(taken.last().map_or(State::NotReadyToSwitchOn, |it| it.state));
+    };
+    let wrong = |it: &&Taken| {
+        let before = stop.is_none_or(|stop| it.now < stop);
+        let out = matches!(it.state, State::QuickStopActive | State::FaultReactionActive | State::Fault);
+        out || before && !enabled(it)
+    };
+    taken[first..].iter().find(wrong).map(|it| it.state)
+}
+
+/// Another MainDevice on the wire is told of; refused where it was there first, and not told of where it is not.
+fn check_that_others_are_told(cell: Cell, told: bool) {
+    let others = matches!(cell.fault, Fault::Foreign | Fault::SecondMaster);
+    assert_eq!(told, others, "{cell:?}");
+}
+
+/// A MainDevice that has the bus already keeps it, in Op.
+fn check_that_the_refused_change_nothing(cell: Cell, refused: bool, wire: &Wire) {
+    let was_first = cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster;
+    assert_eq!(refused, was_first, "{cell:?}");
+    if refused {
+        assert_eq!(wire.second().unwrap().stage(), BringUpPhase::Op);
+        for it in wire.segment().sub_devices() {
+            assert_eq!(it.al_status(), AlStatus::in_state(AlState::Op));
+        }
+    }
+}
+
+/// Where the others are gone, the first drive is brought to rest and disabled while it is still in Op.
+fn check_the_others(cell: Cell, taken: &[Taken]) {
+    let gone = matches!(cell.fault, Fault::CableBreak | Fault::PowerLoss);
+    if !gone || !matches!(cell.phase, Phase::Op | Phase::Homing | Phase::Shutdown) {
+        return;
+    }
+    let last = taken.iter().rev().find(|it| it.operational).unwrap();
+    let speed = last.velocity.abs() / COUNTS_PER_RADIAN;
+    assert!(last.state == State::SwitchOnDisabled && speed < 0.1, "{last:?} {cell:?}");
+    assert!(!last.controlword.enables_operation(), "{last:?} {cell:?}");
+}
+
+/// The rule: from one set-point that a drive takes to the next no farther than the limit of velocity, and than three largest steps
+/// where the one before stood for more than two cycles. Set-points begin where a drive says it is: with a bit altered about that,
+/// they begin elsewhere.
+fn check_set_points(cell: Cell, taken: &[Vec<Taken>], reports: &[Report]) {
+    let altered = exchange::altered_at(reports);
+    let misled = |now: Instant| altered.iter().any(|&at| now >= at && now.since(at) < PERIOD * 4);
+    for (drive, taken) in taken.iter().enumerate() {
+        let cyclic = taken.iter().filter(|it| it.follows() && it.controlword.enables_operation());
+        let cyclic: Vec<_> = cyclic.collect();
+        let mut changed = cyclic.first().map(|it| it.now);
+        for pair in cyclic.windows(2) {
+            let step = f64::from(pair[1].target_position.wrapping_sub(pair[0].target_position)).abs();
+            let step = step / COUNTS_PER_RADIAN;
+            let homes = pair.iter().any(|it| it.mode == ModeOfOperation::Homing);
+            // Outside cyclic position the target position only follows the axis.
+            if drive < 2 && !homes && !misled(pair[1].now) {
+                // A set-point that stood is the last one before an outage, or during it.
+                let stood = changed.is_none_or(|changed| pair[1].now.since(changed) > PERIOD * 5 / 2);
+                let within = if stood { 3.0 * STEP } else { VELOCITY * 1e-3 };
+                assert!(step <= within + 1e-4, "drive {drive}: {step} rad {pair:?} {cell:?}");
+            }
+            if step != 0.0 {
+                changed = Some(pair[1].now);
+            }
+            let speed = f64::from(pair[1].target_velocity).abs() / COUNTS_PER_RADIAN;
+            assert!(speed <= VELOCITY * 1.001, "drive {drive}: {speed} rad/s {cell:?}");
+        }
+    }
+}
+
+fn word(finding: &Finding) -> String {
+    match finding {
+        Finding::Overrun { cycle } => format!("overrun in cycle {cycle}"),
+        Finding::BusFailed { error, .. } => format!("bus failed: {}", variant(error)),
+        Finding::AxisInFault { axis, .. } => format!("axis {axis} in fault"),
+        Finding::AxisStopped { axis, reason } => format!("axis {axis} stopped: {reason:?}"),
+        Finding::NotEnabled { axis, .. } => format!("axis {axis} not enabled"),
+        Finding::NotDisabled { axis, .. } => format!("axis {axis} not disabled"),
+        Finding::BusLost { lost, .. } if lost.interface_gone => "interface gone".to_owned(),
+        Finding::BusLost { all_out: true, .. } => "bus lost: all out of Op".to_owned(),
+        Finding::BusLost { .. } => "bus lost".to_owned(),
+        Finding::Silent { position, .. } => format!("SubDevice {position} lost"),
+        Finding::OutsideOp { position, status, .. } => format!("SubDevice {position} in {status}"),
+        Finding::ControllerLost => "controller process lost".to_owned(),
+        Finding::LostInTheStop { position, .. } => format!("SubDevice {position} lost in the stop"),
+    }
+}
+
+fn kind(error: &BringUpError) -> String {
+    match error {
+        BringUpError::Bus(error) => variant(error),
+        error => variant(error),
+    }
+}
+
+/// The names of an error and of what is in it, without its numbers.
+fn variant(error: &impl std::fmt::Debug) -> String {
+    let text = format!("{error:?}");
+    let word = |text: &str| text.chars().take_while(|it| it.is_alphanumeric()).collect::<String>();
+    let outer = word(&text);
+    let position = text.split("position: ").nth(1).map(word);
+    let inner = text.split("error: ").nth(1).map(word);
+    match (outer.as_str(), position, inner) {
+        ("SubDevice", Some(position), Some(inner)) => format!("SubDevice {position}: {inner}"),
+        _ => outer,
+    }
+}

@@ -1,0 +1,373 @@
+//! The wire of a cell: the segment, and what goes wrong on the way to it and back.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use ethercat::al::{AlControl, AlState};
+use ethercat::al_status_code::AlStatusCode;
+use ethercat::link::Segment as _;
+use ethercat::register;
+use ethercat::time::Instant;
+use ethercat::wire::{Address, Command, DatagramHeader, Frame, FrameBuilder, MacAddress};
+use onbeat_control::clock::{Clock, VirtualClock};
+use onbeat_control::link::Link;
+use simulator::Segment;
+
+use crate::cell::{Cell, Fault, Phase};
+use crate::exchange::{Newest, Shown, gives_inputs};
+use crate::second::SecondMaster;
+
+/// Time a passing fault lasts.
+const WHILE: Duration = Duration::from_millis(60);
+
+/// By then another MainDevice that began has its bus in Op.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Frames after which an index of ours comes round again.
+const INDICES: usize = 64;
+
+/// From transmit to reply.
+pub(crate) const ROUND_TRIP: Duration = Duration::from_micros(60);
+
+/// What the controller tells the wire: cycles since the axes move, homing, stopping.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    pub(crate) const MOVING: u64 = 1;
+    pub(crate) const HOMING: u64 = 2;
+    pub(crate) const STOPPING: u64 = 4;
+
+    pub(crate) fn note(&self, what: u64) {
+        self.0.fetch_or(what, Ordering::Relaxed);
+    }
+
+    fn has(&self, what: u64) -> bool {
+        self.0.load(Ordering::Relaxed) & what != 0
+    }
+}
+
+pub(crate) struct Wire {
+    segment: Segment,
+    /// Process data of the drives, frame by frame.
+    shown: [Shown; 3],
+    clock: VirtualClock,
+    cell: Cell,
+    progress: Progress,
+    newest: Newest,
+    random: fastrand::Rng,
+    began: Option<Instant>,
+    replies: VecDeque<(Instant, Vec<u8>)>,
+    /// Replies of before, the oldest first.
+    history: VecDeque<Vec<u8>>,
+    frames: u64,
+    /// Effects of the fault: frames lost or changed on their way, and what happened once.
+    spoilt: u64,
+    second: Option<SecondMaster>,
+}
+
+impl Wire {
+    pub(crate) fn new(
+        cell: Cell,
+        segment: Segment,
+        shown: [Shown; 3],
+        clock: VirtualClock,
+        progress: Progress,
+        newest: Newest,
+    ) -> Self {
+        let random = fastrand::Rng::with_seed(cell.seed);
+        let (began, replies) = (None, VecDeque::new());
+        let mut wire = Self {
+            segment,
+            shown,
+            clock,
+            cell,
+            progress,
+            newest,
+            random,
+            began,
+            replies,
+            history: VecDeque::new(),
+            frames: 0,
+            // These change places before they have power.
+            spoilt: u64::from(cell.fault == Fault::Swapped),
+            second: None,
+        };
+        if cell.phase == Phase::Scan && cell.fault == Fault::SecondMaster {
+            wire.begin();
+            wire.clock.advance(SETTLED);
+            wire.act_until(wire.clock.now());
+            wire.replies.clear();
+        }
+        wire
+    }
+
+    pub(crate) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// True if the fault took place: what comes of it is an outcome of the fault.
+    pub(crate) fn went_wrong(&self) -> bool {
+        self.spoilt > 0
+    }
+
+    /// The other MainDevice, if there is one.
+    pub(crate) fn second(&self) -> Option<&SecondMaster> {
+        self.second.as_ref()
+    }
+
+    /// True if the passing fault is on.
+    fn is_on(&self) -> bool {
+        self.began.is_some_and(|began| self.clock.now().since(began) < WHILE)
+    }
+
+    fn watch(&mut self, frame: &[u8]) {
+        if self.began.is_some() {
+            return;
+        }
+        let states = || self.segment.sub_devices().iter().map(|it| it.al_status().state);
+        let begins = match self.cell.phase {
+            Phase::Scan => true,
+            Phase::MailboxTransfer => writes_to_a_mailbox(frame),
+            Phase::DcStart => self.segment.sub_devices().iter().any(|it| {
+                let mut active = [0];
+                it.peek(0x0981, &mut active);
+                active[0] & 1 != 0
+            }),
+            Phase::BringUp => states().any(|state| state == AlState::SafeOp.number()),
+            Phase::Op => self.progress.has(Progress::MOVING),
+            Phase::Homing => self.progress.has(Progress::HOMING),
+            Phase::Shutdown => self.progress.has(Progress::STOPPING),
+        };
+        if begins {
+            self.begin();
+        }
+    }
+
+    /// What happens once.
+    fn begin(&mut self) {
+        self.began = Some(self.clock.now());
+        let last = self.segment.sub_devices().len() - 1;
+        let second = |segment: &mut Segment, change: fn(&mut simulator::SubDevice)| {
+            segment.sub_device_mut(1).map(change).unwrap();
+        };
+        match self.cell.fault {
+            Fault::PowerLoss => assert!(self.segment.power_off(last)),
+            Fault::CableBreak => assert!(self.segment.disconnect(0, 1)),
+            Fault::StuckMailbox => second(&mut self.segment, |it| it.set_mailbox_runs(false)),
+            Fault::RefusedState => second(&mut self.segment, |it| {
+                it.refuse_state(Some((AlState::Op, AlStatusCode(0x001D))));
+            }),
+            Fault::SiiGarbage => second(&mut self.segment, |it| it.set_sii(vec![0xFF; 2048])),
+            Fault::WatchdogExpiry => second(&mut self.segment, simulator::SubDevice::expire_watchdog),
+            Fault::ClockJump => assert!(self.segment.jump_clock(1, 5_000_000)),
+            Fault::SecondMaster => {
+                self.second = Some(SecondMaster::new(self.clock.now(), self.cell.seed));
+            }
+            Fault::Swapped => {}
+            // Those go wrong frame by frame.
+            Fault::Loss
+            | Fault::Delay
+            | Fault::Duplicate
+            | Fault::Replay
+            | Fault::Reorder
+            | Fault::Corrupt
+            | Fault::Altered
+            | Fault::Foreign
+            | Fault::Truncated
+            | Fault::LinkDown
+            | Fault::InterfaceGone
+            | Fault::HostStall => return,
+        }
+        self.spoilt += 1;
+    }
+
+    /// Those of whom a frame that leaves now gets inputs, if it gets to them.
+    fn readable(&self) -> [Option<&Shown>; 3] {
+        let cut = match self.cell.fault {
+            Fault::PowerLoss if self.began.is_some() => 2,
+            Fault::CableBreak if self.began.is_some() => 1,
+            _ => 3,
+        };
+        std::array::from_fn(|position| {
+            let status = self.segment.sub_devices()[position].al_status();
+            (position < cut && gives_inputs(status)).then_some(&self.shown[position])
+        })
+    }
+
+    /// The other MainDevice goes on.
+    fn act_until(&mut self, now: Instant) {
+        let Some(second) = &mut self.second else { return };
+        while second.due() <= now {
+            second.act(&mut self.segment, |due, bytes| self.replies.push_back((due, bytes.to_vec())));
+        }
+    }
+
+    /// The first reply until `end`, and when it comes. The other MainDevice's come too.
+    fn next_reply(&mut self, end: Instant) -> Option<(usize, Instant)> {
+        loop {
+            let next = self.replies.iter().enumerate().min_by_key(|(place, (due, _))| (*due, *place));
+            let next = next.map(|(place, (due, _))| (place, *due)).filter(|(_, due)| *due <= end);
+            let until = next.map_or(end, |(_, due)| due);
+            match self.second.as_ref().map(SecondMaster::due) {
+                Some(due) if due < until => self.act_until(due),
+                _ => return next,
+            }
+        }
+    }
+
+    /// A reply on its way back.
+    fn reply(&mut self, bytes: Vec<u8>) {
+        let due = self.clock.now() + ROUND_TRIP;
+        if !self.is_on() {
+            return self.replies.push_back((due, bytes));
+        }
+        let come = self.come_of(due, bytes.clone());
+        self.spoilt += u64::from(come != [(due, bytes)]);
+        self.replies.extend(come);
+    }
+
+    /// Outcome of a reply while the passing fault is on, and its time.
+    fn come_of(&mut self, due: Instant, mut bytes: Vec<u8>) -> Vec<(Instant, Vec<u8>)> {
+        match self.cell.fault {
+            Fault::Delay => vec![(due + Duration::from_millis(5), bytes)],
+            Fault::Duplicate => vec![(due, bytes.clone()), (due, bytes)],
+            Fault::Replay => {
+                let old = self.history.front().filter(|_| self.history.len() == INDICES).cloned();
+                old.into_iter().chain([bytes]).map(|bytes| (due, bytes)).collect()
+            }
+            Fault::Reorder => {
+                let late = if self.frames % 2 == 0 { 1_100 } else { 0 };
+                vec![(due + Duration::from_micros(late), bytes)]
+            }
+            Fault::Corrupt if self.frames % 5 == 0 => Vec::new(),
+            Fault::Altered if self.frames % 5 == 0 => {
+                let bit = self.random.usize(14 * 8..bytes.len() * 8);
+                self.newest.is_altered(&bytes, bit);
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                vec![(due, bytes)]
+            }
+            Fault::Truncated => {
+                bytes.truncate(self.random.usize(14..bytes.len()));
+                vec![(due, bytes)]
+            }
+            Fault::Foreign => {
+                let foreign = (0..5_u8).map(|number| {
+                    let mut foreign = al_control_for_all(AlControl::request(AlState::Op));
+                    // Processed by an ESC, from another source; and no EtherCAT at all.
+                    foreign[6..12].copy_from_slice(&[0x06, 0, 0, 0, 0, number]);
+                    if number % 2 == 0 {
+                        foreign[12] = 0x08;
+                    }
+                    foreign
+                });
+                foreign.chain([bytes]).map(|bytes| (due, bytes)).collect()
+            }
+            Fault::Corrupt
+            | Fault::Altered
+            | Fault::Loss
+            | Fault::PowerLoss
+            | Fault::CableBreak
+            | Fault::Swapped
+            | Fault::StuckMailbox
+            | Fault::RefusedState
+            | Fault::SiiGarbage
+            | Fault::WatchdogExpiry
+            | Fault::ClockJump
+            | Fault::LinkDown
+            | Fault::InterfaceGone
+            | Fault::HostStall
+            | Fault::SecondMaster => vec![(due, bytes)],
+        }
+    }
+
+    /// Result of a transmit whose frame does not get to the segment; `None` for one that does.
+    fn lost_on_the_way(&self) -> Option<io::Result<()>> {
+        match self.cell.fault {
+            Fault::Loss if self.is_on() => Some(Ok(())),
+            Fault::Corrupt if self.is_on() && self.frames % 7 == 0 => Some(Ok(())),
+            Fault::LinkDown if self.is_on() => Some(Err(io::Error::from_raw_os_error(libc::ENETDOWN))),
+            Fault::InterfaceGone if self.began.is_some() => {
+                Some(Err(io::Error::from_raw_os_error(libc::ENXIO)))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Link for Wire {
+    fn transmit(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.act_until(self.clock.now());
+        self.frames += 1;
+        self.watch(frame);
+        let now = self.clock.now();
+        self.segment.advance(now);
+        self.newest.leaves(frame, now, [None; 3]);
+        if let Some(result) = self.lost_on_the_way() {
+            self.spoilt += 1;
+            return result;
+        }
+        self.newest.leaves(frame, now, self.readable());
+        let mut bytes = frame.to_vec();
+        if self.segment.process_frame(now, &mut bytes) {
+            if let Some(second) = &mut self.second {
+                second.hear(now + ROUND_TRIP, &bytes);
+            }
+            self.reply(bytes.clone());
+            self.history.push_back(bytes);
+            if self.history.len() > INDICES {
+                self.history.pop_front();
+            }
+        }
+        if self.cell.fault == Fault::HostStall && self.began == Some(now) {
+            self.clock.advance(Duration::from_millis(50));
+            self.spoilt += 1;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, buffer: &mut [u8], timeout: Duration) -> io::Result<Option<usize>> {
+        let end = self.clock.now() + timeout;
+        self.act_until(self.clock.now());
+        let next = self.next_reply(end);
+        if !timeout.is_zero() {
+            self.clock.sleep_until(next.map_or(end, |(_, due)| due));
+        }
+        self.segment.advance(self.clock.now());
+        let Some((_, bytes)) = next.and_then(|(place, _)| self.replies.remove(place)) else {
+            return Ok(None);
+        };
+        if self.cell.fault == Fault::Loss && self.is_on() {
+            return Ok(None);
+        }
+        if self.cell.fault == Fault::InterfaceGone && self.began.is_some() {
+            return Err(io::Error::from_raw_os_error(libc::ENETDOWN));
+        }
+        let length = bytes.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&bytes[..length]);
+        Ok(Some(length))
+    }
+}
+
+fn writes_to_a_mailbox(frame: &[u8]) -> bool {
+    let Ok(frame) = Frame::parse(frame) else { return false };
+    frame.datagrams().any(|it| {
+        matches!(it.header.command, Command::Fpwr)
+            && it.header.address >> 16 >= u32::from(register::PROCESS_DATA_MEMORY)
+    })
+}
+
+fn al_control_for_all(control: AlControl) -> Vec<u8> {
+    let mut buffer = vec![0; 64];
+    let mut builder = FrameBuilder::new(&mut buffer, MacAddress::MAIN_DEVICE);
+    let address = Address::Broadcast { register: register::AL_CONTROL };
+    builder
+        .push_data(DatagramHeader::new(Command::Bwr, 200, address, 2), &control.bits().to_le_bytes())
+        .unwrap();
+    let length = builder.finish();
+    buffer.truncate(length);
+    buffer
+}

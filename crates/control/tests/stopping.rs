@@ -1,0 +1,206 @@
+//! A stop is kept by supervision, whatever the controller does: judged by what the simulated drive took, in virtual time.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::time::Duration;
+
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::sii::Identity;
+use ethercat::time::Instant;
+use motion::supervision::StopReason;
+use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
+use onbeat_control::axis::AxisConfiguration;
+use onbeat_control::clock::{Clock, VirtualClock};
+use onbeat_control::controller::{Controller, CycleInfo};
+use onbeat_control::cycle::CycleConfiguration;
+use onbeat_control::link::DirectLink;
+use onbeat_control::observer::Happening;
+use onbeat_control::signal::Io;
+use onbeat_control::stop::StopHandle;
+use simulator::application::servo::{ServoDescription, ServoDrive, Taken, default_mapping};
+use simulator::application::sii::with_coe;
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+use support::{PERIOD, cycle_of, supervised};
+
+const COUNTS_PER_RADIAN: f64 = (1 << 20) as f64 / std::f64::consts::TAU;
+
+/// The acceleration limit of [`supervised`], rad/s^2.
+const DECELERATION: f64 = 50.0;
+
+/// The torque that a shaft of the simulation takes to turn at all, N m.
+const FRICTION: f64 = 0.02;
+
+/// What the controller is asked to ignore is set at this cycle.
+const STOP_AT: u64 = 400;
+
+/// Moves at a steady speed, asked to stop or not.
+struct Deaf {
+    velocity: f64,
+    /// It does not ignore it.
+    heeds: bool,
+    stop: StopHandle,
+    hurry_after: Option<u64>,
+    clock: VirtualClock,
+    asked: std::sync::mpsc::Sender<Instant>,
+    cycles: u64,
+}
+
+impl Controller for Deaf {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        let (report, command) = (&reports[0], &mut commands[0]);
+        if self.heeds && info.stopping {
+            self.velocity = (self.velocity - 0.03).max(0.0);
+        }
+        self.cycles += u64::from(report.state == Some(State::OperationEnabled) || self.cycles > 0);
+        command.request = Request::Enable;
+        if let AxisPhase::HoldingAt(position) = report.feedback.phase {
+            command.setpoint.position = position;
+        }
+        command.setpoint.position += Radians(self.velocity * 1e-3);
+        command.setpoint.velocity = RadiansPerSecond(self.velocity);
+        // Torque goes on as long as the shaft is slower: the same steady speed.
+        let lacks = self.velocity - report.feedback.velocity.0;
+        let friction = if self.velocity > 0.0 { FRICTION } else { 0.0 };
+        command.setpoint.torque = NewtonMetres((0.05 * lacks).clamp(0.0, 0.1) + friction);
+        if self.cycles == STOP_AT {
+            self.stop.stop();
+            self.asked.send(self.clock.now()).unwrap();
+        }
+        if self.hurry_after.is_some_and(|after| self.cycles == STOP_AT + after) {
+            self.stop.hurry();
+        }
+    }
+}
+
+struct Ran {
+    taken: Vec<Taken>,
+    asked: Instant,
+    ended: Instant,
+    ending: bool,
+}
+
+fn run(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>) -> Ran {
+    run_with(mode, velocity, hurry_after, false)
+}
+
+fn run_with(mode: CyclicMode, velocity: f64, hurry_after: Option<u64>, heeds: bool) -> Ran {
+    let clock = VirtualClock::default();
+    clock.advance(Duration::from_secs(1000));
+    let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+    let description =
+        ServoDescription { mode, ..ServoDescription::new(DeviceDescription::new(identity, "Servo")) };
+    let mut drive = ServoDrive::new(&description).unwrap();
+    let record = drive.record();
+    let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+    let segment = Segment::new(vec![SubDevice::new(EscDescription::default(), sii, Box::new(drive))]);
+    let link = DirectLink::new(segment, clock.clone(), Duration::from_micros(60));
+    let stop = StopHandle::new();
+    let (asked, was_asked) = std::sync::mpsc::channel();
+    let controller =
+        Deaf { velocity, heeds, stop: stop.clone(), hurry_after, clock: clock.clone(), asked, cycles: 0 };
+    let mut axis: AxisConfiguration = supervised(1).remove(0);
+    axis.mode = mode;
+    let settings = axis.supervision.as_mut().unwrap();
+    settings.mode = mode;
+    let (cycle, mut observer) =
+        cycle_of(link, clock.clone(), &[axis], controller, CycleConfiguration::every(PERIOD));
+    assert_eq!(cycle.run(&stop).failure, None);
+    let events = std::iter::from_fn(|| observer.next_event());
+    let ending = events
+        .map(|it| it.what)
+        .any(|what| matches!(what, Happening::AxisStopped { axis: 0, reason: StopReason::Ending }));
+    Ran { taken: record.taken(), asked: was_asked.recv().unwrap(), ended: clock.now(), ending }
+}
+
+/// How fast the shaft turned at the last step of which the drive followed its set-points, rad/s.
+fn speed_when_let_go(ran: &Ran) -> f64 {
+    let last = ran.taken.iter().rev().find(|it| it.state == State::OperationEnabled).unwrap();
+    last.velocity.abs() / COUNTS_PER_RADIAN
+}
+
+/// The hardest braking between cycles from the stop on, rad/s^2.
+fn hardest(ran: &Ran, mode: CyclicMode) -> f64 {
+    let targets: Vec<(Instant, f64)> = ran
+        .taken
+        .iter()
+        .filter(|it| it.follows() && it.now > ran.asked)
+        .map(|it| match mode {
+            CyclicMode::Position => (it.now, f64::from(it.target_position) / COUNTS_PER_RADIAN),
+            _ => (it.now, f64::from(it.target_velocity) / COUNTS_PER_RADIAN),
+        })
+        .collect();
+    // A line for each cycle: the drive's steps are shorter.
+    let cycles: Vec<f64> = targets.chunks_exact(4).map(|chunk| chunk[0].1).collect();
+    let speeds: Vec<f64> = match mode {
+        CyclicMode::Position => cycles.windows(2).map(|pair| (pair[1] - pair[0]) * 1e3).collect(),
+        _ => cycles,
+    };
+    speeds.windows(2).map(|pair| (pair[0] - pair[1]).abs() * 1e3).fold(0.0, f64::max)
+}
+
+// feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
+#[test]
+fn a_controller_that_ignores_a_stop_loses_its_axis_which_is_braked_within_its_limits() {
+    for mode in [CyclicMode::Position, CyclicMode::Velocity] {
+        let ran = run(mode, 3.0, None);
+        assert!(ran.ending, "{mode:?}: supervision took it");
+        assert!(speed_when_let_go(&ran) < 0.1, "{mode:?}: let go at {} rad/s", speed_when_let_go(&ran));
+        assert!(hardest(&ran, mode) < DECELERATION * 1.2, "{mode:?}: {} rad/s^2", hardest(&ran, mode));
+        let took = ran.ended.since(ran.asked);
+        assert!(took > Duration::from_secs(1) && took < Duration::from_secs(2), "{mode:?}: {took:?}");
+    }
+}
+
+// feature(axes): a stop is kept by supervision, in time and within the limits; hurried within two seconds
+#[test]
+fn in_a_hurry_it_is_braked_at_once_and_all_ends_within_two_seconds() {
+    for mode in [CyclicMode::Position, CyclicMode::Velocity] {
+        let ran = run(mode, 3.0, Some(20));
+        assert!(speed_when_let_go(&ran) < 0.1, "{mode:?}: let go at {} rad/s", speed_when_let_go(&ran));
+        assert!(hardest(&ran, mode) < DECELERATION * 1.2, "{mode:?}: {} rad/s^2", hardest(&ran, mode));
+        let took = ran.ended.since(ran.asked);
+        assert!(took < Duration::from_millis(600), "{mode:?}: {took:?}");
+    }
+}
+
+/// Torque set-points after the stop, and how fast the shaft turned with them, rad/s; a line for each cycle.
+fn torques(ran: &Ran) -> Vec<(i16, f64)> {
+    let after = ran.taken.iter().filter(|it| it.now > ran.asked && it.state == State::OperationEnabled);
+    after.map(|it| (it.target_torque, it.velocity / COUNTS_PER_RADIAN)).step_by(4).collect()
+}
+
+// feature(program): signals: a second one within 2 s; an axis in torque mode too
+#[test]
+fn in_torque_mode_an_axis_that_hardly_takes_torque_is_halted_before_it_is_let_go() {
+    // First after the time its controller has, then at once.
+    for (hurry_after, longest) in [(None, Duration::from_secs(2)), (Some(20), Duration::from_millis(600))] {
+        let ran = run(CyclicMode::Torque, 3.0, hurry_after);
+        assert!(ran.ending, "{hurry_after:?}: supervision took it");
+        let torques = torques(&ran);
+        assert!(torques[0].0 > 0 && torques[0].1 > 2.5, "{hurry_after:?}: {:?}", torques[0]);
+        let taken = torques.iter().position(|it| it.0 == 0).expect("no torque is asked for any more");
+        assert!(torques[taken..].iter().all(|it| it.0 == 0), "{hurry_after:?}: {:?}", &torques[taken..]);
+        // The drive has it by Halt, with its torque, until it stands.
+        let halted =
+            ran.taken.iter().filter(|it| it.controlword.halt() && it.state == State::OperationEnabled);
+        assert!(halted.count() > 100, "{hurry_after:?}");
+        assert!(speed_when_let_go(&ran) < 0.1, "{hurry_after:?}: {} rad/s", speed_when_let_go(&ran));
+        let took = ran.ended.since(ran.asked);
+        assert!(took < longest, "{hurry_after:?}: {took:?}");
+    }
+}
+
+// feature(program): signals: a second one within 2 s; an axis in torque mode too
+#[test]
+fn in_torque_mode_a_controller_that_takes_its_torque_down_is_let_do_so() {
+    let ran = run_with(CyclicMode::Torque, 3.0, None, true);
+    assert!(!ran.ending, "supervision took it");
+    let torques = torques(&ran);
+    let taken = torques.iter().position(|it| it.0 == 0).expect("no torque is asked for any more");
+    assert!((20..400).contains(&taken), "{taken}");
+    assert!(torques[..taken].windows(2).all(|pair| (pair[0].0 - pair[1].0).abs() <= 2), "{torques:?}");
+    assert!(!ran.taken.iter().any(|it| it.controlword.halt()));
+}

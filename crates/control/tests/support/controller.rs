@@ -1,0 +1,59 @@
+//! A cycle whose controller runs in a process of its own, and such a process.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ethercat::cia402::CyclicMode;
+use ipc::command::AxisTarget;
+use ipc::controller::{Controller, CycleEnd, DriveRequest};
+use ipc::description::{AxisDescription, Description};
+use ipc::server::{Builder, Endpoints, Server};
+use onbeat_control::external::{ExternalAxis, Settings};
+
+use super::IpcFolder;
+
+/// An IPC with the role of a controller for this many axes, in this folder.
+pub fn open(folder: &IpcFolder, drives: usize) -> (CycleEnd, Endpoints, Server) {
+    let axis = |index| AxisDescription {
+        name: format!("axis-{index}"),
+        mode: "csp".to_owned(),
+        position_limits: None,
+        velocity_limit: 10.0,
+        effort_limit: 10.0,
+    };
+    let axes = (0..drives).map(axis).collect();
+    let mut builder = Builder::new("robot", &Description { axes, ..Description::default() });
+    builder.folder(&folder.0);
+    let end = builder.controller();
+    let (ends, server) = builder.open().unwrap();
+    (end, ends, server)
+}
+
+pub fn socket(folder: &IpcFolder) -> PathBuf {
+    folder.0.join("robot.sock")
+}
+
+/// A process that moves all axes.
+pub fn settings(drives: usize, deadline: Duration, max_late: u32) -> Settings {
+    let axis = ExternalAxis { mode: CyclicMode::Position, position: None };
+    Settings { deadline, max_late, axes: vec![Some(axis); drives] }
+}
+
+/// Turns every axis at 2 rad/s from where it holds, until the cycle ends.
+pub fn turn(controller: &mut Controller, drives: usize) {
+    let mut positions = vec![0.0; drives];
+    while let Some(turn) = controller.wait() {
+        let elapsed = turn.request.period_ns as f64 * 1e-9 * turn.request.periods as f64;
+        let axes = turn.request.axes.iter().zip(&mut turn.answer.axes);
+        for ((axis, answer), position) in axes.zip(&mut positions) {
+            match axis.phase {
+                2 if !turn.request.stopping => *position += 2.0 * elapsed,
+                2 => {}
+                _ => *position = axis.target_position,
+            }
+            answer.request = Some(DriveRequest::Enable);
+            answer.target = Some(AxisTarget::Position(*position));
+        }
+        turn.send();
+    }
+}

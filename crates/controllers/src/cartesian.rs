@@ -1,0 +1,205 @@
+//! Controller of an arm's tool: straight lines to poses.
+
+use control::controller::{
+    AxisReport, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+};
+use control::signal::Io;
+use ethercat::cia402::Request;
+use ipc::state::Refusal;
+use motion::kinematics::{Line, LineError, ToolPose};
+use motion::online::Progress;
+use motion::{AxisPhase, Radians, TrajectoryPoint};
+
+use crate::axis::elapsed;
+
+/// Moves the axes of an arm, in mode CSP, so that its tool goes to the commanded pose on a straight line.
+///
+/// A line is planned before it begins, some cycles long ([`Line`]), and then followed with bounded velocity, acceleration
+/// and jerk of every joint. A target that cannot be reached so is refused once, and the arm stays. Another target, a
+/// stop, or a drive that falls out brings the tool to rest on the line; from there it goes on.
+#[derive(Clone, Debug)]
+pub struct Cartesian {
+    /// Index of the axis of each joint, from base to tool.
+    axes: Vec<usize>,
+    line: Line,
+    progress: Progress,
+    stage: Stage,
+    /// Set-point of each joint.
+    points: Vec<TrajectoryPoint>,
+    /// True for a joint whose set-point stands whatever the line says: its drive has not followed all along.
+    left: Vec<bool>,
+    asked: Option<ToolPose>,
+    /// Target taken up, or refused, last.
+    aim: Option<ToolPose>,
+    refused: Option<Refusal>,
+}
+
+/// Progress towards a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Rest,
+    Planning,
+    Moving,
+    /// Coming to rest on the line.
+    Braking,
+}
+
+/// State of the joints' drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drives {
+    /// None follows.
+    Off,
+    /// Some follow.
+    Some,
+    /// All follow.
+    All,
+}
+
+impl Cartesian {
+    /// A controller of these axes, in the order of the joints of the line's arm.
+    ///
+    /// # Errors
+    /// Another number of axes than joints.
+    pub fn new(axes: &[usize], line: Line) -> Result<Self, LineError> {
+        let joints = line.arm().joints().len();
+        if axes.len() != joints {
+            return Err(LineError::Joints { expected: joints, found: axes.len() });
+        }
+        Ok(Self {
+            axes: axes.to_vec(),
+            line,
+            progress: Progress::default(),
+            stage: Stage::Rest,
+            points: vec![TrajectoryPoint::default(); joints],
+            left: vec![true; joints],
+            asked: None,
+            aim: None,
+            refused: None,
+        })
+    }
+
+    /// Takes the phases of the drives; set-points of those that do not follow begin where they are.
+    fn look(&mut self, reports: &[AxisReport]) -> Drives {
+        let mut following = 0;
+        for ((axis, point), left) in self.axes.iter().zip(&mut self.points).zip(&mut self.left) {
+            let Some(report) = reports.get(*axis) else { continue };
+            let place = match report.feedback.phase {
+                AxisPhase::Following => {
+                    following += 1;
+                    continue;
+                }
+                AxisPhase::NotEnabled => report.feedback.position,
+                AxisPhase::HoldingAt(position) => position,
+            };
+            *point = at_rest(place);
+            *left = true;
+        }
+        match following {
+            0 => Drives::Off,
+            some if some < self.axes.len() => Drives::Some,
+            _ => Drives::All,
+        }
+    }
+
+    /// Plans, begins and ends lines. `free`: the arm may move.
+    fn decide(&mut self, free: bool) {
+        let turned_away = !free || self.asked.is_some_and(|asked| !self.is_aim(asked));
+        match self.stage {
+            Stage::Rest if free => {
+                let Some(asked) = self.asked.filter(|asked| !self.is_aim(*asked)) else { return };
+                self.aim = Some(asked);
+                match self.line.aim(self.points.iter().map(|point| point.position), asked) {
+                    Ok(()) => self.stage = Stage::Planning,
+                    Err(why) => self.refuse(&why),
+                }
+            }
+            Stage::Planning if turned_away => self.rest(),
+            Stage::Planning => match self.line.plan() {
+                Ok(None) => {}
+                Ok(Some(limits)) if self.progress.begin(limits).is_ok() => self.stage = Stage::Moving,
+                Ok(Some(_)) => self.refuse(&LineError::Singular),
+                Err(why) => self.refuse(&why),
+            },
+            Stage::Moving if turned_away && self.progress.stop().is_ok() => self.stage = Stage::Braking,
+            Stage::Rest | Stage::Moving | Stage::Braking => {}
+        }
+    }
+
+    /// True for the target taken up last, bit by bit: one that is no number is the same again, too.
+    fn is_aim(&self, asked: ToolPose) -> bool {
+        let bits =
+            |pose: ToolPose| (pose.position.map(|it| it.0.to_bits()), pose.orientation.map(f64::to_bits));
+        self.aim.is_some_and(|aim| bits(aim) == bits(asked))
+    }
+
+    /// Stands: a target that is still asked for is taken up again.
+    fn rest(&mut self) {
+        self.stage = Stage::Rest;
+        self.aim = None;
+    }
+
+    /// The target is refused, and not tried again.
+    fn refuse(&mut self, why: &LineError) {
+        self.stage = Stage::Rest;
+        self.refused = Some(match why {
+            LineError::NotFinite => Refusal::NotFinite,
+            LineError::Orientation => Refusal::Orientation,
+            LineError::Singular => Refusal::Singular,
+            _ => Refusal::OutOfReach,
+        });
+    }
+
+    /// Goes on along the line.
+    fn follow(&mut self, info: &CycleInfo) {
+        if !matches!(self.stage, Stage::Moving | Stage::Braking) {
+            return;
+        }
+        let place = self.progress.advance(elapsed(info));
+        let arrived = self.progress.arrived();
+        for (joint, (point, left)) in self.points.iter_mut().zip(&self.left).enumerate() {
+            if !left {
+                *point = self.line.joint(joint, place);
+            }
+        }
+        match self.stage {
+            Stage::Braking if arrived => self.rest(),
+            Stage::Moving if arrived => self.stage = Stage::Rest,
+            _ => {}
+        }
+    }
+}
+
+impl Controller for Cartesian {
+    fn command(&mut self, asked: &ExternalCommand) {
+        self.asked = asked.pose.filter(|_| asked.freshness == Freshness::Fresh);
+    }
+
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        self.refused = None;
+        let drives = self.look(reports);
+        if drives == Drives::Off {
+            self.rest();
+        }
+        if drives == Drives::All && matches!(self.stage, Stage::Rest) {
+            // All begin from where they stand.
+            self.left.fill(false);
+        }
+        self.follow(&info);
+        self.decide(drives == Drives::All && !info.stopping);
+        for (axis, point) in self.axes.iter().zip(&self.points) {
+            if let Some(command) = commands.get_mut(*axis) {
+                command.request = Request::Enable;
+                command.setpoint = (*point).into();
+            }
+        }
+    }
+
+    fn output(&self) -> ControllerOutput {
+        ControllerOutput { commanded: true, refused: self.refused, ..ControllerOutput::default() }
+    }
+}
+
+fn at_rest(position: Radians) -> TrajectoryPoint {
+    TrajectoryPoint { position, ..TrajectoryPoint::default() }
+}

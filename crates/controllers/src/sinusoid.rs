@@ -1,0 +1,196 @@
+//! Controller that swings axes.
+
+use control::controller::{Controller, CycleInfo};
+use control::signal::Io;
+use ethercat::cia402::Request;
+use motion::{AxisPhase, Radians, Seconds, SmoothSinusoid, StopProfile, TrajectoryPoint};
+
+/// Swings each axis about the position at which it was enabled, and brings it to rest when it stops.
+#[derive(Clone, Debug)]
+pub struct Sinusoid {
+    swings: Vec<Swing>,
+}
+
+/// Settings of the swing of one axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SwingSettings {
+    /// Index of the axis.
+    pub axis: usize,
+    /// Swing about its start.
+    pub sinusoid: SmoothSinusoid,
+    /// Delay of its start after the others.
+    pub delay: Seconds,
+    /// Lowest and highest position.
+    pub position_limits: Option<(Radians, Radians)>,
+}
+
+impl Sinusoid {
+    /// A swing for each of `settings`.
+    #[must_use]
+    pub fn new(settings: &[SwingSettings]) -> Self {
+        Self { swings: settings.iter().copied().map(Swing::new).collect() }
+    }
+}
+
+impl Controller for Sinusoid {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let (reports, commands) = io.split();
+        let elapsed = Seconds(info.period.as_secs_f64() * info.periods as f64);
+        for swing in &mut self.swings {
+            let axis = swing.settings.axis;
+            let (Some(report), Some(command)) = (reports.get(axis), commands.get_mut(axis)) else {
+                continue;
+            };
+            command.request = Request::Enable;
+            if let Some(point) = swing.advance(elapsed, info.stopping, report.feedback.phase) {
+                command.setpoint = point.into();
+            }
+        }
+    }
+}
+
+/// Swing of one axis.
+#[derive(Clone, Debug)]
+struct Swing {
+    settings: SwingSettings,
+    course: Course,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Course {
+    /// The drive is not enabled, or has not been since the last fault.
+    Waiting,
+    Swinging {
+        since_begin: Seconds,
+        last: TrajectoryPoint,
+    },
+    Stopping {
+        since_begin: Seconds,
+        profile: StopProfile,
+    },
+    Resting(Radians),
+}
+
+impl Swing {
+    fn new(settings: SwingSettings) -> Self {
+        Self { settings, course: Course::Waiting }
+    }
+
+    /// Next set-point, or `None` while there is none.
+    fn advance(&mut self, elapsed: Seconds, stopping: bool, phase: AxisPhase) -> Option<TrajectoryPoint> {
+        match phase {
+            AxisPhase::NotEnabled => self.course = Course::Waiting,
+            // Set-points were refused, or there were none yet: start again at the present position.
+            AxisPhase::HoldingAt(position) => self.begin(position, stopping),
+            AxisPhase::Following if stopping => self.stop(),
+            AxisPhase::Following => {}
+        }
+        let point = match &mut self.course {
+            Course::Waiting => return None,
+            Course::Swinging { since_begin, last } => {
+                *since_begin += elapsed;
+                let mut point = self.settings.sinusoid.at(*since_begin - self.settings.delay);
+                if let Some((lowest, highest)) = self.settings.position_limits {
+                    // An axis outside its limits is not moved any farther out.
+                    let (lowest, highest) = (lowest.0.min(last.position.0), highest.0.max(last.position.0));
+                    let inside = Radians(point.position.0.clamp(lowest, highest));
+                    if inside != point.position {
+                        point = TrajectoryPoint { position: inside, ..TrajectoryPoint::default() };
+                    }
+                }
+                *last = point;
+                point
+            }
+            Course::Stopping { since_begin, profile } => {
+                *since_begin += elapsed;
+                profile.at(*since_begin)
+            }
+            Course::Resting(position) => {
+                TrajectoryPoint { position: *position, ..TrajectoryPoint::default() }
+            }
+        };
+        Some(point)
+    }
+
+    fn begin(&mut self, position: Radians, stopping: bool) {
+        self.settings.sinusoid = self.settings.sinusoid.starting_at(position);
+        let last = TrajectoryPoint { position, ..TrajectoryPoint::default() };
+        self.course = if stopping {
+            Course::Resting(position)
+        } else {
+            Course::Swinging { since_begin: Seconds(0.0), last }
+        };
+    }
+
+    /// Comes to rest with no more acceleration than the swing has.
+    fn stop(&mut self) {
+        if let Course::Swinging { last, .. } = &self.course {
+            let deceleration = self.settings.sinusoid.maximum_acceleration();
+            self.course = match StopProfile::new(last.position, last.velocity, deceleration) {
+                Ok(profile) => Course::Stopping { since_begin: Seconds(0.0), profile },
+                Err(_) => Course::Resting(last.position),
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use motion::Hertz;
+
+    use super::*;
+
+    const CYCLE: Seconds = Seconds(1e-3);
+
+    fn swing() -> Swing {
+        let sinusoid = SmoothSinusoid::new(Radians(0.0), Radians(1.0), Hertz(0.5), Seconds(2.0)).unwrap();
+        Swing::new(SwingSettings { axis: 0, sinusoid, delay: Seconds(0.0), position_limits: None })
+    }
+
+    fn position(swing: &mut Swing, stopping: bool, phase: AxisPhase) -> f64 {
+        swing.advance(CYCLE, stopping, phase).unwrap().position.0
+    }
+
+    #[test]
+    fn positions_begin_where_the_axis_stands_and_never_step() {
+        let mut swing = swing();
+        assert!(swing.advance(CYCLE, false, AxisPhase::NotEnabled).is_none());
+        let mut last = position(&mut swing, false, AxisPhase::HoldingAt(Radians(5.0)));
+        assert!((last - 5.0).abs() < 1e-6);
+        let (mut fastest, mut farthest) = (0.0_f64, 0.0_f64);
+        for _ in 0..6_000 {
+            let next = position(&mut swing, false, AxisPhase::Following);
+            fastest = fastest.max((next - last).abs());
+            farthest = farthest.max((next - 5.0).abs());
+            last = next;
+        }
+        assert!(fastest < 5e-3 && farthest > 0.99 && farthest < 1.001, "{fastest} {farthest}");
+        for _ in 0..2_000 {
+            let next = position(&mut swing, true, AxisPhase::Following);
+            assert!((next - last).abs() < 5e-3);
+            last = next;
+        }
+        assert_eq!(position(&mut swing, true, AxisPhase::Following), last, "at rest");
+    }
+
+    #[test]
+    fn an_axis_behind_its_limit_is_not_moved_any_farther_out() {
+        let mut swing = swing();
+        swing.settings.position_limits = Some((Radians(-2.0), Radians(2.0)));
+        position(&mut swing, false, AxisPhase::HoldingAt(Radians(2.5)));
+        let farthest = (0..6_000).map(|_| position(&mut swing, false, AxisPhase::Following));
+        assert!(farthest.fold(0.0, f64::max) <= 2.5);
+    }
+
+    #[test]
+    fn a_drive_that_falls_out_begins_anew_where_it_stands() {
+        let mut swing = swing();
+        position(&mut swing, false, AxisPhase::HoldingAt(Radians(0.0)));
+        (0..1_000).for_each(|_| {
+            swing.advance(CYCLE, false, AxisPhase::Following);
+        });
+        assert!(swing.advance(CYCLE, false, AxisPhase::NotEnabled).is_none());
+        let begin = position(&mut swing, false, AxisPhase::HoldingAt(Radians(3.0)));
+        assert!((begin - 3.0).abs() < 1e-6, "{begin}");
+    }
+}

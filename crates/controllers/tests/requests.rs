@@ -1,0 +1,287 @@
+//! Requests to a running cycle: enable, disable, switch, stop, home, reset.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod rig;
+
+use control::controller::{AxisTarget, Freshness};
+use ethercat::cia402::{CyclicMode, State};
+use ipc::message::control::{Action, Refusal};
+use motion::homing::Homing;
+use motion::supervision::StopReason;
+use motion::{AxisPhase, NewtonMetres, Radians, RadiansPerSecond};
+use onbeat_controllers::{Hold, JointEffort, JointPosition, JointVelocity, Member, MemberKind};
+use rig::{Flow, Rig, VELOCITY, settings};
+
+fn positions(axes: &[usize]) -> Member {
+    let settings: Vec<_> = axes.iter().map(|axis| settings(*axis)).collect();
+    Member::new(MemberKind::Plain(Box::new(JointPosition::new(&settings).unwrap())), axes)
+}
+
+fn hold(axes: usize) -> Member {
+    Member::new(MemberKind::Plain(Box::new(Hold)), &(0..axes).collect::<Vec<_>>())
+}
+
+// feature(axes): enable, disable, reset, switch, home, stop
+#[test]
+fn drives_are_enabled_and_disabled_when_somebody_asks() {
+    let mut ids = [0; 3];
+    let rig = Rig { enable: false, ..Rig::new(2, CyclicMode::Position) };
+    let log = rig.run(vec![positions(&[0, 1])], move |world| {
+        let states = world.reports.iter().map(|report| report.state).collect::<Vec<_>>();
+        match world.cycles {
+            1..500 => {
+                assert!(states.iter().all(|state| *state != Some(State::OperationEnabled)), "{states:?}")
+            }
+            500 => ids[0] = world.request(Action::Enable),
+            1000 => {
+                assert_eq!(world.reply(ids[0]), Some(Ok(())));
+                assert_eq!(states, [Some(State::OperationEnabled); 2]);
+                world.target(0, AxisTarget::Position(Radians(2.0)));
+            }
+            // Moving at full speed.
+            1500 => ids[1] = world.request(Action::Disable),
+            2500 => {
+                assert_eq!(world.reply(ids[1]), Some(Ok(())));
+                assert_eq!(states, [Some(State::SwitchOnDisabled); 2]);
+                assert!(!world.told.control.enabled);
+                return Flow::Over;
+            }
+            _ => {}
+        }
+        Flow::On
+    });
+    let fell =
+        log.cycles.iter().position(|seen| seen.reports[0].state == Some(State::OperationEnabled)).unwrap();
+    let off = fell
+        + log.cycles[fell..]
+            .iter()
+            .position(|it| it.reports[0].state != Some(State::OperationEnabled))
+            .unwrap();
+    assert!(log.cycles[off].reports[0].feedback.velocity.0.abs() < 0.05, "disabled only at rest");
+    assert!(log.hardest(0) <= rig::ACCELERATION * 1.01 && log.fastest(0) > 0.9 * VELOCITY);
+}
+
+// feature(axes): `joint_position`, `joint_velocity`, `joint_effort`
+#[test]
+fn positions_are_reached_and_bent_on_the_way_within_the_limits() {
+    let log = Rig::new(2, CyclicMode::Position).run(vec![positions(&[0, 1])], |world| {
+        match world.cycles {
+            10 => world.target(0, AxisTarget::Position(Radians(2.5))),
+            400 => world.target(0, AxisTarget::Position(Radians(-1.0))),
+            // Beyond the limit of 3 rad.
+            1000 => world.target(1, AxisTarget::Position(Radians(99.0))),
+            _ => {}
+        }
+        if world.cycles > 3000 && world.rests() { Flow::Over } else { Flow::On }
+    });
+    let last = log.cycles.last().unwrap();
+    assert!((last.reports[0].feedback.position.0 + 1.0).abs() < 5e-3);
+    assert!((last.reports[1].feedback.position.0 - 3.0).abs() < 5e-3);
+    for axis in 0..2 {
+        assert!(log.fastest(axis) <= VELOCITY * 1.000_1, "{}", log.fastest(axis));
+        assert!(log.hardest(axis) <= rig::ACCELERATION * 1.01, "{}", log.hardest(axis));
+    }
+    assert!(log.cycles.iter().all(|seen| seen.reports.iter().all(|report| report.stop.is_none())));
+}
+
+// feature(axes): `joint_position`, `joint_velocity`, `joint_effort`
+#[test]
+fn velocities_and_torques_are_obeyed_within_their_limits() {
+    let velocity = JointVelocity::new(&[settings(0)]).unwrap();
+    let effort = JointEffort::new(&[(settings(1), NewtonMetres(0.5))]);
+    let rig =
+        Rig { modes: vec![CyclicMode::Velocity, CyclicMode::Torque], ..Rig::new(0, CyclicMode::Torque) };
+    let members = vec![
+        Member::new(MemberKind::Plain(Box::new(velocity)), &[0]),
+        Member::new(MemberKind::Plain(Box::new(effort)), &[1]),
+    ];
+    let log = rig.run(members, |world| {
+        match world.cycles {
+            10 => world.target(0, AxisTarget::Velocity(RadiansPerSecond(-2.0))),
+            1000 => world.target(0, AxisTarget::Velocity(RadiansPerSecond(99.0))),
+            1500 => world.asked.axes[0] = None,
+            2000 => {
+                world.request(Action::SwitchController(1));
+            }
+            // Little more than friction.
+            2100 => world.target(1, AxisTarget::Effort(NewtonMetres(0.03))),
+            2150 => world.asked.freshness = Freshness::Stale,
+            _ => {}
+        }
+        if world.cycles > 2300 { Flow::Over } else { Flow::On }
+    });
+    assert!((log.cycles[990].reports[0].feedback.velocity.0 + 2.0).abs() < 0.05);
+    assert!((log.cycles[1450].setpoints[0].velocity.0 - VELOCITY).abs() < 1e-6, "held to the limit");
+    assert_eq!(log.cycles[1990].setpoints[0].velocity.0, 0.0, "asked nothing, it rests");
+    assert!(log.hardest_velocity(0) <= rig::ACCELERATION * 1.01);
+    assert_eq!(log.replies[0].1, Ok(()));
+    assert_eq!(log.cycles[2120].setpoints[1].torque, NewtonMetres(0.03));
+    assert!(log.cycles[2150].reports[1].feedback.velocity.0 > 0.01);
+    assert_eq!(log.cycles[2200].setpoints[1].torque, NewtonMetres(0.0));
+}
+
+// feature(axes): enable, disable, reset, switch, home, stop
+#[test]
+fn a_controller_is_switched_to_at_rest_only_and_begins_where_the_axes_are() {
+    let mut ids = [0; 4];
+    let log = Rig::new(2, CyclicMode::Position).run(
+        vec![positions(&[0, 1]), hold(2), positions(&[1])],
+        move |world| {
+            match world.cycles {
+                10 => world.target(0, AxisTarget::Position(Radians(2.0))),
+                300 => ids[0] = world.request(Action::SwitchController(1)),
+                2000 => {
+                    assert_eq!(world.reply(ids[0]), Some(Err(Refusal::Moving)));
+                    ids[1] = world.request(Action::SwitchController(2));
+                    ids[2] = world.request(Action::SwitchController(9));
+                    ids[3] = world.request(Action::SwitchController(2));
+                }
+                2100 => {
+                    let replies = [1, 2, 3].map(|index| world.reply(ids[index]));
+                    assert_eq!(replies, [Some(Ok(())), Some(Err(Refusal::NoSuchController)), Some(Ok(()))]);
+                    assert_eq!(world.told.control.active, 2);
+                    world.target(0, AxisTarget::Position(Radians(0.0)));
+                    world.target(1, AxisTarget::Position(Radians(1.0)));
+                }
+                _ => {}
+            }
+            if world.cycles > 3500 { Flow::Over } else { Flow::On }
+        },
+    );
+    let last = log.cycles.last().unwrap();
+    assert!((last.reports[0].feedback.position.0 - 2.0).abs() < 5e-3, "no more the active one's, and held");
+    assert!((last.reports[1].feedback.position.0 - 1.0).abs() < 5e-3);
+    assert!(log.hardest(0) <= rig::ACCELERATION * 1.01 && log.hardest(1) <= rig::ACCELERATION * 1.01);
+}
+
+// feature(axes): enable, disable, reset, switch, home, stop
+#[test]
+fn after_a_stop_the_command_that_held_moves_nothing_until_it_changes() {
+    let mut id = 0;
+    let log = Rig::new(1, CyclicMode::Position).run(vec![positions(&[0])], move |world| {
+        match world.cycles {
+            10 => world.target(0, AxisTarget::Position(Radians(2.5))),
+            300 => id = world.request(Action::Stop),
+            2000 => {
+                assert_eq!(world.reply(id), Some(Ok(())));
+                assert!(world.rests() && world.reports[0].feedback.position.0 < 2.0, "it stays stopped");
+                world.target(0, AxisTarget::Position(Radians(0.0)));
+            }
+            _ => {}
+        }
+        if world.cycles > 4000 { Flow::Over } else { Flow::On }
+    });
+    assert!(log.cycles.last().unwrap().reports[0].feedback.position.0.abs() < 5e-3, "a new command counts");
+    assert!(log.hardest(0) <= rig::ACCELERATION * 1.01);
+}
+
+#[test]
+fn an_axis_that_supervision_stopped_holds_until_faults_are_reset() {
+    let mut ids = [0; 2];
+    let rig = Rig { following_error: Some(1e-5), ..Rig::new(2, CyclicMode::Position) };
+    let log = rig.run(vec![positions(&[0, 1])], move |world| {
+        match world.cycles {
+            // No feedback follows to a hundredth of a milliradian.
+            10 => world.target(0, AxisTarget::Position(Radians(1.0))),
+            1000 => {
+                assert_eq!(world.reports[0].stop, Some(StopReason::FollowingError));
+                world.asked.axes[0] = None;
+                ids[0] = world.request(Action::ResetFaults);
+            }
+            2500 => assert_eq!(world.reply(ids[0]), Some(Ok(())), "{:?}", world.reports[0]),
+            _ => {}
+        }
+        if world.cycles > 3000 { Flow::Over } else { Flow::On }
+    });
+    let last = log.cycles.last().unwrap();
+    assert_eq!(last.reports[0].stop, None);
+    assert_eq!(last.reports[0].state, Some(State::OperationEnabled));
+    assert_eq!(last.reports[0].feedback.phase, AxisPhase::Following);
+    assert!(last.reports[0].feedback.position.0 < 0.5, "it holds where it stands");
+}
+
+#[test]
+fn an_axis_is_homed_at_rest_where_it_stands() {
+    let mut ids = [0; 4];
+    let homing = Homing::CurrentPosition { position: Radians(1.5) };
+    let rig = Rig { homing, ..Rig::new(2, CyclicMode::Position) };
+    let log = rig.run(vec![positions(&[0, 1])], move |world| {
+        match world.cycles {
+            10 => world.target(0, AxisTarget::Position(Radians(0.7))),
+            200 => ids[0] = world.request(Action::Home(0)),
+            1500 => {
+                assert_eq!(world.reply(ids[0]), Some(Err(Refusal::Moving)));
+                assert!(!world.reports[0].homed);
+                world.asked.axes[0] = None;
+                ids[1] = world.request(Action::Home(0));
+                ids[2] = world.request(Action::Home(2));
+            }
+            1600 => {
+                assert_eq!(
+                    [1, 2].map(|it| world.reply(ids[it])),
+                    [Some(Ok(())), Some(Err(Refusal::NoSuchAxis))]
+                );
+                assert!(world.reports[0].homed && !world.reports[1].homed);
+                let position = world.reports[0].feedback.position.0;
+                assert!((position - 1.5).abs() < 5e-3, "{position}");
+                world.target(0, AxisTarget::Position(Radians(1.0)));
+            }
+            _ => {}
+        }
+        if world.cycles > 3000 { Flow::Over } else { Flow::On }
+    });
+    assert!((log.cycles.last().unwrap().reports[0].feedback.position.0 - 1.0).abs() < 5e-3);
+    let velocities = log.cycles.iter().map(|seen| seen.reports[0].feedback.velocity.0.abs());
+    assert!(velocities.fold(0.0, f64::max) < VELOCITY * 1.1, "the jump moves nothing");
+}
+
+#[test]
+fn absolute_encoders_are_not_homed_and_nonsense_is_answered() {
+    let mut id = 0;
+    let homing = Homing::Absolute { offset: Radians(0.25) };
+    let log =
+        Rig { homing, ..Rig::new(1, CyclicMode::Position) }.run(vec![positions(&[0])], move |world| {
+            match world.cycles {
+                100 => {
+                    assert!(
+                        world.reports[0].homed
+                            && (world.reports[0].feedback.position.0 - 0.25).abs() < 1e-3
+                    );
+                    id = world.request(Action::Home(0));
+                    world.raw_request(&[1, 2, 3]);
+                    world.raw_request(&[9; 20]);
+                }
+                150 => {
+                    assert_eq!(world.reply(id), Some(Err(Refusal::NotPossible)));
+                    assert_eq!(world.reply(0), Some(Err(Refusal::Malformed)));
+                    assert_eq!(world.reply(0x0909_0909_0909_0909), Some(Err(Refusal::Malformed)));
+                    return Flow::Over;
+                }
+                _ => {}
+            }
+            Flow::On
+        });
+    assert_eq!(log.replies.len(), 3);
+}
+
+#[test]
+fn one_thing_is_done_at_a_time_and_a_stop_comes_first() {
+    let mut ids = [0; 4];
+    Rig::new(1, CyclicMode::Position).run(vec![positions(&[0])], move |world| {
+        match world.cycles {
+            10 => world.target(0, AxisTarget::Position(Radians(2.5))),
+            300 => {
+                ids[0] = world.request(Action::Stop);
+                ids[1] = world.request(Action::Enable);
+                ids[2] = world.request(Action::Disable);
+            }
+            1500 => {
+                let replies = [0, 1, 2].map(|index| world.reply(ids[index]));
+                assert_eq!(replies, [Some(Err(Refusal::Replaced)), Some(Err(Refusal::Busy)), Some(Ok(()))]);
+                return Flow::Over;
+            }
+            _ => {}
+        }
+        Flow::On
+    });
+}

@@ -1,0 +1,190 @@
+//! A switch with hand-played axes, for cases that simulated drives show too seldom, or never.
+
+use control::controller::{AxisCommand, AxisReport, Controller, CycleInfo, ExternalCommand};
+use control::signal::Io;
+use control::signal::Signals;
+use ethercat::cia402::{CyclicMode, Request, State};
+use ethercat::time::Instant;
+use ipc::message::control::{Action, Refusal, Request as Asking};
+use ipc::message::trajectory::{Begin, Order, Outcome, Point, Report};
+use motion::{AxisPhase, Radians, RadiansPerSecond};
+use onbeat_controllers::{ControllerManager, HomedBy, ManagedAxis, Member};
+
+use super::ports::Pipe;
+use super::{CYCLE, PERIOD, VELOCITY};
+
+/// Fault of an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Trouble {
+    /// No fault.
+    #[default]
+    None,
+    /// Its drive is in fault until it is reset.
+    Fault,
+    /// Its drive is in fault for good.
+    Broken,
+    /// Its drive ignores all requests and stays in its state.
+    Deaf,
+    /// The axis is blocked: it does not move, and reports no velocity.
+    Stuck,
+    /// The axis moves on at this velocity, whatever the set-points.
+    Coasts(f64),
+}
+
+/// The switch and its axes.
+pub struct Bench {
+    pub switch: ControllerManager,
+    pub asked: ExternalCommand,
+    pub reports: Vec<AxisReport>,
+    pub commands: Vec<AxisCommand>,
+    pub troubles: Vec<Trouble>,
+    pub stopping: bool,
+    pub cycle: u64,
+    /// Replies, oldest first.
+    pub replies: Vec<(u64, Result<(), Refusal>)>,
+    /// Reports on trajectories, oldest first.
+    pub trajectory: Vec<Report>,
+    /// Set-points of every cycle.
+    pub positions: Vec<Vec<f64>>,
+    modes: Vec<CyclicMode>,
+    requests: Pipe,
+    orders: Pipe,
+    next_id: u64,
+}
+
+impl Bench {
+    /// A bench with all axes enabled and at rest for a while.
+    pub fn new(modes: &[CyclicMode], members: Vec<Member>) -> Self {
+        let axis =
+            |&mode| ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing: HomedBy::Hand };
+        let axes: Vec<_> = modes.iter().map(axis).collect();
+        let (requests, orders) = (Pipe::default(), Pipe::default());
+        let switch = ControllerManager::new(&axes, members, true)
+            .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
+        let mut report = AxisReport { state: Some(State::SwitchOnDisabled), ..AxisReport::default() };
+        report.feedback.fresh = true;
+        let mut bench = Self {
+            switch,
+            asked: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
+            reports: vec![report; axes.len()],
+            commands: vec![AxisCommand::default(); axes.len()],
+            troubles: vec![Trouble::None; axes.len()],
+            stopping: false,
+            cycle: 0,
+            replies: Vec::new(),
+            trajectory: Vec::new(),
+            positions: Vec::new(),
+            modes: modes.to_vec(),
+            requests,
+            orders,
+            next_id: 0,
+        };
+        bench.run(50);
+        bench
+    }
+
+    /// Runs this many cycles.
+    pub fn run(&mut self, cycles: usize) {
+        for _ in 0..cycles {
+            self.cycle += 1;
+            for axis in 0..self.reports.len() {
+                self.play(axis);
+            }
+            let cycle = CycleInfo {
+                cycle: self.cycle,
+                release: Instant::from_nanos(self.now_ns()),
+                period: PERIOD,
+                periods: 1,
+                stopping: self.stopping,
+            };
+            self.switch.command(&self.asked);
+            self.switch
+                .update(cycle, &mut Io::new(&mut Signals::default(), &self.reports, &mut self.commands));
+            self.replies.extend(self.requests.taken_replies());
+            self.trajectory.extend(self.orders.taken_reports());
+            self.positions.push(self.commands.iter().map(|command| command.setpoint.position.0).collect());
+        }
+    }
+
+    /// Release of the last cycle.
+    pub fn now_ns(&self) -> u64 {
+        1_000_000_000_000 + self.cycle * PERIOD.as_nanos() as u64
+    }
+
+    /// Sends a request; returns its id.
+    pub fn request(&mut self, what: Action) -> u64 {
+        self.next_id += 1;
+        self.requests.put_request(Asking { id: self.next_id, what });
+        self.next_id
+    }
+
+    /// Reply to a request.
+    pub fn reply(&self, id: u64) -> Option<Result<(), Refusal>> {
+        self.replies.iter().find(|reply| reply.0 == id).map(|reply| reply.1)
+    }
+
+    pub fn order(&self, order: &Order) {
+        self.orders.put_order(order);
+    }
+
+    /// Sends a whole trajectory.
+    pub fn send(&self, begin: &Begin, points: &[Point]) {
+        self.order(&Order::Begin(*begin));
+        points.iter().for_each(|point| self.order(&Order::Point(*point)));
+        self.order(&Order::Commit { id: begin.id });
+    }
+
+    pub fn outcomes(&self, id: u64) -> Vec<Outcome> {
+        self.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
+    }
+
+    /// Largest change of velocity per second in the set-points of an axis since `from`.
+    pub fn hardest(&self, axis: usize, from: usize) -> f64 {
+        let positions: Vec<f64> = self.positions[from..].iter().map(|row| row[axis]).collect();
+        positions
+            .windows(3)
+            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (CYCLE * CYCLE)).abs())
+            .fold(0.0, f64::max)
+    }
+
+    /// Feedback of an axis in this cycle to its set-point of the previous one.
+    fn play(&mut self, axis: usize) {
+        let (report, command) = (&mut self.reports[axis], &self.commands[axis]);
+        let trouble = self.troubles[axis];
+        report.state = match (trouble, command.request) {
+            (Trouble::Deaf, _) => report.state,
+            (Trouble::Broken, _) => Some(State::Fault),
+            (Trouble::Fault, Request::FaultReset) => {
+                self.troubles[axis] = Trouble::None;
+                Some(State::SwitchOnDisabled)
+            }
+            (Trouble::Fault, _) => Some(State::Fault),
+            (_, Request::Enable | Request::Halt) => Some(State::OperationEnabled),
+            (_, Request::Disable | Request::QuickStop) => Some(State::SwitchOnDisabled),
+            (_, Request::FaultReset) => report.state,
+        };
+        if command.request == Request::FaultReset {
+            report.stop = None;
+        }
+        if command.home {
+            report.homed = true;
+        }
+        let feedback = &mut report.feedback;
+        let enabled = report.state == Some(State::OperationEnabled);
+        feedback.phase = match feedback.phase {
+            _ if !enabled => AxisPhase::NotEnabled,
+            AxisPhase::NotEnabled => AxisPhase::HoldingAt(feedback.position),
+            AxisPhase::HoldingAt(_) if report.stop.is_some() => feedback.phase,
+            _ => AxisPhase::Following,
+        };
+        let moved = match (trouble, self.modes[axis]) {
+            (Trouble::Coasts(velocity), _) => velocity * CYCLE,
+            _ if !enabled || trouble == Trouble::Stuck => 0.0,
+            (_, CyclicMode::Position) => (command.setpoint.position - feedback.position).0,
+            (_, CyclicMode::Velocity) => command.setpoint.velocity.0 * CYCLE,
+            (_, CyclicMode::Torque) => 0.0,
+        };
+        feedback.velocity = RadiansPerSecond(moved / CYCLE);
+        feedback.position += Radians(moved);
+    }
+}

@@ -1,0 +1,367 @@
+//! A small robot in virtual time: simulated drives down to their frames, a switch with its controllers, and
+//! a script in place of the outside world.
+#![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+pub mod bench;
+pub mod ports;
+pub mod way;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use control::axis::AxisConfiguration;
+use control::bring_up::Pump;
+use control::clock::VirtualClock;
+use control::controller::{
+    AxisReport, AxisTarget, Controller, ControllerOutput, CycleInfo, ExternalCommand, Freshness,
+};
+use control::cycle::{Cycle, CycleConfiguration};
+use control::link::DirectLink;
+use control::signal::Io;
+use control::stop::StopHandle;
+use ethercat::al::AlState;
+use ethercat::cia402::{CyclicMode, State};
+use ethercat::main_device::{Configuration, MainDevice};
+use ethercat::sii::Identity;
+use ipc::message::control::{Action, Refusal, Request};
+use ipc::message::trajectory::{Begin, Order, Outcome, Point, Report};
+use motion::base::Twist;
+use motion::homing::Homing;
+use motion::supervision::{FollowingErrorLimit, Limits, OnStale, Outage, Settings};
+use motion::{
+    AxisScale, AxisSetpoint, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond,
+    RadiansPerSecondCubed, RadiansPerSecondSquared, Seconds,
+};
+use onbeat_controllers::{AxisSettings, ControllerManager, HomedBy, ManagedAxis, Member};
+use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
+use simulator::application::sii::with_coe;
+use simulator::coe::DeviceDescription;
+use simulator::{EscDescription, Segment, SubDevice};
+
+use ports::Pipe;
+
+pub const PERIOD: Duration = Duration::from_millis(1);
+pub const CYCLE: f64 = 1e-3;
+
+/// Limits of every axis.
+pub const VELOCITY: f64 = 4.0;
+pub const ACCELERATION: f64 = 40.0;
+pub const JERK: f64 = 800.0;
+pub const POSITIONS: (f64, f64) = (-3.0, 3.0);
+
+/// The robot and its messages in transit.
+pub struct Rig {
+    pub modes: Vec<CyclicMode>,
+    pub homing: Homing,
+    pub following_error: Option<f64>,
+    pub enable: bool,
+    /// Largest number of cycles of a script.
+    pub patience: u64,
+}
+
+impl Rig {
+    pub fn new(axes: usize, mode: CyclicMode) -> Self {
+        Self {
+            modes: vec![mode; axes],
+            homing: Homing::Never,
+            following_error: None,
+            enable: true,
+            patience: 20_000,
+        }
+    }
+
+    /// Runs `script` once per cycle until it ends; returns the log of every cycle.
+    pub fn run(self, members: Vec<Member>, script: impl FnMut(&mut World) -> Flow + Send + 'static) -> Log {
+        let axes: Vec<_> = self.modes.iter().map(|mode| switch_axis(*mode, self.homing)).collect();
+        let (requests, orders) = (Pipe::default(), Pipe::default());
+        let switch = ControllerManager::new(&axes, members, self.enable)
+            .with_ports(Box::new(requests.clone()), Box::new(orders.clone()));
+        let clock = VirtualClock::default();
+        clock.advance(Duration::from_secs(1000));
+        let stop = StopHandle::new();
+        let log = Arc::new(Mutex::new(Log::default()));
+        let world = World {
+            cycles: 0,
+            now_ns: 0,
+            reports: Vec::new(),
+            setpoints: Vec::new(),
+            told: ControllerOutput::default(),
+            asked: ExternalCommand { axes: vec![None; axes.len()], ..ExternalCommand::default() },
+            replies: Vec::new(),
+            trajectory: Vec::new(),
+            requests,
+            orders,
+            next_id: 0,
+        };
+        let staged = Staged {
+            switch,
+            world,
+            script: Box::new(script),
+            stop: stop.clone(),
+            log: Arc::clone(&log),
+            over: false,
+            patience: self.patience,
+        };
+        let mut link = DirectLink::new(segment(&self.modes), clock.clone(), Duration::from_micros(60));
+        let configuration =
+            Configuration { target: AlState::Op, period: PERIOD, ..Configuration::default() };
+        let mut main_device = MainDevice::new(configuration).unwrap();
+        Pump {
+            main_device: &mut main_device,
+            link: &mut link,
+            clock: &clock,
+            stop: &AtomicBool::new(false),
+        }
+        .bring_up(Duration::from_secs(20), |_| ())
+        .unwrap();
+        let configurations: Vec<_> = (0..self.modes.len()).map(|axis| self.axis(axis)).collect();
+        let every = CycleConfiguration::every(PERIOD);
+        let (cycle, _observer) =
+            Cycle::new(main_device, link, clock, &configurations, Box::new(staged), every).unwrap();
+        let ended = cycle.run(&stop);
+        assert_eq!(ended.failure, None);
+        let mut log = std::mem::take(&mut *log.lock().unwrap());
+        assert!(log.over, "the script is over before {} cycles", self.patience);
+        log.at_the_end = ended.status.axes;
+        log
+    }
+
+    fn axis(&self, axis: usize) -> AxisConfiguration {
+        let mode = self.modes[axis];
+        let distance = self.following_error.map(Radians);
+        let settings = Settings {
+            mode,
+            limits: Limits {
+                position: (mode == CyclicMode::Position)
+                    .then_some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
+                velocity: RadiansPerSecond(VELOCITY),
+                deceleration: RadiansPerSecondSquared(ACCELERATION),
+                jerk: Limits::usual_jerk(RadiansPerSecondSquared(ACCELERATION)),
+                torque: NewtonMetres(2.0),
+                step: Radians(2.0 * VELOCITY * CYCLE),
+            },
+            following_error: distance
+                .map(|distance| FollowingErrorLimit { distance, patience: Seconds(0.01) }),
+            on_stale: OnStale::Ramp,
+            outage: Outage::default(),
+        };
+        let scale = AxisScale::new(f64::from(1 << 20), 1.0, NewtonMetres(2.4)).unwrap();
+        let step = Radians(2.0 * VELOCITY * CYCLE);
+        AxisConfiguration {
+            supervision: Some(settings),
+            homing: self.homing,
+            ..AxisConfiguration::new(&format!("axis-{axis}"), axis, self.modes[axis], scale, step)
+        }
+    }
+}
+
+/// Servo drives in a line.
+fn segment(modes: &[CyclicMode]) -> Segment {
+    let drive = |mode: &CyclicMode| {
+        let identity = Identity { vendor_id: 0xFFFF_0B01, product_code: 0x0402, revision: 1, serial: 0 };
+        let sii = with_coe(identity, "Servo", default_mapping()).image().emit();
+        let description = ServoDescription {
+            mode: *mode,
+            ..ServoDescription::new(DeviceDescription::new(identity, "Servo"))
+        };
+        SubDevice::new(EscDescription::default(), sii, Box::new(ServoDrive::new(&description).unwrap()))
+    };
+    Segment::new(modes.iter().map(drive).collect())
+}
+
+fn switch_axis(mode: CyclicMode, homing: Homing) -> ManagedAxis {
+    let homing = match homing {
+        Homing::Absolute { .. } => HomedBy::Nobody,
+        Homing::Never | Homing::CurrentPosition { .. } => HomedBy::Hand,
+        Homing::Drive { .. } => HomedBy::Drive,
+    };
+    ManagedAxis { mode, velocity_limit: RadiansPerSecond(VELOCITY), homing }
+}
+
+pub fn settings(axis: usize) -> AxisSettings {
+    AxisSettings {
+        axis,
+        position_limits: Some((Radians(POSITIONS.0), Radians(POSITIONS.1))),
+        velocity_limit: RadiansPerSecond(VELOCITY),
+        acceleration_limit: RadiansPerSecondSquared(ACCELERATION),
+        jerk_limit: RadiansPerSecondCubed(JERK),
+    }
+}
+
+/// Continuation of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    On,
+    Over,
+}
+
+/// View of a script before a cycle, and its actions.
+pub struct World {
+    /// Cycles since all drives reported to be enabled, or since the start where they are not to be.
+    pub cycles: u64,
+    /// Release of the next cycle.
+    pub now_ns: u64,
+    /// Reports of the axes in this cycle.
+    pub reports: Vec<AxisReport>,
+    /// Set-points of the previous cycle.
+    pub setpoints: Vec<AxisSetpoint>,
+    /// Output of the controller in the previous cycle.
+    pub told: ControllerOutput,
+    /// Command; stays until it is changed.
+    pub asked: ExternalCommand,
+    /// Replies so far.
+    pub replies: Vec<(u64, Result<(), Refusal>)>,
+    /// Reports on trajectories so far.
+    pub trajectory: Vec<Report>,
+    requests: Pipe,
+    orders: Pipe,
+    next_id: u64,
+}
+
+impl World {
+    /// Sends a request; returns its id.
+    pub fn request(&mut self, what: Action) -> u64 {
+        self.next_id += 1;
+        self.requests.put_request(Request { id: self.next_id, what });
+        self.next_id
+    }
+
+    pub fn reply(&self, id: u64) -> Option<Result<(), Refusal>> {
+        self.replies.iter().find(|reply| reply.0 == id).map(|reply| reply.1)
+    }
+
+    pub fn raw_request(&self, bytes: &[u8]) {
+        self.requests.put(bytes);
+    }
+
+    pub fn order(&self, order: &Order) {
+        self.orders.put_order(order);
+    }
+
+    pub fn raw_order(&self, bytes: &[u8]) {
+        self.orders.put(bytes);
+    }
+
+    /// Sends a whole trajectory.
+    pub fn send(&self, begin: &Begin, points: &[Point]) {
+        self.order(&Order::Begin(*begin));
+        points.iter().for_each(|point| self.order(&Order::Point(*point)));
+        self.order(&Order::Commit { id: begin.id });
+    }
+
+    /// Outcomes of a trajectory, in order.
+    pub fn outcomes(&self, id: u64) -> Vec<Outcome> {
+        self.trajectory.iter().filter(|report| report.id == id).map(|report| report.outcome).collect()
+    }
+
+    pub fn twist(&mut self, x: f64, y: f64, yaw: f64) {
+        let (x, y) = (MetresPerSecond(x), MetresPerSecond(y));
+        self.asked.freshness = Freshness::Fresh;
+        self.asked.twist = Some(Twist { x, y, yaw: RadiansPerSecond(yaw) });
+    }
+
+    pub fn target(&mut self, axis: usize, target: AxisTarget) {
+        self.asked.freshness = Freshness::Fresh;
+        self.asked.axes[axis] = Some(target);
+    }
+
+    /// True if no set-point differs from the previous cycle's, and nothing moves.
+    pub fn rests(&self) -> bool {
+        self.reports.iter().all(|report| report.feedback.velocity.0.abs() < 1e-3)
+    }
+}
+
+/// Log of a run from the first cycle with all drives enabled until the end of the script.
+#[derive(Default)]
+pub struct Log {
+    pub cycles: Vec<Seen>,
+    pub trajectory: Vec<Report>,
+    pub replies: Vec<(u64, Result<(), Refusal>)>,
+    /// Reports of the axes at the end.
+    pub at_the_end: Vec<AxisReport>,
+    over: bool,
+}
+
+/// Log of one cycle.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub reports: Vec<AxisReport>,
+    pub setpoints: Vec<AxisSetpoint>,
+    pub told: ControllerOutput,
+}
+
+impl Log {
+    /// Largest change of velocity per second in the position set-points of an axis.
+    pub fn hardest(&self, axis: usize) -> f64 {
+        let positions: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].position.0).collect();
+        positions
+            .windows(3)
+            .map(|it| ((it[2] - 2.0 * it[1] + it[0]) / (CYCLE * CYCLE)).abs())
+            .fold(0.0, f64::max)
+    }
+
+    /// Highest speed of the position set-points of an axis.
+    pub fn fastest(&self, axis: usize) -> f64 {
+        let positions: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].position.0).collect();
+        positions.windows(2).map(|it| ((it[1] - it[0]) / CYCLE).abs()).fold(0.0, f64::max)
+    }
+
+    /// Largest change of the velocity set-points of an axis, per second.
+    pub fn hardest_velocity(&self, axis: usize) -> f64 {
+        let velocities: Vec<f64> = self.cycles.iter().map(|seen| seen.setpoints[axis].velocity.0).collect();
+        velocities.windows(2).map(|it| ((it[1] - it[0]) / CYCLE).abs()).fold(0.0, f64::max)
+    }
+}
+
+type Script = dyn FnMut(&mut World) -> Flow + Send;
+
+/// The switch, and its script.
+struct Staged {
+    switch: ControllerManager,
+    world: World,
+    script: Box<Script>,
+    stop: StopHandle,
+    log: Arc<Mutex<Log>>,
+    over: bool,
+    patience: u64,
+}
+
+impl Controller for Staged {
+    fn update(&mut self, info: CycleInfo, io: &mut Io<'_>) {
+        let world = &mut self.world;
+        world.reports = io.axes().to_vec();
+        world.now_ns = info.release.as_nanos();
+        world.replies.extend(world.requests.taken_replies());
+        world.trajectory.extend(world.orders.taken_reports());
+        let enabled = io.axes().iter().all(|report| report.state == Some(State::OperationEnabled));
+        let begun = enabled || world.cycles > 0 || !self.switch.output().control.enabled;
+        world.cycles += u64::from(begun);
+        if begun && !self.over {
+            self.over = (self.script)(world) == Flow::Over || world.cycles > self.patience;
+            if self.over {
+                self.log.lock().unwrap().over = world.cycles <= self.patience;
+                self.stop.stop();
+            }
+        }
+        self.switch.command(&world.asked);
+        self.switch.update(info, io);
+        world.told = self.switch.output();
+        world.setpoints = io.commands().iter().map(|command| command.setpoint).collect();
+        if begun && !info.stopping {
+            let mut log = self.log.lock().unwrap();
+            log.cycles.push(Seen {
+                reports: world.reports.clone(),
+                setpoints: world.setpoints.clone(),
+                told: world.told,
+            });
+            log.trajectory = world.trajectory.clone();
+            log.replies = world.replies.clone();
+        }
+    }
+
+    fn output(&self) -> ControllerOutput {
+        self.switch.output()
+    }
+}

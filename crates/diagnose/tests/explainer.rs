@@ -1,0 +1,80 @@
+//! Explanation of a run, cycle by cycle.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use onbeat_diagnose::explain::{MOST_LATE, WORST};
+use onbeat_diagnose::{Explainer, Kind, Settings};
+use rustix::thread::gettid;
+use rustix::time::{ClockId, clock_gettime};
+use timing::{CycleRecord, Phase};
+
+const US: u64 = 1_000;
+
+const SETTINGS: Settings =
+    Settings { late_above_ns: 50 * US, period_ns: 1_000 * US, waits_for_reply: false, cpu: None };
+
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Record of a cycle that started this late and then took 10 us.
+fn record(cycle: u64, release: u64, late: u64) -> CycleRecord {
+    let mut record = CycleRecord::begin(cycle, release, release + late);
+    record.finish(Phase::Update, release + late + 10 * US);
+    record
+}
+
+// feature(explain): counters where there is no trace
+#[test]
+fn without_a_trace_counters_are_told_and_what_is_missing() {
+    let mut explainer = Explainer::by_counters(SETTINGS, "no tracefs here".to_owned());
+    assert_eq!(explainer.trace_is_missing(), Some("no tracefs here"));
+    explainer.follow(gettid().as_raw_nonzero().get());
+    let now = now_ns();
+    explainer.look(&[]);
+    // Sleeps, to be counted.
+    (0..5).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
+    explainer.look(&[record(1, now, 20 * US), record(2, now + 1_000 * US, 300 * US)]);
+    let explanation = explainer.finish();
+    assert_eq!(explanation.source, "counters");
+    assert_eq!((explanation.late.len(), explanation.late_cycles), (1, 1));
+    let late = &explanation.late[0];
+    assert_eq!((late.cycle, late.late_ns), (2, 300 * US));
+    assert_eq!(late.causes.iter().map(|cause| cause.ns).sum::<u64>(), 300 * US);
+    assert!(late.causes.iter().all(|cause| matches!(cause.kind, Kind::Steal | Kind::Unknown)));
+    let sleeps = late.causes.iter().find(|cause| cause.kind == Kind::Unknown);
+    if let Some(counted) = sleeps {
+        assert!(
+            counted.name.contains(" sleeps") && !counted.name.contains(" 0 sleeps"),
+            "{}",
+            counted.name
+        );
+    }
+    assert!(explanation.notes.iter().any(|note| note.contains("no trace: no tracefs here")));
+    assert!(explanation.to_string().contains("no tracefs here"));
+}
+
+#[test]
+fn of_very_many_late_cycles_the_worst_are_kept_and_all_are_counted() {
+    let mut explainer = Explainer::by_counters(SETTINGS, "not wanted".to_owned());
+    explainer.follow(gettid().as_raw_nonzero().get());
+    let many = MOST_LATE as u64 + 500;
+    let now = now_ns();
+    let records: Vec<CycleRecord> = (0..many)
+        .map(|cycle| record(cycle, now + cycle * 1_000 * US, 60 * US + cycle % 900 * US))
+        .collect();
+    for some in records.chunks(700) {
+        explainer.look(some);
+    }
+    let explanation = explainer.finish();
+    assert_eq!((explanation.late.len(), explanation.late_cycles), (MOST_LATE, many));
+    assert!(explanation.late.is_sorted_by_key(|late| late.cycle));
+    let latest = explanation.late.iter().map(|late| late.late_ns).max().unwrap();
+    assert_eq!(latest, 959 * US);
+    assert!(explanation.late.iter().all(|late| late.late_ns > 60 * US), "the least late are left out");
+    assert_eq!(explanation.worst.len(), WORST);
+    assert!(explanation.worst.iter().all(|it| it.late.late_ns == latest));
+    assert!(explanation.notes.iter().any(|note| note.contains("the worst 10000 are listed")));
+    let summed: u64 = explanation.by_cause.iter().map(|total| total.ns).sum();
+    assert_eq!(summed, records.iter().map(CycleRecord::wakeup_latency).sum::<u64>());
+}

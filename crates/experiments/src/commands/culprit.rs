@@ -1,0 +1,78 @@
+//! `onbeat-measure culprit`: somebody to blame, to try out `onbeat run --explain`.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use onbeat_experiments::culprit::{self, Culprit as Settings};
+
+use super::time;
+use cli::failure::Failure;
+use cli::output;
+use cli::stop::Stop;
+
+#[derive(Args, Debug)]
+pub(crate) struct Culprit {
+    /// Name of its thread, at most 15 bytes
+    #[arg(long, default_value = "culprit")]
+    name: String,
+
+    /// CPU it takes
+    #[arg(long, default_value = "0")]
+    cpu: usize,
+
+    /// Its SCHED_FIFO priority
+    #[arg(long, value_name = "1-99", default_value = "99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: u8,
+
+    /// How long it takes the CPU each time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "400us")]
+    busy: Duration,
+
+    /// Mean time between two times
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    every: Duration,
+
+    /// How long it goes on
+    #[arg(long = "for", value_name = "TIME", value_parser = time, default_value = "10s")]
+    duration: Duration,
+
+    /// Same seed, same instants
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    seed: u64,
+
+    /// Write down when it had the CPU: begin and end in ns of CLOCK_MONOTONIC, a line each
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+impl Culprit {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let cannot_write = |path: &PathBuf, error| Failure::new(format!("{}: {error}", path.display()));
+        let log =
+            self.log.as_ref().map(|path| File::create(path).map_err(|error| cannot_write(path, error)));
+        let log = log.transpose()?;
+        let stop = Stop::listen()?;
+        let culprit = Settings {
+            name: self.name,
+            cpu: self.cpu,
+            priority: self.priority,
+            busy: self.busy,
+            every: self.every,
+            duration: self.duration,
+            seed: self.seed,
+        };
+        let intervals = culprit.run(|| stop.asked()).map_err(|error| Failure::new(error.to_string()))?;
+        if let (Some(file), Some(path)) = (log, &self.log) {
+            culprit::write(file, &intervals).map_err(|error| cannot_write(path, error))?;
+        }
+        output::print(format_args!(
+            "{} took CPU {} {} times for {:?}\n",
+            culprit.name,
+            culprit.cpu,
+            intervals.len(),
+            culprit.busy
+        ))
+    }
+}

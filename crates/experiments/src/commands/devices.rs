@@ -1,0 +1,94 @@
+//! `onbeat measure devices`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use devices::Kind;
+use devices::driver::range_finder::BAUD;
+use devices::imu::mpu6050;
+use devices::led::Chip;
+
+use super::Common;
+use super::time;
+use cli::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Devices {
+    /// How long the tasks run
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
+    duration: Duration,
+
+    /// CPU of the real-time tasks; without it the last one this process may use
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    /// A laser range finder that speaks SCIP 2.0 on this serial port, instead of the simulated one
+    #[arg(long, value_name = "PORT")]
+    range_finder: Option<PathBuf>,
+
+    /// An MPU-6050 on this I2C bus, as /dev/i2c-1, instead of the simulated one
+    #[arg(long, value_name = "BUS")]
+    imu: Option<PathBuf>,
+
+    /// An HC-SR04 on these GPIO lines instead of the simulated one
+    #[arg(long, value_name = "CHIP:TRIGGER:ECHO", value_parser = lines)]
+    sonar: Option<(PathBuf, u32, u32)>,
+
+    /// An APA102 strip of 60 LEDs on this SPI bus, as /dev/spidev0.0, instead of the simulated one
+    #[arg(long, value_name = "BUS")]
+    led_strip: Option<PathBuf>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Devices {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let mut experiment = onbeat_experiments::devices::Devices {
+            duration: self.duration,
+            ..onbeat_experiments::devices::Devices::default()
+        };
+        if let Some(cpu) = self.cpu {
+            experiment.on_cpu(cpu);
+        }
+        let given = [
+            self.range_finder.map(|port| Kind::RangeFinder { serial: Some((port, BAUD)), watched: 0.5 }),
+            self.imu.map(|bus| Kind::Imu { i2c: Some((bus, mpu6050::ADDRESS)) }),
+            self.sonar.map(|lines| Kind::Sonar { gpio: Some(lines), temperature: 293.15 }),
+            self.led_strip.map(|bus| Kind::LedStrip {
+                spi: Some(bus),
+                chip: Chip::Apa102,
+                leds: 60,
+                brightness: 8,
+            }),
+        ];
+        given.into_iter().flatten().for_each(|kind| experiment.replace(kind));
+        self.common.conduct("devices", |context| experiment.run(context))
+    }
+}
+
+/// `gpiochip0:17:27`, or with the whole path.
+fn lines(text: &str) -> Result<(PathBuf, u32, u32), String> {
+    let wrong = || format!("found \"{text}\", expected a chip and its lines as gpiochip0:17:27");
+    let mut parts = text.rsplitn(3, ':');
+    let mut number = || parts.next().and_then(|part| part.parse().ok()).ok_or_else(wrong);
+    let (echo, trigger) = (number()?, number()?);
+    let chip = parts.next().filter(|chip| !chip.is_empty()).ok_or_else(wrong)?;
+    let chip = if chip.starts_with('/') { chip.into() } else { PathBuf::from("/dev").join(chip) };
+    Ok((chip, trigger, echo))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpio_lines_are_read_and_what_is_none_is_refused() {
+        assert_eq!(lines("gpiochip0:17:27"), Ok(("/dev/gpiochip0".into(), 17, 27)));
+        assert_eq!(lines("/dev/gpiochip4:0:1"), Ok(("/dev/gpiochip4".into(), 0, 1)));
+        for wrong in ["", "17:27", "gpiochip0:17", ":1:2", "gpiochip0:x:2", "gpiochip0:1:-2"] {
+            assert!(lines(wrong).unwrap_err().contains("expected a chip"), "{wrong}");
+        }
+    }
+}

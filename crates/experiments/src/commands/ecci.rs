@@ -1,0 +1,53 @@
+//! `onbeat measure ecci`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Common;
+use super::time;
+use cli::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Ecci {
+    /// Requests of each cell in each of its two passes; 99.99 % needs 10000 of both together
+    #[arg(long, value_name = "COUNT", default_value = "20000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    samples: u32,
+
+    /// Parts each pass is cut into, so that all cells take turns
+    #[arg(long, value_name = "COUNT", default_value = "4", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+
+    /// Time from one request to the next
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "250us")]
+    interval: Duration,
+
+    /// Axes of the state
+    #[arg(long, value_name = "COUNT", default_value = "59", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    axes: u16,
+
+    /// SCHED_FIFO priority of the cycle's thread
+    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: u8,
+
+    /// CPU of the cycle's thread; without it the last one this process may use
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Ecci {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let experiment = onbeat_experiments::ecci::Ecci {
+            samples: self.samples as usize,
+            rounds: self.rounds.into(),
+            interval: self.interval,
+            axes: self.axes.into(),
+            priority: self.priority,
+            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+        };
+        self.common.conduct("ecci", |context| experiment.run(context))
+    }
+}

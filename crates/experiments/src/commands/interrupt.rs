@@ -1,0 +1,59 @@
+//! `onbeat measure interrupt`.
+
+use std::time::Duration;
+
+use clap::Args;
+use onbeat_experiments::interrupt::Line;
+
+use super::Common;
+use super::time;
+use cli::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Interrupt {
+    /// Interrupts of each kind
+    #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    samples: u32,
+
+    /// Time from one to the next
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
+    interval: Duration,
+
+    /// SCHED_FIFO priority of the thread that waits for them
+    #[arg(long, value_name = "1-99", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: u8,
+
+    /// CPU of that thread; without it the last one this process may use
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    /// Send frames on this interface and wait for them to come back from SubDevices; without it a private cable is made
+    #[arg(long, value_name = "NIC")]
+    iface: Option<String>,
+
+    /// Wait for the edges of this GPIO line
+    #[arg(long, value_name = "CHIP:LINE")]
+    gpio_input: Option<Line>,
+
+    /// Make the edges with this GPIO line, which is wired to the other
+    #[arg(long, value_name = "CHIP:LINE", requires = "gpio_input")]
+    gpio_output: Option<Line>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Interrupt {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let experiment = onbeat_experiments::interrupt::Interrupt {
+            samples: self.samples as usize,
+            interval: self.interval,
+            priority: self.priority,
+            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+            interface: self.iface,
+            gpio_input: self.gpio_input,
+            gpio_output: self.gpio_output,
+        };
+        self.common.conduct("interrupt", |context| experiment.run(context))
+    }
+}

@@ -1,0 +1,49 @@
+//! `onbeat measure ipc`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Common;
+use super::time;
+use cli::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Ipc {
+    /// Round trips of each mechanism at each priority
+    #[arg(long, value_name = "COUNT", default_value = "6000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    samples: u32,
+
+    /// Time from one round trip to the next
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "200us")]
+    interval: Duration,
+
+    /// Parts each measurement is cut into, so that ours and the peers' take turns
+    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+
+    /// SCHED_FIFO priority of the thread that asks, and of both where they are the same
+    #[arg(long, value_name = "1-98", default_value = "80", value_parser = clap::value_parser!(u8).range(1..=98))]
+    priority: u8,
+
+    /// CPU of all threads; without it the last one this process may use
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Ipc {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let experiment = onbeat_experiments::ipc::Ipc {
+            samples: self.samples as usize,
+            interval: self.interval,
+            rounds: self.rounds.into(),
+            priority: self.priority,
+            higher: (self.priority + 10).min(99),
+            cpu: self.cpu.unwrap_or_else(onbeat_experiments::thread::default_cpu),
+        };
+        self.common.conduct("ipc", |context| experiment.run(context))
+    }
+}

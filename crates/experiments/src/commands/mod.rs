@@ -1,0 +1,147 @@
+//! The experiments' command line, one file each.
+
+mod culprit;
+mod devices;
+mod ecci;
+mod interference;
+mod interrupt;
+mod ipc;
+mod load;
+mod navigation;
+mod omni;
+mod pilot;
+mod servo;
+mod tasks;
+mod tuning;
+mod wakeup;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, Subcommand};
+use onbeat_experiments::{Context, Error, Programs};
+use report::Report;
+
+use cli::failure::Failure;
+use cli::output;
+use cli::stop::Stop;
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Measure {
+    /// What priority, memory lock, CPU shield and spinning sleep are each worth, unloaded and under load
+    Tuning(tuning::Tuning),
+    /// Period jitter of the bus under load, seen by an independent observer at the other end of the cable
+    Interference(interference::Interference),
+    /// Two periodic tasks on one CPU beside their computed response times
+    Tasks(tasks::Tasks),
+    /// Our pacer beside cyclictest: the same priority, CPU and period, in turns
+    Wakeup(wakeup::Wakeup),
+    /// From an interrupt to user code: timers, frames, a GPIO line
+    Interrupt(interrupt::Interrupt),
+    /// What semaphores, mutexes, queues, pipes, futexes, eventfds and our own IPC cost
+    Ipc(ipc::Ipc),
+    /// What the cycle pays to share its state with 0, 1, 8 and 64 readers: our IPC beside mutexes
+    Ecci(ecci::Ecci),
+    /// The service robot's five devices, each a real-time task and an ordinary one: periods, responses, utilisation
+    Devices(devices::Devices),
+    /// A robot round an obstacle: the actuator's period in one ordinary process and through the IPC
+    Navigation(navigation::Navigation),
+    /// An omnidirectional robot on its path, by the convolution-based generator
+    Omni(omni::Omni),
+    /// Six servo drives for a minute: T_period, T_jitter, T_exec
+    Servo(servo::Servo),
+    /// Put one of the experiments' loads on this machine until it is ended
+    #[command(hide = true)]
+    Load(load::Load),
+    /// Drive a base along the course of `navigation`
+    #[command(hide = true, subcommand)]
+    Pilot(pilot::Pilot),
+    /// Take a CPU from a cycle now and then, to try out `onbeat run --explain`
+    #[command(hide = true)]
+    Culprit(culprit::Culprit),
+}
+
+impl Measure {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        match self {
+            Self::Tuning(it) => it.execute(),
+            Self::Interference(it) => it.execute(),
+            Self::Tasks(it) => it.execute(),
+            Self::Wakeup(it) => it.execute(),
+            Self::Interrupt(it) => it.execute(),
+            Self::Ipc(it) => it.execute(),
+            Self::Ecci(it) => it.execute(),
+            Self::Devices(it) => it.execute(),
+            Self::Navigation(it) => it.execute(),
+            Self::Omni(it) => it.execute(),
+            Self::Servo(it) => it.execute(),
+            Self::Load(it) => it.execute(),
+            Self::Pilot(it) => it.execute(),
+            Self::Culprit(it) => it.execute(),
+        }
+    }
+}
+
+/// What every experiment has.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// Where raw data and the report go; without it measurements/NAME-DATE-TIME
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    /// Print the report as JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+impl Common {
+    /// Makes the folder, runs the experiment, saves its report, prints it.
+    pub(crate) fn conduct(
+        &self,
+        name: &str,
+        experiment: impl FnOnce(&Context) -> Result<Report, Error>,
+    ) -> Result<(), Failure> {
+        let stop = Stop::listen()?;
+        let directory = self.out.clone().unwrap_or_else(|| {
+            Path::new("measurements").join(format!("{name}-{}", date_and_time(SystemTime::now())))
+        });
+        onbeat_experiments::runner::make_directory(&directory)
+            .map_err(|error| Failure::new(format!("{error}; choose another folder with --out")))?;
+        let context = Context {
+            directory: directory.clone(),
+            programs: Programs::of_this()?,
+            stop: stop.flag(),
+            say: &|line| output::say(line),
+        };
+        let mut report = experiment(&context)?;
+        if context.stopped() {
+            report.warn("stopped before its end: the numbers are of what had run by then");
+        }
+        report::save(&report, &directory)?;
+        let printed = output::print(if self.json { report.json() + "\n" } else { report.text() });
+        output::say(format_args!("raw data and report in {}", directory.display()));
+        printed
+    }
+}
+
+/// A duration on the command line, as in robot files.
+fn time(text: &str) -> Result<Duration, String> {
+    robot::duration::parse(text).map_err(|error| error.to_string())
+}
+
+/// The UTC date and time of a folder's name, as `20261121-074027`.
+fn date_and_time(now: SystemTime) -> String {
+    let text = humantime::format_rfc3339_seconds(now).to_string();
+    text.trim_end_matches('Z').replace(['-', ':'], "").replace('T', "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_named_by_utc() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_246_827);
+        assert_eq!(date_and_time(now), "20261121-074027");
+    }
+}

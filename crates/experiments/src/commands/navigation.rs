@@ -1,0 +1,77 @@
+//! `onbeat measure navigation`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::Common;
+use super::time;
+use cli::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Navigation {
+    /// Robot file of a differential drive
+    #[arg(long, value_name = "ROBOT.toml", default_value = "examples/m4k.toml")]
+    robot: PathBuf,
+
+    /// How long each of the four drives is measured
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20s")]
+    duration: Duration,
+
+    /// The actuator task's period: one cycle of the bus; the paper's 10 ms by default
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "10ms")]
+    period: Duration,
+
+    /// Who plans on the other side of the IPC
+    #[arg(long, value_enum, default_value = "ipc")]
+    planner: Planner,
+
+    /// The Python that has cyclonedds, for --planner dds
+    #[arg(long, value_name = "PYTHON", default_value = "python3")]
+    python: PathBuf,
+
+    /// What the cycle asks of the system in the drives through the IPC, instead of the robot file's profile
+    #[arg(long, value_name = "PMCS|none")]
+    profile: Option<onbeat_experiments::tuning::Column>,
+
+    /// CPU for the cycle in the drives through the IPC
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Planner {
+    /// A process of ours
+    Ipc,
+    /// A Python program over DDS, with onbeat-ros2 between
+    Dds,
+}
+
+impl Navigation {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let mut options = Vec::new();
+        let given = [
+            ("--profile", self.profile.map(onbeat_experiments::tuning::Column::profile)),
+            ("--cpu", self.cpu.map(|it| it.to_string())),
+        ];
+        for (name, value) in given {
+            options.extend(value.into_iter().flat_map(|value| [name.into(), value.into()]));
+        }
+        let planner = match self.planner {
+            Planner::Ipc => onbeat_experiments::navigation::Planner::Ipc,
+            Planner::Dds => onbeat_experiments::navigation::Planner::Dds { python: self.python },
+        };
+        let experiment = onbeat_experiments::navigation::Navigation {
+            period: self.period,
+            duration: self.duration,
+            planner,
+            options,
+            ..onbeat_experiments::navigation::Navigation::new(self.robot)
+        };
+        self.common.conduct("navigation", |context| experiment.run(context))
+    }
+}

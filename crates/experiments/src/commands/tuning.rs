@@ -1,0 +1,78 @@
+//! `onbeat measure tuning`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use onbeat_experiments::tuning::{Background, Column};
+
+use super::Common;
+use super::time;
+use cli::failure::Failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct Tuning {
+    /// Combinations of tunings, parted by commas: none, or letters of P (priority), M (memory lock), C (CPU shield), S
+    /// (spinning sleep)
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "none,M,C,MC,P,PM,PC,PMC,PMCS"
+    )]
+    columns: Vec<Column>,
+
+    /// What else the machine does: nothing, the paper's load, or one after the other
+    #[arg(long, value_enum, default_value = "both")]
+    load: Load,
+
+    /// How long cycles are measured for each column and load; the paper's 10min make three hours of the whole
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30s")]
+    duration: Duration,
+
+    /// The period; the paper's 1 ms by default
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "1ms")]
+    period: Duration,
+
+    /// Robot file; without one a humanoid of 59 SubDevices, simulated, as the paper's
+    #[arg(long, value_name = "ROBOT.toml")]
+    robot: Option<PathBuf>,
+
+    /// SCHED_FIFO priority of the columns with P instead of the robot file's
+    #[arg(long, value_name = "1-99", value_parser = clap::value_parser!(u8).range(1..=99))]
+    priority: Option<u8>,
+
+    /// CPU for the cycle in every column; without it C takes the machine's last, the others any
+    #[arg(long, value_name = "CPU")]
+    cpu: Option<usize>,
+
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Load {
+    None,
+    Paper,
+    Both,
+}
+
+impl Tuning {
+    pub(crate) fn execute(self) -> Result<(), Failure> {
+        let priority = self.priority.map(|priority| ["--priority".into(), priority.to_string().into()]);
+        let experiment = onbeat_experiments::tuning::Tuning {
+            columns: self.columns,
+            loads: match self.load {
+                Load::None => vec![Background::None],
+                Load::Paper => vec![Background::Paper],
+                Load::Both => vec![Background::None, Background::Paper],
+            },
+            duration: self.duration,
+            period: self.period,
+            robot: self.robot,
+            cpu: self.cpu,
+            options: priority.into_iter().flatten().collect(),
+        };
+        self.common.conduct("tuning", |context| experiment.run(context))
+    }
+}

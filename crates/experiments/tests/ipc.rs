@@ -1,0 +1,56 @@
+//! `measure ipc`, short.
+#![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+mod support;
+
+use std::time::Duration;
+
+use onbeat_experiments::ipc::Ipc;
+use support::{Folder, assert_in_order, conduct, number, table};
+
+// feature(measure): `measure ipc`, with rt-tests as peers
+#[test]
+fn every_mechanism_is_measured_alone_and_between_threads_and_recorded() {
+    let folder = Folder::new();
+    let experiment = Ipc { samples: 80, interval: Duration::from_micros(300), rounds: 2, ..Ipc::default() };
+    let report = conduct(&folder, |context| experiment.run(context));
+
+    let calls = table(&report, "A call that nobody waits for");
+    assert_eq!(calls.rows.len(), 12, "seven mechanisms, five of our own");
+    assert_in_order(calls);
+    for caption in ["both threads at priority 80", "80 asks, 90 answers"] {
+        let wake_ups = table(&report, &format!("Round trip / 2, us: {caption}"));
+        assert_eq!(wake_ups.rows.len(), 7);
+        assert_in_order(wake_ups);
+    }
+    // Who sleeps is woken by the kernel: that costs more than a semaphore nobody sleeps on.
+    let wake_up_ns = 1e3 * number(table(&report, "80 asks, 90 answers"), "semaphore", "minimum");
+    assert!(wake_up_ns > number(calls, "semaphore", "minimum"));
+
+    // One recording of the calls and two of the round trips for each mechanism; one way is part of there and back.
+    assert_eq!(folder.recordings(), 21);
+    let recording = folder.recording("POSIX-message-queue-same-priority");
+    assert!(recording.complete);
+    assert_eq!(recording.header.columns, ["round_trip_ns", "one_way_ns"]);
+    assert_eq!(recording.rows().len(), 80);
+    assert!(recording.rows().all(|row| 0 < row[1] && row[1] <= row[0]));
+    assert_eq!(report.values["mechanisms"].as_array().unwrap().len(), 7);
+}
+
+/// Installed or not: rt-tests' numbers stand in the table, or a warning says why they do not.
+// feature(measure): `measure ipc`, with rt-tests as peers
+#[test]
+fn the_peers_are_there_or_it_is_said_why_not() {
+    let folder = Folder::new();
+    let experiment = Ipc { samples: 50, interval: Duration::from_micros(500), rounds: 1, ..Ipc::default() };
+    let report = conduct(&folder, |context| experiment.run(context));
+    let beside = table(&report, "beside rt-tests");
+    for program in ["ptsematest", "pmqtest"] {
+        let row = beside.rows.iter().find(|row| row.name.starts_with(program));
+        let warned = report.warnings.iter().any(|warning| warning.starts_with(program));
+        assert!(row.is_some() != warned, "{program}: {row:?}, {:?}", report.warnings);
+        if row.is_some() {
+            assert_eq!(number(beside, &format!("{program} (rt-tests)"), "samples"), 50.0);
+        }
+    }
+}
