@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use report::Report;
-use timing::{Recording, RecordingWriter};
+use record::{Recording, RecordingWriter};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(recording) = Recording::read(bytes) else { return };

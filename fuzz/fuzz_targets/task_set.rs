@@ -4,10 +4,10 @@
 
 use libfuzzer_sys::fuzz_target;
 use robot::task_set::{Decided, parse};
-use timing::analysis::sensitivity::{Growing, slack};
-use timing::analysis::timeline::Timeline;
-use timing::analysis::verdict::meets_deadlines;
-use timing::analysis::{
+use schedulability::sensitivity::{Growing, slack};
+use schedulability::timeline::Timeline;
+use schedulability::verdict::meets_deadlines;
+use schedulability::{
     Effort, Policy, ResponseTime, TaskSet, assignment, earliest_deadline, fixed_priority,
 };
 

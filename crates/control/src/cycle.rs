@@ -12,7 +12,7 @@ use ethercat::time::Instant;
 use ethercat_linux::cyclic;
 use motion::Seconds;
 use motion::supervision::BLIND_CYCLES;
-use timing::{CycleRecord, Phase};
+use record::{CycleRecord, Phase};
 
 use crate::axis::{Axes, AxisConfiguration, AxisError, FaultCodes, Moment};
 use crate::bus::BusRequests;

@@ -4,7 +4,7 @@ use ethercat::main_device::Event;
 use ethercat::time::Instant;
 use ipc::ring::{Receiver, Sender, bounded};
 use motion::supervision::StopReason;
-use timing::CycleRecord;
+use record::CycleRecord;
 
 use crate::status::{Status, StatusReader, StatusWriter, status_cell};
 

@@ -14,8 +14,8 @@ use onbeat_control::link::{DirectLink, FaultRates, Faults, Faulty};
 use onbeat_control::observer::Happening;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use record::CycleRecord;
 use support::{PERIOD, Sway, cycle, segment};
-use timing::CycleRecord;
 
 const DRIVES: usize = 6;
 const ROUND_TRIP: Duration = Duration::from_micros(60);

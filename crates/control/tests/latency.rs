@@ -1,5 +1,5 @@
 //! From an event at a SubDevice's input to the reaction at its output: measured in virtual time, within what
-//! `timing::bus` computes, and nearly as short and as long.
+//! `schedulability::bus` computes, and nearly as short and as long.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod support;
@@ -19,13 +19,13 @@ use onbeat_control::cycle::{CycleConfiguration, FrameOrder};
 use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use schedulability::bus::{Order, Sampling, Way};
 use simulator::application::servo::{ServoDescription, ServoDrive, default_mapping};
 use simulator::application::sii::with_coe;
 use simulator::application::{Application, ProcessDataLengths, Replies, StateChange, Sync0Event};
 use simulator::coe::DeviceDescription;
 use simulator::{EscDescription, Segment, SubDevice};
 use support::cycle;
-use timing::bus::{Order, Sampling, Way};
 
 const PERIOD: Duration = Duration::from_millis(4);
 const ROUND_TRIP: Duration = Duration::from_micros(60);

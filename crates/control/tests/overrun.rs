@@ -15,9 +15,9 @@ use onbeat_control::link::DirectLink;
 use onbeat_control::pacer::OverrunPolicy;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
+use record::CycleRecord;
 use simulator::Segment;
 use support::{PERIOD, Sway, cycle, segment};
-use timing::CycleRecord;
 
 const DRIVES: usize = 2;
 

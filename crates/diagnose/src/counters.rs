@@ -148,7 +148,7 @@ mod tests {
         };
         let samples = VecDeque::from([sample(0, 1, 1), sample(10_000_000, 2, 1), sample(30_000_000, 5, 8)]);
         let counters = Counters { thread: 1, cpu: None, samples };
-        let record = timing::CycleRecord::begin(4, 12_000_000, 27_000_000);
+        let record = record::CycleRecord::begin(4, 12_000_000, 27_000_000);
         let cycle =
             CycleTimes { record, previous: None, period_ns: 1_000_000, thread: 1, waits_for_reply: false };
         let causes = counters.attribute(&cycle, 10_000_000);

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::thread;
 
+use record::CycleRecord;
 use rustix::time::{ClockId, clock_gettime};
-use timing::CycleRecord;
 
 use crate::attribute::{Evidence, attribute};
 use crate::cause::Kind;

@@ -1,7 +1,7 @@
 //! Late cycles: their records as attribution needs them.
 
+use record::{CycleRecord, Phase};
 use serde::Serialize;
-use timing::{CycleRecord, Phase};
 
 /// Cycle with the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use onbeat_diagnose::trace::{Name, Task, TraceEvent, What};
 use onbeat_diagnose::{Cause, CycleTimes, Evidence, Kind, attribute};
 use proptest::prelude::*;
-use timing::{CycleRecord, Phase};
+use record::{CycleRecord, Phase};
 
 const US: u64 = 1_000;
 const RELEASE: u64 = 1_000_000 * US;

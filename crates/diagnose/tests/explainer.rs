@@ -3,9 +3,9 @@
 
 use onbeat_diagnose::explain::{MOST_LATE, WORST};
 use onbeat_diagnose::{Explainer, Kind, Settings};
+use record::{CycleRecord, Phase};
 use rustix::thread::gettid;
 use rustix::time::{ClockId, clock_gettime};
-use timing::{CycleRecord, Phase};
 
 const US: u64 = 1_000;
 

@@ -1,8 +1,8 @@
 //! Distributions of durations as rows of tables and lines of plots.
 
+use record::{Statistics, Summary};
 use report::plots::{self, Samples};
 use report::{Row, Section, Table};
-use timing::{Statistics, Summary};
 
 /// Durations of one kind, in the order of measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use machine::conditions::Conditions;
 use machine::usage::Usage;
+use record::RecordingWriter;
+use record::recording::{Facts, Header};
 use serde_json::{Value, json};
-use timing::RecordingWriter;
-use timing::recording::{Facts, Header};
 
 use crate::{Context, Error};
 

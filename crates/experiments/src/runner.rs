@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use record::recording::{Header, Recording, RecordingError, RecordingWriter};
 use thiserror::Error;
-use timing::recording::{Header, Recording, RecordingError, RecordingWriter};
 
 /// Context of an experiment.
 pub struct Context<'a> {

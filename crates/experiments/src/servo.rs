@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use record::cycles;
 use report::{Report, Section, cycle};
 use serde_json::Value;
-use timing::cycles;
 
 use crate::onbeat_run::OnbeatRun;
 use crate::surroundings::Surroundings;

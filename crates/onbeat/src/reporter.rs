@@ -8,7 +8,7 @@ use control::observer::CycleEvent;
 use control::status::Status;
 use ethercat::time::Instant;
 use ethercat::wire::MacAddress;
-use timing::RunSummary;
+use record::RunSummary;
 
 /// Follows a run from the thread that runs it; every method may be left out. A method that waits holds up neither the cycle
 /// nor its end, but records and events that find no room meanwhile are counted and dropped.

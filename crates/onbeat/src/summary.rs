@@ -13,7 +13,7 @@ use diagnose::Explanation;
 use ethercat::main_device::BusError;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
-use timing::{RunConditions, RunSummary};
+use record::{RunConditions, RunSummary};
 use types::Signal;
 
 use crate::Error;

@@ -1,6 +1,6 @@
 //! Cycles of a run as tables and plots.
 
-use timing::{CycleRecord, RunSummary, Statistics};
+use record::{CycleRecord, RunSummary, Statistics};
 
 use crate::numbers::{four, microseconds, milliseconds};
 use crate::plots::{self, Samples};

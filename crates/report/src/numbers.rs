@@ -1,6 +1,6 @@
 //! Numbers as text.
 
-use timing::Statistics;
+use record::Statistics;
 
 /// Nanoseconds as microseconds with three digits; a dash for `None`.
 #[must_use]

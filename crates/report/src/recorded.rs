@@ -1,8 +1,8 @@
 //! Any recording as a report: those of the cycle with all tables, others by their columns.
 
+use record::recording::Facts;
+use record::{Recording, cycles};
 use serde_json::Value;
-use timing::recording::Facts;
-use timing::{Recording, cycles};
 
 use crate::plots::{self, Samples};
 use crate::{Report, Row, Section, Table, cycle};

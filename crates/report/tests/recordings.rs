@@ -3,9 +3,9 @@
 
 use onbeat_report::{Report, Section};
 use proptest::prelude::*;
+use record::recording::{Header, RecordingWriter};
+use record::{CycleRecord, Phase, Recording, cycles};
 use serde_json::{Value, json};
-use timing::recording::{Header, RecordingWriter};
-use timing::{CycleRecord, Phase, Recording, cycles};
 
 fn recording(what: &str, facts: Value, columns: &[&str], rows: &[Vec<i64>], end: Value) -> String {
     let facts = facts.as_object().unwrap().clone();

@@ -14,8 +14,8 @@
 
 use std::path::Path;
 
+use schedulability::{Policy, Protocol, Section, Task, TaskSet};
 use serde::Deserialize;
-use timing::analysis::{Policy, Protocol, Section, Task, TaskSet};
 use toml::Spanned;
 
 use crate::check::{cycle::HIGHEST_CPU, number, readable_name};
@@ -196,7 +196,7 @@ fn positive(what: &str, length: &Spanned<Length>) -> Result<u64, Problem> {
 
 fn nanoseconds(length: &Spanned<Length>) -> Result<u64, Problem> {
     let ns = u64::try_from(length.get_ref().0.as_nanos()).ok();
-    ns.filter(|&ns| ns <= timing::analysis::task::LONGEST_NS).ok_or_else(|| {
+    ns.filter(|&ns| ns <= schedulability::task::LONGEST_NS).ok_or_else(|| {
         Problem::new(length.span(), "a time too long to analyse", "at most 31 years", "correct it")
     })
 }

@@ -5,8 +5,8 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use record::Recording;
 use report::{Report as Found, Section};
-use timing::Recording;
 
 use crate::failure::Failure;
 use crate::output;

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use diagnose::trace::tracefs::Tracefs;
+use record::Recording;
 use serde_json::Value;
-use timing::Recording;
 
 use crate::common::{alone, file, finished, measure, onbeat, run};
 

@@ -5,10 +5,10 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
+use record::interference::ByCounter;
+use record::recording::Recording;
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::{Side, Testbed};
-use timing::interference::ByCounter;
-use timing::recording::Recording;
 
 use crate::common::{alone, finished, onbeat};
 

@@ -307,7 +307,7 @@ fn a_run_whose_reader_is_gone_leaves_its_recording_whole() {
     command.stdout(rustix::pipe::pipe().expect("a pipe").1).stderr(Stdio::null());
     let (code, _) = end_of(command.spawn().expect("the program"), PATIENCE);
     assert!(matches!(code, Some(0 | 3)), "{code:?}");
-    let recording = timing::Recording::read(std::io::BufReader::new(File::open(&path).expect("it")));
+    let recording = record::Recording::read(std::io::BufReader::new(File::open(&path).expect("it")));
     let recording = recording.expect("a recording");
     assert!(recording.complete && recording.len() == 100, "{}", recording.len());
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use timing::{Recording, cycles};
+use record::{Recording, cycles};
 
 use crate::common::{file, run};
 

@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use ethercat::time::Instant;
-use timing::CycleRecord;
+use record::CycleRecord;
 
 use super::{Detail, Disturbances, Subject, Watch, Window};
 use crate::clock::{Clock, MonotonicClock};

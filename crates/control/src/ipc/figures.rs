@@ -2,7 +2,7 @@
 
 use ethercat::main_device::ReceptionCounters;
 use ipc::state::{Bus, Spread, Timing};
-use timing::CycleRecord;
+use record::CycleRecord;
 
 use crate::status::{Status, stage_number};
 
@@ -109,7 +109,7 @@ mod tests {
         for (cycle, late) in [(1, 30), (2, 10), (3, 50)] {
             let release = cycle * 1_000;
             let mut record = CycleRecord::begin(cycle, release, release + late);
-            record.finish(timing::Phase::Update, release + late + 100);
+            record.finish(record::Phase::Update, release + late + 100);
             record.overrun = cycle == 2;
             record.skipped = u32::from(cycle == 1) * 4;
             record.working_counter_ok = cycle != 3;

@@ -17,7 +17,7 @@ use ipc::state::{self, CommandState, Refusal, State};
 use motion::base::Twist;
 use motion::kinematics::ToolPose;
 use motion::{AxisPhase, AxisSetpoint, Metres, MetresPerSecond, NewtonMetres, Radians, RadiansPerSecond};
-use timing::CycleRecord;
+use record::CycleRecord;
 
 use crate::controller::{AxisReport, AxisTarget, ControllerOutput, ExternalCommand, Freshness};
 use crate::signal::{Counters, Governing, SignalState, Signals};

@@ -1,7 +1,7 @@
 //! The numbers of a running task, for whoever looks.
 
 use ipc::state::Spread;
-use timing::CycleRecord;
+use record::CycleRecord;
 
 use crate::cell::{self, WordReader, WordWriter};
 

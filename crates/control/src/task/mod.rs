@@ -9,7 +9,7 @@
 //! | `rt_task_delete` | [`Task::stop`], [`Task::join`] |
 //! | the mode-switch counter, `SIGDEBUG` | [`Task::subject`], watched by [`crate::disturbance::Watch`] |
 //!
-//! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`timing::CycleRecord`], release, start and end, in
+//! Releases stand on the fixed grid of a [`crate::pacer`]. Every job leaves a [`record::CycleRecord`], release, start and end, in
 //! a bounded [ring](Records) for whoever wants all of them, and a line of numbers, [`Live`], for whoever looks from time
 //! to time. A task exchanges data with others through [`ipc`]'s channels; it allocates nothing, takes no lock, and its
 //! one system call is the sleep.

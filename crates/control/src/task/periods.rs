@@ -6,8 +6,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use ethercat::time::Instant;
+use record::{CycleRecord, Phase};
 use rtrb::{Consumer, Producer, RingBuffer};
-use timing::{CycleRecord, Phase};
 
 use super::live::{Live, LiveReader, LiveWriter, live};
 use super::{Settings, Shared};

@@ -2,9 +2,9 @@
 
 use ::devices::Peripheral;
 use report::{Row, Section, Table};
+use schedulability::utilisation::{hyperbolic_product, liu_layland_bound, utilisation};
+use schedulability::{ResponseTime, Task, TaskSet, fixed_priority};
 use serde_json::{Value, json};
-use timing::analysis::utilisation::{hyperbolic_product, liu_layland_bound, utilisation};
-use timing::analysis::{ResponseTime, Task, TaskSet, fixed_priority};
 
 use super::conduct::Ran;
 use super::{nanoseconds, statistics};

@@ -8,7 +8,7 @@ use ::devices::{DeviceStatus, Prepared};
 use control::task::Live;
 use ipc::description::Description;
 use ipc::server::Builder;
-use timing::CycleRecord;
+use record::CycleRecord;
 
 use super::world::World;
 use super::{Devices, SocketFolder};

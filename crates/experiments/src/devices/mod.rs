@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use ::devices::{DeviceStatus, Kind, Peripheral, service_robot};
+use record::Statistics;
 use report::{Report, Row, Section, Table};
 use serde_json::{Value, json};
-use timing::Statistics;
 
 use self::conduct::Ran;
 use crate::distribution::{self, Durations};

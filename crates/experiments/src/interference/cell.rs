@@ -7,9 +7,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use record::interference::BusObserver;
+use record::recording::{Header, RecordingWriter};
 use serde_json::Value;
-use timing::interference::BusObserver;
-use timing::recording::{Header, RecordingWriter};
 
 use super::judge::{Judgement, judge_file, judge_stream};
 use super::{Beside, Interference, Places};
@@ -172,12 +172,12 @@ fn save(observer: &BusObserver, path: &Path) -> Result<(), Error> {
 
 /// Writes the frequency of each period, atomically.
 fn save_periods(
-    periods: &timing::interference::DeviationHistogram,
+    periods: &record::interference::DeviationHistogram,
     period_ns: u64,
     path: &Path,
 ) -> Result<(), Error> {
     let unfinished: PathBuf = path.with_extension("unfinished");
-    let mut facts = timing::Facts::new();
+    let mut facts = record::Facts::new();
     facts.insert("period_ns".into(), period_ns.into());
     facts.insert("resolution".into(), "each deviation is known to 0.1 %".into());
     let header = Header {
@@ -191,7 +191,7 @@ fn save_periods(
         for (deviation_ns, count) in periods.entries() {
             file.row(&[deviation_ns, i64::try_from(count).unwrap_or(i64::MAX)])?;
         }
-        let mut end = timing::Facts::new();
+        let mut end = record::Facts::new();
         if let Some((minimum, maximum)) = periods.extremes() {
             end.insert("minimum_ns".into(), minimum.into());
             end.insert("maximum_ns".into(), maximum.into());

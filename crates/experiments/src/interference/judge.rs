@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use timing::interference::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
-use timing::recording::{Header, RecordingError};
-use timing::{Facts, RecordingReader};
+use record::interference::{Arrival, BusJitter, BusObserver, ByCounter, ByTime, WINDOW, jitter_of};
+use record::recording::{Header, RecordingError};
+use record::{Facts, RecordingReader};
 
 use crate::Error;
 

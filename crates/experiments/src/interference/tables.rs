@@ -1,9 +1,9 @@
 //! Cells as tables, plots and numbers.
 
+use record::interference::{BusJitter, DeviationHistogram, Moments};
 use report::numbers::microseconds;
 use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::{Value, json};
-use timing::interference::{BusJitter, DeviationHistogram, Moments};
 
 use super::cell::Cell;
 

@@ -5,8 +5,8 @@ use std::io;
 
 use control::status::{Status, status_cell};
 use ipc::client::Client;
+use record::CycleRecord;
 use rtrb::RingBuffer;
-use timing::CycleRecord;
 
 use crate::ecci::{open_ipc, state_of};
 

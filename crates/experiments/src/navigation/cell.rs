@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use timing::CycleRecord;
-use timing::cycles;
+use record::CycleRecord;
+use record::cycles;
 
 use super::course::Course;
 use super::log::{self, Row};

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use motion::base::{Pose, Twist};
 use motion::{Metres, MetresPerSecond, Radians, RadiansPerSecond};
+use record::RecordingWriter;
+use record::recording::Header;
 use serde_json::Value;
-use timing::RecordingWriter;
-use timing::recording::Header;
 
 use crate::raw::facts;
 use crate::{Context, Error, runner};

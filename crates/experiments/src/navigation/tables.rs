@@ -1,9 +1,9 @@
 //! Comparison of the four drives.
 
 use motion::base::Twist;
+use record::{Statistics, Summary};
 use report::{Plot, Report, Row, Section, Series, Table};
 use serde_json::json;
-use timing::{Statistics, Summary};
 
 use super::Navigation;
 use super::cell::Cell;
@@ -15,7 +15,7 @@ pub(super) fn sections(settings: &Navigation, cells: &[Cell], report: &mut Repor
     let nominal = u64::try_from(settings.period.as_nanos()).unwrap_or(u64::MAX);
     let (mut periods, mut deviations) = (Vec::new(), Vec::new());
     for cell in cells {
-        let between = |pair: &[timing::CycleRecord]| pair[1].start_ns - pair[0].start_ns;
+        let between = |pair: &[record::CycleRecord]| pair[1].start_ns - pair[0].start_ns;
         // A skipped release makes one long period, which is what the actuator sees.
         let ns: Vec<u64> = cell.cycles.windows(2).map(between).collect();
         deviations.push(Durations::new(&cell.name, ns.iter().map(|ns| ns.abs_diff(nominal)).collect()));

@@ -7,11 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use control::clock::{Clock, MonotonicClock};
+use record::Statistics;
 use report::plots::{self, Samples};
 use report::{Report, Row, Section, Table};
+use schedulability::{ResponseTime, Task, TaskSet, fixed_priority};
 use serde_json::{Value, json};
-use timing::Statistics;
-use timing::analysis::{ResponseTime, Task, TaskSet, fixed_priority};
 
 use self::job::{Job, Plan};
 use crate::distribution::{self, Durations};

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use machine::usage::{Busy, Usage};
+use record::lowest::{Lowest, Share};
+use record::{CycleRecord, RunSummary, cycles};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
-use timing::lowest::{Lowest, Share};
-use timing::{CycleRecord, RunSummary, cycles};
 
 use super::{Background, Column};
 use crate::load::Loads;

@@ -1,11 +1,11 @@
 //! Cells as tables, plots and values.
 
+use record::CycleRecord;
+use record::lowest::{Lowest, Share};
 use report::numbers::microseconds;
 use report::plots::{self, Samples};
 use report::{Plot, Report, Row, Section, Table};
 use serde_json::{Map, Value, json};
-use timing::CycleRecord;
-use timing::lowest::{Lowest, Share};
 
 use super::cell::Measured;
 use super::{Background, Tuning};

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use onbeat_experiments::{Context, Error, Programs};
+use record::Recording;
 use report::{Report, Section, Table};
-use timing::Recording;
 
 /// A folder below the system's for temporary files, removed when dropped.
 pub struct Folder(pub PathBuf);

@@ -3,8 +3,8 @@
 use control::profile::{Grants, Scheduling};
 use ethercat::main_device::MainDevice;
 use machine::conditions::Conditions;
+use record::{AskedAndGranted, RunConditions};
 use robot::Robot;
-use timing::{AskedAndGranted, RunConditions};
 
 /// Link of a run whose SubDevices are simulated, in [`RunConditions::link`].
 pub const SIMULATED: &str = "simulated";

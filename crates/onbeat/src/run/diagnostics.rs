@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use control::observer::Observer;
 use ipc::diagnostics::{Conditions, Diagnostics, WatchDiagnostics};
 use ipc::server::Server;
-use timing::{RunConditions, RunSummary};
+use record::{RunConditions, RunSummary};
 
 use super::bus::BusServer;
 use super::tasks::Tasks;

@@ -9,9 +9,9 @@ use std::time::Duration;
 use control::output::{OutputThread, Taken, Unfinished};
 use ipc::ring::{self, bounded};
 use machine::usage::Usage;
+use record::recording::{Facts, Header, RecordingWriter};
+use record::{CycleRecord, RunConditions, RunSummary, cycles};
 use serde_json::Value;
-use timing::recording::{Facts, Header, RecordingWriter};
-use timing::{CycleRecord, RunConditions, RunSummary, cycles};
 
 use crate::{Error, Notice, Reporter};
 

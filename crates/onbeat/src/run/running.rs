@@ -10,8 +10,8 @@ use control::link::{PacketLink, SIMULATED_SYSTEM_CALLS};
 use control::profile::{Grants, RealTimeProfile};
 use control::stop::StopHandle;
 use ipc::controller::ControllerCounters;
+use record::{RunConditions, RunSummary};
 use robot::{ControllerKind, OverrunPolicy, Robot};
-use timing::{RunConditions, RunSummary};
 
 use super::diagnostics::DiagnosticsWriter;
 use super::prepare::Prepared;

@@ -4,7 +4,7 @@ use control::disturbance::{CycleWatch, Disturbances, Subject};
 use control::task::LiveReader;
 use ipc::diagnostics::{DisturbanceCounts, SpreadNs, TaskDiagnostics, Watched};
 use machine::task::Counters;
-use timing::{CycleRecord, RunSummary, Statistics};
+use record::{CycleRecord, RunSummary, Statistics};
 
 /// All of them, and the watch over them if there is one.
 pub(super) struct Tasks {

@@ -9,7 +9,7 @@ use diagnose::{Explainer, Explanation};
 use ethercat::main_device::{BringUpPhase, Event};
 use ethercat::time::Instant;
 use ipc::diagnostics::TaskDiagnostics;
-use timing::{CycleRecord, RunSummary};
+use record::{CycleRecord, RunSummary};
 
 use super::bus::BusServer;
 use super::diagnostics::DiagnosticsWriter;

@@ -1,7 +1,7 @@
 //! A picture of who runs when, as plain shapes.
 
-use timing::analysis::TaskSet;
-use timing::analysis::timeline::Timeline;
+use schedulability::TaskSet;
+use schedulability::timeline::Timeline;
 
 /// Shapes on a white page, in pixels.
 pub(super) struct Picture {

@@ -1,8 +1,8 @@
 //! The analysis for programs.
 
+use schedulability::utilisation::{hyperbolic_product, liu_layland_bound};
+use schedulability::{Analysis, Policy, TaskSet};
 use serde_json::{Value, json};
-use timing::analysis::utilisation::{hyperbolic_product, liu_layland_bound};
-use timing::analysis::{Analysis, Policy, TaskSet};
 
 /// One object: `tasks`, `processors`, `system`, `notes`. What has no bound is null.
 pub(super) fn object(set: &TaskSet, found: &Analysis, notes: &[String]) -> Value {

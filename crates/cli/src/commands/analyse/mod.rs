@@ -11,7 +11,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use timing::analysis::{Effort, Policy, TaskSet, analyse, assignment, timeline::Timeline};
+use schedulability::{Effort, Policy, TaskSet, analyse, assignment, timeline::Timeline};
 
 use crate::failure::Failure;
 use crate::output;
@@ -159,7 +159,7 @@ fn given_priorities(set: &mut TaskSet, assign: Assign) -> Result<String, Failure
 }
 
 /// Draws the processor with the most to show: the first with a task that is late, else the busiest.
-fn draw(set: &TaskSet, found: &timing::analysis::Analysis, path: &Path) -> Result<(), Failure> {
+fn draw(set: &TaskSet, found: &schedulability::Analysis, path: &Path) -> Result<(), Failure> {
     let late = set.tasks.iter().zip(&found.tasks).position(|(_, verdict)| !verdict.schedulable);
     let busiest = found.processors.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
     let cpu =

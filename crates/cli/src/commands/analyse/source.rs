@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 
+use record::{CycleRecord, Recording};
 use robot::task_set;
-use timing::analysis::{Policy, Task, TaskSet};
-use timing::{CycleRecord, Recording};
+use schedulability::{Policy, Task, TaskSet};
 
 use super::time;
 use crate::failure::Failure;
@@ -39,7 +39,7 @@ fn recorded(path: &Path, policy: Option<Policy>, margin: f64) -> Result<Source, 
     let fail = |why: String| Failure::new(format!("{file}: {why}"));
     let opened = File::open(path).map_err(|error| fail(format!("cannot be read ({error})")))?;
     let recording = Recording::read(BufReader::new(opened)).map_err(|error| fail(error.to_string()))?;
-    let (period, cycles) = timing::cycles::cycles(&recording).map_err(&fail)?;
+    let (period, cycles) = record::cycles::cycles(&recording).map_err(&fail)?;
     let longest = |time: fn(&CycleRecord) -> u64| {
         cycles.iter().map(time).max().ok_or_else(|| fail("found no cycle, expected at least one".into()))
     };

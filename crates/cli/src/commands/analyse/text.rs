@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use report::{Row, Table};
-use timing::analysis::advice::{self, Cause, Change, Miss};
-use timing::analysis::earliest_deadline::Feasibility;
-use timing::analysis::utilisation::{hyperbolic_product, liu_layland_bound};
-use timing::analysis::verdict::Processor;
-use timing::analysis::{Analysis, Policy, Protocol, ResponseTime, TaskSet};
+use schedulability::advice::{self, Cause, Change, Miss};
+use schedulability::earliest_deadline::Feasibility;
+use schedulability::utilisation::{hyperbolic_product, liu_layland_bound};
+use schedulability::verdict::Processor;
+use schedulability::{Analysis, Policy, Protocol, ResponseTime, TaskSet};
 
 use super::time;
 

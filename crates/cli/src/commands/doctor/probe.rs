@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use control::probe::{ProbeConfiguration, wakeup_latencies};
 use control::profile::RealTimeProfile;
 use machine::usage::{Shares, Usage};
+use record::Statistics;
 use serde::Serialize;
-use timing::Statistics;
 
 use crate::failure::Failure;
 use crate::stop::Stop;

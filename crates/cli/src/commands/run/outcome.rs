@@ -12,8 +12,8 @@ use ethercat::main_device::ReceptionCounters;
 use ipc::controller::ControllerCounters;
 use ipc::diagnostics::TaskDiagnostics;
 use onbeat::{SIMULATED, Summary};
+use record::{RunConditions, RunSummary, RunTable};
 use serde::Serialize;
-use timing::{RunConditions, RunSummary, RunTable};
 
 use super::options::{OverrunOutcome, ProfileOutcome};
 use super::trouble::{self, Standing};

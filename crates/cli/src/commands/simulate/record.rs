@@ -16,6 +16,8 @@ use ethercat::wire::Command;
 use ethercat::wire::frame::places;
 use machine::conditions::Conditions;
 use machine::usage::Usage;
+use record::recording::Header;
+use record::{Facts, RecordingWriter};
 use robot::{Application, Robot};
 use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::fs::OFlags;
@@ -23,8 +25,6 @@ use rustix::io::Errno;
 use serde_json::{Value, json};
 use simulator::Segment;
 use simulator::output_probe::OutputProbe;
-use timing::recording::Header;
-use timing::{Facts, RecordingWriter};
 
 use crate::failure::Failure;
 use crate::output::LAST_PATIENCE;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use robot::{FrameOrder, Overrides, Robot};
-use timing::bus::{LinkRate, Network, Order, Sampling, Way};
+use schedulability::bus::{LinkRate, Network, Order, Sampling, Way};
 
 use super::NOT_SCHEDULABLE;
 use crate::arguments;

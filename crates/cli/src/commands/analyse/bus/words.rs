@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use report::{Row, Table};
 use robot::FrameOrder;
+use schedulability::bus::{LinkRate, Network, Range, frame_bytes, wire_time_ns};
 use serde_json::{Value, json};
-use timing::bus::{LinkRate, Network, Range, frame_bytes, wire_time_ns};
 
 use super::Found;
 use crate::commands::analyse::time;

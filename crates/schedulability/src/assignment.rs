@@ -1,9 +1,9 @@
 //! Assignment of priorities and processors to tasks.
 
-use super::effort::Effort;
-use super::fixed_priority::response_time;
-use super::task::{Policy, Task, TaskSet};
-use super::verdict::meets_deadlines;
+use crate::effort::Effort;
+use crate::fixed_priority::response_time;
+use crate::task::{Policy, Task, TaskSet};
+use crate::verdict::meets_deadlines;
 
 /// Gives higher priorities to shorter periods (Liu and Layland 1973): optimal when deadlines equal
 /// periods, without jitter and blocking.

@@ -17,7 +17,7 @@
 //! Times are whole numbers of a unit that the caller chooses, so that scaled execution times stay
 //! exact.
 
-use super::effort::Effort;
+use crate::effort::Effort;
 
 /// Demand of a task on its processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +199,7 @@ impl Level {
     fn is_overloaded(&self, effort: &Effort) -> Option<bool> {
         effort.take(self.others.len() + 1);
         let all = self.others.iter().chain([&self.own]).map(|load| (load.cost, load.period));
-        super::utilisation::compare_with_one(all).map(|order| order.is_gt())
+        crate::utilisation::compare_with_one(all).map(|order| order.is_gt())
     }
 }
 

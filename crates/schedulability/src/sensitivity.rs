@@ -4,11 +4,11 @@
 //! at 25 all deadlines are still met at 1.25 times the execution time. Below 0 it is the cut that is
 //! needed.
 
-use super::effort::Effort;
-use super::fixed_priority::Scale;
-use super::task::TaskSet;
-use super::utilisation::compare_with_one;
-use super::verdict;
+use crate::effort::Effort;
+use crate::fixed_priority::Scale;
+use crate::task::TaskSet;
+use crate::utilisation::compare_with_one;
+use crate::verdict;
 
 /// Tasks whose execution times grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,7 @@ const MAST_LIMIT: (u128, u128) = (9_975, 10_000);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Task;
+    use crate::Task;
 
     fn both(tasks: Vec<Task>, growing: Growing) -> [String; 2] {
         let set = TaskSet::new(tasks);
@@ -227,7 +227,7 @@ mod tests {
         let tasks: Vec<_> = (0..5)
             .map(|n| Task::new(n.to_string(), 99 - n as u32, times[n].0 * 1_000_000, times[n].1 * 1_000))
             .collect();
-        let responses = super::super::fixed_priority::response_times(&TaskSet::new(tasks.clone()));
+        let responses = crate::fixed_priority::response_times(&TaskSet::new(tasks.clone()));
         let responses: Vec<_> = responses.into_iter().map(|response| response.ns().unwrap()).collect();
         assert_eq!(responses, [29_000, 461_000, 1_051_000, 1_511_000, 2_273_000]);
         assert_eq!(both(tasks, Growing::System)[1], "914.06 %");

@@ -1,9 +1,9 @@
 //! Response-time analysis under fixed priorities: [`response_times`].
 
-use super::blocking::{blocking, inverting, is_deferred};
-use super::effort::Effort;
-use super::level::{Level, Load, Worst};
-use super::task::{Protocol, Task, TaskSet};
+use crate::blocking::{blocking, inverting, is_deferred};
+use crate::effort::Effort;
+use crate::level::{Level, Load, Worst};
+use crate::task::{Protocol, Task, TaskSet};
 
 /// Longest time from a release to the end of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl ResponseTime {
 /// time.
 ///
 /// ```
-/// use onbeat_timing::analysis::{ResponseTime, Task, TaskSet, fixed_priority};
+/// use onbeat_schedulability::{ResponseTime, Task, TaskSet, fixed_priority};
 ///
 /// let tasks = vec![Task::new("tau1", 99, 1_000_000, 500_000), Task::new("tau2", 80, 5_000_000, 1_500_000)];
 /// let responses = fixed_priority::response_times(&TaskSet::new(tasks));
@@ -224,7 +224,7 @@ mod tests {
     // feature(analyse): absurd sets end
     #[test]
     fn absurd_sets_end() {
-        let last = super::super::task::LONGEST_NS;
+        let last = crate::task::LONGEST_NS;
         let mut tasks = vec![Task::new("fast", 9, 1, 1), Task::new("slow", 1, last, last)];
         assert_eq!(responses(&tasks), [Some(1), None]);
         tasks[0] = Task::new("fast", 9, 1_000_000_007, 1_000_000_006);

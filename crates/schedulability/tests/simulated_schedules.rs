@@ -1,7 +1,7 @@
 //! Schedules simulated tick by tick, with no code shared with the analysis: no response is ever longer
 //! than its bound, and where the bound is exact, one is as long.
 
-use onbeat_timing::analysis::{
+use onbeat_schedulability::{
     Effort, Policy, Protocol, ResponseTime, Section, Task, TaskSet, earliest_deadline,
     earliest_deadline::Feasibility, fixed_priority,
 };

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::task::Task;
-use super::utilisation::compare;
+use crate::task::Task;
+use crate::utilisation::compare;
 
 /// Default share of each processor that the kernel gives to real-time work: `sched_rt_runtime_us` of
 /// `sched_rt_period_us`, 950 000 of 1 000 000.

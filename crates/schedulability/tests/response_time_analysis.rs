@@ -1,6 +1,6 @@
 //! Our bounds beside those of the `response-time-analysis` crate, whose analyses were verified in Coq.
 
-use onbeat_timing::analysis::{Effort, Policy, Protocol, Task, TaskSet, earliest_deadline, fixed_priority};
+use onbeat_schedulability::{Effort, Policy, Protocol, Task, TaskSet, earliest_deadline, fixed_priority};
 use proptest::prelude::*;
 use response_time_analysis::arrival::Sporadic;
 use response_time_analysis::demand::RBF;

@@ -1,10 +1,7 @@
-//! Cycle records, statistics, schedulability analysis and timing models: numbers only, without I/O or a
-//! clock.
+//! Recordings, statistics and summaries of cycles: numbers only, without I/O or a clock.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`analysis`] | schedulability analysis of tasks |
-//! | [`bus`] | frames, round trips and latencies of a bus |
 //! | [`record`] | [`CycleRecord`]: duration of each phase of one cycle |
 //! | [`recording`] | [`Recording`]: raw data in a file, with its conditions |
 //! | [`lowest`] | the lowest per cents of samples |
@@ -18,8 +15,6 @@
 //! Times are nanoseconds in `u64`, with the suffix `_ns` where a field leaves the process.
 #![forbid(unsafe_code)]
 
-pub mod analysis;
-pub mod bus;
 pub mod conditions;
 pub mod cycles;
 pub mod interference;

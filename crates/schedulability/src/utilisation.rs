@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::task::Task;
+use crate::task::Task;
 
 /// Sum of execution time over period, for display; comparisons use [`compare`].
 #[must_use]

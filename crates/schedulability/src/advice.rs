@@ -1,12 +1,12 @@
 //! Causes of missed deadlines, and changes that would meet them.
 
-use super::assignment::{audsley, deadline_monotonic};
-use super::earliest_deadline::Feasibility;
-use super::effort::Effort;
-use super::fixed_priority::{ResponseTime, late_window};
-use super::sensitivity::largest_wcet;
-use super::task::{Policy, TaskSet};
-use super::verdict::{Analysis, meets_deadlines};
+use crate::assignment::{audsley, deadline_monotonic};
+use crate::earliest_deadline::Feasibility;
+use crate::effort::Effort;
+use crate::fixed_priority::{ResponseTime, late_window};
+use crate::sensitivity::largest_wcet;
+use crate::task::{Policy, TaskSet};
+use crate::verdict::{Analysis, meets_deadlines};
 
 /// A task that is not proven to meet its deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +166,7 @@ const STEPS: u64 = 100_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Task, analyse};
+    use crate::{Task, analyse};
 
     // feature(analyse): why a set does not hold, and the smallest change that helps
     #[test]

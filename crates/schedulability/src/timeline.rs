@@ -1,8 +1,8 @@
 //! Schedule from the critical instant: all tasks are released together and as late as their jitter
 //! allows.
 
-use super::blocking::blocking;
-use super::task::{Policy, TaskSet};
+use crate::blocking::blocking;
+use crate::task::{Policy, TaskSet};
 
 /// Schedule of one processor from the critical instant on. All times are ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -194,7 +194,7 @@ const MOST_JOBS: usize = 10_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Task;
+    use crate::Task;
 
     // feature(analyse): slack, exact and MAST's way: 39.45, 65.63, 24.61 %; Table 6 with 914.06 %
     #[test]

@@ -13,10 +13,10 @@
 //! changes only at the tasks' own deadlines, so the interval is searched piece by piece with constant
 //! blocking.
 
-use super::effort::Effort;
-use super::fixed_priority::{ResponseTime, Scale};
-use super::task::{Task, TaskSet};
-use super::utilisation::compare_with_one;
+use crate::effort::Effort;
+use crate::fixed_priority::{ResponseTime, Scale};
+use crate::task::{Task, TaskSet};
+use crate::utilisation::compare_with_one;
 
 /// Result of the demand test on one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,7 +307,7 @@ impl Demand {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::task::{Policy, Protocol, Section};
+    use crate::task::{Policy, Protocol, Section};
 
     fn set(tasks: &[(u64, u64, u64)]) -> TaskSet {
         let tasks = tasks.iter().enumerate().map(|(n, &(wcet, deadline, period))| {
@@ -363,7 +363,7 @@ mod tests {
                 })
                 .collect();
             let set = set(&tasks);
-            let full = super::super::utilisation::compare(&set.tasks, 1, 1).unwrap();
+            let full = crate::utilisation::compare(&set.tasks, 1, 1).unwrap();
             let demand = |t: u64| -> u64 {
                 let due = tasks.iter().filter(|&&(_, deadline, _)| deadline <= t);
                 due.map(|&(wcet, deadline, period)| ((t - deadline) / period + 1) * wcet).sum()

@@ -2,6 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`bus`] | frames, round trips and latencies of a bus, a resource like a processor |
 //! | [`task`] | [`Task`], [`TaskSet`]: the input |
 //! | [`fixed_priority`] | worst response times under fixed priorities |
 //! | [`earliest_deadline`], [`reservation`] | the same for earliest deadline first and `SCHED_DEADLINE` |
@@ -16,11 +17,13 @@
 //!
 //! The analysis is exact: whole nanoseconds and fractions of whole numbers, never floating point where
 //! a verdict depends on it. Every search ends: where the effort runs out, the answer is "not proven",
-//! never a guess.
+//! never a guess. Times are nanoseconds in `u64`.
+#![forbid(unsafe_code)]
 
 pub mod advice;
 pub mod assignment;
 pub mod blocking;
+pub mod bus;
 pub mod earliest_deadline;
 pub mod effort;
 pub mod fixed_priority;

@@ -1,13 +1,13 @@
 //! Complete analysis of a task set: [`analyse`].
 
-use super::blocking::blocking;
-use super::earliest_deadline;
-use super::effort::Effort;
-use super::fixed_priority::{self, ResponseTime, Scale};
-use super::reservation;
-use super::sensitivity::{self, Growing, Slack, affected_processors};
-use super::task::{Policy, TaskError, TaskSet};
-use super::utilisation::{compare_with_one, utilisation};
+use crate::blocking::blocking;
+use crate::earliest_deadline;
+use crate::effort::Effort;
+use crate::fixed_priority::{self, ResponseTime, Scale};
+use crate::reservation;
+use crate::sensitivity::{self, Growing, Slack, affected_processors};
+use crate::task::{Policy, TaskError, TaskSet};
+use crate::utilisation::{compare_with_one, utilisation};
 
 /// Result of an analysis.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,13 +57,13 @@ pub struct Processor {
 /// Analyses a task set.
 ///
 /// ```
-/// use onbeat_timing::analysis::{Task, TaskSet, analyse};
+/// use onbeat_schedulability::{Task, TaskSet, analyse};
 ///
 /// let tasks = vec![Task::new("tau1", 99, 1_000_000, 500_000), Task::new("tau2", 80, 5_000_000, 1_500_000)];
 /// let found = analyse(&TaskSet::new(tasks))?;
 /// assert!(found.schedulable);
 /// assert_eq!(found.slack.percent(), Some(25.0));
-/// # Ok::<(), onbeat_timing::analysis::TaskError>(())
+/// # Ok::<(), onbeat_schedulability::TaskError>(())
 /// ```
 ///
 /// # Errors
