@@ -1,4 +1,4 @@
-//! Whoever holds the command lease, or held it, in any language, may write anything into its region at any time: the
+//! A holder of the command lease, now or before, in any language, may write anything into its region at any time: the
 //! cycle's side never panics, waits or reads elsewhere, what it takes for a command has no more axes and signals than the robot, and
 //! nobody is heard any more once the cycle has looked after the end of the lease.
 //!
@@ -76,7 +76,7 @@ fn look(schedule: &mut Schedule<'_>, ends: &mut Endpoints, command: &mut Command
     assert!(matches!(ends.command.newest(command), Read::Nothing | Read::Same));
 }
 
-/// Who has or had the lease.
+/// Holder of the lease, now or before.
 struct Schedule<'a> {
     path: &'a Path,
     /// The newest last; that of the holder, while there is one.

@@ -149,7 +149,7 @@ fn end_by_force() {
     exit(BY_FORCE);
 }
 
-/// What a person wants with signals.
+/// Signals of a person.
 #[derive(Default)]
 struct Wishes {
     last: Option<(i32, Instant)>,
@@ -162,7 +162,7 @@ struct Wishes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Wish {
     signal: i32,
-    /// How many that ask for a stop there were, with this one.
+    /// Number of signals so far that ask for a stop, with this one.
     number: u32,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct WordReader {
 }
 
 impl WordReader {
-    /// How many words there are.
+    /// Number of words.
     pub(crate) fn length(&self) -> usize {
         self.length
     }

@@ -31,7 +31,7 @@ use crate::watch::BusWatch;
 pub use crate::watch::Lost;
 pub use types::FrameOrder;
 
-/// How a cycle runs.
+/// Settings of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CycleConfiguration {
     /// Time between two releases.
@@ -40,7 +40,7 @@ pub struct CycleConfiguration {
     pub order: FrameOrder,
     /// Cycles in Op after which the cycle stops by itself; `None` runs until it is asked to stop.
     pub cycles: Option<u64>,
-    /// What becomes of releases that a cycle ran past.
+    /// Policy for releases that a cycle ran past.
     pub overrun: OverrunPolicy,
     /// Time the bus may stay lost, so that no SubDevice answers, before the cycle ends; `None` waits for ever.
     pub loss: Option<Duration>,
@@ -309,7 +309,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         u64::try_from(periods.saturating_sub(1)).unwrap_or(u64::MAX)
     }
 
-    /// What is asked of the cycle from outside.
+    /// Commands for the cycle from outside.
     fn command(&mut self, stop: &StopHandle) {
         if let Some(ipc) = &mut self.ipc {
             ipc.command(|| self.pacer.clock().now());
@@ -472,7 +472,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         }
     }
 
-    /// How the SubDevices are, and what has changed about it.
+    /// States of the SubDevices, and their changes.
     fn watch_sub_devices(&mut self, cycle: u64) {
         let at = self.now();
         let publisher = &mut self.publisher;
@@ -487,7 +487,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.watch.look_at_link(&mut |what| publisher.event(CycleEvent { cycle, at, what }));
     }
 
-    /// How the axes are, and what has changed about it.
+    /// States of the axes, and their changes.
     fn watch_axes(&mut self, cycle: u64) {
         if self.status.stage != BringUpPhase::Op {
             // On the way up there is nothing to tell of axes that cannot be enabled yet.
@@ -528,13 +528,13 @@ pub struct Ended<L> {
     pub overruns: Overruns,
     /// Cycles with the bus in Op.
     pub cycles_in_op: u64,
-    /// How the last cycle stood.
+    /// Status of the last cycle.
     pub status: Status,
-    /// How the last cycle before the stop stood.
+    /// Status of the last cycle before the stop.
     pub before_stop: Status,
     /// True if the controller process gave no answers then.
     pub controller_lost: bool,
-    /// How things stood at the end of the stop, when Init was asked for.
+    /// Status at the end of the stop, when Init was asked for.
     pub before_init: Status,
     /// Signals, with their values in the last cycle before the stop.
     pub signals: Vec<(types::Signal, SignalState)>,

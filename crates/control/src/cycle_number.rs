@@ -6,8 +6,9 @@ use thiserror::Error;
 /// Most bytes of a number: more bits than an observer needs to see what is missing.
 const LONGEST: usize = 4;
 
-/// Whether the SubDevices at `positions` can carry the number of the cycle. [`crate::cycle::Cycle::with_cycle_numbers`] asks
-/// the same; ask here first to still have the bus in hand if the answer is no.
+/// Checks that the SubDevices at `positions` can carry the number of the cycle.
+/// [`crate::cycle::Cycle::with_cycle_numbers`] asks the same; ask here first to still have the bus in hand if the
+/// answer is no.
 ///
 /// # Errors
 /// The first that cannot.

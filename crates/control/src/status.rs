@@ -1,4 +1,4 @@
-//! How a running cycle stands, seen from outside the real-time thread.
+//! Status of a running cycle, seen from outside the real-time thread.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::controller::AxisReport;
 pub struct Status {
     /// Number of the cycle.
     pub cycle: u64,
-    /// How far the bus is.
+    /// Phase of the bus.
     pub stage: BringUpPhase,
-    /// What the cycle's process data came to.
+    /// Outcome of the cycle's process data.
     pub report: CycleReport,
     /// Frames sent and received since the start.
     pub reception: ReceptionCounters,
@@ -29,13 +29,13 @@ pub struct Status {
     pub clock_difference: Duration,
     /// Frames the operating system did not take or give since the start.
     pub link_errors: u64,
-    /// What the SubDevices show, in the order of positions.
+    /// Status of the SubDevices, in the order of positions.
     pub sub_devices: Vec<SubDeviceStatus>,
-    /// What the axes report, in their order.
+    /// Reports of the axes, in their order.
     pub axes: Vec<AxisReport>,
 }
 
-/// What a SubDevice shows.
+/// Status of a SubDevice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubDeviceStatus {
     /// Its process data went to and fro in this cycle; true where it has none.

@@ -28,7 +28,7 @@ const ENABLED: u8 = 5;
 /// Runs beside the cycle on its own thread, between two cycles: sees the state of the last one, and writes.
 type Visitor = dyn FnMut(&mut Visit) + Send;
 
-/// What a visitor has at hand.
+/// Means of a visitor.
 struct Visit {
     attachment: Client,
     writer: Option<Writer>,
@@ -173,7 +173,7 @@ fn gone_stale(name: &str, mode: CyclicMode, on_stale: OnStale) -> Vec<State> {
     states
 }
 
-/// What drives are sent never changes its speed faster than supervision may brake.
+/// Judges that the commands of drives never change their speed faster than supervision may brake.
 fn brakes_gently(states: &[State]) {
     let stale = first(states, |state| state.command.freshness == Freshness::Stale);
     for pair in states[stale - 1..stale + LONG].windows(2) {

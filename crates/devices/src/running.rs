@@ -49,7 +49,7 @@ use crate::task::sonar::SonarWork;
 /// Devices whose ports are made, and whose tasks are not started yet.
 pub struct Prepared {
     pairs: Vec<Pair>,
-    /// What simulated devices see.
+    /// The world that simulated devices see.
     scene: Scene,
     measured: bool,
 }
@@ -109,7 +109,7 @@ pub enum StartError {
     System {
         /// The device.
         name: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -134,7 +134,7 @@ impl Prepared {
         Ok(Self { pairs, scene: Scene::default(), measured: false })
     }
 
-    /// What simulated devices see, instead of an empty room.
+    /// The world that simulated devices see, instead of an empty room.
     #[must_use]
     pub fn in_scene(self, scene: Scene) -> Self {
         Self { scene, ..self }
@@ -307,7 +307,7 @@ impl Start<'_> {
     }
 }
 
-/// How old a sample may be before it is stale: three periods; a tenth of a second at least, for an ordinary task waits for
+/// Age from which a sample is stale: three periods; a tenth of a second at least, for an ordinary task waits for
 /// its turn.
 fn patience(period: Duration) -> Duration {
     (3 * period).max(Duration::from_millis(100))
@@ -325,7 +325,7 @@ impl Running {
         &mut self.records
     }
 
-    /// How the devices stand, in the same order.
+    /// Status of the devices, in the same order.
     #[must_use]
     pub fn status(&self) -> Vec<DeviceStatus> {
         self.ordinary.iter().map(|it| it.status.lock().clone()).collect()

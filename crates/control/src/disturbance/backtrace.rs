@@ -86,7 +86,7 @@ struct Loaded {
     path: PathBuf,
     start: u64,
     end: u64,
-    /// What is added to the file's own addresses.
+    /// Offset added to the file's own addresses.
     bias: u64,
 }
 

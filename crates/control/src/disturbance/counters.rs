@@ -1,4 +1,4 @@
-//! What is known of a thread without the kernel's events: its counters, read from outside now and then.
+//! Counters of a thread, read from outside now and then, where the kernel's events are not to be had.
 
 use machine::task::Counters;
 
@@ -7,12 +7,12 @@ use super::classify::{Tally, UNKNOWN};
 use super::report::Kind;
 use crate::clock::{Clock, MonotonicClock};
 
-/// What was counted so far.
+/// Counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     /// Its counters at the first look into the window, and the period that was in.
     before: Option<(Counters, u64)>,
-    /// What was told already: preemptions, sleeps, minor and major faults.
+    /// Counts reported already: preemptions, sleeps, minor and major faults.
     told: [u64; 4],
 }
 

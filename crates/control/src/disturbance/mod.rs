@@ -69,7 +69,7 @@ pub struct Subject {
     pub expected: Vec<&'static str>,
 }
 
-/// How much is kept.
+/// Bounds of what is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Numbers, names and periods.
@@ -93,7 +93,7 @@ impl Watch {
     /// Starts it, with nobody to watch yet.
     ///
     /// # Errors
-    /// What starting a thread fails with.
+    /// The error of starting a thread.
     pub fn start(detail: Detail) -> io::Result<Self> {
         let (watched, stop) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let thread = thread::Builder::new().name("watch".into()).spawn({
@@ -124,7 +124,7 @@ impl Watch {
         all(&self.watched).push(watched);
     }
 
-    /// What was found so far, of each thread in the order in which they were added.
+    /// Findings so far, of each thread in the order in which they were added.
     #[must_use]
     pub fn read(&self) -> Vec<Disturbances> {
         let mut watched = all(&self.watched);
@@ -280,7 +280,7 @@ impl Watched {
     }
 }
 
-/// How often the rings are read.
+/// Interval at which the rings are read.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const WITHOUT_TRACEPOINTS: &str = "without tracepoints a system call that does not sleep is not seen, nor a page fault \
                                    inside one; a sleep has a name only if it is long, and one that lasts beyond the next \

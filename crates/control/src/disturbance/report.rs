@@ -1,8 +1,8 @@
-//! What a watch has seen.
+//! Findings of a watch.
 
 use std::fmt;
 
-/// What disturbs a real-time thread.
+/// Kinds of disturbance of a real-time thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// It was switched out though it could have run: an involuntary context switch.
@@ -70,9 +70,9 @@ pub struct Disturbances {
     pub tid: i32,
     /// By what means they are found.
     pub means: Means,
-    /// What these means do not show, or why there are no better ones, each a sentence.
+    /// Gaps of these means, or the reasons for which there are no better ones, each a sentence.
     pub missing: Vec<String>,
-    /// How many.
+    /// Count.
     pub counts: Counts,
     /// By what, the most frequent first; at most [`MOST_CULPRITS`], with the rest of a kind as "others".
     pub culprits: Vec<Culprit>,
@@ -83,7 +83,7 @@ pub struct Disturbances {
 }
 
 impl Disturbances {
-    /// Whether there was none.
+    /// True if there was none.
     #[must_use]
     pub fn is_calm(&self) -> bool {
         self.counts == Counts::default()
@@ -96,7 +96,7 @@ impl Disturbances {
     }
 }
 
-/// How many of each kind.
+/// Count of each kind.
 ///
 /// A call that sleeps counts as a system call, a blocking call and a sleep: the three answer three questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Counts {
     }
 }
 
-/// What disturbed, how often, and when.
+/// A cause of disturbances, its count, and its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Culprit {
     /// How.
@@ -149,7 +149,7 @@ pub struct Culprit {
     /// The system call, the thread that was preferred, or the memory that was missing; "unknown" where the kernel does
     /// not tell.
     pub name: String,
-    /// How often.
+    /// Count.
     pub count: u64,
     /// Period of the first time.
     pub first_period: u64,
@@ -168,7 +168,7 @@ pub struct First {
     pub period: u64,
     /// When, ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// Where the thread was, innermost call first; empty unless asked for.
+    /// Call stack of the thread, innermost call first; empty unless asked for.
     pub backtrace: Vec<Frame>,
     /// In which period that was: a later one where the kernel copied no stack at the first.
     pub backtrace_period: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the watch and a task tell, in the words of the IPC's diagnostics.
+//! Findings of the watch, and a task's own figures, in the words of the diagnostics.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl From<&Disturbances> for Watched {
 }
 
 impl<T> Task<T> {
-    /// How it goes, as the IPC's diagnostics tell it; `found` by a watch, if one looks.
+    /// Its figures, for the diagnostics; `found` by a watch, if one looks.
     #[must_use]
     pub fn diagnostics(&self, found: Option<&Disturbances>) -> TaskDiagnostics {
         let told = told(self.name(), self.tid(), self.period(), &self.live());

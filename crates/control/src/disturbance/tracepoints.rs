@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-/// What was found.
+/// Findings.
 #[derive(Clone, Debug)]
 pub(super) struct Tracepoints {
     /// The thread is switched out.
@@ -23,7 +23,7 @@ pub(super) struct Tracepoints {
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tracepoint {
-    /// What perf_event_open(2) knows it by.
+    /// Number that perf_event_open(2) knows it by.
     pub(super) id: u64,
     /// Name, offset and size of each field.
     fields: Vec<(String, usize, usize)>,

@@ -19,7 +19,7 @@ struct Shared {
     /// Release 0, ns.
     first: AtomicU64,
     period: AtomicU64,
-    /// How long before a release the thread wakes up to spin.
+    /// Time before a release at which the thread wakes up to spin.
     spin: AtomicU64,
     /// ns; `u64::MAX` as long as it is open.
     end: AtomicU64,
@@ -27,7 +27,7 @@ struct Shared {
     before: [AtomicU64; 4],
     /// Waits for a release so far, where the thread counts them.
     waits: AtomicU64,
-    /// Whether `before` and `waits` are kept.
+    /// True if `before` and `waits` are kept.
     counted: AtomicU64,
 }
 
@@ -81,7 +81,7 @@ impl Window {
         self.shared.end.fetch_min(end.as_nanos(), Ordering::Relaxed);
     }
 
-    /// What the thread itself knows of itself when it opens the window: its counters so far.
+    /// Counters of the thread so far, read by itself when it opens the window.
     pub(crate) fn count_from(&self, before: [u64; 4]) {
         for (to, from) in self.shared.before.iter().zip(before) {
             to.store(from, Ordering::Relaxed);
@@ -114,13 +114,13 @@ impl Window {
         self.from().map(|_| self.shared.first.load(Ordering::Relaxed))
     }
 
-    /// Whether it has been opened.
+    /// True if it has been opened.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.from().is_some()
     }
 
-    /// Whether it has been closed.
+    /// True if it has been closed.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.shared.end.load(Ordering::Relaxed) != u64::MAX
@@ -134,7 +134,7 @@ impl Window {
         (at >= from && at <= self.shared.end.load(Ordering::Relaxed)).then_some(since / period)
     }
 
-    /// Whether a release, or the awakening to spin for it, lies between these instants: a sleep that it ends.
+    /// True if a release, or the awakening to spin for it, lies between these instants: a sleep that it ends.
     pub(super) fn release_between(&self, from: u64, to: u64) -> bool {
         let Some(first) = self.first() else { return false };
         let period = self.shared.period.load(Ordering::Relaxed);

@@ -99,7 +99,7 @@ impl Ipc {
         }
     }
 
-    /// What was asked.
+    /// The command.
     pub(crate) fn asked(&self) -> &ExternalCommand {
         &self.asked
     }
@@ -127,7 +127,7 @@ impl Ipc {
         }
     }
 
-    /// What was taken before stays.
+    /// Counts a refusal; the command taken before stays.
     fn refuse(&mut self, refused: Refused) {
         self.command.refused += 1;
         self.command.last_refusal = refused.why as u8;

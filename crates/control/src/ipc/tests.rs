@@ -61,7 +61,7 @@ impl Bench {
         Client::open(self.server.path()).unwrap()
     }
 
-    /// What a reader sees after a cycle with this axis and this told.
+    /// State a reader sees after a cycle with this axis and this output of the controller.
     fn shown(&mut self, report: AxisReport, told: &ControllerOutput) -> State {
         let sent = AxisSetpoint::default();
         let axes = [(&report, sent)];
@@ -297,7 +297,7 @@ fn words() -> impl Strategy<Value = (i64, u64, [u64; 8], [u64; 8])> {
 /// Nanoseconds that a command of this bench may hold at most.
 const HOUR: u64 = 3_600_000_000_000;
 
-/// What must hold of a command that moves anything, written down once more from the documents.
+/// Conditions on a command that moves anything, written down once more from the documents.
 fn may_be(stamp: i64, time_to_live: u64, pose: [u64; 8], words: [u64; 8]) -> bool {
     let [has_twist, x, y, yaw, count, kind, target, _] = words;
     let [x, y, yaw, target] = [x, y, yaw, target].map(f64::from_bits);

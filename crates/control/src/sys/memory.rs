@@ -8,7 +8,7 @@ use std::ptr;
 /// Locks every present and future page of the process into memory (`mlockall`).
 ///
 /// # Errors
-/// What the operating system says: EPERM without the privilege, ENOMEM past `RLIMIT_MEMLOCK`.
+/// The operating system's error: EPERM without the privilege, ENOMEM past `RLIMIT_MEMLOCK`.
 pub(crate) fn lock_all() -> io::Result<()> {
     // SAFETY: takes flags only; changes how pages are kept, not what they hold.
     match unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } {

@@ -5,7 +5,7 @@ use record::CycleRecord;
 
 use crate::cell::{self, WordReader, WordWriter};
 
-/// How a task goes: the last job, and all since the first. Times are ns.
+/// Figures of a task: the last job, and all since the first. Times are ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// Jobs done.

@@ -26,7 +26,7 @@ pub(super) const SLOTS: usize = 64;
 /// Datagrams in a frame: each takes twelve bytes and at least one of data.
 const DATAGRAMS: usize = 1500 / 13;
 
-/// Where the address stands in a datagram's header.
+/// Offset of the address in a datagram's header.
 const ADDRESS_OFFSET: usize = 2;
 
 /// Bytes of the generation number.
@@ -36,7 +36,7 @@ const GENERATION_LENGTH: u16 = 4;
 /// started at a random number has one of them by chance, one in four thousand.
 const REMEMBERED: u64 = 1 << 20;
 
-/// Who asked for a datagram, and gets its reply.
+/// Owner of a datagram, who gets its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// Process data: the chunk's number, and which part of it the datagram carries.
@@ -47,7 +47,7 @@ pub(super) enum Owner {
     BusStatus,
     /// System time difference of the SubDevice at this position.
     ClockDifference(u16),
-    /// Whether the SubDevice at this position has mail.
+    /// Mail in the mailbox of the SubDevice at this position.
     MailboxStatus(u16),
     /// The bus-wide part of bring-up.
     Bus,
@@ -67,7 +67,7 @@ pub(super) enum ChunkPart {
     Inputs,
 }
 
-/// What a frame is for.
+/// Purpose of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Belongs to a cycle: lost when the cycle ends.
@@ -82,9 +82,9 @@ pub(super) struct Sent {
     /// Mask of the bits of its header's first eight bytes that SubDevices leave unchanged.
     fixed: u64,
     length: u16,
-    /// Where its header stands in the frame: SubDevices change nothing about that.
+    /// Offset of its header in the frame: SubDevices change nothing about that.
     offset: u16,
-    /// Who gets the reply.
+    /// Receiver of the reply.
     pub(super) owner: Owner,
 }
 
@@ -152,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// Where the header of the last of the first `count` datagrams stands; without one, the generation number's.
+    /// Offset of the header of the last of the first `count` datagrams; without one, the generation number's.
     fn last_of(&self, count: usize) -> usize {
         self.datagrams[..count].last().map_or(frame::DATAGRAMS_OFFSET, |sent| sent.offset.into())
     }
@@ -248,7 +248,7 @@ impl Exchange {
         outcome
     }
 
-    /// What a frame is that no SubDevice has marked: a reply of a segment that leaves the source address alone,
+    /// Meaning of a frame that no SubDevice has marked: a reply of a segment that leaves the source address alone,
     /// where it shows that a SubDevice was passed; ours, sent back by a loop or a switch; or anybody's.
     fn unmarked(
         &mut self,

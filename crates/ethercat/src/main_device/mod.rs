@@ -116,7 +116,7 @@ impl MainDevice {
     /// A MainDevice that has sent nothing yet.
     ///
     /// # Errors
-    /// What cannot be run in `configuration`.
+    /// A fault of `configuration` that cannot be run.
     pub fn new(configuration: Configuration) -> Result<Self, ConfigurationError> {
         configuration.check()?;
         let mut exchange = Exchange::new(configuration.source);
@@ -202,7 +202,7 @@ impl MainDevice {
         [expiry, due, self.broadcasts.due()].into_iter().flatten().min()
     }
 
-    /// How far the bus is.
+    /// Phase of the bus.
     #[must_use]
     pub fn stage(&self) -> BringUpPhase {
         self.phase.stage()
@@ -235,7 +235,7 @@ impl MainDevice {
         Ok(())
     }
 
-    /// What it was told.
+    /// The configuration it was given.
     #[must_use]
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
@@ -302,7 +302,7 @@ impl MainDevice {
         self.cycle.working_counters()
     }
 
-    /// What the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
+    /// Steps the bring-up waits for, each a clause that names the SubDevice and the register or action; empty
     /// while nothing is under way.
     #[must_use]
     pub fn awaited(&self) -> Vec<String> {

@@ -17,7 +17,7 @@ use super::retry::RetryCounter;
 use super::sub_device::SubDevice;
 use super::worker::{Worker, Workers};
 
-/// What all SubDevices are at.
+/// Step that all SubDevices are at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     OpenPorts,

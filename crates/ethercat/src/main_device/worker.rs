@@ -39,7 +39,7 @@ const LONGEST_MAPPING_VALUE: usize = 64;
 /// Bytes read to see a state: AL status, two reserved, AL status code.
 const AL_STATUS_LENGTH: usize = 6;
 
-/// What a reply led to, besides the next datagram.
+/// Result of a reply, besides the next datagram.
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// Nothing to tell.
@@ -54,7 +54,7 @@ pub(super) enum Outcome {
     Unreachable,
 }
 
-/// Where the action being carried out stands.
+/// State of the action being carried out.
 #[derive(Debug)]
 enum Step {
     /// Not begun.
@@ -164,7 +164,7 @@ impl Worker {
     }
 
     /// Starts the plan in `plan`, which holds the old one afterwards: on the real-time path nothing is freed.
-    /// What was going on is dropped, and so is the reply to a datagram still on its way.
+    /// Drops the work under way, and the reply to a datagram still on its way.
     pub(super) fn start(&mut self, plan: &mut Vec<Action>) -> Option<MailboxOutcome> {
         core::mem::swap(&mut self.plan, plan);
         (self.next, self.furthest) = (0, 0);
@@ -178,12 +178,12 @@ impl Worker {
         dropped
     }
 
-    /// Whether the plan is carried out.
+    /// True if the plan is carried out.
     pub(super) fn is_done(&self) -> bool {
         self.next >= self.plan.len()
     }
 
-    /// What it is at, unless it is done.
+    /// Action it is at, unless it is done.
     pub(super) fn awaited(&self) -> Option<String> {
         let what = match self.plan.get(self.next)? {
             Action::AssignStationAddress => "its station address".to_owned(),
@@ -222,7 +222,7 @@ impl Worker {
         Outcome::Failed(SubDeviceError::Stuck { awaited, after: lasted })
     }
 
-    /// Whether a request for the mailbox can be taken.
+    /// True if a request for the mailbox can be taken.
     pub(super) fn takes_mail(&self) -> bool {
         self.is_done() && self.mailbox.is_idle()
     }

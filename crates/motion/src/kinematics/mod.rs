@@ -56,7 +56,7 @@ pub enum BaseError {
     Length {
         /// Which length.
         name: &'static str,
-        /// What it was.
+        /// Value given.
         found: f64,
     },
     /// An angle that is not finite.
@@ -64,7 +64,7 @@ pub enum BaseError {
     Angle {
         /// Which angle.
         name: &'static str,
-        /// What it was.
+        /// Value given.
         found: f64,
     },
     /// Rollers across the wheel's way: it would drive nothing.

@@ -23,7 +23,7 @@ use crate::Error;
 pub struct Interface {
     /// To be opened.
     pub builder: Builder,
-    /// What may be asked of the robot.
+    /// Limits of commands for the robot.
     pub rules: Rules,
     /// Its ports.
     pub ports: Ports,
@@ -46,7 +46,7 @@ impl Ports {
     }
 }
 
-/// Who has the axes.
+/// Holder of the axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovedBy {
     /// The robot file's controllers.
@@ -155,7 +155,7 @@ fn axis_description(robot: &Robot, index: usize) -> AxisDescription {
     }
 }
 
-/// What may be asked of `robot`: what one of its controllers can follow.
+/// Limits of commands for `robot`: what one of its controllers can follow.
 fn rules(robot: &Robot, moved_by: MovedBy) -> Rules {
     let mut takes = vec![Takes::default(); robot.axes.len()];
     let mut drives = moved_by == MovedBy::Own;

@@ -17,7 +17,7 @@ use super::profile;
 use super::segment::segment;
 use crate::{Error, Notice};
 
-/// How long a network card may take to see the far end of its cable.
+/// Time a network card may take to see the far end of its cable.
 const CARRIER_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Place of the SubDevices, and additions to their link.

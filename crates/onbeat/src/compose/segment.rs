@@ -70,7 +70,7 @@ pub fn segment(robot: &Robot) -> Result<Segment, Error> {
         .map_err(|error| Error::Simulation(format!("{}: {error}", robot.name)))
 }
 
-/// What the SII of a SubDevice says: `image`, or what the robot file and the kind of application give.
+/// SII of a SubDevice: `image`, or what the robot file and the kind of application give.
 fn description(it: &SubDevice, application: &Application, image: Option<&sii::Image>) -> SiiDescription {
     let identity = it.identity.map_or(sii::Identity::default(), |identity| sii::Identity {
         vendor_id: identity.vendor_id,

@@ -124,7 +124,7 @@ fn limits(name: &str, joint: Node<'_, '_>) -> Result<(), String> {
     ))
 }
 
-/// Where an element stands.
+/// Place of an element.
 fn line(node: Node<'_, '_>) -> String {
     format!("line {}, ", node.document().text_pos_at(node.range().start).row)
 }
@@ -220,7 +220,7 @@ mod tests {
         assert!(checked(entities).unwrap_err().contains("expected XML"));
     }
 
-    /// What is wrong with a file of these bytes, made longer to `length`.
+    /// Fault of a file of these bytes, made longer to `length`.
     fn read_of(name: &str, bytes: &[u8], length: u64) -> String {
         let path = std::env::temp_dir().join(format!("onbeat-{}-{name}", std::process::id()));
         fs::write(&path, bytes).unwrap();

@@ -10,7 +10,7 @@ use record::{RunConditions, RunSummary};
 use super::bus::BusServer;
 use super::tasks::Tasks;
 
-/// How often.
+/// Interval.
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Puts the document before its readers.

@@ -60,11 +60,11 @@ pub fn set_deadline(runtime: Duration, deadline: Duration, period: Duration) -> 
     Attributes(attributes).restore()
 }
 
-/// How the calling thread is scheduled.
+/// Scheduling of the calling thread.
 #[derive(Clone, Copy)]
 pub struct Attributes(libc::sched_attr);
 
-/// How the calling thread is scheduled.
+/// Scheduling of the calling thread.
 pub fn attributes() -> io::Result<Attributes> {
     // SAFETY: an all-zero sched_attr is valid: it holds integers only.
     let mut attributes: libc::sched_attr = unsafe { mem::zeroed() };
@@ -139,7 +139,7 @@ impl fmt::Debug for Attributes {
     }
 }
 
-/// How late the kernel may make this thread's ordinary sleeps to save wake-ups, in nanoseconds.
+/// Slack by which the kernel may delay this thread's ordinary sleeps to save wake-ups, in nanoseconds.
 /// Real-time policies ignore it; without one it is 50 us by default.
 pub fn set_timer_slack(nanoseconds: u32) {
     // SAFETY: PR_SET_TIMERSLACK takes one integer and cannot fail for a positive one.

@@ -29,7 +29,7 @@ use simulator::output_probe::OutputProbe;
 use crate::failure::Failure;
 use crate::output::LAST_PATIENCE;
 
-/// What a recording of arrivals is of.
+/// Subject of a recording of arrivals.
 const WHAT: &str = "bus";
 
 /// Its columns; -1 stands for what a frame does not have.
@@ -49,7 +49,7 @@ type Row = [i64; COLUMNS.len()];
 /// Rows between the serving thread and the writer: sixteen seconds of 4 kHz and more.
 const ROWS: usize = 1 << 16;
 
-/// How often the writer looks.
+/// Interval of the writer's looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Takes rows from the thread that serves the segment, which it never holds up; another thread writes them.
@@ -272,7 +272,7 @@ fn generation(frame: &[u8]) -> Option<u32> {
     data.try_into().map(u32::from_le_bytes).ok()
 }
 
-/// What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns.
+/// Offset of CLOCK_REALTIME from CLOCK_MONOTONIC, ns.
 fn clock_offset_ns() -> i128 {
     let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     realtime as i128 - i128::from(MonotonicClock.now().as_nanos())
