@@ -93,7 +93,7 @@ struct Region {
 }
 
 impl Schedule<'_> {
-    /// Returns once the door has seen it.
+    /// Returns once the server has seen it.
     fn give_back(&mut self) {
         self.is_past &= self.line.is_none();
         self.line = None;
@@ -103,7 +103,7 @@ impl Schedule<'_> {
     fn take(&mut self) {
         self.line = None;
         let (line, mut files) = ask(self.path, Request::Lease);
-        // Without a look for long the door waits for the cycle.
+        // Without a look for long the server waits for the cycle.
         let Some(file) = files.pop() else { return self.give_back() };
         let length = rustix::fs::fstat(&file).unwrap().st_size as u64;
         self.regions.push_back(Region { file, length, newest: 0 });

@@ -35,8 +35,8 @@ pub trait Controller: Send {
     }
 
     /// Command from outside, once a cycle before `update`; a controller that needs none ignores it.
-    fn command(&mut self, asked: &ExternalCommand) {
-        let _ = asked;
+    fn command(&mut self, command: &ExternalCommand) {
+        let _ = command;
     }
 
     /// Report to the world beside its set-points, once a cycle after `update`.
@@ -54,8 +54,8 @@ impl<T: Controller + ?Sized> Controller for Box<T> {
         (**self).update(info, io);
     }
 
-    fn command(&mut self, asked: &ExternalCommand) {
-        (**self).command(asked);
+    fn command(&mut self, command: &ExternalCommand) {
+        (**self).command(command);
     }
 
     fn output(&self) -> ControllerOutput {

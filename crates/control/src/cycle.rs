@@ -81,7 +81,7 @@ pub struct Cycle<L, C> {
     phase: ShutdownPhase,
     ipc: Option<Ipc>,
     bus: Option<BusRequests>,
-    told: ControllerOutput,
+    output: ControllerOutput,
     cycles_in_op: u64,
     failure: Option<BusError>,
     stopped_by_overrun: Option<u64>,
@@ -132,7 +132,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             phase: ShutdownPhase::Running,
             ipc: None,
             bus: None,
-            told: ControllerOutput::default(),
+            output: ControllerOutput::default(),
             cycles_in_op: 0,
             failure: None,
             stopped_by_overrun: None,
@@ -334,7 +334,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.phase = before.step(self.now(), situation);
         if before == ShutdownPhase::Running && self.phase.stops() {
             self.before_stop.copy_from(&self.status);
-            self.controller_lost = self.told.lost;
+            self.controller_lost = self.output.lost;
             self.signals.keep();
         }
         if matches!(self.phase, ShutdownPhase::ToInit { .. }) && before != self.phase {
@@ -354,22 +354,22 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             stopping: self.phase.stops(),
         };
         let now = self.now();
-        let asked = self.ipc.as_ref().map(Ipc::asked);
-        if let Some(asked) = asked {
-            self.controller.command(asked);
+        let command = self.ipc.as_ref().map(Ipc::external_command);
+        if let Some(command) = command {
+            self.controller.command(command);
         }
-        let freshness = asked.map(|asked| asked.freshness).unwrap_or_default();
+        let freshness = command.map(|command| command.freshness).unwrap_or_default();
         let stale = freshness == Freshness::Stale;
-        let is_over = |told: &ControllerOutput| stale && told.commanded || told.lost;
+        let is_over = |output: &ControllerOutput| stale && output.commanded || output.lost;
         let governing =
-            Governing { freshness, abandoned: is_over(&self.told), stopping: cycle.stopping, now };
+            Governing { freshness, abandoned: is_over(&self.output), stopping: cycle.stopping, now };
         match &mut self.ipc {
             Some(ipc) => ipc.govern(&mut self.signals, governing),
             None => self.signals.govern(governing),
         }
         let (reports, commands) = self.axes.exchange();
         self.controller.update(cycle, &mut Io::new(&mut self.signals, reports, commands));
-        self.told = self.controller.output();
+        self.output = self.controller.output();
         if matches!(
             self.phase,
             ShutdownPhase::Disabling { .. } | ShutdownPhase::ToInit { .. } | ShutdownPhase::Ended
@@ -381,7 +381,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
             self.axes.interrupt_homing();
         }
         let elapsed = self.configuration.period.as_secs_f64() * cycle.periods as f64;
-        self.axes.supervise(Seconds(elapsed), is_over(&self.told), self.phase.ending());
+        self.axes.supervise(Seconds(elapsed), is_over(&self.output), self.phase.ending());
         self.finish(Phase::Update);
     }
 
@@ -428,7 +428,7 @@ impl<L: Link, C: Clock> Cycle<L, C> {
         self.publisher.status(&self.status);
         if let Some(ipc) = &mut self.ipc {
             let axes = self.axes.reports().iter().zip(self.axes.sent());
-            ipc.publish(&self.status, release.instant, axes, &self.signals, &self.told);
+            ipc.publish(&self.status, release.instant, axes, &self.signals, &self.output);
         }
 
         self.record.lost_frames = self.status.report.frames_lost.into();

@@ -11,7 +11,7 @@ use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
 use ipc::command::AxisTarget;
 use ipc::controller::{
-    Answer, AxisAnswer, ControllerCounters, DriveRequest, Heard, Request as ExternalCommand, Wrong,
+    Answer, AxisAnswer, ControllerCounters, DriveRequest, Received, Request as Question, Wrong,
 };
 use motion::supervision::StopReason;
 use onbeat_control::clock::{Clock, VirtualClock};
@@ -35,9 +35,9 @@ const MAX_LATE: u32 = 3;
 type Coming = (Duration, Result<Answer, Wrong>);
 
 /// A process in virtual time: what it answers to a request, and `None` where it is gone.
-trait Process: FnMut(&ExternalCommand) -> Option<Vec<Coming>> + Send {}
+trait Process: FnMut(&Question) -> Option<Vec<Coming>> + Send {}
 
-impl<F: FnMut(&ExternalCommand) -> Option<Vec<Coming>> + Send> Process for F {}
+impl<F: FnMut(&Question) -> Option<Vec<Coming>> + Send> Process for F {}
 
 struct Double<P> {
     clock: VirtualClock,
@@ -54,29 +54,31 @@ struct Double<P> {
 }
 
 impl<P: Process> Remote for Double<P> {
-    fn blank_request(&self) -> ExternalCommand {
-        ExternalCommand { axes: vec![ipc::state::Axis::default(); DRIVES], ..ExternalCommand::default() }
+    fn blank_request(&self) -> Question {
+        Question { axes: vec![ipc::state::Axis::default(); DRIVES], ..Question::default() }
     }
 
     fn blank_answer(&self) -> Answer {
         Answer { axes: vec![AxisAnswer::default(); DRIVES], ..Answer::default() }
     }
 
-    fn newest(&mut self, answer: &mut Answer) -> Heard {
+    fn newest(&mut self, answer: &mut Answer) -> Received {
         if !self.is_attached {
             self.away += 1;
             self.is_attached = self.away > BACK_AFTER;
             self.holder += u64::from(self.is_attached);
-            return Heard::Nothing;
+            return Received::Nothing;
         }
         let now = self.clock.now();
-        let Some(place) = self.coming.iter().position(|(at, _)| *at <= now) else { return Heard::Nothing };
+        let Some(place) = self.coming.iter().position(|(at, _)| *at <= now) else {
+            return Received::Nothing;
+        };
         match self.coming.remove(place).1 {
             Ok(found) => {
                 answer.clone_from(&found);
-                Heard::Answer
+                Received::Answer
             }
-            Err(why) => Heard::Wrong(why),
+            Err(why) => Received::Wrong(why),
         }
     }
 
@@ -85,7 +87,7 @@ impl<P: Process> Remote for Double<P> {
         self.is_attached.then_some(self.holder + u64::from(follows))
     }
 
-    fn ask(&mut self, request: &ExternalCommand) {
+    fn ask(&mut self, request: &Question) {
         self.asked += 1;
         let answers = (self.process)(request);
         (self.is_attached, self.away) = (answers.is_some(), 0);
@@ -178,7 +180,7 @@ fn play_from(
     let clock = VirtualClock::default();
     clock.advance(Duration::from_secs(1000));
     let link = DirectLink::new(segment(DRIVES), clock.clone(), Duration::from_micros(60));
-    let (ipc, _door, attachment) = ipc(&folder, rules(DRIVES));
+    let (ipc, _server, client) = ipc(&folder, rules(DRIVES));
     let (seen, told) = channel();
     let (counters, counted): (_, Receiver<ControllerCounters>) = channel();
     let double = Double {
@@ -198,7 +200,7 @@ fn play_from(
         controller: External::new(double, settings),
         clock: clock.clone(),
         seen,
-        state: attachment.state(),
+        state: client.state(),
         done: Instant::EPOCH,
     };
     let configuration =
@@ -220,7 +222,7 @@ impl Turner {
         Self { speed, positions: vec![0.0; DRIVES] }
     }
 
-    fn answer(&mut self, request: &ExternalCommand) -> Answer {
+    fn answer(&mut self, request: &Question) -> Answer {
         let elapsed = request.period_ns as f64 * 1e-9 * request.periods as f64;
         let axes = request.axes.iter().zip(&mut self.positions).map(|(axis, position)| {
             match axis.phase {
@@ -268,7 +270,7 @@ fn an_answer_in_time_is_taken_in_its_own_cycle_in_both_orders() {
     for order in ORDERS {
         let mut turner = Turner::new(2.0);
         let (tell, told) = channel();
-        let played = play(order, 400, move |request: &ExternalCommand| {
+        let played = play(order, 400, move |request: &Question| {
             let answer = turner.answer(request);
             let _ = tell.send((request.cycle, answer.axes[0].target));
             Some(vec![(AT_ONCE, Ok(answer))])
@@ -297,7 +299,7 @@ fn a_late_answer_is_taken_in_the_next_cycle_and_counted_and_the_axis_goes_on_mea
         let mut turner = Turner::new(8.0);
         let mut late = Vec::new();
         let (tell, told) = channel();
-        let played = play(order, 500, move |request: &ExternalCommand| {
+        let played = play(order, 500, move |request: &Question| {
             let answer = turner.answer(request);
             // Two in a row now and then: one fewer than stops the axes.
             let is_late = request.cycle > 200 && matches!(request.cycle % 10, 0 | 1) && !request.stopping;
@@ -388,7 +390,7 @@ fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
             let (mut first, mut second) = (Turner::new(5.0), Turner::new(-5.0));
             let mut began = None;
             let (tell, told) = channel();
-            let played = play(order, 1200, move |request: &ExternalCommand| {
+            let played = play(order, 1200, move |request: &Question| {
                 let began = *began.get_or_insert(request.cycle);
                 let cycle = request.cycle - began;
                 let ended = (ENDS_AT..ENDS_AT + BACK_AFTER).contains(&cycle);
@@ -438,7 +440,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
         let mut turners = [Turner::new(5.0), Turner::new(-5.0)];
         let (tell, told) = channel();
         let mut asked = 0;
-        let played = play_from(order, 900, true, ENDS_AT, move |request: &ExternalCommand| {
+        let played = play_from(order, 900, true, ENDS_AT, move |request: &Question| {
             asked += 1;
             if asked == ENDS_AT + 1 {
                 let _ = tell.send(request.clone());
@@ -448,7 +450,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
         });
         never_beyond_the_deadline(&played);
         within_the_limits(&played);
-        let first: ExternalCommand = told.try_iter().next().unwrap();
+        let first: Question = told.try_iter().next().unwrap();
         assert_eq!(first.axes[0].phase, 1, "{first:?}");
         assert!(first.axes[0].velocity > 4.0, "it moved until then: {first:?}");
         assert_eq!((played.counters.stops, played.counters.wrong), (1, 0), "{:?}", played.counters);
@@ -461,7 +463,7 @@ fn a_process_that_follows_another_one_at_once_finds_the_axes_stopped() {
 #[test]
 fn without_a_process_the_bus_is_in_op_and_the_axes_stay_disabled() {
     for order in ORDERS {
-        let played = play_from(order, 100, false, u64::MAX, |_: &ExternalCommand| None);
+        let played = play_from(order, 100, false, u64::MAX, |_: &Question| None);
         never_beyond_the_deadline(&played);
         let axis = played.ended.before_stop.axes[0];
         assert_eq!((axis.state, axis.stop), (Some(State::SwitchOnDisabled), None));
@@ -476,7 +478,7 @@ fn a_wild_process_moves_no_axis_beyond_its_limits_and_holds_up_no_cycle() {
     for (seed, order) in [(1, ORDERS[0]), (2, ORDERS[1]), (3, ORDERS[0])] {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut turner = Turner::new(9.0);
-        let played = play(order, 6_000, move |request: &ExternalCommand| {
+        let played = play(order, 6_000, move |request: &Question| {
             let mut coming = Vec::new();
             for _ in 0..random.u8(..4) {
                 let mut answer = turner.answer(request);

@@ -168,11 +168,11 @@ fn play_outside(
     mut script: impl FnMut(&mut Scene<'_, '_>, &mut Outside) + Send + 'static,
 ) -> Played {
     let folder = IpcFolder::new(name);
-    let (ipc, _door, attachment) = ipc_with(&folder, rules(0), &signals);
-    let mut outside = Outside { attachment, writer: None, state: State::default() };
+    let (ipc, _server, client) = ipc_with(&folder, rules(0), &signals);
+    let mut outside = Outside { client, writer: None, state: State::default() };
     let (cycle, seen) = cycle(signals, &[], cycles, |switches, act| {
         let script = move |stage: &mut Scene<'_, '_>| {
-            if outside.attachment.state().read_into(&mut outside.state).is_ok() && stage.in_op > 0 {
+            if outside.client.state().read_into(&mut outside.state).is_ok() && stage.in_op > 0 {
                 script(stage, &mut outside);
             }
         };
@@ -186,7 +186,7 @@ fn play_outside(
 
 /// Another process, as it were, between two cycles.
 struct Outside {
-    attachment: Client,
+    client: Client,
     writer: Option<Writer>,
     /// State of the cycle before.
     state: State,
@@ -196,7 +196,7 @@ impl Outside {
     /// Commands these outputs until `time_to_live` from this cycle on, by its own clock.
     fn send(&mut self, info: CycleInfo, values: &[Option<Value>], time_to_live: Duration) {
         let time_to_live = (info.release + time_to_live).since(MonotonicClock.now());
-        let writer = self.writer.get_or_insert_with(|| self.attachment.command().unwrap());
+        let writer = self.writer.get_or_insert_with(|| self.client.command().unwrap());
         let command = Command {
             time_to_live_ns: time_to_live.as_nanos() as u64,
             signals: values.to_vec(),
@@ -441,12 +441,12 @@ fn a_force_wins_over_the_controller_until_its_time_is_over_or_it_is_released_and
     let mut signals = with_outside();
     signals[4] = lamp(1, OutputBehaviour { on_stop: 1, ..OutputBehaviour::default() });
     let played = play_outside("forced", signals, 300, move |stage, outside| {
-        let force = |time| outside.attachment.force(second, Value::Bool(true), time).unwrap();
+        let force = |time| outside.client.force(second, Value::Bool(true), time).unwrap();
         match stage.in_op {
             // From the next cycle on.
             10 => force(Duration::from_millis(30)),
             100 => force(Duration::from_secs(3600)),
-            150 => outside.attachment.release(Some(second)).unwrap(),
+            150 => outside.client.release(Some(second)).unwrap(),
             200 => force(Duration::from_secs(3600)),
             _ => {}
         }
@@ -474,10 +474,10 @@ fn a_forced_input_is_what_the_controller_sees_and_shows() {
     let played = play_outside("forced-input", with_outside(), 80, move |stage, outside| {
         let Handles { door, pressure, lamps, .. } = stage.handles;
         match stage.in_op {
-            10 => outside.attachment.force(0, Value::Bool(true), Duration::from_secs(60)).unwrap(),
-            20 => outside.attachment.force(1, Value::Real(7.25), Duration::from_secs(60)).unwrap(),
-            30 => assert!(outside.attachment.force(3, Value::Signed(1), Duration::from_secs(1)).is_err()),
-            40 => outside.attachment.release(None).unwrap(),
+            10 => outside.client.force(0, Value::Bool(true), Duration::from_secs(60)).unwrap(),
+            20 => outside.client.force(1, Value::Real(7.25), Duration::from_secs(60)).unwrap(),
+            30 => assert!(outside.client.force(3, Value::Signed(1), Duration::from_secs(1)).is_err()),
+            40 => outside.client.release(None).unwrap(),
             _ => {}
         }
         stage.io.set(lamps[0], stage.io.get(door));

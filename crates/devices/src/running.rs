@@ -172,9 +172,9 @@ impl Prepared {
         // A body binds its ports in its first job; only then can they be opened.
         let first = MonotonicClock.now() + LEAD;
         running.tasks.iter().for_each(|task| task.start_at(first));
-        let attachment = Client::open(ipc)?;
+        let client = Client::open(ipc)?;
         for other in others {
-            running.ordinary.push(other(&attachment)?);
+            running.ordinary.push(other(&client)?);
         }
         Ok(running)
     }
@@ -291,10 +291,9 @@ impl Start<'_> {
         let status = Shared::new(&name, driver.device());
         let (say, stop) = (Arc::clone(&self.say), Arc::clone(&self.stop));
         let exchanges = self.measured.then(Exchanges::default);
-        let other: Other = Box::new(move |attachment| {
-            let channel = attachment
-                .port(&channel)
-                .map_err(|error| StartError::Channel { name: name.clone(), error })?;
+        let other: Other = Box::new(move |client| {
+            let channel =
+                client.port(&channel).map_err(|error| StartError::Channel { name: name.clone(), error })?;
             let around =
                 Surroundings { channel, status: status.clone(), stop, say, exchanges: exchanges.clone() };
             let thread = thread::Builder::new()

@@ -36,7 +36,7 @@ use crate::state::{Axis, Signal};
 pub use client::{Controller, Turn};
 pub use counters::{ControllerCounters, Counters};
 pub(crate) use ends::Role;
-pub use ends::{CycleEnd, Heard};
+pub use ends::{CycleEnd, Received};
 
 /// Version of requests, answers and their order. A process of another version is refused.
 pub const VERSION: u16 = 1;

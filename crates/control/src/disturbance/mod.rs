@@ -26,16 +26,16 @@
 //! | `probe` | the kernel's events of one thread |
 //! | `tracepoints` | their numbers and fields |
 //! | `counters` | what is left without them |
-//! | `told` | what was found, in the IPC's diagnostics |
+//! | `diagnostics` | what was found, in the words of the interface's diagnostics |
 //! | `backtrace` | from a copied stack to names |
 
 mod backtrace;
 mod classify;
 mod counters;
+mod diagnostics;
 mod of_cycle;
 mod probe;
 mod report;
-mod told;
 mod tracepoints;
 mod window;
 

@@ -21,7 +21,7 @@ pub(super) struct DiagnosticsWriter {
 }
 
 impl DiagnosticsWriter {
-    /// At this door.
+    /// At this server.
     pub(super) fn new(server: Server, conditions: &RunConditions) -> Self {
         let document = Diagnostics {
             process: std::process::id(),

@@ -7,7 +7,7 @@ use ipc::diagnostics::{Culprit, TaskDiagnostics, Watched};
 use super::report::{Disturbances, Means};
 use crate::task::{Live, Task};
 
-/// Culprits told at most: the document has room for all tasks.
+/// Culprits shown at most: the document has room for all tasks.
 const MOST: usize = 8;
 
 impl From<&Disturbances> for Watched {
@@ -45,12 +45,12 @@ impl<T> Task<T> {
     /// Its figures, for the diagnostics; `found` by a watch, if one looks.
     #[must_use]
     pub fn diagnostics(&self, found: Option<&Disturbances>) -> TaskDiagnostics {
-        let told = told(self.name(), self.tid(), self.period(), &self.live());
-        TaskDiagnostics { watched: found.map(Watched::from), ..told }
+        let own = diagnostics(self.name(), self.tid(), self.period(), &self.live());
+        TaskDiagnostics { watched: found.map(Watched::from), ..own }
     }
 }
 
-fn told(name: &str, thread: i32, period: Duration, live: &Live) -> TaskDiagnostics {
+fn diagnostics(name: &str, thread: i32, period: Duration, live: &Live) -> TaskDiagnostics {
     TaskDiagnostics {
         name: name.to_owned(),
         thread,
@@ -88,15 +88,15 @@ mod tests {
             }],
             lost: 0,
         };
-        let told = Watched::from(&found);
-        assert_eq!((told.system_calls, told.sleeps, told.blocking_calls), (2, 1, 1));
+        let shown = Watched::from(&found);
+        assert_eq!((shown.system_calls, shown.sleeps, shown.blocking_calls), (2, 1, 1));
         let first = "blocking system call (read) in period 9, and in period 11 there\n    reads at a.rs:7";
-        assert_eq!(told.firsts, [first]);
-        assert_eq!(told.means, "tracepoints");
+        assert_eq!(shown.firsts, [first]);
+        assert_eq!(shown.means, "tracepoints");
     }
 
     #[test]
-    fn no_more_culprits_are_told_than_find_room() {
+    fn no_more_culprits_are_shown_than_find_room() {
         let culprit = |count| crate::disturbance::Culprit {
             kind: Kind::Preemption,
             name: format!("thread {count}"),
@@ -114,7 +114,7 @@ mod tests {
             firsts: vec![],
             lost: 0,
         };
-        let told: Vec<u64> = Watched::from(&found).culprits.iter().map(|it| it.count).collect();
-        assert_eq!(told, [19, 18, 17, 16, 15, 14, 13, 12], "the most frequent");
+        let shown: Vec<u64> = Watched::from(&found).culprits.iter().map(|it| it.count).collect();
+        assert_eq!(shown, [19, 18, 17, 16, 15, 14, 13, 12], "the most frequent");
     }
 }

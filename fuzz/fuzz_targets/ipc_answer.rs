@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
 use ipc::command::AxisTarget;
-use ipc::controller::{CycleEnd, Heard, VERSION};
+use ipc::controller::{CycleEnd, Received, VERSION};
 use ipc::description::{AxisDescription, Description, SignalDescription};
 use ipc::service::protocol::Request;
 use ipc::server::{Builder, Server, Endpoints};
@@ -63,7 +63,7 @@ fuzz_target!(|bytes: &[u8]| {
 impl Rig {
     fn look(&mut self) {
         let mut answer = self.end.blank_answer();
-        if self.end.newest(&mut answer) == Heard::Answer {
+        if self.end.newest(&mut answer) == Received::Answer {
             assert_eq!((answer.axes.len(), answer.outputs.len()), (AXES, SIGNALS));
             for axis in &answer.axes {
                 let finite = |target| match target {
@@ -74,7 +74,7 @@ impl Rig {
                 assert!(axis.target.is_none_or(finite));
             }
         }
-        assert_eq!(self.end.newest(&mut answer), Heard::Nothing);
+        assert_eq!(self.end.newest(&mut answer), Received::Nothing);
         assert!(self.end.holder().is_some());
     }
 

@@ -31,8 +31,8 @@ fn bench() -> Bench {
 }
 
 fn target(bench: &mut Bench, axis: usize, position: f64) {
-    bench.asked.freshness = Freshness::Fresh;
-    bench.asked.axes[axis] = Some(AxisTarget::Position(Radians(position)));
+    bench.command.freshness = Freshness::Fresh;
+    bench.command.axes[axis] = Some(AxisTarget::Position(Radians(position)));
 }
 
 /// A little more than the timeout of a request, in cycles.
@@ -157,7 +157,7 @@ fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
         Bench::new(&[CyclicMode::Position; 2], vec![positions(&[0, 1]), positions(&[0, 1]), hold()]);
     target(&mut bench, 0, 1.25);
     bench.run(1_500);
-    bench.asked.axes[0] = None;
+    bench.command.axes[0] = None;
     // Under its load the axis stands a little beside its set-point: a start at the feedback would pull it
     // down.
     bench.troubles[0] = Trouble::Stuck;
@@ -167,7 +167,7 @@ fn a_controller_that_is_switched_to_begins_where_the_axes_were_sent_last() {
         let switch = bench.request(Action::SwitchController(controller));
         bench.run(30);
         assert_eq!(bench.reply(switch), Some(Ok(())));
-        assert_eq!(bench.switch.output().control.active, controller as u16);
+        assert_eq!(bench.manager.output().control.active, controller as u16);
     }
     let places: Vec<f64> =
         bench.positions[bench.positions.len() - 110..].iter().map(|row| row[0]).collect();
@@ -186,9 +186,9 @@ fn a_command_that_is_given_anew_after_a_stop_counts() {
     bench.run(300);
     assert_eq!(bench.reports[0].feedback.position, rest, "the old one does not");
     // The command goes stale, and the same one is given once more.
-    bench.asked.freshness = Freshness::Stale;
+    bench.command.freshness = Freshness::Stale;
     bench.run(10);
-    bench.asked.freshness = Freshness::Fresh;
+    bench.command.freshness = Freshness::Fresh;
     bench.run(1_500);
     assert!((bench.reports[0].feedback.position.0 - 2.0).abs() < 1e-9);
 }
@@ -212,7 +212,7 @@ fn odometry_hears_of_wheels_that_something_else_turns() {
     let mut bench = Bench::new(&[CyclicMode::Velocity; 2], vec![hold(), base()]);
     bench.troubles = vec![Trouble::Coasts(2.0); 2];
     bench.run(1_000);
-    assert!((bench.switch.output().pose.x.0 - 0.2).abs() < 1e-3, "{:?}", bench.switch.output().pose);
+    assert!((bench.manager.output().pose.x.0 - 0.2).abs() < 1e-3, "{:?}", bench.manager.output().pose);
 }
 
 /// Repeatedly: a wheel that was homed before is homed again.
@@ -229,7 +229,7 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             bench.run(100);
             bench.troubles = vec![Trouble::None; 2];
             bench.run(100);
-            let before = bench.switch.output().pose;
+            let before = bench.manager.output().pose;
             assert!((before.x.0 - 0.01 * f64::from(round)).abs() < 2e-3, "{before:?}");
             let home = bench.request(Action::Home(0));
             bench.run(1);
@@ -241,7 +241,7 @@ fn homing_a_wheel_moves_its_position_and_not_the_base() {
             bench.commands[0].home = false;
             bench.run(50);
             assert_eq!(bench.reply(home), Some(Ok(())));
-            let after = bench.switch.output().pose;
+            let after = bench.manager.output().pose;
             assert!(before.distance_to(after).0 < 1e-3, "round {round}: {before:?} {after:?}");
         }
     }
