@@ -22,6 +22,7 @@
 //! | `layout`, `cycle`, `process_data` | where process data lies, how it goes to and fro, its values by type |
 
 mod bring_up;
+mod broadcasts;
 mod clock;
 mod coe_mapping;
 mod configuration;
@@ -40,6 +41,7 @@ mod report;
 mod request;
 mod retry;
 mod sdo_transfer;
+mod services;
 mod sii_reader;
 mod state_change;
 mod sub_device;
@@ -58,10 +60,11 @@ use crate::al::{AlState, AlStatus};
 use crate::time::Instant;
 use crate::wire::frame;
 
+use broadcasts::Broadcasts;
 use cyclic::Cyclic;
 use exchange::{Exchange, Owner, Purpose};
 use others::Others;
-use phase::{Broadcasts, Phase, Plans};
+use phase::{Phase, Plans};
 use worker::{Outcome, Worker, Workers};
 
 pub use clock::{ClockNode, ClockSetting, LatchedTimes, reference, settings};

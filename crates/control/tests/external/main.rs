@@ -1,6 +1,8 @@
 //! A controller in a process of its own, in virtual time: answers that come in time, late, never, twice, torn, or are wild.
 #![allow(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
+mod fake;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,15 +11,14 @@ use std::time::Duration;
 use ethercat::cia402::{CyclicMode, State};
 use ethercat::main_device::BringUpPhase;
 use ethercat::time::Instant;
+use fake::{BACK_AFTER, Coming, Fake, Process};
 use ipc::command::AxisTarget;
-use ipc::controller::{
-    Answer, AxisAnswer, ControllerCounters, DriveRequest, Received, Request as Question, Wrong,
-};
+use ipc::controller::{Answer, AxisAnswer, ControllerCounters, DriveRequest, Request as Question, Wrong};
 use motion::supervision::StopReason;
 use onbeat_control::clock::{Clock, VirtualClock};
 use onbeat_control::controller::{AxisCommand, AxisReport, Controller, ControllerOutput, CycleInfo};
 use onbeat_control::cycle::{CycleConfiguration, Ended, FrameOrder};
-use onbeat_control::external::{External, ExternalAxis, Remote, Settings};
+use onbeat_control::external::{External, ExternalAxis, Settings};
 use onbeat_control::link::DirectLink;
 use onbeat_control::signal::Io;
 use onbeat_control::stop::StopHandle;
@@ -30,85 +31,6 @@ const DRIVES: usize = 2;
 const DEADLINE: Duration = Duration::from_micros(600);
 
 const MAX_LATE: u32 = 3;
-
-/// Answer that comes so long after the request.
-type Coming = (Duration, Result<Answer, Wrong>);
-
-/// A process in virtual time: what it answers to a request, and `None` where it is gone.
-trait Process: FnMut(&Question) -> Option<Vec<Coming>> + Send {}
-
-impl<F: FnMut(&Question) -> Option<Vec<Coming>> + Send> Process for F {}
-
-struct Double<P> {
-    clock: VirtualClock,
-    process: P,
-    coming: Vec<(Instant, Result<Answer, Wrong>)>,
-    is_attached: bool,
-    holder: u64,
-    /// Requests after which another process is there from one look to the next.
-    follows_after: u64,
-    asked: u64,
-    /// Looks in vain since it was gone.
-    away: u64,
-    counters: Sender<ControllerCounters>,
-}
-
-impl<P: Process> Remote for Double<P> {
-    fn blank_request(&self) -> Question {
-        Question { axes: vec![ipc::state::Axis::default(); DRIVES], ..Question::default() }
-    }
-
-    fn blank_answer(&self) -> Answer {
-        Answer { axes: vec![AxisAnswer::default(); DRIVES], ..Answer::default() }
-    }
-
-    fn newest(&mut self, answer: &mut Answer) -> Received {
-        if !self.is_attached {
-            self.away += 1;
-            self.is_attached = self.away > BACK_AFTER;
-            self.holder += u64::from(self.is_attached);
-            return Received::Nothing;
-        }
-        let now = self.clock.now();
-        let Some(place) = self.coming.iter().position(|(at, _)| *at <= now) else {
-            return Received::Nothing;
-        };
-        match self.coming.remove(place).1 {
-            Ok(found) => {
-                answer.clone_from(&found);
-                Received::Answer
-            }
-            Err(why) => Received::Wrong(why),
-        }
-    }
-
-    fn holder(&self) -> Option<u64> {
-        let follows = self.asked >= self.follows_after;
-        self.is_attached.then_some(self.holder + u64::from(follows))
-    }
-
-    fn ask(&mut self, request: &Question) {
-        self.asked += 1;
-        let answers = (self.process)(request);
-        (self.is_attached, self.away) = (answers.is_some(), 0);
-        let now = self.clock.now();
-        let answers = answers.into_iter().flatten();
-        self.coming.extend(answers.map(|(after, answer)| (now + after, answer)));
-    }
-
-    fn wait(&mut self, deadline: Instant) {
-        let next = self.coming.iter().map(|(at, _)| *at).min().unwrap_or(deadline);
-        self.clock.sleep_until(next.min(deadline));
-    }
-
-    fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    fn count(&self, counters: &ControllerCounters) {
-        let _ = self.counters.send(counters.clone());
-    }
-}
 
 /// A cycle as it was left.
 #[derive(Clone, Debug)]
@@ -183,7 +105,7 @@ fn play_from(
     let (ipc, _server, client) = ipc(&folder, rules(DRIVES));
     let (seen, told) = channel();
     let (counters, counted): (_, Receiver<ControllerCounters>) = channel();
-    let double = Double {
+    let fake = Fake {
         clock: clock.clone(),
         process,
         coming: Vec::new(),
@@ -197,7 +119,7 @@ fn play_from(
     let axis = ExternalAxis { mode: CyclicMode::Position, position: None };
     let settings = Settings { deadline: DEADLINE, max_late: MAX_LATE, axes: vec![Some(axis); DRIVES] };
     let controller = Watched {
-        controller: External::new(double, settings),
+        controller: External::new(fake, settings),
         clock: clock.clone(),
         seen,
         state: client.state(),
@@ -380,8 +302,6 @@ impl End {
 
 /// It ends in this cycle of the process; another one is there this many later.
 const ENDS_AT: u64 = 400;
-const BACK_AFTER: u64 = 300;
-
 // feature(ipc): a dead, hanging or wrong controller process stops the axes as the file says while the bus stays in Op, and another one takes over; a wild one moves nothing beyond its limits
 #[test]
 fn a_dead_hanging_or_wrong_process_stops_the_axes_and_another_one_takes_over() {
