@@ -99,7 +99,7 @@ impl RangeFinder {
         let mut sensor = Sensor::new(settings, now_ns());
         let thread = {
             let (faults, stop) = (Arc::clone(&faults), Arc::clone(&stop));
-            thread::Builder::new().name("scip double".into()).spawn(move || {
+            thread::Builder::new().name("scip fake".into()).spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
                     sensor.settings.faults = faults.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     if serve(&pty, &mut sensor).is_err() {
