@@ -6,22 +6,19 @@
 //! cycle asks, waits, looks.
 #![no_main]
 
-use std::io::IoSliceMut;
-use std::mem::MaybeUninit;
+#[path = "../shared/ipc_peer.rs"]
+mod ipc_peer;
+
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
 use ipc::command::AxisTarget;
 use ipc::controller::{CycleEnd, Received, VERSION};
-use ipc::description::{AxisDescription, Description, SignalDescription};
+use ipc::description::SignalDescription;
 use ipc::service::protocol::Request;
-use ipc::server::{Builder, Server, Endpoints};
+use ipc::server::{Endpoints, Server};
+use ipc_peer::{ask, builder};
 use libfuzzer_sys::fuzz_target;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketAddrUnix,
-    SocketType,
-};
 
 const AXES: usize = 3;
 const SIGNALS: usize = 2;
@@ -110,19 +107,7 @@ impl Rig {
 }
 
 fn open() -> Rig {
-    let axis = AxisDescription {
-        name: "axis".into(),
-        mode: "csp".into(),
-        position_limits: None,
-        velocity_limit: 1.0,
-        effort_limit: 1.0,
-    };
-    let signals = vec![SignalDescription::default(); SIGNALS];
-    let description = Description { axes: vec![axis; AXES], signals, ..Description::default() };
-    let folder = std::env::temp_dir().join(format!("onbeat-fuzz-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut ipc = Builder::new("fuzz-answer", &description);
-    ipc.folder(folder);
+    let mut ipc = builder("fuzz-answer", AXES, vec![SignalDescription::default(); SIGNALS]);
     let mut end = ipc.controller();
     let (ends, server) = ipc.open().unwrap();
     let (line, mut files) = ask(server.path(), Request::Controller(VERSION));
@@ -130,26 +115,4 @@ fn open() -> Rig {
     let mut answer = end.blank_answer();
     end.newest(&mut answer);
     Rig { end, answers, newest: 0, _keep: (ends, server, line) }
-}
-
-/// Asks as another language would; the connection, and the descriptors that came.
-fn ask(path: &Path, request: Request<'_>) -> (OwnedFd, Vec<OwnedFd>) {
-    let line = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-    rustix::net::connect(&line, &SocketAddrUnix::new(path).unwrap()).unwrap();
-    rustix::net::send(&line, &request.emit(), SendFlags::empty()).unwrap();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let mut reply = [0; 2048];
-    // The fuzzer's own timer interrupts.
-    while let Err(error) =
-        rustix::net::recvmsg(&line, &mut [IoSliceMut::new(&mut reply)], &mut control, RecvFlags::empty())
-    {
-        assert_eq!(error, rustix::io::Errno::INTR);
-    }
-    let files = control.drain().filter_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(files) => Some(files),
-        _ => None,
-    });
-    let files = files.flatten().collect();
-    (line, files)
 }
