@@ -1,4 +1,4 @@
-//! The state of a cycle for Python: the bridge's, with codes as words.
+//! The state of a cycle for Python: that of `ipc`, with codes as words.
 
 use std::sync::Arc;
 

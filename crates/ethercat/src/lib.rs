@@ -3,16 +3,16 @@
 //! No I/O, no clock, no unsafe code. A caller hands in frames it received and the time it read, and
 //! takes out frames to send and events to act on; allocation happens only before the cycle starts.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
 //! | [`wire`] | Ethernet, the EtherCAT frame, datagrams, mailbox, CoE: checked bytes and their meaning |
 //! | [`register`] | the ESC's registers by group, with their clauses |
 //! | [`sii`] | the SubDevice information interface: EEPROM image and categories |
 //! | [`pdo`] | process data objects: entries, mappings, and values of any type and width in them: [`pdo::Field`] |
 //! | [`al`] | the EtherCAT state machine's states, as AL control and AL status spell them |
-//! | [`al_status_code`] | why a SubDevice refused a state: codes and texts |
+//! | [`al_status_code`] | reasons for a refused state: codes and texts |
 //! | [`sdo`] | values of SDOs by type |
-//! | [`sdo_abort`] | why an SDO transfer ended: codes and texts |
+//! | [`sdo_abort`] | reasons for an aborted SDO transfer: codes and texts |
 //! | [`link`] | the lengths of frames, and the far end of the cable: [`link::Segment`] |
 //! | [`main_device`] | the MainDevice: bring-up, cyclic exchange, mailbox services, distributed clocks |
 //! | [`cia402`] | servo drives: statusword, controlword, modes, enabling without a jump |

@@ -17,16 +17,16 @@
 //! also copies the stack at some unexpected events, until there is one of each kind; it is read, unwound and named by the
 //! watch.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
-//! | `report` | what was found |
+//! | `report` | findings |
 //! | `window` | from which release on, and the periods |
 //! | `of_cycle` | the watch of a bus cycle |
 //! | `classify` | from events to disturbances: pure |
 //! | `probe` | the kernel's events of one thread |
 //! | `tracepoints` | their numbers and fields |
-//! | `counters` | what is left without them |
-//! | `diagnostics` | what was found, in the words of the interface's diagnostics |
+//! | `counters` | counts, where the kernel gives no events |
+//! | `diagnostics` | findings in the words of the interface's diagnostics |
 //! | `backtrace` | from a copied stack to names |
 
 mod backtrace;

@@ -10,10 +10,10 @@
 //! Each letter is asked for alone, and none is needed to run: a refusal is reported, and the cycle runs with the timing
 //! the machine gives it. What needs no choice is [`crate::always_on`].
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
-//! | `grant` | the answers, and how to take them back |
-//! | `refusal` | why the system said no, and what to do |
+//! | `grant` | the answers, and their undoing |
+//! | `refusal` | reasons of the system, and remedies |
 
 mod grant;
 mod refusal;

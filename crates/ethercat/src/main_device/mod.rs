@@ -3,7 +3,7 @@
 //! ```text
 //! poll_transmit -> frame for the link      (again after every other call, until it returns None)
 //! handle_frame  <- frame from the link
-//! poll_event    -> what happened           (after handle_frame and poll_transmit)
+//! poll_event    -> an event                (after handle_frame and poll_transmit)
 //! poll_timeout  -> when to poll again if no frame comes
 //! ```
 //!
@@ -14,12 +14,13 @@
 //! | module | part |
 //! |---|---|
 //! | `exchange`, `others` | frames on their way, which reply belongs to which, and whose the rest are |
-//! | `limits`, `patience` | when one who does not answer is given up |
-//! | `phase`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
-//! | `state_change`, `sii_reader`, `request`, `mailbox`, `dialogue`, `coe_mapping`, `sync0` | what a worker does at length |
+//! | `limits`, `retry` | tries and times after which a SubDevice that does not answer is given up |
+//! | `phase`, `broadcasts`, `bring_up`, `plan`, `worker` | the way up and down: together, and each for itself |
+//! | `services` | the frames of all but process data |
+//! | `state_change`, `sii_reader`, `request`, `mailbox`, `sdo_transfer`, `coe_mapping`, `sync0` | the longer tasks of a worker |
 //! | `topology`, `clock` | the tree, and the time in it |
-//! | `watchdogs` | what is written to them, and whether it was taken |
-//! | `layout`, `cycle`, `process_data` | where process data lies, how it goes to and fro, its values by type |
+//! | `watchdogs` | their settings, and a check that these were taken |
+//! | `layout`, `cyclic`, `process_data` | places of process data, its way to and fro, its values by type |
 
 mod bring_up;
 mod broadcasts;

@@ -1,6 +1,6 @@
 //! From wheels and joints to bases and hands, and back.
 //!
-//! | module | what it holds |
+//! | module | part |
 //! |---|---|
 //! | [`differential`] | [`DifferentialDrive`]: two driven wheels |
 //! | [`omni`] | [`OmniBase`]: four wheels with rollers, Mecanum or omni |
